@@ -1,0 +1,67 @@
+"""The error tree, grouped by what the caller can do next.
+
+    CurtsyError
+      UsageError            the person must change what they typed or configured
+        SettingsError         a setting is wrong, or the chain of time limits does not hold
+        UnknownCrawl          no crawl has that id
+      Unavailable           a part is down or missing: wait and try again, or mend it as the message says
+        FrontierUnavailable   Valkey/Redis does not answer
+        StoreUnavailable      the database does not answer
+        SegmentsUnavailable   the segment store cannot be written or read (disk full, object store down)
+        MissingPart           a program or package is not installed
+      EpochLost             the frontier's memory is gone or another epoch rules: rebuild, then go on
+      SchemaMismatch        the database was made by another version: migrate or upgrade
+      Damaged               stored data does not read back as written
+
+A failed fetch is not an error: it is an Outcome, and decide() says what becomes of it.
+"""
+
+from __future__ import annotations
+
+
+class CurtsyError(Exception):
+    """Base of all errors; the message is written for the person who must act on it."""
+
+
+class UsageError(CurtsyError):
+    """The person must change what they typed or configured."""
+
+
+class SettingsError(UsageError):
+    """A setting is wrong, or the chain of time limits does not hold."""
+
+
+class UnknownCrawl(UsageError):
+    """No crawl has that id."""
+
+
+class Unavailable(CurtsyError):
+    """A part is down or missing; the message says how to mend it."""
+
+
+class FrontierUnavailable(Unavailable):
+    """Valkey/Redis does not answer."""
+
+
+class StoreUnavailable(Unavailable):
+    """The database does not answer."""
+
+
+class SegmentsUnavailable(Unavailable):
+    """The segment store cannot be written or read."""
+
+
+class MissingPart(Unavailable):
+    """A program or package is not installed."""
+
+
+class EpochLost(CurtsyError):
+    """The frontier's memory is gone, or another epoch rules."""
+
+
+class SchemaMismatch(CurtsyError):
+    """The database was made by another version of the program."""
+
+
+class Damaged(CurtsyError):
+    """Stored data does not read back as written."""

@@ -1,0 +1,369 @@
+"""The values that travel through the crawler: frozen, made at the border, changed by `replace`.
+
+Times ending in `_ms` are milliseconds since 1970 by the frontier server's clock, unless a field says otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """What a frontier entry asks for; the value is its letter in the frontier."""
+
+    PAGE = "p"  # a page of the crawl
+    SITEMAP = "s"  # a sitemap or sitemap index: its URLs are added, its body is not a page
+    ROBOTS = "r"  # robots.txt of an origin: belongs to the host, has no row in `urls`
+
+
+class Lane(StrEnum):
+    """Pools of work, so that none starves another."""
+
+    HIGH = "high"  # served at once
+    BATCH = "batch"  # the ordinary lane
+    SLOW = "slow"  # hosts that are slow or failing
+    RENDER = "render"  # pages that wait for a browser
+
+
+class CrawlState(StrEnum):
+    LOADING = "loading"  # seeds are still arriving: never finished from here
+    RUNNING = "running"  # URLs are being fetched
+    PAUSED = "paused"  # nothing of it is leased until it is resumed
+    EXTRACTING = "extracting"  # every URL is settled, stages are still at work
+    FINISHED = "finished"  # every URL is settled
+    CANCELLED = "cancelled"  # ended by a person; open rows count as skipped
+
+
+class UrlState(StrEnum):
+    OPEN = "open"  # still to be fetched, or to be tried again
+    DONE = "done"  # fetched, or known to need no more
+    SKIPPED = "skipped"  # will not be fetched, for the reason given
+    FAILED = "failed"  # a dead letter: will not be tried again by itself
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crawl:
+    """One request for work."""
+
+    #: number in the store; 0 before it is stored
+    n: int = 0
+    #: UUIDv7
+    id: str
+    request_id: str
+    state: CrawlState = CrawlState.LOADING
+    lane: Lane = Lane.BATCH
+    #: `host`: the hosts of the seeds; `domain`: their registrable domains; `any`: everywhere
+    scope: str = "host"
+    #: hosts (scope=host) or registrable domains (scope=domain) that belong to the crawl: the seeds' and the
+    #: final hosts of redirect chains that began at a seed
+    members: frozenset[str] = frozenset()
+    #: grows whenever `members` grows; a lease carries it, so every process knows when to read again
+    version: int = 0
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    max_pages: int | None = None
+    max_depth: int | None = None
+    #: at least this pause between two requests to a host; None: the deployment's
+    delay_s: float | None = None
+    per_host: int | None = None
+    #: `never` | `auto` | `always`
+    render: str = "never"
+    sitemaps: bool = True
+    #: keep a cookie jar per (crawl, host)
+    cookies: bool = False
+    created_ms: int = 0
+    started_ms: int | None = None
+    ended_ms: int | None = None
+    #: why it ended, where that is not plain: `upload_incomplete`, `cancelled`, `budget`
+    reason: str | None = None
+    #: pages counted against max_pages
+    pages: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chain:
+    """What an entry inherits from the redirects that led to it."""
+
+    #: 64-bit fingerprints of the URLs asked so far, first to last
+    trail: tuple[int, ...] = ()
+    #: the chain began at a seed, so its final host joins the scope
+    seed: bool = False
+    #: "name=value" pairs set along the chain, sent to `cookie_host` only
+    cookies: tuple[str, ...] = ()
+    cookie_host: str | None = None
+    #: for robots.txt that was redirected: the origin whose rules are being fetched
+    robots_of: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One URL as it stands in the frontier."""
+
+    url: str
+    kind: Kind = Kind.PAGE
+    depth: int = 0
+    #: requests that were answered or failed, not counting crashes
+    attempts: int = 0
+    #: leases lost because the worker vanished
+    crashes: int = 0
+    #: leases lost while nothing else was in flight
+    solo_crashes: int = 0
+    chain: Chain | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """A host's slot plus the URL to use it for."""
+
+    #: (epoch << 40) | counter: unique and growing over losses of Valkey
+    fence: int
+    shard: int
+    #: the unit of politeness that holds the slot
+    host: str
+    crawl: int
+    #: the crawl's version when it was leased
+    crawl_version: int
+    lane: Lane
+    entry: Entry
+    #: in force for this request
+    delay_ms: int
+    per_host: int
+    #: fetched_ms of the robots rules that hold for the entry's origin; 0 for a robots entry
+    robots_ms: int
+    #: the worker's boot-time clock (seconds) after which nothing may be sent
+    valid_until: float
+    solo: bool = False
+
+
+class Fault(StrEnum):
+    """Why a transfer gave no complete response. A complete response has no fault, whatever its status."""
+
+    DNS_NONE = "no_such_host"  # the name does not exist
+    DNS_FAIL = "dns_failed"  # SERVFAIL, time-out of the resolver
+    CONNECT = "connect_failed"  # refused, unreachable
+    TLS = "tls_failed"  # certificate or handshake
+    TIMEOUT = "timeout"  # total time is up
+    RESET = "connection_lost"  # closed or reset before the response was complete
+    PROTOCOL = "bad_response"  # not HTTP, broken framing, broken content coding
+    TOO_LARGE = "too_large"  # body over the limit after decompression: broken off
+    WRONG_TYPE = "type"  # content type not in keep_types: broken off after the headers
+    FORBIDDEN_ADDRESS = "forbidden_address"  # the guard refused the address or scheme
+    SLOT_EXPIRED = "slot_expired"  # the slot ran out before bytes left: nothing was sent
+    ADDRESS_BUSY = "address_busy"  # per_address requests under way already: nothing was sent
+    RESENT = "resent"  # libcurl wanted to send a second time: broken off
+    CANCELLED = "cancelled"  # the shift is ending, or the crawl was paused
+    PROXY = "proxy_failed"  # no proxy of the pool answers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came back for one request. Times are the worker's boot-time clock in seconds."""
+
+    url: str
+    #: 0 if no status line came
+    status: int = 0
+    #: header lines as received, latin-1 decoded, in order; without the status line
+    headers: tuple[tuple[str, str], ...] = ()
+    #: after content decoding; empty if not kept
+    body: bytes = b""
+    fault: Fault | None = None
+    #: for people: what libcurl said
+    detail: str = ""
+    #: when the first byte was about to leave (PREREQFUNCTION); None: nothing was sent
+    started: float | None = None
+    #: when the response ended or its connection was closed by us
+    ended: float
+    #: we broke the transfer off (time, size, type, cancelled): the delay runs from `ended`
+    broken_off: bool = False
+    address: str | None = None
+    http_version: str = ""
+    #: header lines that were sent, for the WARC request record (credentials removed)
+    request_head: bytes = b""
+
+    def header(self, name: str) -> str | None:
+        """The first header line of that name (lower case), or None."""
+        for key, value in self.headers:
+            if key.lower() == name:
+                return value
+        return None
+
+    def header_all(self, name: str) -> list[str]:
+        return [value for key, value in self.headers if key.lower() == name]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostEffect:
+    """What an outcome does to its host, decided from status and headers alone."""
+
+    #: ask nothing before `now + this`
+    block_ms: int = 0
+    #: new adaptive delay; None: as it was
+    adaptive_ms: int | None = None
+    #: consecutive failures of the host after this outcome
+    failures: int = 0
+    #: the host is slow or failing and belongs in the slow lane
+    slow: bool = False
+
+
+class Action(StrEnum):
+    DONE = "done"
+    SKIP = "skip"
+    RETRY = "retry"  # again at `delay_ms` from now
+    DEAD = "dead"  # dead letter
+    RENDER = "render"  # plain HTML has no content worth having
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """What becomes of a URL: the shift only obeys."""
+
+    action: Action
+    #: reason or cause, a stable word: `gone`, `redirect`, `refused`, `too_large`, ...
+    reason: str = ""
+    #: for RETRY: not before this long from now
+    delay_ms: int = 0
+    #: this try counts as an attempt
+    counts: bool = True
+    #: where a redirect leads, normalised
+    location: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BodyRef:
+    """Where a body stands: a gzip member of a segment."""
+
+    segment: str
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewUrl:
+    """A link that may become a row of `urls`."""
+
+    crawl: int
+    #: xxh3_128 of `url`
+    fp: bytes
+    url: str
+    host: str
+    kind: Kind = Kind.PAGE
+    depth: int = 0
+    chain: Chain | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostState:
+    """A host as the store remembers it. `None` means never learnt."""
+
+    host: str
+    #: not to be asked before
+    next_ms: int = 0
+    blocked_until_ms: int = 0
+    #: set by the operator for this host
+    operator_delay_ms: int | None = None
+    operator_per_host: int | None = None
+    robots_delay_ms: int | None = None
+    adaptive_ms: int | None = None
+    failures: int = 0
+    slow: bool = False
+    #: denied by the operator: checked at add and at lease
+    denied: bool = False
+    last_ok_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RobotsState:
+    """The rules of one origin as fetched."""
+
+    origin: str
+    host: str
+    fetched_ms: int
+    expires_ms: int
+    status: int
+    #: at most 500 KiB; empty where the status allows everything
+    body: bytes = b""
+    #: `rules` (parse body) | `allow` (4xx) | `forbid` (unreachable: only while it is being retried)
+    verdict: str = "rules"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A row of the request log: what `audit` judges. Times as the `release` script computed them."""
+
+    fence: int
+    ordinal: int = 0
+    crawl: int | None
+    #: unit of politeness
+    host: str
+    url: str
+    start_ms: int
+    end_ms: int
+    kind: str
+    status: int
+    fault: str | None = None
+    delay_ms: int = 0
+    per_host: int = 1
+    #: `sent` | `presumed` (a slot expired; whether anything was sent is not known) | `gap` (Valkey was lost)
+    nature: str = "sent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One fetched URL's row."""
+
+    id: str
+    crawl: int
+    fp: bytes
+    url: str
+    host: str
+    status: int
+    fetched_ms: int
+    depth: int
+    content_type: str | None = None
+    charset: str | None = None
+    title: str | None = None
+    sha256: str | None = None
+    size: int = 0
+    etag: str | None = None
+    last_modified: str | None = None
+    canonical: str | None = None
+    language: str | None = None
+    #: 304 or same digest as before
+    unchanged: bool = False
+    body: BodyRef | None = None
+    #: a revisit record refers to this page
+    same_as: str | None = None
+    request_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A dead letter."""
+
+    id: str
+    crawl: int
+    fp: bytes
+    url: str
+    host: str
+    #: `fetch` here; extraction stages later
+    stage: str = "fetch"
+    cause: str = ""
+    detail: str = ""
+    status: int = 0
+    attempts: int = 0
+    fence: int = 0
+    at_ms: int = 0
+    replayed_ms: int | None = None
+    request_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """A crawl's ledger, kept by the commit."""
+
+    pages: int = 0
+    done: int = 0
+    pending: int = 0
+    skipped: dict[str, int] = field(default_factory=dict)
+    failed: dict[str, int] = field(default_factory=dict)

@@ -1,0 +1,216 @@
+"""One frozen Settings: defaults, then `curtsy.toml` (or --config), then environment CURTSY_*, then the command line.
+
+Every field is documented in docs/settings.md; a test checks that.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
+
+from curtsy import __version__
+from curtsy.errors import SettingsError
+
+KEEP_TYPES = (
+    "text/html",
+    "application/xhtml+xml",
+    "text/xml",
+    "application/xml",
+    "application/json",
+    "application/ld+json",
+    "application/rss+xml",
+    "application/atom+xml",
+    "application/pdf",
+    "text/",
+)
+
+
+class HostRule(BaseModel, frozen=True):
+    """What the operator says about one host: goes to that host only, never into logs or WARC."""
+
+    delay_s: float | None = Field(None, ge=0)
+    per_host: int | None = Field(None, ge=1)
+    headers: dict[str, str] = {}
+    proxy_pool: str | None = None
+
+
+class Settings(BaseSettings):
+    """Everything that can be set. Times in seconds, sizes in MB (1,000,000 bytes)."""
+
+    model_config = SettingsConfigDict(env_prefix="CURTSY_", frozen=True, extra="forbid", env_nested_delimiter="__")
+
+    # Where things are
+    data_dir: Path = Path(".curtsy")
+    store_url: str | None = None
+    frontier_url: str | None = None
+    segments_url: str | None = None
+
+    # Who we are
+    agent: str = Field("curtsy", pattern=r"^[A-Za-z_-]+$")
+    contact: str = "https://curtsy.invalid/contact"
+    user_agent: str | None = None
+
+    # Politeness
+    delay_s: float = Field(1.0, ge=0, le=86400)
+    per_host: int = Field(1, ge=1, le=64)
+    per_address: int = Field(8, ge=1)
+    politeness_unit: Literal["host", "domain"] = "host"
+    latency_factor: float = Field(1.0, ge=0, le=20)
+    max_adaptive_delay_s: float = Field(60.0, ge=0)
+    robots_delay_cap_s: float = Field(60.0, ge=0)
+    retry_after_cap_s: float = Field(3600.0, ge=1)
+    host_patience_s: float = Field(3600.0, gt=0)
+    robots_ttl_s: float = Field(86400.0, gt=0, le=86400)
+    deny_hosts: tuple[str, ...] = ()
+    hosts: dict[str, HostRule] = {}
+
+    # The frontier
+    shards: int = Field(1, ge=1, le=64)
+    queues_in_play: int = Field(100_000, ge=1)
+    seen_cap_mb: int = Field(512, ge=1)
+    slot_s: float = Field(30.0, gt=0)
+    slot_margin_s: float = Field(3.0, gt=0)
+    start_slack_s: float = Field(5.0, gt=0)
+    url_lease_s: float = Field(30.0, gt=0)
+    heartbeat_s: float = Field(10.0, gt=0)
+
+    # Shifts and commits
+    concurrency: int = Field(128, ge=1, le=4096)
+    slow_concurrency: int = Field(64, ge=1, le=4096)
+    shift_s: float = Field(30.0, gt=0)
+    drain_s: float = Field(8.0, ge=0)
+    commit_pages: int = Field(200, ge=1)
+    commit_mb: float = Field(16.0, gt=0)
+    commit_s: float = Field(1.0, gt=0)
+    segment_mb: float = Field(256.0, gt=0)
+
+    # Fetching
+    fetch_timeout_s: float = Field(20.0, gt=0)
+    connect_timeout_s: float = Field(10.0, gt=0)
+    max_body_mb: float = Field(10.0, gt=0)
+    max_sitemap_mb: float = Field(50.0, gt=0)
+    max_redirects: int = Field(10, ge=0, le=20)
+    max_attempts: int = Field(4, ge=1)
+    backoff_s: float = Field(2.0, gt=0)
+    backoff_cap_s: float = Field(300.0, gt=0)
+    keep_types: tuple[str, ...] = KEEP_TYPES
+    proxies: dict[str, tuple[str, ...]] = {}
+    allow_private: Annotated[tuple[str, ...], NoDecode] = ()
+    resolve: Annotated[tuple[str, ...], NoDecode] = ()
+    dns_servers: tuple[str, ...] = ()
+
+    # Traps
+    max_url_length: int = Field(2083, ge=64)
+    max_urls_per_host: int = Field(1_000_000, ge=1)
+    max_repeated_segments: int = Field(3, ge=1)
+    max_path_segments: int = Field(32, ge=1)
+
+    # Watching
+    log_level: Literal["debug", "info", "warning", "error"] = "warning"
+    log_format: Literal["console", "json"] = "console"
+
+    @field_validator("allow_private", "resolve", mode="before")
+    @classmethod
+    def _split(cls, value: Any) -> Any:
+        return tuple(part for part in value.replace(",", " ").split() if part) if isinstance(value, str) else value
+
+    @field_validator("allow_private")
+    @classmethod
+    def _cidrs(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for cidr in value:
+            ipaddress.ip_network(cidr, strict=False)
+        return value
+
+    @field_validator("resolve")
+    @classmethod
+    def _resolves(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for rule in value:
+            pattern, _, target = rule.partition("=")
+            address, _, port = target.rpartition(":")
+            if not pattern or not address or not port.isdigit():
+                raise ValueError(f"{rule!r} is not PATTERN=ADDR:PORT, for example '*.example.test=127.0.0.1:8080'")
+            ipaddress.ip_address(address.strip("[]"))
+        return value
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return (init_settings, env_settings)
+
+    @property
+    def full_user_agent(self) -> str:
+        return self.user_agent or f"Curtsy/{__version__} ({self.agent}; +{self.contact})"
+
+    @property
+    def sqlite_path(self) -> Path:
+        return self.data_dir / "curtsy.sqlite"
+
+    @property
+    def effective_store_url(self) -> str:
+        return self.store_url or f"sqlite:///{self.sqlite_path}"
+
+    @property
+    def segments_dir(self) -> Path:
+        return self.data_dir / "segments"
+
+    @property
+    def slot_validity_s(self) -> float:
+        """How long a worker may use a slot: the server's expiry less the margin."""
+        return self.slot_s - self.slot_margin_s
+
+    def check_chain(self) -> None:
+        """The chain of time limits: nothing may be sent, or still run, on an expired slot."""
+        needed = self.start_slack_s + self.fetch_timeout_s + self.slot_margin_s
+        if not needed < self.slot_s:
+            raise SettingsError(
+                f"start_slack_s {self.start_slack_s} + fetch_timeout_s {self.fetch_timeout_s} + slot_margin_s "
+                f"{self.slot_margin_s} = {needed} must be less than slot_s {self.slot_s}: raise slot_s above {needed} "
+                "or lower fetch_timeout_s."
+            )
+        if not self.heartbeat_s * 2 < self.url_lease_s:
+            raise SettingsError(
+                f"heartbeat_s {self.heartbeat_s} must be less than half of url_lease_s {self.url_lease_s}."
+            )
+        if self.connect_timeout_s > self.fetch_timeout_s:
+            raise SettingsError(
+                f"connect_timeout_s {self.connect_timeout_s} must not exceed fetch_timeout_s {self.fetch_timeout_s}."
+            )
+
+
+#: profiles that come with the package, usable as --config NAME
+BUILT_IN_PROFILES = {"tinyweb.toml": Path(__file__).parent / "tinyweb" / "tinyweb.toml"}
+
+
+def load(config: Path | None = None, **overrides: Any) -> Settings:
+    """Settings from file, environment and overrides (None means not given); checks the chain of time limits."""
+    path = config or Path("curtsy.toml")
+    if config is not None and not path.exists():
+        built_in = BUILT_IN_PROFILES.get(str(config))
+        if built_in is None:
+            raise SettingsError(f"There is no settings file {config}. Give --config an existing TOML file.")
+        path = built_in
+    try:
+        from_file = tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise SettingsError(f"{path} cannot be read as TOML: {error}") from error
+    given = {key: value for key, value in overrides.items() if value is not None}
+    try:
+        # The environment must win over the file, and the command line over both.
+        from_env = Settings().model_dump(exclude_unset=True)
+        settings = Settings(**{**from_file, **from_env, **given})
+    except ValidationError as error:
+        lines = [f"{'.'.join(map(str, e['loc'])) or 'settings'}: {e['msg']}" for e in error.errors()]
+        raise SettingsError("A setting is wrong (docs/settings.md lists them): " + "; ".join(lines)) from error
+    settings.check_chain()
+    return settings

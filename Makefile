@@ -1,0 +1,78 @@
+# `make crawl` and `make test` set everything up by themselves, in .venv/; the second time they start at once.
+#
+#   make crawl [URL=...] [ARGS=...]   crawl URL, or without URL the tiny web that comes with the package
+#   make test  [ARGS=...]             every test that can run here; the closing lines name what was skipped
+#   make check                        lint, format, types, layers
+#   make chaos | bench                kills and losses | CPU per page beside peers; *-short: the forms CI runs
+#   make constraints                  pin the versions now installed
+#   make clean                        remove everything that was made
+
+VENV := .venv
+BIN := $(VENV)/bin
+SETUP := $(VENV)/.setup
+SYSTEM := $(VENV)/.system
+PEERS := .venv-bench
+PEERS_SETUP := $(PEERS)/.setup
+PIP_FLAGS := --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help setup crawl test check chaos chaos-short bench bench-short constraints clean
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+setup: $(SETUP)
+
+# A virtual environment whose Python is gone (moved folder, upgraded system) is made anew.
+$(SETUP): pyproject.toml constraints.txt
+	@python=$$(PYTHON="$(PYTHON)" sh .ci/find-python) || exit 1; \
+	if ! $(BIN)/python -c '' 2>/dev/null; then echo "Making $(VENV) with $$python"; "$$python" -m venv --clear $(VENV) || \
+	  { echo "The venv module of $$python does not work. On Debian: apt-get install python3-venv" >&2; exit 1; }; fi
+	@echo "Installing curtsy and its tools into $(VENV)"
+	@$(BIN)/python -m pip install $(PIP_FLAGS) -c constraints.txt -e '.[dev]'
+	@touch $@
+
+# Servers that some tests and the benchmark use; without them those tests are skipped.
+$(SYSTEM): $(SETUP) .ci/system-packages
+	@sh .ci/system-packages redis-server nginx-light
+	@touch $@
+
+$(PEERS_SETUP): bench/requirements.txt
+	@python=$$(PYTHON="$(PYTHON)" sh .ci/find-python) || exit 1; \
+	echo "Installing the peers into $(PEERS)"; "$$python" -m venv --clear $(PEERS)
+	@$(PEERS)/bin/python -m pip install $(PIP_FLAGS) -r bench/requirements.txt
+	@touch $@
+
+# A crawl that ends with dead letters has ended well here: exit 1 says so to scripts, not to make.
+crawl: $(SETUP)
+	@$(BIN)/curtsy $(if $(URL),crawl $(foreach url,$(URL),'$(url)'),demo) $(ARGS) || [ $$? -eq 1 ]
+
+test: $(SETUP) $(SYSTEM)
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: $(SETUP)
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet . || { echo "make check: run '$(BIN)/ruff format .'" >&2; exit 1; }
+	@$(BIN)/lint-imports --no-timings > $(VENV)/lint-imports.log 2>&1 || { cat $(VENV)/lint-imports.log; exit 1; }
+	@$(BIN)/mypy --no-error-summary
+
+chaos: $(SETUP) $(SYSTEM)
+	@$(BIN)/python -m tests.chaos $(ARGS)
+
+chaos-short: $(SETUP) $(SYSTEM)
+	@$(BIN)/python -m tests.chaos --rounds 3 $(ARGS)
+
+bench: $(SETUP) $(SYSTEM) $(PEERS_SETUP)
+	@$(BIN)/python -m bench --peers $(PEERS)/bin/python $(ARGS)
+
+bench-short: $(SETUP) $(SYSTEM)
+	@$(BIN)/python -m bench --short $(ARGS)
+
+constraints: $(SETUP)
+	@$(BIN)/python -m pip freeze --disable-pip-version-check --exclude-editable \
+	  | grep -E '^[A-Za-z0-9._-]+==[^ ]+$$' | LC_ALL=C sort -f > constraints.new
+	@mv constraints.new constraints.txt && touch $(SETUP)
+
+clean:
+	rm -rf $(VENV) $(PEERS) .curtsy out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

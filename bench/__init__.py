@@ -1,0 +1,1 @@
+"""Benchmarks: `python -m bench` measures, prints the bars and writes docs/benchmarks.md."""

@@ -1,0 +1,152 @@
+"""CPU and wall time of a command with everything it started.
+
+The measuring process is a child subreaper: a server that a crawler leaves behind becomes our child, so the sum of
+`wait4` over all of them is exact, whether they were daemons or not.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PR_SET_CHILD_SUBREAPER = 36
+CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class RunFailed(Exception):
+    """A measured command ended badly; the message holds the end of what it said."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One measured command."""
+
+    wall_s: float
+    #: user and system time of the command and all its descendants
+    cpu_s: float
+    #: the part of `cpu_s` of processes that are frontier servers, by sampling (0.2 s)
+    server_cpu_s: float
+    #: largest resident size of one process
+    max_rss_mb: float
+    stdout: str
+    #: highest CPU seconds seen per process name, by sampling
+    by_name: Mapping[str, float] = field(default_factory=dict)
+
+
+def become_reaper() -> None:
+    """Orphans of our children become ours, so that their CPU is counted and none is left behind."""
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER) failed")
+
+
+def run(argv: Sequence[str], *, folder: Path, env: Mapping[str, str], timeout_s: float, ok: Sequence[int] = (0,)) -> Run:
+    """Run a command to its end in a folder; its output goes to files there."""
+    become_reaper()
+    ours = set(children_of(os.getpid()))
+    with open(folder / "stdout", "wb") as out, open(folder / "stderr", "wb") as err:
+        begun = time.monotonic()
+        process = subprocess.Popen(argv, cwd=folder, env=dict(env), stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        sampler = Sampler(process.pid)
+        usage, status = _wait(process, begun + timeout_s)
+        wall_s = time.monotonic() - begun
+    by_name = sampler.stop()
+    usages = [usage, *_reap_orphans(ours)]
+    if os.waitstatus_to_exitcode(status) not in ok:
+        tail = (folder / "stderr").read_text(errors="replace")[-2000:] or (folder / "stdout").read_text()[-2000:]
+        raise RunFailed(f"{' '.join(argv[:4])} ... ended with status {os.waitstatus_to_exitcode(status)}:\n{tail}")
+    return Run(
+        wall_s=wall_s,
+        cpu_s=sum(u.ru_utime + u.ru_stime for u in usages),
+        server_cpu_s=sum(cpu for name, cpu in by_name.items() if name.startswith(("valkey", "redis"))),
+        max_rss_mb=max(u.ru_maxrss for u in usages) / 1000,
+        stdout=(folder / "stdout").read_text(errors="replace"),
+        by_name=by_name,
+    )
+
+
+def _wait(process: subprocess.Popen[bytes], deadline: float) -> tuple[resource.struct_rusage, int]:
+    while True:
+        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+        if pid:
+            process.returncode = os.waitstatus_to_exitcode(status)
+            return usage, status
+        if time.monotonic() > deadline:
+            process.kill()
+            deadline = float("inf")
+        time.sleep(0.01)
+
+
+def _reap_orphans(ours: set[int]) -> list[resource.struct_rusage]:
+    """End and count what the command left running."""
+    usages = []
+    while left := [pid for pid in children_of(os.getpid()) if pid not in ours]:
+        for pid in left:
+            os.kill(pid, signal.SIGTERM)
+            usages.append(os.wait4(pid, 0)[2])
+    return usages
+
+
+def children_of(pid: int) -> list[int]:
+    """Direct children of a process, over all its threads."""
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            found += map(int, task.read_text().split())
+        except OSError:
+            continue
+    return found
+
+
+def descendants_of(pid: int) -> list[int]:
+    found, left = [], [pid]
+    while left:
+        new = children_of(left.pop())
+        found += new
+        left += new
+    return found
+
+
+def cpu_of(pid: int) -> tuple[str, float] | None:
+    """Name and CPU seconds of a living process, its own only."""
+    try:
+        head, _, tail = Path(f"/proc/{pid}/stat").read_text().rpartition(")")
+    except OSError:
+        return None
+    fields = tail.split()
+    return head.partition("(")[2], (int(fields[11]) + int(fields[12])) / CLOCK_TICKS
+
+
+class Sampler:
+    """Watches which processes of a tree use the CPU; for the split by name only, the sum comes from `wait4`."""
+
+    def __init__(self, pid: int, every_s: float = 0.2) -> None:
+        self._pid, self._every_s = pid, every_s
+        self._seen: dict[int, tuple[str, float]] = {}
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        known = {os.getpid(), *children_of(os.getpid())} - {self._pid}
+        while not self._end.wait(self._every_s):
+            adopted = [pid for pid in children_of(os.getpid()) if pid not in known]
+            for root in {self._pid, *adopted}:
+                for pid in (root, *descendants_of(root)):
+                    if (now := cpu_of(pid)) is not None:
+                        self._seen[pid] = now
+
+    def stop(self) -> dict[str, float]:
+        self._end.set()
+        self._thread.join()
+        sums: dict[str, float] = {}
+        for name, cpu_s in self._seen.values():
+            sums[name] = sums.get(name, 0.0) + cpu_s
+        return sums

@@ -1,0 +1,172 @@
+"""Crawls: their rows, their members, their ledger."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Connection, func, select, text, update
+
+from curtsy.errors import UnknownCrawl
+from curtsy.model import Counts, Crawl, CrawlState, Lane
+from curtsy.store.rows import Bulk, is_postgresql, unique_sorted
+from curtsy.store.tables import crawl_counts, crawl_members, crawls
+
+ENDED = (CrawlState.FINISHED, CrawlState.CANCELLED)
+#: crawls whose queues the frontier holds
+ACTIVE = (CrawlState.LOADING, CrawlState.RUNNING)
+
+_add_members = Bulk(
+    "INSERT INTO crawl_members (crawl, member) SELECT crawl, member FROM v WHERE true "
+    "ON CONFLICT (crawl, member) DO NOTHING RETURNING member",
+    crawl="bigint",
+    member="text",
+)
+_add_counts = Bulk(
+    "INSERT INTO crawl_counts (crawl, state, reason, n) SELECT crawl, state, reason, n FROM v WHERE true "
+    "ON CONFLICT (crawl, state, reason) DO UPDATE SET n = crawl_counts.n + excluded.n",
+    crawl="bigint",
+    state="text",
+    reason="text",
+    n="bigint",
+)
+_add_pages = Bulk("UPDATE crawls SET pages = pages + v.by FROM v WHERE crawls.n = v.n", n="bigint", by="bigint")
+_DEAD_ROWS = text(
+    "SELECT q.reason, count(*) FROM queues q JOIN urls u ON u.crawl = q.crawl AND u.host = q.host "
+    "WHERE q.crawl = :crawl AND q.state = 'dead' AND u.state = 'open' GROUP BY q.reason"
+)
+
+
+def create(tx: Connection, crawl: Crawl, settings: Mapping[str, Any] | None = None) -> Crawl:
+    """Write a new crawl; the same with its number. `settings` are kept as JSON, for --resume and for people."""
+    values = {
+        column.name: getattr(crawl, column.name) for column in crawls.columns if column.name not in ("n", "settings")
+    }
+    values |= {"include": json.dumps(crawl.include), "exclude": json.dumps(crawl.exclude)}
+    values |= {"settings": json.dumps(settings or {}, default=str)}
+    n = int(tx.execute(crawls.insert().values(values).returning(crawls.c.n)).scalar_one())
+    _add_members(tx, [(n, member) for member in sorted(crawl.members)])
+    return replace(crawl, n=n)
+
+
+def get(tx: Connection, id: str) -> Crawl:
+    """The crawl of that id, or of that beginning of an id if it is the only one; `last` is the newest."""
+    if id == "last":
+        rows = tx.execute(select(crawls).order_by(crawls.c.n.desc()).limit(1)).all()
+    else:
+        rows = tx.execute(select(crawls).where(crawls.c.id == id)).all()
+        if not rows and id:
+            rows = tx.execute(select(crawls).where(crawls.c.id.startswith(id, autoescape=True)).limit(2)).all()
+    if len(rows) == 1:
+        return _crawl(rows[0], _members(tx, rows[0].n))
+    if not rows:
+        raise UnknownCrawl(f"There is no crawl {id!r} here. `curtsy status` lists them.")
+    raise UnknownCrawl(f"Several crawls begin with {id!r}: give more of the id. `curtsy status` lists them.")
+
+
+def by_n(tx: Connection, n: int) -> Crawl:
+    row = tx.execute(select(crawls).where(crawls.c.n == n)).first()
+    if row is None:
+        raise UnknownCrawl(f"There is no crawl number {n} in the store.")
+    return _crawl(row, _members(tx, n))
+
+
+def list_all(tx: Connection, limit: int = 100, states: Collection[CrawlState] = ()) -> list[Crawl]:
+    """Newest first, without their members."""
+    query = select(crawls).order_by(crawls.c.n.desc()).limit(limit)
+    if states:
+        query = query.where(crawls.c.state.in_(states))
+    return [_crawl(row, frozenset()) for row in tx.execute(query)]
+
+
+def running(tx: Connection) -> list[Crawl]:
+    """Every crawl that is loading or running, with its members, oldest first."""
+    rows = tx.execute(select(crawls).where(crawls.c.state.in_(ACTIVE)).order_by(crawls.c.n)).all()
+    return [_crawl(row, _members(tx, row.n)) for row in rows]
+
+
+def settings_of(tx: Connection, n: int) -> dict[str, Any]:
+    found = tx.execute(select(crawls.c.settings).where(crawls.c.n == n)).scalar()
+    loaded: dict[str, Any] = json.loads(found or "{}")
+    return loaded
+
+
+def set_state(
+    tx: Connection,
+    n: int,
+    state: CrawlState,
+    reason: str | None,
+    now_ms: int,
+    only_from: Collection[CrawlState] = (),
+) -> bool:
+    """Change the state; False if it was not in `only_from` (empty: any other state)."""
+    values: dict[str, Any] = {"state": state, "reason": reason}
+    values["ended_ms"] = now_ms if state in ENDED else None
+    if state is CrawlState.RUNNING:
+        values["started_ms"] = func.coalesce(crawls.c.started_ms, now_ms)
+    allowed = crawls.c.state.in_(only_from) if only_from else crawls.c.state != state
+    return tx.execute(update(crawls).where(crawls.c.n == n, allowed).values(values)).rowcount > 0
+
+
+def lock_budgets(tx: Connection, ns: Iterable[int]) -> dict[int, tuple[int | None, int]]:
+    """(max_pages, pages) of each crawl, its row locked until the transaction ends, in order of their numbers."""
+    query = select(crawls.c.n, crawls.c.max_pages, crawls.c.pages)
+    query = query.where(crawls.c.n.in_(unique_sorted(ns))).order_by(crawls.c.n)
+    if is_postgresql(tx):
+        query = query.with_for_update()
+    return {n: (max_pages, pages) for n, max_pages, pages in tx.execute(query)}
+
+
+def add_pages(tx: Connection, pages: Mapping[int, int]) -> None:
+    """Count pages against each crawl's max_pages."""
+    _add_pages(tx, sorted((n, by) for n, by in pages.items() if by))
+
+
+def add_counts(tx: Connection, counts: Mapping[tuple[int, str, str], int]) -> None:
+    """Add to the ledger by (crawl, state, reason); ('open', '') counts the rows that were added."""
+    _add_counts(tx, sorted((*key, by) for key, by in counts.items() if by))
+
+
+def counts(tx: Connection, n: int) -> Counts:
+    """The ledger. Open rows of a dead host count as failed by its reason, those of an ended crawl as skipped by its."""
+    row = tx.execute(select(crawls.c.state, crawls.c.reason, crawls.c.pages).where(crawls.c.n == n)).first()
+    if row is None:
+        raise UnknownCrawl(f"There is no crawl number {n} in the store.")
+    by_state: dict[str, dict[str, int]] = {"open": {}, "done": {}, "skipped": {}, "failed": {}}
+    for state, reason, by in tx.execute(
+        select(crawl_counts.c.state, crawl_counts.c.reason, crawl_counts.c.n).where(crawl_counts.c.crawl == n)
+    ):
+        if by:
+            by_state[state][reason] = by
+    for reason, by in tx.execute(_DEAD_ROWS, {"crawl": n}):
+        by_state["failed"][reason] = by_state["failed"].get(reason, 0) + by
+    added = sum(by_state["open"].values())
+    pending = added - sum(sum(by_state[state].values()) for state in ("done", "skipped", "failed"))
+    if pending and row.state in ENDED:
+        reason = row.reason or row.state
+        by_state["skipped"][reason] = by_state["skipped"].get(reason, 0) + pending
+        pending = 0
+    done = sum(by_state["done"].values())
+    return Counts(pages=row.pages, done=done, pending=pending, skipped=by_state["skipped"], failed=by_state["failed"])
+
+
+def extend_members(tx: Connection, n: int, members: Iterable[str]) -> int:
+    """Add hosts or domains to the crawl's scope; its version, one higher if any was new."""
+    if _add_members(tx, [(n, member) for member in unique_sorted(members)]):
+        grown = update(crawls).where(crawls.c.n == n).values(version=crawls.c.version + 1).returning(crawls.c.version)
+        return int(tx.execute(grown).scalar_one())
+    return int(tx.execute(select(crawls.c.version).where(crawls.c.n == n)).scalar_one())
+
+
+def _members(tx: Connection, n: int) -> frozenset[str]:
+    return frozenset(tx.execute(select(crawl_members.c.member).where(crawl_members.c.crawl == n)).scalars())
+
+
+def _crawl(row: Any, members: frozenset[str]) -> Crawl:
+    values = dict(row._mapping)
+    del values["settings"]
+    values |= {"state": CrawlState(row.state), "lane": Lane(row.lane), "members": members}
+    values |= {"include": tuple(json.loads(row.include)), "exclude": tuple(json.loads(row.exclude))}
+    return Crawl(**values)

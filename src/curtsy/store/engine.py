@@ -1,0 +1,243 @@
+"""Opening the database: SQLite by default, PostgreSQL by URL; transactions, retries, and a lock between processes.
+
+SQLite runs in WAL mode with synchronous=FULL: a committed group survives a power cut, not only a killed process. That
+costs one fsync per commit (of some 200 pages), wall time and hardly any CPU.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+
+from curtsy.errors import MissingPart, StoreUnavailable, UsageError
+from curtsy.observe import count, log
+from curtsy.store.migrations import migrate
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+#: how long one statement waits for another process's write before SQLite says busy
+_BUSY_MS = 10_000
+#: pauses before a failed transaction is run again; a database restart takes a few seconds
+_PAUSES_S = (0.02, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
+#: serialisation failure, deadlock, lock time-out, and a server that goes down or comes up
+_SQLSTATES = frozenset({"40001", "40P01", "55P03", "57P01", "57P02", "57P03", "25P03"})
+_SQLITE_BUSY, _SQLITE_LOCKED = 5, 6
+
+_SQLITE_PRAGMAS = (
+    "PRAGMA journal_mode=WAL",
+    "PRAGMA synchronous=FULL",
+    "PRAGMA cache_size=-32768",  # KiB
+    "PRAGMA temp_store=MEMORY",
+    # Hot index pages are rewritten by every commit: fewer checkpoints copy them less often.
+    "PRAGMA wal_autocheckpoint=4000",
+    "PRAGMA journal_size_limit=67108864",
+)
+
+
+class Store:
+    """One database. Safe to share between threads: each transaction has a connection of its own."""
+
+    def __init__(self, engine: Engine, lock_folder: Path | None) -> None:
+        self._engine = engine
+        self._lock_folder = lock_folder
+
+    @classmethod
+    def open(cls, url: str, create: bool = True) -> Store:
+        """Open, and bring the schema up to date. With `create=False` a missing SQLite file is an error."""
+        parsed = _parse(url)
+        if parsed.get_backend_name() == "sqlite":
+            path = _sqlite_path(parsed, create)
+            store = cls(_sqlite_engine(parsed), path)
+        else:
+            store = cls(_postgresql_engine(parsed), None)
+        try:
+            migrate(store.begin, store.read, store.lock)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    @property
+    def dialect(self) -> str:
+        """`sqlite` or `postgresql`."""
+        return self._engine.dialect.name
+
+    @property
+    def where(self) -> str:
+        """For people: the database without its password."""
+        return self._engine.url.render_as_string(hide_password=True)
+
+    @contextmanager
+    def begin(self) -> Iterator[Connection]:
+        """A transaction that writes: committed at the end of the block, rolled back on an error. Not repeated."""
+        with self._transaction({}) as tx:
+            yield tx
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A short transaction that only reads: on SQLite it waits for nobody."""
+        with self._transaction({"curtsy_read": True}) as tx:
+            yield tx
+
+    @contextmanager
+    def _transaction(self, options: dict[str, Any]) -> Iterator[Connection]:
+        try:
+            with self._engine.connect() as connection:
+                if options:
+                    connection = connection.execution_options(**options)
+                with connection.begin():
+                    yield connection
+        except DBAPIError as error:
+            if _passing(error):
+                raise _unavailable(self.where, error) from error
+            raise
+
+    def run(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run `fn(tx, ...)` in a transaction, again if the database was busy, restarted or chose us as a victim.
+
+        A lost connection leaves open whether the commit happened, so `fn` must be harmless when repeated.
+        """
+        for pause_s in _PAUSES_S:
+            try:
+                with self.begin() as tx:
+                    return fn(tx, *args, **kwargs)
+            except StoreUnavailable as error:
+                count("store_retries")
+                log("store_retry", level="debug", error=str(error), pause_s=pause_s)
+                time.sleep(pause_s)
+        with self.begin() as tx:
+            return fn(tx, *args, **kwargs)
+
+    @contextmanager
+    def lock(self, name: str, wait_s: float = 60.0) -> Iterator[None]:
+        """Mutual exclusion between processes (and threads); it ends with its holder, even one that was killed."""
+        held = self._file_lock(name, wait_s) if self._lock_folder else self._advisory_lock(name, wait_s)
+        with held:
+            yield
+
+    @contextmanager
+    def _file_lock(self, name: str, wait_s: float) -> Iterator[None]:
+        path = Path(f"{self._lock_folder}.{name}.lock")
+        with path.open("ab") as file:
+            # flock, not lockf: it belongs to the open file, so two threads exclude each other too.
+            _wait_for(lambda: _flock(file.fileno()), name, wait_s)
+            yield
+
+    @contextmanager
+    def _advisory_lock(self, name: str, wait_s: float) -> Iterator[None]:
+        key = zlib.crc32(f"curtsy:{name}".encode())
+        with self.begin() as tx:
+
+            def attempt() -> bool:
+                return bool(tx.exec_driver_sql("SELECT pg_try_advisory_xact_lock(%s)", (key,)).scalar())
+
+            _wait_for(attempt, name, wait_s)
+            yield
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _parse(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise UsageError(
+            f"{url!r} is no database URL. Use sqlite:///folder/file or postgresql://user@host/name."
+        ) from error
+    if parsed.drivername in ("postgresql", "postgres"):
+        parsed = parsed.set(drivername="postgresql+psycopg")
+    if parsed.get_backend_name() not in ("sqlite", "postgresql") or not parsed.database:
+        shown = parsed.render_as_string(hide_password=True)
+        raise UsageError(f"{shown!r} names no database we know. Use sqlite:///folder/file or postgresql://...")
+    return parsed
+
+
+def _sqlite_path(url: URL, create: bool) -> Path:
+    path = Path(url.database or "")
+    if not create and not path.exists():
+        raise UsageError(f"There is no database {path}. Run `curtsy crawl` first, or name the folder with --data-dir.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreUnavailable(
+            f"The folder {path.parent} cannot be made: {error}. Choose another --data-dir."
+        ) from error
+    return path
+
+
+def _sqlite_engine(url: URL) -> Engine:
+    connect_args = {"check_same_thread": False, "cached_statements": 512, "timeout": _BUSY_MS / 1000}
+    engine = create_engine(url, connect_args=connect_args, pool_size=8, max_overflow=56)
+
+    @event.listens_for(engine, "connect")
+    def _connected(connection: Any, _record: Any) -> None:
+        # We say BEGIN ourselves: the driver's own idea of transactions would never make it IMMEDIATE.
+        connection.isolation_level = None
+        for pragma in _SQLITE_PRAGMAS:
+            connection.execute(pragma)
+
+    @event.listens_for(engine, "begin")
+    def _begun(connection: Connection) -> None:
+        reads = connection.get_execution_options().get("curtsy_read")
+        connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+
+    return engine
+
+
+def _postgresql_engine(url: URL) -> Engine:
+    try:
+        return create_engine(url, pool_pre_ping=True, pool_size=8, max_overflow=56, pool_recycle=1800)
+    except ModuleNotFoundError as error:
+        raise MissingPart("PostgreSQL needs psycopg: pip install 'curtsy[postgres]'.") from error
+
+
+def _passing(error: DBAPIError) -> bool:
+    """True if the same transaction may well succeed a moment later."""
+    orig: Any = error.orig
+    if (code := getattr(orig, "sqlite_errorcode", None)) is not None:
+        return code & 0xFF in (_SQLITE_BUSY, _SQLITE_LOCKED)
+    state = getattr(orig, "sqlstate", None)
+    if state is None:
+        # psycopg: the connection could not be made, or broke before the server could say why
+        return error.connection_invalidated or type(orig).__name__ == "OperationalError"
+    return state in _SQLSTATES or state.startswith("08")
+
+
+def _unavailable(where: str, error: DBAPIError) -> StoreUnavailable:
+    said = str(error.orig).strip().splitlines()
+    return StoreUnavailable(
+        f"The database {where} does not answer: {said[0] if said else error}. "
+        "See that it is running and reachable; the work goes on by itself when it is back."
+    )
+
+
+def _flock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _wait_for(attempt: Callable[[], bool], name: str, wait_s: float) -> None:
+    end = time.monotonic() + wait_s
+    while not attempt():
+        if time.monotonic() >= end:
+            raise StoreUnavailable(f"Another process has held the lock {name!r} for over {wait_s:g} s.")
+        time.sleep(0.02)

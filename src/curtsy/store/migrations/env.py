@@ -1,0 +1,9 @@
+"""Alembic's entry: runs the migrations on the connection that `migrate` hands over, inside its transaction."""
+
+from alembic import context
+
+from curtsy.store.tables import metadata
+
+context.configure(connection=context.config.attributes["connection"], target_metadata=metadata)
+with context.begin_transaction():
+    context.run_migrations()

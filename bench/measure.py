@@ -47,7 +47,9 @@ def become_reaper() -> None:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER) failed")
 
 
-def run(argv: Sequence[str], *, folder: Path, env: Mapping[str, str], timeout_s: float, ok: Sequence[int] = (0,)) -> Run:
+def run(
+    argv: Sequence[str], *, folder: Path, env: Mapping[str, str], timeout_s: float, ok: Sequence[int] = (0,)
+) -> Run:
     """Run a command to its end in a folder; its output goes to files there."""
     become_reaper()
     ours = set(children_of(os.getpid()))

@@ -1,4 +1,4 @@
-"""A deterministic site for benchmarks: hosts of organisation pages of about 20 KB with 40 links, as plain files for nginx.
+"""A deterministic site for benchmarks: organisation pages of about 20 KB with 40 links, as files for nginx.
 
 Every page of a host is reachable from its home page: page i links to its children 3i+1, 3i+2, 3i+3. Cross-host links
 carry the port, so a site belongs to one port.
@@ -15,7 +15,7 @@ CROSS_HOST_LINKS = 2
 #: raised when the pages change, so that a kept site is made again
 LAYOUT = 1
 SECTIONS = ("about", "people", "projects", "news", "research", "services", "publications", "contact")
-WORDS = (
+_WORDS = (
     "the of and to in for with on by from as at our their this each more new open public local small large early late "
     "region council river harbour garden school library market bridge station museum forest valley island coast town "
     "project programme report survey review method result measure record archive letter meeting budget grant season "
@@ -24,7 +24,8 @@ WORDS = (
     "works opens joins keeps builds plans reports supports offers begins ends grows shares brings explains records "
     "is are was were has had will can may should often together nearby yearly weekly again once still since until "
     "careful practical shared regular simple steady independent regional common useful quiet several many most few"
-).split()
+)
+WORDS = tuple(_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,14 +120,27 @@ def render(site: Site, host: int, page: int, prose: list[str]) -> str:
     rng = random.Random(host * 1_000_003 + page)
     title = f"{_sentence(rng)[:48].strip('.')} | Organisation {host:04d}"
     hrefs = links_of(site, host, page, rng)
-    parts = [HEAD.format(title=title, description=prose[rng.randrange(len(prose))][:150], style=STYLE, page=page, host=site.host(host))]
+    parts = [
+        HEAD.format(
+            title=title,
+            description=prose[rng.randrange(len(prose))][:150],
+            style=STYLE,
+            page=page,
+            host=site.host(host),
+        )
+    ]
     parts.append('<header class="nav-head"><nav aria-label="Main"><ul class="nav-list">\n')
     parts += [f'<li class="nav-item"><a href="{href}">{_anchor(rng)}</a></li>\n' for href in hrefs[:8]]
     parts.append(f'</ul></nav></header>\n<main id="content"><article class="text-head"><h1>{title}</h1>\n')
     parts += [_block(rng, number, href, prose) for number, href in enumerate(hrefs[8:-5])]
     parts.append('</article></main>\n<footer class="foot-head"><ul class="foot-list">\n')
-    parts += [f'<li class="foot-item"><a href="{href}" title="{_anchor(rng)}">{_anchor(rng)}</a></li>\n' for href in hrefs[-5:]]
-    parts.append(f"</ul><p>Organisation {host:04d}, page {page}. All texts may be shared.</p></footer>\n</body>\n</html>\n")
+    parts += [
+        f'<li class="foot-item"><a href="{href}" title="{_anchor(rng)}">{_anchor(rng)}</a></li>\n'
+        for href in hrefs[-5:]
+    ]
+    parts.append(
+        f"</ul><p>Organisation {host:04d}, page {page}. All texts may be shared.</p></footer>\n</body>\n</html>\n"
+    )
     return "".join(parts)
 
 
@@ -136,7 +150,11 @@ def _anchor(rng: random.Random) -> str:
 
 def _block(rng: random.Random, number: int, href: str, prose: list[str]) -> str:
     """A link with the text around it; every fourth stands in a card with an image and a date."""
-    first, second, third = prose[rng.randrange(len(prose))], prose[rng.randrange(len(prose))], prose[rng.randrange(len(prose))]
+    first, second, third = (
+        prose[rng.randrange(len(prose))],
+        prose[rng.randrange(len(prose))],
+        prose[rng.randrange(len(prose))],
+    )
     link = f'<a class="text-item" href="{href}">{_anchor(rng)}</a>'
     if number % 4:
         return f'<p class="text-list">{first} {link} <em>{third[:40]}</em> {second}</p>\n'

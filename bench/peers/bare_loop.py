@@ -27,7 +27,7 @@ class Segment:
         self._file = open(folder / "segment", "ab")  # noqa: SIM115
         self._rows = sqlite3.connect(folder / "pages.sqlite")
         self._rows.execute("PRAGMA journal_mode=WAL")
-        self._rows.execute("PRAGMA synchronous=NORMAL")
+        self._rows.execute("PRAGMA synchronous=FULL")
         self._rows.execute("CREATE TABLE pages (url TEXT PRIMARY KEY, sha256 TEXT, at INTEGER, length INTEGER)")
         self._waiting: list[tuple[str, str, int, int]] = []
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import ada_url
 from crawlee import ConcurrencySettings
 from crawlee.crawlers import AbstractHttpCrawler, AbstractHttpParser, ParsedHttpCrawlingContext
 from crawlee.crawlers._types import BlockedInfo
@@ -41,10 +42,38 @@ class LexborParser(AbstractHttpParser[LexborHTMLParser, LexborNode]):
         return [href for node in parsed_content.css(selector) if (href := node.attributes.get(attribute))]
 
 
-async def crawl(seeds: list[str], concurrency: int, robots: bool) -> int:
+Context = ParsedHttpCrawlingContext[LexborHTMLParser]
+
+
+async def follow(context: Context) -> None:
+    # Every link of the site leads to a host of the site, so no narrower strategy is needed.
+    await context.enqueue_links(strategy="all")
+
+
+class FollowNew:
+    """Joins and deduplicates before Crawlee makes a request object of every link."""
+
+    def __init__(self, seeds: list[str]) -> None:
+        self._seen = set(seeds)
+
+    async def __call__(self, context: Context) -> None:
+        base = context.request.url
+        urls = {
+            ada_url.join_url(base, href)
+            for node in context.parsed_content.css("a")
+            if (href := node.attributes["href"])
+        }
+        if new := urls - self._seen:
+            self._seen |= new
+            await context.add_requests(sorted(new))
+
+
+async def crawl(seeds: list[str], concurrency: int, *, robots: bool, dedup: bool) -> int:
     crawler_class = AbstractHttpCrawler.create_parsed_http_crawler_class(LexborParser())
     crawler = crawler_class(
-        http_client=ImpitHttpClient(proxy=f"http://127.0.0.1:{urlsplit(seeds[0]).port}", persist_cookies_per_session=False),
+        http_client=ImpitHttpClient(
+            proxy=f"http://127.0.0.1:{urlsplit(seeds[0]).port}", persist_cookies_per_session=False
+        ),
         storage_client=MemoryStorageClient(),
         concurrency_settings=ConcurrencySettings(
             min_concurrency=concurrency, desired_concurrency=concurrency, max_concurrency=concurrency
@@ -56,11 +85,7 @@ async def crawl(seeds: list[str], concurrency: int, robots: bool) -> int:
         respect_robots_txt_file=robots,
     )
 
-    @crawler.router.default_handler
-    async def follow(context: ParsedHttpCrawlingContext[LexborHTMLParser]) -> None:
-        # Every link of the site leads to a host of the site, so no narrower strategy is needed.
-        await context.enqueue_links(strategy="all")
-
+    crawler.router.default_handler(FollowNew(seeds) if dedup else follow)
     statistics = await crawler.run(seeds)
     return int(statistics.requests_finished)
 
@@ -70,10 +95,12 @@ def main() -> None:
     parser.add_argument("seeds", type=Path)
     parser.add_argument("--concurrency", type=int, default=32)
     parser.add_argument("--robots", action="store_true")
+    parser.add_argument("--dedup", action="store_true")
     options = parser.parse_args()
     logging.disable(logging.WARNING)
     seeds = options.seeds.read_text().split()
-    print(json.dumps({"pages": asyncio.run(crawl(seeds, options.concurrency, options.robots))}))
+    crawling = crawl(seeds, options.concurrency, robots=options.robots, dedup=options.dedup)
+    print(json.dumps({"pages": asyncio.run(crawling)}))
 
 
 if __name__ == "__main__":

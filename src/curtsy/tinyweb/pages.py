@@ -1,0 +1,263 @@
+"""The sites of the organisations: what stands on each page, rendered when first asked for."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import dataclass
+
+from curtsy.tinyweb import facts, words
+from curtsy.tinyweb.answers import NOT_FOUND, Answer, tagged, text
+from curtsy.tinyweb.facts import Kind, Organisation
+
+SECTIONS = ("/", "/about", "/contact", "/people", "/projects", "/claims", "/news")
+THIN_PAGES = ("/", "/about", "/contact")
+#: linked from every home page and forbidden by robots.txt
+INTERNAL = "/internal/"
+ROBOTS = "User-agent: *\nDisallow: /internal/\nSitemap: http://{host}/sitemap.xml\n"
+
+_STYLE = "body{font:1rem/1.5 serif;max-width:44rem;margin:auto}nav a{margin-right:1em}footer{color:#777}"
+
+_RENDERER = """
+function draw(page) {
+  const root = document.getElementById("root");
+  const add = (tag, text, href) => {
+    const element = document.createElement(tag);
+    element.textContent = text;
+    if (href) element.href = href;
+    root.appendChild(element);
+  };
+  add("h1", page.heading);
+  page.paragraphs.forEach((paragraph) => add("p", paragraph));
+  page.links.forEach(([href, label]) => add("a", label, href));
+}
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """How large a site's pages are."""
+
+    pages: int = 30
+    #: about so many kilobytes of HTML per page; None: as the text comes
+    page_kb: float | None = None
+    #: exactly so many links per page; None: about 19
+    links: int | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Sites for benchmarks: every page has its links in the HTML and nothing is forbidden."""
+        return self.page_kb is not None or self.links is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """What a page says, before it has a form."""
+
+    title: str
+    heading: str
+    paragraphs: tuple[str, ...]
+
+
+class OrgSite:
+    """The site of one organisation."""
+
+    def __init__(self, host: str, shape: Shape, seed: int = 1) -> None:
+        self.host = host
+        self.shape = shape
+        self.seed = seed
+        self.org = facts.truth(host, seed, plain=shape.plain)
+        self.paths = _paths(self.org, shape)
+        self._index = {path: number for number, path in enumerate(self.paths)}
+        self._filler: str | None = None
+
+    def answer(self, target: str) -> Answer:
+        """What stands at a path; 404 where nothing does."""
+        if target in self._index:
+            return tagged(self.html(target).encode())
+        if target == "/robots.txt":
+            return text(self.robots())
+        if target == "/sitemap.xml" and not self.shape.plain:
+            return tagged(self.sitemap().encode(), "application/xml")
+        if target.startswith(INTERNAL) and not self.shape.plain:
+            return tagged(b"<!doctype html><title>Drafts</title><p>Not for crawlers.</p>")
+        if self.org.kind is Kind.FETCHED:
+            return self._fetched(target)
+        return NOT_FOUND
+
+    def robots(self) -> str:
+        return "User-agent: *\nAllow: /\n" if self.shape.plain else ROBOTS.format(host=self.host)
+
+    def sitemap(self) -> str:
+        urls = "".join(f"<url><loc>http://{self.host}{path}</loc></url>\n" for path in self.paths)
+        return f'<?xml version="1.0"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{urls}</urlset>\n'
+
+    def html(self, path: str) -> str:
+        content = self.content(path)
+        if self.org.kind in (Kind.SCRIPT, Kind.FETCHED):
+            return self._script_page(path, content)
+        body = "\n".join(f"<p>{paragraph}</p>" for paragraph in content.paragraphs)
+        top = (
+            f"{self._head(content, path)}<body>\n<nav>{self._nav()}</nav>\n<main>\n<h1>{content.heading}</h1>\n{body}\n"
+        )
+        end = f"</main>\n<aside>{self._ring(path)}</aside>\n{self._footer()}</body></html>\n"
+        return top + self._padding(path, len(top) + len(end)) + end
+
+    def content(self, path: str) -> Content:
+        """What the page at `path` says."""
+        dice = random.Random(f"{self.seed}:{self.host}{path}")
+        if self.org.kind is Kind.THIN:
+            return _thin(self.org, path)
+        paragraphs = [*_stated(self.org, path), _decoy(dice), *_chatter(dice, 4)]
+        heading = _heading(self.org, path)
+        return Content(title=f"{heading} | {self.org.name}", heading=heading, paragraphs=tuple(paragraphs))
+
+    def _head(self, content: Content, path: str) -> str:
+        data = f'<script type="application/ld+json">{_jsonld(self.org)}</script>\n' if self._has_data(path) else ""
+        return (
+            f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{content.title}</title>\n'
+            f"<style>{_STYLE}</style>\n{data}</head>\n"
+        )
+
+    def _has_data(self, path: str) -> bool:
+        return self.org.kind is Kind.JSONLD and path in ("/", "/about")
+
+    def _sections(self) -> list[str]:
+        return [path for path in SECTIONS if path in self._index]
+
+    def _nav(self) -> str:
+        return "".join(f'<a href="{path}">{_label(path)}</a>' for path in self._sections())
+
+    def _ring(self, path: str) -> str:
+        """Links to the next pages of the ring, so that every page is reached from any other."""
+        links = "".join(f'<a href="{other}">{_label(other)}</a> ' for other in self._neighbours(path))
+        internal = f'<a href="{INTERNAL}drafts">Drafts</a>' if path == "/" and not self.shape.plain else ""
+        return links + internal
+
+    def _neighbours(self, path: str) -> list[str]:
+        count = (self.shape.links if self.shape.links is not None else 19) - len(self._sections())
+        start = self._index[path] + 1
+        several = self.paths * (1 + (start + max(count, 1)) // len(self.paths))
+        return several[start : start + max(count, 1)]
+
+    def _footer(self) -> str:
+        if self.org.kind is Kind.THIN:
+            return "<footer>© 2024</footer>\n"
+        return (
+            f"<footer>© 1998–2024 {self.org.name}. Site by Pixel &amp; Daughters, Oslo, since 2003. "
+            "Hosting: 0800 555 010.</footer>\n"
+        )
+
+    def _padding(self, path: str, so_far: int) -> str:
+        if self.shape.page_kb is None:
+            return ""
+        missing = int(self.shape.page_kb * 1000) - so_far - 40
+        if missing < 20:
+            return ""
+        if self._filler is None:
+            dice = random.Random(f"{self.seed}:{self.host}:filler")
+            self._filler = "\n".join(f"<p>{paragraph}</p>" for paragraph in _chatter(dice, missing // 180 + 40))
+        # Each page begins elsewhere in the filler, so that no two pages have the same text.
+        start = self._filler.index("<p>", (self._index[path] * 37) % 2000)
+        return f"{self._filler[start : start + missing]}</p>\n<p>Page {self._index[path]}.</p>\n"
+
+    def _script_page(self, path: str, content: Content) -> str:
+        links = [[other, _label(other)] for other in [*self._sections(), *self._neighbours(path)]]
+        data = json.dumps({"heading": content.heading, "paragraphs": content.paragraphs, "links": links})
+        if self.org.kind is Kind.FETCHED:
+            script = '<script src="/app.js"></script>'
+        else:
+            script = f"<script>{_RENDERER}draw({data.replace('</', '<' + chr(92) + '/')});</script>"
+        return (
+            f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{content.title}</title></head>\n'
+            f'<body><div id="root"></div><noscript>This site needs JavaScript.</noscript>{script}</body></html>\n'
+        )
+
+    def _fetched(self, target: str) -> Answer:
+        if target == "/app.js":
+            load = 'fetch("/data" + location.pathname + ".json").then((r) => r.json()).then(draw);\n'
+            return tagged((_RENDERER + load).encode(), "text/javascript")
+        path = target.removeprefix("/data").removesuffix(".json")
+        if not (target.startswith("/data/") and target.endswith(".json") and path in self._index):
+            return NOT_FOUND
+        content = self.content(path)
+        links = [[other, _label(other)] for other in [*self._sections(), *self._neighbours(path)]]
+        data = {"heading": content.heading, "paragraphs": content.paragraphs, "links": links}
+        return tagged(json.dumps(data).encode(), "application/json")
+
+
+def _paths(org: Organisation, shape: Shape) -> list[str]:
+    if org.kind is Kind.THIN:
+        return list(THIN_PAGES)
+    projects = [f"/projects/{project.slug}" for project in org.projects]
+    paths = [*SECTIONS, *projects]
+    paths += [f"/news/{number:04d}" for number in range(1, shape.pages - len(paths) + 1)]
+    return paths[: max(shape.pages, 1)]
+
+
+def _label(path: str) -> str:
+    return path.strip("/").replace("/", " ").replace("-", " ").capitalize() or "Home"
+
+
+def _heading(org: Organisation, path: str) -> str:
+    return org.name if path == "/" else _label(path)
+
+
+def _stated(org: Organisation, path: str) -> list[str]:
+    """The sentences of a page that carry facts; the places in facts.py quote them."""
+    founded = f"{facts.founded_sentence(org)}." if org.kind is not Kind.JSONLD else "It began with a few neighbours."
+    phone = f"Telephone: {org.contact.phone}." if org.kind is not Kind.JSONLD else "We prefer letters and e-mail."
+    match path:
+        case "/":
+            return [f"Welcome to {org.name}.", f"{facts.mission_sentence(org)}."]
+        case "/about":
+            return [f"{founded} {facts.headquarters_sentence(org)}.", f"{facts.mission_sentence(org)}."]
+        case "/contact":
+            return [f"Write to us: {org.contact.email}. {phone}", f"Visit us: {org.contact.address}."]
+        case "/people":
+            return [f"{person.name}, {person.role}." for person in org.people]
+        case "/projects":
+            return [f"{project.name} has been running since {project.started_year}." for project in org.projects]
+        case "/claims":
+            return [f"{claim.text}." for claim in org.sustainability_claims]
+    for project in org.projects:
+        if path == f"/projects/{project.slug}":
+            return [f"{project.name} is a project of {org.name}, running since {project.started_year}."]
+    return [f"A note from {org.name}."]
+
+
+def _thin(org: Organisation, path: str) -> Content:
+    said = {"/": f"{org.name}. More soon.", "/about": "This page is being written.", "/contact": org.contact.email}
+    return Content(title=org.name, heading=_heading(org, path), paragraphs=(said[path],))
+
+
+def _decoy(dice: random.Random) -> str:
+    city = dice.choice(words.CITIES)[0]
+    return dice.choice(words.DECOYS).format(year=dice.randint(1880, 1999), city=city)
+
+
+def _chatter(dice: random.Random, count: int) -> list[str]:
+    return [" ".join(dice.sample(words.SENTENCES, 3)) for _ in range(count)]
+
+
+def _jsonld(org: Organisation) -> str:
+    city, _, country = (org.headquarters or "").partition(", ")
+    street = (org.contact.address or "").partition(",")[0]
+    return json.dumps(
+        {
+            "@context": "https://schema.org",
+            "@type": "Organization",
+            "name": org.name,
+            "url": f"http://{org.host}/",
+            "foundingDate": str(org.founded_year),
+            "address": {
+                "@type": "PostalAddress",
+                "streetAddress": street,
+                "addressLocality": city,
+                "addressCountry": country,
+            },
+            "email": org.contact.email,
+            "telephone": org.contact.phone,
+        },
+        ensure_ascii=False,
+    )

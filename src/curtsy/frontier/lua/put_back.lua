@@ -1,0 +1,28 @@
+-- put_back.lua: queues that the store says are open stand on the bench again, with the backlog flag raised.
+--
+-- ARGV  2 queues in play allowed per lane   3 number of queues, then for each: host, crawl
+-- Answers { now, hosts to introduce, crawls to introduce, scans, queues left in the store }
+local cap = tonumber(ARGV[2])
+local unknown_hosts, unknown_crawls, waiting = {}, {}, 0
+for i = 1, tonumber(ARGV[3]) do
+  local name, c = ARGV[2 + i * 2], ARGV[3 + i * 2]
+  local r = crawl(c)
+  if not r then
+    unknown_crawls[#unknown_crawls + 1] = c
+  elseif r.st == 'running' then
+    local h = host(name)
+    local stood = in_ring(h, c)
+    if join_ring(name, h, c, cap) then
+      if not stood then redis.call('HSET', h.key, 'b:' .. c, 1) end
+      if redis.call('EXISTS', P .. 'q:' .. name .. ':' .. c) == 0 then
+        look_further(name, h, c)
+      elseif not h.la then
+        bench(name, h)
+      end
+      if not h.known then unknown_hosts[#unknown_hosts + 1] = name end
+    else
+      waiting = waiting + 1
+    end
+  end
+end
+return { tostring(now), unknown_hosts, unknown_crawls, scans, waiting }

@@ -1,0 +1,22 @@
+"""The Lua scripts: read from lua/*.lua, each behind the preamble, called by their digest."""
+
+from __future__ import annotations
+
+from functools import cache
+from hashlib import sha1
+from importlib.resources import files
+
+#: parts that stand between the preamble and the script itself
+_PARTS = {"lease": ("release",), "settle": ("release",)}
+
+
+@cache
+def source(name: str) -> str:
+    folder = files("curtsy.frontier") / "lua"
+    parts = ("preamble", *_PARTS.get(name, ()), name)
+    return "\n".join((folder / f"{part}.lua").read_text("utf-8") for part in parts)
+
+
+@cache
+def digest(name: str) -> str:
+    return sha1(source(name).encode()).hexdigest()

@@ -1,0 +1,187 @@
+"""One shard of the frontier: its epoch, its connection, its scripts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import redis.asyncio as aioredis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import NoScriptError, RedisError, ResponseError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from curtsy.errors import EpochLost, FrontierUnavailable
+from curtsy.frontier import scripts
+from curtsy.frontier.clock import ServerClock, boot
+
+#: version of the key map in lua/preamble.lua; another version in the server counts as loss
+LAYOUT = "1"
+
+
+class _OtherRun(RedisError):
+    """The server behind this connection is not the run that the epoch belongs to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochFacts:
+    """What stands in the server under {shard}:epoch, and who the server is."""
+
+    number: int | None
+    #: the epoch belongs to this run of the server and to this layout
+    valid: bool
+    run_id: str
+
+
+class Shard:
+    """Calls scripts under one epoch. Never retries by itself: a lost reply may have been carried out."""
+
+    def __init__(self, number: int, url: str, timeout_s: float = 5.0) -> None:
+        self.number = number
+        self.tag = f"{{s{number:02d}}}"
+        self.epoch_key = f"{self.tag}:epoch"
+        #: None until the epoch was adopted
+        self.epoch: int | None = None
+        self.calls = 0
+        self._run_id: str | None = None
+        self._clock = ServerClock()
+        self._redis: aioredis.Redis = aioredis.Redis.from_url(
+            url,
+            socket_timeout=timeout_s,
+            socket_connect_timeout=timeout_s,
+            retry=Retry(NoBackoff(), 0),
+            redis_connect_func=self._on_connect,
+            max_connections=8,
+        )
+
+    async def close(self) -> None:
+        await self._redis.aclose()
+
+    async def _on_connect(self, connection: Any) -> None:
+        """Every connection compares the server's run_id when it opens: a restart or failover is a loss."""
+        await connection.on_connect()
+        await connection.send_command("INFO", "server")
+        run_id = _run_id_of(await connection.read_response())
+        if self._run_id is not None and run_id != self._run_id:
+            raise _OtherRun(f"run_id was {self._run_id}, is {run_id}")
+
+    async def facts(self) -> EpochFacts:
+        """Reads the epoch as it stands, without adopting it."""
+        self._run_id = None
+        try:
+            await self._redis.connection_pool.disconnect()
+            run_id = _run_id_of(await self._redis.execute_command("INFO", "server", NEVER_DECODE=True))
+            raw = await self._redis.hmget(self.epoch_key, ["n", "run_id", "layout"])
+        except (RedisConnectionError, RedisTimeoutError, OSError) as error:
+            raise FrontierUnavailable(_unavailable(error)) from error
+        number = int(raw[0]) if raw[0] else None
+        valid = number is not None and raw[1] == run_id.encode() and raw[2] == LAYOUT.encode()
+        return EpochFacts(number=number, valid=valid, run_id=run_id)
+
+    def adopt(self, epoch: int, run_id: str) -> None:
+        self.epoch, self._run_id = epoch, run_id
+        self._clock = ServerClock()
+
+    async def policy(self) -> str:
+        """The server's maxmemory-policy; 'unknown' where CONFIG is not allowed."""
+        try:
+            answer = await self._redis.config_get("maxmemory-policy")
+        except ResponseError:
+            return "unknown"
+        value = answer.get("maxmemory-policy", answer.get(b"maxmemory-policy", "unknown"))
+        return value.decode() if isinstance(value, bytes) else str(value)
+
+    async def begin_epoch(self, epoch: int, run_id: str, quiet_s: float) -> int:
+        """Writes a new epoch; everything older is refused from here on. Answers the server's time in ms."""
+        seconds, micros = await self._redis.time()
+        now_ms = int(seconds) * 1000 + int(micros) // 1000
+        async with self._redis.pipeline(transaction=True) as pipe:
+            pipe.delete(self.epoch_key)
+            fields = {"n": epoch, "run_id": run_id, "layout": LAYOUT, "ctr": 0, "quiet": 0}
+            if quiet_s > 0:
+                fields["quiet"] = now_ms + int(quiet_s * 1000)
+            pipe.hset(self.epoch_key, mapping=fields)
+            await pipe.execute()
+        self.adopt(epoch, run_id)
+        return now_ms
+
+    async def unlink_older(self) -> int:
+        """Removes the keys of older epochs, a few hundred at a time."""
+        current = f"{self.tag}:e{self.epoch}:".encode()
+        cursor, removed = 0, 0
+        while True:
+            cursor, keys = await self._redis.scan(cursor, match=f"{self.tag}:e*:*", count=500)
+            old = [key for key in keys if not key.startswith(current)]
+            if old:
+                removed += await self._redis.unlink(*old)
+            if cursor == 0:
+                return removed
+
+    async def call(self, name: str, *args: str | int | float | bytes) -> list[Any]:
+        """Runs a script under this shard's epoch. Raises EpochLost or FrontierUnavailable."""
+        if self.epoch is None:
+            raise EpochLost("No epoch is adopted yet.")
+        before = boot()
+        self.calls += 1
+        try:
+            reply = await self._eval(name, args)
+        except _OtherRun as error:
+            raise EpochLost(f"The frontier server was restarted ({error}).") from error
+        except (RedisConnectionError, RedisTimeoutError, OSError) as error:
+            raise FrontierUnavailable(_unavailable(error)) from error
+        except ResponseError as error:
+            raise _translated(error) from error
+        self._clock.observe(before, boot(), int(reply[0]))
+        return reply
+
+    async def _eval(self, name: str, args: tuple[str | int | float | bytes, ...]) -> list[Any]:
+        words = (1, self.epoch_key, self.epoch, *args)
+        try:
+            return await self._redis.execute_command("EVALSHA", scripts.digest(name), *words)  # type: ignore[no-any-return]
+        except NoScriptError:
+            return await self._redis.execute_command("EVAL", scripts.source(name), *words)  # type: ignore[no-any-return]
+
+    async def reaped(self, limit: int) -> list[bytes]:
+        return await self._list("LRANGE", f"{self.tag}:e{self.epoch}:reaped", 0, limit - 1)
+
+    async def forget_reaped(self, items: list[bytes]) -> None:
+        key = f"{self.tag}:e{self.epoch}:reaped"
+        async with self._redis.pipeline(transaction=False) as pipe:
+            for item in items:
+                pipe.lrem(key, 1, item)  # type: ignore[arg-type]
+            await pipe.execute()
+
+    async def hash(self, name: str) -> dict[str, str]:
+        """A hash of this epoch as text, for explain, status and doctor."""
+        raw = await self._redis.hgetall(f"{self.tag}:e{self.epoch}:{name}")
+        return {key.decode(): value.decode() for key, value in raw.items()}
+
+    async def command(self, *words: str | int | float) -> Any:
+        """A plain read command on a key of this epoch; `%` in a word stands for the epoch's prefix."""
+        prefix = f"{self.tag}:e{self.epoch}:"
+        return await self._redis.execute_command(*[w.replace("%", prefix) if isinstance(w, str) else w for w in words])
+
+    async def _list(self, *words: str | int) -> list[bytes]:
+        try:
+            return await self._redis.execute_command(*words)  # type: ignore[no-any-return]
+        except (RedisConnectionError, RedisTimeoutError, OSError) as error:
+            raise FrontierUnavailable(_unavailable(error)) from error
+
+
+def _run_id_of(info: Any) -> str:
+    if isinstance(info, dict):
+        return str(info["run_id"])
+    text = info.decode() if isinstance(info, bytes) else str(info)
+    return next(line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("run_id:"))
+
+
+def _unavailable(error: Exception) -> str:
+    return f"The frontier server (Valkey/Redis) does not answer: {error}. Check that it runs and frontier_url is right."
+
+
+def _translated(error: ResponseError) -> Exception:
+    text = str(error)
+    if "EPOCH" in text:
+        return EpochLost(f"Another epoch rules the frontier ({text}).")
+    return error

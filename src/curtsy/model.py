@@ -335,6 +335,8 @@ class Page:
     #: a revisit record refers to this page
     same_as: str | None = None
     request_id: str = ""
+    #: of the lease under which it was fetched
+    fence: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,134 @@
+"""Dead letters: failures that will not be retried by themselves, and can be replayed.
+
+The open rows of a host that is dead for a crawl are dead letters too, without rows of their own: `of_dead_hosts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import Any
+
+from sqlalchemy import Connection, select, text
+
+from curtsy.model import Failure
+from curtsy.store.rows import Bulk, Insert, unique_sorted
+from curtsy.store.tables import failures
+
+_insert = Insert(
+    "failures",
+    "fence, ordinal",
+    fence="bigint",
+    ordinal="int",
+    id="text",
+    crawl="bigint",
+    fp="bytea",
+    url="text",
+    host="text",
+    stage="text",
+    cause="text",
+    detail="text",
+    status="int",
+    attempts="int",
+    at_ms="bigint",
+    replayed_ms="bigint",
+    request_id="text",
+)
+_FIELDS = tuple(field.name for field in fields(Failure))
+_replayed = Bulk(
+    "UPDATE failures SET replayed_ms = v.now_ms FROM v WHERE failures.id = v.id AND failures.replayed_ms IS NULL "
+    "RETURNING failures.id",
+    id="text",
+    now_ms="bigint",
+)
+_DEAD = text(
+    "SELECT u.crawl, u.fp, u.url, u.host, q.reason, u.attempts, u.fence, q.failing_since_ms FROM queues q "
+    "JOIN urls u ON u.crawl = q.crawl AND u.host = q.host AND u.state = 'open' WHERE q.state = 'dead' "
+    "AND (q.crawl = :crawl OR :crawl = 0) AND (q.host = :host OR :host = '') AND (q.reason = :cause OR :cause = '') "
+    "AND u.seq > :after ORDER BY u.seq LIMIT :limit"
+)
+
+
+def insert(tx: Connection, rows: Iterable[Failure]) -> None:
+    """Write dead letters; a fence has at most one, so that a repeated transaction changes nothing."""
+    fresh = {row.fence: row for row in rows}
+    _insert(
+        tx,
+        [
+            (
+                row.fence,
+                0,
+                row.id,
+                row.crawl,
+                row.fp,
+                row.url,
+                row.host,
+                row.stage,
+                row.cause,
+                row.detail,
+                row.status,
+                row.attempts,
+                row.at_ms,
+                row.replayed_ms,
+                row.request_id,
+            )
+            for _, row in sorted(fresh.items())
+        ],
+    )
+
+
+def find(
+    tx: Connection,
+    *,
+    crawl: int | None = None,
+    host: str | None = None,
+    stage: str | None = None,
+    cause: str | None = None,
+    since_ms: int = 0,
+    limit: int = 1000,
+    replayed: bool = False,
+) -> list[Failure]:
+    """Dead letters, oldest first; those already replayed only on request."""
+    query = select(*(failures.c[name] for name in _FIELDS)).where(failures.c.at_ms >= since_ms)
+    wanted = {"crawl": crawl, "host": host, "stage": stage, "cause": cause}
+    for name, value in wanted.items():
+        if value is not None:
+            query = query.where(failures.c[name] == value)
+    if not replayed:
+        query = query.where(failures.c.replayed_ms.is_(None))
+    query = query.order_by(failures.c.at_ms, failures.c.fence).limit(limit)
+    return [Failure(**row._mapping) for row in tx.execute(query)]
+
+
+def of_dead_hosts(
+    tx: Connection,
+    *,
+    crawl: int | None = None,
+    host: str | None = None,
+    cause: str | None = None,
+    after_seq: int = 0,
+    limit: int = 1000,
+) -> list[Failure]:
+    """The open rows of hosts that are dead for their crawl, as dead letters. Replay them by `queues.revive`."""
+    given: dict[str, Any] = {"crawl": crawl or 0, "host": host or "", "cause": cause or ""}
+    rows = tx.execute(_DEAD, {**given, "after": after_seq, "limit": limit})
+    return [
+        Failure(
+            id=f"{n}-{fp.hex()}",
+            crawl=n,
+            fp=fp,
+            url=url,
+            host=name,
+            cause=reason,
+            detail="its host did not answer for longer than host_patience_s",
+            attempts=attempts,
+            fence=fence,
+            at_ms=since_ms or 0,
+        )
+        for n, fp, url, name, reason, attempts, fence, since_ms in rows
+    ]
+
+
+def mark_replayed(tx: Connection, ids: Iterable[str], now_ms: int) -> int:
+    """Mark them as replayed; how many were not yet."""
+    return len(_replayed(tx, [(id, now_ms) for id in unique_sorted(ids)]))

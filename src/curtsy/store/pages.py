@@ -1,0 +1,263 @@
+"""Pages: one row per fetched URL of a crawl, and which bytes of which segment hold its body.
+
+A page's id is made from its key, `<crawl>-<fingerprint>`: a repeated commit gives the same id, and no index is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, text
+
+from curtsy.errors import UsageError
+from curtsy.model import BodyRef, Page
+from curtsy.store.rows import Bulk, Insert, Row, is_postgresql, unique_sorted
+from curtsy.store.urls import Key
+
+_FIELDS = (
+    "p.fp, p.crawl, p.fence, p.url, p.host, p.status, p.fetched_ms, p.depth, p.content_type, p.charset, p.title, "
+    "p.sha256, p.size, p.etag, p.last_modified, p.canonical, p.language, p.unchanged, s.name, p.body_offset, "
+    "p.body_length, p.same_as, p.request_id"
+)
+_FROM = "pages p LEFT JOIN segments s ON s.n = p.segment"
+
+
+class Same(NamedTuple):
+    """The page whose stored body a revisit record can refer to."""
+
+    id: str
+    url: str
+    fetched_ms: int
+    body: BodyRef
+
+
+_insert = Insert(
+    "pages",
+    "fp, crawl",
+    fp="bytea",
+    crawl="bigint",
+    fence="bigint",
+    url="text",
+    host="text",
+    status="int",
+    fetched_ms="bigint",
+    depth="int",
+    content_type="text",
+    charset="text",
+    title="text",
+    sha256="bytea",
+    size="bigint",
+    etag="text",
+    last_modified="text",
+    canonical="text",
+    language="text",
+    unchanged="boolean",
+    segment="bigint",
+    body_offset="bigint",
+    body_length="bigint",
+    same_as="text",
+    request_id="text",
+)
+_commit_segments = Bulk(
+    "INSERT INTO segments (name, bytes) SELECT name, bytes FROM v WHERE true ON CONFLICT (name) DO UPDATE "
+    "SET bytes = CASE WHEN excluded.bytes > segments.bytes THEN excluded.bytes ELSE segments.bytes END "
+    "RETURNING name, n",
+    name="text",
+    bytes="bigint",
+)
+_get = Bulk(
+    f"SELECT {_FIELDS} FROM v JOIN pages p ON p.fp = v.fp AND p.crawl = v.crawl "
+    "LEFT JOIN segments s ON s.n = p.segment",
+    crawl="bigint",
+    fp="bytea",
+)
+_previous = Bulk(
+    f"SELECT {_FIELDS} FROM v JOIN pages p ON p.fp = v.fp AND p.crawl <> v.crawl "
+    "LEFT JOIN segments s ON s.n = p.segment WHERE p.n = "
+    "(SELECT max(b.n) FROM pages b WHERE b.fp = v.fp AND b.crawl <> v.crawl AND b.status IN (200, 304))",
+    fp="bytea",
+    crawl="bigint",
+)
+_same = Bulk(
+    "SELECT p.sha256, p.crawl, p.fp, p.url, p.fetched_ms, s.name, p.body_offset, p.body_length "
+    "FROM v JOIN pages p ON p.crawl = v.crawl AND p.sha256 = v.sha256 AND p.same_as IS NULL AND p.segment IS NOT NULL "
+    "JOIN segments s ON s.n = p.segment ORDER BY p.n DESC",
+    crawl="bigint",
+    sha256="bytea",
+)
+_CHUNK = text(f"SELECT {_FIELDS}, p.n FROM {_FROM} WHERE p.crawl = :crawl AND p.n > :after ORDER BY p.n LIMIT :limit")
+
+
+def page_id(crawl: int, fp: bytes) -> str:
+    return f"{crawl}-{fp.hex()}"
+
+
+def key_of(id: str) -> Key:
+    """The key behind a page's id."""
+    crawl, _, fp = id.partition("-")
+    try:
+        return int(crawl), bytes.fromhex(fp)
+    except ValueError as error:
+        raise UsageError(f"{id!r} is no page id; ids look like 7-0123456789abcdef0123456789abcdef.") from error
+
+
+def insert(tx: Connection, rows: Iterable[Page]) -> None:
+    """Write pages, and count their bytes as committed; a page that is there already stays as it is."""
+    fresh = {(page.fp, page.crawl): page for page in rows}
+    pages = [fresh[key] for key in sorted(fresh)]
+    numbers = commit_bytes(tx, [page.body for page in pages if page.body is not None])
+    _insert(tx, [_row(page, numbers) for page in pages])
+
+
+def commit_bytes(tx: Connection, refs: Iterable[BodyRef]) -> dict[str, int]:
+    """Count these bytes of their segments as committed; name -> number of each segment."""
+    ends: dict[str, int] = {}
+    for ref in refs:
+        ends[ref.segment] = max(ends.get(ref.segment, 0), ref.offset + ref.length)
+    return dict(_commit_segments(tx, sorted(ends.items())))
+
+
+def _row(page: Page, numbers: Mapping[str, int]) -> Row:
+    body = page.body
+    place = (None, None, None) if body is None else (numbers[body.segment], body.offset, body.length)
+    return (
+        page.fp,
+        page.crawl,
+        page.fence,
+        page.url,
+        page.host,
+        page.status,
+        page.fetched_ms,
+        page.depth,
+        page.content_type,
+        page.charset,
+        page.title,
+        None if page.sha256 is None else bytes.fromhex(page.sha256),
+        page.size,
+        page.etag,
+        page.last_modified,
+        page.canonical,
+        page.language,
+        page.unchanged,
+        *place,
+        page.same_as,
+        page.request_id,
+    )
+
+
+def _page(row: Sequence[Any]) -> Page:
+    fp, crawl, fence, url, host, status, fetched_ms, depth, content_type, charset, title = row[:11]
+    sha256, size, etag, last_modified, canonical, language, unchanged = row[11:18]
+    segment, offset, length, same_as, request_id = row[18:23]
+    return Page(
+        id=page_id(crawl, fp),
+        crawl=crawl,
+        fp=fp,
+        fence=fence,
+        url=url,
+        host=host,
+        status=status,
+        fetched_ms=fetched_ms,
+        depth=depth,
+        content_type=content_type,
+        charset=charset,
+        title=title,
+        sha256=None if sha256 is None else sha256.hex(),
+        size=size,
+        etag=etag,
+        last_modified=last_modified,
+        canonical=canonical,
+        language=language,
+        unchanged=bool(unchanged),
+        body=None if segment is None else BodyRef(segment=segment, offset=offset, length=length),
+        same_as=same_as,
+        request_id=request_id,
+    )
+
+
+def get(tx: Connection, crawl: int, fp: bytes) -> Page | None:
+    return get_many(tx, [(crawl, fp)]).get((crawl, fp))
+
+
+def get_many(tx: Connection, keys: Iterable[Key]) -> dict[Key, Page]:
+    pages = map(_page, _get(tx, unique_sorted(keys)))
+    return {(page.crawl, page.fp): page for page in pages}
+
+
+def by_id(tx: Connection, id: str) -> Page | None:
+    return get(tx, *key_of(id))
+
+
+def chunk(tx: Connection, crawl: int, after: int = 0, limit: int = 500) -> tuple[list[Page], int]:
+    """Pages of a crawl in the order they were committed, after a cursor; and the next cursor."""
+    rows = tx.execute(_CHUNK, {"crawl": crawl, "after": after, "limit": limit}).all()
+    return [_page(row) for row in rows], (rows[-1][23] if rows else after)
+
+
+def previous(tx: Connection, crawl: int, fps: Iterable[bytes]) -> dict[bytes, Page]:
+    """The newest good page of each URL in any other crawl: what a conditional request can name."""
+    pages = map(_page, _previous(tx, [(fp, crawl) for fp in unique_sorted(fps)]))
+    return {page.fp: page for page in pages}
+
+
+def find_same(tx: Connection, crawl: int, sha256s: Iterable[str]) -> dict[str, Same]:
+    """For each digest the oldest page of the crawl that holds such a body."""
+    rows = _same(tx, [(crawl, bytes.fromhex(digest)) for digest in unique_sorted(sha256s)])
+    return {
+        sha256.hex(): Same(page_id(n, fp), url, fetched_ms, BodyRef(segment=name, offset=offset, length=length))
+        for sha256, n, fp, url, fetched_ms, name, offset, length in rows
+    }
+
+
+def committed(tx: Connection) -> dict[str, int]:
+    """Committed bytes of every segment. To be asked once their writers are known to be gone."""
+    if is_postgresql(tx):
+        # The last commit of a killed process may still be on its way: wait for whoever has written here.
+        tx.exec_driver_sql("LOCK TABLE segments IN SHARE MODE")
+    return dict(tx.exec_driver_sql("SELECT name, bytes FROM segments").tuples().all())
+
+
+def refs_in(tx: Connection, names: Iterable[str]) -> Iterator[tuple[int, BodyRef]]:
+    """(page number, place) of every page whose body is in these segments, by segment and offset."""
+    for row in _refs(tx, [(name,) for name in unique_sorted(names)]):
+        yield row[0], BodyRef(segment=row[1], offset=row[2], length=row[3])
+
+
+def move(tx: Connection, moves: Iterable[tuple[int, BodyRef, BodyRef]]) -> int:
+    """Let pages (number, old place, new place) refer to copies of their bodies; how many did.
+
+    A page that no longer stands at its old place is left alone.
+    """
+    listed = sorted(moves, key=lambda move: move[0])
+    numbers = commit_bytes(tx, [new for _, _, new in listed])
+    rows = [(n, old.segment, old.offset, numbers[new.segment], new.offset, new.length) for n, old, new in listed]
+    return len(_move(tx, rows))
+
+
+def forget_segments(tx: Connection, names: Iterable[str]) -> list[str]:
+    """Drop the rows of segments that no page refers to; their names."""
+    return [row[0] for row in _forget(tx, [(name,) for name in unique_sorted(names)])]
+
+
+_refs = Bulk(
+    "SELECT p.n, s.name, p.body_offset, p.body_length FROM v JOIN segments s ON s.name = v.name "
+    "JOIN pages p ON p.segment = s.n ORDER BY s.name, p.body_offset",
+    name="text",
+)
+_move = Bulk(
+    "UPDATE pages SET segment = v.segment, body_offset = v.body_offset, body_length = v.body_length "
+    "FROM v JOIN segments s ON s.name = v.old WHERE pages.n = v.n AND pages.segment = s.n "
+    "AND pages.body_offset = v.old_offset RETURNING pages.n",
+    n="bigint",
+    old="text",
+    old_offset="bigint",
+    segment="bigint",
+    body_offset="bigint",
+    body_length="bigint",
+)
+_forget = Bulk(
+    "DELETE FROM segments WHERE name IN (SELECT name FROM v) AND NOT EXISTS "
+    "(SELECT 1 FROM pages WHERE pages.segment = segments.n) RETURNING name",
+    name="text",
+)

@@ -1,0 +1,113 @@
+"""The request log: what `audit` judges. On PostgreSQL it is partitioned by month of the start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from curtsy.model import Request
+from curtsy.store.rows import Insert, Row, is_postgresql
+
+_insert = Insert(
+    "requests",
+    "fence, ordinal, start_ms",
+    fence="bigint",
+    ordinal="int",
+    crawl="bigint",
+    host="text",
+    url="text",
+    start_ms="bigint",
+    end_ms="bigint",
+    kind="text",
+    status="int",
+    fault="text",
+    delay_ms="bigint",
+    per_host="int",
+    nature="text",
+)
+_COLUMNS = "fence, ordinal, crawl, host, url, start_ms, end_ms, kind, status, fault, delay_ms, per_host, nature"
+
+#: months whose partition exists, as far as this process knows, by database
+_months: set[tuple[str, int, int]] = set()
+
+
+def insert(tx: Connection, rows: Iterable[Request]) -> None:
+    """Write requests; one that is there already (same fence, ordinal and start) stays as it is."""
+    fresh = {(row.fence, row.ordinal, row.start_ms): row for row in rows}
+    if is_postgresql(tx):
+        _ensure_months(tx, {key[2] for key in fresh})
+    _insert(tx, [_row(fresh[key]) for key in sorted(fresh)])
+
+
+def _row(row: Request) -> Row:
+    return (
+        row.fence,
+        row.ordinal,
+        row.crawl,
+        row.host,
+        row.url,
+        row.start_ms,
+        row.end_ms,
+        row.kind,
+        row.status,
+        row.fault,
+        row.delay_ms,
+        row.per_host,
+        row.nature,
+    )
+
+
+def _ensure_months(tx: Connection, starts_ms: Iterable[int]) -> None:
+    database = str(tx.engine.url)
+    for year, month in sorted({_month(start_ms) for start_ms in starts_ms}):
+        if (database, year, month) not in _months:
+            _make_partition(tx, year, month)
+            _months.add((database, year, month))
+
+
+def _month(start_ms: int) -> tuple[int, int]:
+    moment = datetime.fromtimestamp(start_ms / 1000, UTC)
+    return moment.year, moment.month
+
+
+def _make_partition(tx: Connection, year: int, month: int) -> None:
+    """Make the month's partition; rows that a clock far off put into the default partition make it impossible, so then
+    they all stay there."""
+    first_ms = int(datetime(year, month, 1, tzinfo=UTC).timestamp()) * 1000
+    last_ms = int(datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC).timestamp()) * 1000
+    name = f"requests_{year:04}_{month:02}"
+    # Serialises the makers: two processes meet the first of the month together.
+    tx.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext('curtsy:partitions'))")
+    known = tx.exec_driver_sql("SELECT to_regclass(%s)", (name,)).scalar()
+    taken = tx.exec_driver_sql(
+        "SELECT 1 FROM requests_default WHERE start_ms >= %s AND start_ms < %s LIMIT 1", (first_ms, last_ms)
+    ).first()
+    if known is None and taken is None:
+        tx.exec_driver_sql(f"CREATE TABLE {name} PARTITION OF requests FOR VALUES FROM ({first_ms}) TO ({last_ms})")
+
+
+def by_host(tx: Connection, since_ms: int = 0, crawl: int | None = None) -> Iterator[Request]:
+    """The log by (host, start), streamed. A presumed row gives way to the request that was known after all."""
+    which = " AND (crawl = :crawl OR crawl IS NULL)" if crawl is not None else ""
+    query = text(
+        f"SELECT {_COLUMNS} FROM requests r WHERE start_ms >= :since{which} AND NOT (nature = 'presumed' AND EXISTS "
+        "(SELECT 1 FROM requests k WHERE k.fence = r.fence AND k.nature = 'sent')) ORDER BY host, start_ms, fence"
+    )
+    given: dict[str, Any] = {"since": since_ms} | ({} if crawl is None else {"crawl": crawl})
+    for row in tx.execute(query, given, execution_options={"yield_per": 2000}):
+        yield request_of(row)
+
+
+def of_url(tx: Connection, host: str, url: str, limit: int = 20) -> list[Request]:
+    """The latest requests for a URL, for `explain`."""
+    query = text(
+        f"SELECT {_COLUMNS} FROM requests WHERE host = :host AND url = :url ORDER BY start_ms DESC LIMIT :limit"
+    )
+    return [request_of(row) for row in tx.execute(query, {"host": host, "url": url, "limit": limit})]
+
+
+def request_of(row: Any) -> Request:
+    return Request(**row._mapping)

@@ -1,0 +1,1 @@
+"""Getting bytes from other people's servers: guarded, pinned, bounded."""

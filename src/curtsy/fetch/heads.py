@@ -1,0 +1,67 @@
+"""The heads of requests and responses: what is sent, what a WARC may show of it, what came back."""
+
+from __future__ import annotations
+
+from curtsy.fetch.codings import ACCEPT_ENCODING
+from curtsy.fetch.guard import Target
+
+Headers = tuple[tuple[str, str], ...]
+
+_ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+#: extra headers that may stand in a WARC request record; all others may carry credentials
+_PUBLIC_HEADERS = frozenset(("if-none-match", "if-modified-since", "accept", "accept-language"))
+
+BASE_HEADERS = (f"Accept: {_ACCEPT}", f"Accept-Encoding: {ACCEPT_ENCODING}")
+_BASE_TEXT = "\r\n".join(BASE_HEADERS)
+
+
+def request_head(url: str, target: Target, user_agent: str, extra: Headers) -> bytes:
+    """The request as it was sent, in HTTP/1.1 form, without the headers that may carry credentials."""
+    path = url[len(target.scheme) + 3 + len(target.authority) :]
+    lines = "".join(f"{n}: {v}\r\n" for n, v in extra if n.lower() in _PUBLIC_HEADERS) if extra else ""
+    start = f"GET {path} HTTP/1.1\r\nHost: {target.authority}\r\nUser-Agent: {user_agent}\r\n"
+    return f"{start}{_BASE_TEXT}\r\n{lines}\r\n".encode("latin-1", "replace")
+
+
+def header_lines(extra: Headers) -> list[str]:
+    """All header lines of a request, as libcurl wants them."""
+    return [*BASE_HEADERS, *(_header_line(name, value) for name, value in extra if _is_clean(name + value))]
+
+
+def _is_clean(text: str) -> bool:
+    return not any(c in text for c in "\r\n\0")
+
+
+def _header_line(name: str, value: str) -> str:
+    # libcurl takes "Name:" for an order to leave the header out.
+    return f"{name}: {value}" if value else f"{name};"
+
+
+def read_head(lines: list[bytes]) -> tuple[int, str, Headers]:
+    """Status, version and header lines of the final response; interim responses and trailers are left out."""
+    first = 0
+    for index in range(len(lines) - 1, -1, -1):
+        if lines[index].startswith(b"HTTP/"):
+            first = index
+            break
+    else:
+        return 0, "", ()
+    version, _, rest = lines[first].decode("latin-1").partition(" ")
+    code = rest.lstrip()[:3]
+    headers = []
+    for line in lines[first + 1 :]:
+        if line in (b"\r\n", b"\n"):
+            break
+        name, colon, value = line.decode("latin-1").partition(":")
+        if colon:
+            headers.append((name, value.strip(" \t\r\n")))
+    return int(code) if code.isdigit() and code.isascii() else 0, version, tuple(headers)
+
+
+def type_kept(content_type: str | None, keep_types: tuple[str, ...] | None) -> bool:
+    """A body without a type may be anything, so it is kept."""
+    if keep_types is None or not content_type:
+        return True
+    essence = content_type.partition(";")[0].strip().lower()
+    return not essence or any(essence == t or (t.endswith("/") and essence.startswith(t)) for t in keep_types)

@@ -1,0 +1,194 @@
+"""libcurl's multi handle on an asyncio loop: one epoll for all its sockets, one timer.
+
+The loop watches only the epoll's descriptor. Adding and removing each socket as a reader of the loop would cost more
+than the rest of a transfer's bookkeeping, because libcurl changes its mind about a socket twice per request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import socket
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pycurl
+
+#: idle connections kept open
+_MAX_IDLE = 1000
+_EVENTS_PER_TURN = 256
+_MAX_REMEMBERED = 20_000
+
+_EPOLL_OF = {
+    pycurl.POLL_IN: select.EPOLLIN,
+    pycurl.POLL_OUT: select.EPOLLOUT,
+    pycurl.POLL_INOUT: select.EPOLLIN | select.EPOLLOUT,
+}
+
+Finished = Callable[[Any, int, str], None]
+
+
+class Multi:
+    """Runs transfers; `finished(curl, code, message)` is called outside of libcurl's own callbacks."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, finished: Finished):
+        self._loop = loop
+        self._finished = finished
+        self._epoll = select.epoll()
+        self._watched: set[int] = set()
+        self._idle_since: dict[int, float] = {}
+        #: inodes of the sockets made for libcurl
+        self._sockets: set[int] = set()
+        self._timer: asyncio.Handle | None = None
+        self._timer_at = 0.0
+        self._due: float | None = None
+        #: libcurl is running: handles may be neither added nor removed
+        self.busy = False
+        self._curl = pycurl.CurlMulti()
+        self._curl.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
+        self._curl.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
+        self._curl.setopt(pycurl.M_MAXCONNECTS, _MAX_IDLE)
+        self._curl.setopt(pycurl.M_PIPELINING, pycurl.PIPE_MULTIPLEX)
+        loop.add_reader(self._epoll.fileno(), self._on_ready)
+
+    def add(self, curl: Any) -> None:
+        self._curl.add_handle(curl)
+
+    def remove(self, curl: Any) -> None:
+        self._curl.remove_handle(curl)
+
+    def own(self, fd: int) -> None:
+        """A socket was made for libcurl."""
+        self._sockets.add(os.fstat(fd).st_ino)
+        if len(self._sockets) > _MAX_REMEMBERED:
+            self._sockets.intersection_update(_inode(fd) for fd in (*self._idle_since, *self._watched))
+
+    def drop_idle(self, older_than_s: float) -> int:
+        """Close connections that nobody used for that long; libcurl finds them dead and removes them."""
+        limit = time.monotonic() - older_than_s
+        old = [fd for fd, since in self._idle_since.items() if since <= limit]
+        dropped = 0
+        for fd in old:
+            del self._idle_since[fd]
+            # libcurl may have closed it unseen, and the number may be another part's socket by now.
+            if _inode(fd) in self._sockets:
+                _shut(fd)
+                dropped += 1
+        return dropped
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if not self._loop.is_closed():
+            self._loop.remove_reader(self._epoll.fileno())
+        self._curl.close()
+        self._epoll.close()
+
+    def _on_socket(self, what: int, fd: int, _multi: Any, _data: Any) -> None:
+        if what == pycurl.POLL_REMOVE:
+            self._unwatch(fd)
+            self._idle_since[fd] = time.monotonic()
+            return
+        self._idle_since.pop(fd, None)
+        events = _EPOLL_OF[what]
+        if fd in self._watched:
+            try:
+                self._epoll.modify(fd, events)
+                return
+            except FileNotFoundError:
+                pass  # the number was closed and given to a new socket
+        self._epoll.register(fd, events)
+        self._watched.add(fd)
+
+    def _unwatch(self, fd: int) -> None:
+        if fd in self._watched:
+            self._watched.discard(fd)
+            try:
+                self._epoll.unregister(fd)
+            except OSError:
+                pass  # closed already
+
+    def _on_timer(self, timeout_ms: int) -> None:
+        if timeout_ms < 0:
+            self._due = None
+            return
+        due = time.monotonic() + timeout_ms / 1000
+        self._due = due
+        # A timer that would ring too early is left alone: it sets itself again when it rings. Transfers only push the
+        # time further away, so this saves a timer per transfer.
+        if self._timer is not None:
+            if self._timer_at <= due:
+                return
+            self._timer.cancel()
+        self._arm(due, timeout_ms)
+
+    def _arm(self, due: float, timeout_ms: float) -> None:
+        self._timer_at = due
+        if timeout_ms <= 0:
+            self._timer = self._loop.call_soon(self._on_alarm)
+        else:
+            self._timer = self._loop.call_later(timeout_ms / 1000, self._on_alarm)
+
+    def _on_alarm(self) -> None:
+        self._timer = None
+        if self._due is None:
+            return
+        left_s = self._due - time.monotonic()
+        if left_s > 0.0005:
+            self._arm(self._due, left_s * 1000)
+            return
+        self._due = None
+        self._act(pycurl.SOCKET_TIMEOUT, 0)
+        self._collect()
+
+    def _on_ready(self) -> None:
+        for fd, events in self._epoll.poll(0, _EVENTS_PER_TURN):
+            flags = 0
+            if events & select.EPOLLIN:
+                flags |= pycurl.CSELECT_IN
+            if events & select.EPOLLOUT:
+                flags |= pycurl.CSELECT_OUT
+            if events & (select.EPOLLERR | select.EPOLLHUP):
+                flags |= pycurl.CSELECT_ERR | pycurl.CSELECT_IN
+            self._act(fd, flags)
+        self._collect()
+
+    def _act(self, fd: int, flags: int) -> None:
+        self.busy = True
+        try:
+            self._curl.socket_action(fd, flags)
+        finally:
+            self.busy = False
+
+    def _collect(self) -> None:
+        while True:
+            left, good, bad = self._curl.info_read()
+            for curl in good:
+                self._finished(curl, 0, "")
+            for curl, code, message in bad:
+                self._finished(curl, code, message)
+            if not left:
+                return
+
+
+def _inode(fd: int) -> int:
+    try:
+        return os.fstat(fd).st_ino
+    except OSError:
+        return -1
+
+
+def _shut(fd: int) -> None:
+    try:
+        connection = socket.socket(fileno=os.dup(fd))
+    except OSError:
+        return
+    try:
+        connection.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass
+    finally:
+        connection.close()

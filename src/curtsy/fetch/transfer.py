@@ -1,0 +1,340 @@
+"""One request on one pooled curl handle: its options, its callbacks, its outcome."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pycurl
+
+from curtsy.fetch.codings import BadCoding, Decoder, TooLarge, decoder_for
+from curtsy.fetch.faults import fault_of
+from curtsy.fetch.guard import Target
+from curtsy.fetch.heads import BASE_HEADERS, header_lines, read_head, request_head, type_kept
+from curtsy.model import Fault, Outcome
+
+#: An idle connection is kept for two minutes: longer than any delay that is usual.
+_MAX_IDLE_S = 120
+
+#: libcurl rounds its timers to milliseconds and may be called late
+_CLOCK_SLACK_S = 0.05
+
+Done = Callable[[int, Outcome], None]
+Started = Callable[[int, float], None]
+
+
+def boot_clock() -> float:
+    """Seconds since boot, suspend counted."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchJob:
+    """One request to make."""
+
+    id: int
+    #: normalised
+    url: str
+    #: boot clock; nothing may be sent after it, and the transfer ends by then
+    deadline: float
+    timeout_s: float
+    #: of the body, after decompression
+    max_bytes: int
+    #: content types worth having, whole (`text/html`) or by prefix (`text/`); None: any
+    keep_types: tuple[str, ...] | None = None
+    #: conditional headers, cookies, host rules
+    headers: tuple[tuple[str, str], ...] = ()
+    proxy_pool: str | None = None
+    #: a body over the limit is cut there and given with the fault, instead of being dropped (robots.txt, sitemaps)
+    keep_partial: bool = False
+
+
+def _nobody(_id: int, _outcome: Outcome) -> None: ...
+
+
+_NO_JOB = FetchJob(id=-1, url="", deadline=0.0, timeout_s=0.0, max_bytes=0)
+_NO_TARGET = Target("", "", 0, "")
+
+
+class Watch(Protocol):
+    """What a transfer asks its fetcher before bytes leave."""
+
+    def admit(self, transfer: Transfer, address: str) -> Fault | None:
+        """May this transfer send to this address? Counts it there."""
+
+    def may_connect(self, transfer: Transfer, address: str) -> bool: ...
+
+    def socket_opened(self, fd: int) -> None: ...
+
+
+class _HandedOver:
+    """A socket for libcurl, which takes a duplicate: ours is closed as soon as it has it."""
+
+    def __init__(self, connection: socket.socket):
+        self._fd = connection.detach()
+
+    def fileno(self) -> int:
+        return self._fd
+
+    def __del__(self) -> None:
+        os.close(self._fd)
+
+
+class Transfer:
+    """A curl handle, used for one request after the other."""
+
+    __slots__ = (
+        "_begun",
+        "_chunks",
+        "_decoder",
+        "_detail",
+        "_extra",
+        "_fault",
+        "_lines",
+        "_on_started",
+        "_room",
+        "_user_agent",
+        "_watch",
+        "address",
+        "addresses",
+        "curl",
+        "done",
+        "job",
+        "proxy",
+        "reserved",
+        "running",
+        "started",
+        "target",
+    )
+
+    def __init__(self, watch: Watch, user_agent: str, ca_file: str, connect_timeout_s: float):
+        self._watch = watch
+        self._user_agent = user_agent
+        self._lines: list[bytes] = []
+        self._chunks: list[bytes] = []
+        self._extra = False
+        self.proxy: str | None = None
+        self.curl = pycurl.Curl()
+        self._set_up(user_agent, ca_file, connect_timeout_s)
+        self.clear()
+
+    def _set_up(self, user_agent: str, ca_file: str, connect_timeout_s: float) -> None:
+        """What is the same for every request on this handle."""
+        set_option = self.curl.setopt
+        set_option(pycurl.NOSIGNAL, 1)
+        set_option(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS)
+        set_option(pycurl.FOLLOWLOCATION, 0)
+        set_option(pycurl.NETRC, pycurl.NETRC_IGNORED)
+        set_option(pycurl.PROXY, "")  # the empty string keeps libcurl from reading the environment
+        set_option(pycurl.NOPROXY, "")
+        set_option(pycurl.PATH_AS_IS, 1)
+        set_option(pycurl.HTTP09_ALLOWED, 0)
+        set_option(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS)
+        set_option(pycurl.HTTP_CONTENT_DECODING, 0)
+        set_option(pycurl.SSLVERSION, pycurl.SSLVERSION_TLSv1_2)
+        set_option(pycurl.SSL_VERIFYPEER, 1)
+        set_option(pycurl.SSL_VERIFYHOST, 2)
+        set_option(pycurl.CAINFO, ca_file)
+        set_option(pycurl.USERAGENT, user_agent)
+        set_option(pycurl.HTTPHEADER, list(BASE_HEADERS))
+        set_option(pycurl.CONNECTTIMEOUT_MS, int(connect_timeout_s * 1000))
+        set_option(pycurl.MAXAGE_CONN, _MAX_IDLE_S)
+        set_option(pycurl.BUFFERSIZE, 65536)
+        set_option(pycurl.HEADERFUNCTION, self._lines.append)
+        set_option(pycurl.WRITEFUNCTION, self._on_body)
+        set_option(pycurl.PREREQFUNCTION, self._on_prereq)
+        set_option(pycurl.OPENSOCKETFUNCTION, self._on_open)
+        self.curl.transfer = self
+
+    def clear(self) -> None:
+        """Forget the last request; its bytes are not kept in the pool."""
+        self.job = _NO_JOB
+        self.done: Done = _nobody
+        self._on_started: Started | None = None
+        self.target = _NO_TARGET
+        self.addresses: tuple[str, ...] = ()
+        self.address: str | None = None
+        #: the address that this transfer is counted at
+        self.reserved: str | None = None
+        self.started: float | None = None
+        #: libcurl has it
+        self.running = False
+        self._fault: Fault | None = None
+        self._detail = ""
+        self._decoder: Decoder | None = None
+        self._begun = False
+        self._lines.clear()
+        self._chunks.clear()
+
+    def assign(self, job: FetchJob, target: Target, done: Done, on_started: Started | None) -> None:
+        self.job = job
+        self.target = target
+        self.done = done
+        self._on_started = on_started
+        self._room = job.max_bytes
+
+    def prepare(self, addresses: tuple[str, ...], mapped_port: int | None, proxy: str | None, total_s: float) -> None:
+        """Set what differs from the last request on this handle."""
+        job, target, set_option = self.job, self.target, self.curl.setopt
+        self.addresses = addresses
+        set_option(pycurl.URL, job.url)
+        set_option(pycurl.TIMEOUT_MS, max(1, int(total_s * 1000)))
+        if proxy != self.proxy:
+            set_option(pycurl.PROXY, proxy or "")
+            self.proxy = proxy
+        if mapped_port is not None:
+            # Options of earlier requests may stay: they name their host and port.
+            set_option(
+                pycurl.CONNECT_TO, [f"{_quoted(target.host)}:{target.port}:{_quoted(addresses[0])}:{mapped_port}"]
+            )
+        elif proxy is None and addresses:
+            # "+": the entry times out in libcurl's own cache, which would else grow with every host.
+            set_option(pycurl.RESOLVE, [f"+{target.host}:{target.port}:{','.join(map(_quoted, addresses))}"])
+        if job.headers or self._extra:
+            set_option(pycurl.HTTPHEADER, header_lines(job.headers))
+            self._extra = bool(job.headers)
+
+    # libcurl's callbacks: they must not raise, and must not touch the multi handle.
+
+    def _on_open(self, _purpose: int, where: Any) -> Any:
+        address = where.addr[0]
+        if not self._watch.may_connect(self, address):
+            self._fault, self._detail = Fault.FORBIDDEN_ADDRESS, f"{address} is not a public address"
+            return pycurl.SOCKET_BAD
+        try:
+            connection = _HandedOver(socket.socket(where.family, where.socktype, where.protocol))
+        except OSError as error:
+            self._detail = str(error)
+            return pycurl.SOCKET_BAD
+        self._watch.socket_opened(connection.fileno())
+        return connection
+
+    def _on_prereq(self, address: str, _local: str, _port: int, _local_port: int) -> int:
+        now = boot_clock()
+        job = self.job
+        if self.started is not None:
+            self._fault, self._detail = Fault.RESENT, "the kept connection died; not sent twice in one turn"
+        elif now >= job.deadline:
+            self._fault, self._detail = Fault.SLOT_EXPIRED, "the slot ran out before bytes left"
+        else:
+            self._fault = self._watch.admit(self, address)
+            self.address = address
+        if self._fault is not None:
+            return pycurl.PREREQFUNC_ABORT  # type: ignore[no-any-return]
+        self.started = now
+        if self._on_started is not None:
+            self._on_started(job.id, now)
+        return pycurl.PREREQFUNC_OK  # type: ignore[no-any-return]
+
+    def _on_body(self, data: bytes) -> int | None:
+        if not self._begun:
+            self._begun = True
+            if not self._body_wanted():
+                return -1
+        decoder = self._decoder
+        if decoder is not None:
+            try:
+                data = decoder.feed(data, self._room)
+            except TooLarge:
+                return self._break_off(Fault.TOO_LARGE)
+            except BadCoding as error:
+                return self._break_off(Fault.PROTOCOL, str(error))
+        self._room -= len(data)
+        self._chunks.append(data)
+        if self._room < 0:
+            return self._break_off(Fault.TOO_LARGE)
+        return None
+
+    def _break_off(self, fault: Fault, detail: str = "") -> int:
+        self._fault, self._detail = fault, detail
+        return -1
+
+    def _body_wanted(self) -> bool:
+        """The headers are complete: is this body of a type and size worth reading, and how is it coded?"""
+        job = self.job
+        status, coding, content_type, length = self._body_headers()
+        if 200 <= status < 300 and not type_kept(content_type, job.keep_types):
+            self._fault, self._detail = Fault.WRONG_TYPE, content_type or ""
+            return False
+        if coding is not None:
+            try:
+                self._decoder = decoder_for(coding)
+            except BadCoding as error:
+                self._fault, self._detail = Fault.PROTOCOL, str(error)
+                return False
+        elif length is not None and length > job.max_bytes and not job.keep_partial:
+            self._fault, self._detail = Fault.TOO_LARGE, f"Content-Length {length}"
+            return False
+        return True
+
+    def _body_headers(self) -> tuple[int, str | None, str | None, int | None]:
+        coding = content_type = None
+        length = None
+        status, _, headers = read_head(self._lines)
+        for name, value in headers:
+            if len(name) > 16 or len(name) < 12:
+                continue
+            lower = name.lower()
+            if lower == "content-encoding":
+                coding = value if coding is None else f"{coding}, {value}"
+            elif lower == "content-type" and content_type is None:
+                content_type = value
+            elif lower == "content-length" and value.isdigit() and value.isascii():
+                length = int(value)
+        return status, coding, content_type, length
+
+    def outcome(self, code: int, message: str, fault: Fault | None = None) -> Outcome:
+        """What came of the request; `fault` overrules (cancelled)."""
+        job = self.job
+        sent = self.started is not None
+        # Without it, what came is the proxy's answer to CONNECT.
+        status, version, headers = read_head(self._lines) if sent else (0, "", ())
+        detail = self._detail or message
+        fault = fault or self._fault or (self._fault_of(code, message, status) if code else None)
+        if fault is None and self._decoder is not None and not self._decoder.complete():
+            fault, detail = Fault.PROTOCOL, "the content coding ends early"
+        if fault is None and not status:
+            fault, detail = Fault.PROTOCOL, "no status line"
+        return Outcome(
+            url=job.url,
+            status=status,
+            headers=headers,
+            body=self._body(fault),
+            fault=fault,
+            detail=detail,
+            started=self.started,
+            ended=boot_clock(),
+            broken_off=sent and fault in _BROKEN_OFF,
+            address=self.address,
+            http_version=version,
+            request_head=request_head(job.url, self.target, self._user_agent, job.headers) if sent else b"",
+        )
+
+    def _fault_of(self, code: int, message: str, status: int) -> Fault:
+        sent = self.started is not None
+        fault = fault_of(code, message, sent=sent, proxied=self.proxy is not None)
+        if code == pycurl.E_OPERATION_TIMEDOUT:
+            if not sent and boot_clock() >= self.job.deadline - _CLOCK_SLACK_S:
+                # The slot, not the time-out, ended it: not the host's fault.
+                return Fault.SLOT_EXPIRED
+            if sent and 200 <= status < 300 and not type_kept(self._body_headers()[2], self.job.keep_types):
+                return Fault.WRONG_TYPE
+        return fault
+
+    def _body(self, fault: Fault | None) -> bytes:
+        if fault is None:
+            chunks = self._chunks
+            return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        job = self.job
+        return b"".join(self._chunks)[: job.max_bytes] if job.keep_partial and fault is Fault.TOO_LARGE else b""
+
+
+_BROKEN_OFF = (Fault.TIMEOUT, Fault.TOO_LARGE, Fault.WRONG_TYPE, Fault.CANCELLED, Fault.PROTOCOL, Fault.RESENT)
+
+
+def _quoted(address: str) -> str:
+    return f"[{address}]" if ":" in address else address

@@ -134,6 +134,9 @@ class Lease:
     #: the worker's boot-time clock (seconds) after which nothing may be sent
     valid_until: float
     solo: bool = False
+    #: the host's consecutive failures, and its adaptive delay, before this request
+    failures: int = 0
+    adaptive_ms: int = 0
 
 
 class Fault(StrEnum):

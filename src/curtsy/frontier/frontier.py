@@ -38,8 +38,15 @@ class Release:
     effect: HostEffect | None = None
     #: the URL goes back to the head of its list (nothing was learnt of it)
     url_back: bool = False
+    #: the slot stays out, only the times are taken: a robots entry keeps it until its rules are committed
+    hold: bool = False
     #: the host is not offered again before this long
     wait_ms: int = 0
+
+    def _mode(self, current: bool) -> str:
+        if not current:
+            return "k"
+        return "h" if self.hold else "b" if self.url_back else "k"
 
     def text(self, now: float, epoch: int | None) -> str:
         e = self.effect
@@ -49,7 +56,7 @@ class Release:
         adaptive = "-" if e is None or e.adaptive_ms is None else e.adaptive_ms
         failures, slow = ("-", "-") if e is None else (e.failures, int(e.slow))
         return (
-            f"{slot} {'b' if self.url_back and current else 'k'} {started} "
+            f"{slot} {self._mode(current)} {started} "
             f"{max(0, int((now - self.ended) * 1000))} {int(self.broken_off)} {0 if e is None else e.block_ms} "
             f"{adaptive} {failures} {slow} {self.wait_ms}"
         )
@@ -322,7 +329,7 @@ class Frontier:
                 texts = [_host_text(h, rules.get(h.host, [])) for h in some]
                 await shard.call("introduce", int(again), len(some), *texts)
 
-    async def set_crawl(self, crawl: Crawl) -> None:
+    async def set_crawl(self, crawl: Crawl, *, keep_budget: bool = False) -> None:
         """Introduces a crawl, or tells that its state, wishes or budget changed."""
         delay_s = self.settings.delay_s if crawl.delay_s is None else crawl.delay_s
         left = -1 if crawl.max_pages is None else max(0, crawl.max_pages - crawl.pages)
@@ -332,7 +339,7 @@ class Frontier:
             share = left if left < 0 else left // len(self.shards) + (shard.number < left % len(self.shards))
             await shard.call(
                 "crawl_set", crawl.n, state, crawl.lane.value, int(delay_s * 1000),
-                crawl.per_host or self.settings.per_host, share, crawl.version,
+                crawl.per_host or self.settings.per_host, "" if keep_budget else share, crawl.version,
             )  # fmt: skip
 
     async def drop(self, queues: Sequence[tuple[int, str]]) -> None:
@@ -424,7 +431,7 @@ class Frontier:
 
 
 def _lease_of(text: str, shard: int, epoch: int, valid_until: float) -> Lease:
-    counter, host, crawl, version, delay, per_host, robots, solo, _own, lane, entry = text.split(US, 10)
+    counter, host, crawl, version, delay, per_host, robots, solo, _own, lane, failures, adaptive, entry = text.split(US, 12)
     return Lease(
         fence=epoch << 40 | int(counter),
         shard=shard,
@@ -438,6 +445,8 @@ def _lease_of(text: str, shard: int, epoch: int, valid_until: float) -> Lease:
         robots_ms=int(robots),
         valid_until=valid_until,
         solo=solo == "1",
+        failures=int(failures),
+        adaptive_ms=int(adaptive),
     )
 
 

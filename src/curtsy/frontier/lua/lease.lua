@@ -5,7 +5,7 @@
 --       then the number of start reports, then each "id ago"
 --       then the number of lanes, then for each: lane, how many, slot in ms
 -- Answers { now, releases, leases, scans, next due or '', suspects due }
---   a lease: id host crawl version delay per_host robots_ms own_robots solo lane entry, split by 0x1f
+--   a lease: id host crawl version delay per_host robots_ms solo own_robots lane failures adaptive entry, split by 0x1f
 local owner, lease_ms, solo = ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
 local at = 5
 
@@ -39,7 +39,7 @@ end
 local function grant(name, h, c, r, entry, robots_ms, own_robots, lane, slot_ms)
   ctr = ctr + 1
   local d = delay_of(h)
-  local lease = table.concat({ name, c, r.ver, d, h.ph, robots_ms, solo and '1' or '0', own_robots, lane, entry }, US)
+  local lease = table.concat({ name, c, r.ver, d, h.ph, robots_ms, solo and '1' or '0', own_robots, lane, h.fl, h.ad, entry }, US)
   redis.call('ZADD', P .. 'slots', now + slot_ms, ctr)
   redis.call('HSET', P .. 'sd', ctr, table.concat({ name, now, d, h.ph, c }, ' '))
   redis.call('ZADD', P .. 'leases', now + lease_ms, ctr)

@@ -68,12 +68,12 @@ local function host(name)
   local h = hosts[name]
   if h then return h end
   local v = redis.call('HMGET', P .. 'host:' .. name, 'i', 'nx', 'bl', 'ls', 'op', 'rd', 'ad', 'cd', 'ph', 'out', 'un',
-    'sl', 'ow', 'la', 'oph', 'tn')
+    'sl', 'ow', 'la', 'oph', 'tn', 'fl')
   h = {
     key = P .. 'host:' .. name, known = v[1], nx = tonumber(v[2]) or 0, bl = tonumber(v[3]) or 0,
     ls = tonumber(v[4]) or 0, op = tonumber(v[5]) or 0, rd = tonumber(v[6]) or 0, ad = tonumber(v[7]) or 0,
     cd = tonumber(v[8]) or 0, ph = tonumber(v[9]) or 1, out = tonumber(v[10]) or 0, un = tonumber(v[11]) or 0,
-    sl = v[12] == '1', ow = v[13], la = v[14], oph = tonumber(v[15]), tn = tonumber(v[16]) or 0,
+    sl = v[12] == '1', ow = v[13], la = v[14], oph = tonumber(v[15]), tn = tonumber(v[16]) or 0, fl = v[17] or '0',
   }
   hosts[name] = h
   return h

@@ -2,7 +2,8 @@
 --
 -- A release is one string: id mode started_ago ended_ago broken block adaptive failures slow wait, split by spaces.
 --   id           of the slot; '0@host' for a slot of an earlier epoch: only times and effects count
---   mode         k  the URL lease stays until its commit;  b  the URL goes back to the head of its list
+--   mode         k  the URL lease stays until its commit;  b  the URL goes back to the head of its list;
+--                h  the slot stays too: only the times are taken (robots.txt, until its rules are committed)
 --   started_ago  ms since bytes were about to leave; '-' if nothing was sent
 --   ended_ago    ms since the response ended
 --   broken       1  we broke the transfer off: the delay runs from its end
@@ -21,7 +22,10 @@ local function apply_effect(h, block, adaptive, failures, slow)
     h.ad = tonumber(adaptive)
     redis.call('HSET', h.key, 'ad', h.ad)
   end
-  if failures ~= '-' then redis.call('HSET', h.key, 'fl', failures) end
+  if failures ~= '-' then
+    h.fl = failures
+    redis.call('HSET', h.key, 'fl', failures)
+  end
   if slow ~= '-' and (slow == '1') ~= h.sl then
     h.sl = slow == '1'
     redis.call('HSET', h.key, 'sl', slow)
@@ -65,6 +69,7 @@ local function release(text)
       redis.call('HSET', h.key, 'ls', base)
     end
   end
+  if mode == 'h' then return start_ms and (start_ms .. ' ' .. end_ms .. ' ' .. eligible(h)) or '-' end
   apply_effect(h, tonumber(block), adaptive, failures, slow)
   if redis.call('ZREM', P .. 'slots', id) == 1 then
     redis.call('HDEL', P .. 'sd', id)

@@ -72,7 +72,7 @@ def bare_loops() -> list[Contestant]:
         Contestant(
             name=BARE_STORE,
             command=lambda site, folder: [*loop, str(folder / "seeds.txt"), "--store", str(folder)],
-            note="also SHA-256, zlib 1, fsync and rows per 200 pages; forgets its frontier",
+            note="also SHA-256, isal, fsync and rows per 200 pages; forgets its frontier",
         ),
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -27,8 +28,6 @@ http {{
   tcp_nopush on;
   keepalive_timeout 65;
   keepalive_requests 1000000;
-  open_file_cache max={cached} inactive=600s;
-  open_file_cache_valid 600s;
   types {{ text/html html; text/plain txt; }}
   charset utf-8;
   client_body_temp_path {folder}/body;
@@ -62,13 +61,12 @@ def find() -> str:
 def serving(site: Site, folder: Path) -> Iterator[None]:
     """nginx serves the site until the block ends."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = 65536
+    files = min(65536, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     config = CONFIG.format(
         user="user root;" if os.geteuid() == 0 else "",
         folder=folder,
         files=files,
-        connections=files // 4,
-        cached=files // 2,
+        connections=files // 2,
         port=site.port,
         site=site.folder.resolve(),
     )

@@ -10,13 +10,14 @@ import hashlib
 import json
 import os
 import sqlite3
-import zlib
+
 from collections import deque
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import ada_url
 import pycurl
+from isal import isal_zlib
 from selectolax.lexbor import LexborHTMLParser
 
 
@@ -32,7 +33,7 @@ class Segment:
         self._waiting: list[tuple[str, str, int, int]] = []
 
     def keep(self, url: str, body: bytes) -> None:
-        packed = zlib.compress(body, 1)
+        packed = isal_zlib.compress(body, 1)
         self._waiting.append((url, hashlib.sha256(body).hexdigest(), self._file.tell(), len(packed)))
         self._file.write(packed)
         if len(self._waiting) >= 200:
@@ -55,7 +56,8 @@ class Loop:
         self._seen, self._todo = set(seeds), deque(seeds)
         self._segment = segment
         self._multi = pycurl.CurlMulti()
-        self._multi.setopt(pycurl.M_MAXCONNECTS, connections)
+        # A kept connection per host: without it most pages would pay for a new one.
+        self._multi.setopt(pycurl.M_MAXCONNECTS, len(self._hosts) + connections)
         port = urlsplit(seeds[0]).port
         self._idle = [self._handle(f"::127.0.0.1:{port}") for _ in range(connections)]
 

@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import sqlite3
-
 from collections import deque
 from pathlib import Path
 from urllib.parse import urlsplit

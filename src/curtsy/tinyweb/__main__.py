@@ -20,7 +20,7 @@ from curtsy.tinyweb.facts import DOMAIN
 from curtsy.tinyweb.faults.registry import FaultHost
 from curtsy.tinyweb.pages import OrgSite, Shape
 from curtsy.tinyweb.server import Server
-from curtsy.tinyweb.web import Web, demo_seeds
+from curtsy.tinyweb.web import DEMO_FAULTS, Web, demo_seeds
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -84,7 +84,7 @@ def _described(host: FaultHost) -> dict[str, object]:
         "forbidden": list(host.forbidden),
         "crawl_delay_s": host.crawl_delay_s,
         "ends": {path: list(ends) for path, ends in host.ends.items()},
-        "demo": host.demo,
+        "demo": host.name in DEMO_FAULTS,
     }
 
 

@@ -11,7 +11,6 @@ from curtsy.tinyweb.faults.registry import fault, host_of, ordinary, page
     "/start leads over five redirects (301, 302, 303, 307, 308) to /end",
     "each hop keeps the host's delay; /end is done, the others are done as redirect",
     ends={"/start": "done redirect", "/hop-1": "done redirect", "/end": "done"},
-    demo=True,
 )
 def _chain() -> Pages:
     return ordinary("/start") | {
@@ -40,7 +39,6 @@ def _long() -> Pages:
     "/a leads to /b, /b to /c, /c to /a; /self to itself",
     "skipped as redirect_loop, each URL asked once",
     ends={"/": "done", "/self": "skipped redirect_loop"},
-    demo=True,
 )
 def _loop() -> Pages:
     return ordinary("/a", "/self") | {
@@ -56,7 +54,6 @@ def _loop() -> Pages:
     "the home page redirects to another host, /away to a third one",
     "the chain began at a seed: redirect-target joins the scope and its pages are done; /away leads out of scope",
     ends={"/": "done redirect"},
-    demo=True,
 )
 def _host() -> Pages:
     target = f"http://{host_of('redirect-target')}/"
@@ -85,7 +82,6 @@ def _outside() -> Pages:
     "redirects to private addresses: 10.0.0.1, 169.254.169.254, [::1] and this very server by its address",
     "none of them is asked: skipped forbidden_address (or out of scope)",
     ends={"/": "done", "/one": "done"},
-    demo=True,
 )
 def _private() -> Pages:
     def this_server(request: Request) -> Answer:
@@ -105,7 +101,6 @@ def _private() -> Pages:
     "the home page redirects to this very server by its loopback address",
     "the scope would follow a seed, the guard does not: skipped forbidden_address",
     ends={"/": "done redirect|skipped forbidden_address"},
-    demo=True,
 )
 def _private_seed() -> Pages:
     def this_server(request: Request) -> Answer:
@@ -119,7 +114,6 @@ def _private_seed() -> Pages:
     "redirects to ftp:, file:, javascript:, data: and mailto:",
     "skipped as bad_redirect; nothing but http and https is fetched",
     ends={"/": "done", "/file": "skipped bad_redirect", "/data": "skipped bad_redirect"},
-    demo=True,
 )
 def _scheme() -> Pages:
     return ordinary("/ftp", "/file", "/script", "/data", "/mail") | {
@@ -145,7 +139,6 @@ def _https() -> Pages:
     "redirects without Location, with an empty one, with one that is no URL, and with raw UTF-8 in it",
     "no loop and no crash: bad_redirect, but for the UTF-8 one, which leads to /caf%C3%A9",
     ends={"/": "done", "/nowhere": "skipped bad_redirect", "/caf%C3%A9": "done"},
-    demo=True,
 )
 def _bad() -> Pages:
     return ordinary("/nowhere", "/empty", "/broken", "/raw") | {

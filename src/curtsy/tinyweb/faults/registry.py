@@ -36,8 +36,6 @@ class FaultHost:
     unwanted: tuple[str, ...] = ()
     #: target -> how it may end with the tinyweb profile: "state" or "state reason"
     ends: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    #: part of the selection that `make crawl` shows: ends within half a minute
-    demo: bool = False
 
     @property
     def host(self) -> str:
@@ -60,7 +58,6 @@ def fault(
     crawl_delay_s: float | None = None,
     unwanted: tuple[str, ...] = (),
     ends: Mapping[str, str] | None = None,
-    demo: bool = False,
 ) -> Callable[[Callable[[], Pages]], Callable[[], Pages]]:
     """Declare a host. `seeds` are paths or whole URLs (None: the home page); in `ends`, `|` parts alternatives."""
 
@@ -77,7 +74,6 @@ def fault(
             crawl_delay_s=crawl_delay_s,
             unwanted=unwanted,
             ends={path: tuple(end.split("|")) for path, end in (ends or {}).items()},
-            demo=demo,
         )
         return build
 

@@ -14,7 +14,6 @@ PARSE_LIMIT_BYTES = 500 * 1024
     "robots.txt shuts out everyone but allows curtsy in a group of its own",
     "all pages are done",
     ends={"/": "done", "/one": "done"},
-    demo=True,
 )
 def _allow() -> Pages:
     return ordinary(robots="User-agent: *\nDisallow: /\n\nUser-agent: curtsy\nAllow: /\n")
@@ -26,7 +25,6 @@ def _allow() -> Pages:
     "/nocurtsy is skipped as robots; /private/ is allowed, because only the most specific group counts",
     forbidden=("/nocurtsy",),
     ends={"/nocurtsy": "skipped robots", "/private/a": "done", "/one": "done"},
-    demo=True,
 )
 def _disallow() -> Pages:
     robots = "User-agent: *\nDisallow: /private/\n\nUser-agent: Curtsy\nDisallow: /nocurtsy\n"
@@ -42,7 +40,6 @@ def _disallow() -> Pages:
     "only robots.txt is asked for; the seed is skipped as robots",
     forbidden=("/",),
     ends={"/": "skipped robots"},
-    demo=True,
 )
 def _disallow_all() -> Pages:
     return ordinary(robots="User-agent: *\nDisallow: /\n")
@@ -55,7 +52,6 @@ def _disallow_all() -> Pages:
     forbidden=("/shop",),
     allowed=("/shop/open",),
     ends={"/shop/open": "done", "/shop/closed": "skipped robots", "/tie": "done"},
-    demo=True,
 )
 def _longest() -> Pages:
     robots = "User-agent: *\nDisallow: /shop\nAllow: /shop/open\nDisallow: /tie\nAllow: /tie\n"
@@ -73,7 +69,6 @@ def _longest() -> Pages:
     forbidden=("/one?print=", "/a.pdf"),
     allowed=("/a.pdf?x=1",),
     ends={"/a.pdf": "skipped robots", "/one?print=1": "skipped robots", "/a.pdf?x=1": "done"},
-    demo=True,
 )
 def _wildcard() -> Pages:
     robots = "User-agent: *\nDisallow: /*.pdf$\nDisallow: /*?print=\n"
@@ -90,13 +85,12 @@ def _wildcard() -> Pages:
     "requests start at least 2 s apart",
     crawl_delay_s=2.0,
     ends={"/": "done", "/one": "done"},
-    demo=True,
 )
 def _crawl_delay() -> Pages:
     return ordinary(robots="User-agent: *\nCrawl-delay: 2\n")
 
 
-@fault("robots-404", "there is no robots.txt", "all pages are done", ends={"/": "done", "/one": "done"}, demo=True)
+@fault("robots-404", "there is no robots.txt", "all pages are done", ends={"/": "done", "/one": "done"})
 def _missing() -> Pages:
     return ordinary(robots=None)
 
@@ -136,7 +130,6 @@ def _too_many() -> Pages:
     "no page before the third answer; then pages are done and /private/a is skipped as robots",
     forbidden=("/private/",),
     ends={"/": "done", "/private/a": "skipped robots"},
-    demo=True,
 )
 def _flapping() -> Pages:
     asked = 0
@@ -166,7 +159,6 @@ def _timeout() -> Pages:
     "the rules hold: /private/a is skipped as robots",
     forbidden=("/private/",),
     ends={"/": "done", "/private/a": "skipped robots"},
-    demo=True,
 )
 def _redirect() -> Pages:
     return ordinary("/private/a") | {
@@ -182,7 +174,6 @@ def _redirect() -> Pages:
     "the rules of the other host hold here: /private/a is skipped as robots",
     forbidden=("/private/",),
     ends={"/": "done", "/private/a": "skipped robots"},
-    demo=True,
 )
 def _redirect_host() -> Pages:
     return ordinary("/private/a") | {
@@ -221,7 +212,6 @@ def _redirect_loop() -> Pages:
     "/early is skipped as robots; /late lies beyond what is parsed and is done",
     forbidden=("/early",),
     ends={"/early": "skipped robots", "/late": "done"},
-    demo=True,
 )
 def _huge() -> Pages:
     top = b"User-agent: *\nDisallow: /early\n"
@@ -237,7 +227,6 @@ def _huge() -> Pages:
     "the first line still counts: /private/a is skipped as robots",
     forbidden=("/private/",),
     ends={"/": "done", "/private/a": "skipped robots"},
-    demo=True,
 )
 def _bom() -> Pages:
     robots = b"\xef\xbb\xbfUser-agent: *\nDisallow: /private/\n"
@@ -250,7 +239,6 @@ def _bom() -> Pages:
     "lines that can be read still count: /private/a is skipped as robots",
     forbidden=("/private/",),
     ends={"/": "done", "/private/a": "skipped robots"},
-    demo=True,
 )
 def _latin1() -> Pages:
     robots = "# f\xfcr alle\nUser-agent: *\nDisallow: /caf\xe9\nDisallow: /private/\n# \xff\xfe\n".encode("latin-1")

@@ -100,11 +100,11 @@ def _cause(status: int) -> str:
 
 def _by_fault(fault: Fault, attempts: int, settings: Settings, rng: Random) -> Decision:
     if fault in _UNCOUNTED:
-        return Decision(action=Action.RETRY, reason=fault, delay_ms=_UNCOUNTED[fault], counts=False)
+        return Decision(action=Action.RETRY, reason=str(fault), delay_ms=_UNCOUNTED[fault], counts=False)
     if fault is Fault.WRONG_TYPE:
         return Decision(action=Action.DONE, reason="type")
     if fault in (Fault.TOO_LARGE, Fault.FORBIDDEN_ADDRESS):
-        return Decision(action=Action.SKIP, reason=fault)
+        return Decision(action=Action.SKIP, reason=str(fault))
     tries = min(_NXDOMAIN_TRIES, settings.max_attempts) if fault is Fault.DNS_NONE else settings.max_attempts
     return _retry_or_die(str(fault), attempts, tries, settings, rng)
 
@@ -207,6 +207,11 @@ def set_cookies(outcome: Outcome) -> tuple[str, ...]:
             ):
                 pairs[name] = f"{name.strip()}={value.strip()}"
     return tuple(pairs.values())[:_MAX_COOKIES]
+
+
+def _deletes(attribute: str) -> bool:
+    name, _, value = attribute.lower().partition("=")
+    return name.strip() == "max-age" and (value.strip() == "0" or value.strip().startswith("-"))
 
 
 def _brings_cookie(outcome: Outcome, chain: Chain | None) -> bool:

@@ -173,11 +173,11 @@ def http_date(text: str, now_s: float) -> float | None:
         return None
     year, day = int(found["year"]), int(found["day"])
     hour, minute, second = int(found["h"]), int(found["m"]), int(found["s"])
-    if not (1 <= day <= 31 and hour < 24 and minute < 60 and second <= 60):
-        return None
     if len(found["year"]) == 2:
         this_year = time.gmtime(now_s).tm_year
         year += this_year - this_year % 100
         # More than 50 years ahead means the century before.
         year -= 100 if year > this_year + 50 else 0
+    if not (year >= 1970 and 1 <= day <= 31 and hour < 24 and minute < 60 and second <= 60):
+        return None
     return float(calendar.timegm((year, _MONTHS.index(name) + 1, day, hour, minute, second)))

@@ -94,8 +94,10 @@ class Transfer:
         "_detail",
         "_extra",
         "_fault",
+        "_fresh",
         "_lines",
         "_on_started",
+        "_opened",
         "_room",
         "_user_agent",
         "_watch",
@@ -167,6 +169,7 @@ class Transfer:
         self._detail = ""
         self._decoder: Decoder | None = None
         self._begun = False
+        self._opened = self._fresh = False
         self._lines.clear()
         self._chunks.clear()
 
@@ -210,6 +213,7 @@ class Transfer:
         except OSError as error:
             self._detail = str(error)
             return pycurl.SOCKET_BAD
+        self._opened = True
         self._watch.socket_opened(connection.fileno())
         return connection
 
@@ -217,7 +221,9 @@ class Transfer:
         now = boot_clock()
         job = self.job
         if self.started is not None:
-            self._fault, self._detail = Fault.RESENT, "the kept connection died; not sent twice in one turn"
+            # On a connection of its own the request was refused, which is the host's doing; a kept one just died.
+            self._fault = Fault.RESET if self._fresh else Fault.RESENT
+            self._detail = "the connection died before an answer; not sent twice in one turn"
         elif now >= job.deadline:
             self._fault, self._detail = Fault.SLOT_EXPIRED, "the slot ran out before bytes left"
         else:
@@ -226,6 +232,7 @@ class Transfer:
         if self._fault is not None:
             return pycurl.PREREQFUNC_ABORT  # type: ignore[no-any-return]
         self.started = now
+        self._fresh = self._opened
         if self._on_started is not None:
             self._on_started(job.id, now)
         return pycurl.PREREQFUNC_OK  # type: ignore[no-any-return]

@@ -1,0 +1,108 @@
+"""Segments in an object store (S3 and whatever else obstore speaks): one object per commit, merged by the sweeper."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import obstore
+from obstore.exceptions import BaseError, NotFoundError
+from obstore.store import from_url
+
+from curtsy.errors import Damaged, SegmentsUnavailable, UsageError
+from curtsy.model import BodyRef
+from curtsy.store import warc
+from curtsy.store.segments import new_name, pack
+from curtsy.store.warc import WarcItem, WarcRecord
+
+
+class ObjectSegments:
+    """An object per append. Credentials and endpoint come from the environment (AWS_*, ...) or from `config`."""
+
+    def __init__(self, url: str, writer_id: str | None = None, **config: Any) -> None:
+        self._url = url
+        self._writer_id = writer_id or os.urandom(4).hex()
+        self._count = 0
+        try:
+            self._store = from_url(url, **config)
+        except (BaseError, ValueError) as error:
+            raise UsageError(f"{url!r} is no object store we can use: {error}") from error
+
+    def append(self, items: Sequence[WarcItem]) -> list[BodyRef]:
+        if not items:
+            return []
+        self._count += 1
+        name = new_name(self._writer_id, self._count)
+        parts, refs = pack(name, 0, items)
+        self.put(name, b"".join(parts))
+        return refs
+
+    def put(self, name: str, data: bytes) -> None:
+        """Write one object: it is whole, or it is not there."""
+        try:
+            obstore.put(self._store, name, data)
+        except (BaseError, OSError) as error:
+            raise self._unavailable("written", error) from error
+
+    def read(self, ref: BodyRef) -> WarcRecord:
+        return warc.read(self.read_bytes(ref))
+
+    def read_bytes(self, ref: BodyRef) -> bytes:
+        try:
+            data = bytes(obstore.get_range(self._store, ref.segment, start=ref.offset, length=ref.length))
+        except (NotFoundError, FileNotFoundError) as error:
+            raise Damaged(f"The segment {ref.segment} is not in {self._url}.") from error
+        except (BaseError, OSError) as error:
+            raise self._unavailable("read", error) from error
+        if len(data) < ref.length:
+            raise Damaged(f"The segment {ref.segment} in {self._url} is shorter than the database says.")
+        return data
+
+    def read_whole(self, name: str) -> bytes:
+        try:
+            return bytes(obstore.get(self._store, name).bytes())
+        except (NotFoundError, FileNotFoundError) as error:
+            raise Damaged(f"The segment {name} is not in {self._url}.") from error
+        except (BaseError, OSError) as error:
+            raise self._unavailable("read", error) from error
+
+    def merged_name(self) -> str:
+        self._count += 1
+        return new_name(self._writer_id, self._count)
+
+    def older_than(self, age_s: float) -> list[tuple[str, int]]:
+        before = datetime.now(UTC) - timedelta(seconds=age_s)
+        try:
+            listed = [entry for part in obstore.list(self._store) for entry in part]
+        except (BaseError, OSError) as error:
+            raise self._unavailable("listed", error) from error
+        return sorted(
+            (entry["path"], entry["size"])
+            for entry in listed
+            if entry["path"].endswith(".warc.gz") and entry["last_modified"] <= before
+        )
+
+    def delete(self, names: Iterable[str]) -> int:
+        doomed = list(names)
+        try:
+            if doomed:
+                obstore.delete(self._store, doomed)
+        except (BaseError, OSError) as error:
+            raise self._unavailable("deleted", error) from error
+        return len(doomed)
+
+    def recover(self, committed: Callable[[], Mapping[str, int]]) -> int:
+        """Objects are never torn."""
+        return 0
+
+    def close(self) -> None:
+        """Nothing is kept open."""
+
+    def _unavailable(self, verb: str, error: Exception) -> SegmentsUnavailable:
+        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        return SegmentsUnavailable(
+            f"The object store {self._url} cannot be {verb}: {said}. See that it is reachable and that the "
+            "credentials in the environment allow it; the work goes on by itself when it is back."
+        )

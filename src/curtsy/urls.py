@@ -100,11 +100,23 @@ def registrable_domain(host: str) -> str:
 # Session ids: the first names never mean anything else; the second also name sections and stories, so their value
 # must look like a token too.
 _SESSION_NAMES = frozenset(
-    "jsessionid phpsessid aspsessionid sessid sessionid session_id session-id cfid cftoken cfsessionid zenid oscsid "
-    "xtcsid plentyshop_session phpsession jservsessionid sidsession wosid viewstate __viewstate".split()
+    (
+        *(
+            "jsessionid",
+            "phpsessid",
+            "phpsession",
+            "sessid",
+            "sessionid",
+            "session_id",
+            "session-id",
+            "cfid",
+            "cftoken",
+        ),
+        *("cfsessionid", "zenid", "oscsid", "xtcsid", "plentyshop_session", "jservsessionid", "wosid", "sidsession"),
+    )
 )
-_SESSION_MAYBE = frozenset("sid session sess s ssid psession".split())
-_SESSION_HINT = re.compile(r"(?i)sess|[?&;]s(?:id)?=|sid=|cfid|cftoken|zenid|viewstate|/\([a-z]\(")
+_SESSION_MAYBE = frozenset(("sid", "session", "sess", "s", "ssid", "psession"))
+_SESSION_HINT = re.compile(r"(?i)sess|[?&;]s(?:id)?=|sid=|cfid|cftoken|zenid|/\([a-z]\(")
 _SESSION_TOKEN = re.compile(r"(?=.*[0-9])[0-9A-Za-z_-]{16,}\Z")
 _SESSION_PATH = re.compile(r"(?i);(?:jsessionid|phpsessid|sessionid|sid|jservsessionid)=[^/;?]*")
 _SESSION_SEGMENT = re.compile(r"(?i)/\((?:[a-z]\([0-9a-z]{20,}\))+\)(?=/)")

@@ -1,0 +1,298 @@
+"""Which encoding a body is in, by the WHATWG rules, and its text. No I/O; bad bytes never raise.
+
+A byte order mark wins, then the charset of the Content-Type header, then what the document declares, then
+windows-1252. Names are those of the Encoding Standard wherever Python knows them, else Python's.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from functools import cache, lru_cache
+
+#: within these bytes a declaration counts wherever it stands; beyond them only while the head has not ended, as
+#: browsers do it (the standard leaves it open how long they wait)
+PRESCAN_BYTES = 1024
+#: the end of all patience
+_PRESCAN_LIMIT_BYTES = 128 * 1024
+FALLBACK = "windows-1252"
+
+# Encoding Standard, "Names and labels": Python's codec, then every label.
+_LABELS = {
+    "utf-8": "unicode-1-1-utf-8 unicode11utf8 unicode20utf8 utf-8 utf8 x-unicode20utf8",
+    "ibm866": "866 cp866 csibm866 ibm866",
+    "iso-8859-2": "csisolatin2 iso-8859-2 iso-ir-101 iso8859-2 iso88592 iso_8859-2 iso_8859-2:1987 l2 latin2",
+    "iso-8859-3": "csisolatin3 iso-8859-3 iso-ir-109 iso8859-3 iso88593 iso_8859-3 iso_8859-3:1988 l3 latin3",
+    "iso-8859-4": "csisolatin4 iso-8859-4 iso-ir-110 iso8859-4 iso88594 iso_8859-4 iso_8859-4:1988 l4 latin4",
+    "iso-8859-5": "csisolatincyrillic cyrillic iso-8859-5 iso-ir-144 iso8859-5 iso88595 iso_8859-5 iso_8859-5:1988",
+    "iso-8859-6": "arabic asmo-708 csiso88596e csiso88596i csisolatinarabic ecma-114 iso-8859-6 iso-8859-6-e "
+    "iso-8859-6-i iso-ir-127 iso8859-6 iso88596 iso_8859-6 iso_8859-6:1987",
+    "iso-8859-7": "csisolatingreek ecma-118 elot_928 greek greek8 iso-8859-7 iso-ir-126 iso8859-7 iso88597 "
+    "iso_8859-7 iso_8859-7:1987 sun_eu_greek",
+    "iso-8859-8": "csiso88598e csisolatinhebrew hebrew iso-8859-8 iso-8859-8-e iso-ir-138 iso8859-8 iso88598 "
+    "iso_8859-8 iso_8859-8:1988 visual csiso88598i iso-8859-8-i logical",
+    "iso-8859-10": "csisolatin6 iso-8859-10 iso-ir-157 iso8859-10 iso885910 l6 latin6",
+    "iso-8859-13": "iso-8859-13 iso8859-13 iso885913",
+    "iso-8859-14": "iso-8859-14 iso8859-14 iso885914",
+    "iso-8859-15": "csisolatin9 iso-8859-15 iso8859-15 iso885915 iso_8859-15 l9",
+    "iso-8859-16": "iso-8859-16",
+    "koi8-r": "cskoi8r koi koi8 koi8-r koi8_r",
+    "koi8-u": "koi8-ru koi8-u",
+    "mac-roman": "csmacintosh mac macintosh x-mac-roman",
+    "cp874": "dos-874 iso-8859-11 iso8859-11 iso885911 tis-620 windows-874",
+    "windows-1250": "cp1250 windows-1250 x-cp1250",
+    "windows-1251": "cp1251 windows-1251 x-cp1251",
+    "windows-1252": "ansi_x3.4-1968 ascii cp1252 cp819 csisolatin1 ibm819 iso-8859-1 iso-ir-100 iso8859-1 iso88591 "
+    "iso_8859-1 iso_8859-1:1987 l1 latin1 us-ascii windows-1252 x-cp1252",
+    "windows-1253": "cp1253 windows-1253 x-cp1253",
+    "windows-1254": "cp1254 csisolatin5 iso-8859-9 iso-ir-148 iso8859-9 iso88599 iso_8859-9 iso_8859-9:1989 l5 "
+    "latin5 windows-1254 x-cp1254",
+    "windows-1255": "cp1255 windows-1255 x-cp1255",
+    "windows-1256": "cp1256 windows-1256 x-cp1256",
+    "windows-1257": "cp1257 windows-1257 x-cp1257",
+    "windows-1258": "cp1258 windows-1258 x-cp1258",
+    "mac-cyrillic": "x-mac-cyrillic x-mac-ukrainian",
+    "gb18030": "chinese csgb2312 csiso58gb231280 gb2312 gb_2312 gb_2312-80 gbk iso-ir-58 x-gbk gb18030",
+    "big5hkscs": "big5 big5-hkscs cn-big5 csbig5 x-x-big5",
+    "euc_jp": "cseucpkdfmtjapanese euc-jp x-euc-jp",
+    "iso2022_jp": "csiso2022jp iso-2022-jp",
+    "cp932": "csshiftjis ms932 ms_kanji shift-jis shift_jis sjis windows-31j x-sjis",
+    "cp949": "cseuckr csksc56011987 euc-kr iso-ir-149 korean ks_c_5601-1987 ks_c_5601-1989 ksc5601 ksc_5601 "
+    "windows-949",
+    "replacement": "csiso2022kr hz-gb-2312 iso-2022-cn iso-2022-cn-ext iso-2022-kr replacement",
+    "utf-16be": "unicodefffe utf-16be",
+    "utf-16le": "csunicode iso-10646-ucs-2 ucs-2 unicode unicodefeff utf-16 utf-16le",
+    "x-user-defined": "x-user-defined",
+}
+_ENCODINGS = {label: name for name, labels in _LABELS.items() for label in labels.split()}
+_SINGLE_BYTE = frozenset(name for name in _LABELS if name.startswith(("iso-8859", "windows", "koi8", "mac", "cp874")))
+
+_BLANK = b"\t\n\f\r "
+_HTTP_CHARSET = re.compile(r""";\s*charset\s*=\s*(?:"([^"]*)"|'([^']*)'|([^;\s]+))""", re.IGNORECASE)
+_META_CHARSET = re.compile(
+    rb"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|([^"'\t\n\f\r ;][^\t\n\f\r ;]*)|)"""
+)
+_XML_ENCODING = re.compile(rb"""encoding[\x00-\x20]*=[\x00-\x20]*(?:"([^"]*)"|'([^']*)')""")
+_TAG = re.compile(rb"<(/?)([A-Za-z][^\t\n\f\r >]*)")
+_NAME_END = re.compile(rb"[\t\n\f\r />=]")
+_VALUE_END = re.compile(rb"[\t\n\f\r >]")
+_NOT_BLANK = re.compile(rb"[^\t\n\f\r ]")
+_NOT_BLANK_OR_SLASH = re.compile(rb"[^\t\n\f\r /]")
+#: tags that do not end the head
+_HEAD_TAGS = frozenset((b"script", b"noscript", b"style", b"link", b"meta", b"object", b"title", b"base"))
+#: elements whose content is text, whatever it looks like
+_TEXT_TAGS = frozenset((b"script", b"style", b"title", b"textarea", b"xmp", b"iframe", b"noembed", b"noframes"))
+
+
+def encoding_for(label: str) -> str | None:
+    """The codec for a label of the Encoding Standard; None if there is no such label."""
+    return _ENCODINGS.get(label.strip("\t\n\f\r ").lower())
+
+
+def charset_of(body: bytes, content_type: str | None, prescan_bytes: int = PRESCAN_BYTES) -> str:
+    """The encoding of a body: BOM, HTTP, declaration in the document, or windows-1252 (XML and JSON: UTF-8)."""
+    if body.startswith(b"\xef\xbb\xbf"):
+        return "utf-8"
+    if body.startswith(b"\xfe\xff"):
+        return "utf-16be"
+    if body.startswith(b"\xff\xfe"):
+        return "utf-16le"
+    declared, kind = _http(content_type) if content_type else (None, "")
+    if declared is not None:
+        return declared
+    if kind.endswith("json"):
+        return "utf-8"
+    if kind.endswith("xml") and "html" not in kind:
+        return _xml_encoding(body) or "utf-8"
+    return prescan(body, prescan_bytes) or FALLBACK
+
+
+@lru_cache(maxsize=1024)
+def _http(content_type: str) -> tuple[str | None, str]:
+    """(encoding named by the header, media type in lower case)"""
+    kind = content_type.partition(";")[0].strip().lower()
+    found = _HTTP_CHARSET.search(content_type)
+    label = found and next((group for group in found.groups() if group is not None), None)
+    return (encoding_for(label) if label else None), kind
+
+
+def prescan(body: bytes, prescan_bytes: int = PRESCAN_BYTES) -> str | None:
+    """What the document itself declares: the HTML standard's prescan, then its XML declaration."""
+    data = body[:_PRESCAN_LIMIT_BYTES]
+    if data.startswith(b"<\0?\0x\0"):
+        return "utf-16le"
+    if data.startswith(b"\0<\0?\0x"):
+        return "utf-16be"
+    try:
+        found = _scan(data, prescan_bytes)
+    except _Exhausted:
+        found = None
+    return found or _xml_encoding(data)
+
+
+class _Exhausted(Exception):
+    """The bytes ended within a construct, which therefore does not count."""
+
+
+def _scan(data: bytes, patience: int) -> str | None:
+    at, in_head = 0, True
+    while (at := data.find(b"<", at)) >= 0 and (in_head or at < patience):
+        if data.startswith(b"<!--", at):
+            at = _after(data, b"-->", at + 2)
+            continue
+        tag = _TAG.match(data, at)
+        if tag is None:
+            at = _after(data, b">", at) if data[at + 1 : at + 2] in (b"!", b"/", b"?") else at + 1
+            continue
+        name = tag[2].lower()
+        if name.startswith(b"meta") and not tag[1] and name[4:5] in (b"", b"/"):
+            found, at = _meta(data, at + 5)
+            if found is not None:
+                return found
+            continue
+        name = name.partition(b"/")[0]
+        in_head = in_head and (name in _HEAD_TAGS or (not tag[1] and name in (b"html", b"head")))
+        at = tag.end()
+        while (attribute := _attribute(data, at))[0]:
+            at = attribute[2]
+        at = attribute[2]
+        if name in _TEXT_TAGS and not tag[1]:
+            at = _text_end(data, name, at)
+    return None
+
+
+def _after(data: bytes, mark: bytes, at: int) -> int:
+    found = data.find(mark, at)
+    if found < 0:
+        raise _Exhausted
+    return found + len(mark)
+
+
+@cache
+def _end_tag(name: bytes) -> re.Pattern[bytes]:
+    return re.compile(rb"</" + name + rb"(?=[\t\n\f\r />])", re.IGNORECASE)
+
+
+def _text_end(data: bytes, name: bytes, at: int) -> int:
+    found = _end_tag(name).search(data, at)
+    if found is None:
+        raise _Exhausted
+    return found.start()
+
+
+def _meta(data: bytes, at: int) -> tuple[str | None, int]:
+    seen: set[bytes] = set()
+    charset: str | None = None
+    got_pragma, need_pragma = False, False
+    while True:
+        name, value, at = _attribute(data, at)
+        if not name:
+            break
+        if name in seen:
+            continue
+        seen.add(name)
+        if name == b"http-equiv":
+            got_pragma = got_pragma or value == b"content-type"
+        elif name == b"content" and charset is None:
+            charset = _meta_content(value)
+            need_pragma = charset is not None
+        elif name == b"charset":
+            charset, need_pragma = _encoding(value), False
+    if charset is None or (need_pragma and not got_pragma):
+        return None, at
+    return _declared(charset), at
+
+
+def _declared(charset: str) -> str:
+    """A document that could be read so far is not in UTF-16, whatever it says."""
+    return {"utf-16le": "utf-8", "utf-16be": "utf-8", "x-user-defined": FALLBACK}.get(charset, charset)
+
+
+def _encoding(label: bytes) -> str | None:
+    return encoding_for(label.decode("latin-1"))
+
+
+def _meta_content(value: bytes) -> str | None:
+    found = _META_CHARSET.search(value)
+    label = found and (found[1] or found[2] or found[3])
+    return _encoding(label) if label else None
+
+
+def _attribute(data: bytes, at: int) -> tuple[bytes, bytes, int]:
+    """(name, value, position behind it); no name at the end of a tag. Names and values in lower case."""
+    at = _skip(_NOT_BLANK_OR_SLASH, data, at)
+    if data[at] == 0x3E:
+        return b"", b"", at
+    # A "=" in the first place is part of the name.
+    end = _skip(_NAME_END, data, at + 1)
+    name = data[at:end].lower()
+    at = _skip(_NOT_BLANK, data, end)
+    if data[at] != 0x3D:
+        return name, b"", at
+    at = _skip(_NOT_BLANK, data, at + 1)
+    if data[at] in b"\"'":
+        end = _after(data, data[at : at + 1], at + 1)
+        return name, data[at + 1 : end - 1].lower(), end
+    end = _skip(_VALUE_END, data, at)
+    return name, data[at:end].lower(), end
+
+
+def _skip(until: re.Pattern[bytes], data: bytes, at: int) -> int:
+    found = until.search(data, at)
+    if found is None:
+        raise _Exhausted
+    return found.start()
+
+
+def _xml_encoding(data: bytes) -> str | None:
+    if not data.startswith(b"<?xml"):
+        return None
+    found = _XML_ENCODING.search(data, 0, max(data.find(b">"), 0))
+    charset = found and _encoding(found[1] or found[2] or b"")
+    return _declared(charset) if charset else None
+
+
+def decode(body: bytes, charset: str) -> str:
+    """The text of a body without its byte order mark; what cannot be decoded becomes U+FFFD."""
+    if charset == "utf-8":
+        return body.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
+    if charset in ("utf-16le", "utf-16be"):
+        return body.decode(charset, "replace").removeprefix("\ufeff")
+    if charset in _SINGLE_BYTE:
+        return codecs.charmap_decode(body, "replace", _table(charset))[0]
+    return body.decode(charset, "replace")
+
+
+@cache
+def _table(charset: str) -> str:
+    """256 characters. The standard's tables have control characters where Python's have holes below 0xA0."""
+    rows = [bytes((octet,)).decode(charset, "replace") for octet in range(256)]
+    if charset.startswith(("windows", "cp874")):
+        rows[0x80:0xA0] = [chr(0x80 + n) if char == "\ufffd" else char for n, char in enumerate(rows[0x80:0xA0])]
+    if charset == "koi8-u":
+        rows[0xAE], rows[0xBE] = "ў", "Ў"
+    return "".join(rows)
+
+
+# Encodings of the standard that Python lacks, so that `bytes.decode` understands every name that charset_of returns.
+def _user_defined(data: bytes, _errors: str = "strict") -> tuple[str, int]:
+    return "".join(chr(octet if octet < 0x80 else 0xF700 + octet) for octet in bytes(data)), len(data)
+
+
+def _replacement(data: bytes, _errors: str = "strict") -> tuple[str, int]:
+    return ("\ufffd" if data else ""), len(data)
+
+
+def _encode(text: str, errors: str = "strict") -> tuple[bytes, int]:
+    return text.encode("utf-8", errors), len(text)
+
+
+_OWN = {"x_user_defined": _user_defined, "replacement": _replacement}
+
+
+def _find(name: str) -> codecs.CodecInfo | None:
+    decoder = _OWN.get(name.replace("-", "_"))
+    return None if decoder is None else codecs.CodecInfo(_encode, decoder, name=name.replace("_", "-"))
+
+
+codecs.register(_find)

@@ -1,0 +1,338 @@
+"""A page: its encoding, title, base, robots rules, canonical, language, refresh; its text, Markdown and data.
+
+`Document.parse` makes one lexbor pass and one selector pass; everything costlier waits until it is asked for. No I/O;
+bad content never raises.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode
+
+from curtsy import prose
+from curtsy.charset import charset_of, decode
+from curtsy.taming import tame
+from curtsy.urls import normalise, parse
+
+__all__ = ["Document", "charset_of", "is_html", "refresh_target", "robots_tag"]
+
+MAX_TITLE_LENGTH = 500
+_MAX_LANGUAGE_LENGTH = 35
+_MAX_JSON_LENGTH = 1 << 20
+_MAX_ITEMS = 1_000
+_MAX_ITEM_DEPTH = 16
+
+_BLANK = "\t\n\f\r "
+# What links and head data are read from. [href] covers a, area, link and base.
+_QUERY = "[href],meta,title,iframe,frame"
+_REFRESH = re.compile(
+    r"[\t\n\f\r ]*(?:[0-9]+|(?=\.))[0-9.]*(?=[;,\t\n\f\r ]|\Z)[\t\n\f\r ]*[;,]?[\t\n\f\r ]*(.*)\Z", re.DOTALL
+)
+_REFRESH_URL = re.compile(r"url[\t\n\f\r ]*=[\t\n\f\r ]*", re.IGNORECASE)
+
+_HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
+_UNKNOWN_TYPES = frozenset(("", "application/octet-stream", "unknown/unknown", "application/unknown", "*/*"))
+_HTML_START = re.compile(
+    rb"(?:\xef\xbb\xbf)?[\t\n\f\r ]*<(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style|title|b|body|br|"
+    rb"p)[\t\n\f\r />]|(?:\xef\xbb\xbf)?[\t\n\f\r ]*<!--",
+    re.IGNORECASE,
+)
+
+_local = threading.local()
+
+
+def _select(root: LexborNode) -> list[LexborNode]:
+    # A selector engine costs a third of a parse to make, so each thread keeps one (it may not be shared).
+    try:
+        selector = _local.selector
+    except AttributeError:
+        selector = _local.selector = LexborCSSSelector()
+    found: list[LexborNode] = selector.find(_QUERY, root)
+    return found
+
+
+@dataclass(slots=True)
+class Document:
+    """A parsed page. Treat it as read-only."""
+
+    url: str
+    #: a codec name that Python knows
+    charset: str
+    #: what links are relative to: the first usable <base href>, else the URL
+    base_url: str
+    title: str | None
+    #: by <meta name="robots"> or one that names our agent
+    robots_noindex: bool
+    robots_nofollow: bool
+    #: normalised
+    canonical: str | None
+    language: str | None
+    #: where <meta http-equiv="refresh"> leads, normalised
+    refresh: str | None
+    #: elements that may carry links, in document order
+    nodes: list[LexborNode]
+    tree: LexborHTMLParser
+
+    @classmethod
+    def parse(cls, body: bytes, content_type: str | None, url: str, agent: str = "curtsy") -> Document:
+        """Never raises, whatever the bytes."""
+        charset = charset_of(body, content_type)
+        tree = LexborHTMLParser(tame(_as_utf8(body, charset)))
+        root = tree.root
+        nodes = [] if root is None else _select(root)
+        head = _Head(agent)
+        for node in nodes:
+            tag = node.tag
+            if tag != "a":
+                head.read(tag, node)
+        base_url = _base_url(head.base, url)
+        return cls(
+            url=url,
+            charset=charset,
+            base_url=base_url,
+            title=head.title,
+            robots_noindex=head.noindex,
+            robots_nofollow=head.nofollow,
+            canonical=None if head.canonical is None else normalise(head.canonical, base_url),
+            language=None if root is None else _language(root),
+            refresh=None if head.refresh is None else normalise(head.refresh, base_url),
+            nodes=nodes,
+            tree=tree,
+        )
+
+    def text(self) -> str:
+        """What a reader sees: one line per block, no scripts, styles or templates."""
+        return prose.text(self.tree.root)
+
+    def markdown(self) -> str:
+        """The page as Markdown: headings, paragraphs, lists, links, emphasis, code, tables, quotations."""
+        return prose.markdown(self.tree.root, lambda href: parse(href, self.base_url))
+
+    def structured(self) -> list[dict[str, Any]]:
+        """[{"kind": "json-ld" | "opengraph" | "meta" | "microdata", "data": ...}, ...] in that order."""
+        root = self.tree.root
+        if root is None:
+            return []
+        found = [{"kind": "json-ld", "data": data} for data in _json_ld(root)]
+        opengraph, meta = _metas(node for node in self.nodes if node.tag == "meta")
+        if opengraph:
+            found.append({"kind": "opengraph", "data": opengraph})
+        if meta:
+            found.append({"kind": "meta", "data": meta})
+        return found + [{"kind": "microdata", "data": item} for item in _microdata(root, self.base_url)]
+
+
+class _Head:
+    """Gathers what the elements other than links say about the page; the first of each kind counts."""
+
+    __slots__ = ("agents", "base", "canonical", "nofollow", "noindex", "refresh", "title")
+
+    def __init__(self, agent: str) -> None:
+        self.agents = ("robots", agent.lower())
+        self.base: str | None = None
+        self.canonical: str | None = None
+        self.refresh: str | None = None
+        self.title: str | None = None
+        self.noindex = self.nofollow = False
+
+    def read(self, tag: str | None, node: LexborNode) -> None:
+        if tag == "meta":
+            self._meta(node.attributes)
+        elif tag == "link":
+            attributes = node.attributes
+            if self.canonical is None and "canonical" in (attributes.get("rel") or "").lower().split():
+                self.canonical = attributes.get("href")
+        elif tag == "title":
+            if self.title is None and not _in_svg(node):
+                self.title = " ".join(node.text().split())[:MAX_TITLE_LENGTH]
+        elif tag == "base" and self.base is None:
+            self.base = node.attributes.get("href") or ""
+
+    def _meta(self, attributes: dict[str, str | None]) -> None:
+        name = attributes.get("name")
+        if name is not None and name.strip().lower() in self.agents:
+            words = _robots_words(attributes.get("content") or "")
+            self.noindex = self.noindex or "noindex" in words or "none" in words
+            self.nofollow = self.nofollow or "nofollow" in words or "none" in words
+        elif self.refresh is None:
+            self.refresh = refresh_target(attributes)
+
+
+def _as_utf8(body: bytes, charset: str) -> bytes:
+    if charset == "utf-8":
+        return body.removeprefix(b"\xef\xbb\xbf")
+    if charset[:3] != "utf" and body.isascii() and charset not in ("iso2022_jp", "replacement"):
+        return body
+    return decode(body, charset).encode("utf-8", "replace")
+
+
+def _base_url(href: str | None, url: str) -> str:
+    if not href:
+        return url
+    base = parse(href, url)
+    # The standard ignores these two; no other scheme can be a base of crawlable links either, but they resolve to None.
+    return url if base is None or base.startswith(("data:", "javascript:")) else base
+
+
+def _language(root: LexborNode) -> str | None:
+    language = (root.attributes.get("lang") or "").strip()
+    return language if 0 < len(language) <= _MAX_LANGUAGE_LENGTH else None
+
+
+def _in_svg(node: LexborNode) -> bool:
+    parent = node.parent
+    return parent is not None and parent.tag in ("svg", "g", "symbol", "defs")
+
+
+def refresh_target(attributes: dict[str, str | None]) -> str | None:
+    """The URL of a <meta http-equiv="refresh">, as written; None: another element, or it only reloads the page."""
+    if (attributes.get("http-equiv") or "").lower() != "refresh":
+        return None
+    found = _REFRESH.match(attributes.get("content") or "")
+    if found is None:
+        return None
+    target = found[1]
+    if prefix := _REFRESH_URL.match(target):
+        target = target[prefix.end() :]
+    if target[:1] in ("'", '"'):
+        target = target[1:].partition(target[0])[0]
+    return target.strip(_BLANK) or None
+
+
+def _robots_words(content: str) -> set[str]:
+    return {word.strip() for word in content.lower().split(",")}
+
+
+def robots_tag(values: list[str], agent: str) -> tuple[bool, bool]:
+    """(noindex, nofollow) by X-Robots-Tag lines. "agent: rules" holds for that agent only, up to the next agent."""
+    noindex = nofollow = False
+    agent = agent.lower()
+    for value in values:
+        ours = True
+        for word in value.lower().split(","):
+            name, colon, rule = word.partition(":")
+            name = name.strip()
+            # Rules that have a value of their own; the date of unavailable_after may hold commas and colons.
+            if colon and name not in _RULES_WITH_VALUE and " " not in name:
+                ours = name == agent
+                word = rule
+            word = word.strip()
+            if ours:
+                noindex = noindex or word in ("noindex", "none")
+                nofollow = nofollow or word in ("nofollow", "none")
+    return noindex, nofollow
+
+
+_RULES_WITH_VALUE = frozenset(("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"))
+
+
+def is_html(content_type: str | None, body: bytes) -> bool:
+    """By its type; where the server gives none that says anything, by its first bytes."""
+    kind = (content_type or "").partition(";")[0].strip().lower()
+    if kind in _HTML_TYPES:
+        return True
+    return kind in _UNKNOWN_TYPES and _HTML_START.match(body[:1024]) is not None
+
+
+def _json_ld(root: LexborNode) -> list[Any]:
+    found = []
+    for script in root.css("script[type]"):
+        kind = (script.attributes.get("type") or "").partition(";")[0].strip().lower()
+        if kind != "application/ld+json":
+            continue
+        source = script.text()
+        if len(source) > _MAX_JSON_LENGTH:
+            continue
+        try:
+            data = json.loads(source, strict=False)
+        except (ValueError, RecursionError):
+            continue
+        found.extend(item for item in (data if isinstance(data, list) else [data]) if isinstance(item, dict))
+    return found[:_MAX_ITEMS]
+
+
+def _metas(nodes: Iterable[LexborNode]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """OpenGraph and its relatives by property, everything else by name; a name given twice has a list."""
+    opengraph: dict[str, Any] = {}
+    meta: dict[str, Any] = {}
+    for node in nodes:
+        attributes = node.attributes
+        content = attributes.get("content")
+        if not content:
+            continue
+        if prop := attributes.get("property"):
+            _put(opengraph, prop.strip().lower(), content.strip())
+        elif name := attributes.get("name"):
+            _put(meta, name.strip().lower(), content.strip())
+    return opengraph, meta
+
+
+def _put(data: dict[str, Any], key: str, value: Any) -> None:
+    if key not in data:
+        data[key] = value
+    elif isinstance(data[key], list):
+        data[key].append(value)
+    else:
+        data[key] = [data[key], value]
+
+
+def _microdata(root: LexborNode, base_url: str) -> list[dict[str, Any]]:
+    """Top-level items with their properties; an item within an item is the value of its property."""
+    items: list[dict[str, Any]] = []
+    by_node: dict[int, dict[str, Any]] = {}
+    for node in root.css("[itemscope],[itemprop]")[: _MAX_ITEMS * 20]:
+        attributes = node.attributes
+        item: dict[str, Any] | None = None
+        if "itemscope" in attributes:
+            item = by_node[node.mem_id] = {"properties": {}}
+            if kind := (attributes.get("itemtype") or "").strip():
+                item["type"] = kind
+        owner = _owner(node, by_node)
+        names = (attributes.get("itemprop") or "").split()
+        if owner is not None and names:
+            value = item if item is not None else _item_value(node, attributes, base_url)
+            for name in names[:_MAX_ITEM_DEPTH]:
+                _put(owner["properties"], name, value)
+        elif item is not None and len(items) < _MAX_ITEMS:
+            items.append(item)
+    return items
+
+
+def _owner(node: LexborNode, by_node: dict[int, dict[str, Any]]) -> dict[str, Any] | None:
+    parent = node.parent
+    for _ in range(256):
+        if parent is None:
+            return None
+        if (item := by_node.get(parent.mem_id)) is not None:
+            return item
+        parent = parent.parent
+    return None
+
+
+_URL_ATTRIBUTES = {"a": "href", "area": "href", "link": "href", "img": "src", "audio": "src", "video": "src"} | {
+    "embed": "src",
+    "iframe": "src",
+    "source": "src",
+    "track": "src",
+    "object": "data",
+}
+
+
+def _item_value(node: LexborNode, attributes: dict[str, str | None], base_url: str) -> str:
+    tag = node.tag or ""
+    if tag == "meta":
+        return (attributes.get("content") or "").strip()
+    if (attribute := _URL_ATTRIBUTES.get(tag)) is not None:
+        href = attributes.get(attribute) or ""
+        return parse(href, base_url) or href
+    if tag in ("data", "meter"):
+        return (attributes.get("value") or "").strip()
+    if tag == "time" and attributes.get("datetime"):
+        return (attributes["datetime"] or "").strip()
+    return " ".join(prose.text(node).split())

@@ -6,10 +6,12 @@ import asyncio
 import random
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.measure import RunFailed
 from bench.plan import Plan
 from bench.report import Bar, Section, number
 from bench.site import path_of
@@ -42,9 +44,7 @@ class Bench:
     async def server_us(self) -> float:
         """Time that the server has spent in scripts."""
         stats = await self.frontier.shards[0].command("INFO", "commandstats")
-        return float(stats.get("cmdstat_evalsha", {}).get("usec", 0)) + float(
-            stats.get("cmdstat_eval", {}).get("usec", 0)
-        )
+        return sum(float(stats.get(name, {}).get("usec", 0)) for name in ("cmdstat_evalsha", "cmdstat_eval"))
 
     async def list_rows(self, rows: Sequence[Row]) -> None:
         """Pushes as a commit does, and introduces hosts that are new, with robots rules that allow everything."""
@@ -62,16 +62,21 @@ def _rules(host: str, now_ms: int) -> RobotsState:
     )
 
 
-async def _fresh(embedded: Embedded, delay_s: float = 0) -> Bench:
-    """An empty server, a new epoch, one crawl."""
-    frontier = Frontier(embedded.url, Settings(delay_s=delay_s), "bench")
+@asynccontextmanager
+async def fresh(embedded: Embedded) -> AsyncIterator[Bench]:
+    """An empty server, a new epoch, one crawl without delay."""
+    frontier = Frontier(embedded.url, Settings(delay_s=0), "bench")
     shard = frontier.shards[0]
-    await shard.command("FLUSHALL")
+    # Valkey frees a flushed database in the background by default: memory of the figure before would be subtracted.
+    await shard.command("FLUSHALL", "SYNC")
     await shard.command("CONFIG", "RESETSTAT")
     facts = await shard.facts()
     now_ms = await shard.begin_epoch(1, facts.run_id, 0)
     await frontier.set_crawl(CRAWL)
-    return Bench(frontier=frontier, now_ms=now_ms)
+    try:
+        yield Bench(frontier=frontier, now_ms=now_ms)
+    finally:
+        await frontier.close()
 
 
 def _host(number: int) -> str:
@@ -83,8 +88,10 @@ def _rows(hosts: int, first: int, last: int) -> Iterator[list[Row]]:
     some: list[Row] = []
     for host in range(hosts):
         name = _host(host)
-        for page in range(first, last):
-            some.append((1, name, host * 10_000 + page + 1, Entry(url=f"https://{name}{path_of(page)}", depth=2)))
+        some += [
+            (1, name, host * 10_000 + page + 1, Entry(url=f"https://{name}{path_of(page)}", depth=2))
+            for page in range(first, last)
+        ]
         if len(some) >= 4000:
             yield some
             some = []
@@ -136,8 +143,11 @@ async def see_many(bench: Bench, urls: int) -> float:
     """Bytes per fingerprint in the filter."""
     rng = random.Random(5)
     before = await bench.memory()
-    for _ in range(0, urls, 4000):
-        await bench.frontier.see(1, [rng.getrandbits(63) for _ in range(4000)])
+    for _ in range(0, urls, 1000):
+        await bench.frontier.see(1, [rng.getrandbits(63) for _ in range(1000)])
+    held = int(await bench.frontier.shards[0].command("HGET", "%seen", "total"))
+    if held != urls:
+        raise RunFailed(f"The filter holds {held:,} of {urls:,} fingerprints: its bytes per URL would be wrong.")
     return (await bench.memory() - before) / urls
 
 
@@ -148,6 +158,9 @@ async def listed_bytes(bench: Bench, hosts: int) -> float:
     before = await bench.memory()
     for rows in _rows(hosts, 1, 501):
         await bench.list_rows(rows)
+    listed = [int(await bench.frontier.shards[0].command("LLEN", f"%q:{_host(host)}:1")) for host in range(hosts)]
+    if sum(listed) != hosts * 501:
+        raise RunFailed(f"{sum(listed):,} of {hosts * 501:,} URLs are listed: the bytes per URL would be wrong.")
     return (await bench.memory() - before) / (hosts * 500)
 
 
@@ -172,16 +185,22 @@ class Figures:
 
 
 async def measure(embedded: Embedded, plan: Plan, say: Callable[[str], None]) -> Figures:
-    few, many = max(10, plan.urls // 1000), plan.urls // 10
-    leases_per_s, lease_server_us = await leasing(await _fresh(embedded), 1000, 3.0)
+    few, many = hosts_of(plan)
+    async with fresh(embedded) as bench:
+        leases_per_s, lease_server_us = await leasing(bench, 1000, 3.0)
     say(f"  {leases_per_s:,.0f} leases/s")
-    new_per_s, repeated_per_s = await adding(await _fresh(embedded), min(plan.urls, 200_000))
+    async with fresh(embedded) as bench:
+        new_per_s, repeated_per_s = await adding(bench, min(plan.urls, 200_000))
     say(f"  {new_per_s:,.0f} new links/s, {repeated_per_s:,.0f} mostly repeated links/s")
-    seen = await see_many(await _fresh(embedded), plan.urls)
-    listed = await listed_bytes(await _fresh(embedded), min(few, 200))
-    few_mb = await whole(await _fresh(embedded), plan.urls, few)
+    async with fresh(embedded) as bench:
+        seen = await see_many(bench, plan.urls)
+    async with fresh(embedded) as bench:
+        listed = await listed_bytes(bench, min(few, 200))
+    async with fresh(embedded) as bench:
+        few_mb = await whole(bench, plan.urls, few)
     say(f"  {few:,} hosts: {few_mb:.0f} MB")
-    many_mb = await whole(await _fresh(embedded), plan.urls, many)
+    async with fresh(embedded) as bench:
+        many_mb = await whole(bench, plan.urls, many)
     say(f"  {many:,} hosts: {many_mb:.0f} MB")
     return Figures(
         leases_per_s=leases_per_s,
@@ -195,13 +214,18 @@ async def measure(embedded: Embedded, plan: Plan, say: Callable[[str], None]) ->
     )
 
 
+def hosts_of(plan: Plan) -> tuple[int, int]:
+    """1,000 hosts and 100,000 hosts for a million URLs."""
+    return max(10, plan.urls // 1000), plan.urls // 10
+
+
 def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
     from curtsy.cli.doctor import memory_bound
 
     with tempfile.TemporaryDirectory(prefix="curtsy-bench-") as folder, Embedded.enter(Path(folder)) as embedded:
         f = asyncio.run(measure(embedded, plan, say))
     bound = memory_bound(Settings(delay_s=0))
-    few, many = max(10, plan.urls // 1000), plan.urls // 10
+    few, many = hosts_of(plan)
     rows = (
         (f"leases per second, batches of {BATCH}, released and settled", number(f.leases_per_s)),
         ("the server's time for one of them", f"{f.lease_server_us:.1f} us"),
@@ -219,5 +243,5 @@ def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
             what=f"memory for {plan.urls:,} pending URLs on {few:,} hosts", value=f.few_hosts_mb, limit=100, unit=" MB"
         ),
     )
-    text = "One client, the embedded Valkey, delay 0 (the longest queue heads). Nothing is answered by the in-process filter."
+    text = "One client, the embedded Valkey, delay 0 (the longest heads). The in-process filter answers nothing here."
     return [Section(title="Frontier", text=text, head=("figure", "measured"), rows=rows, bars=bars)]

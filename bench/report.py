@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import statistics
@@ -29,6 +30,9 @@ class Bar:
 
     @property
     def holds(self) -> bool:
+        # Every figure here is positive: anything else is a broken measurement, and that holds nothing.
+        if not 0 < self.value < math.inf:
+            return False
         return self.value >= self.limit if self.at_least else self.value <= self.limit
 
     def __str__(self) -> str:

@@ -62,6 +62,12 @@ def test_a_bar_says_whether_it_holds(value: float, limit: float, at_least: bool,
     assert str(bar).startswith("held" if holds else "NOT HELD")
 
 
+@pytest.mark.parametrize("value", [0.0, -0.06, float("nan"), float("inf")])
+@pytest.mark.parametrize("at_least", [True, False])
+def test_an_impossible_figure_holds_no_bar(value: float, at_least: bool) -> None:
+    assert not Bar(what="bytes per URL", value=value, limit=16, at_least=at_least).holds
+
+
 def test_a_section_is_a_table_in_markdown() -> None:
     section = Section(title="T", head=("a", "b"), rows=(("1", "2"),))
     assert section.markdown() == "## T\n\n| a | b |\n| --- | --- |\n| 1 | 2 |"

@@ -53,6 +53,12 @@ class AccessLog:
             while data:
                 data = data[os.write(self._file, data) :]
 
+    def close(self) -> None:
+        self.flush()
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
 
 def read(path: Path | str) -> Iterator[Line]:
     """The lines of a log, in the order in which requests ended; an unfinished last line is left out."""

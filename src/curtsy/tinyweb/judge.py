@@ -11,6 +11,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from curtsy.tinyweb import web
@@ -157,7 +158,7 @@ def _overlaps_ms(lines: list[Line]) -> list[float]:
 
 def _shortfalls_ms(lines: list[Line], delay_s: float) -> list[float]:
     delay_us = delay_s * 1_000_000
-    gaps = (after.start_us - before.start_us for before, after in zip(lines, lines[1:], strict=False))
+    gaps = (after.start_us - before.start_us for before, after in pairwise(lines))
     return [(delay_us - gap) / 1000 for gap in gaps if gap < delay_us]
 
 

@@ -229,7 +229,7 @@ class Server:
             self._listener.close()
         for connection in list(self.open):
             connection.give_up()
-        self.log.flush()
+        self.log.close()
 
     def site(self, host: bytes) -> Site:
         """The site of a Host header, remembered for the next request that spells it the same way."""

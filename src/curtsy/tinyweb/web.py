@@ -20,8 +20,9 @@ DEMO_HOSTS = 12
 DEMO_FAULTS = (
     "robots-disallow", "robots-longest", "robots-crawl-delay", "robots-404", "robots-redirect-host", "robots-bom",
     "redirect-chain", "redirect-loop", "redirect-host", "redirect-private", "retry-after-seconds", "retry-after-date",
-    "flapping-500", "gone", "refused", "keepalive-resend", "gzip-bomb", "endless", "type-lying", "charset", "nofollow",
-    "noindex", "sitemap-index", "trap-session", "trap-segments", "duplicates", "etag", "cookie-redirect", "xn--bcher-kva",
+    "flapping-500", "gone", "refused", "keepalive-resend", "gzip-bomb", "endless", "type-lying", "charset",
+    "nofollow", "noindex", "sitemap-index", "trap-session", "trap-segments", "duplicates", "etag", "cookie-redirect",
+    "xn--bcher-kva",
 )  # fmt: skip
 
 

@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import metadata
 
-from bench import contestants, polite, report, site
+from bench import contestants, frontier, loss, polite, report, site
 from bench.contestants import BARE, CRAWLEE, CURTSY, CURTSY_TWO, SCRAPY, compete, median_ms
 from bench.plan import FULL, SHORT, Plan, serve
 from bench.report import Bar, Section
 
-PARTS = ("crawl", "peers", "frontier", "polite")
+PARTS = ("crawl", "peers", "frontier", "loss", "polite")
 
 
 def crawl(plan: Plan, say: Callable[[str], None]) -> list[Section]:
@@ -89,9 +89,13 @@ def versions(python: str | None) -> str:
 
 
 def run_parts(plan: Plan, wanted: Sequence[str], say: Callable[[str], None]) -> list[Section]:
-    from bench import frontier
-
-    parts = {"crawl": crawl, "peers": peers, "frontier": frontier.figures, "polite": polite.figures}
+    parts = {
+        "crawl": crawl,
+        "peers": peers,
+        "frontier": frontier.figures,
+        "loss": loss.figures,
+        "polite": polite.figures,
+    }
     sections: list[Section] = []
     for name in wanted:
         say(f"{name} ...")

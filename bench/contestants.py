@@ -104,7 +104,7 @@ def curtsy(processes: int = 1, *, delay_s: float = 0, name: str | None = None) -
     def command(site: Site, folder: Path) -> Sequence[str]:
         options = ["--delay", f"{delay_s:g}", "--resolve", site.resolve_rule, "--json"]
         several = ["--processes", str(processes)] if processes > 1 else []
-        return [sys.executable, "-m", "curtsy", "crawl", "--from", "seeds.txt", *options, *several]
+        return [sys.executable, "-m", "curtsy.cli", "crawl", "--from", "seeds.txt", *options, *several]
 
     return Contestant(
         name=name or (CURTSY if processes == 1 else CURTSY_TWO),

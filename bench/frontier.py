@@ -243,5 +243,8 @@ def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
             what=f"memory for {plan.urls:,} pending URLs on {few:,} hosts", value=f.few_hosts_mb, limit=100, unit=" MB"
         ),
     )
-    text = "One client, the embedded Valkey, delay 0 (the longest heads). The in-process filter answers nothing here."
+    text = (
+        "One client, the embedded Valkey, delay 0 (the longest heads), paths of about 24 characters. The in-process filter "
+        "answers nothing here."
+    )
     return [Section(title="Frontier", text=text, head=("figure", "measured"), rows=rows, bars=bars)]

@@ -52,7 +52,7 @@ def run(
 ) -> Run:
     """Run a command to its end in a folder; its output goes to files there."""
     become_reaper()
-    ours = set(children_of(os.getpid()))
+    ours = set(children())
     with open(folder / "stdout", "wb") as out, open(folder / "stderr", "wb") as err:
         begun = time.monotonic()
         process = subprocess.Popen(argv, cwd=folder, env=dict(env), stdin=subprocess.DEVNULL, stdout=out, stderr=err)
@@ -60,7 +60,7 @@ def run(
         usage, status = _wait(process, begun + timeout_s)
         wall_s = time.monotonic() - begun
     by_name = sampler.stop()
-    usages = [usage, *_reap_orphans(ours)]
+    usages = [usage, *reap_orphans(ours)]
     if os.waitstatus_to_exitcode(status) not in ok:
         tail = (folder / "stderr").read_text(errors="replace")[-2000:] or (folder / "stdout").read_text()[-2000:]
         raise RunFailed(f"{' '.join(argv[:4])} ... ended with status {os.waitstatus_to_exitcode(status)}:\n{tail}")
@@ -86,14 +86,19 @@ def _wait(process: subprocess.Popen[bytes], deadline: float) -> tuple[resource.s
         time.sleep(0.01)
 
 
-def _reap_orphans(ours: set[int]) -> list[resource.struct_rusage]:
+def reap_orphans(ours: set[int]) -> list[resource.struct_rusage]:
     """End and count what the command left running."""
     usages = []
-    while left := [pid for pid in children_of(os.getpid()) if pid not in ours]:
+    while left := [pid for pid in children() if pid not in ours]:
         for pid in left:
             os.kill(pid, signal.SIGTERM)
             usages.append(os.wait4(pid, 0)[2])
     return usages
+
+
+def children() -> list[int]:
+    """Our own children."""
+    return children_of(os.getpid())
 
 
 def children_of(pid: int) -> list[int]:
@@ -137,9 +142,9 @@ class Sampler:
         self._thread.start()
 
     def _watch(self) -> None:
-        known = {os.getpid(), *children_of(os.getpid())} - {self._pid}
+        known = {os.getpid(), *children()} - {self._pid}
         while not self._end.wait(self._every_s):
-            adopted = [pid for pid in children_of(os.getpid()) if pid not in known]
+            adopted = [pid for pid in children() if pid not in known]
             for root in {self._pid, *adopted}:
                 for pid in (root, *descendants_of(root)):
                     if (now := cpu_of(pid)) is not None:

@@ -57,9 +57,7 @@ def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
     hosts = max(10, plan.urls // 1000)
     with serve(hosts, 1, plan.port) as web, tempfile.TemporaryDirectory(prefix="curtsy-bench-") as folder:
         back = lose(web, plan.urls // hosts, Path(folder))
-    say(
-        f"  back after {back.whole_s:.2f} s, {back.beyond_quiet_s:.2f} s beyond the quiet time, {back.open_rows:,} open rows"
-    )
+    say(f"  back after {back.whole_s:.2f} s, of it {back.beyond_quiet_s:.2f} s beyond the quiet time")
     if back.open_rows < plan.urls * 0.9:
         raise RunFailed(f"Only {back.open_rows:,} of {plan.urls:,} rows were open when the frontier was lost.")
     rows = (
@@ -119,7 +117,7 @@ def _server(process: subprocess.Popen[bytes], data: Path) -> Iterator[Redis]:
 def _leases(server: Redis) -> int:
     """Leases of the epoch that rules now; 0 where there is none."""
     try:
-        return int(server.hget(EPOCH, "ctr") or 0)  # type: ignore[arg-type]
+        return int(server.hget(EPOCH, "ctr") or 0)
     except RedisError:
         return 0
 

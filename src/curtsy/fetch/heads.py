@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from curtsy.fetch.codings import ACCEPT_ENCODING
 from curtsy.fetch.guard import Target
 
@@ -38,25 +40,50 @@ def _header_line(name: str, value: str) -> str:
     return f"{name}: {value}" if value else f"{name};"
 
 
-def read_head(lines: list[bytes]) -> tuple[int, str, Headers]:
-    """Status, version and header lines of the final response; interim responses and trailers are left out."""
-    first = 0
-    for index in range(len(lines) - 1, -1, -1):
-        if lines[index].startswith(b"HTTP/"):
-            first = index
-            break
-    else:
-        return 0, "", ()
+class Head(NamedTuple):
+    """The head of the final response."""
+
+    status: int = 0
+    #: `HTTP/1.1`
+    version: str = ""
+    headers: Headers = ()
+
+
+#: Most header lines are the same from page to page: reading one again costs a look here.
+_known_lines: dict[bytes, tuple[str, str] | None] = {}
+_MAX_KNOWN_LINES = 4096
+
+
+def read_head(lines: list[bytes]) -> Head:
+    """Interim responses, trailers, and lines that are no header lines, are left out."""
+    first, end = (0, len(lines) - 1) if lines.count(b"\r\n") == 1 and lines[-1] == b"\r\n" else _final_block(lines)
+    if first is None:
+        return Head()
+    if len(_known_lines) > _MAX_KNOWN_LINES:
+        _known_lines.clear()
+    headers = []
+    for line in lines[first + 1 : end]:
+        try:
+            pair = _known_lines[line]
+        except KeyError:
+            pair = _known_lines[line] = _pair(line)
+        if pair is not None:
+            headers.append(pair)
     version, _, rest = lines[first].decode("latin-1").partition(" ")
     code = rest.lstrip()[:3]
-    headers = []
-    for line in lines[first + 1 :]:
-        if line in (b"\r\n", b"\n"):
-            break
-        name, colon, value = line.decode("latin-1").partition(":")
-        if colon:
-            headers.append((name, value.strip(" \t\r\n")))
-    return int(code) if code.isdigit() and code.isascii() else 0, version, tuple(headers)
+    return Head(int(code) if code.isdigit() and code.isascii() else 0, version, tuple(headers))
+
+
+def _final_block(lines: list[bytes]) -> tuple[int | None, int]:
+    first = next((i for i in range(len(lines) - 1, -1, -1) if lines[i].startswith(b"HTTP/")), None)
+    end = next((i for i in range(first or 0, len(lines)) if lines[i] in (b"\r\n", b"\n")), len(lines))
+    return first, end
+
+
+def _pair(line: bytes) -> tuple[str, str] | None:
+    name, colon, value = line.decode("latin-1").partition(":")
+    name = name.strip()
+    return (name, value.strip(" \t\r\n")) if colon and name else None
 
 
 def type_kept(content_type: str | None, keep_types: tuple[str, ...] | None) -> bool:

@@ -14,7 +14,7 @@ import pycurl
 from curtsy.fetch.codings import BadCoding, Decoder, TooLarge, decoder_for
 from curtsy.fetch.faults import fault_of
 from curtsy.fetch.guard import Target
-from curtsy.fetch.heads import BASE_HEADERS, header_lines, read_head, request_head, type_kept
+from curtsy.fetch.heads import BASE_HEADERS, Head, header_lines, read_head, request_head, type_kept
 from curtsy.model import Fault, Outcome
 
 #: An idle connection is kept for two minutes: longer than any delay that is usual.
@@ -95,6 +95,7 @@ class Transfer:
         "_extra",
         "_fault",
         "_fresh",
+        "_head",
         "_lines",
         "_on_started",
         "_opened",
@@ -169,6 +170,7 @@ class Transfer:
         self._detail = ""
         self._decoder: Decoder | None = None
         self._begun = False
+        self._head: Head | None = None
         self._opened = self._fresh = False
         self._lines.clear()
         self._chunks.clear()
@@ -281,8 +283,8 @@ class Transfer:
     def _body_headers(self) -> tuple[int, str | None, str | None, int | None]:
         coding = content_type = None
         length = None
-        status, _, headers = read_head(self._lines)
-        for name, value in headers:
+        self._head = head = read_head(self._lines)
+        for name, value in head.headers:
             if len(name) > 16 or len(name) < 12:
                 continue
             lower = name.lower()
@@ -292,14 +294,14 @@ class Transfer:
                 content_type = value
             elif lower == "content-length" and value.isdigit() and value.isascii():
                 length = int(value)
-        return status, coding, content_type, length
+        return head.status, coding, content_type, length
 
     def outcome(self, code: int, message: str, fault: Fault | None = None) -> Outcome:
         """What came of the request; `fault` overrules (cancelled)."""
         job = self.job
         sent = self.started is not None
         # Without it, what came is the proxy's answer to CONNECT.
-        status, version, headers = read_head(self._lines) if sent else (0, "", ())
+        status, version, headers = (self._head or read_head(self._lines)) if sent else Head()
         detail = self._detail or message
         fault = fault or self._fault or (self._fault_of(code, message, status) if code else None)
         if fault is None and self._decoder is not None and not self._decoder.complete():

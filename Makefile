@@ -45,7 +45,11 @@ $(PEERS_SETUP): bench/requirements.txt
 
 # A crawl that ends with dead letters has ended well here: exit 1 says so to scripts, not to make.
 crawl: $(SETUP)
-	@$(BIN)/curtsy $(if $(URL),crawl $(foreach url,$(URL),'$(url)'),demo) $(ARGS) || [ $$? -eq 1 ]
+ifdef URL
+	@$(BIN)/curtsy crawl $(foreach url,$(URL),'$(url)') $(ARGS) || [ $$? -eq 1 ]
+else
+	@$(BIN)/curtsy demo $(ARGS)
+endif
 
 test: $(SETUP) $(SYSTEM)
 	@$(BIN)/python -m pytest $(ARGS)

@@ -1,0 +1,60 @@
+"""The command line. Only what is needed to read the command is imported before it runs.
+
+Exit codes: 0 done · 1 finished with dead letters, or `audit` found something · 2 usage · 3 interrupted, resumable ·
+4 a part is missing, down or damaged · 70 an error of ours.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+DONE = 0
+DEAD_LETTERS = 1
+USAGE = 2
+INTERRUPTED = 3
+UNAVAILABLE = 4
+OUR_ERROR = 70
+
+
+def main() -> None:
+    """Run a command; every expected error is one message that says what to do."""
+    from curtsy.cli.app import app
+
+    try:
+        code = app(standalone_mode=False)
+    except KeyboardInterrupt:
+        code = _interrupted()
+    except BrokenPipeError:  # `curtsy ... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = DONE
+    except Exception as error:
+        code = _failed(error)
+    sys.exit(code if isinstance(code, int) else DONE)
+
+
+def _failed(error: Exception) -> int:
+    import typer
+
+    from curtsy.errors import CurtsyError, UsageError
+
+    if isinstance(error, CurtsyError):
+        print(f"curtsy: {error}", file=sys.stderr)
+        return USAGE if isinstance(error, UsageError) else UNAVAILABLE
+    if isinstance(error, typer.Abort):
+        return _interrupted()
+    if (
+        show := getattr(error, "show", None)
+    ) is not None:  # the parser's own errors, which know how to print themselves
+        show()
+        return USAGE
+    import traceback
+
+    traceback.print_exception(error)
+    print("curtsy: this is an error of Curtsy itself. Please report it with the lines above.", file=sys.stderr)
+    return OUR_ERROR
+
+
+def _interrupted() -> int:
+    print("Interrupted.", file=sys.stderr)
+    return INTERRUPTED

@@ -1,0 +1,34 @@
+"""All commands, in the order in which --help lists them."""
+
+from __future__ import annotations
+
+import typer
+
+from curtsy.cli import crawl, doctor, failures, hosts, results, state, tinyweb
+
+app = typer.Typer(
+    name="curtsy",
+    help="A polite, durable web crawler.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(invoke_without_command=True)
+def root(version: bool = typer.Option(False, "--version", help="Print the version and exit.")) -> None:
+    if version:
+        from curtsy import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+crawl.register(app)
+state.register(app)
+results.register(app)
+failures.register(app)
+hosts.register(app)
+tinyweb.register(app)
+doctor.register(app)

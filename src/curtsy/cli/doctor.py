@@ -1,0 +1,169 @@
+"""`doctor`: what is installed, reachable, missing, and how to mend it."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from importlib import metadata, util
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from curtsy.cli.options import AsJson, Config, DataDir, settings_from
+
+if TYPE_CHECKING:
+    from curtsy.settings import Settings
+
+#: a queue in play: its list, ring, host hash and due entry, without the URLs (measured on 100,000 hosts)
+QUEUE_BYTES = 700
+#: a listed URL
+LISTED_BYTES = 60
+#: an empty server
+SERVER_BYTES = 8_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of the report. `ok` is None for what is missing but optional."""
+
+    what: str
+    ok: bool | None
+    found: str
+    mend: str = ""
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(doctor)
+
+
+def doctor(config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
+    """Check what is installed, reachable and missing, and say how to mend it."""
+    from curtsy.cli import UNAVAILABLE, show
+
+    settings = settings_from(config, data_dir)
+    checks = list(_checks(settings))
+    if as_json:
+        show.document({"ok": all(check.ok is not False for check in checks), "checks": [asdict(c) for c in checks]})
+    else:
+        for check in checks:
+            mark = {True: "ok  ", False: "FAIL", None: "-   "}[check.ok]
+            show.say(f"{mark} {check.what:<18} {check.found}")
+            if check.mend and check.ok is not True:
+                show.say(f"     {'':<18} {check.mend}")
+    if any(check.ok is False for check in checks):
+        raise typer.Exit(UNAVAILABLE)
+
+
+def _checks(settings: Settings) -> Iterator[Check]:
+    from curtsy import __version__
+
+    yield Check("curtsy", True, __version__)
+    enough = sys.version_info >= (3, 11)
+    yield Check("python", enough, platform.python_version(), "Install Python 3.11 or newer.")
+    yield _curl()
+    for what, look in (("data folder", _data_dir), ("frontier", _frontier), ("store", _store), ("segments", _segments)):
+        yield _guarded(what, look, settings)
+    yield _contact(settings)
+    yield Check("frontier memory", True, memory_bound(settings))
+    yield from _optional()
+
+
+def _guarded(what: str, look: Callable[[Settings], str], settings: Settings) -> Check:
+    from curtsy.errors import CurtsyError
+
+    try:
+        return Check(what, True, look(settings))
+    except CurtsyError as error:
+        return Check(what, False, "not usable", str(error))
+    except OSError as error:
+        return Check(what, False, str(error), "See that the folder exists, is yours and is not full.")
+
+
+def _curl() -> Check:
+    try:
+        import curtsy.fetch.http  # noqa: F401
+    except ImportError as error:
+        return Check("libcurl", False, str(error), "pip install pycurl (its wheel brings libcurl)")
+    return Check("libcurl", True, f"pycurl {metadata.version('pycurl')}")
+
+
+def _data_dir(settings: Settings) -> str:
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    probe = settings.data_dir / ".doctor"
+    probe.write_bytes(b"")
+    probe.unlink()
+    free = shutil.disk_usage(settings.data_dir).free
+    return f"{settings.data_dir.resolve()}, {free / 1e9:,.1f} GB free"
+
+
+def _frontier(settings: Settings) -> str:
+    if settings.frontier_url is not None:
+        import asyncio
+
+        return asyncio.run(_reach(settings, settings.frontier_url))
+    from curtsy.embedded import Embedded, find_server
+
+    with Embedded.enter(settings.data_dir) as embedded:
+        return f"embedded, {find_server()}, pid {embedded.pid} on {embedded.socket}"
+
+
+async def _reach(settings: Settings, url: str) -> str:
+    from curtsy.frontier.frontier import Frontier
+
+    frontier = Frontier(url, settings, "doctor")
+    try:
+        await frontier.check_policy()
+    finally:
+        await frontier.close()
+    return f"{url.rpartition('@')[2]} answers"
+
+
+def _store(settings: Settings) -> str:
+    from curtsy.store.engine import Store
+
+    if settings.store_url is None and not settings.sqlite_path.exists():
+        return f"will be made at {settings.sqlite_path}"
+    with Store.open(settings.effective_store_url) as store:
+        return store.where
+
+
+def _segments(settings: Settings) -> str:
+    where = settings.segments_url or settings.segments_dir
+    if settings.segments_url is None and Path(where).exists():
+        size = sum(file.stat().st_size for file in Path(where).rglob("*") if file.is_file())
+        return f"{where}, {size / 1e6:,.1f} MB"
+    return str(where)
+
+
+def _contact(settings: Settings) -> Check:
+    set_ = ".invalid" not in settings.full_user_agent
+    mend = "Set CURTSY_CONTACT to an address where the owner of a site can reach you."
+    return Check("user agent", True if set_ else None, settings.full_user_agent, mend)
+
+
+def memory_bound(settings: Settings) -> str:
+    """However large the crawl, the frontier's server stays below this."""
+    head = min(512, max(16, int(60 / settings.delay_s))) if settings.delay_s else 512
+    queues = settings.queues_in_play * (QUEUE_BYTES + head * LISTED_BYTES)
+    total_mb = (SERVER_BYTES + queues) / 1e6 + settings.seen_cap_mb
+    each = f"({QUEUE_BYTES} + {head} URLs x {LISTED_BYTES}) bytes"
+    return (
+        f"at most {total_mb:,.0f} MB = {settings.queues_in_play:,} queues x {each} "
+        f"+ {settings.seen_cap_mb} MB of seen URLs"
+    )
+
+
+def _optional() -> Iterator[Check]:
+    for package, module, extra in (("psycopg", "psycopg", "postgres"), ("pyarrow", "pyarrow", "parquet")):
+        if util.find_spec(module):
+            yield Check(package, True, metadata.version(package))
+        else:
+            yield Check(package, None, "not installed (optional)", f"pip install 'curtsy[{extra}]'")
+    chromium = next(
+        (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+    )
+    yield Check("chromium", True if chromium else None, chromium or "not installed (optional: nothing renders yet)")

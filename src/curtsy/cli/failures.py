@@ -1,0 +1,105 @@
+"""`failures list` and `failures replay`: dead letters, and giving them another chance."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, stored
+
+if TYPE_CHECKING:
+    from curtsy.pipeline import Filter
+    from curtsy.store.engine import Store
+
+Host = Annotated[str | None, typer.Option("--host", metavar="HOST", help="Only of this host.")]
+Stage = Annotated[str | None, typer.Option("--stage", metavar="STAGE", help="Only of this stage: fetch.")]
+Cause = Annotated[str | None, typer.Option("--cause", metavar="WORD", help="Only with this cause, such as timeout.")]
+Since = Annotated[
+    str | None,
+    typer.Option("--since", metavar="TIME", help="Only since then: 30m, 12h, 7d ago, or 2026-01-31[T12:00]."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    group = typer.Typer(no_args_is_help=True, help="List dead letters, or give them another chance.")
+    group.command("list")(list_)
+    group.command()(replay)
+    app.add_typer(group, name="failures")
+
+
+def list_(
+    crawl: OfCrawl = None,
+    host: Host = None,
+    stage: Stage = None,
+    cause: Cause = None,
+    since: Since = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many.")] = 1000,
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """List dead letters, oldest first."""
+    from curtsy import pipeline
+    from curtsy.cli import show
+
+    with stored(config, data_dir) as (_settings, store):
+        found = pipeline.find(store, _filter(store, crawl, host, stage, cause, since, limit))
+    if as_json:
+        fields = ("id", "url", "host", "stage", "cause", "detail", "status", "attempts")
+        rows = [{name: getattr(f, name) for name in fields} | {"at": show.when(f.at_ms)} for f in found]
+        show.document({"failures": rows})
+    else:
+        cells = [(f.cause, f.status or None, f.attempts, show.when(f.at_ms), f.url) for f in found]
+        show.table(["cause", "status", "attempts", "at", "url"], cells)
+
+
+def replay(
+    crawl: OfCrawl = None,
+    host: Host = None,
+    stage: Stage = None,
+    cause: Cause = None,
+    since: Since = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="At most so many.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be replayed; change nothing.")] = False,
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Open dead letters again; `curtsy crawl --resume` then fetches them."""
+    from curtsy import pipeline
+    from curtsy.cli import show
+
+    with stored(config, data_dir) as (_settings, store):
+        which = _filter(store, crawl, host, stage, cause, since, limit)
+        done = pipeline.replay(store, which, int(time.time() * 1000), dry_run=dry_run)
+    if as_json:
+        show.document(asdict(done) | {"dry_run": dry_run})
+        return
+    show.say(f"{done.dead_letters:,} dead letters {'would be' if dry_run else 'are'} open again.")
+    if done.of_cancelled_crawls:
+        show.say(f"{done.of_cancelled_crawls:,} belong to cancelled crawls and were left alone.")
+    for id in () if dry_run else done.crawls:
+        show.say(f"Fetch them with: curtsy crawl --resume {id}")
+
+
+def _filter(
+    store: Store,
+    crawl: str | None,
+    host: str | None,
+    stage: str | None,
+    cause: str | None,
+    since: str | None,
+    limit: int | None,
+) -> Filter:
+    from curtsy.cli.times import since_ms
+    from curtsy.pipeline import Filter
+    from curtsy.store import crawls
+
+    n = None
+    if crawl is not None:
+        with store.read() as tx:
+            n = crawls.get(tx, crawl).n
+    return Filter(crawl=n, host=host, stage=stage, cause=cause, since_ms=since_ms(since, time.time()), limit=limit)

@@ -1,0 +1,134 @@
+"""`hosts`: what is known of hosts, and what the operator says about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from curtsy.cli.options import AsJson, Config, DataDir, stored
+
+if TYPE_CHECKING:
+    from curtsy.model import HostState
+
+Host = Annotated[str, typer.Argument(metavar="HOST", help="hostname[:port], or a URL of the host.")]
+
+
+def register(app: typer.Typer) -> None:
+    group = typer.Typer(no_args_is_help=True, help="What is known of hosts, and what you say about them.")
+    group.command("list")(list_)
+    for command in (show_, block, unblock, delay):
+        group.command(command.__name__.rstrip("_"))(command)
+    app.add_typer(group, name="hosts")
+
+
+def list_(
+    notable: Annotated[bool, typer.Option("--notable", help="Only blocked, failing, slow or denied ones.")] = False,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many.")] = 1000,
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """List hosts by name."""
+    import time
+
+    from curtsy.cli import show
+    from curtsy.store import hosts
+
+    at_ms = int(time.time() * 1000) if notable else None
+    with stored(config, data_dir) as (_settings, store), store.read() as tx:
+        found = hosts.chunk(tx, limit=limit, notable_at_ms=at_ms)
+    if as_json:
+        show.document({"hosts": [asdict(state) for state in found]})
+        return
+    rows = [
+        (s.host, _delays(s), s.failures, show.when(s.blocked_until_ms), "denied" if s.denied else "") for s in found
+    ]
+    show.table(["host", "delay (operator/robots/adaptive)", "failures", "blocked until", ""], rows)
+
+
+def show_(host: Host, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
+    """Show everything known of one host."""
+    _change(host, config, data_dir, as_json, None)
+
+
+def block(host: Host, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
+    """Never ask a host again: its URLs are skipped, in every crawl of this store."""
+    _change(host, config, data_dir, as_json, lambda state: replace(state, denied=True))
+
+
+def unblock(host: Host, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
+    """Take `block` back."""
+    _change(host, config, data_dir, as_json, lambda state: replace(state, denied=False))
+
+
+def delay(
+    host: Host,
+    seconds: Annotated[
+        float | None, typer.Argument(min=0, help="Least seconds between requests; none: as by itself.")
+    ] = None,
+    per_host: Annotated[int | None, typer.Option("--per-host", min=1, help="Requests under way at once.")] = None,
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Set a host's own delay; robots.txt and the crawl may ask for more, never for less."""
+    delay_ms = None if seconds is None else round(seconds * 1000)
+    change = {"operator_delay_ms": delay_ms, "operator_per_host": per_host}
+    _change(host, config, data_dir, as_json, lambda state: replace(state, **change))  # type: ignore[arg-type]
+
+
+def _change(
+    name: str,
+    config: Path | None,
+    data_dir: Path | None,
+    as_json: bool,
+    change: Callable[[HostState], HostState] | None,
+) -> None:
+    from curtsy.cli import show
+    from curtsy.errors import UsageError
+    from curtsy.model import HostState
+    from curtsy.store import hosts
+
+    with stored(config, data_dir) as (settings, store):
+        host = _host_of(name, settings.politeness_unit)
+        with store.read() as tx:
+            state = hosts.get(tx, host)
+        if state is None and change is None:
+            raise UsageError(f"Nothing is known of {host!r}. `curtsy hosts list` lists the hosts asked so far.")
+        state = state or HostState(host=host)
+        if change is not None:
+            state = change(state)
+            store.run(
+                hosts.set_operator,
+                host,
+                delay_ms=state.operator_delay_ms,
+                per_host=state.operator_per_host,
+                denied=state.denied,
+            )
+    if as_json:
+        show.document(asdict(state))
+        return
+    for field, value in asdict(state).items():
+        shown = show.when(value) if field in ("next_ms", "blocked_until_ms", "last_ok_ms") else value
+        show.say(f"{field:<18} {'-' if shown is None else shown}")
+    if change is not None:
+        show.say("A crawl that is running takes it up within a minute.")
+
+
+def _host_of(name: str, unit: str) -> str:
+    from curtsy.errors import UsageError
+    from curtsy.urls import host_key, normalise
+
+    url = normalise(name if "://" in name else f"https://{name}/")
+    if url is None:
+        raise UsageError(f"{name!r} is no host. Write hostname, hostname:port, or a URL.")
+    return host_key(url, unit)
+
+
+def _delays(state: HostState) -> str:
+    parts = (state.operator_delay_ms, state.robots_delay_ms, state.adaptive_ms)
+    return "/".join("-" if part is None else f"{part / 1000:g}" for part in parts)

@@ -1,0 +1,48 @@
+"""Options that several commands share, and how they become settings and an open store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from curtsy.settings import Settings
+    from curtsy.store.engine import Store
+
+Config = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="Settings in TOML, or a built-in profile: tinyweb.toml."),
+]
+DataDir = Annotated[
+    Path | None,
+    typer.Option("--data-dir", metavar="DIR", help="Folder of database, segments and embedded server."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+WhichCrawl = Annotated[
+    str, typer.Argument(metavar="CRAWL", help="Id of a crawl, its beginning, or `last` for the newest.")
+]
+OfCrawl = Annotated[str | None, typer.Option("--crawl", metavar="ID", help="Id of a crawl, its beginning, or `last`.")]
+
+
+def settings_from(config: Path | None, data_dir: Path | None, **overrides: Any) -> Settings:
+    """Settings as the command line changes them; logging is set up with them."""
+    from curtsy import observe
+    from curtsy.settings import load
+
+    settings = load(config, data_dir=data_dir, **overrides)
+    observe.configure(settings.log_level, settings.log_format)
+    return settings
+
+
+@contextmanager
+def stored(config: Path | None, data_dir: Path | None) -> Iterator[tuple[Settings, Store]]:
+    """An existing store, for commands that look at what was crawled."""
+    from curtsy.store.engine import Store
+
+    settings = settings_from(config, data_dir)
+    with Store.open(settings.effective_store_url, create=False) as store:
+        yield settings, store

@@ -1,0 +1,151 @@
+"""`export`, `audit` and `explain`: what came of a crawl, whether it was polite, and where a URL is."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, WhichCrawl, stored
+
+if TYPE_CHECKING:
+    from curtsy.audit import Verdict
+    from curtsy.store.engine import Store
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(export)
+    app.command()(audit)
+    app.command()(explain)
+
+
+def export(
+    crawl: WhichCrawl = "last",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="PATH", help=".jsonl, .csv, .parquet, .warc.gz or a folder; none: standard output."
+        ),
+    ] = None,
+    format_: Annotated[
+        str | None,
+        typer.Option(
+            "--format", metavar="FORMAT", help="jsonl, csv, parquet, warc or markdown; by default as --out says."
+        ),
+    ] = None,
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a crawl's pages: as lines, a table, a WARC file, or a folder of Markdown."""
+    from curtsy import export as exporting
+    from curtsy.cli import show
+    from curtsy.errors import UsageError
+    from curtsy.store import crawls
+
+    chosen = exporting.format_of(out, format_)
+    if as_json and out is None:
+        raise UsageError("With --json the document goes to standard output, so the pages need --out PATH.")
+    exporting.check_target(out, chosen)
+    with stored(config, data_dir) as (settings, store):
+        with store.read() as tx:
+            found = crawls.get(tx, crawl)
+        written = exporting.export(store, exporting.segments_of(settings), found, out, chosen)
+    if as_json:
+        show.document({"id": found.id, "format": chosen.value, "out": str(out), "pages": written})
+    elif out is not None:
+        show.note(f"{written:,} pages written to {out}")
+
+
+def audit(
+    crawl: OfCrawl = None,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="TIME", help="Only requests since then: 12h, 7d, or 2026-01-31.")
+    ] = None,
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Judge from the request log whether every host was treated politely; exits with 1 if not."""
+    from curtsy.cli import DEAD_LETTERS, show
+    from curtsy.cli.times import since_ms
+    from curtsy.store import crawls
+
+    with stored(config, data_dir) as (settings, store):
+        n = None
+        if crawl is not None:
+            with store.read() as tx:
+                n = crawls.get(tx, crawl).n
+        verdict = judged(store, settings.agent, crawl=n, since_ms=since_ms(since, time.time()))
+    if as_json:
+        show.document(verdict.document())
+    else:
+        print_verdict(verdict)
+    if not verdict.polite:
+        raise typer.Exit(DEAD_LETTERS)
+
+
+def judged(store: Store, agent: str, *, crawl: int | None = None, since_ms: int = 0) -> Verdict:
+    """The verdict over the stored log."""
+    from curtsy.audit import judge
+    from curtsy.store import hosts, requests, summaries
+
+    # Two transactions: one streams the log while the other looks up rules.
+    with store.read() as rows, store.read() as rules:
+        return judge(
+            requests.by_host(rows, since_ms=since_ms, crawl=crawl),
+            lambda origin: hosts.get_robots(rules, [origin]).get(origin),
+            agent,
+            pages_without_request=summaries.pages_without_request(rules, crawl, since_ms),
+        )
+
+
+def print_verdict(verdict: Verdict) -> None:
+    from curtsy.audit import coverage
+    from curtsy.cli import show
+
+    gap = "-" if verdict.min_gap_s is None else f"{verdict.min_gap_s:.3f} s"
+    show.say(f"overlapping requests  {verdict.overlaps:,}")
+    show.say(f"early requests        {verdict.early:,}")
+    show.say(f"robots violations     {verdict.robots_violations:,}")
+    show.say(f"shortest gap          {gap}")
+    for finding in verdict.findings:
+        at = show.when(finding.start_ms)
+        show.say(f"  {finding.what}: {finding.host} at {at}, {finding.url}: {finding.detail}")
+    for line in coverage(verdict):
+        show.say(line)
+    show.say("Polite." if verdict.polite else "NOT polite.")
+
+
+def explain(
+    target: Annotated[str, typer.Argument(metavar="URL|HOST", help="A URL, or a host without a scheme.")],
+    crawl: OfCrawl = None,
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say where a URL or a host is, and why it is not done."""
+    from curtsy import explain as explaining
+    from curtsy.cli import show
+    from curtsy.errors import UsageError
+    from curtsy.store import crawls
+
+    now_ms = int(time.time() * 1000)
+    with stored(config, data_dir) as (settings, store), store.read() as tx:
+        url, host = explaining.target(target, settings.politeness_unit)
+        if not host:
+            raise UsageError(f"{target!r} is neither an http or https URL nor a host.")
+        if url is not None:
+            facts = explaining.of_url(tx, url, settings, crawls.get(tx, crawl) if crawl else None)
+            said, fields = explaining.sentences(facts, now_ms), explaining.document(facts, now_ms)
+        else:
+            said, fields = explaining.of_host(tx, host, now_ms)
+            fields["why"] = said
+    if as_json:
+        show.document(fields)
+    else:
+        show.say(url or host)
+        for sentence in said:
+            show.say(f"  {sentence}")

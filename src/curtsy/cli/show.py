@@ -1,0 +1,73 @@
+"""What commands print: results on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from curtsy.model import Counts, Crawl
+
+
+def document(fields: Mapping[str, Any]) -> None:
+    """The one JSON document of --json."""
+    print(json.dumps(fields, ensure_ascii=False, indent=2, default=str))
+
+
+def say(text: str = "") -> None:
+    print(text)
+
+
+def note(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
+    """A table on a terminal; tab-separated lines where something else reads them."""
+    if not sys.stdout.isatty():
+        print("\t".join(columns))
+        for row in rows:
+            print("\t".join("" if cell is None else str(cell) for cell in row))
+        return
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    shown = Table(*columns, box=SIMPLE_HEAD, pad_edge=False)
+    for row in rows:
+        shown.add_row(*("" if cell is None else str(cell) for cell in row))
+    Console(markup=False, highlight=False).print(shown)
+
+
+def when(at_ms: int | None) -> str | None:
+    """RFC 3339 in UTC, to the second."""
+    return None if not at_ms else datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def reasons(counts: Mapping[str, int]) -> str:
+    """`robots 12, too_large 1`, most frequent first."""
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{reason or 'other'} {n:,}" for reason, n in ordered) or "none"
+
+
+def ledger(crawl: Crawl, counts: Counts, elapsed_s: float) -> dict[str, Any]:
+    """The stable fields of `crawl --json` and `status --json`."""
+    return {
+        "id": crawl.id,
+        "state": crawl.state.value,
+        "pages": counts.pages,
+        "done": counts.done,
+        "skipped": dict(counts.skipped),
+        "failed": dict(counts.failed),
+        "pending": counts.pending,
+        "elapsed_s": round(elapsed_s, 3),
+    }
+
+
+def elapsed_s(crawl: Crawl, now_ms: int) -> float:
+    """From start to end, or until now."""
+    begun = crawl.started_ms or crawl.created_ms
+    return max(0, (crawl.ended_ms or now_ms) - begun) / 1000

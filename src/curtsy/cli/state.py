@@ -1,0 +1,125 @@
+"""`status`, `pause`, `resume` and `cancel`: what a crawl is doing, and whether it should."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl, stored
+
+if TYPE_CHECKING:
+    from curtsy.model import Counts, Crawl, CrawlState
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(status)
+    app.command()(pause)
+    app.command()(resume)
+    app.command()(cancel)
+
+
+def status(
+    crawl: WhichCrawl = "last",
+    all_: Annotated[bool, typer.Option("--all", help="List the crawls, newest first.")] = False,
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show how far a crawl is, or list all crawls."""
+    from curtsy.cli import show
+    from curtsy.store import crawls
+
+    with stored(config, data_dir) as (_settings, store), store.read() as tx:
+        chosen = crawls.list_all(tx) if all_ else [crawls.get(tx, crawl)]
+        found = [(one, crawls.counts(tx, one.n)) for one in chosen]
+    documents = [_ledger(one, counts) for one, counts in found]
+    if as_json:
+        show.document({"crawls": documents} if all_ else documents[0])
+    elif all_:
+        rows = [(d["id"], d["state"], d["pages"], d["pending"], _total(d["failed"]), d["elapsed_s"]) for d in documents]
+        show.table(["crawl", "state", "pages", "pending", "dead letters", "seconds"], rows)
+    else:
+        _describe(*found[0])
+
+
+def pause(crawl: WhichCrawl = "last", config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
+    """Stop asking for pages of a crawl until it is resumed; what is under way is finished."""
+    from curtsy.model import CrawlState
+
+    _change(crawl, CrawlState.PAUSED, config, data_dir, as_json)
+
+
+def resume(
+    crawl: WhichCrawl = "last", config: Config = None, data_dir: DataDir = None, as_json: AsJson = False
+) -> None:
+    """Let a paused crawl go on; `curtsy crawl --resume` does the work if no process is crawling."""
+    from curtsy.model import CrawlState
+
+    _change(crawl, CrawlState.RUNNING, config, data_dir, as_json)
+
+
+def cancel(
+    crawl: WhichCrawl = "last", config: Config = None, data_dir: DataDir = None, as_json: AsJson = False
+) -> None:
+    """End a crawl; its open URLs count as skipped, what was fetched stays."""
+    from curtsy.model import CrawlState
+
+    _change(crawl, CrawlState.CANCELLED, config, data_dir, as_json)
+
+
+def _change(which: str, state: CrawlState, config: Path | None, data_dir: Path | None, as_json: bool) -> None:
+    from curtsy.cli import show
+    from curtsy.errors import UsageError
+    from curtsy.model import CrawlState
+    from curtsy.store import crawls
+
+    allowed = {
+        CrawlState.PAUSED: (CrawlState.RUNNING,),
+        CrawlState.RUNNING: (CrawlState.PAUSED,),
+        CrawlState.CANCELLED: (CrawlState.RUNNING, CrawlState.PAUSED, CrawlState.LOADING),
+    }[state]
+    reason = "cancelled" if state is CrawlState.CANCELLED else None
+    with stored(config, data_dir) as (_settings, store):
+        with store.read() as tx:
+            crawl = crawls.get(tx, which)
+        changed = store.run(crawls.set_state, crawl.n, state, reason, int(time.time() * 1000), only_from=allowed)
+        with store.read() as tx:
+            crawl, counts = crawls.by_n(tx, crawl.n), crawls.counts(tx, crawl.n)
+    if not changed and crawl.state is not state:
+        raise UsageError(f"Crawl {crawl.id} is {crawl.state}: only a crawl that is {_or(allowed)} can be {state}.")
+    if as_json:
+        show.document(_ledger(crawl, counts))
+    else:
+        _describe(crawl, counts)
+
+
+def _or(states: tuple[CrawlState, ...]) -> str:
+    return " or ".join(states)
+
+
+def _ledger(crawl: Crawl, counts: Counts) -> dict[str, Any]:
+    from curtsy.cli import show
+
+    return show.ledger(crawl, counts, show.elapsed_s(crawl, int(time.time() * 1000)))
+
+
+def _total(counts: dict[str, int]) -> int:
+    return sum(counts.values())
+
+
+def _describe(crawl: Crawl, counts: Counts) -> None:
+    from curtsy.cli import show
+    from curtsy.model import CrawlState
+
+    show.say(f"crawl         {crawl.id}")
+    show.say(f"state         {crawl.state}{f' ({crawl.reason})' if crawl.reason else ''}")
+    show.say(f"pages         {counts.pages:,}")
+    show.say(f"done          {counts.done:,}")
+    show.say(f"pending       {counts.pending:,}")
+    show.say(f"skipped       {show.reasons(counts.skipped)}")
+    show.say(f"dead letters  {show.reasons(counts.failed)}")
+    if crawl.state in (CrawlState.RUNNING, CrawlState.PAUSED, CrawlState.LOADING):
+        show.say(f"Go on with: curtsy crawl --resume {crawl.id}")

@@ -1,0 +1,269 @@
+"""A crawl's pages as lines, a table, a WARC file or a folder of Markdown; streamed, and never half-written.
+
+A file is written beside its place under another name and moved there when it is complete; so is the folder.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from enum import StrEnum
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+from curtsy.document import Document, is_html
+from curtsy.errors import MissingPart, UsageError
+from curtsy.model import Crawl, Page
+from curtsy.settings import Settings
+from curtsy.store import pages, warc
+from curtsy.store.engine import Store
+from curtsy.store.segments import SegmentStore, open_segments, read_page
+
+#: rows per group of a Parquet file: some MB
+GROUP = 10_000
+#: marks a folder as ours, so that the next export may replace it
+MARK = ".curtsy-export"
+
+
+class Format(StrEnum):
+    JSONL = "jsonl"
+    CSV = "csv"
+    PARQUET = "parquet"
+    WARC = "warc"
+    MARKDOWN = "markdown"
+
+
+#: name -> type in Parquet; the order of the columns everywhere
+COLUMNS = {
+    "url": "string",
+    "status": "int32",
+    "fetched_at": "string",
+    "content_type": "string",
+    "title": "string",
+    "sha256": "string",
+    "depth": "int32",
+    "segment": "string",
+    "id": "string",
+    "host": "string",
+    "charset": "string",
+    "size": "int64",
+    "language": "string",
+    "canonical": "string",
+    "etag": "string",
+    "last_modified": "string",
+    "unchanged": "bool",
+    "same_as": "string",
+}
+
+
+def format_of(out: Path | None, given: str | None) -> Format:
+    """The format that was named, or that the path's ending tells."""
+    if given is not None:
+        try:
+            return Format(given.removesuffix(".gz"))
+        except ValueError:
+            raise UsageError(f"{given!r} is no export format. Use one of: {', '.join(Format)}.") from None
+    if out is None:
+        return Format.JSONL
+    endings = {".jsonl": Format.JSONL, ".csv": Format.CSV, ".parquet": Format.PARQUET, ".warc.gz": Format.WARC}
+    for ending, found in endings.items():
+        if out.name.endswith(ending):
+            return found
+    if "." in out.name.lstrip(".") and not out.is_dir():
+        raise UsageError(f"The ending of {out} tells no format. Use {', '.join(endings)}, a folder, or --format.")
+    return Format.MARKDOWN
+
+
+def check_target(out: Path | None, chosen: Format) -> None:
+    """Complain before the work begins, not after it."""
+    if out is None:
+        if chosen in (Format.PARQUET, Format.MARKDOWN):
+            raise UsageError(f"{chosen} cannot go to standard output: give --out PATH.")
+        return
+    if chosen is Format.PARQUET:
+        _pyarrow()
+    if chosen is Format.MARKDOWN:
+        if out.exists() and not (out / MARK).exists() and (not out.is_dir() or any(out.iterdir())):
+            raise UsageError(f"{out} is there already and is no export of ours. Name another folder, or empty it.")
+    elif out.is_dir():
+        raise UsageError(f"{out} is a folder; {chosen} is written to a file.")
+    if not out.parent.exists():
+        out.parent.mkdir(parents=True, exist_ok=True)
+
+
+def segments_of(settings: Settings) -> SegmentStore:
+    """The segments of these settings, to read."""
+    return open_segments(settings.segments_url or settings.segments_dir, int(settings.segment_mb * 1e6))
+
+
+def export(store: Store, segments: SegmentStore, crawl: Crawl, out: Path | None, chosen: Format) -> int:
+    """Write all pages of a crawl; how many they were."""
+    found = pages_of(store, crawl.n)
+    if chosen is Format.MARKDOWN:
+        assert out is not None
+        return _markdown_folder(store, segments, found, out)
+    with _whole(out) as file:
+        if chosen is Format.WARC:
+            return _warc(found, segments, file, out.name if out else "export.warc.gz")
+        return {Format.JSONL: _jsonl, Format.CSV: _csv, Format.PARQUET: _parquet}[chosen](found, file)
+
+
+def pages_of(store: Store, crawl: int) -> Iterator[Page]:
+    """In the order they were committed, in short transactions: an export never holds up a crawl."""
+    after = 0
+    while True:
+        with store.read() as tx:
+            found, after = pages.chunk(tx, crawl, after)
+        if not found:
+            return
+        yield from found
+
+
+def row_of(page: Page) -> dict[str, Any]:
+    """One page as every table format shows it."""
+    body = page.body
+    row = {name: getattr(page, name, None) for name in COLUMNS}
+    row["fetched_at"] = datetime.fromtimestamp(page.fetched_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    row["segment"] = None if body is None else f"{body.segment}:{body.offset}:{body.length}"
+    return row
+
+
+@contextmanager
+def _whole(out: Path | None) -> Iterator[IO[bytes]]:
+    """Standard output, or a file that appears only when it is complete."""
+    if out is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    descriptor, name = tempfile.mkstemp(prefix=f".{out.name}.", dir=out.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, out)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
+
+
+def _jsonl(found: Iterator[Page], file: IO[bytes]) -> int:
+    written = 0
+    for page in found:
+        file.write(
+            json.dumps(row_of(page), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+        )
+        written += 1
+    return written
+
+
+class _Utf8:
+    """What csv.writer needs of a file, over bytes: unlike TextIOWrapper it does not close what is not ours."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def write(self, text: str) -> int:
+        return self._file.write(text.encode("utf-8", "replace"))
+
+
+def _csv(found: Iterator[Page], file: IO[bytes]) -> int:
+    writer = csv.DictWriter(_Utf8(file), list(COLUMNS))
+    writer.writeheader()
+    written = 0
+    for page in found:
+        writer.writerow(row_of(page))
+        written += 1
+    return written
+
+
+def _parquet(found: Iterator[Page], file: IO[bytes]) -> int:
+    pyarrow, parquet = _pyarrow()
+    types = {"string": pyarrow.string(), "int32": pyarrow.int32(), "int64": pyarrow.int64(), "bool": pyarrow.bool_()}
+    schema = pyarrow.schema([(name, types[kind]) for name, kind in COLUMNS.items()])
+    written = 0
+    with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+        for rows in _groups(map(row_of, found), GROUP):
+            writer.write_table(pyarrow.Table.from_pylist(rows, schema=schema))
+            written += len(rows)
+    return written
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ModuleNotFoundError:
+        raise MissingPart("Parquet needs pyarrow: pip install 'curtsy[parquet]', or export jsonl or csv.") from None
+    return pyarrow, parquet
+
+
+def _groups(rows: Iterator[dict[str, Any]], size: int) -> Iterator[list[dict[str, Any]]]:
+    while group := list(islice(rows, size)):
+        yield group
+
+
+def _warc(found: Iterator[Page], segments: SegmentStore, file: IO[bytes], name: str) -> int:
+    """The stored records as they are; a page whose body was not kept has none."""
+    file.write(warc.warcinfo(name))
+    written = 0
+    for page in found:
+        if page.body is not None:
+            file.write(segments.read_bytes(page.body))
+            written += 1
+    return written
+
+
+def _markdown_folder(store: Store, segments: SegmentStore, found: Iterator[Page], out: Path) -> int:
+    made = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+    try:
+        os.chmod(made, 0o777 & ~_umask())
+        (made / MARK).write_text("Made by curtsy export: the next export to this folder replaces it.\n")
+        written = sum(_write_markdown(store, segments, page, made) for page in found)
+        if out.exists():
+            shutil.rmtree(out)
+        made.rename(out)
+    except BaseException:
+        shutil.rmtree(made, ignore_errors=True)
+        raise
+    return written
+
+
+def _write_markdown(store: Store, segments: SegmentStore, page: Page, folder: Path) -> bool:
+    """One page as host/path.md; False if it has no body that can be read as text."""
+    with store.read() as tx:
+        record = read_page(tx, segments, page)
+    if record is None or not record.body or not is_html(page.content_type, record.body):
+        return False
+    path = folder / file_name(page)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    facts = {name: value for name, value in row_of(page).items() if value is not None}
+    # JSON is YAML: no value of a page can break out of the front matter.
+    front = "".join(f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in facts.items())
+    text = Document.parse(record.body, page.content_type, page.url).markdown()
+    path.write_text(f"---\n{front}---\n\n{text.strip()}\n", "utf-8", "replace")
+    return True
+
+
+def file_name(page: Page) -> str:
+    """`host/path-of-the-page-1a2b3c4d.md`: readable, unique by the URL's fingerprint, safe on any file system."""
+    path = page.url.partition("://")[2].partition("/")[2]
+    slug = _UNSAFE.sub("-", path).strip("-.")[:80] or "index"
+    return f"{_UNSAFE.sub('-', page.host).strip('-.') or 'host'}/{slug}-{page.fp.hex()[:8]}.md"
+
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._]+")

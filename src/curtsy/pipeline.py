@@ -1,0 +1,93 @@
+"""What happens to a crawl's work beside fetching it. So far: replaying dead letters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from curtsy.model import Crawl, CrawlState, Failure
+from curtsy.store import crawls, failures, queues, urls
+from curtsy.store.engine import Store
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+#: dead letters opened in one transaction
+BATCH = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which dead letters; None means any."""
+
+    crawl: int | None = None
+    host: str | None = None
+    stage: str | None = None
+    cause: str | None = None
+    since_ms: int = 0
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """What a replay opened again, or would open."""
+
+    dead_letters: int = 0
+    #: crawls that must be run (again) for it
+    crawls: tuple[str, ...] = ()
+    #: left alone because their crawl was cancelled
+    of_cancelled_crawls: int = 0
+
+
+def find(store: Store, which: Filter) -> list[Failure]:
+    """Dead letters: failed URLs first, then the open URLs of hosts that are dead for their crawl."""
+    limit = which.limit if which.limit is not None else 1_000_000_000
+    with store.read() as tx:
+        found = failures.find(
+            tx,
+            crawl=which.crawl,
+            host=which.host,
+            stage=which.stage,
+            cause=which.cause,
+            since_ms=which.since_ms,
+            limit=limit,
+        )
+        if which.stage in (None, "fetch") and len(found) < limit:
+            waiting = failures.of_dead_hosts(
+                tx, crawl=which.crawl, host=which.host, cause=which.cause, limit=limit - len(found)
+            )
+            found += [failure for failure in waiting if failure.at_ms >= which.since_ms]
+    return found
+
+
+def replay(store: Store, which: Filter, now_ms: int, *, dry_run: bool = False) -> Replay:
+    """Open dead letters again; their attempts start anew. A host that was dead is dead no longer, with all its URLs."""
+    found = find(store, which)
+    owners = _owners(store, {failure.crawl for failure in found})
+    wanted = [failure for failure in found if owners[failure.crawl].state is not CrawlState.CANCELLED]
+    opened = len(wanted)
+    if not dry_run:
+        opened = sum(
+            store.run(_open_again, wanted[start : start + BATCH], owners, now_ms)
+            for start in range(0, len(wanted), BATCH)
+        )
+    ids = tuple(owners[n].id for n in sorted({failure.crawl for failure in wanted}))
+    return Replay(dead_letters=opened, crawls=ids, of_cancelled_crawls=len(found) - len(wanted))
+
+
+def _owners(store: Store, numbers: set[int]) -> dict[int, Crawl]:
+    with store.read() as tx:
+        return {n: crawls.by_n(tx, n) for n in numbers}
+
+
+def _open_again(tx: Connection, wanted: list[Failure], owners: dict[int, Crawl], now_ms: int) -> int:
+    pairs = sorted({(failure.crawl, failure.host) for failure in wanted})
+    revived = {pair for pair in pairs if queues.revive(tx, *pair)}
+    queues.open_queues(tx, [(crawl, host, owners[crawl].lane, 0) for crawl, host in pairs])
+    reopened = urls.reopen(tx, [(failure.crawl, failure.fp) for failure in wanted])
+    failures.mark_replayed(tx, [failure.id for failure in wanted], now_ms)
+    for n in sorted({failure.crawl for failure in wanted}):
+        crawls.set_state(tx, n, CrawlState.RUNNING, None, now_ms, only_from=(CrawlState.FINISHED,))
+    opened = {(row.crawl, row.fp) for row in reopened}
+    opened |= {(failure.crawl, failure.fp) for failure in wanted if (failure.crawl, failure.host) in revived}
+    return len(opened)

@@ -65,7 +65,7 @@ def _rules(host: str, now_ms: int) -> RobotsState:
 @asynccontextmanager
 async def fresh(embedded: Embedded) -> AsyncIterator[Bench]:
     """An empty server, a new epoch, one crawl without delay."""
-    frontier = Frontier(embedded.url, Settings(delay_s=0), "bench")
+    frontier = Frontier(embedded.url, Settings.model_validate({"delay_s": 0}), "bench")
     shard = frontier.shards[0]
     # Valkey frees a flushed database in the background by default: memory of the figure before would be subtracted.
     await shard.command("FLUSHALL", "SYNC")
@@ -224,7 +224,7 @@ def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
 
     with tempfile.TemporaryDirectory(prefix="curtsy-bench-") as folder, Embedded.enter(Path(folder)) as embedded:
         f = asyncio.run(measure(embedded, plan, say))
-    bound = memory_bound(Settings(delay_s=0))
+    bound = memory_bound(Settings.model_validate({"delay_s": 0}))
     few, many = hosts_of(plan)
     rows = (
         (f"leases per second, batches of {BATCH}, released and settled", number(f.leases_per_s)),

@@ -20,7 +20,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from bench import contestants
-from bench.measure import RunFailed, become_reaper, children, reap_orphans
+from bench.measure import RunFailed, reaping
 from bench.plan import Plan, serve
 from bench.report import Bar, Section
 from bench.site import Site, path_of
@@ -87,11 +87,9 @@ def lose(web: Site, per_host: int, folder: Path) -> Back:
 
 @contextmanager
 def _crawling(web: Site, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    become_reaper()
-    ours = set(children())
     env = contestants.environment(folder) | LIMITS
     command = contestants.curtsy(delay_s=DELAY_S).command(web, folder)
-    with open(folder / "stdout", "wb") as out, open(folder / "stderr", "wb") as err:
+    with reaping(), open(folder / "stdout", "wb") as out, open(folder / "stderr", "wb") as err:
         process = subprocess.Popen(command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
         try:
             yield process
@@ -102,7 +100,6 @@ def _crawling(web: Site, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-            reap_orphans(ours)
 
 
 @contextmanager

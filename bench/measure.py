@@ -13,7 +13,8 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,45 +42,55 @@ class Run:
     by_name: Mapping[str, float] = field(default_factory=dict)
 
 
-def become_reaper() -> None:
-    """Orphans of our children become ours, so that their CPU is counted and none is left behind."""
-    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+@contextmanager
+def reaping() -> Iterator[None]:
+    """Orphans of our children become ours; at the end those left are ended, so that none outlives its benchmark."""
+    ours = set(children())
+    _subreaper(True)
+    try:
+        yield
+    finally:
+        reap_orphans(ours)
+        _subreaper(False)
+
+
+def _subreaper(on: bool) -> None:
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, int(on), 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER) failed")
 
 
-def run(
-    argv: Sequence[str], *, folder: Path, env: Mapping[str, str], timeout_s: float, ok: Sequence[int] = (0,)
-) -> Run:
+def run(argv: Sequence[str], *, folder: Path, env: Mapping[str, str], timeout_s: float) -> Run:
     """Run a command to its end in a folder; its output goes to files there."""
-    become_reaper()
     ours = set(children())
-    with open(folder / "stdout", "wb") as out, open(folder / "stderr", "wb") as err:
+    with reaping(), open(folder / "stdout", "wb") as out, open(folder / "stderr", "wb") as err:
         begun = time.monotonic()
         process = subprocess.Popen(argv, cwd=folder, env=dict(env), stdin=subprocess.DEVNULL, stdout=out, stderr=err)
         sampler = Sampler(process.pid)
-        usage, status = _wait(process, begun + timeout_s)
+        usage, code = _wait(process, begun + timeout_s)
         wall_s = time.monotonic() - begun
-    by_name = sampler.stop()
-    usages = [usage, *reap_orphans(ours)]
-    if os.waitstatus_to_exitcode(status) not in ok:
-        tail = (folder / "stderr").read_text(errors="replace")[-2000:] or (folder / "stdout").read_text()[-2000:]
-        raise RunFailed(f"{' '.join(argv[:4])} ... ended with status {os.waitstatus_to_exitcode(status)}:\n{tail}")
+        by_name = sampler.stop()
+        usages = [usage, *reap_orphans(ours)]
+    said = (folder / "stdout").read_text(errors="replace")
+    if code != 0:
+        tail = (folder / "stderr").read_text(errors="replace")[-2000:] or said[-2000:]
+        raise RunFailed(f"{' '.join(argv[:4])} ... ended with status {code}:\n{tail}")
     return Run(
         wall_s=wall_s,
         cpu_s=sum(u.ru_utime + u.ru_stime for u in usages),
         server_cpu_s=sum(cpu for name, cpu in by_name.items() if name.startswith(("valkey", "redis"))),
         max_rss_mb=max(u.ru_maxrss for u in usages) / 1000,
-        stdout=(folder / "stdout").read_text(errors="replace"),
+        stdout=said,
         by_name=by_name,
     )
 
 
 def _wait(process: subprocess.Popen[bytes], deadline: float) -> tuple[resource.struct_rusage, int]:
+    """Usage and exit code; minus the signal's number if one ended it."""
     while True:
         pid, status, usage = os.wait4(process.pid, os.WNOHANG)
         if pid:
             process.returncode = os.waitstatus_to_exitcode(status)
-            return usage, status
+            return usage, process.returncode
         if time.monotonic() > deadline:
             process.kill()
             deadline = float("inf")

@@ -97,13 +97,17 @@ def _wait(process: subprocess.Popen[bytes], deadline: float) -> tuple[resource.s
         time.sleep(0.01)
 
 
-def reap_orphans(ours: set[int]) -> list[resource.struct_rusage]:
-    """End and count what the command left running."""
+def reap_orphans(ours: set[int], patience_s: float = 10.0) -> list[resource.struct_rusage]:
+    """End and count what a command left running, by force where it does not heed."""
     usages = []
+    deadline = time.monotonic() + patience_s
     while left := [pid for pid in children() if pid not in ours]:
         for pid in left:
-            os.kill(pid, signal.SIGTERM)
-            usages.append(os.wait4(pid, 0)[2])
+            os.kill(pid, signal.SIGTERM if time.monotonic() < deadline else signal.SIGKILL)
+            reaped, _, usage = os.wait4(pid, os.WNOHANG)
+            if reaped:
+                usages.append(usage)
+        time.sleep(0.01)
     return usages
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import re
 from functools import cache, lru_cache
+from typing import Any, cast
 
 #: within these bytes a declaration counts wherever it stands; beyond them only while the head has not ended, as
 #: browsers do it (the standard leaves it open how long they wait)
@@ -292,7 +293,9 @@ _OWN = {"x_user_defined": _user_defined, "replacement": _replacement}
 
 def _find(name: str) -> codecs.CodecInfo | None:
     decoder = _OWN.get(name.replace("-", "_"))
-    return None if decoder is None else codecs.CodecInfo(_encode, decoder, name=name.replace("_", "-"))
+    if decoder is None:
+        return None
+    return codecs.CodecInfo(_encode, cast(Any, decoder), name=name.replace("_", "-"))
 
 
 codecs.register(_find)

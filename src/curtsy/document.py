@@ -39,8 +39,8 @@ _REFRESH_URL = re.compile(r"url[\t\n\f\r ]*=[\t\n\f\r ]*", re.IGNORECASE)
 _HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
 _UNKNOWN_TYPES = frozenset(("", "application/octet-stream", "unknown/unknown", "application/unknown", "*/*"))
 _HTML_START = re.compile(
-    rb"(?:\xef\xbb\xbf)?[\t\n\f\r ]*<(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style|title|b|body|br|"
-    rb"p)[\t\n\f\r />]|(?:\xef\xbb\xbf)?[\t\n\f\r ]*<!--",
+    rb"(?:\xef\xbb\xbf)?[\t\n\f\r ]*<(?:!--|(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style|title|b|"
+    rb"body|br|p)[\t\n\f\r />])",
     re.IGNORECASE,
 )
 
@@ -52,7 +52,7 @@ def _select(root: LexborNode) -> list[LexborNode]:
     try:
         selector = _local.selector
     except AttributeError:
-        selector = _local.selector = LexborCSSSelector()
+        selector = _local.selector = LexborCSSSelector()  # type: ignore[no-untyped-call]
     found: list[LexborNode] = selector.find(_QUERY, root)
     return found
 
@@ -206,7 +206,7 @@ def refresh_target(attributes: dict[str, str | None]) -> str | None:
 
 
 def _robots_words(content: str) -> set[str]:
-    return {word.strip() for word in content.lower().split(",")}
+    return set(content.lower().replace(",", " ").split())
 
 
 def robots_tag(values: list[str], agent: str) -> tuple[bool, bool]:
@@ -222,10 +222,10 @@ def robots_tag(values: list[str], agent: str) -> tuple[bool, bool]:
             if colon and name not in _RULES_WITH_VALUE and " " not in name:
                 ours = name == agent
                 word = rule
-            word = word.strip()
             if ours:
-                noindex = noindex or word in ("noindex", "none")
-                nofollow = nofollow or word in ("nofollow", "none")
+                words = _robots_words(word)
+                noindex = noindex or "noindex" in words or "none" in words
+                nofollow = nofollow or "nofollow" in words or "none" in words
     return noindex, nofollow
 
 
@@ -241,7 +241,7 @@ def is_html(content_type: str | None, body: bytes) -> bool:
 
 
 def _json_ld(root: LexborNode) -> list[Any]:
-    found = []
+    found: list[Any] = []
     for script in root.css("script[type]"):
         kind = (script.attributes.get("type") or "").partition(";")[0].strip().lower()
         if kind != "application/ld+json":

@@ -179,6 +179,8 @@ _SITEMAP_ROOT = re.compile(rb"<(?:([A-Za-z_][\w.-]*):)?([A-Za-z_][\w.-]*)(?=[\s/
 _MARKUP = re.compile(rb"<!--|<!\[CDATA\[")
 _ENTITY = re.compile(r"&(?:(amp|lt|gt|quot|apos)|#([0-9]{1,7})|#x([0-9A-Fa-f]{1,6}));")
 _ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
+_FEEDS = frozenset((b"rss", b"rdf", b"feed"))
+_FEED_ITEM = re.compile(rb"<(?:[\w.-]+:)?(?:item|entry)[\s>]")
 _FEED_LINK = re.compile(rb"<link(?:\s[^<>]*)?>([^<]*)<")
 _ATOM_LINK = re.compile(rb"<(?:[\w.-]+:)?link\s([^<>]*)>")
 _ATTRIBUTE = re.compile(rb"""([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
@@ -203,6 +205,8 @@ def sitemap(body: bytes, limit: int, max_bytes: int = 50_000_000) -> SitemapCont
     read = _reader(kind, prefix)
     if read is None:
         return content
+    if kind in _FEEDS and (item := _FEED_ITEM.search(start)) is not None:
+        start = start[item.start() :]  # the links before it are those of the feed itself
     into = content.sitemaps if kind == b"sitemapindex" else content.urls
     known: dict[str, None] = {}
     for piece in _pieces(start, chunks) if kind else _lines(start, chunks):
@@ -255,7 +259,7 @@ def _gunzip(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
 
 def _kind_of(start: bytes) -> tuple[bytes, bytes]:
     """(local name of the root element, its prefix with colon); no name: a text file."""
-    if not start.lstrip()[:1] == b"<":
+    if start.lstrip()[:1] != b"<":
         return b"", b""
     for found in _SITEMAP_ROOT.finditer(start[:65_536]):
         return found[2].lower(), (found[1] + b":" if found[1] else b"")
@@ -266,11 +270,13 @@ def _reader(kind: bytes, prefix: bytes) -> Callable[[bytes], Iterable[bytes]] | 
     if kind in (b"urlset", b"sitemapindex"):
         name = re.escape(prefix) + b"loc"
         return re.compile(rb"<" + name + rb"(?:\s[^<>]*)?>([^<]*)<").findall
-    return {b"": _TEXT_URL.findall, b"rss": _rss_links, b"rdf": _rss_links, b"feed": _atom_links}.get(kind)
-
-
-def _rss_links(piece: bytes) -> Iterable[bytes]:
-    return _FEED_LINK.findall(piece)
+    readers: dict[bytes, Callable[[bytes], Iterable[bytes]]] = {
+        b"": _TEXT_URL.findall,
+        b"rss": _FEED_LINK.findall,
+        b"rdf": _FEED_LINK.findall,
+        b"feed": _atom_links,
+    }
+    return readers.get(kind)
 
 
 def _atom_links(piece: bytes) -> Iterator[bytes]:

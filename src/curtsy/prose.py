@@ -4,18 +4,38 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from typing import cast
 
 from selectolax.lexbor import LexborNode
 
 _UNSEEN = frozenset(
-    ("script", "style", "noscript", "template", "head", "iframe", "object", "canvas", "svg", "math", "datalist")
-    + ("audio", "video", "select", "textarea", "noframes", "noembed", "title", "-comment", "-doctype")
+    (
+        *("script", "style", "noscript", "template", "head", "iframe", "object", "canvas", "svg", "math", "datalist"),
+        *("audio", "video", "select", "textarea", "noframes", "noembed", "title", "-comment", "-doctype"),
+    )
 )
 _BLOCKS = frozenset(
-    ("address", "article", "aside", "blockquote", "body", "br", "caption", "center", "dd", "details", "dialog", "dir")
-    + ("div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6")
-    + ("header", "hgroup", "hr", "html", "legend", "li", "listing", "main", "menu", "nav", "ol", "option", "p", "pre")
-    + ("search", "section", "summary", "table", "tbody", "tfoot", "thead", "tr", "ul", "xmp")
+    (
+        *("address", "article", "aside", "blockquote", "body", "br", "caption", "center", "dd", "details", "dialog"),
+        *("dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5"),
+        *(
+            "h6",
+            "header",
+            "hgroup",
+            "hr",
+            "html",
+            "legend",
+            "li",
+            "listing",
+            "main",
+            "menu",
+            "nav",
+            "ol",
+            "option",
+            "p",
+        ),
+        *("pre", "search", "section", "summary", "table", "tbody", "tfoot", "thead", "tr", "ul", "xmp"),
+    )
 )
 _CELLS = frozenset(("td", "th"))
 _PRE = frozenset(("pre", "listing", "xmp"))
@@ -30,26 +50,21 @@ def _walk(root: LexborNode) -> Iterator[_Step]:
     depth = 0
     while node is not None:
         tag = node.tag or ""
-        if tag not in _UNSEEN and "hidden" not in node.attributes:
+        if tag == "-text":
             yield node, tag, True
-            child = node.first_child if tag != "-text" else None
+        elif tag not in _UNSEEN and "hidden" not in node.attributes:
+            yield node, tag, True
+            child = node.first_child
             if child is not None:
                 node, depth = child, depth + 1
                 continue
-            if tag != "-text":
-                yield node, tag, False
-        while True:
-            if depth == 0:
-                return
-            following = node.next
-            if following is not None:
-                node = following
-                break
-            parent = node.parent
-            if parent is None:
-                return
-            node, depth = parent, depth - 1
+            yield node, tag, False
+        while depth and (following := node.next) is None:
+            node, depth = cast(LexborNode, node.parent), depth - 1
             yield node, node.tag or "", False
+        if not depth:
+            return
+        node = following
 
 
 def text(root: LexborNode | None, limit: int | None = None) -> str:
@@ -76,12 +91,15 @@ def text(root: LexborNode | None, limit: int | None = None) -> str:
 
 
 _SPECIAL = re.compile(r"([\\`*\[\]<])")
-_LINE_START = re.compile(r"(?:#{1,6}|[-+>]|[0-9]{1,9}[.)])(?=\s|$)|={3,}|-{3,}|~{3}")
+#: what would begin a heading, list, quotation, rule or fence; the group is what a backslash goes before
+_LINE_START = re.compile(r"(?:[0-9]{1,9}(?=[.)](?:\s|$)))?((?:#{1,6}|[-+>.)])(?=\s|$)|={3,}|-{3,}|~{3})")
 _HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
 _EMPHASIS = {"b": "**", "strong": "**", "i": "*", "em": "*", "del": "~~", "s": "~~", "strike": "~~"}
-_CODE = frozenset(("code", "kbd", "samp", "tt"))
-#: deeper quotations and lists are not indented further: prefixes would grow with the square of the depth
-_MAX_INDENT = 12
+_BLANK = " \t\n\f\r\0"
+_SPANS = {"a": "a", "code": "code", "kbd": "code", "samp": "code", "tt": "code"} | {tag: tag for tag in _EMPHASIS}
+_LISTS = frozenset(("ul", "ol", "menu", "dir"))
+#: deeper lists, quotations and emphasis are not marked: the marks would grow with the square of the depth
+_MAX_MARKS = 12
 
 
 def markdown(root: LexborNode | None, resolve: Callable[[str], str | None]) -> str:
@@ -95,59 +113,75 @@ def markdown(root: LexborNode | None, resolve: Callable[[str], str | None]) -> s
         elif entering:
             writer.enter(tag, node)
         else:
-            writer.leave(tag, node)
+            writer.leave(tag)
     writer.end_block()
-    return "\n".join(writer.lines).strip("\n") + "\n" if writer.lines else ""
+    return "\n".join(writer.lines) + "\n" if writer.lines else ""
+
+
+class _Mark:
+    """What a list item or quotation puts before its lines."""
+
+    __slots__ = ("first", "rest", "used")
+
+    def __init__(self, first: str, rest: str) -> None:
+        self.first = first
+        self.rest = rest
+        self.used = False
 
 
 class _Writer:
-    """Gathers inline pieces until a block ends, then writes it behind the marks of the lists and quotations it is in."""
+    """Gathers inline pieces until a block ends, then writes it behind the marks of its lists and quotations.
+
+    Within pieces, NUL stands for a line break.
+    """
 
     def __init__(self, resolve: Callable[[str], str | None]) -> None:
         self.lines: list[str] = []
         self._resolve = resolve
         self._pieces: list[str] = []
-        #: [mark for the next line, mark for the lines after it]
-        self._marks: list[list[str]] = []
+        self._marks: list[_Mark] = []
+        #: items and quotations too deep to be marked
+        self._unmarked = 0
         #: next number of each open list; None: bullets
         self._lists: list[int | None] = []
-        #: where open links, emphasis and code begin in `_pieces`
-        self._spans: list[tuple[str, int]] = []
+        #: open links, emphasis and code: kind, element, where it begins in `_pieces`
+        self._spans: list[tuple[str, LexborNode, int]] = []
         self._heading = 0
         self._pre = 0
         self._table = 0
         self._rows: list[list[str]] = []
+        #: the next list item follows without a blank line
         self._tight = False
 
     def text(self, content: str) -> None:
-        if self._pre:
-            self._pieces.append(content)
-        elif any(tag == "code" for tag, _ in self._spans[-3:]):
-            self._pieces.append(re.sub(r"\s+", " ", content))
-        else:
-            self._pieces.append(_SPECIAL.sub(r"\\\1", re.sub(r"\s+", " ", content)))
+        is_code = self._pre or (self._spans and self._spans[-1][0] == "code")
+        self._pieces.append(content if is_code else _SPECIAL.sub(r"\\\1", content))
 
     def enter(self, tag: str, node: LexborNode) -> None:
-        if tag in _EMPHASIS or tag in _CODE or tag == "a":
-            if not self._pre:
-                self._spans.append(("code" if tag in _CODE else tag, len(self._pieces)))
+        if tag in _SPANS:
+            if not self._pre and len(self._spans) < _MAX_MARKS:
+                self._spans.append((_SPANS[tag], node, len(self._pieces)))
         elif tag == "br":
             self._pieces.append("\n" if self._pre else "\0")
         elif tag == "img":
             self._image(node)
-        elif self._table and tag in ("tr", "td", "th"):
-            self._cell(tag)
-        elif tag in _BLOCKS and not (self._table and tag != "table"):
-            self.end_block()
-            self._open(tag, node)
+        elif tag == "tr" and self._table:
+            self._rows.append([])
         elif tag in _BLOCKS:
-            self._pieces.append(" ")
+            if self._table and tag != "table":
+                self._pieces.append(" ")
+            else:
+                self.end_block()
+                self._open(tag, node)
 
-    def leave(self, tag: str, node: LexborNode) -> None:
-        if tag in _EMPHASIS or tag in _CODE or tag == "a":
-            self._close_span("code" if tag in _CODE else tag, node)
-        elif self._table and tag in _CELLS:
+    def leave(self, tag: str) -> None:
+        if tag in _SPANS:
+            if self._spans and self._spans[-1][0] == _SPANS[tag]:
+                self._wrap(*self._spans.pop())
+        elif tag in _CELLS and self._table:
             self._end_cell()
+        elif tag == "caption" and self._table:
+            self._write([self._take()])
         elif tag == "table":
             self._end_table()
         elif tag in _BLOCKS and tag != "br" and not self._table:
@@ -163,82 +197,82 @@ class _Writer:
             self._write(["---"])
         elif tag == "table":
             self._table += 1
-        elif tag == "blockquote":
-            self._marks.append(["> ", "> "] if len(self._marks) < _MAX_INDENT else ["", ""])
-        elif tag in ("ul", "ol", "menu", "dir"):
+        elif tag in _LISTS:
             self._lists.append(_start(node) if tag == "ol" else None)
-        elif tag in ("li", "dd"):
-            self._marks.append(self._item_mark(tag))
+        elif tag == "blockquote":
+            self._mark("> ", "> ")
+        elif tag == "dd" or (tag == "li" and not (self._lists and self._lists[-1] is not None)):
+            self._mark("- ", "  ")
+        elif tag == "li":
+            number = cast(int, self._lists[-1])
+            self._lists[-1] = number + 1
+            self._mark(f"{number}. ", " " * len(f"{number}. "))
 
-    def _item_mark(self, tag: str) -> list[str]:
-        if len(self._marks) >= _MAX_INDENT:
-            return ["", ""]
-        number = self._lists[-1] if self._lists and tag == "li" else None
-        if number is None:
-            return ["- ", "  "]
-        self._lists[-1] = number + 1
-        mark = f"{number}. "
-        return [mark, " " * len(mark)]
+    def _mark(self, first: str, rest: str) -> None:
+        if len(self._marks) < _MAX_MARKS:
+            self._marks.append(_Mark(first, rest))
+        else:
+            self._unmarked += 1
 
     def _close(self, tag: str) -> None:
         if tag in _HEADINGS:
             self._heading = 0
         elif tag in _PRE:
             self._pre = max(0, self._pre - 1)
-        elif tag in ("blockquote", "li", "dd") and self._marks:
-            self._marks.pop()
+        elif tag in ("blockquote", "li", "dd"):
+            if self._unmarked:
+                self._unmarked -= 1
+            elif self._marks:
+                self._marks.pop()
             self._tight = tag != "blockquote"
-        elif tag in ("ul", "ol", "menu", "dir") and self._lists:
+        elif tag in _LISTS and self._lists:
             self._lists.pop()
             self._tight = bool(self._lists)
 
-    def _close_span(self, tag: str, node: LexborNode) -> None:
-        if not self._spans or self._spans[-1][0] != tag:
-            return
-        _, start = self._spans.pop()
+    def _wrap(self, kind: str, node: LexborNode, start: int) -> None:
+        """Puts the marks of a span around what was gathered since it began."""
         inner = "".join(self._pieces[start:])
-        core = inner.strip(" \0")
-        if not core:
-            return
-        before, after = " " * inner.startswith((" ", "\0")), " " * inner.endswith((" ", "\0"))
-        self._pieces[start:] = [before + self._span(tag, core, node) + after]
+        core = inner.strip(_BLANK)
+        if core:
+            before, after = " " * (inner[0] in _BLANK), " " * (inner[-1] in _BLANK)
+            self._pieces[start:] = [before + self._span(kind, core, node) + after]
 
-    def _span(self, tag: str, core: str, node: LexborNode) -> str:
-        if tag == "a":
+    def _span(self, kind: str, core: str, node: LexborNode) -> str:
+        if kind == "a":
             href = (node.attributes.get("href") or "").strip()
             target = self._resolve(href) if href and not href.startswith("#") else None
             if target is None or target.startswith("javascript:"):
                 return core
             return f"[{core.replace(chr(0), ' ')}]({_link(target)})"
-        if tag == "code":
-            fence = "``" if "`" in core else "`"
-            pad = " " if "`" in core else ""
+        if kind == "code":
+            fence, pad = ("``", " ") if "`" in core else ("`", "")
             return f"{fence}{pad}{core.replace(chr(0), ' ')}{pad}{fence}"
-        mark = _EMPHASIS[tag]
-        # Emphasis within the same emphasis would end it.
+        mark = _EMPHASIS[kind]
+        # The same emphasis within itself would end it.
         return core if core.startswith(mark) and core.endswith(mark) else f"{mark}{core}{mark}"
 
     def _image(self, node: LexborNode) -> None:
         attributes = node.attributes
         alt, source = (attributes.get("alt") or "").strip(), (attributes.get("src") or "").strip()
-        target = self._resolve(source) if source and not source.startswith("data:") else None
-        if alt and target is not None:
+        target = self._resolve(source) if alt and source and not source.startswith("data:") else None
+        if target is not None:
             label = _SPECIAL.sub(r"\\\1", " ".join(alt.split()))
             self._pieces.append(f"![{label}]({_link(target)})")
 
-    def _cell(self, tag: str) -> None:
-        if tag == "tr":
-            self._rows.append([])
+    def _take(self) -> str:
+        """What was gathered, on one line."""
+        for kind, node, start in reversed(self._spans):
+            self._wrap(kind, node, start)
+        content = "".join(self._pieces)
         self._pieces.clear()
-        self._spans.clear()
+        # A span that goes on into the next block begins anew there.
+        self._spans = [(kind, node, 0) for kind, node, _ in self._spans]
+        return " ".join(content.replace("\0", " ").split())
 
     def _end_cell(self) -> None:
         if not self._rows:
             self._rows.append([])
-        content = " ".join("".join(self._pieces).replace("\0", " ").split())
-        self._rows[-1].append(content.replace("|", "\\|"))
-        self._pieces.clear()
-        self._spans.clear()
+        self._rows[-1].append(self._take().replace("|", "\\|"))
 
     def _end_table(self) -> None:
         self._table = max(0, self._table - 1)
@@ -246,48 +280,67 @@ class _Writer:
             return
         rows = [row for row in self._rows if any(row)]
         self._rows = []
-        caption = "".join(self._pieces)
-        self._pieces.clear()
         width = max((len(row) for row in rows), default=0)
         if width == 1:
             for row in rows:
-                self._write([row[0]])
-        elif rows:
+                self._write(row)
+        elif width > 1 and width * len(rows) <= _MAX_TABLE_CELLS:
             rows = [row + [""] * (width - len(row)) for row in rows]
             rows.insert(1, ["---"] * width)
             self._write([f"| {' | '.join(row)} |" for row in rows])
-        self._pieces.append(caption)
+        else:
+            for row in rows:
+                self._write([" | ".join(row)])
         self.end_block()
 
     def end_block(self) -> None:
         """Writes what was gathered."""
-        content = "".join(self._pieces)
-        self._pieces.clear()
-        self._spans.clear()
+        if not self._pieces:
+            return
         if self._pre:
-            if content.strip():
-                fence = "`" * max(3, *(len(run) + 1 for run in re.findall(r"`{3,}", content)), 3)
-                self._write([fence, *content.strip("\n").split("\n"), fence])
+            self._write_code("".join(self._pieces))
+            self._pieces.clear()
             return
-        lines = [" ".join(line.split()) for line in content.split("\0")]
+        for kind, node, start in reversed(self._spans):
+            self._wrap(kind, node, start)
+        lines = [" ".join(line.split()) for line in "".join(self._pieces).split("\0")]
+        self._pieces.clear()
+        self._spans = [(kind, node, 0) for kind, node, _ in self._spans]
         lines = [line for line in lines if line]
-        if not lines:
-            return
-        if self._heading:
+        if lines and self._heading:
             self._write([f"{'#' * self._heading} {' '.join(lines)}"])
-        else:
-            lines = ["\\" + line if _LINE_START.match(line) else line for line in lines]
+        elif lines:
+            lines = [_protected(line) for line in lines]
             self._write([line + "\\" for line in lines[:-1]] + [lines[-1]])
 
+    def _write_code(self, content: str) -> None:
+        if content.strip():
+            longest = max((len(run) for run in re.findall(r"`{3,}", content)), default=2)
+            fence = "`" * (longest + 1)
+            self._write([fence, *content.strip("\n").split("\n"), fence])
+
     def _write(self, block: list[str]) -> None:
-        fresh = any(mark[0] != mark[1] for mark in self._marks)
+        if not any(block):
+            return
+        fresh = any(not mark.used for mark in self._marks)
         if self.lines and not (self._tight and fresh):
-            self.lines.append("".join(mark[1] for mark in self._marks if mark[0] == mark[1]).rstrip())
+            self.lines.append("".join(mark.rest for mark in self._marks if mark.used).rstrip())
         for line in block:
-            self.lines.append(("".join(mark[0] for mark in self._marks) + line).rstrip())
+            marks = "".join(mark.rest if mark.used else mark.first for mark in self._marks)
+            self.lines.append((marks + line).rstrip())
             for mark in self._marks:
-                mark[0] = mark[1]
+                mark.used = True
         self._tight = bool(self._lists)
+
+
+#: tables beyond this are written row by row: one long row must not widen thousands of short ones
+_MAX_TABLE_CELLS = 100_000
+
+
+def _protected(line: str) -> str:
+    """The line so that it does not begin anything but a paragraph."""
+    found = _LINE_START.match(line)
+    return line if found is None else f"{line[: found.start(1)]}\\{line[found.start(1) :]}"
 
 
 def _start(node: LexborNode) -> int:

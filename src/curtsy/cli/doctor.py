@@ -81,6 +81,8 @@ def _guarded(what: str, look: Callable[[Settings], str], settings: Settings) -> 
         return Check(what, False, "not usable", str(error))
     except OSError as error:
         return Check(what, False, str(error), "See that the folder exists, is yours and is not full.")
+    except Exception as error:  # whatever a broken part raises, the other checks are wanted too
+        return Check(what, False, "not usable", f"{type(error).__name__}: {error}")
 
 
 def _curl() -> Check:

@@ -1,0 +1,356 @@
+"""Commands that look at what was crawled, over a real store and real segments."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from curtsy.cli import main
+from curtsy.model import Crawl, CrawlState, Failure, Kind, NewUrl, Page, Request, RobotsState
+from curtsy.store import crawls, failures, hosts, pages, queues, requests, urls
+from curtsy.store.engine import Store
+from curtsy.store.segments import Segments
+from curtsy.store.urls import Settle
+from curtsy.store.warc import WarcItem
+from curtsy.urls import fingerprint
+
+HTML = b"<html><head><title>Hello</title></head><body><h1>Hello</h1><p>A page about <b>geese</b>.</p></body></html>"
+ID = "01930000-0000-7000-8000-000000000001"
+T0 = 1_730_000_000_000
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        return json.loads(self.out)
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: str) -> Result:
+        monkeypatch.setattr(sys, "argv", ["curtsy", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed = capsys.readouterr()
+        assert isinstance(ended.value.code, int)
+        return Result(ended.value.code, printed.out, printed.err)
+
+    return call
+
+
+@pytest.fixture
+def crawled(tmp_path: Path) -> Path:
+    """A finished crawl: two pages, one dead letter, one URL that robots.txt forbids, one on a dead host."""
+    folder = tmp_path / ".curtsy"
+    segments = Segments(folder / "segments")
+    with Store.open(f"sqlite:///{folder}/curtsy.sqlite") as store, store.begin() as tx:
+        crawl = crawls.create(tx, Crawl(id=ID, request_id="r", members=frozenset({"a.test"}), created_ms=T0))
+        n = crawl.n
+        paths = [
+            "https://a.test/",
+            "https://a.test/two?x=ü",
+            "https://a.test/bad",
+            "https://a.test/private",
+            "https://dead.test/",
+        ]
+        found = [NewUrl(crawl=n, fp=fingerprint(url), url=url, host=url.split("/")[2]) for url in paths]
+        queues.open_queues(tx, [(n, "a.test", "batch", 4), (n, "dead.test", "batch", 1)])
+        urls.insert(tx, found, T0)
+        states = [("done", ""), ("done", ""), ("failed", "timeout"), ("skipped", "robots")]
+        settled = [
+            Settle(n, new.fp, 10 + i, *state, attempts=1)
+            for i, (new, state) in enumerate(zip(found, states, strict=False))
+        ]
+        urls.settle(tx, settled, T0 + 5000)
+        queues.mark_dead(tx, n, "dead.test", "host_unreachable")
+        crawls.add_counts(
+            tx, {(n, "open", ""): 5, (n, "done", ""): 2, (n, "failed", "timeout"): 1, (n, "skipped", "robots"): 1}
+        )
+        crawls.add_pages(tx, {n: 2})
+        for i, new in enumerate(found[:2]):
+            body = HTML + b"<!-- %d -->" % i
+            digest = hashlib.sha256(body).hexdigest()
+            headers = [("Content-Type", "text/html")]
+            item = WarcItem(url=new.url, fetched_ms=T0, status=200, headers=headers, body=body, sha256=digest)
+            page = Page(
+                id="", crawl=n, fp=new.fp, fence=10 + i, url=new.url, host=new.host, status=200, fetched_ms=T0 + i,
+                depth=i, content_type="text/html", title="Hello", sha256=digest, size=len(body),
+                body=segments.append([item])[0],
+            )  # fmt: skip
+            pages.insert(tx, [page])
+        failures.insert(
+            tx,
+            [
+                Failure(
+                    id="f1",
+                    crawl=n,
+                    fp=found[2].fp,
+                    url=found[2].url,
+                    host="a.test",
+                    cause="timeout",
+                    fence=12,
+                    at_ms=T0,
+                )
+            ],
+        )
+        hosts.upsert_robots(
+            tx,
+            [RobotsState(origin="https://a.test", host="a.test", fetched_ms=T0 - 1, expires_ms=T0 * 2, status=200,
+                         body=b"User-agent: *\nDisallow: /private\n")],
+        )  # fmt: skip
+        requests.insert(tx, [_request(i, found[i].url) for i in range(3)])
+        crawls.set_state(tx, n, CrawlState.FINISHED, None, T0 + 6000)
+    segments.close()
+    return folder
+
+
+def _request(i: int, url: str, at_ms: int | None = None) -> Request:
+    start_ms = T0 + i * 1000 if at_ms is None else at_ms
+    return Request(
+        fence=10 + i, crawl=1, host="a.test", url=url, start_ms=start_ms, end_ms=start_ms + 50, kind=Kind.PAGE,
+        status=200, delay_ms=1000,
+    )  # fmt: skip
+
+
+def test_status_gives_the_stable_fields(run: Run, crawled: Path) -> None:
+    result = run("status", "--json")
+    assert result.code == 0
+    assert result.document == {
+        "id": ID,
+        "state": "finished",
+        "pages": 2,
+        "done": 2,
+        "skipped": {"robots": 1},
+        "failed": {"timeout": 1, "host_unreachable": 1},
+        "pending": 0,
+        "elapsed_s": 6.0,
+    }
+    assert run("status", ID[:8], "--json").document["id"] == ID
+    assert [crawl["id"] for crawl in run("status", "--all", "--json").document["crawls"]] == [ID]
+    assert "dead letters" in run("status").out
+    assert ID in run("status", "--all").out
+
+
+def test_an_unknown_crawl_is_a_usage_error_that_says_what_to_do(run: Run, crawled: Path) -> None:
+    result = run("status", "nonsense")
+    assert result.code == 2
+    assert "curtsy status" in result.err
+    assert result.out == ""
+
+
+def test_a_folder_without_a_crawl_is_a_usage_error(run: Run) -> None:
+    result = run("status")
+    assert result.code == 2
+    assert "curtsy crawl" in result.err
+
+
+def test_every_line_of_jsonl_has_the_promised_fields(run: Run, crawled: Path, tmp_path: Path) -> None:
+    lines = [json.loads(line) for line in run("export").out.splitlines()]
+    assert [line["url"] for line in lines] == ["https://a.test/", "https://a.test/two?x=ü"]
+    for line in lines:
+        assert {"url", "status", "fetched_at", "content_type", "title", "sha256", "depth", "segment"} <= set(line)
+    name, offset, length = lines[1]["segment"].split(":")
+    stored = (crawled / "segments" / name).read_bytes()[int(offset) :][: int(length)]
+    assert HTML in gzip.decompress(stored)
+    assert lines[0]["fetched_at"] == "2024-10-27T03:33:20.000+00:00"
+
+
+def test_csv_and_parquet_have_the_same_rows(run: Run, crawled: Path, tmp_path: Path) -> None:
+    from pyarrow import parquet
+
+    lines = [json.loads(line) for line in run("export").out.splitlines()]
+    assert run("export", "--out", "t.csv").code == 0
+    assert run("export", "--out", "t.parquet").code == 0
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "t.csv").read_text("utf-8"))))
+    assert [row["url"] for row in rows] == [line["url"] for line in lines]
+    assert [row["sha256"] for row in rows] == [line["sha256"] for line in lines]
+    assert parquet.read_table(tmp_path / "t.parquet").to_pylist() == lines
+
+
+def test_warc_has_the_stored_records(run: Run, crawled: Path, tmp_path: Path) -> None:
+    result = run("export", "--out", "t.warc.gz", "--json")
+    assert result.document == {"id": ID, "format": "warc", "out": "t.warc.gz", "pages": 2}
+    with (tmp_path / "t.warc.gz").open("rb") as file:
+        records = [(record.rec_type, record.content_stream().read()) for record in ArchiveIterator(file)]
+    assert [kind for kind, _ in records] == ["warcinfo", "response", "response"]
+    assert HTML in records[1][1]
+
+
+def test_markdown_is_a_folder_that_only_its_own_kind_replaces(run: Run, crawled: Path, tmp_path: Path) -> None:
+    assert run("export", "--out", "md").code == 0
+    assert run("export", "--out", "md").code == 0
+    files = sorted((tmp_path / "md" / "a.test").iterdir())
+    assert len(files) == 2
+    text = files[0].read_text("utf-8")
+    assert text.startswith('---\nurl: "https://a.test/')
+    assert "# Hello" in text
+    assert "geese" in text
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
+    refused = run("export", "--out", "mine")
+    assert refused.code == 2
+    assert (tmp_path / "mine" / "thesis.txt").exists()
+
+
+def test_an_export_that_fails_leaves_nothing_behind(run: Run, crawled: Path, tmp_path: Path) -> None:
+    for segment in (crawled / "segments").iterdir():
+        segment.write_bytes(b"")
+    before = set(tmp_path.iterdir())
+    assert run("export", "--out", "t.warc.gz").code == 4
+    assert run("export", "--out", "md").code == 4
+    assert set(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--format", "xml"), ("--out", "pages.xlsx"), ("--format", "parquet"), ("--format", "markdown"), ("--json",)],
+)
+def test_an_impossible_export_is_refused_before_it_begins(run: Run, crawled: Path, words: tuple[str, ...]) -> None:
+    assert run("export", *words).code == 2
+
+
+def test_the_audit_of_a_polite_log_passes(run: Run, crawled: Path) -> None:
+    result = run("audit", "--json")
+    assert result.code == 0
+    assert result.document == {
+        "requests": 3,
+        "hosts": 1,
+        "overlaps": 0,
+        "early": 0,
+        "robots_violations": 0,
+        "presumed": 0,
+        "unaccounted": 0,
+        "gaps": 0,
+        "min_gap_s": 1.0,
+    }
+    assert run("audit").out.endswith("Polite.\n")
+
+
+def test_the_audit_of_an_impolite_log_fails(run: Run, crawled: Path) -> None:
+    with Store.open(f"sqlite:///{crawled}/curtsy.sqlite") as store, store.begin() as tx:
+        requests.insert(tx, [_request(9, "https://a.test/private", T0 + 2020)])
+    result = run("audit", "--json")
+    assert result.code == 1
+    assert [result.document[name] for name in ("overlaps", "early", "robots_violations")] == [1, 1, 1]
+    assert "NOT polite" in run("audit").out
+    assert run("audit", "--since", "2030-01-01", "--json").document["requests"] == 0
+    assert run("audit", "--since", "yesterday").code == 2
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("https://a.test/", "It is done since"),
+        ("https://a.test/bad", "dead letter 'timeout'"),
+        ("https://a.test/private", "Disallow: /private"),
+        ("https://dead.test/", "host_unreachable"),
+        ("https://elsewhere.test/", "out of its scope"),
+        ("https://a.test/never-linked", "no page that it fetched has linked to it"),
+        ("a.test", "its queue is open"),
+        ("nobody.test", "Nothing is known"),
+    ],
+)
+def test_explain_says_where_it_is(run: Run, crawled: Path, url: str, said: str) -> None:
+    result = run("explain", url)
+    assert result.code == 0
+    assert said in result.out
+    assert said in " ".join(run("explain", url, "--json").document["why"])
+
+
+def test_explain_refuses_what_is_no_url(run: Run, crawled: Path) -> None:
+    assert run("explain", "ftp://a.test/").code == 2
+
+
+def test_dead_letters_are_listed_and_filtered(run: Run, crawled: Path) -> None:
+    found = run("failures", "list", "--json").document["failures"]
+    assert [(f["url"], f["cause"]) for f in found] == [
+        ("https://a.test/bad", "timeout"),
+        ("https://dead.test/", "host_unreachable"),
+    ]
+    assert len(run("failures", "list", "--cause", "timeout", "--json").document["failures"]) == 1
+    assert len(run("failures", "list", "--host", "dead.test", "--json").document["failures"]) == 1
+    assert run("failures", "list", "--stage", "extract", "--json").document["failures"] == []
+    assert "https://a.test/bad" in run("failures", "list", "--crawl", "last").out
+
+
+def test_a_dry_run_of_a_replay_changes_nothing(run: Run, crawled: Path) -> None:
+    assert run("failures", "replay", "--dry-run", "--json").document["dead_letters"] == 2
+    assert run("status", "--json").document["state"] == "finished"
+
+
+def test_a_replay_opens_dead_letters_again(run: Run, crawled: Path) -> None:
+    replayed = run("failures", "replay", "--json").document
+    assert replayed == {"dead_letters": 2, "crawls": [ID], "of_cancelled_crawls": 0, "dry_run": False}
+    after = run("status", "--json").document
+    assert (after["state"], after["failed"], after["pending"]) == ("running", {}, 2)
+    assert run("failures", "list", "--json").document["failures"] == []
+    assert run("failures", "replay", "--json").document["dead_letters"] == 0
+
+
+def test_a_replay_leaves_cancelled_crawls_alone(run: Run, crawled: Path) -> None:
+    run("failures", "replay", "--cause", "host_unreachable")
+    assert run("cancel").code == 0
+    assert run("failures", "replay", "--json").document["of_cancelled_crawls"] == 1
+    assert run("status", "--json").document["skipped"] == {"robots": 1, "cancelled": 1}
+
+
+def test_pausing_resuming_and_cancelling_follow_the_states(run: Run, crawled: Path) -> None:
+    assert run("pause").code == 2
+    run("failures", "replay")
+    assert run("pause", "--json").document["state"] == "paused"
+    assert run("pause", "--json").document["state"] == "paused"
+    assert run("resume", "--json").document["state"] == "running"
+    assert run("cancel", "--json").document["state"] == "cancelled"
+    refused = run("resume")
+    assert refused.code == 2
+    assert "cancelled" in refused.err
+
+
+def test_the_operator_may_slow_and_block_a_host(run: Run, crawled: Path) -> None:
+    assert (
+        run("hosts", "delay", "https://a.test/x", "2.5", "--per-host", "1", "--json").document["operator_delay_ms"]
+        == 2500
+    )
+    assert run("hosts", "block", "a.test", "--json").document["denied"]
+    shown = run("hosts", "show", "a.test", "--json").document
+    assert (shown["operator_delay_ms"], shown["denied"]) == (2500, True)
+    assert run("hosts", "list", "--notable", "--json").document["hosts"][0]["host"] == "a.test"
+    assert not run("hosts", "unblock", "a.test", "--json").document["denied"]
+    assert run("hosts", "delay", "a.test", "--json").document["operator_delay_ms"] is None
+    assert run("hosts", "show", "nobody.test").code == 2
+    assert "a.test" in run("hosts", "list").out
+
+
+def test_doctor_finds_everything_it_needs(run: Run, crawled: Path) -> None:
+    result = run("doctor", "--json")
+    assert result.code == 0
+    assert result.document["ok"]
+    bound = next(check for check in result.document["checks"] if check["what"] == "frontier memory")
+    assert "at most" in bound["found"]
+    assert not (crawled / "valkey.sock").exists()
+
+
+def test_doctor_says_how_to_mend_what_is_broken(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CURTSY_FRONTIER_URL", "redis://127.0.0.1:1/0")
+    result = run("doctor")
+    assert result.code == 4
+    assert "FAIL frontier" in result.out

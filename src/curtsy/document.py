@@ -26,7 +26,8 @@ MAX_TITLE_LENGTH = 500
 _MAX_LANGUAGE_LENGTH = 35
 _MAX_JSON_LENGTH = 1 << 20
 _MAX_ITEMS = 1_000
-_MAX_ITEM_DEPTH = 16
+_MAX_ITEM_NAMES = 16
+_MAX_VALUE_LENGTH = 2_000
 
 _BLANK = "\t\n\f\r "
 # What links and head data are read from. [href] covers a, area, link and base.
@@ -286,7 +287,7 @@ def _microdata(root: LexborNode, base_url: str) -> list[dict[str, Any]]:
     """Top-level items with their properties; an item within an item is the value of its property."""
     items: list[dict[str, Any]] = []
     by_node: dict[int, dict[str, Any]] = {}
-    for node in root.css("[itemscope],[itemprop]")[: _MAX_ITEMS * 20]:
+    for node in root.css("[itemscope],[itemprop]")[: _MAX_ITEMS * 5]:
         attributes = node.attributes
         item: dict[str, Any] | None = None
         if "itemscope" in attributes:
@@ -297,7 +298,7 @@ def _microdata(root: LexborNode, base_url: str) -> list[dict[str, Any]]:
         names = (attributes.get("itemprop") or "").split()
         if owner is not None and names:
             value = item if item is not None else _item_value(node, attributes, base_url)
-            for name in names[:_MAX_ITEM_DEPTH]:
+            for name in names[:_MAX_ITEM_NAMES]:
                 _put(owner["properties"], name, value)
         elif item is not None and len(items) < _MAX_ITEMS:
             items.append(item)
@@ -335,4 +336,4 @@ def _item_value(node: LexborNode, attributes: dict[str, str | None], base_url: s
         return (attributes.get("value") or "").strip()
     if tag == "time" and attributes.get("datetime"):
         return (attributes["datetime"] or "").strip()
-    return " ".join(prose.text(node).split())
+    return " ".join(prose.text(node, _MAX_VALUE_LENGTH).split())

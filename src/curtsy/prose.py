@@ -68,7 +68,7 @@ def _walk(root: LexborNode) -> Iterator[_Step]:
 
 
 def text(root: LexborNode | None, limit: int | None = None) -> str:
-    """One line per block, blanks collapsed; stops after `limit` characters."""
+    """One line per block, blanks collapsed; stops after about `limit` characters and elements."""
     if root is None:
         return ""
     parts: list[str] = []
@@ -78,14 +78,15 @@ def text(root: LexborNode | None, limit: int | None = None) -> str:
             content = node.text_content or ""
             parts.append(content.replace("\n", "\0") if preformatted else content.replace("\n", " "))
             size += len(content)
-            if limit is not None and size > limit:
-                break
         elif tag in _BLOCKS:
             parts.append("\n")
             if tag in _PRE:
                 preformatted += 1 if entering else -1
         elif tag in _CELLS:
             parts.append("\t")
+        size += 1
+        if limit is not None and size > limit:
+            break
     lines = "".join(parts).replace("\0", "\n").split("\n")
     return "\n".join(line for line in (" ".join(line.split()) for line in lines) if line)
 

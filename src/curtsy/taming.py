@@ -24,6 +24,7 @@ MAX_REBUILT = 1_000_000
 MAX_TAG_BYTES = 32 * 1024
 
 _TAG = re.compile(rb"<(/?)([a-zA-Z][a-zA-Z0-9-]*)")
+_TEXT = re.compile(rb"<!--|<script|<style")
 _LONG_TAG = re.compile(rb"<[a-zA-Z][^<>]{%d}" % MAX_TAG_BYTES)
 
 _NEVER_DEEP = frozenset(
@@ -50,7 +51,8 @@ def _wild_from(html: bytes) -> int:
     """Where the page goes beyond the bounds; its length if it does not."""
     opened: defaultdict[bytes, int] = defaultdict(int)
     depth = tags = rebuilt = formatting = 0
-    for number, (slash, name) in enumerate(_TAG.findall(html.lower())):
+    html = _without_text(html.lower())
+    for number, (slash, name) in enumerate(_TAG.findall(html)):
         if slash:
             if opened[name]:
                 opened[name] -= 1
@@ -67,6 +69,19 @@ def _wild_from(html: bytes) -> int:
         if depth > MAX_DEPTH or tags > MAX_TAGS or rebuilt > MAX_REBUILT:
             return _position(html, number)
     return len(html)
+
+
+def _without_text(html: bytes) -> bytes:
+    """Comments and scripts blanked, so that end tags in them do not count; every other byte stays where it is."""
+    parts: list[bytes] = []
+    at = 0
+    while (found := _TEXT.search(html, at)) is not None:
+        end = html.find(b"-->" if found[0] == b"<!--" else b"</" + found[0][1:], found.end())
+        if end < 0:
+            break
+        parts += (html[at : found.end()], b" " * (end - found.end()))
+        at = end
+    return b"".join((*parts, html[at:])) if parts else html
 
 
 def _position(html: bytes, number: int) -> int:

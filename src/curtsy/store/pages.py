@@ -215,7 +215,7 @@ def committed(tx: Connection) -> dict[str, int]:
     if is_postgresql(tx):
         # The last commit of a killed process may still be on its way: wait for whoever has written here.
         tx.exec_driver_sql("LOCK TABLE segments IN SHARE MODE")
-    return dict(tx.exec_driver_sql("SELECT name, bytes FROM segments").tuples().all())
+    return {row[0]: row[1] for row in tx.exec_driver_sql("SELECT name, bytes FROM segments")}
 
 
 def refs_in(tx: Connection, names: Iterable[str]) -> Iterator[tuple[int, BodyRef]]:

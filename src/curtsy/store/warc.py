@@ -10,14 +10,15 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from http import HTTPStatus
+from typing import cast
 
 from isal import isal_zlib
+from isal.igzip_lib import IsalError
 
 from curtsy import __version__
 from curtsy.errors import Damaged
@@ -28,6 +29,8 @@ _LEVEL = 1
 _SMALL_LEVEL = 0
 
 _GZIP = 31
+#: its stubs declare the class as an instance
+_BROKEN: tuple[type[Exception], ...] = (cast(type[Exception], IsalError), EOFError)
 _RENAMED = frozenset({"content-encoding", "transfer-encoding"})
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 _PROFILE = "http://netpreserve.org/warc/1.1/revisit/"
@@ -197,7 +200,7 @@ def read(member: bytes) -> WarcRecord:
     """Read one record from its gzip member; Damaged if it is not whole or its digest differs."""
     try:
         data = isal_zlib.decompress(member, wbits=_GZIP)
-    except (zlib.error, EOFError) as error:
+    except _BROKEN as error:
         raise Damaged(f"A stored record cannot be decompressed: {error}.") from error
     head, _, rest = data.partition(b"\r\n\r\n")
     fields = {name.lower(): value for name, value in _pairs(head.decode("utf-8", "replace"))}

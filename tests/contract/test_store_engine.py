@@ -1,0 +1,193 @@
+"""Opening, migrating, locking and repeating: the same on SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Connection, text
+
+from curtsy.embedded_pg import PgServer, start_postgres
+from curtsy.errors import SchemaMismatch, StoreUnavailable, UsageError
+from curtsy.store import meta
+from curtsy.store.engine import Store
+from curtsy.store.migrations import HEAD, version
+from curtsy.store.tables import metadata
+
+
+def test_the_migrations_leave_what_the_tables_say(store: Store) -> None:
+    with store.read() as tx:
+        context = MigrationContext.configure(tx, opts={"include_name": _is_ours, "include_object": _is_shared})
+        assert compare_metadata(context, metadata) == []
+
+
+def _is_ours(name: str | None, kind: str, _parents: object) -> bool:
+    return kind != "table" or not str(name).startswith("requests_")
+
+
+def _is_shared(_object: object, name: str | None, *_rest: object) -> bool:
+    # On PostgreSQL it is the primary key, on SQLite the rowid is.
+    return name != "urls_key"
+
+
+def test_opening_twice_keeps_the_data(store_url: str) -> None:
+    with Store.open(store_url) as store:
+        store.run(meta.put, "word", "kept")
+    with Store.open(store_url) as store, store.read() as tx:
+        assert meta.get(tx, "word") == "kept"
+        assert version(tx) == HEAD
+
+
+def test_two_processes_may_open_a_new_database_at_once(store_url: str) -> None:
+    code = f"from curtsy.store.engine import Store; Store.open({store_url!r}).close()"
+    started = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(3)]
+    assert [process.wait(60) for process in started] == [0, 0, 0]
+
+
+def test_a_current_schema_does_not_import_alembic(store_url: str) -> None:
+    Store.open(store_url).close()
+    code = (
+        f"import sys; from curtsy.store.engine import Store; Store.open({store_url!r}).close(); "
+        "sys.exit('alembic' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
+
+
+def test_a_newer_schema_is_refused_with_advice(store_url: str) -> None:
+    with Store.open(store_url) as store, store.begin() as tx:
+        tx.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(SchemaMismatch, match=r"9999.*[Uu]pgrade this program"):
+        Store.open(store_url)
+
+
+def test_a_failed_transaction_leaves_nothing(store: Store) -> None:
+    def fail(tx: Connection) -> None:
+        meta.put(tx, "word", "lost")
+        raise ValueError
+
+    with pytest.raises(ValueError):  # noqa: PT011
+        store.run(fail)
+    with store.read() as tx:
+        assert meta.get(tx, "word") is None
+
+
+def test_readers_do_not_wait_for_a_writer(store: Store) -> None:
+    store.run(meta.put, "word", "old")
+    with store.begin() as writer:
+        meta.put(writer, "word", "new")
+        with store.read() as reader:
+            assert meta.get(reader, "word") == "old"
+
+
+def test_epochs_are_never_given_twice(store: Store) -> None:
+    given: list[int] = []
+
+    def take() -> None:
+        given.extend(store.run(meta.next_epoch) for _ in range(10))
+
+    _in_threads(take, take, take)
+    assert sorted(given) == list(range(1, 31))
+    with store.read() as tx:
+        assert meta.current_epoch(tx) == 30
+
+
+def test_the_clean_flag_is_removed_once(store: Store) -> None:
+    store.run(meta.set_clean, 4)
+    with store.read() as tx:
+        assert meta.clean_epoch(tx) == 4
+    assert store.run(meta.clear_clean) is True
+    assert store.run(meta.clear_clean) is False
+
+
+def test_a_change_of_the_politeness_unit_is_noticed_once(store: Store) -> None:
+    assert [store.run(meta.settle_unit, unit) for unit in ("host", "host", "domain", "domain")] == [
+        False,
+        False,
+        True,
+        False,
+    ]
+
+
+def test_a_lock_excludes_others_until_it_is_given_back(store: Store, store_url: str) -> None:
+    with Store.open(store_url) as other:
+        with store.lock("rebuild"):
+            with pytest.raises(StoreUnavailable, match="rebuild"), other.lock("rebuild", wait_s=0.05):
+                pass
+            with other.lock("another", wait_s=0.05):
+                pass
+        with other.lock("rebuild", wait_s=5):
+            pass
+
+
+def test_a_lock_ends_with_its_killed_holder(store: Store, store_url: str) -> None:
+    code = (
+        f"import sys, time; from curtsy.store.engine import Store\nwith Store.open({store_url!r}).lock('rebuild'):\n"
+        "    print('held', flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        holder.kill()
+    with store.lock("rebuild", wait_s=10):
+        pass
+
+
+def test_writers_of_many_threads_take_turns(store: Store) -> None:
+    def add() -> None:
+        for _ in range(20):
+            store.run(meta.add, "n", 1)
+
+    _in_threads(add, add, add, add)
+    with store.read() as tx:
+        assert meta.get(tx, "n") == "80"
+
+
+def test_a_wrong_url_says_what_a_right_one_looks_like(tmp_path: Path) -> None:
+    for url in ("nonsense", "mysql://x/y", "sqlite://"):
+        with pytest.raises(UsageError, match="sqlite:///"):
+            Store.open(url)
+    with pytest.raises(UsageError, match="There is no database"):
+        Store.open(f"sqlite:///{tmp_path}/none.sqlite", create=False)
+
+
+def test_an_unreachable_server_is_unavailable_and_shows_no_password(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable, match="does not answer") as caught:
+        Store.open(f"postgresql://me:secret@/db?host={tmp_path}")
+    assert "secret" not in str(caught.value)
+
+
+def test_a_transaction_survives_a_restart_of_postgresql(tmp_path: Path) -> None:
+    with start_postgres(tmp_path) as server, Store.open(server.create_database("restarts")) as store:
+        for stop in (server.restart, server.kill9):
+            _run_over(store, server, stop)
+        with store.read() as tx:
+            assert meta.get(tx, "n") == "2"
+
+
+def _run_over(store: Store, server: PgServer, stop: object) -> None:
+    stopped: list[bool] = []
+
+    def add(tx: Connection) -> int:
+        if not stopped:
+            stopped.append(True)
+            assert callable(stop)
+            stop()
+            if server.pid is None:
+                server.start()
+        return meta.add(tx, "n", 1)
+
+    store.run(add)
+
+
+def _in_threads(*work: object) -> None:
+    threads = [threading.Thread(target=fn) for fn in work]  # type: ignore[arg-type]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()

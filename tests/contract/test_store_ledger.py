@@ -1,0 +1,214 @@
+"""Crawls and queues: states, budgets, the ledger, and the race between an insert and an emptying rescan."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from sqlalchemy import Connection
+
+from curtsy.errors import UnknownCrawl
+from curtsy.model import Counts, Crawl, CrawlState, Lane, NewUrl
+from curtsy.store import crawls, queues, urls
+from curtsy.store.engine import Store
+
+
+def _crawl(store: Store, id: str = "0192-a", **values: object) -> Crawl:
+    return store.run(crawls.create, Crawl(id=id, request_id="r", **values))  # type: ignore[arg-type]
+
+
+def _url(crawl: int, n: int, host: str = "a.test") -> NewUrl:
+    return NewUrl(crawl=crawl, fp=n.to_bytes(16, "big"), url=f"https://{host}/{n}", host=host)
+
+
+def _add(tx: Connection, crawl: int, *ns: int, host: str = "a.test") -> None:
+    queues.open_queues(tx, [(crawl, host, "batch", len(ns))])
+    inserted = urls.insert(tx, [_url(crawl, n, host) for n in ns], 1)
+    crawls.add_counts(tx, {(crawl, "open", ""): len(inserted)})
+
+
+def test_a_crawl_reads_back_as_written(store: Store) -> None:
+    written = _crawl(
+        store,
+        members=frozenset({"a.test", "b.test"}),
+        include=("/x", "ü"),
+        exclude=("/y",),
+        max_pages=5,
+        max_depth=2,
+        delay_s=0.25,
+        per_host=2,
+        lane=Lane.SLOW,
+        scope="domain",
+        sitemaps=False,
+        cookies=True,
+        created_ms=7,
+    )
+    with store.read() as tx:
+        assert crawls.by_n(tx, written.n) == written
+        assert crawls.get(tx, written.id) == written
+        assert crawls.get(tx, "last") == written
+        assert crawls.settings_of(tx, written.n) == {}
+
+
+def test_a_crawl_is_found_by_an_unambiguous_beginning_of_its_id(store: Store) -> None:
+    first, second = _crawl(store, "0192-aa"), _crawl(store, "0192-ab")
+    with store.read() as tx:
+        assert crawls.get(tx, "0192-aa").n == first.n
+        assert [found.n for found in crawls.list_all(tx)] == [second.n, first.n]
+        for wrong in ("0192-a", "77", "", "%", "0192_aa"):
+            with pytest.raises(UnknownCrawl):
+                crawls.get(tx, wrong)
+
+
+def test_a_state_changes_only_from_where_it_may(store: Store) -> None:
+    n = _crawl(store).n
+    assert store.run(crawls.set_state, n, CrawlState.RUNNING, None, 5, [CrawlState.LOADING])
+    assert not store.run(crawls.set_state, n, CrawlState.RUNNING, None, 6, [CrawlState.LOADING])
+    assert store.run(crawls.set_state, n, CrawlState.FINISHED, "budget", 9, [CrawlState.RUNNING])
+    with store.read() as tx:
+        ended = crawls.by_n(tx, n)
+        assert (ended.state, ended.reason, ended.started_ms, ended.ended_ms) == (CrawlState.FINISHED, "budget", 5, 9)
+        assert crawls.running(tx) == []
+    assert store.run(crawls.set_state, n, CrawlState.RUNNING, None, 20)
+    with store.read() as tx:
+        resumed = crawls.by_n(tx, n)
+        assert (resumed.started_ms, resumed.ended_ms, resumed.reason) == (5, None, None)
+        assert [crawl.n for crawl in crawls.running(tx)] == [n]
+
+
+def test_the_version_grows_only_with_new_members(store: Store) -> None:
+    n = _crawl(store, members=frozenset({"a.test"})).n
+    assert [store.run(crawls.extend_members, n, hosts) for hosts in (["a.test"], ["b.test", "a.test"], ["b.test"])] == [
+        0,
+        1,
+        1,
+    ]
+    with store.read() as tx:
+        assert crawls.by_n(tx, n).members == {"a.test", "b.test"}
+
+
+def test_max_pages_is_counted_exactly_by_rivals(store: Store) -> None:
+    n = _crawl(store, max_pages=25).n
+
+    def take(tx: Connection) -> bool:
+        limit, used = crawls.lock_budgets(tx, [n])[n]
+        assert limit is not None
+        if used < limit:
+            crawls.add_pages(tx, {n: 1})
+        return used < limit
+
+    granted: list[bool] = []
+
+    def work() -> None:
+        granted.extend(store.run(take) for _ in range(15))
+
+    _in_threads(work, work, work)
+    assert granted.count(True) == 25
+    with store.read() as tx:
+        assert crawls.lock_budgets(tx, [n, n]) == {n: (25, 25)}
+
+
+def test_the_ledger_counts_open_rows_of_dead_hosts_and_ended_crawls_by_their_reason(store: Store) -> None:
+    n = _crawl(store).n
+    with store.begin() as tx:
+        _add(tx, n, 1, 2, 3)
+        _add(tx, n, 4, 5, host="b.test")
+        urls.settle(tx, [urls.Settle(n, _url(n, 1).fp, 9, "done")], 2)
+        crawls.add_counts(tx, {(n, "done", ""): 1})
+        assert crawls.counts(tx, n) == Counts(done=1, pending=4)
+        assert queues.mark_dead(tx, n, "b.test", "host_unreachable")
+        assert not queues.mark_dead(tx, n, "b.test", "host_unreachable")
+        assert crawls.counts(tx, n) == Counts(done=1, pending=2, failed={"host_unreachable": 2})
+        crawls.set_state(tx, n, CrawlState.CANCELLED, None, 3)
+        assert crawls.counts(tx, n) == Counts(
+            done=1, pending=0, skipped={"cancelled": 2}, failed={"host_unreachable": 2}
+        )
+
+
+def test_a_queue_is_empty_only_without_open_rows_and_opens_again(store: Store) -> None:
+    n = _crawl(store).n
+    with store.begin() as tx:
+        _add(tx, n, 1)
+        assert not queues.mark_empty_if_none(tx, n, "a.test")
+        urls.settle(tx, [urls.Settle(n, _url(n, 1).fp, 9, "done")], 2)
+        assert queues.mark_empty_if_none(tx, n, "a.test")
+        assert queues.open_of(tx, n) == []
+        found = queues.open_queues(tx, [(n, "a.test", "batch", 3)])
+        assert (found[n, "a.test"].state, found[n, "a.test"].added) == ("open", 4)
+        queues.count_added(tx, {(n, "a.test"): 2})
+        assert queues.get(tx, [(n, "a.test")])[n, "a.test"].added == 6
+
+
+def test_a_dead_queue_stays_dead_until_it_is_revived(store: Store) -> None:
+    n = _crawl(store).n
+    with store.begin() as tx:
+        _add(tx, n, 1)
+        queues.mark_dead(tx, n, "a.test", "robots_unreachable")
+        assert queues.open_queues(tx, [(n, "a.test", "batch", 1)])[n, "a.test"].state == "dead"
+        assert not urls.has_open(tx, n)
+        assert urls.has_open(tx, n, on_dead_hosts=True)
+        assert queues.revive(tx, n, "a.test")
+        assert urls.has_open(tx, n)
+        assert [queue.host for queue in queues.open_of(tx, n)] == ["a.test"]
+
+
+def test_a_queue_is_never_closed_over_a_row_being_inserted(store: Store) -> None:
+    n = _crawl(store).n
+    store.run(lambda tx: queues.open_queues(tx, [(n, "a.test", "batch", 0)]))
+    opened, inserted = threading.Event(), threading.Event()
+    emptied: list[bool] = []
+
+    def rescan() -> None:
+        opened.wait(10)
+        emptied.append(store.run(queues.mark_empty_if_none, n, "a.test"))
+
+    def insert(tx: Connection) -> None:
+        queues.open_queues(tx, [(n, "a.test", "batch", 0)])
+        opened.set()
+        inserted.wait(0.2)  # the rescan is at the queue's lock by now; it must wait for us
+        urls.insert(tx, [_url(n, 1)], 1)
+
+    thread = threading.Thread(target=rescan)
+    thread.start()
+    store.run(insert)
+    thread.join(20)
+    assert emptied == [False]
+    with store.read() as tx:
+        assert [queue.state for queue in queues.open_of(tx, n)] == ["open"]
+
+
+def test_open_queues_are_listed_in_order_for_running_crawls_only(store: Store) -> None:
+    first, second, paused = _crawl(store, "a").n, _crawl(store, "b").n, _crawl(store, "c").n
+    with store.begin() as tx:
+        for n in (first, second, paused):
+            _add(tx, n, 1, host="b.test")
+            _add(tx, n, 2, host="a.test")
+        crawls.set_state(tx, paused, CrawlState.PAUSED, None, 1)
+        listed = [(queue.crawl, queue.host) for queue in queues.open_of(tx)]
+        assert listed == [(first, "a.test"), (first, "b.test"), (second, "a.test"), (second, "b.test")]
+        part = queues.open_of(tx, after=(first, "a.test"), limit=2)
+        assert [(queue.crawl, queue.host) for queue in part] == listed[1:3]
+        assert len(queues.open_of(tx, paused)) == 2
+        queues.set_next(tx, [(first, "a.test", 77)])
+        assert queues.get(tx, [(first, "a.test")])[first, "a.test"].next_ms == 77
+
+
+def test_a_host_fails_from_the_first_failure_until_it_recovers(store: Store) -> None:
+    n = _crawl(store).n
+    with store.begin() as tx:
+        _add(tx, n, 1)
+        queues.failing(tx, ["a.test", "unknown.test"], 100)
+        queues.failing(tx, ["a.test"], 200)
+        assert [queue.failing_since_ms for queue in queues.failing_since(tx, 150)] == [100]
+        assert queues.failing_since(tx, 99) == []
+        queues.recovered(tx, ["a.test"])
+        assert queues.failing_since(tx, 10_000) == []
+
+
+def _in_threads(*work: object) -> None:
+    threads = [threading.Thread(target=fn) for fn in work]  # type: ignore[arg-type]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()

@@ -1,0 +1,135 @@
+"""Segments in S3, against moto's server over real HTTP; the database is SQLite."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import boto3
+import pytest
+from moto.server import ThreadedMotoServer
+from warcio.archiveiterator import ArchiveIterator
+
+from curtsy.errors import Damaged, SegmentsUnavailable, UsageError
+from curtsy.model import BodyRef, Crawl, Page
+from curtsy.store import crawls, pages
+from curtsy.store.engine import Store
+from curtsy.store.objects import ObjectSegments
+from curtsy.store.segments import open_segments, read_page
+from curtsy.store.sweep import delete_unreferenced, merge_small
+from curtsy.store.warc import WarcItem
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    moto = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    moto.start()
+    host, port = moto.get_host_and_port()
+    yield f"http://{host}:{port}"
+    moto.stop()
+
+
+@pytest.fixture
+def bucket(server: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
+    environment = {
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_REGION": "us-east-1",
+        "AWS_ENDPOINT": server,
+        "AWS_ALLOW_HTTP": "true",
+    }
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    name = "b" + hashlib.sha256(request.node.name.encode()).hexdigest()[:20]
+    client = boto3.client(
+        "s3", endpoint_url=server, region_name="us-east-1", aws_access_key_id="test", aws_secret_access_key="test"
+    )
+    client.create_bucket(Bucket=name)
+    client.close()
+    return f"s3://{name}/segments"
+
+
+def _item(n: int) -> WarcItem:
+    body = b"body of page %d " % n * 50
+    return WarcItem(
+        url=f"https://a.test/{n}",
+        fetched_ms=n,
+        status=200,
+        headers=(("Content-Type", "text/plain"),),
+        body=body,
+        sha256=hashlib.sha256(body).hexdigest(),
+        request_head=b"GET / HTTP/1.1\r\n\r\n",
+    )
+
+
+def _page(crawl: int, item: WarcItem, ref: BodyRef) -> Page:
+    fp = item.fetched_ms.to_bytes(16, "big")
+    return Page(
+        id=pages.page_id(crawl, fp),
+        crawl=crawl,
+        fp=fp,
+        url=item.url,
+        host="a.test",
+        status=200,
+        fetched_ms=item.fetched_ms,
+        depth=0,
+        sha256=item.sha256,
+        size=len(item.body),
+        body=ref,
+    )
+
+
+def test_each_append_is_one_valid_object(bucket: str) -> None:
+    segments = open_segments(bucket, 1)
+    assert isinstance(segments, ObjectSegments)
+    refs = segments.append([_item(1), _item(2)]) + segments.append([_item(3)])
+    assert segments.append([]) == []
+    assert [segments.read(ref).url[-1] for ref in refs] == ["1", "2", "3"]
+    assert len({ref.segment for ref in refs}) == 2
+    types = [
+        record.rec_type
+        for record in ArchiveIterator(io.BytesIO(segments.read_whole(refs[0].segment)), check_digests="raise")
+    ]
+    assert types == ["warcinfo", "request", "response", "request", "response"]
+
+
+def test_small_objects_are_merged_and_the_pages_follow(bucket: str, tmp_path: Path) -> None:
+    segments = ObjectSegments(bucket)
+    with Store.open(f"sqlite:///{tmp_path}/s.sqlite") as store:
+        crawl = store.run(crawls.create, Crawl(id="1", request_id="r")).n
+        for start in (0, 10, 20):
+            items = [_item(n) for n in range(start, start + 10)]
+            refs = segments.append(items)
+            store.run(pages.insert, [_page(crawl, item, ref) for item, ref in zip(items, refs, strict=True)])
+        segments.append([_item(99)])  # never committed
+        assert merge_small(store, segments, older_than_s=3600) == 0
+        assert merge_small(store, segments, older_than_s=-10) == 3
+        with store.read() as tx:
+            found, _ = pages.chunk(tx, crawl)
+            assert len({page.body.segment for page in found if page.body}) == 1
+            for page in found:
+                record = read_page(tx, segments, page)
+                assert record is not None
+                assert record.url == page.url
+        assert delete_unreferenced(store, segments) == []
+        assert len(delete_unreferenced(store, segments, older_than_s=-10)) == 4
+        ((merged, size),) = segments.older_than(-10)
+        assert store.run(pages.committed) == {merged: size}
+        for record in ArchiveIterator(io.BytesIO(segments.read_whole(merged)), check_digests="raise"):
+            record.content_stream().read()
+        assert merge_small(store, segments, older_than_s=-10) == 0
+
+
+def test_a_missing_object_is_damage_and_a_missing_store_unavailable(
+    bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(Damaged):
+        ObjectSegments(bucket).read(BodyRef(segment="none.warc.gz", offset=0, length=10))
+    no_retries = {"max_retries": 0}
+    monkeypatch.setenv("AWS_ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(SegmentsUnavailable, match="cannot be written"):
+        ObjectSegments(bucket, retry_config=no_retries).append([_item(1)])
+    with pytest.raises(UsageError):
+        ObjectSegments("nonsense://x")

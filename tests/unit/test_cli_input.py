@@ -1,0 +1,100 @@
+"""What people type: seeds, times, and what the progress line tells them."""
+
+from __future__ import annotations
+
+import io
+import uuid
+from pathlib import Path
+
+import pytest
+
+from curtsy.cli import progress, seeds, show
+from curtsy.cli.crawl import _uuid7
+from curtsy.cli.times import since_ms
+from curtsy.errors import UsageError
+from curtsy.model import Counts
+
+NOW_S = 1_730_000_000.0
+
+
+def test_seeds_come_from_arguments_then_from_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "seeds.txt"
+    file.write_text("\ufeffb.test/x\n\n# a comment\n  HTTP://C.test:80/a/../b#part  \n", "utf-8")
+    assert list(seeds.read(["https://a.test"], file)) == ["https://a.test/", "https://b.test/x", "http://c.test/b"]
+
+
+def test_seeds_come_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("a.test\nb.test\n"))
+    assert list(seeds.read([], Path("-"))) == ["https://a.test/", "https://b.test/"]
+
+
+@pytest.mark.parametrize("bad", ["ftp://a.test/", "https://", "mailto://x", "https://a b/"])
+def test_a_bad_seed_is_named_with_its_place(bad: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="argument 2"):
+        list(seeds.read(["https://a.test", bad], None))
+    (tmp_path / "s").write_text(f"a.test\n{bad}\n")
+    with pytest.raises(UsageError, match="line 2"):
+        list(seeds.read([], tmp_path / "s"))
+
+
+def test_a_missing_file_of_seeds_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read"):
+        list(seeds.read([], tmp_path / "none"))
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"),
+    [
+        (None, 0),
+        ("30m", 1_729_998_200_000),
+        ("1.5h", 1_729_994_600_000),
+        ("7d", 1_729_395_200_000),
+        ("2024-10-27", 1_729_987_200_000),
+        ("2024-10-27T03:33:20", 1_730_000_000_000),
+        ("2024-10-27T05:33:20+02:00", 1_730_000_000_000),
+    ],
+)
+def test_times_are_read_as_people_write_them(text: str | None, ms: int) -> None:
+    assert since_ms(text, NOW_S) == ms
+
+
+@pytest.mark.parametrize("text", ["", "h", "soon", "12", "1.2.3h", "-5m"])
+def test_what_is_no_time_is_a_usage_error(text: str) -> None:
+    with pytest.raises(UsageError):
+        since_ms(text, NOW_S)
+
+
+def test_ids_are_uuids_of_version_7_and_grow() -> None:
+    first, second = uuid.UUID(_uuid7()), uuid.UUID(_uuid7())
+    assert (first.version, first.variant) == (7, uuid.RFC_4122)
+    assert first.int >> 80 <= second.int >> 80
+    assert first != second
+
+
+def test_the_rate_looks_back_a_few_seconds_only() -> None:
+    rate = progress.Rate()
+    assert rate.add(0, 0) is None
+    assert rate.add(10, 100) == 10
+    for second in range(11, 40):
+        last = rate.add(second, 100)
+    assert last == 0
+
+
+def test_the_progress_line_names_what_there_is() -> None:
+    counts = Counts(pages=1200, pending=3, skipped={"robots": 2}, failed={"timeout": 1})
+    assert progress.sentence(counts, 12.34) == "1,200 pages, 12.3/s, 3 pending, 2 skipped, 1 dead letters"
+    assert progress.sentence(Counts(), None) == "0 pages, 0 pending"
+
+
+def test_lines_in_a_log_are_seconds_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress.Lines() as lines:
+        for pages in range(100):
+            lines.update(Counts(pages=pages))
+    printed = capsys.readouterr()
+    assert printed.err == "0 pages, 0 pending\n"
+    assert printed.out == ""
+
+
+def test_reasons_are_listed_by_number() -> None:
+    assert show.reasons({"a": 1, "robots": 1200, "b": 1}) == "robots 1,200, a 1, b 1"
+    assert show.reasons({}) == "none"

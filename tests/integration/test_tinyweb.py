@@ -111,6 +111,10 @@ def test_what_is_not_http_is_hung_up_on(web: TinyWeb) -> None:
     with Client(web, "org-0001") as client:
         client.socket.sendall(b"nonsense\r\n\r\n")
         assert client.rest().startswith(b"HTTP/1.1 400 ")
+    with Client(web, "org-0001") as client:
+        client.socket.sendall(f"GET /a\nb\tc HTTP/1.1\r\nHost: {client.host}\r\nConnection: close\r\n\r\n".encode())
+        assert client.rest().startswith(b"HTTP/1.1 404 ")
+    assert len(logged(web, "org-0001", "/a%0Ab%09c")) == 1
 
 
 def test_validators_answer_304(web: TinyWeb) -> None:
@@ -286,6 +290,20 @@ def test_every_host_with_a_seed_answers(web: TinyWeb) -> None:
     for name in {host.partition(".")[0] for host in web.hosts} - silent:
         with Client(web, name) as client:
             assert client.get("/robots.txt")[0].status in (200, 301, 302, 403, 404, 429, 500, 503), name
+
+
+def test_the_judge_finds_two_requests_at_once(web: TinyWeb) -> None:
+    with Client(web, "slow") as first, Client(web, "slow") as second:
+        first.send("/two")
+        second.send("/")
+        for client in (first, second):
+            response = http.client.HTTPResponse(client.socket)
+            response.begin()
+            assert b"</html>" in response.read()
+    lines = [*logged(web, "slow", "/two"), *logged(web, "slow", "/")]
+    verdict = judge(lines, delay_s=0.5)
+    assert (verdict.overlaps, verdict.shortfalls) == (1, 1)
+    assert verdict.largest_overlap_ms > 1500
 
 
 def test_the_log_survives_a_kill_of_the_server(tmp_path: Path) -> None:

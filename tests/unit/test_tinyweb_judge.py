@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,15 @@ def test_a_request_before_the_end_of_retry_after_is_too_soon() -> None:
     verdict = judge(lines, delay_s=0.5)
     assert verdict.too_soon == 1
     assert verdict.hosts[0].largest_too_soon_ms == 1000
+
+
+def test_requests_before_an_answer_to_robots_txt_are_told() -> None:
+    host = "robots-flapping.tinyweb.test"
+    busy = replace(asked(0, 1, "/robots.txt", host), status=503)
+    known = asked(1000, 1001, "/robots.txt", host)
+    assert judge([busy, known, asked(1500, 1501, host=host)], delay_s=0.5).before_robots == 0
+    assert judge([busy, asked(500, 501, host=host), known], delay_s=0.5).before_robots == 1
+    assert judge([asked(0, 1)], delay_s=0.5).before_robots == 1
 
 
 def test_only_starts_are_judged_where_the_client_could_not_close() -> None:

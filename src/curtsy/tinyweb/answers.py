@@ -109,9 +109,9 @@ def reply(
     return Answer(status=status, wire=head(status, lines) + body, after=after, hold_s=hold_s)
 
 
-def tagged(body: bytes, content_type: str = HTML, headers: Headers = ()) -> Answer:
-    """A 200 with an ETag, so that the server answers 304 to a matching If-None-Match."""
-    etag = f'"{zlib.crc32(body):08x}"'
+def tagged(body: bytes, content_type: str = HTML, headers: Headers = (), *, version: str | None = None) -> Answer:
+    """A 200 with an ETag (of its version, or else of its bytes): the server answers 304 to a matching If-None-Match."""
+    etag = f'"{zlib.crc32(body if version is None else version.encode()):08x}"'
     answer = reply(200, body, content_type, (("ETag", etag), *headers))
     return Answer(status=200, wire=answer.wire, etag=etag.encode())
 

@@ -39,6 +39,8 @@ class HostVerdict:
     robots_violations: tuple[str, ...]
     #: requests that nofollow, the scope or the address guard rule out
     unwanted: tuple[str, ...]
+    #: requests before robots.txt had been answered; told, not counted as a fault: a crawler may know it from before
+    before_robots: int
 
     @property
     def ok(self) -> bool:
@@ -81,6 +83,10 @@ class Verdict:
         return sum(len(host.unwanted) for host in self.hosts)
 
     @property
+    def before_robots(self) -> int:
+        return sum(host.before_robots for host in self.hosts)
+
+    @property
     def largest_overlap_ms(self) -> float:
         return max((host.largest_overlap_ms for host in self.hosts), default=0.0)
 
@@ -101,6 +107,7 @@ class Verdict:
             "too_soon": self.too_soon,
             "robots_violations": self.robots_violations,
             "unwanted": self.unwanted,
+            "before_robots": self.before_robots,
             "guilty": [asdict(host) for host in self.hosts if not host.ok],
         }
 
@@ -144,6 +151,7 @@ def _judge_host(host: str, lines: list[Line], delay_s: float, tolerance_ms: floa
         largest_too_soon_ms=max(too_soon, default=0.0),
         robots_violations=tuple(f"{line.method} {line.path}" for line in lines if web.forbidden(name, line.path)),
         unwanted=tuple(f"{line.method} {line.path}" for line in lines if web.unwanted(name, line.path)),
+        before_robots=_before_robots(lines),
     )
 
 
@@ -172,6 +180,17 @@ def _too_soon_ms(lines: list[Line]) -> list[float]:
     return found
 
 
+def _before_robots(lines: list[Line]) -> int:
+    """Requests that began before the first answer to robots.txt from which rules, or their absence, can be read."""
+    told = [line.end_us for line in lines if line.path == "/robots.txt" and _tells(line.status)]
+    known_us = min(told, default=None)
+    return sum(line.path != "/robots.txt" and (known_us is None or line.start_us < known_us) for line in lines)
+
+
+def _tells(status: int) -> bool:
+    return 200 <= status < 500 and status != 429
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit code 0 for a clean log, 1 otherwise."""
     parser = argparse.ArgumentParser(prog="python -m curtsy.tinyweb.judge", description="Was the crawler polite?")
@@ -196,6 +215,7 @@ def _print(verdict: Verdict) -> None:
     print(f"shortfalls of the delay {verdict.shortfalls}, largest {verdict.largest_shortfall_ms:.1f} ms")
     print(f"before the end of Retry-After {verdict.too_soon}")
     print(f"robots violations {verdict.robots_violations}, otherwise unwanted {verdict.unwanted}")
+    print(f"requests before robots.txt was answered {verdict.before_robots}")
     for host in verdict.hosts:
         if not host.ok:
             print(f"  {host}")

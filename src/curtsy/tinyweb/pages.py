@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import zlib
 from dataclasses import dataclass
 
 from curtsy.tinyweb import facts, words
@@ -15,6 +16,9 @@ THIN_PAGES = ("/", "/about", "/contact")
 #: linked from every home page and forbidden by robots.txt
 INTERNAL = "/internal/"
 ROBOTS = "User-agent: *\nDisallow: /internal/\nSitemap: http://{host}/sitemap.xml\n"
+
+#: paragraphs that a site's pages choose from
+POOL = 64
 
 _STYLE = "body{font:1rem/1.5 serif;max-width:44rem;margin:auto}nav a{margin-right:1em}footer{color:#777}"
 
@@ -69,12 +73,19 @@ class OrgSite:
         self.org = facts.truth(host, seed, plain=shape.plain)
         self.paths = _paths(self.org, shape)
         self._index = {path: number for number, path in enumerate(self.paths)}
+        # In a crawl each page is asked for once, so rendering is what a page costs: whatever pages share is made here.
+        dice = random.Random(f"{seed}:{host}:chatter")
+        self._pool = [*_chatter(dice, POOL), *(_decoy(dice) for _ in range(POOL))]
+        self._anchors = [f'<a href="{path}">{_label(path)}</a> ' for path in self.paths]
+        self._nav = "".join(self._anchors[self._index[path]] for path in self._sections())
         self._filler: str | None = None
 
     def answer(self, target: str) -> Answer:
         """What stands at a path; 404 where nothing does."""
         if target in self._index:
-            return tagged(self.html(target).encode())
+            # A page follows from these alone, which are cheaper to sum up than its bytes.
+            version = f"{self.seed} {self.host} {target} {self.shape}"
+            return tagged(self.html(target).encode(), version=version)
         if target == "/robots.txt":
             return text(self.robots())
         if target == "/sitemap.xml" and not self.shape.plain:
@@ -97,18 +108,17 @@ class OrgSite:
         if self.org.kind in (Kind.SCRIPT, Kind.FETCHED):
             return self._script_page(path, content)
         body = "\n".join(f"<p>{paragraph}</p>" for paragraph in content.paragraphs)
-        top = (
-            f"{self._head(content, path)}<body>\n<nav>{self._nav()}</nav>\n<main>\n<h1>{content.heading}</h1>\n{body}\n"
-        )
+        top = f"{self._head(content, path)}<body>\n<nav>{self._nav}</nav>\n<main>\n<h1>{content.heading}</h1>\n{body}\n"
         end = f"</main>\n<aside>{self._ring(path)}</aside>\n{self._footer()}</body></html>\n"
         return top + self._padding(path, len(top) + len(end)) + end
 
     def content(self, path: str) -> Content:
         """What the page at `path` says."""
-        dice = random.Random(f"{self.seed}:{self.host}{path}")
         if self.org.kind is Kind.THIN:
             return _thin(self.org, path)
-        paragraphs = [*_stated(self.org, path), _decoy(dice), *_chatter(dice, 4)]
+        number = zlib.crc32(path.encode())
+        chatter = [self._pool[(number + step * 7) % POOL] for step in range(4)]
+        paragraphs = [*_stated(self.org, path), self._pool[POOL + number % POOL], *chatter]
         heading = _heading(self.org, path)
         return Content(title=f"{heading} | {self.org.name}", heading=heading, paragraphs=tuple(paragraphs))
 
@@ -125,26 +135,23 @@ class OrgSite:
     def _sections(self) -> list[str]:
         return [path for path in SECTIONS if path in self._index]
 
-    def _nav(self) -> str:
-        return "".join(f'<a href="{path}">{_label(path)}</a>' for path in self._sections())
-
     def _ring(self, path: str) -> str:
         """Links to the next pages of the ring, so that every page is reached from any other."""
-        links = "".join(f'<a href="{other}">{_label(other)}</a> ' for other in self._neighbours(path))
         internal = f'<a href="{INTERNAL}drafts">Drafts</a>' if path == "/" and not self.shape.plain else ""
-        return links + internal
+        return "".join(self._following(self._anchors, path)) + internal
 
-    def _neighbours(self, path: str) -> list[str]:
-        count = (self.shape.links if self.shape.links is not None else 19) - len(self._sections())
+    def _following(self, ring: list[str], path: str) -> list[str]:
+        count = max((self.shape.links if self.shape.links is not None else 19) - len(self._sections()), 1)
         start = self._index[path] + 1
-        several = self.paths * (1 + (start + max(count, 1)) // len(self.paths))
-        return several[start : start + max(count, 1)]
+        while len(ring) < start + count:
+            ring = ring + ring
+        return ring[start : start + count]
 
     def _footer(self) -> str:
         if self.org.kind is Kind.THIN:
-            return "<footer>© 2024</footer>\n"
+            return "<footer>&copy; 2024</footer>\n"
         return (
-            f"<footer>© 1998–2024 {self.org.name}. Site by Pixel &amp; Daughters, Oslo, since 2003. "
+            f"<footer>&copy; 1998&ndash;2024 {self.org.name}. Site by Pixel &amp; Daughters, Oslo, since 2003. "
             "Hosting: 0800 555 010.</footer>\n"
         )
 
@@ -162,7 +169,7 @@ class OrgSite:
         return f"{self._filler[start : start + missing]}</p>\n<p>Page {self._index[path]}.</p>\n"
 
     def _script_page(self, path: str, content: Content) -> str:
-        links = [[other, _label(other)] for other in [*self._sections(), *self._neighbours(path)]]
+        links = [[other, _label(other)] for other in [*self._sections(), *self._following(self.paths, path)]]
         data = json.dumps({"heading": content.heading, "paragraphs": content.paragraphs, "links": links})
         if self.org.kind is Kind.FETCHED:
             script = '<script src="/app.js"></script>'
@@ -181,7 +188,7 @@ class OrgSite:
         if not (target.startswith("/data/") and target.endswith(".json") and path in self._index):
             return NOT_FOUND
         content = self.content(path)
-        links = [[other, _label(other)] for other in [*self._sections(), *self._neighbours(path)]]
+        links = [[other, _label(other)] for other in [*self._sections(), *self._following(self.paths, path)]]
         data = {"heading": content.heading, "paragraphs": content.paragraphs, "links": links}
         return tagged(json.dumps(data).encode(), "application/json")
 

@@ -99,7 +99,7 @@ class Connection(asyncio.Protocol):
             return
         method, target, version = parts
         self._method = method.decode("latin-1")
-        self._target = target.decode("latin-1").replace("\t", "%09")
+        self._target = _printable(target)
         found = site.pages.get(target)
         if found is None:
             found = site.find(target.decode("latin-1"))
@@ -255,9 +255,14 @@ def _host(data: bytes) -> bytes:
     return b"-"
 
 
+def _printable(data: bytes) -> str:
+    """As a field of the log: nothing in it may part fields or lines."""
+    return data.decode("latin-1").replace("\t", "%09").replace("\n", "%0A").replace("\r", "%0D")
+
+
 def _log_name(host: bytes) -> str:
     """The unit of politeness: lower case, without a default port."""
-    name = host.decode("latin-1").lower()
+    name = _printable(host).lower()
     return name.removesuffix(":80").removesuffix(":443") or "-"
 
 

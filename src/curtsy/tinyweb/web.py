@@ -13,7 +13,7 @@ from curtsy.tinyweb.pages import INTERNAL, OrgSite, Shape
 
 CONTROL = f"control.{DOMAIN}"
 #: rendered pages of organisations kept in memory, in bytes; over it a host's pages are rendered anew
-CACHE_BYTES = 256_000_000
+CACHE_BYTES = 32_000_000
 #: organisations of the selection that `make crawl` shows
 DEMO_HOSTS = 12
 #: and hosts with faults that end within half a minute at a delay of 0.5 s

@@ -1,0 +1,94 @@
+"""What a process keeps of a crawl between its pages: the scope, and which links need no further look."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from curtsy.links import LinkMemo
+from curtsy.model import Chain, Crawl, Kind, NewUrl
+from curtsy.settings import Settings
+from curtsy.urls import Scope, fingerprint, host_key
+
+#: links remembered per crawl and process: about 30 MB when full
+_REMEMBERED = 200_000
+
+
+class CrawlContext:
+    """One crawl in one process. `remember` is called only for links whose rows stand in the store."""
+
+    def __init__(self, crawl: Crawl, settings: Settings) -> None:
+        self.crawl = crawl
+        self._settings = settings
+        self._unit = settings.politeness_unit
+        self._memo = LinkMemo(_REMEMBERED)
+        #: normal URL -> None: out of scope, or its row stands in the store; else the row it would make
+        self._links: dict[str, NewUrl | None] = {}
+        self.scope = self._scope_of(crawl)
+        #: origins whose sitemaps this process has offered
+        self.sitemapped: set[str] = set()
+        #: pages of other crawls exist: requests can be conditional
+        self.revisits = False
+        #: set-cookie pairs per host, only with crawl.cookies
+        self.jars: dict[str, dict[str, str]] = {}
+
+    def _scope_of(self, crawl: Crawl) -> Scope:
+        s = self._settings
+        return Scope.of(
+            crawl,
+            max_url_length=s.max_url_length,
+            max_path_segments=s.max_path_segments,
+            max_repeated_segments=s.max_repeated_segments,
+        )
+
+    def renew(self, crawl: Crawl) -> None:
+        """The crawl's row changed; a link that was out of scope may be in now."""
+        grown = crawl.members != self.crawl.members
+        self.crawl = crawl
+        if grown:
+            self.scope = self._scope_of(crawl)
+            self._links.clear()
+
+    def admit(self, member: str) -> None:
+        """A seed's redirects ended there: it belongs to the crawl from here on."""
+        if member not in self.crawl.members:
+            self.renew(replace(self.crawl, members=self.crawl.members | {member}))
+
+    def new_links(self, base_url: str, hrefs: list[str], depth: int) -> list[NewUrl]:
+        """Links that may be new rows, at `depth`; most links of a page are repeats and end in one dict look-up."""
+        crawl = self.crawl
+        if crawl.max_depth is not None and depth > crawl.max_depth:
+            return []
+        found: list[NewUrl] = []
+        links = self._links
+        for url in self._memo.resolve_all(base_url, hrefs):
+            try:
+                link = links[url]
+            except KeyError:
+                link = self._look_at(url, depth)
+            if link is not None:
+                found.append(link if link.depth == depth else replace(link, depth=depth))
+        return found
+
+    def _look_at(self, url: str, depth: int) -> NewUrl | None:
+        if len(self._links) >= _REMEMBERED:
+            self._links.clear()
+        link = self.row(url, depth)
+        self._links[url] = link
+        return link
+
+    def row(self, url: str, depth: int, kind: Kind = Kind.PAGE, chain: Chain | None = None) -> NewUrl | None:
+        """The row a normal URL without session ids would make, or None where it is out of scope."""
+        if self.scope.admits(url, depth) is not None:
+            return None
+        return self.any_row(url, depth, kind, chain)
+
+    def any_row(self, url: str, depth: int, kind: Kind = Kind.PAGE, chain: Chain | None = None) -> NewUrl:
+        """The row a normal URL makes, whatever the scope says."""
+        return NewUrl(
+            crawl=self.crawl.n, fp=fingerprint(url), url=url, host=host_key(url, self._unit), kind=kind, depth=depth,
+            chain=chain,
+        )  # fmt: skip
+
+    def remember(self, url: str) -> None:
+        """Its row stands in the store: never ask again."""
+        self._links[url] = None

@@ -1,0 +1,145 @@
+"""Submitting a crawl, and running it in this process until it ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from curtsy.errors import UsageError
+from curtsy.frontier.clock import boot
+from curtsy.model import Counts, Crawl, CrawlState, Entry, NewUrl
+from curtsy.recovery import in_thread, introduce, put_back, read
+from curtsy.services import Services
+from curtsy.shift import Shift, StopFlag
+from curtsy.store import crawls, queues, urls
+from curtsy.urls import Scope, fingerprint, host_key, normalise, short
+
+_CHUNK = 5_000
+_PROGRESS_S = 0.5
+
+
+async def submit(services: Services, crawl: Crawl, seeds: Iterable[str]) -> Crawl:
+    """Writes the crawl and its seeds to the store, then to the frontier. A seed that is no URL is an error."""
+    Scope.of(crawl)  # a bad pattern is told before anything is written
+    unit = services.settings.politeness_unit
+    source = _normal(seeds)
+    first = list(islice(source, _CHUNK))
+    if not first:
+        raise UsageError("There are no seeds: give at least one URL, or a file with one URL per line.")
+    crawl = await in_thread(services.store.run, _create, crawl)
+    await services.frontier.set_crawl(crawl)
+    chunk = first
+    while chunk:
+        rows = [NewUrl(crawl=crawl.n, fp=fingerprint(u), url=u, host=host_key(u, unit)) for u in chunk]
+        inserted = await in_thread(services.store.run, _load, crawl, rows)
+        await _list(services, crawl, rows, inserted)
+        chunk = list(islice(source, _CHUNK))
+    await in_thread(services.store.run, _begin, crawl.n)
+    crawl = await read(services.store, crawls.by_n, crawl.n)
+    await services.frontier.set_crawl(crawl)
+    return crawl
+
+
+def _normal(seeds: Iterable[str]) -> Iterator[str]:
+    for seed in seeds:
+        url = normalise(seed.strip())
+        if url is None:
+            raise UsageError(f"{seed.strip()!r} is no http or https URL. Write it in full: https://example.com/")
+        yield url
+
+
+def _create(tx: Any, crawl: Crawl) -> Crawl:
+    return crawls.create(tx, replace(crawl, state=CrawlState.LOADING))
+
+
+def _load(tx: Any, crawl: Crawl, rows: list[NewUrl]) -> dict[tuple[int, bytes], int]:
+    queues.open_queues(tx, [(crawl.n, row.host, crawl.lane.value, 0) for row in rows])
+    inserted = urls.insert(tx, rows, _now_ms())
+    added: dict[tuple[int, str], int] = {}
+    for row in {(row.crawl, row.fp): row for row in rows}.values():
+        if (row.crawl, row.fp) in inserted:
+            added[row.crawl, row.host] = added.get((row.crawl, row.host), 0) + 1
+    queues.count_added(tx, added)
+    if crawl.scope != "any":
+        crawls.extend_members(tx, crawl.n, {Scope.member(row.url, crawl.scope) for row in rows})
+    crawls.add_counts(tx, {(crawl.n, "open", ""): len(inserted)})
+    return inserted
+
+
+async def _list(services: Services, crawl: Crawl, rows: list[NewUrl], inserted: dict[tuple[int, bytes], int]) -> None:
+    listed = sorted(
+        ((row, inserted[row.crawl, row.fp]) for row in rows if (row.crawl, row.fp) in inserted),
+        key=lambda pair: pair[1],
+    )
+    frontier = services.frontier
+    reply = await frontier.push([(crawl.n, row.host, seq, Entry(url=row.url)) for row, seq in listed])
+    services.scans += reply.scans
+    await introduce(frontier, services.store, reply)
+    await frontier.see(crawl.n, [short(row.fp) for row in rows])
+
+
+def _begin(tx: Any, n: int) -> None:
+    crawls.set_state(tx, n, CrawlState.RUNNING, None, _now_ms(), only_from=(CrawlState.LOADING,))
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)
+
+
+async def take_up(services: Services, id: str) -> Crawl:
+    """Makes an interrupted, paused or replayed crawl runnable again."""
+    crawl = await read(services.store, crawls.get, id)
+    if crawl.state in (CrawlState.CANCELLED,):
+        raise UsageError(f"The crawl {crawl.id} was cancelled; start a new one.")
+    if crawl.state in (CrawlState.PAUSED, CrawlState.LOADING):
+        await in_thread(services.store.run, _run_again, crawl.n, crawl.state)
+        crawl = await read(services.store, crawls.by_n, crawl.n)
+    await services.frontier.set_crawl(crawl)
+    after = (0, "")
+    while found := await read(services.store, queues.open_of, crawl.n, after, 1000):
+        after = (found[-1].crawl, found[-1].host)
+        pairs = [(q.crawl, q.host) for q in found]
+        services.scans += await put_back(services.frontier, services.store, pairs)
+    return crawl
+
+
+def _run_again(tx: Any, n: int, state: CrawlState) -> None:
+    crawls.set_state(tx, n, CrawlState.RUNNING, None, _now_ms(), only_from=(state,))
+
+
+async def run(
+    services: Services, n: int, on_progress: Callable[[Counts], None] | None = None, stop: StopFlag | None = None
+) -> Counts:
+    """Crawls until the crawl has ended, is paused, or the stop flag is set."""
+    shift = Shift(
+        services.frontier, services.store, services.segments, services.settings, stop or StopFlag(), services.revive
+    )
+    shift.upkeep.scan(services.scans)
+    services.scans = []
+    watch = _Watch(shift, services, n, on_progress)
+    await shift.run(watch.ended)
+    return await read(services.store, crawls.counts, n)
+
+
+class _Watch:
+    """Asked on every turn: has the crawl ended? Answers mostly from memory."""
+
+    def __init__(self, shift: Shift, services: Services, n: int, on_progress: Callable[[Counts], None] | None) -> None:
+        self._shift, self._services, self._n, self._on_progress = shift, services, n, on_progress
+        self._told_at = 0.0
+        self._checked_at = boot()
+
+    async def ended(self) -> bool:
+        now = boot()
+        if self._on_progress is not None and now - self._told_at >= _PROGRESS_S:
+            self._told_at = now
+            self._on_progress(await read(self._services.store, crawls.counts, self._n))
+        idle = self._shift.upkeep.idle
+        if self._n in idle or now - self._checked_at >= 1.0:
+            idle.discard(self._n)
+            self._checked_at = now
+            return await self._shift.is_finished(self._n)
+        return False

@@ -1,0 +1,39 @@
+"""Stops on demand: where a kill would hurt most, the chaos test can place one.
+
+`CURTSY_FAULT=commit.segments:3` kills this process with SIGKILL when it passes that point for the third time.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+
+#: every point, in the order a page passes them; docs/architecture.md has the crash analysis of each gap
+POINTS = (
+    "release.before",
+    "release.after",
+    "commit.begin",
+    "commit.segments",
+    "commit.stored",
+    "commit.pushed",
+    "commit.settled",
+    "commit.seen",
+    "scan.read",
+    "scan.closed",
+    "reap.written",
+    "rebuild.epoch",
+    "rebuild.begun",
+)
+
+_name, _, _nth = os.environ.get("CURTSY_FAULT", "").partition(":")
+_left = int(_nth or 1)
+
+
+def point(name: str) -> None:
+    """Ends the process here, if that was asked for."""
+    global _left
+    if name != _name:
+        return
+    _left -= 1
+    if _left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)

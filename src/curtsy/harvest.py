@@ -1,0 +1,189 @@
+"""From an outcome to what the commit writes: the decision, the page's facts, its links, its host's effect. No I/O."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field, replace
+
+from curtsy.contexts import CrawlContext
+from curtsy.decide import RobotsDecision, decide, decide_robots, next_chain, set_cookies
+from curtsy.document import Document, is_html, robots_tag
+from curtsy.frontier.frontier import Times
+from curtsy.links import hrefs, sitemap
+from curtsy.model import (
+    Action,
+    Decision,
+    Entry,
+    Fault,
+    HostEffect,
+    Kind,
+    Lease,
+    NewUrl,
+    Outcome,
+    Page,
+)
+from curtsy.politeness import effect
+from curtsy.robots import Robots
+from curtsy.settings import Settings
+from curtsy.urls import fingerprint, normalise, origin
+
+#: an index of sitemaps may name this many URLs at a time; the rest of a larger one is left
+MAX_SITEMAP_URLS = 50_000
+_FEEDS = ("application/rss+xml", "application/atom+xml")
+#: nothing was learnt of the URL: it goes back to the head of its list
+UNSENT = frozenset({Fault.SLOT_EXPIRED, Fault.ADDRESS_BUSY, Fault.CANCELLED})
+
+
+@dataclass(slots=True, kw_only=True)
+class Finished:
+    """One lease on its way through the commit."""
+
+    lease: Lease
+    fp: bytes
+    decision: Decision
+    outcome: Outcome | None = None
+    effect: HostEffect | None = None
+    links: list[NewUrl] = field(default_factory=list)
+    #: the body is worth keeping: this becomes a page
+    page: bool = False
+    title: str | None = None
+    charset: str | None = None
+    canonical: str | None = None
+    language: str | None = None
+    #: the page it was before, by conditional request
+    previous: Page | None = None
+    #: as it is tried again
+    retry: Entry | None = None
+    #: joins the crawl's scope
+    member: str | None = None
+    #: what robots.txt said, for a robots entry
+    robots: RobotsDecision | None = None
+    #: by the server's clock; None until the slot is back, and for good where nothing was sent
+    times: Times | None = None
+
+    @property
+    def size(self) -> int:
+        return len(self.outcome.body) if self.outcome is not None else 0
+
+
+def not_sent(lease: Lease, reason: str) -> Finished:
+    """Skipped before anything was sent: robots, denied."""
+    return Finished(
+        lease=lease, fp=fingerprint(lease.entry.url), decision=Decision(action=Action.SKIP, reason=reason, counts=False)
+    )
+
+
+def of_robots(lease: Lease, outcome: Outcome, settings: Settings, rng: random.Random) -> Finished:
+    """A robots entry: rules, allow, forbid for now, or follow."""
+    chain = lease.entry.chain
+    answer = decide_robots(outcome, len(chain.trail) if chain else 0)
+    return Finished(
+        lease=lease,
+        fp=b"",
+        decision=Decision(action=Action.DONE),
+        outcome=outcome,
+        effect=effect(outcome, lease.failures, lease.adaptive_ms, settings, rng=rng),
+        robots=answer,
+    )
+
+
+def of_url(
+    lease: Lease, outcome: Outcome, context: CrawlContext, settings: Settings, rng: random.Random,
+    previous: Page | None = None,
+) -> Finished:  # fmt: skip
+    """A page or a sitemap."""
+    entry = lease.entry
+    decision = decide(outcome, entry.attempts, settings, chain=entry.chain, rng=rng)
+    done = Finished(
+        lease=lease,
+        fp=fingerprint(entry.url),
+        decision=decision,
+        outcome=outcome,
+        effect=effect(outcome, lease.failures, lease.adaptive_ms, settings, rng=rng),
+        previous=previous,
+    )
+    if context.crawl.cookies and outcome.started is not None:
+        context.jars.setdefault(lease.host, {}).update(_pairs(set_cookies(outcome)))
+    if decision.action is Action.RETRY:
+        _try_again(done, entry, outcome)
+    elif decision.location is not None:
+        _follow(done, context, decision.location)
+    elif decision.action is Action.DONE and decision.reason == "":
+        if entry.kind is Kind.SITEMAP:
+            _read_sitemap(done, context, outcome)
+        else:
+            _read_page(done, context, outcome, settings)
+    return done
+
+
+def _pairs(cookies: tuple[str, ...]) -> dict[str, str]:
+    return {name: value for name, _, value in (pair.partition("=") for pair in cookies)}
+
+
+def _try_again(done: Finished, entry: Entry, outcome: Outcome) -> None:
+    chain = entry.chain
+    if done.decision.reason == "cookie":
+        chain = next_chain(chain, outcome, seed=entry.depth == 0)
+    done.retry = replace(entry, attempts=entry.attempts + int(done.decision.counts), chain=chain)
+
+
+def _follow(done: Finished, context: CrawlContext, location: str) -> None:
+    """The target becomes a URL of its own: its host's politeness holds. From a seed it is followed anywhere."""
+    entry = done.lease.entry
+    outcome = done.outcome
+    assert outcome is not None
+    chain = next_chain(entry.chain, outcome, seed=entry.depth == 0)
+    if entry.depth == 0:
+        done.links.append(context.any_row(location, 0, entry.kind, replace(chain, seed=True)))
+    elif (row := context.row(location, entry.depth, entry.kind, chain)) is not None:
+        done.links.append(row)
+
+
+def _read_sitemap(done: Finished, context: CrawlContext, outcome: Outcome) -> None:
+    done.decision = Decision(action=Action.DONE, reason="sitemap")
+    content = sitemap(outcome.body, MAX_SITEMAP_URLS)
+    url = done.lease.entry.url
+    done.links = context.new_links(url, content.urls, 1)
+    for href in content.sitemaps:
+        target = normalise(href, url)
+        if target and (row := context.row(target, 1, Kind.SITEMAP)) is not None:
+            done.links.append(row)
+
+
+def _read_page(done: Finished, context: CrawlContext, outcome: Outcome, settings: Settings) -> None:
+    entry = done.lease.entry
+    done.page = True
+    if entry.chain is not None and entry.chain.seed:
+        member = context.scope.member(entry.url, context.crawl.scope)
+        if member not in context.crawl.members:
+            done.member = member
+            context.admit(member)
+    content_type = outcome.header("content-type")
+    tags = outcome.header_all("x-robots-tag")
+    noindex, nofollow = robots_tag(tags, settings.agent) if tags else (False, False)
+    if is_html(content_type, outcome.body):
+        document = Document.parse(outcome.body, content_type, entry.url, settings.agent)
+        done.title, done.charset = document.title, document.charset
+        done.canonical, done.language = document.canonical, document.language
+        noindex = noindex or document.robots_noindex
+        if not (nofollow or document.robots_nofollow):
+            done.links = context.new_links(document.base_url, hrefs(document), entry.depth + 1)
+    elif content_type and content_type.partition(";")[0].strip().lower() in _FEEDS and not nofollow:
+        done.links = context.new_links(entry.url, sitemap(outcome.body, MAX_SITEMAP_URLS).urls, entry.depth + 1)
+    if noindex:
+        done.page = False
+        done.decision = Decision(action=Action.SKIP, reason="noindex")
+
+
+def sitemaps_of(rules: Robots, url: str, context: CrawlContext) -> list[NewUrl]:
+    """The sitemaps that an origin's robots.txt names, once per process and crawl; those in the crawl's scope."""
+    where = origin(url)
+    if not context.crawl.sitemaps or where in context.sitemapped:
+        return []
+    context.sitemapped.add(where)
+    rows = []
+    for href in rules.sitemaps:
+        target = normalise(href, url)
+        if target and (row := context.row(target, 1, Kind.SITEMAP)) is not None:
+            rows.append(row)
+    return rows

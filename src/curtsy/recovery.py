@@ -1,0 +1,230 @@
+"""Which epoch rules the frontier, and how a lost frontier is rebuilt from the store.
+
+The store allots epochs. A frontier server that was flushed, restarted or replaced holds no valid one: one process takes
+the store's lock, begins a new epoch, and puts hosts and their times back; queues fill by rescan. Then a quiet time, in
+which requests that the store does not know of can end; only a clean shutdown needs none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from curtsy.errors import EpochLost, FrontierUnavailable
+from curtsy.faults import point
+from curtsy.frontier.frontier import Frontier, PushReply, Scan
+from curtsy.frontier.shard import Shard
+from curtsy.model import HostState, Request, RobotsState
+from curtsy.observe import count, log
+from curtsy.store import crawls, hosts, meta, queues, requests
+from curtsy.store.engine import Store
+
+T = TypeVar("T")
+_BATCH = 1000
+
+
+async def in_thread(fn: Callable[..., T], *args: Any) -> T:
+    return await asyncio.get_running_loop().run_in_executor(None, fn, *args)
+
+
+async def open_epoch(frontier: Frontier, store: Store) -> list[Scan]:
+    """Adopts the ruling epoch of every shard, or rebuilds. Answers the scans that fill the queues."""
+    await frontier.check_policy()
+    scans: list[Scan] = []
+    for shard in frontier.shards:
+        if not await _adopt(shard, store):
+            scans += await rebuild(frontier, shard, store)
+    return scans
+
+
+async def _adopt(shard: Shard, store: Store) -> bool:
+    facts = await shard.facts()
+    ruling = await in_thread(store.run, _ruling, shard.number)
+    if not facts.valid or facts.number is None or facts.number != ruling:
+        return False
+    shard.adopt(facts.number, facts.run_id)
+    return True
+
+
+def _ruling(tx: Any, shard: int) -> int | None:
+    found = meta.get(tx, f"epoch:{shard}")
+    return None if found is None else int(found)
+
+
+async def rebuild(frontier: Frontier, shard: Shard, store: Store) -> list[Scan]:
+    """One process rebuilds; the others wait for its lock and adopt what it made."""
+    lock = store.lock("rebuild", wait_s=120)
+    await in_thread(lock.__enter__)
+    try:
+        if await _adopt(shard, store):
+            return []
+        facts = await shard.facts()
+        epoch, clean = await in_thread(store.run, _next_epoch, shard.number)
+        point("rebuild.epoch")
+        quiet_s = 0.0 if clean else frontier.settings.slot_s
+        try:
+            now_ms = await shard.begin_epoch(epoch, facts.run_id, quiet_s)
+        except Exception as error:
+            raise FrontierUnavailable(f"The frontier could not be rebuilt: {error}") from error
+        point("rebuild.begun")
+        if not clean:
+            await in_thread(store.run, _note_gap, epoch, now_ms, int(quiet_s * 1000))
+            log("frontier_rebuilt", level="warning", shard=shard.number, epoch=epoch, quiet_s=quiet_s)
+        count("rebuilds")
+        return await restore(frontier, store)
+    finally:
+        await in_thread(lock.__exit__, None, None, None)
+
+
+def _next_epoch(tx: Any, shard: int) -> tuple[int, bool]:
+    """A new number, and whether the last epoch of this shard ended cleanly. The mark is gone before any lease."""
+    before = meta.get(tx, f"epoch:{shard}")
+    mark = meta.get(tx, f"clean:{shard}")
+    clean = before is None or mark == before
+    meta.clear(tx, f"clean:{shard}")
+    epoch = meta.next_epoch(tx)
+    meta.put(tx, f"epoch:{shard}", str(epoch))
+    return epoch, clean
+
+
+def _note_gap(tx: Any, epoch: int, now_ms: int, quiet_ms: int) -> None:
+    requests.insert(
+        tx,
+        [
+            Request(
+                fence=epoch << 40, crawl=None, host="", url="", start_ms=now_ms, end_ms=now_ms + quiet_ms, kind="",
+                status=0, nature="gap",
+            )
+        ],
+    )  # fmt: skip
+
+
+async def restore(frontier: Frontier, store: Store) -> list[Scan]:
+    """Running crawls and their open queues stand in the frontier again, hosts with the times the store remembers."""
+    scans: list[Scan] = []
+    for crawl in await in_thread(_read, store, crawls.running):
+        await frontier.set_crawl(crawl)
+    after = (0, "")
+    while True:
+        found = await in_thread(_read, store, queues.open_of, None, after, _BATCH)
+        if not found:
+            break
+        after = (found[-1].crawl, found[-1].host)
+        scans += await put_back(frontier, store, [(q.crawl, q.host) for q in found])
+    for shard in frontier.shards:
+        asyncio.get_running_loop().create_task(_unlink_older(shard))
+    return scans
+
+
+async def _unlink_older(shard: Shard) -> None:
+    try:
+        await shard.unlink_older()
+    except Exception as error:
+        log("unlink_older_failed", level="debug", error=str(error))
+
+
+async def put_back(frontier: Frontier, store: Store, pairs: list[tuple[int, str]]) -> list[Scan]:
+    """Queues (crawl, host) go back on the bench; hosts and crawls that the frontier lacks are introduced."""
+    reply = await frontier.put_back(pairs)
+    if reply.crawls:
+        await introduce_crawls(frontier, store, reply.crawls)
+        again = await frontier.put_back([p for p in pairs if p[0] in reply.crawls])
+        reply.hosts |= again.hosts
+        reply.scans += again.scans
+    await introduce(frontier, store, reply)
+    return reply.scans
+
+
+async def introduce(frontier: Frontier, store: Store, reply: PushReply) -> None:
+    if reply.hosts:
+        await introduce_hosts(frontier, store, reply.hosts)
+
+
+async def introduce_hosts(frontier: Frontier, store: Store, names: set[str], *, again: bool = False) -> None:
+    """What the store and the operator's settings know of these hosts; a host it has never met has no history."""
+    known, rules = await in_thread(_read, store, _host_facts, names)
+    states = [with_rule(frontier, known.get(name) or HostState(host=name)) for name in sorted(names)]
+    await frontier.introduce(states, rules, again=again)
+
+
+def with_rule(frontier: Frontier, state: HostState) -> HostState:
+    """The host's rule in the settings, unless the operator said otherwise since."""
+    rule = frontier.settings.hosts.get(state.host)
+    if rule is None:
+        return state
+    from dataclasses import replace
+
+    delay_ms = None if rule.delay_s is None else int(rule.delay_s * 1000)
+    return replace(
+        state,
+        operator_delay_ms=delay_ms if state.operator_delay_ms is None else state.operator_delay_ms,
+        operator_per_host=rule.per_host if state.operator_per_host is None else state.operator_per_host,
+    )
+
+
+def _host_facts(tx: Any, names: set[str]) -> tuple[dict[str, HostState], list[RobotsState]]:
+    found = hosts.robots_of_hosts(tx, names)
+    rules = [
+        RobotsState(origin=origin, host=host, fetched_ms=fetched, expires_ms=expires, status=0, verdict=verdict)
+        for host, listed in found.items()
+        for origin, fetched, expires, verdict in listed
+        if verdict != "forbid"
+    ]
+    return hosts.get_many(tx, names), rules
+
+
+async def introduce_crawls(frontier: Frontier, store: Store, numbers: set[int]) -> None:
+    for n in sorted(numbers):
+        await frontier.set_crawl(await in_thread(_read, store, crawls.by_n, n))
+
+
+def _read(store: Store, fn: Callable[..., T], *args: Any) -> T:
+    with store.read() as tx:
+        return fn(tx, *args)
+
+
+async def read(store: Store, fn: Callable[..., T], *args: Any) -> T:
+    """fn(tx, ...) in a short read transaction, off the loop."""
+    return await in_thread(_read, store, fn, *args)
+
+
+async def write_clean(frontier: Frontier, store: Store) -> bool:
+    """The last process leaves: host times still in the future go to the store, then the mark. False if not clean."""
+    for shard in frontier.shards:
+        try:
+            if not await _adopt(shard, store):
+                return False
+            out = await shard.command("ZCARD", "%slots")
+            if int(out) > 0:
+                return False
+            rows = await _future_times(shard)
+        except (EpochLost, FrontierUnavailable):
+            return False
+        await in_thread(store.run, _mark_clean, shard.number, shard.epoch, rows)
+    return True
+
+
+async def _future_times(shard: Shard) -> list[tuple[str, int, int]]:
+    rows: list[tuple[str, int, int]] = []
+    cursor = 0
+    seconds, micros = await shard.command("TIME")
+    now_ms = int(seconds) * 1000 + int(micros) // 1000
+    while True:
+        cursor, keys = await shard.command("SCAN", cursor, "MATCH", "%host:*", "COUNT", 1000)
+        cursor = int(cursor)
+        for key in keys:
+            name = key.decode().split(":host:", 1)[1]
+            fields = await shard.hash(f"host:{name}")
+            times = {f: int(fields.get(f, 0)) for f in ("nx", "bl", "ls", "op", "rd", "ad", "cd")}
+            base = times["ls"] + max(times["op"], times["rd"], times["ad"], times["cd"]) + 10 if times["ls"] else 0
+            due = max(times["nx"], base)
+            if due > now_ms or times["bl"] > now_ms:
+                rows.append((name, due, times["bl"]))
+        if cursor == 0:
+            return rows
+
+
+def _mark_clean(tx: Any, shard: int, epoch: int, rows: list[tuple[str, int, int]]) -> None:
+    hosts.raise_times(tx, rows)
+    meta.put(tx, f"clean:{shard}", str(epoch))

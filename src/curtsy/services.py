@@ -1,0 +1,82 @@
+"""build(settings) -> Services: the only place that names adapters."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+
+from curtsy.embedded import Embedded
+from curtsy.frontier.frontier import Frontier, Scan
+from curtsy.recovery import in_thread, open_epoch, write_clean
+from curtsy.settings import Settings
+from curtsy.store import meta, pages
+from curtsy.store.engine import Store
+from curtsy.store.segments import SegmentStore, open_segments
+
+
+@dataclass(slots=True)
+class Services:
+    """The parts of one process. Open inside a running loop, close when the work is done."""
+
+    settings: Settings
+    store: Store
+    segments: SegmentStore
+    frontier: Frontier
+    #: the private server of the data folder; None where frontier_url names one
+    embedded: Embedded | None = None
+    #: queues that wait for rows since the frontier was opened
+    scans: list[Scan] = field(default_factory=list)
+
+    async def open(self) -> None:
+        """Adopts the frontier's epoch, or rebuilds a lost one; cuts torn tails that a killed process left."""
+        other_unit = await in_thread(self.store.run, meta.settle_unit, self.settings.politeness_unit)
+        if other_unit:
+            await in_thread(self.store.run, _force_rebuild, self.settings.shards)
+        self.scans += await open_epoch(self.frontier, self.store)
+        await in_thread(self._recover_segments)
+
+    def _recover_segments(self) -> None:
+        def committed() -> dict[str, int]:
+            return self.store.run(pages.committed)
+
+        self.segments.recover(committed)
+
+    async def revive(self) -> None:
+        """Starts the private server again if it died; its memory is then empty."""
+        if self.embedded is not None:
+            await in_thread(self.embedded.ensure)
+
+    async def close(self) -> None:
+        """The last one out of the data folder leaves a clean mark, then stops its server."""
+        embedded = self.embedded
+        if embedded is not None and await in_thread(embedded.last_out):
+            try:
+                await write_clean(self.frontier, self.store)
+            finally:
+                await self.frontier.close()
+                await in_thread(embedded.stop)
+        else:
+            await self.frontier.close()
+        self.segments.close()
+        self.store.close()
+
+
+def _force_rebuild(tx: object, shards: int) -> None:
+    """Hosts are named anew: every epoch is refused from here on, and no clean mark excuses the quiet time."""
+    for shard in range(shards):
+        meta.put(tx, f"epoch:{shard}", str(meta.next_epoch(tx)))  # type: ignore[arg-type]
+        meta.clear(tx, f"clean:{shard}")  # type: ignore[arg-type]
+
+
+def build(settings: Settings) -> Services:
+    """Opens the store and finds the frontier's server, starting a private one where none is named."""
+    store = Store.open(settings.effective_store_url)
+    try:
+        embedded = None if settings.frontier_url else Embedded.enter(settings.data_dir)
+    except BaseException:
+        store.close()
+        raise
+    url = settings.frontier_url or (embedded.url if embedded is not None else "")
+    segments = open_segments(settings.segments_url or settings.segments_dir, int(settings.segment_mb * 1_000_000))
+    frontier = Frontier(url, settings, owner=os.urandom(6).hex())
+    return Services(settings=settings, store=store, segments=segments, frontier=frontier, embedded=embedded)

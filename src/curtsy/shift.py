@@ -1,0 +1,596 @@
+"""The crawl loop of one process: lease, fetch, give slots back, commit. It never sleeps on a host.
+
+One call to the frontier carries what came back since the last one and leases what is due; pages are read in the fetch
+callbacks; groups of results are committed beside the fetching. If the frontier or the store is away, what is under way
+ends within its slots, and nothing more is leased until they are back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fnmatch
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from curtsy import harvest
+from curtsy.commit import Committer
+from curtsy.contexts import CrawlContext
+from curtsy.decide import cookie_header
+from curtsy.errors import EpochLost, FrontierUnavailable, MissingPart, SegmentsUnavailable, StoreUnavailable
+from curtsy.faults import point
+from curtsy.fetch.http import FetchJob, HttpFetcher
+from curtsy.frontier.clock import boot
+from curtsy.frontier.frontier import Frontier, LeaseReply, Release, Times
+from curtsy.harvest import UNSENT, Finished
+from curtsy.model import Action, CrawlState, Decision, Kind, Lane, Lease, Outcome, Page
+from curtsy.observe import count, counters, log
+from curtsy.politeness import effect
+from curtsy.recovery import open_epoch, read
+from curtsy.robots import Robots
+from curtsy.settings import Settings
+from curtsy.store import crawls, hosts, pages
+from curtsy.store.engine import Store
+from curtsy.store.segments import SegmentStore, read_page
+from curtsy.upkeep import Upkeep
+from curtsy.urls import fingerprint, origin
+
+#: leases asked for at once: beyond this little is gained, and the server is kept from others
+_BATCH = 64
+#: a slot waits at most this long for company on its way back
+_RELEASE_S = 0.015
+_IDLE_S = 0.25
+_ROBOTS_BYTES = 512 * 1024
+_MAX_RULES = 20_000
+
+
+class StopFlag:
+    """Set by signals: `drain` lets what is under way end, `now` breaks it off."""
+
+    def __init__(self) -> None:
+        self.drain = False
+        self.now = False
+        self._listeners: list[Callable[[], None]] = []
+
+    def listen(self, fn: Callable[[], None]) -> None:
+        self._listeners.append(fn)
+
+    def request(self) -> None:
+        """Once drains, twice stops at once."""
+        self.now, self.drain = self.drain, True
+        for fn in self._listeners:
+            fn()
+
+
+@dataclass(slots=True)
+class _Flight:
+    lease: Lease
+    context: CrawlContext | None
+    previous: Page | None = None
+
+
+class Shift:
+    """One process's loop. `services` parts are shared; contexts and rules are its own memory."""
+
+    def __init__(
+        self, frontier: Frontier, store: Store, segments: SegmentStore, settings: Settings, stop: StopFlag,
+        revive: Callable[[], Awaitable[None]],
+    ) -> None:  # fmt: skip
+        self.frontier, self.store, self.segments, self.settings = frontier, store, segments, settings
+        self.stop = stop
+        #: starts a private frontier server again that died
+        self._revive = revive
+        self.upkeep = Upkeep(frontier, store)
+        self.contexts: dict[int, CrawlContext] = {}
+        self.fetcher = HttpFetcher(settings, asyncio.get_running_loop())
+        self._committer = Committer(frontier, store, segments, settings, self.contexts, self.upkeep, self._persist)
+        self._rules: dict[str, tuple[int, Robots]] = {}
+        self._rng = random.Random()
+        self._flights: dict[int, _Flight] = {}
+        #: slots on their way back, with what they brought
+        self._back: list[tuple[Release, Finished | None]] = []
+        self._starts: list[tuple[int, float]] = []
+        self._group: list[Finished] = []
+        self._group_bytes = 0
+        self._group_since = 0.0
+        self._urgent = False
+        self._commits: asyncio.Queue[list[Finished]] = asyncio.Queue()
+        #: leases whose commit is not durable yet, by fence
+        self._held: dict[int, Finished] = {}
+        self._wake = asyncio.Event()
+        self._timer: asyncio.TimerHandle | None = None
+        self._beat_at = 0.0
+        self._tick_at = 0.0
+        self._refresh_at = 0.0
+        self._recovering = asyncio.Lock()
+        self._solo_wanted = False
+        self._reading = 0
+        self._waited_s = 0.0
+        #: the pool for hosts without a rule of their own
+        self._pool = "default" if "default" in settings.proxies else None
+        stop.listen(self._wake.set)
+
+    # The loop
+
+    async def run(self, ended: Callable[[], Awaitable[bool]]) -> None:
+        """Crawls until `ended()` or the stop flag. Everything fetched is committed on return, unless stopped at once."""
+        self.upkeep.start()
+        writer = asyncio.get_running_loop().create_task(self._write())
+        try:
+            await self._persist(self._open)
+            while not self.stop.drain and not await ended():
+                await self._turn()
+            await self._drain()
+        finally:
+            writer.cancel()
+            await asyncio.gather(writer, return_exceptions=True)
+            await self.upkeep.stop()
+            await self.fetcher.close()
+
+    async def _open(self) -> None:
+        self.upkeep.scan(await open_epoch(self.frontier, self.store))
+
+    async def _turn(self) -> None:
+        """One round: give back and lease, look after everything, wait for the next event."""
+        reply = await self._exchange(self._wants())
+        if reply is None:
+            return
+        await self._start_all(reply.leases)
+        await self._look_after()
+        self._hand_over(idle=self._is_idle(reply))
+        await self._wait(reply)
+
+    def _wants(self) -> list[tuple[Lane, int]]:
+        """How many more per lane; none while two groups wait for the store."""
+        if self._commits.qsize() >= 2:
+            count("backpressure_turns")
+            return [(Lane.BATCH, 0), (Lane.SLOW, 0)]
+        if self._solo_wanted:
+            return [(Lane.BATCH, 0 if self._flights else 1)]
+        slow = sum(flight.lease.lane is Lane.SLOW for flight in self._flights.values()) if self._flights else 0
+        batch = len(self._flights) - slow
+        return [
+            (Lane.BATCH, min(_BATCH, self.settings.concurrency - batch)),
+            (Lane.SLOW, min(_BATCH, self.settings.slow_concurrency - slow)),
+        ]
+
+    async def _exchange(self, wants: list[tuple[Lane, int]]) -> LeaseReply | None:
+        back, self._back = self._back, []
+        starts, self._starts = self._starts, []
+        solo = self._solo_wanted and not self._flights and any(n for _, n in wants)
+        point("release.before")
+        try:
+            reply = await self.frontier.lease(wants, [release for release, _ in back], started=starts, solo=solo)
+        except EpochLost as error:
+            self._back, self._starts = back + self._back, []
+            await self._recover(error)
+            return None
+        except FrontierUnavailable as error:
+            self._back = back + self._back
+            count("frontier_unavailable")
+            log("frontier_unavailable", level="warning", error=str(error))
+            await self._nap(0.2)
+            await self._look_for_server(error)
+            return None
+        point("release.after")
+        for release, done in back:
+            if done is not None:
+                self._collect(done, reply.times.get(release.lease.fence))
+        self.upkeep.scan(reply.scans)
+        self._solo_wanted = reply.suspects > 0 or (self._solo_wanted and not solo)
+        return reply
+
+    def _is_idle(self, reply: LeaseReply) -> bool:
+        soon = reply.next_ms is not None and reply.next_ms - reply.now_ms < 50
+        return not self._flights and not self._back and not reply.leases and not soon
+
+    async def _wait(self, reply: LeaseReply) -> None:
+        if self._back and len(self._back) >= _BATCH:
+            return
+        wait_s = _IDLE_S
+        if reply.next_ms is not None and len(self._flights) < self.settings.concurrency:
+            wait_s = min(wait_s, max(0.003, (reply.next_ms - reply.now_ms) / 1000))
+        if self._group and not self._flights:
+            wait_s = min(wait_s, 0.01)
+        began = boot()
+        await self._nap(wait_s)
+        if not self._flights and not self._back:
+            self._waited_s += boot() - began
+
+    async def _nap(self, wait_s: float) -> None:
+        self._wake.clear()
+        if self.upkeep.on_work.is_set():
+            self.upkeep.on_work.clear()
+            return
+        handle = asyncio.get_running_loop().call_later(wait_s, self._wake.set)
+        await self._wake.wait()
+        handle.cancel()
+
+    def _rouse_soon(self) -> None:
+        """The next exchange comes at once with a full batch, else after a short wait for company."""
+        if len(self._back) >= _BATCH:
+            self._wake.set()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_RELEASE_S, self._rouse)
+
+    def _rouse(self) -> None:
+        self._timer = None
+        self._wake.set()
+
+    # Starting
+
+    async def _start_all(self, leases: list[Lease]) -> None:
+        if not leases:
+            return
+        stale = {lease.crawl for lease in leases if self._stale(lease)}
+        unknown = {origin(lease.entry.url) for lease in leases if self._rules_missing(lease)}
+        if stale or unknown:
+            await self._persist(lambda: self._load(stale, unknown))
+        before = await self._previous(leases)
+        names = [_name_of(lease.entry.url) for lease in leases]
+        if not self.settings.resolve:
+            await self.fetcher.prepare(names)
+        for lease in leases:
+            self._start(lease, before.get(lease.fence))
+
+    def _stale(self, lease: Lease) -> bool:
+        context = self.contexts.get(lease.crawl)
+        return context is None or context.crawl.version < lease.crawl_version
+
+    def _rules_missing(self, lease: Lease) -> bool:
+        if lease.entry.kind is Kind.ROBOTS:
+            return False
+        known = self._rules.get(origin(lease.entry.url))
+        return known is None or known[0] != lease.robots_ms
+
+    async def _load(self, crawl_numbers: set[int], origins: set[str]) -> None:
+        for n in crawl_numbers:
+            await self._load_crawl(n)
+        if len(self._rules) > _MAX_RULES:
+            self._rules.clear()
+        found = await read(self.store, hosts.get_robots, origins) if origins else {}
+        for where, state in found.items():
+            rules = Robots.parse(state.body) if state.verdict == "rules" else Robots.ALLOW_ALL
+            self._rules[where] = (state.fetched_ms, rules)
+
+    async def _load_crawl(self, n: int) -> CrawlContext:
+        crawl = await read(self.store, crawls.by_n, n)
+        context = self.contexts.get(n)
+        if context is None:
+            context = self.contexts[n] = CrawlContext(crawl, self.settings)
+            context.revisits = await read(self.store, pages.any_other, n)
+        else:
+            context.renew(crawl)
+        return context
+
+    async def _previous(self, leases: list[Lease]) -> dict[int, Page]:
+        """What conditional requests can name, for crawls that come after others."""
+        wanted: dict[int, dict[bytes, int]] = {}
+        for lease in leases:
+            if lease.entry.kind is Kind.PAGE and self.contexts[lease.crawl].revisits:
+                wanted.setdefault(lease.crawl, {})[fingerprint(lease.entry.url)] = lease.fence
+        found: dict[int, Page] = {}
+        for crawl, fences in wanted.items():
+            for fp, page in (await read(self.store, pages.previous, crawl, list(fences))).items():
+                found[fences[fp]] = page
+        return found
+
+    def _start(self, lease: Lease, previous: Page | None) -> None:
+        entry = lease.entry
+        if entry.kind is Kind.ROBOTS:
+            self._flights[lease.fence] = _Flight(lease, None)
+            self.fetcher.start(self._job(lease, (), _ROBOTS_BYTES, None, True), self._done)
+            return
+        context = self.contexts[lease.crawl]
+        if context.crawl.state is not CrawlState.RUNNING and context.crawl.state is not CrawlState.LOADING:
+            self._give_back(lease)
+            return
+        rules = self._rules.get(origin(entry.url))
+        if rules is None:
+            # Its rules vanished between lease and reading: nothing is sent without them.
+            self._give_back(lease)
+            return
+        if self._denied(lease.host):
+            self._skip(lease, "denied")
+            return
+        if not rules[1].allows(entry.url, self.settings.agent):
+            self._skip(lease, "robots")
+            return
+        sitemap = entry.kind is Kind.SITEMAP
+        most = self.settings.max_sitemap_mb if sitemap else self.settings.max_body_mb
+        keep = None if sitemap else self.settings.keep_types
+        job = self._job(lease, self._headers(lease, context, previous), int(most * 1_000_000), keep, sitemap)
+        self._flights[lease.fence] = _Flight(lease, context, previous)
+        self.fetcher.start(job, self._done, self._started if lease.per_host > 1 else None)
+
+    def _job(
+        self, lease: Lease, headers: tuple[tuple[str, str], ...], max_bytes: int, keep: tuple[str, ...] | None,
+        partial: bool,
+    ) -> FetchJob:  # fmt: skip
+        rule = self.settings.hosts.get(lease.host)
+        return FetchJob(
+            id=lease.fence, url=lease.entry.url, deadline=lease.valid_until, timeout_s=self.settings.fetch_timeout_s,
+            max_bytes=max_bytes, keep_types=keep, headers=headers, keep_partial=partial,
+            proxy_pool=(rule.proxy_pool if rule is not None else None) or self._pool,
+        )  # fmt: skip
+
+    def _headers(self, lease: Lease, context: CrawlContext, previous: Page | None) -> tuple[tuple[str, str], ...]:
+        chain, rule = lease.entry.chain, self.settings.hosts.get(lease.host)
+        if chain is None and rule is None and previous is None and not context.jars:
+            return ()
+        headers: list[tuple[str, str]] = list(rule.headers.items()) if rule is not None else []
+        if previous is not None:
+            headers += [("If-None-Match", previous.etag)] if previous.etag else []
+            headers += [("If-Modified-Since", previous.last_modified)] if previous.last_modified else []
+        jar = context.jars.get(lease.host)
+        pairs = [cookie_header(chain, lease.entry.url) or ""]
+        pairs += [f"{name}={value}" for name, value in jar.items()] if jar else []
+        if cookies := "; ".join(pair for pair in pairs if pair):
+            headers.append(("Cookie", cookies))
+        return tuple(headers)
+
+    def _denied(self, host: str) -> bool:
+        return any(fnmatch.fnmatchcase(host, pattern) for pattern in self.settings.deny_hosts)
+
+    def _give_back(self, lease: Lease, wait_ms: int = 0) -> None:
+        release = Release(lease=lease, started=None, ended=boot(), url_back=True, wait_ms=wait_ms)
+        self._back.append((release, None))
+        self._rouse_soon()
+
+    def _skip(self, lease: Lease, reason: str) -> None:
+        """Nothing is sent: the turn goes back, the URL is settled."""
+        done = harvest.not_sent(lease, reason)
+        self._held[lease.fence] = done
+        self._back.append((Release(lease=lease, started=None, ended=boot()), done))
+        self._rouse_soon()
+
+    # Ending
+
+    def _started(self, fence: int, at: float) -> None:
+        self._starts.append((fence, at))
+        asyncio.get_running_loop().call_soon(self._rouse_soon)
+
+    def _done(self, fence: int, outcome: Outcome) -> None:
+        """A fetch ended: its slot goes back with the next exchange, its result into the group."""
+        flight = self._flights.pop(fence)
+        lease = flight.lease
+        if outcome.ended > lease.valid_until:
+            # Only a process that was stopped sees this; the transfer itself was limited by the slot.
+            outcome = replace(outcome, ended=max(lease.valid_until, outcome.started or 0.0))
+        if outcome.started is None and outcome.fault in UNSENT:
+            self._give_back(lease, wait_ms=250)
+            return
+        if lease.entry.kind is Kind.ROBOTS:
+            done = harvest.of_robots(lease, outcome, self.settings, self._rng)
+            own = lease.entry.chain is None
+            self._bring(
+                done,
+                Release(
+                    lease=lease,
+                    started=outcome.started,
+                    ended=outcome.ended,
+                    hold=own,
+                    broken_off=outcome.broken_off,
+                    effect=None if own else done.effect,
+                ),
+            )
+            return
+        assert flight.context is not None
+        count(f"status_{outcome.status // 100}xx" if outcome.status else "no_answer")
+        if outcome.status == 304 and flight.previous is not None and outcome.fault is None:
+            self._unchanged(flight, outcome)
+            return
+        done = harvest.of_url(lease, outcome, flight.context, self.settings, self._rng, flight.previous)
+        self._offer_sitemaps(done, flight.context)
+        self._bring(done, _release_of(done))
+
+    def _bring(self, done: Finished, release: Release) -> None:
+        self._held[done.lease.fence] = done
+        self._back.append((release, done))
+        self._rouse_soon()
+
+    def _offer_sitemaps(self, done: Finished, context: CrawlContext) -> None:
+        rules = self._rules.get(origin(done.lease.entry.url))
+        if rules is not None and rules[1].sitemaps:
+            done.links += harvest.sitemaps_of(rules[1], done.lease.entry.url, context)
+
+    def _unchanged(self, flight: _Flight, outcome: Outcome) -> None:
+        """304: the stored body is read again for its links; the slot does not wait for that."""
+        lease = flight.lease
+        done = Finished(
+            lease=lease, fp=fingerprint(lease.entry.url), decision=Decision(action=Action.DONE, reason="not_modified"),
+            outcome=outcome, previous=flight.previous,
+        )  # fmt: skip
+        done.effect = effect(outcome, lease.failures, lease.adaptive_ms, self.settings, rng=self._rng)
+        self._reading += 1
+        asyncio.get_running_loop().create_task(self._read_stored(flight, done))
+
+    async def _read_stored(self, flight: _Flight, done: Finished) -> None:
+        assert flight.previous is not None
+        assert flight.context is not None
+        assert done.outcome is not None
+        try:
+            record = await read(self.store, read_page, self.segments, flight.previous)
+            if record is not None:
+                stored = replace(done.outcome, status=200, headers=record.headers, body=record.body)
+                again = harvest.of_url(done.lease, stored, flight.context, self.settings, self._rng, flight.previous)
+                again.effect, done = done.effect, again
+        except Exception as error:
+            log("stored_body_unreadable", level="warning", url=done.lease.entry.url, error=str(error))
+        finally:
+            self._reading -= 1
+            self._bring(done, _release_of(done))
+
+    def _collect(self, done: Finished, times: Times | None) -> None:
+        done.times = times
+        if not self._group:
+            self._group_since = boot()
+        self._group.append(done)
+        self._group_bytes += done.size
+        blocks = done.effect is not None and done.effect.block_ms > 0
+        if blocks or done.robots is not None or done.member is not None:
+            self._urgent = True
+
+    def _hand_over(self, idle: bool) -> None:
+        """Groups: 200 pages, 16 MB, 1 s, at once if a host is blocked or its rules change, or when all is quiet."""
+        if not self._group:
+            return
+        s = self.settings
+        full = len(self._group) >= s.commit_pages or self._group_bytes >= s.commit_mb * 1_000_000
+        if full or idle or self._urgent or boot() - self._group_since >= s.commit_s:
+            self._commits.put_nowait(self._group)
+            self._group, self._group_bytes, self._urgent = [], 0, False
+
+    async def _write(self) -> None:
+        """Commits groups in order; what it was handed stays in the queue's count until it is durable."""
+        while True:
+            group = await self._commits.get()
+            self._writing = group
+            await self._committer.commit(group)
+            for done in group:
+                self._held.pop(done.lease.fence, None)
+            self._writing = []
+            self._wake.set()
+
+    _writing: list[Finished] = []  # noqa: RUF012
+
+    # Looking after
+
+    async def _look_after(self) -> None:
+        now = boot()
+        try:
+            if now >= self._beat_at:
+                self._beat_at = now + self.settings.heartbeat_s
+                leases = [f.lease for f in self._flights.values()] + [d.lease for d in self._held.values()]
+                lost = await self.frontier.beat(leases)
+                if lost:
+                    count("leases_lost", len(lost))
+            if now >= self._tick_at:
+                self._tick_at = now + 0.1
+                await self.upkeep.tick()
+            if now >= self._refresh_at:
+                self._refresh_at = now + 1.0
+                await self._refresh()
+        except EpochLost as error:
+            await self._recover(error)
+        except (FrontierUnavailable, StoreUnavailable) as error:
+            log("upkeep_failed", level="warning", error=str(error))
+
+    async def _refresh(self) -> None:
+        """Crawls may have been paused, resumed, cancelled or extended by others."""
+        for n, context in list(self.contexts.items()):
+            crawl = await read(self.store, crawls.by_n, n)
+            before = context.crawl.state
+            context.renew(crawl)
+            if crawl.state is not before:
+                await self.frontier.set_crawl(crawl)
+                if crawl.state is CrawlState.RUNNING:
+                    await self.upkeep.sweep(n)
+
+    async def _persist(self, step: Callable[[], Awaitable[Any]]) -> Any:
+        """Repeats a step until the frontier, the store and the segments answer; a lost frontier is rebuilt."""
+        pause_s = 0.1
+        while True:
+            try:
+                return await step()
+            except EpochLost as error:
+                await self._recover(error)
+            except (FrontierUnavailable, StoreUnavailable, SegmentsUnavailable) as error:
+                count("waits_for_parts")
+                log("part_unavailable", level="warning", error=str(error), pause_s=pause_s)
+                if isinstance(error, FrontierUnavailable):
+                    await self._look_for_server(error)
+                await asyncio.sleep(pause_s)
+                pause_s = min(2.0, pause_s * 2)
+
+    async def is_finished(self, n: int) -> bool:
+        """The crawl has ended, or is paused: there is nothing more to do for it here."""
+        context = self.contexts.get(n)
+        if context is not None and context.crawl.state not in (CrawlState.RUNNING, CrawlState.LOADING):
+            return True
+        try:
+            return await self.upkeep.check_finished(n)
+        except EpochLost as error:
+            await self._recover(error)
+        except (FrontierUnavailable, StoreUnavailable) as error:
+            log("completion_not_checked", level="warning", error=str(error))
+        return False
+
+    async def _look_for_server(self, error: Exception) -> None:
+        """The frontier did not answer: it may be back with our epoch, back without it, or dead."""
+        if not await self._same_epoch():
+            await self._recover(error)
+
+    async def _same_epoch(self) -> bool:
+        """The servers answer and still hold our epochs; True also while they do not answer at all."""
+        try:
+            await self._revive()
+            for shard in self.frontier.shards:
+                facts = await shard.facts()
+                if not facts.valid or facts.number is None or facts.number != shard.epoch:
+                    return False
+                shard.adopt(facts.number, facts.run_id)
+        except (FrontierUnavailable, MissingPart):
+            return True
+        return True
+
+    async def _recover(self, error: Exception) -> None:
+        """The frontier was lost: adopt or rebuild, then tell it again what the store does not know yet."""
+        async with self._recovering:
+            log("frontier_lost", level="warning", error=str(error))
+            while True:
+                try:
+                    await self._revive()
+                    scans = await open_epoch(self.frontier, self.store)
+                    break
+                except (EpochLost, FrontierUnavailable, StoreUnavailable) as again:
+                    log("recovery_waits", level="warning", error=str(again))
+                    if self.stop.now:
+                        raise
+                    await asyncio.sleep(0.5)
+            self.upkeep.scan(scans)
+            known = {release.lease.fence for release, _ in self._back}
+            for done in self._held.values():
+                if done.effect is not None and done.outcome is not None and done.lease.fence not in known:
+                    self._back.append((_release_of(done), None))
+
+    async def _drain(self) -> None:
+        """No more leases; what is under way may end, then everything is committed."""
+        deadline = boot() + (0.0 if self.stop.now else self.settings.drain_s)
+        while (self._flights or self._back or self._reading) and boot() < deadline and not self.stop.now:
+            await self._exchange([(Lane.BATCH, 0)])
+            await self._look_after()
+            self._hand_over(idle=True)
+            await self._nap(0.02)
+        for fence in list(self._flights):
+            self.fetcher.cancel(fence)
+        await asyncio.sleep(0)
+        last = boot() + (2.0 if self.stop.now else 30.0)
+        while (self._back or self._group or self._writing or not self._commits.empty()) and boot() < last:
+            await self._exchange([(Lane.BATCH, 0)])
+            self._hand_over(idle=True)
+            await self._nap(0.02)
+
+    def figures(self) -> dict[str, int]:
+        return {**counters, "frontier_calls": self.frontier.calls, "waited_ms": int(self._waited_s * 1000)}
+
+
+def _release_of(done: Finished) -> Release:
+    outcome = done.outcome
+    assert outcome is not None
+    return Release(
+        lease=done.lease,
+        started=outcome.started,
+        ended=outcome.ended,
+        broken_off=outcome.broken_off,
+        effect=done.effect,
+    )
+
+
+def _name_of(url: str) -> tuple[str, int]:
+    authority = origin(url).partition("//")[2]
+    name, _, port = (
+        authority.rpartition(":") if not authority.endswith("]") and ":" in authority else (authority, "", "")
+    )
+    return (name, int(port)) if port else (name, 443 if url.startswith("https:") else 80)

@@ -1,0 +1,267 @@
+"""What keeps the frontier and the store in step beside the fetching: scans, the reaper, dead hosts, completion."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from curtsy.errors import EpochLost, FrontierUnavailable, StoreUnavailable
+from curtsy.faults import point
+from curtsy.frontier.clock import boot
+from curtsy.frontier.frontier import Frontier, ReapedLease, ReapedSlot, Scan, Settled
+from curtsy.model import CrawlState, Entry, Failure, Kind, Lane, Lease, Request, UrlState
+from curtsy.observe import count, log
+from curtsy.recovery import in_thread, put_back, read
+from curtsy.store import crawls, failures, hosts, queues, requests, urls
+from curtsy.store.engine import Store
+from curtsy.urls import fingerprint
+
+#: scans carried out at the same time by one process
+_SCANS_AT_ONCE = 4
+_SWEEP_S = 60.0
+_PATIENCE_CHECK_S = 1.0
+
+
+class Upkeep:
+    """One per process. Everything here may be done by any process, at any time, more than once."""
+
+    def __init__(self, frontier: Frontier, store: Store) -> None:
+        self.frontier = frontier
+        self.store = store
+        self._queue: asyncio.Queue[Scan] = asyncio.Queue()
+        self._workers: list[asyncio.Task[None]] = []
+        self._swept = boot()
+        self._patience_checked = 0.0
+        self._reap_at = 0.0
+        #: crawls that looked finished when last seen
+        self.idle: set[int] = set()
+        #: told when a scan brought work
+        self.on_work = asyncio.Event()
+
+    def start(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._workers = [loop.create_task(self._carry_out()) for _ in range(_SCANS_AT_ONCE)]
+
+    async def stop(self) -> None:
+        for task in self._workers:
+            task.cancel()
+        await asyncio.gather(*self._workers, return_exceptions=True)
+
+    @property
+    def scanning(self) -> bool:
+        return not self._queue.empty() or self._busy > 0
+
+    # Scans
+
+    _busy = 0
+
+    def scan(self, scans: list[Scan]) -> None:
+        for one in scans:
+            self._queue.put_nowait(one)
+
+    async def _carry_out(self) -> None:
+        while True:
+            scan = await self._queue.get()
+            self._busy += 1
+            try:
+                await self._answer(scan)
+            except (EpochLost, FrontierUnavailable, StoreUnavailable) as error:
+                # Its lock expires and the reaper hands the scan out again.
+                log("scan_failed", level="debug", host=scan.host, crawl=scan.crawl, error=str(error))
+            finally:
+                self._busy -= 1
+
+    async def _answer(self, scan: Scan) -> None:
+        rows = await read(self.store, urls.open_rows, scan.crawl, scan.host, scan.cursor or 0, scan.head + 1)
+        point("scan.read")
+        more = len(rows) > scan.head
+        filled = [(row.seq, row.retry_ms, _entry(row)) for row in rows[: scan.head]]
+        answer, scans = await self.frontier.fill(scan, filled, more=more)
+        self.scan(scans)
+        if answer == "empty":
+            await self._close(scan)
+        elif filled:
+            self.on_work.set()
+
+    async def _close(self, scan: Scan) -> None:
+        """The store closes the queue under its lock; then it leaves the bench, if nothing came meanwhile."""
+        if not await in_thread(self.store.run, queues.mark_empty_if_none, scan.crawl, scan.host):
+            self.scan([scan])
+            return
+        point("scan.closed")
+        _left, idle, scans = await self.frontier.leave(scan)
+        self.scan(scans)
+        if idle:
+            self.idle.add(scan.crawl)
+            self.on_work.set()
+
+    # The tick
+
+    async def tick(self) -> None:
+        """Cheap when nothing is due; called about ten times a second."""
+        now = boot()
+        if now >= self._reap_at:
+            self._reap_at = now + 0.5
+            await self._reap()
+        if now - self._patience_checked >= _PATIENCE_CHECK_S:
+            self._patience_checked = now
+            await self._bury_hosts()
+        if now - self._swept >= _SWEEP_S:
+            self._swept = now
+            await self.sweep()
+
+    async def sweep(self, crawl: int | None = None) -> None:
+        """Open queues that are not on the bench are put back: of one crawl, or of every running one."""
+        after = (0, "")
+        while found := await read(self.store, queues.open_of, crawl, after, 1000):
+            after = (found[-1].crawl, found[-1].host)
+            self.scan(await put_back(self.frontier, self.store, [(q.crawl, q.host) for q in found]))
+
+    async def _reap(self) -> None:
+        scans, _next = await self.frontier.reap()
+        self.scan(scans)
+        items = await self.frontier.reaped()
+        if not items:
+            return
+        count("leases_reaped", sum(isinstance(item, ReapedLease) for item in items))
+        now_ms = max(item.expiry_ms if isinstance(item, ReapedSlot) else 0 for item in items)
+        await in_thread(self.store.run, _write_reaped, items, now_ms)
+        point("reap.written")
+        condemned = [item for item in items if isinstance(item, ReapedLease) and item.condemned]
+        if condemned:
+            await self.frontier.settle([Settled(lease=_lease_again(item)) for item in condemned])
+        await self.frontier.forget_reaped(items)
+        self.on_work.set()
+
+    # Dead hosts
+
+    async def _bury_hosts(self) -> None:
+        """A host that did not answer for host_patience is dead for the crawls that wait for it."""
+        settings = self.frontier.settings
+        now_ms = await self._server_ms()
+        before_ms = now_ms - int(settings.host_patience_s * 1000)
+        found = await read(self.store, queues.failing_since, before_ms)
+        if not found:
+            return
+        dead = await in_thread(self.store.run, _bury, found)
+        await self.frontier.drop([(q.crawl, q.host) for q in found])
+        for q, reason in dead:
+            log("host_dead", level="info", crawl=q.crawl, host=q.host, reason=reason)
+        self.idle.update(q.crawl for q in found)
+        self.on_work.set()
+
+    async def _server_ms(self) -> int:
+        seconds, micros = await self.frontier.shards[0].command("TIME")
+        return int(seconds) * 1000 + int(micros) // 1000
+
+    # Completion
+
+    async def check_finished(self, n: int) -> bool:
+        """Checked, never guessed: nothing under way, and the budget spent or no open row on a living host."""
+        if self.scanning or not await self.frontier.idle(n):
+            return False
+        now_ms = await self._server_ms()
+        state = await in_thread(self.store.run, _finish_if_done, n, now_ms)
+        if state is None:
+            await self.sweep(n)
+            return False
+        if state is CrawlState.FINISHED:
+            crawl = await read(self.store, crawls.by_n, n)
+            await self.frontier.set_crawl(crawl)
+            await self._drop_all(n)
+            await self.frontier.forget(n)
+        return True
+
+    async def _drop_all(self, n: int) -> None:
+        after = (0, "")
+        while found := await read(self.store, queues.open_of, n, after, 1000):
+            after = (found[-1].crawl, found[-1].host)
+            await self.frontier.drop([(q.crawl, q.host) for q in found])
+
+
+def _entry(row: urls.OpenRow) -> Entry:
+    return Entry(
+        url=row.url, kind=Kind(row.kind), depth=row.depth, attempts=row.attempts, crashes=row.crashes,
+        solo_crashes=row.solo_crashes, chain=row.chain,
+    )  # fmt: skip
+
+
+def _lease_again(item: ReapedLease) -> Lease:
+    return Lease(
+        fence=item.fence, shard=item.shard, host=item.host, crawl=item.crawl, crawl_version=0, lane=Lane.BATCH,
+        entry=item.entry, delay_ms=item.delay_ms, per_host=item.per_host, robots_ms=0, valid_until=0.0,
+    )  # fmt: skip
+
+
+def _write_reaped(tx: Any, items: list[ReapedSlot | ReapedLease], now_ms: int) -> None:
+    """Crashes and condemned URLs, then the requests that are known or presumed. Harmless when repeated."""
+    lost = [i for i in items if isinstance(i, ReapedLease) and not i.own_robots and i.entry.kind is not Kind.ROBOTS]
+    crashed = [(i.crawl, fingerprint(i.entry.url), i.fence, i.solo) for i in lost if not i.condemned]
+    urls.add_crashes(tx, crashed)
+    _condemn(tx, [i for i in lost if i.condemned], now_ms)
+    rows = [_sent(i) for i in items if isinstance(i, ReapedLease) and i.times is not None]
+    rows += [_presumed(i) for i in items if isinstance(i, ReapedSlot)]
+    requests.insert(tx, rows)
+
+
+def _condemn(tx: Any, items: list[ReapedLease], now_ms: int) -> None:
+    if not items:
+        return
+    keys = {(i.crawl, fingerprint(i.entry.url)): i for i in items}
+    settled = [
+        urls.Settle(n, fp, i.fence, UrlState.FAILED, "kills_worker", i.entry.attempts) for (n, fp), i in keys.items()
+    ]
+    changed = urls.settle(tx, settled, now_ms)
+    failures.insert(
+        tx,
+        [
+            Failure(
+                id=f"{keys[key].fence:x}", crawl=key[0], fp=key[1], url=keys[key].entry.url, host=keys[key].host,
+                cause="kills_worker", detail="the worker died twice with nothing else in flight",
+                attempts=keys[key].entry.attempts, fence=keys[key].fence, at_ms=now_ms,
+            )
+            for key in changed
+        ],
+    )  # fmt: skip
+    counts: dict[tuple[int, str, str], int] = {}
+    for n, _ in changed:
+        counts[n, "failed", "kills_worker"] = counts.get((n, "failed", "kills_worker"), 0) + 1
+    crawls.add_counts(tx, counts)
+
+
+def _sent(item: ReapedLease) -> Request:
+    assert item.times is not None
+    return Request(
+        fence=item.fence, crawl=item.crawl, host=item.host, url=item.entry.url, start_ms=item.times[0],
+        end_ms=item.times[1], kind=item.entry.kind.value, status=0, fault="lost", delay_ms=item.delay_ms,
+        per_host=item.per_host,
+    )  # fmt: skip
+
+
+def _presumed(item: ReapedSlot) -> Request:
+    return Request(
+        fence=item.fence, ordinal=1, crawl=item.crawl, host=item.host, url="", start_ms=item.leased_ms,
+        end_ms=item.expiry_ms, kind="", status=0, delay_ms=item.delay_ms, per_host=item.per_host, nature="presumed",
+    )  # fmt: skip
+
+
+def _bury(tx: Any, found: list[queues.Queue]) -> list[tuple[queues.Queue, str]]:
+    known = hosts.robots_of_hosts(tx, {q.host for q in found})
+    dead = []
+    for q in found:
+        reason = "host_unreachable" if known.get(q.host) else "robots_unreachable"
+        if queues.mark_dead(tx, q.crawl, q.host, reason):
+            dead.append((q, reason))
+    return dead
+
+
+def _finish_if_done(tx: Any, n: int, now_ms: int) -> CrawlState | None:
+    """FINISHED if it is now, its state if it had ended or is paused, None if work is left."""
+    crawl = crawls.by_n(tx, n)
+    if crawl.state is not CrawlState.RUNNING:
+        return crawl.state
+    spent = crawl.max_pages is not None and crawl.pages >= crawl.max_pages
+    if not spent and urls.has_open(tx, n):
+        return None
+    crawls.set_state(tx, n, CrawlState.FINISHED, "budget" if spent else None, now_ms, only_from=(CrawlState.RUNNING,))
+    return CrawlState.FINISHED

@@ -87,7 +87,7 @@ def crawl(
     as_json: AsJson = False,
 ) -> None:
     """Crawl websites politely; Ctrl-C once ends it well, and it can be resumed."""
-    from curtsy.cli import seeds, show
+    from curtsy.cli import seeds
     from curtsy.errors import UsageError
 
     settings = settings_from(
@@ -216,6 +216,7 @@ def _finish(ended: Ended, settings: Settings, out: Path | None, as_json: bool) -
 
 def _summary(ended: Ended, settings: Settings, out: Path | None) -> None:
     from curtsy.cli import show
+    from curtsy.cli.driving import resume_hint
 
     counts = ended.counts
     rate = counts.pages / ended.elapsed_s if ended.elapsed_s else 0.0
@@ -231,6 +232,6 @@ def _summary(ended: Ended, settings: Settings, out: Path | None) -> None:
     if out is not None:
         show.say(f"pages are in  {out}")
     if ended.interrupted:
-        show.say(f"It has {counts.pending:,} URLs to go. Go on with: curtsy crawl --resume {ended.crawl.id}")
+        show.say(f"It has {counts.pending:,} URLs to go. Go on with: {resume_hint(ended.crawl.id)}")
     elif counts.failed:
         show.say(f"Look at them: curtsy failures list --crawl {ended.crawl.id}")

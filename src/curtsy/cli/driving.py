@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -19,11 +19,16 @@ from curtsy import crawling, services
 from curtsy.cli import DEAD_LETTERS, DONE, INTERRUPTED
 from curtsy.cli.show import elapsed_s, note
 from curtsy.model import Counts, Crawl, CrawlState
+from curtsy.observe import configure
 from curtsy.settings import Settings
+from curtsy.shift import StopFlag
 from curtsy.store import crawls, summaries
+from curtsy.store.engine import Store
 
 #: beyond the drain, a helper gets this long to commit and leave
 LEAVE_S = 20.0
+#: a resumed crawl needs these again: they are settings of the process, not of the crawl
+KEPT_OPTIONS = ("--config", "--data-dir", "--resolve", "--allow-private", "--proxy", "--processes", "--out")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,4 +60,150 @@ def drive(
 ) -> Ended:
     """Submit a new crawl, or take up the one of that id, and run it until it ends or is interrupted."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_drive(settings, what, seeds, on_progress, processes))
+        n = runner.run(_drive(settings, what, seeds, on_progress, processes))
+    with Store.open(settings.effective_store_url) as store:
+        return _ended(store, n)
+
+
+async def _drive(
+    settings: Settings, what: Crawl | str, seeds: Iterable[str], on_progress: Callable[[Counts], None], processes: int
+) -> int:
+    stop = StopFlag()
+    built = services.build(settings)
+    helpers = Helpers(settings)
+    try:
+        await built.open()
+        if isinstance(what, str):
+            crawl = await crawling.take_up(built, what)
+        else:
+            crawl = await crawling.submit(built, what, seeds)
+        _brake(stop, resume_hint(crawl.id), helpers)
+        helpers.start(crawl.n, processes - 1)
+        await crawling.run(built, crawl.n, on_progress, stop)
+    finally:
+        await helpers.leave(settings.drain_s + LEAVE_S)
+        await built.close()
+    return crawl.n
+
+
+def _ended(store: Store, n: int) -> Ended:
+    with store.read() as tx:
+        crawl = crawls.by_n(tx, n)
+        return Ended(
+            crawl=crawl,
+            counts=crawls.counts(tx, n),
+            hosts=summaries.hosts_of(tx, n),
+            elapsed_s=elapsed_s(crawl, int(time.time() * 1000)),
+        )
+
+
+def resume_hint(id: str) -> str:
+    """The command that goes on with this crawl: with the options of this one that are settings, not the crawl's own."""
+    kept: list[str] = []
+    words = iter(sys.argv[1:])
+    for word in words:
+        name, given, _ = word.partition("=")
+        if name in KEPT_OPTIONS:
+            kept += [word] if given else [word, next(words, "")]
+    return shlex.join(["curtsy", "crawl", "--resume", id, *kept])
+
+
+def _brake(stop: StopFlag, hint: str, helpers: Helpers) -> None:
+    """Once: drain. Twice: break off. A third time: end this process, whatever it is doing."""
+    said = [
+        f"Stopping: requests under way may end. Once more stops at once. Go on later with: {hint}",
+        f"Stopping at once. Go on later with: {hint}",
+    ]
+
+    def pressed() -> None:
+        if not said:
+            os._exit(INTERRUPTED)
+        note(said.pop(0))
+        helpers.tell("stop")
+        stop.request()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, pressed)
+
+
+class Helpers:
+    """More processes on the same crawl: each is told over its standard input, and ends when that closes."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def start(self, crawl: int, n: int) -> None:
+        task = {"settings": self._settings.model_dump(mode="json"), "crawl": crawl}
+        for _ in range(n):
+            # A session of its own: Ctrl-C reaches the parent only, which passes it on.
+            helper = subprocess.Popen(
+                [sys.executable, "-m", "curtsy.cli", "crawl-worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            self._processes.append(helper)
+            self._send(helper, json.dumps(task))
+
+    def tell(self, word: str) -> None:
+        for helper in self._processes:
+            self._send(helper, word)
+
+    async def leave(self, timeout_s: float) -> None:
+        """Wait for all to end by themselves, or end them."""
+        for helper in self._processes:
+            assert helper.stdin is not None
+            helper.stdin.close()
+        await asyncio.gather(*(asyncio.to_thread(_wait, helper, timeout_s) for helper in self._processes))
+
+    @staticmethod
+    def _send(helper: subprocess.Popen[bytes], line: str) -> None:
+        assert helper.stdin is not None
+        try:
+            helper.stdin.write(line.encode() + b"\n")
+            helper.stdin.flush()
+        except BrokenPipeError:
+            pass  # it has ended; the others go on without it
+
+
+def _wait(helper: subprocess.Popen[bytes], timeout_s: float) -> None:
+    try:
+        helper.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        helper.kill()
+        helper.wait()
+
+
+def work() -> int:
+    """The helper's side."""
+    task = json.loads(sys.stdin.buffer.readline())
+    settings = Settings(**task["settings"])
+    configure(settings.log_level, settings.log_format)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_work(settings, task["crawl"]))
+    return DONE
+
+
+async def _work(settings: Settings, crawl: int) -> None:
+    stop = StopFlag()
+    loop = asyncio.get_running_loop()
+    loop.add_reader(sys.stdin.fileno(), _obey, stop)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.request)
+    built = services.build(settings)
+    try:
+        await built.open()
+        await crawling.run(built, crawl, None, stop)
+    finally:
+        await built.close()
+
+
+def _obey(stop: StopFlag) -> None:
+    """Each line is a press of Ctrl-C; the end of the input is the end of the parent, or of the crawl."""
+    told = os.read(sys.stdin.fileno(), 4096)
+    if not told:
+        asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+    if not told and stop.drain:
+        return
+    stop.request()

@@ -202,9 +202,7 @@ def set_cookies(outcome: Outcome) -> tuple[str, ...]:
         name, equals, value = pair.partition("=")
         if equals and name and len(pair) <= _MAX_COOKIE_BYTES and pair.isprintable():
             pairs.pop(name, None)
-            if not any(
-                a.lower().replace(" ", "") == "max-age=0" or a.lower().startswith("max-age=-") for a in attributes
-            ):
+            if not any(_deletes(attribute) for attribute in attributes):
                 pairs[name] = f"{name.strip()}={value.strip()}"
     return tuple(pairs.values())[:_MAX_COOKIES]
 

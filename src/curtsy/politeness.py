@@ -126,7 +126,7 @@ def _pause_ms(outcome: Outcome, failures: int, adaptive_ms: int | None, settings
     # Below: a pause that faded under what a healthy host would get is none.
     if new_ms < 1000 * settings.latency_factor * _HEALTHY_S:
         return 0
-    return old_ms if abs(new_ms - old_ms) < _NOTABLE * old_ms else int(new_ms)
+    return old_ms if abs(new_ms - old_ms) < _NOTABLE * old_ms else round(new_ms)
 
 
 def _is_slow(failures: int, pause_ms: int | None, settings: Settings) -> bool:

@@ -47,6 +47,8 @@ class Head(NamedTuple):
     #: `HTTP/1.1`
     version: str = ""
     headers: Headers = ()
+    #: the empty line that ends it was seen
+    complete: bool = False
 
 
 #: Most header lines are the same from page to page: reading one again costs a look here.
@@ -70,8 +72,9 @@ def read_head(lines: list[bytes]) -> Head:
         if pair is not None:
             headers.append(pair)
     version, _, rest = lines[first].decode("latin-1").partition(" ")
-    code = rest.lstrip()[:3]
-    return Head(int(code) if code.isdigit() and code.isascii() else 0, version, tuple(headers))
+    code = rest.rstrip("\r\n").partition(" ")[0]
+    status = int(code) if len(code) == 3 and code.isdigit() and code.isascii() else 0
+    return Head(status, version, tuple(headers), end < len(lines))
 
 
 def _final_block(lines: list[bytes]) -> tuple[int | None, int]:

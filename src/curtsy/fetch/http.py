@@ -133,6 +133,7 @@ class HttpFetcher:
                 return Fault.ADDRESS_BUSY
             self._unreserve(transfer)
             self._reserve(transfer, address)
+        self._multi.asking(transfer.origin)
         return None
 
     def socket_opened(self, fd: int) -> None:
@@ -189,6 +190,7 @@ class HttpFetcher:
         if self._multi.busy:
             raise RuntimeError("start() was called from a `started` callback")
         try:
+            transfer.use_fresh_connection(self._multi.hung_up(transfer.origin))
             transfer.prepare(addresses, mapped_port, proxy, min(job.timeout_s, left_s))
             self._multi.add(transfer.curl)
             transfer.running = True

@@ -7,6 +7,7 @@ than the rest of a transfer's bookkeeping, because libcurl changes its mind abou
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import select
 import socket
@@ -27,6 +28,8 @@ _EPOLL_OF = {
     pycurl.POLL_INOUT: select.EPOLLIN | select.EPOLLOUT,
 }
 
+_HUNG_UP = select.POLLRDHUP | select.POLLHUP | select.POLLERR
+
 Finished = Callable[[Any, int, str], None]
 
 
@@ -37,10 +40,14 @@ class Multi:
         self._loop = loop
         self._finished = finished
         self._epoll = select.epoll()
+        self._poll = select.poll()
         self._watched: set[int] = set()
         self._idle_since: dict[int, float] = {}
         #: inodes of the sockets made for libcurl
         self._sockets: set[int] = set()
+        #: the socket that a host was asked through last
+        self._socket_of: dict[str, int] = {}
+        self._asking: str | None = None
         self._timer: asyncio.Handle | None = None
         self._timer_at = 0.0
         self._due: float | None = None
@@ -65,13 +72,31 @@ class Multi:
         if len(self._sockets) > _MAX_REMEMBERED:
             self._sockets.intersection_update(_inode(fd) for fd in (*self._idle_since, *self._watched))
 
+    def asking(self, origin: str) -> None:
+        """A request to that origin is about to leave; the next socket that libcurl names is its."""
+        self._asking = origin
+
+    def hung_up(self, origin: str) -> bool:
+        """Has the host closed the idle connection that it was asked through last?
+
+        libcurl looks once a second; a request sent in between would be lost, and a turn with it.
+        """
+        fd = self._socket_of.get(origin)
+        if fd is None or fd not in self._idle_since:
+            return False
+        self._poll.register(fd, _HUNG_UP)
+        try:
+            return bool(self._poll.poll(0))
+        finally:
+            self._poll.unregister(fd)
+
     def drop_idle(self, older_than_s: float) -> int:
         """Close connections that nobody used for that long; libcurl finds them dead and removes them."""
         limit = time.monotonic() - older_than_s
         old = [fd for fd, since in self._idle_since.items() if since <= limit]
         dropped = 0
         for fd in old:
-            del self._idle_since[fd]
+            self._idle_since[fd] = math.inf
             # libcurl may have closed it unseen, and the number may be another part's socket by now.
             if _inode(fd) in self._sockets:
                 _shut(fd)
@@ -93,6 +118,10 @@ class Multi:
             self._idle_since[fd] = time.monotonic()
             return
         self._idle_since.pop(fd, None)
+        if self._asking is not None:
+            if len(self._socket_of) > _MAX_REMEMBERED:
+                self._socket_of.clear()
+            self._socket_of[self._asking], self._asking = fd, None
         events = _EPOLL_OF[what]
         if fd in self._watched:
             try:

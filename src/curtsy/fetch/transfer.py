@@ -95,6 +95,7 @@ class Transfer:
         "_extra",
         "_fault",
         "_fresh",
+        "_fresh_connect",
         "_head",
         "_lines",
         "_on_started",
@@ -120,6 +121,7 @@ class Transfer:
         self._lines: list[bytes] = []
         self._chunks: list[bytes] = []
         self._extra = False
+        self._fresh_connect = False
         self.proxy: str | None = None
         self.curl = pycurl.Curl()
         self._set_up(user_agent, ca_file, connect_timeout_s)
@@ -181,6 +183,15 @@ class Transfer:
         self.done = done
         self._on_started = on_started
         self._room = job.max_bytes
+
+    @property
+    def origin(self) -> str:
+        return self.job.url[: len(self.target.scheme) + 3 + len(self.target.authority)]
+
+    def use_fresh_connection(self, fresh: bool) -> None:
+        if fresh != self._fresh_connect:
+            self.curl.setopt(pycurl.FRESH_CONNECT, fresh)
+            self._fresh_connect = fresh
 
     def prepare(self, addresses: tuple[str, ...], mapped_port: int | None, proxy: str | None, total_s: float) -> None:
         """Set what differs from the last request on this handle."""
@@ -301,17 +312,20 @@ class Transfer:
         job = self.job
         sent = self.started is not None
         # Without it, what came is the proxy's answer to CONNECT.
-        status, version, headers = (self._head or read_head(self._lines)) if sent else Head()
+        head = (self._head or read_head(self._lines)) if sent else Head()
+        status = head.status
         detail = self._detail or message
         fault = fault or self._fault or (self._fault_of(code, message, status) if code else None)
         if fault is None and self._decoder is not None and not self._decoder.complete():
             fault, detail = Fault.PROTOCOL, "the content coding ends early"
+        if fault is None and not head.complete:
+            fault, detail = Fault.RESET, "the head ends early"
         if fault is None and not status:
-            fault, detail = Fault.PROTOCOL, "no status line"
+            fault, detail = Fault.PROTOCOL, "no status line that can be read"
         return Outcome(
             url=job.url,
             status=status,
-            headers=headers,
+            headers=head.headers,
             body=self._body(fault),
             fault=fault,
             detail=detail,
@@ -319,7 +333,7 @@ class Transfer:
             ended=boot_clock(),
             broken_off=sent and fault in _BROKEN_OFF,
             address=self.address,
-            http_version=version,
+            http_version=head.version,
             request_head=request_head(job.url, self.target, self._user_agent, job.headers) if sent else b"",
         )
 

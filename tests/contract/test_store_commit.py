@@ -268,6 +268,14 @@ def test_the_last_version_of_a_url_is_found_over_crawls(store: Store, crawl: int
         assert pages.previous(tx, crawl, [_fp(1)])[_fp(1)].crawl == other
 
 
+def test_pages_of_other_crawls_are_noticed(store: Store, crawl: int) -> None:
+    with store.begin() as tx:
+        assert not pages.any_other(tx, crawl)
+        pages.insert(tx, [_page(crawl, 1)])
+        assert not pages.any_other(tx, crawl)
+        assert pages.any_other(tx, crawl + 1)
+
+
 def test_the_oldest_page_with_a_body_stands_for_all_its_equals(store: Store, crawl: int) -> None:
     digest = "ab" * 32
     store.run(pages.insert, [_page(crawl, 7, sha256=digest)])

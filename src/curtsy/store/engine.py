@@ -97,6 +97,11 @@ class Store:
                 with connection.begin():
                     yield connection
         except DBAPIError as error:
+            if error.connection_invalidated or _passing(error.orig):
+                raise _unavailable(self.where, error.orig) from error
+            raise
+        except self._engine.dialect.loaded_dbapi.Error as error:
+            # `rows` talks to the driver directly
             if _passing(error):
                 raise _unavailable(self.where, error) from error
             raise
@@ -207,20 +212,19 @@ def _postgresql_engine(url: URL) -> Engine:
         raise MissingPart("PostgreSQL needs psycopg: pip install 'curtsy[postgres]'.") from error
 
 
-def _passing(error: DBAPIError) -> bool:
-    """True if the same transaction may well succeed a moment later."""
-    orig: Any = error.orig
-    if (code := getattr(orig, "sqlite_errorcode", None)) is not None:
+def _passing(error: BaseException | None) -> bool:
+    """True if the same transaction may well succeed a moment later, by what the driver said."""
+    if (code := getattr(error, "sqlite_errorcode", None)) is not None:
         return code & 0xFF in (_SQLITE_BUSY, _SQLITE_LOCKED)
-    state = getattr(orig, "sqlstate", None)
+    state: str | None = getattr(error, "sqlstate", None)
     if state is None:
         # psycopg: the connection could not be made, or broke before the server could say why
-        return error.connection_invalidated or type(orig).__name__ == "OperationalError"
+        return type(error).__name__ == "OperationalError"
     return state in _SQLSTATES or state.startswith("08")
 
 
-def _unavailable(where: str, error: DBAPIError) -> StoreUnavailable:
-    said = str(error.orig).strip().splitlines()
+def _unavailable(where: str, error: BaseException | None) -> StoreUnavailable:
+    said = str(error).strip().splitlines()
     return StoreUnavailable(
         f"The database {where} does not answer: {said[0] if said else error}. "
         "See that it is running and reachable; the work goes on by itself when it is back."

@@ -87,6 +87,8 @@ _same = Bulk(
     sha256="bytea",
 )
 _CHUNK = text(f"SELECT {_FIELDS}, p.n FROM {_FROM} WHERE p.crawl = :crawl AND p.n > :after ORDER BY p.n LIMIT :limit")
+# Both ends of the index: `crawl <> :crawl` would walk every page of the only crawl.
+_ENDS = text("SELECT (SELECT min(crawl) FROM pages), (SELECT max(crawl) FROM pages)")
 
 
 def page_id(crawl: int, fp: bytes) -> str:
@@ -199,6 +201,11 @@ def previous(tx: Connection, crawl: int, fps: Iterable[bytes]) -> dict[bytes, Pa
     """The newest good page of each URL in any other crawl: what a conditional request can name."""
     pages = map(_page, _previous(tx, [(fp, crawl) for fp in unique_sorted(fps)]))
     return {page.fp: page for page in pages}
+
+
+def any_other(tx: Connection, crawl: int) -> bool:
+    """Are there pages of other crawls?"""
+    return any(n not in (None, crawl) for n in tx.execute(_ENDS).one())
 
 
 def find_same(tx: Connection, crawl: int, sha256s: Iterable[str]) -> dict[str, Same]:

@@ -83,10 +83,7 @@ _FAILING = text(
     f"SELECT {_LISTED} FROM queues q JOIN crawls c ON c.n = q.crawl WHERE q.state = 'open' "
     "AND q.failing_since_ms <= :before_ms AND c.state IN ('running', 'loading') ORDER BY q.crawl, q.host"
 )
-_OPEN_OF_ALL = text(
-    f"SELECT {_LISTED} FROM queues q JOIN crawls c ON c.n = q.crawl WHERE c.state IN ('running', 'loading') "
-    "AND q.state = 'open' AND (q.crawl, q.host) > (:crawl, :host) ORDER BY q.crawl, q.host LIMIT :limit"
-)
+_RUNNING = text("SELECT n FROM crawls WHERE state IN ('running', 'loading') AND n >= :crawl ORDER BY n")
 _OPEN_OF_ONE = text(
     f"SELECT {_LISTED} FROM queues q WHERE q.crawl = :crawl AND q.host > :host AND q.state = 'open' "
     "ORDER BY q.host LIMIT :limit"
@@ -164,11 +161,15 @@ def open_of(
     tx: Connection, crawl: int | None = None, after: tuple[int, str] = (0, ""), limit: int = 5000
 ) -> list[Queue]:
     """Open queues after (crawl, host), in that order: of one crawl whatever its state, or of all that are running."""
-    if crawl is not None:
-        rows = tx.execute(_OPEN_OF_ONE, {"crawl": crawl, "host": after[1], "limit": limit})
-    else:
-        rows = tx.execute(_OPEN_OF_ALL, {"crawl": after[0], "host": after[1], "limit": limit})
-    return [Queue(*row) for row in rows]
+    found: list[Queue] = []
+    # Crawl by crawl: one statement over all would walk the queues of every crawl that ended long ago.
+    for n in [crawl] if crawl is not None else tx.execute(_RUNNING, {"crawl": after[0]}).scalars().all():
+        host = after[1] if n == after[0] or crawl is not None else ""
+        rows = tx.execute(_OPEN_OF_ONE, {"crawl": n, "host": host, "limit": limit - len(found)})
+        found += [Queue(*row) for row in rows]
+        if len(found) >= limit:
+            break
+    return found
 
 
 def has_open(tx: Connection, crawl: int) -> bool:

@@ -110,6 +110,19 @@ queues = Table(
     _may("failing_since_ms", BigInteger),
     PrimaryKeyConstraint("crawl", "host"),
     Index("queues_host", "host"),
+    Index(
+        "queues_open",
+        "crawl",
+        "host",
+        sqlite_where=text("state = 'open'"),
+        postgresql_where=text("state = 'open'"),
+    ),
+    Index(
+        "queues_failing",
+        "failing_since_ms",
+        sqlite_where=text("failing_since_ms IS NOT NULL"),
+        postgresql_where=text("failing_since_ms IS NOT NULL"),
+    ),
     sqlite_with_rowid=False,
 )
 

@@ -57,7 +57,11 @@ CREATE TABLE queues (
     PRIMARY KEY (crawl, host)
 );
 
+CREATE INDEX queues_failing ON queues (failing_since_ms) WHERE failing_since_ms IS NOT NULL;
+
 CREATE INDEX queues_host ON queues (host);
+
+CREATE INDEX queues_open ON queues (crawl, host) WHERE state = 'open';
 
 CREATE TABLE urls (
     seq BIGINT NOT NULL,

@@ -60,7 +60,11 @@ CREATE TABLE queues (
 )
  WITHOUT ROWID;
 
+CREATE INDEX queues_failing ON queues (failing_since_ms) WHERE failing_since_ms IS NOT NULL;
+
 CREATE INDEX queues_host ON queues (host);
+
+CREATE INDEX queues_open ON queues (crawl, host) WHERE state = 'open';
 
 CREATE TABLE urls (
     seq INTEGER NOT NULL,

@@ -195,9 +195,7 @@ def _place(programs: Path, folder: Path, litter: list[Path]) -> _Place:
         if not _open_to_all(folder):
             home = _scratch(litter)
         if not _open_to_all(programs):
-            copied = _scratch(litter)
-            shutil.copytree(programs.parent, copied / "postgresql", symlinks=True)
-            programs = copied / "postgresql" / "bin"
+            programs = _copied(programs, _scratch(litter))
     data = home / "pgdata"
     data.mkdir(mode=0o700, exist_ok=True)
     sockets = home / "pgsocket"
@@ -208,6 +206,22 @@ def _place(programs: Path, folder: Path, litter: list[Path]) -> _Place:
         for path in (data, sockets):
             shutil.chown(path, user)
     return _Place(programs, data, sockets, user)
+
+
+def _copied(programs: Path, target: Path) -> Path:
+    """The programs with their libraries, which they look for in `../../../<package>.libs`, readable by all."""
+    install, package = programs.parent, programs.parent.parent
+    copy = target / package.name / install.name
+    shutil.copytree(install, copy, symlinks=True)
+    libraries = package.with_name(package.name + ".libs")
+    if libraries.exists():
+        shutil.copytree(libraries, target / libraries.name, symlinks=True)
+    for path in target.rglob("*"):
+        if not path.is_symlink():
+            path.chmod(path.stat().st_mode | (0o555 if path.is_dir() else 0o444))
+    for program in (copy / programs.name).iterdir():
+        program.chmod(0o755)
+    return copy / programs.name
 
 
 def _ordinary_user() -> str:

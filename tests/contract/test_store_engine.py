@@ -11,9 +11,10 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
 
 from curtsy.embedded_pg import PgServer, start_postgres
-from curtsy.errors import SchemaMismatch, StoreUnavailable, UsageError
+from curtsy.errors import Damaged, SchemaMismatch, StoreUnavailable, UsageError
 from curtsy.store import meta
 from curtsy.store.engine import Store
 from curtsy.store.migrations import HEAD, version
@@ -153,6 +154,38 @@ def test_a_wrong_url_says_what_a_right_one_looks_like(tmp_path: Path) -> None:
             Store.open(url)
     with pytest.raises(UsageError, match="There is no database"):
         Store.open(f"sqlite:///{tmp_path}/none.sqlite", create=False)
+
+
+def test_a_file_that_is_no_database_is_damage(tmp_path: Path) -> None:
+    (tmp_path / "x.sqlite").write_bytes(b"no database " * 1000)
+    with pytest.raises(Damaged, match="no database"):
+        Store.open(f"sqlite:///{tmp_path}/x.sqlite")
+
+
+def test_a_mistake_of_ours_is_not_repeated(store: Store) -> None:
+    calls: list[int] = []
+
+    def wrong(tx: Connection) -> None:
+        calls.append(1)
+        tx.exec_driver_sql("SELECT * FROM nowhere")
+
+    with pytest.raises(DBAPIError):
+        store.run(wrong)
+    assert calls == [1]
+
+
+def test_a_full_disk_is_waited_for(tmp_path: Path) -> None:
+    with Store.open(f"sqlite:///{tmp_path}/x.sqlite") as store:
+        calls: list[int] = []
+
+        def fill(tx: Connection) -> None:
+            tx.exec_driver_sql(f"PRAGMA max_page_count = {1_000_000 if calls else 1}")
+            calls.append(1)
+            for n in range(200):
+                meta.put(tx, f"key {n}", "x" * 1000)
+
+        store.run(fill)
+        assert len(calls) == 2
 
 
 def test_an_unreachable_server_is_unavailable_and_shows_no_password(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from curtsy.errors import MissingPart, StoreUnavailable, UsageError
+from curtsy.errors import CurtsyError, Damaged, MissingPart, StoreUnavailable, UsageError
 from curtsy.observe import count, log
 from curtsy.store.migrations import migrate
 
@@ -30,7 +30,12 @@ _BUSY_MS = 10_000
 _PAUSES_S = (0.02, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
 #: serialisation failure, deadlock, lock time-out, and a server that goes down or comes up
 _SQLSTATES = frozenset({"40001", "40P01", "55P03", "57P01", "57P02", "57P03", "25P03"})
-_SQLITE_BUSY, _SQLITE_LOCKED = 5, 6
+#: busy, locked, I/O error, disk full
+_SQLITE_PASSING = frozenset({5, 6, 10, 13})
+#: read-only, cannot open
+_SQLITE_SHUT = frozenset({8, 14})
+#: corrupt, not a database
+_SQLITE_DAMAGED = frozenset({11, 26})
 
 _SQLITE_PRAGMAS = (
     "PRAGMA journal_mode=WAL",
@@ -41,6 +46,10 @@ _SQLITE_PRAGMAS = (
     "PRAGMA wal_autocheckpoint=4000",
     "PRAGMA journal_size_limit=67108864",
 )
+
+
+class _Passing(StoreUnavailable):
+    """The same transaction may well succeed a moment later."""
 
 
 class Store:
@@ -97,14 +106,10 @@ class Store:
                 with connection.begin():
                     yield connection
         except DBAPIError as error:
-            if error.connection_invalidated or _passing(error.orig):
-                raise _unavailable(self.where, error.orig) from error
-            raise
+            raise _told(self.where, error.orig, error.connection_invalidated) or error from error
         except self._engine.dialect.loaded_dbapi.Error as error:
-            # `rows` talks to the driver directly
-            if _passing(error):
-                raise _unavailable(self.where, error) from error
-            raise
+            # `rows` talks to the driver directly.
+            raise _told(self.where, error) or error from error
 
     def run(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `fn(tx, ...)` in a transaction, again if the database was busy, restarted or chose us as a victim.
@@ -115,7 +120,7 @@ class Store:
             try:
                 with self.begin() as tx:
                     return fn(tx, *args, **kwargs)
-            except StoreUnavailable as error:
+            except _Passing as error:
                 count("store_retries")
                 log("store_retry", level="debug", error=str(error), pause_s=pause_s)
                 time.sleep(pause_s)
@@ -212,23 +217,30 @@ def _postgresql_engine(url: URL) -> Engine:
         raise MissingPart("PostgreSQL needs psycopg: pip install 'curtsy[postgres]'.") from error
 
 
-def _passing(error: BaseException | None) -> bool:
-    """True if the same transaction may well succeed a moment later, by what the driver said."""
-    if (code := getattr(error, "sqlite_errorcode", None)) is not None:
-        return code & 0xFF in (_SQLITE_BUSY, _SQLITE_LOCKED)
-    state: str | None = getattr(error, "sqlstate", None)
-    if state is None:
-        # psycopg: the connection could not be made, or broke before the server could say why
-        return type(error).__name__ == "OperationalError"
-    return state in _SQLSTATES or state.startswith("08")
-
-
-def _unavailable(where: str, error: BaseException | None) -> StoreUnavailable:
-    said = str(error).strip().splitlines()
-    return StoreUnavailable(
-        f"The database {where} does not answer: {said[0] if said else error}. "
-        "See that it is running and reachable; the work goes on by itself when it is back."
+def _told(where: str, error: BaseException | None, disconnected: bool = False) -> CurtsyError | None:
+    """What the driver's error means for the person; None: a fault of ours, which shows as it is."""
+    said = next(iter(str(error).strip().splitlines()), type(error).__name__)
+    code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+    if code in _SQLITE_DAMAGED:
+        return Damaged(
+            f"{where} is damaged or no database ({said}). Restore it from a copy, or use another --data-dir."
+        )
+    if code in _SQLITE_SHUT:
+        return StoreUnavailable(f"The database {where} cannot be opened for writing: {said}. Mend its permissions.")
+    if not disconnected and not _is_passing(error, code):
+        return None
+    return _Passing(
+        f"The database {where} does not answer: {said}. See that it is running, reachable and has disk space; "
+        "a crawl can be resumed when it is back."
     )
+
+
+def _is_passing(error: BaseException | None, sqlite_code: int) -> bool:
+    state: str | None = getattr(error, "sqlstate", None)
+    if sqlite_code or state:
+        return sqlite_code in _SQLITE_PASSING or state in _SQLSTATES or (state or "").startswith(("08", "53"))
+    # psycopg: the connection could not be made, or broke before the server could say why
+    return type(error).__name__ == "OperationalError"
 
 
 def _flock(descriptor: int) -> bool:

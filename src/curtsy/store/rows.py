@@ -69,9 +69,11 @@ class Insert:
         if not rows:
             return
         if tx.dialect.name == "postgresql":
-            tx.exec_driver_sql(self._postgresql, tuple(map(list, zip(*rows, strict=True))))
+            _run(tx, self._postgresql, tuple(map(list, zip(*rows, strict=True))))
         else:
-            tx.exec_driver_sql(self._sqlite, list(rows))
+            cursor = tx.connection.cursor()
+            cursor.executemany(self._sqlite, rows)
+            cursor.close()
 
 
 def is_postgresql(tx: Connection) -> bool:

@@ -287,7 +287,9 @@ def _microdata(root: LexborNode, base_url: str) -> list[dict[str, Any]]:
     """Top-level items with their properties; an item within an item is the value of its property."""
     items: list[dict[str, Any]] = []
     by_node: dict[int, dict[str, Any]] = {}
-    for node in root.css("[itemscope],[itemprop]")[: _MAX_ITEMS * 5]:
+    # An element that matches both is found twice.
+    nodes = {node.mem_id: node for node in root.css("[itemscope],[itemprop]")[: _MAX_ITEMS * 5]}
+    for node in nodes.values():
         attributes = node.attributes
         item: dict[str, Any] | None = None
         if "itemscope" in attributes:

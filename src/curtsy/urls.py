@@ -94,7 +94,11 @@ def _suffixes() -> TLDExtract:
 def registrable_domain(host: str) -> str:
     """`example.co.uk` for `www.example.co.uk:8080`; names without one, and addresses, as they are, without port."""
     name = host if host.endswith("]") else host.rsplit(":", 1)[0] if ":" in host else host
-    return _suffixes()(name).top_domain_under_public_suffix or name
+    found = _suffixes()(name)
+    if found.suffix or found.ipv4 or found.ipv6:
+        return found.top_domain_under_public_suffix or name
+    # A name under no suffix of the list: by its rules the last label is the suffix.
+    return ".".join(name.rsplit(".", 2)[-2:])
 
 
 # Session ids: the first names never mean anything else; the second also name sections and stories, so their value

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,7 +48,7 @@ class Shard:
         self.calls = 0
         self._run_id: str | None = None
         self._clock = ServerClock()
-        self._redis: aioredis.Redis = aioredis.Redis.from_url(
+        self._redis: Any = aioredis.Redis.from_url(
             url,
             socket_timeout=timeout_s,
             socket_connect_timeout=timeout_s,
@@ -68,13 +70,15 @@ class Shard:
 
     async def facts(self) -> EpochFacts:
         """Reads the epoch as it stands, without adopting it."""
-        self._run_id = None
-        try:
+        self.epoch = self._run_id = None
+        with _translating():
             await self._redis.connection_pool.disconnect()
-            run_id = _run_id_of(await self._redis.execute_command("INFO", "server", NEVER_DECODE=True))
-            raw = await self._redis.hmget(self.epoch_key, ["n", "run_id", "layout"])
-        except (RedisConnectionError, RedisTimeoutError, OSError) as error:
-            raise FrontierUnavailable(_unavailable(error)) from error
+            # On one connection: a restart in between would marry the old run_id to the new server's memory.
+            async with self._redis.pipeline(transaction=True) as pipe:
+                pipe.info("server")
+                pipe.hmget(self.epoch_key, ["n", "run_id", "layout"])
+                info, raw = await pipe.execute()
+        run_id = _run_id_of(info)
         number = int(raw[0]) if raw[0] else None
         valid = number is not None and raw[1] == run_id.encode() and raw[2] == LAYOUT.encode()
         return EpochFacts(number=number, valid=valid, run_id=run_id)
@@ -94,15 +98,17 @@ class Shard:
 
     async def begin_epoch(self, epoch: int, run_id: str, quiet_s: float) -> int:
         """Writes a new epoch; everything older is refused from here on. Answers the server's time in ms."""
-        seconds, micros = await self._redis.time()
-        now_ms = int(seconds) * 1000 + int(micros) // 1000
-        async with self._redis.pipeline(transaction=True) as pipe:
-            pipe.delete(self.epoch_key)
+        self._run_id = run_id
+        with _translating():
+            seconds, micros = await self._redis.time()
+            now_ms = int(seconds) * 1000 + int(micros) // 1000
             fields = {"n": epoch, "run_id": run_id, "layout": LAYOUT, "ctr": 0, "quiet": 0}
             if quiet_s > 0:
                 fields["quiet"] = now_ms + int(quiet_s * 1000)
-            pipe.hset(self.epoch_key, mapping=fields)
-            await pipe.execute()
+            async with self._redis.pipeline(transaction=True) as pipe:
+                pipe.delete(self.epoch_key)
+                pipe.hset(self.epoch_key, mapping=fields)
+                await pipe.execute()
         self.adopt(epoch, run_id)
         return now_ms
 
@@ -110,13 +116,14 @@ class Shard:
         """Removes the keys of older epochs, a few hundred at a time."""
         current = f"{self.tag}:e{self.epoch}:".encode()
         cursor, removed = 0, 0
-        while True:
-            cursor, keys = await self._redis.scan(cursor, match=f"{self.tag}:e*:*", count=500)
-            old = [key for key in keys if not key.startswith(current)]
-            if old:
-                removed += await self._redis.unlink(*old)
-            if cursor == 0:
-                return removed
+        with _translating():
+            while True:
+                cursor, keys = await self._redis.scan(cursor, match=f"{self.tag}:e*:*", count=500)
+                old = [key for key in keys if not key.startswith(current)]
+                if old:
+                    removed += await self._redis.unlink(*old)
+                if cursor == 0:
+                    return removed
 
     async def call(self, name: str, *args: str | int | float | bytes) -> list[Any]:
         """Runs a script under this shard's epoch. Raises EpochLost or FrontierUnavailable."""
@@ -124,14 +131,8 @@ class Shard:
             raise EpochLost("No epoch is adopted yet.")
         before = boot()
         self.calls += 1
-        try:
+        with _translating():
             reply = await self._eval(name, args)
-        except _OtherRun as error:
-            raise EpochLost(f"The frontier server was restarted ({error}).") from error
-        except (RedisConnectionError, RedisTimeoutError, OSError) as error:
-            raise FrontierUnavailable(_unavailable(error)) from error
-        except ResponseError as error:
-            raise _translated(error) from error
         self._clock.observe(before, boot(), int(reply[0]))
         return reply
 
@@ -143,30 +144,29 @@ class Shard:
             return await self._redis.execute_command("EVAL", scripts.source(name), *words)  # type: ignore[no-any-return]
 
     async def reaped(self, limit: int) -> list[bytes]:
-        return await self._list("LRANGE", f"{self.tag}:e{self.epoch}:reaped", 0, limit - 1)
+        return await self.command("LRANGE", "%reaped", 0, limit - 1)  # type: ignore[no-any-return]
 
     async def forget_reaped(self, items: list[bytes]) -> None:
         key = f"{self.tag}:e{self.epoch}:reaped"
-        async with self._redis.pipeline(transaction=False) as pipe:
-            for item in items:
-                pipe.lrem(key, 1, item)  # type: ignore[arg-type]
-            await pipe.execute()
+        with _translating():
+            async with self._redis.pipeline(transaction=False) as pipe:
+                for item in items:
+                    pipe.lrem(key, 1, item)
+                await pipe.execute()
 
     async def hash(self, name: str) -> dict[str, str]:
         """A hash of this epoch as text, for explain, status and doctor."""
-        raw = await self._redis.hgetall(f"{self.tag}:e{self.epoch}:{name}")
+        with _translating():
+            raw = await self._redis.hgetall(f"{self.tag}:e{self.epoch}:{name}")
         return {key.decode(): value.decode() for key, value in raw.items()}
 
     async def command(self, *words: str | int | float) -> Any:
         """A plain read command on a key of this epoch; `%` in a word stands for the epoch's prefix."""
         prefix = f"{self.tag}:e{self.epoch}:"
-        return await self._redis.execute_command(*[w.replace("%", prefix) if isinstance(w, str) else w for w in words])
-
-    async def _list(self, *words: str | int) -> list[bytes]:
-        try:
-            return await self._redis.execute_command(*words)  # type: ignore[no-any-return]
-        except (RedisConnectionError, RedisTimeoutError, OSError) as error:
-            raise FrontierUnavailable(_unavailable(error)) from error
+        with _translating():
+            return await self._redis.execute_command(
+                *[w.replace("%", prefix) if isinstance(w, str) else w for w in words]
+            )
 
 
 def _run_id_of(info: Any) -> str:
@@ -176,12 +176,19 @@ def _run_id_of(info: Any) -> str:
     return next(line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("run_id:"))
 
 
-def _unavailable(error: Exception) -> str:
-    return f"The frontier server (Valkey/Redis) does not answer: {error}. Check that it runs and frontier_url is right."
-
-
-def _translated(error: ResponseError) -> Exception:
-    text = str(error)
-    if "EPOCH" in text:
-        return EpochLost(f"Another epoch rules the frontier ({text}).")
-    return error
+@contextmanager
+def _translating() -> Iterator[None]:
+    """Errors of the client become the two that a caller can act on."""
+    try:
+        yield
+    except _OtherRun as error:
+        raise EpochLost(f"The frontier server was restarted ({error}).") from error
+    except (RedisConnectionError, RedisTimeoutError, OSError) as error:
+        raise FrontierUnavailable(
+            f"The frontier server (Valkey/Redis) does not answer: {error}. "
+            "Check that it runs and frontier_url is right."
+        ) from error
+    except ResponseError as error:
+        if "EPOCH" in str(error):
+            raise EpochLost(f"Another epoch rules the frontier ({error}).") from error
+        raise

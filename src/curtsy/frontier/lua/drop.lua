@@ -3,9 +3,9 @@
 -- ARGV  2 number of queues, then for each: host, crawl
 -- Answers { now }
 for i = 1, tonumber(ARGV[2]) do
-  local name = ARGV[1 + i * 2]
-  local h = host(name)
-  drop(name, h, ARGV[2 + i * 2])
-  if h.la then bench(name, h) end
+  local h = host(ARGV[1 + i * 2])
+  drop(h, ARGV[2 + i * 2])
+  if h.la ~= '' then bench(h) end
 end
+finish()
 return { tostring(now) }

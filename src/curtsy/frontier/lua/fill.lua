@@ -4,38 +4,45 @@
 --       7 cursor: seq of the last row read   8 number of rows, then each "retry_ms 0x1f entry"
 -- Answers { now, 'ok' | 'empty' | 'stale', scans }
 --   empty  a rescan found nothing: the caller asks the store to close the queue, then leaves (the lock is still held)
+--   stale  the lock is another's or has run out: rows may have been pushed since these were read
 local name, c, token = ARGV[2], ARGV[3], ARGV[4]
 local rescan, more, n = ARGV[5] == '1', ARGV[6] == '1', tonumber(ARGV[8])
 local h = host(name)
-if redis.call('HGET', h.key, 'l:' .. c) ~= token then return { tostring(now), 'stale', scans } end
+local v = call('HMGET', h.key, 'l:' .. c, 'b:' .. c)
+if v[1] ~= token or tonumber(token) <= now then return { tostring(now), 'stale', scans } end
 local r = crawl(c)
 if not r or r.st ~= 'running' then
-  drop(name, h, c)
+  drop(h, c)
+  finish()
   return { tostring(now), 'ok', scans }
 end
-local raised = redis.call('HGET', h.key, 'b:' .. c) == '2'
+local raised = v[2] == '2'
 if rescan and n == 0 and not raised then return { tostring(now), 'empty', scans } end
 
-redis.call('HDEL', h.key, 'l:' .. c)
-redis.call('ZREM', P .. 'scans', name .. US .. c)
+local q = P .. 'q:' .. name .. ':' .. c
+call('HDEL', h.key, 'l:' .. c)
+call('ZREM', P .. 'scans', name .. US .. c)
+local listed = {}
 for i = 1, n do
-  local at, entry = string.match(ARGV[8 + i], '^(%d+)\31(.*)$')
+  local at, entry = match(ARGV[8 + i], '^(%d+)\31(.*)$')
   if tonumber(at) > now then
-    if redis.call('ZADD', P .. 'delayed', 'NX', at, name .. US .. c .. US .. entry) == 1 then more_busy(h, c) end
+    if call('ZADD', P .. 'delayed', 'NX', at, name .. US .. c .. US .. entry) == 1 then more_busy(name, c) end
   else
-    redis.call('RPUSH', P .. 'q:' .. name .. ':' .. c, entry)
+    listed[#listed + 1] = entry
   end
 end
-if n > 0 then redis.call('HSET', h.key, 'k:' .. c, ARGV[7]) end
+many('RPUSH', q, listed)
+if n > 0 then call('HSET', h.key, 'k:' .. c, ARGV[7]) end
 if more or raised then
-  redis.call('HSET', h.key, 'b:' .. c, 1)
+  call('HSET', h.key, 'b:' .. c, 1)
 else
-  redis.call('HDEL', h.key, 'b:' .. c)
+  call('HDEL', h.key, 'b:' .. c)
 end
-if redis.call('EXISTS', P .. 'q:' .. name .. ':' .. c) == 1 then
-  bench(name, h)
+if call('EXISTS', q) == 1 then
+  bench(h)
 else
-  if n == 0 and rescan then redis.call('HDEL', h.key, 'k:' .. c) end
-  look_further(name, h, c)
+  if n == 0 and rescan then call('HDEL', h.key, 'k:' .. c) end
+  look_further(h, c)
 end
+finish()
 return { tostring(now), 'ok', scans }

@@ -4,24 +4,36 @@
 -- Answers { now, left (1 | 0) }
 local c, budget = ARGV[2], tonumber(ARGV[3])
 local meta = P .. 'seen:' .. c
-local v = redis.call('HMGET', meta, 'g', 'o', 'd')
+-- fo fd: where forgetting stands; not o and d, because buckets dropped from the newest generation fill again.
+local v = call('HMGET', meta, 'g', 'o', 'fo', 'fd')
 if v[1] then
-  local g, o, d = tonumber(v[1]), tonumber(v[2]) or 0, tonumber(v[3]) or 0
+  local g, o, d = tonumber(v[1]), tonumber(v[3] or v[2]) or 0, tonumber(v[4]) or 0
+  local gone = 0
   while budget > 0 and o <= g do
     local key = meta .. ':' .. o .. ':' .. d
-    local size = redis.call('SCARD', key)
+    local size = call('SCARD', key)
     if size > 0 then
-      redis.call('UNLINK', key)
-      redis.call('HINCRBY', P .. 'seen', 'total', -size)
+      call('UNLINK', key)
+      gone = gone + size
     end
     d, budget = d + 1, budget - 1
     if d >= 64 * 4 ^ o then o, d = o + 1, 0 end
   end
+  call('HINCRBY', P .. 'seen', 'total', -gone)
   if o <= g then
-    redis.call('HSET', meta, 'o', o, 'd', d)
+    call('HSET', meta, 'fo', o, 'fd', d)
     return { tostring(now), 1 }
   end
 end
-redis.call('UNLINK', meta, P .. 'starved:' .. c)
-if redis.call('HGET', P .. 'crawl:' .. c, 'busy') == '0' then redis.call('UNLINK', P .. 'crawl:' .. c) end
+call('HDEL', P .. 'seen', c)
+call('UNLINK', meta, P .. 'starved:' .. c)
+local r = crawl(c)
+if r then
+  -- Its numbers wait for the last lease to end.
+  if tonumber(call('HGET', P .. 'crawl:' .. c, 'busy') or 0) > 0 then
+    call('HSET', P .. 'crawl:' .. c, 'st', 'gone')
+  else
+    call('UNLINK', P .. 'crawl:' .. c)
+  end
+end
 return { tostring(now), 0 }

@@ -1,6 +1,6 @@
 -- lease.lua: gives slots back, then takes slots of due hosts together with the URL to use each for.
 --
--- ARGV  2 owner   3 URL lease in ms   4 solo (1: nothing is in flight here, offer suspects only)
+-- ARGV  2 owner   3 URL lease in ms   4 solo (1: nothing is in flight here, offer one suspect)
 --       5 number of releases, then each (release.lua)
 --       then the number of start reports, then each "id ago"
 --       then the number of lanes, then for each: lane, how many, slot in ms
@@ -9,174 +9,202 @@
 local owner, lease_ms, solo = ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
 local at = 5
 
-local released = {}
-for i = 1, tonumber(ARGV[at]) do released[i] = release(ARGV[at + i]) end
+local released = release_all(at, tonumber(ARGV[at]))
 at = at + 1 + #released
 local reports = tonumber(ARGV[at])
 for i = 1, reports do report_start(ARGV[at + i]) end
 at = at + 1 + reports
 
 -- Retries whose time has come go to the head of their lists.
-for _, member in ipairs(redis.call('ZRANGEBYSCORE', P .. 'delayed', '-inf', now, 'LIMIT', 0, 256)) do
-  redis.call('ZREM', P .. 'delayed', member)
+local ripe = call('ZRANGEBYSCORE', P .. 'delayed', '-inf', now, 'LIMIT', 0, 256)
+many('ZREM', P .. 'delayed', ripe)
+for _, member in ipairs(ripe) do
   local f = split(member)
   local h = host(f[1])
-  if in_ring(h, f[2]) then redis.call('LPUSH', P .. 'q:' .. f[1] .. ':' .. f[2], f[3]) end
-  less_busy(f[1], h, f[2])
-  bench(f[1], h)
+  if in_ring(h, f[2]) then call('LPUSH', P .. 'q:' .. f[1] .. ':' .. f[2], f[3]) end
+  less_busy(f[1], f[2])
+  bench(h)
 end
+flush_due()
 
 local ctr = tonumber(held[4]) or 0
-local granted = {}
-local busy, left = {}, {}
+local granted, slots, leases, ld = {}, {}, {}, {}
 
 local owners = {}
 local function alive(id)
-  if owners[id] == nil then owners[id] = redis.call('EXISTS', P .. 'owner:' .. id) == 1 end
+  if owners[id] == nil then owners[id] = call('EXISTS', P .. 'owner:' .. id) == 1 end
   return owners[id]
 end
 
-local function grant(name, h, c, r, entry, robots_ms, own_robots, lane, slot_ms)
+local function grant(h, c, r, entry, robots_ms, own_robots, x, lane, slot_ms)
   ctr = ctr + 1
-  local d = delay_of(h)
-  local lease = table.concat({ name, c, r.ver, d, h.ph, robots_ms, solo and '1' or '0', own_robots, lane, h.fl, h.ad, entry }, US)
-  redis.call('ZADD', P .. 'slots', now + slot_ms, ctr)
-  redis.call('HSET', P .. 'sd', ctr, table.concat({ name, now, d, h.ph, c }, ' '))
-  redis.call('ZADD', P .. 'leases', now + lease_ms, ctr)
-  redis.call('HSET', P .. 'ld', ctr, lease)
-  redis.call('HINCRBY', h.key, 'x:' .. c, 1)
+  local d, n, id = delay_of(h), #slots, tostring(ctr)
+  local lease = table.concat(
+    { h.name, c, r.ver, d, h.ph, robots_ms, solo and '1' or '0', own_robots, lane, h.fl, h.ad, entry }, US)
+  slots[n + 1], slots[n + 2], leases[n + 1], leases[n + 2] = now + slot_ms, id, now + lease_ms, id
+  ld[n * 2 + 1], ld[n * 2 + 2], ld[n * 2 + 3] = id, lease, 's' .. id
+  ld[n * 2 + 4] = h.name .. ' ' .. now .. ' ' .. d .. ' ' .. h.ph .. ' ' .. c
+  put(h, 'x:' .. c, x + 1)
   busy[c] = (busy[c] or 0) + 1
-  if string.byte(entry, 1) == 112 and r.left > 0 then
-    r.left = r.left - 1
-    left[c] = r.left
+  if byte(entry, 1) == 112 and r.left > 0 then r.left, r.spent = r.left - 1, true end
+  h.out = h.out + 1
+  put(h, 'out', h.out)
+  if h.ph > 1 then
+    h.un = id
+    put(h, 'un', id)
   end
-  h.out, h.un, h.ow, h.tn = h.out + 1, h.ph > 1 and 1 or 0, owner, h.tn + 1
-  redis.call('HSET', h.key, 'out', h.out, 'un', h.un, 'ow', owner, 'tn', h.tn)
-  unbench(name, h)
-  granted[#granted + 1] = ctr .. US .. lease
+  if h.ow ~= owner then
+    h.ow = owner
+    put(h, 'ow', owner)
+  end
+  if h.rn > 1 then
+    call('LREM', P .. 'ring:' .. h.name, 1, c)
+    call('RPUSH', P .. 'ring:' .. h.name, c)
+    h.tn = h.tn + 1
+    put(h, 'tn', h.tn)
+  end
+  unbench(h)
+  granted[#granted + 1] = id .. US .. lease
 end
 
--- Crawls take turns; those of a better lane go first, at most 4 turns of 5.
-local function turns(name, h)
-  local ring = redis.call('LRANGE', P .. 'ring:' .. name, 0, 15)
-  if #ring < 2 or h.tn % 5 == 4 then return ring end
+-- Crawls take turns; those of a better lane go first, 4 turns of 5.
+local function turns(h)
+  local ring = ring_of(h)
+  if #ring < 2 or not h.hi then return ring end
   local first, later = {}, {}
   for _, c in ipairs(ring) do
     local r = crawl(c)
     local list = (r and r.lane == 'high') and first or later
     list[#list + 1] = c
   end
+  if h.tn % 5 == 4 then first, later = later, first end
   for _, c in ipairs(later) do first[#first + 1] = c end
   return first
 end
 
-local function rotate(name, c)
-  if redis.call('LLEN', P .. 'ring:' .. name) > 1 then
-    redis.call('LREM', P .. 'ring:' .. name, 1, c)
-    redis.call('RPUSH', P .. 'ring:' .. name, c)
-  end
+-- Answers the robots entry that an origin needs first; or nil and when its rules were fetched; or nil, nil and how
+-- long to wait for them.
+local function robots_first(known, origin)
+  local letter = known and byte(known, 1)
+  if letter == 112 and tonumber(sub(known, 2)) > now then return nil, nil, tonumber(sub(known, 2)) end
+  local until_ms, fetched = match(known or '', '^(%d+):(%d+)$')
+  if until_ms and tonumber(until_ms) > now then return nil, fetched end
+  local path = (origin == 's' and '' or (origin == 'h' and 'http:' or origin)) .. '/robots.txt'
+  if letter == 99 then return 'r0,0,' .. sub(known, 2) .. ' ' .. path end
+  return 'r0 ' .. path
 end
 
+local function is_suspect(entry) return tonumber(match(entry, '^%a%d+,%d+,(%d+)') or 0) >= 2 end
+
 -- Offers one crawl's head on this host. Answers true if granted, else a time before which to leave it (or nil).
-local function offer(name, h, c, lane, slot_ms)
+local function offer(h, c, lane, slot_ms)
   local r = crawl(c)
-  if not r or r.st ~= 'running' then return drop(name, h, c) end
-  local q = P .. 'q:' .. name .. ':' .. c
-  local entry = redis.call('LINDEX', q, 0)
-  if not entry then return look_further(name, h, c) end
-  local kind = string.byte(entry, 1)
+  if not r or r.st ~= 'running' then return drop(h, c) end
+  local q = P .. 'q:' .. h.name .. ':' .. c
+  local entry = call('LPOP', q)
+  if not entry then return look_further(h, c) end
+  local kind = byte(entry, 1)
   if kind == 112 and r.left == 0 then
-    redis.call('SADD', P .. 'starved:' .. c, name)
+    call('LPUSH', q, entry)
+    call('SADD', P .. 'starved:' .. c, h.name)
     return
   end
-  local head, rest = string.match(entry, '^(%S+) ([^\t]*)')
-  local robots_ms = 0
-  if kind ~= 114 then
-    local o = origin_of(rest, name)
-    local known = redis.call('HGET', h.key, 'r:' .. o)
-    if known and string.byte(known, 1) == 112 and tonumber(string.sub(known, 2)) > now then
-      return tonumber(string.sub(known, 2))
-    end
-    local until_ms, fetched = string.match(known or '', '^(%d+):(%d+)$')
-    if not until_ms or tonumber(until_ms) <= now then
-      redis.call('HSET', h.key, 'r:' .. o, 'p' .. (now + slot_ms + 1000))
-      local prefix = o == 's' and '' or (o == 'h' and 'http:' or o)
-      grant(name, h, c, r, 'r0 ' .. prefix .. '/robots.txt', 0, '1', lane, slot_ms)
-      rotate(name, c)
-      return true
-    end
-    robots_ms = fetched
+  local origin = kind ~= 114 and origin_of(match(entry, ' ([^\t]*)'), h.name)
+  local v = call('HMGET', h.key, 'x:' .. c, 'b:' .. c, 'k:' .. c, 'r:' .. (origin or '-'))
+  local x, ask, fetched, wait = tonumber(v[1]) or 0, nil, 0, nil
+  if origin then ask, fetched, wait = robots_first(v[4], origin) end
+  if wait or (is_suspect(ask or entry) and not solo) then
+    call('LPUSH', q, entry)
+    if wait then return wait end
+    bench(h, 0, 'solo')
+    return
   end
-  local crashes = tonumber(string.match(head, '^%a%d+,%d+,(%d+)') or 0)
-  if crashes >= 2 and not solo then
-    bench(name, h, 0, 'solo')
-    return now
+  if ask then
+    call('LPUSH', q, entry)
+    call('HSET', h.key, 'r:' .. origin, 'p' .. (now + slot_ms + 1000))
+    grant(h, c, r, ask, 0, '1', x, lane, slot_ms)
+    return true
   end
-  redis.call('LPOP', q)
-  grant(name, h, c, r, entry, robots_ms, '0', lane, slot_ms)
-  rotate(name, c)
-  if redis.call('HEXISTS', h.key, 'b:' .. c) == 1 and redis.call('LLEN', q) * 2 < head_of(h) then look_further(name, h, c) end
+  grant(h, c, r, entry, fetched, '0', x, lane, slot_ms)
+  if v[2] and v[3] and call('LLEN', q) * 2 < head_of(h) then want_scan(h, c, v[3]) end
   return true
 end
 
-local function serve(name, lane, slot_ms)
-  local h = host(name)
-  if h.out >= h.ph or h.un > 0 then return unbench(name, h) end
-  if eligible(h) > now then
-    bench(name, h, 0, lane)
-    return
+local function serve(h, lane, slot_ms)
+  h.la, h.was = lane, lane
+  if not h.known or h.out >= h.ph or h.un ~= '' then return unbench(h) end
+  local crawls_here = turns(h)
+  for _, c in ipairs(crawls_here) do
+    local r = crawl(c)
+    if r and (r.dl > h.cd or r.ph < h.ph) then weigh(h) break end
   end
+  if eligible(h) > now then return bench(h, 0, lane) end
   local wait
-  for _, c in ipairs(turns(name, h)) do
-    local answer = offer(name, h, c, lane, slot_ms)
+  for _, c in ipairs(crawls_here) do
+    local answer = offer(h, c, lane, slot_ms)
     if answer == true then return true end
     if h.la == 'solo' and lane ~= 'solo' then return end
     if answer then wait = min(wait or answer, answer) end
   end
-  if wait then bench(name, h, wait, lane) else unbench(name, h) end
+  if wait then bench(h, wait, lane) else unbench(h) end
 end
 
 -- Affinity is an order, not a gate: own hosts, then free ones, then those whose owner lets them wait.
+-- Answers the hosts, and when the first of those passed over may be taken.
 local function candidates(lane, want)
-  local own, free, others = {}, {}, {}
-  local due = redis.call('ZRANGEBYSCORE', P .. 'due:' .. lane, '-inf', now, 'WITHSCORES', 'LIMIT', 0, want * 3)
+  local own, free, others, later = {}, {}, {}, nil
+  local due = call('ZRANGEBYSCORE', P .. 'due:' .. lane, '-inf', now, 'WITHSCORES', 'LIMIT', 0, want * 3)
   for i = 1, #due, 2 do
     local h = host(due[i])
     if h.ow == owner then
-      own[#own + 1] = due[i]
+      own[#own + 1] = h
       if #own >= want then break end
-    elseif not h.ow or not alive(h.ow) then
-      free[#free + 1] = due[i]
+    elseif h.ow == '' or not alive(h.ow) then
+      free[#free + 1] = h
     elseif tonumber(due[i + 1]) + 50 <= now then
-      others[#others + 1] = due[i]
+      others[#others + 1] = h
+    else
+      later = min(later or now + 50, tonumber(due[i + 1]) + 50)
     end
   end
-  for _, name in ipairs(free) do own[#own + 1] = name end
-  for _, name in ipairs(others) do own[#own + 1] = name end
-  return own
+  for _, h in ipairs(free) do own[#own + 1] = h end
+  for _, h in ipairs(others) do own[#own + 1] = h end
+  return own, later
 end
 
 local lanes = tonumber(ARGV[at])
 local earliest
+local function sooner(score)
+  if score then earliest = min(earliest or tonumber(score), tonumber(score)) end
+end
 for i = 0, lanes - 1 do
   local lane, want, slot_ms = ARGV[at + 1 + i * 3], tonumber(ARGV[at + 2 + i * 3]), tonumber(ARGV[at + 3 + i * 3])
+  local from = solo and 'solo' or lane
+  if solo then want = min(want, 1 - #granted) end
   local got = 0
   if want > 0 then
-    for _, name in ipairs(candidates(solo and 'solo' or lane, want)) do
+    local found, later = candidates(from, want)
+    for _, h in ipairs(found) do
       if got >= want then break end
-      if serve(name, solo and 'solo' or lane, slot_ms) then got = got + 1 end
+      if serve(h, from, slot_ms) then got = got + 1 end
+    end
+    flush_due()
+    if got < want then
+      sooner(later)
+      -- What is due but was not looked at yet is worth another call; what was passed over is `later`.
+      local rest = later and '(' .. now or '-inf'
+      sooner(call('ZRANGEBYSCORE', P .. 'due:' .. lane, rest, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2])
     end
   end
-  local first = redis.call('ZRANGE', P .. 'due:' .. lane, 0, 0, 'WITHSCORES')
-  if first[2] and want > got then earliest = min(earliest or tonumber(first[2]), tonumber(first[2])) end
 end
-local first = redis.call('ZRANGE', P .. 'delayed', 0, 0, 'WITHSCORES')
-if first[2] then earliest = min(earliest or tonumber(first[2]), tonumber(first[2])) end
+sooner(call('ZRANGE', P .. 'delayed', 0, 0, 'WITHSCORES')[2])
 
 if #granted > 0 then
-  redis.call('HSET', KEYS[1], 'ctr', ctr)
-  for c, n in pairs(busy) do redis.call('HINCRBY', P .. 'crawl:' .. c, 'busy', n) end
-  for c, n in pairs(left) do redis.call('HSET', P .. 'crawl:' .. c, 'left', n) end
+  call('HSET', KEYS[1], 'ctr', ctr)
+  many('ZADD', P .. 'slots', slots)
+  many('ZADD', P .. 'leases', leases)
+  many('HSET', P .. 'ld', ld)
 end
-local suspects = redis.call('ZCOUNT', P .. 'due:solo', '-inf', now)
+finish()
+local suspects = call('ZCOUNT', P .. 'due:solo', '-inf', now)
 return { tostring(now), released, granted, scans, earliest and tostring(earliest) or '', suspects }

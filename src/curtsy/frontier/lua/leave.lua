@@ -2,17 +2,21 @@
 --
 -- ARGV  2 host   3 crawl   4 token of the rescan that found nothing
 -- Answers { now, left (1 | 0), crawl has no queue left and nothing under way (1 | 0), scans }
-local name, c = ARGV[2], ARGV[3]
+local name, c, token = ARGV[2], ARGV[3], ARGV[4]
 local h = host(name)
-local v = redis.call('HMGET', h.key, 'l:' .. c, 'b:' .. c, 'x:' .. c)
-if v[1] ~= ARGV[4] then return { tostring(now), 0, 0, scans } end
-if redis.call('EXISTS', P .. 'q:' .. name .. ':' .. c) == 1 or v[2] == '2' or (tonumber(v[3]) or 0) > 0 then
-  redis.call('HDEL', h.key, 'l:' .. c, 'k:' .. c)
-  redis.call('ZREM', P .. 'scans', name .. US .. c)
-  if redis.call('EXISTS', P .. 'q:' .. name .. ':' .. c) == 1 then bench(name, h) else look_further(name, h, c) end
+local v = call('HMGET', h.key, 'l:' .. c, 'b:' .. c, 'x:' .. c)
+if v[1] ~= token or tonumber(token) <= now then return { tostring(now), 0, 0, scans } end
+local listed = call('EXISTS', P .. 'q:' .. name .. ':' .. c) == 1
+if listed or v[2] == '2' or (tonumber(v[3]) or 0) > 0 then
+  call('HDEL', h.key, 'l:' .. c, 'k:' .. c)
+  call('ZREM', P .. 'scans', name .. US .. c)
+  if listed then bench(h) else look_further(h, c) end
+  finish()
   return { tostring(now), 0, 0, scans }
 end
-drop(name, h, c)
-local w = redis.call('HMGET', P .. 'crawl:' .. c, 'pairs', 'busy')
+drop(h, c)
+if h.la ~= '' then bench(h) end
+finish()
+local w = call('HMGET', P .. 'crawl:' .. c, 'pairs', 'busy')
 local idle = (tonumber(w[1]) or 0) <= 0 and (tonumber(w[2]) or 0) <= 0
 return { tostring(now), 1, idle and 1 or 0, scans }

@@ -5,6 +5,7 @@
 --                               layout   version of this key map
 --                               quiet    ms: before this (plus its delay) no host of this epoch is asked
 --                               ctr      last lease counter
+--                               scan     last scan number
 --                               skew     ms added to the server's clock (tests only)
 -- ARGV[1]  the epoch the caller believes in; another one is refused
 --
@@ -16,37 +17,47 @@
 --                           ls     ms: the base of the delay: last start, or the end of a transfer broken off
 --                           op rd ad cd   ms: delay by operator, robots, adaptive, crawls of the ring
 --                           oph ph per_host by operator; in force
---                           out un slots out; slots out whose start is not reported yet (per_host > 1)
+--                           out un slots out; the slot whose start is not reported yet (per_host > 1)
 --                           fl sl  consecutive failures; 1: slow or failing
---                           ow la  process that asked it last; lane it stands in
---                           tn     turns taken, for the 4-of-5 rule between lanes
---                           q:<c> x:<c> b:<c> k:<c> l:<c>   of crawl c's queue here: 1 in the ring; delayed + leased;
---                                  backlog flag (2: raised while a scan held the lock); refill cursor; scan lock (ms)
---                           r:<origin>  "until:fetched" of its robots rules, or "p<until>" while they are being fetched
+--                           ow la  process that asked it last; due set it stands in
+--                           rn r1 hi tn   of the ring: its length; its only crawl; 1: a crawl of lane high is in it;
+--                                  turns taken, for the 4-of-5 rule between lanes
+--                           q:<c> x:<c> b:<c> k:<c> l:<c>   of crawl c's queue here: its lane; delayed + leased;
+--                                  backlog flag (2: raised while a scan held the lock); cursor: rows up to it were
+--                                  listed or read; scan lock "<expiry>.<scan>"
+--                           r:<origin>  "until:fetched" of its robots rules, "p<until>" while they are being fetched,
+--                                  "c<crashes>,<solo crashes>" where fetching them has cost workers
 --   ring:<host>       LIST  crawls with work on the host, whose turn is next first
 --   q:<host>:<crawl>  LIST  entries, the head of that crawl's work there
 --   crawl:<c>         HASH  st lane dl ph left ver pairs busy
 --   starved:<c>       SET   hosts passed over because the crawl's budget is spent for now
 --   play              HASH  lane -> pairs (crawl, host) loaded
---   slots sd          ZSET, HASH  id -> expiry; "host leased_ms delay ph crawl"
---   leases ld lt      ZSET, HASH, HASH  id -> expiry; the lease as granted; "start end" once released
+--   slots leases      ZSET  id -> expiry
+--   ld                HASH  <id> the lease as granted; s<id> its slot "host leased_ms delay ph crawl";
+--                           t<id> "start end" once released
 --   delayed           ZSET  host 0x1f crawl 0x1f entry -> ms
 --   scans             ZSET  host 0x1f crawl -> expiry of the scan that was asked for
 --   reaped            LIST  what the store must learn of expired slots and leases
 --   owner:<id>        STRING  lives while the process does
---   seen:<c>:<g>:<b>, seen:<c>   see seen.lua
+--   seen, seen:<c>, seen:<c>:<g>:<b>   see seen.lua
 --   wake              LIST  rouses Beat
-local held = redis.call('HMGET', KEYS[1], 'n', 'skew', 'quiet', 'ctr')
+--
+-- What a script changes in a host's numbers, in due sets and in crawls' counts is gathered and written by finish():
+-- a page costs the server a few calls, not forty. Fields of a queue (q: x: b: k: l:) are written where they change.
+local call = redis.call
+local held = call('HMGET', KEYS[1], 'n', 'skew', 'quiet', 'ctr')
 if held[1] ~= ARGV[1] then
   return redis.error_reply('EPOCH ' .. (held[1] or 'none'))
 end
 local P = string.match(KEYS[1], '^{[^}]*}') .. ':e' .. ARGV[1] .. ':'
-local clock = redis.call('TIME')
-local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000) + (tonumber(held[2]) or 0)
+local clock = call('TIME')
+local skew = tonumber(held[2]) or 0
+local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000) + skew
 local quiet = tonumber(held[3]) or 0
-local GRACE, SCAN_LOCK = 10, 10000
+local GRACE, SCAN_LOCK, FADE = 10, 10000, 120000
 local US = '\31'
 local max, min, floor = math.max, math.min, math.floor
+local byte, sub, match = string.byte, string.sub, string.match
 
 local function split(text)
   local out, n, from = {}, 0, 1
@@ -54,36 +65,55 @@ local function split(text)
     local at = string.find(text, US, from, true)
     n = n + 1
     if not at then
-      out[n] = string.sub(text, from)
+      out[n] = sub(text, from)
       return out
     end
-    out[n] = string.sub(text, from, at - 1)
+    out[n] = sub(text, from, at - 1)
     from = at + 1
   end
 end
 
--- A host's numbers, read once per script and kept in step with what is written.
-local hosts = {}
+-- One command for a whole list of arguments; an even step keeps pairs together.
+local function many(command, key, list)
+  for from = 1, #list, 4000 do call(command, key, unpack(list, from, min(#list, from + 3999))) end
+end
+
+-- Hosts: read once per script, changes gathered.
+local hosts, changed, moved = {}, {}, {}
 local function host(name)
   local h = hosts[name]
   if h then return h end
-  local v = redis.call('HMGET', P .. 'host:' .. name, 'i', 'nx', 'bl', 'ls', 'op', 'rd', 'ad', 'cd', 'ph', 'out', 'un',
-    'sl', 'ow', 'la', 'oph', 'tn', 'fl')
+  local key = P .. 'host:' .. name
+  local v = call('HMGET', key, 'i', 'nx', 'bl', 'ls', 'op', 'rd', 'ad', 'cd', 'ph', 'out', 'un', 'sl', 'ow', 'la',
+    'oph', 'tn', 'fl', 'rn', 'r1', 'hi')
   h = {
-    key = P .. 'host:' .. name, known = v[1], nx = tonumber(v[2]) or 0, bl = tonumber(v[3]) or 0,
-    ls = tonumber(v[4]) or 0, op = tonumber(v[5]) or 0, rd = tonumber(v[6]) or 0, ad = tonumber(v[7]) or 0,
-    cd = tonumber(v[8]) or 0, ph = tonumber(v[9]) or 1, out = tonumber(v[10]) or 0, un = tonumber(v[11]) or 0,
-    sl = v[12] == '1', ow = v[13], la = v[14], oph = tonumber(v[15]), tn = tonumber(v[16]) or 0, fl = v[17] or '0',
+    name = name, key = key, known = v[1], nx = tonumber(v[2]) or 0, bl = tonumber(v[3]) or 0, ls = tonumber(v[4]) or 0,
+    op = tonumber(v[5]) or 0, rd = tonumber(v[6]) or 0, ad = tonumber(v[7]) or 0, cd = tonumber(v[8]) or 0,
+    ph = tonumber(v[9]) or 1, out = tonumber(v[10]) or 0, un = v[11] or '', sl = v[12] == '1', ow = v[13] or '',
+    la = v[14] or '', oph = tonumber(v[15]), tn = tonumber(v[16]) or 0, fl = v[17] or '0', rn = tonumber(v[18]) or 0,
+    r1 = v[19] or '', hi = v[20] == '1', met = v[17],
   }
+  h.was = h.la
   hosts[name] = h
   return h
 end
 
-local crawls = {}
+local function put(h, field, value)
+  local set = h.set
+  if not set then
+    set = { h.key }
+    h.set = set
+    changed[#changed + 1] = h
+  end
+  local n = #set
+  set[n + 1], set[n + 2] = field, value
+end
+
+local crawls, busy = {}, {}
 local function crawl(c)
   local r = crawls[c]
   if r ~= nil then return r end
-  local v = redis.call('HMGET', P .. 'crawl:' .. c, 'st', 'lane', 'dl', 'ph', 'left', 'ver')
+  local v = call('HMGET', P .. 'crawl:' .. c, 'st', 'lane', 'dl', 'ph', 'left', 'ver')
   if v[1] then
     r = { st = v[1], lane = v[2] or 'batch', dl = tonumber(v[3]) or 0, ph = tonumber(v[4]) or 1,
       left = tonumber(v[5]) or -1, ver = v[6] or '0' }
@@ -109,143 +139,205 @@ local function head_of(h)
   return min(512, max(16, floor(60000 / d)))
 end
 
-local function unbench(name, h)
-  if h.la then
-    redis.call('ZREM', P .. 'due:' .. h.la, name)
-    redis.call('HDEL', h.key, 'la')
-    h.la = false
+local function place(h, lane, score)
+  if h.la ~= lane then
+    h.la = lane
+    put(h, 'la', lane)
+  end
+  h.score = score
+  if not h.moves then
+    h.moves = true
+    moved[#moved + 1] = h
   end
 end
 
-local function lane_of(name, h)
-  if h.sl then return 'slow' end
-  for _, c in ipairs(redis.call('LRANGE', P .. 'ring:' .. name, 0, 15)) do
-    local r = crawl(c)
-    if r and r.lane == 'high' then return 'high' end
-  end
-  return 'batch'
+local function unbench(h)
+  if h.la ~= '' then place(h, '', 0) end
 end
 
 -- Puts a host where it belongs: in one due set, or in none while its slots are out or nobody wants it.
-local function bench(name, h, at_least, lane)
-  if not h.known or h.out >= h.ph or h.un > 0 or redis.call('LLEN', P .. 'ring:' .. name) == 0 then
-    return unbench(name, h)
+local function bench(h, at_least, lane)
+  if not h.known or h.rn == 0 or h.out >= h.ph or h.un ~= '' then return unbench(h) end
+  place(h, lane or (h.sl and 'slow') or (h.hi and 'high') or 'batch', max(eligible(h), at_least or 0))
+end
+
+local function flush_due()
+  local gone, come = {}, {}
+  for i = 1, #moved do
+    local h = moved[i]
+    h.moves = nil
+    if h.was ~= '' and h.was ~= h.la then
+      local list = gone[h.was] or {}
+      gone[h.was] = list
+      list[#list + 1] = h.name
+    end
+    if h.la ~= '' then
+      local list = come[h.la] or {}
+      come[h.la] = list
+      local n = #list
+      list[n + 1], list[n + 2] = h.score, h.name
+    end
+    h.was = h.la
   end
-  lane = lane or lane_of(name, h)
-  if h.la and h.la ~= lane then redis.call('ZREM', P .. 'due:' .. h.la, name) end
-  redis.call('ZADD', P .. 'due:' .. lane, max(eligible(h), at_least or 0), name)
-  if h.la ~= lane then
-    redis.call('HSET', h.key, 'la', lane)
-    h.la = lane
+  moved = {}
+  for lane, list in pairs(gone) do many('ZREM', P .. 'due:' .. lane, list) end
+  for lane, list in pairs(come) do many('ZADD', P .. 'due:' .. lane, list) end
+end
+
+local function flush_crawls()
+  for c, n in pairs(busy) do
+    if n ~= 0 and crawl(c) then
+      local rest = call('HINCRBY', P .. 'crawl:' .. c, 'busy', n)
+      if rest <= 0 and crawls[c].st == 'gone' then call('UNLINK', P .. 'crawl:' .. c) end
+    end
+  end
+  busy = {}
+  for c, r in pairs(crawls) do
+    if r and r.spent then
+      call('HSET', P .. 'crawl:' .. c, 'left', r.left)
+      r.spent = nil
+    end
   end
 end
 
--- The ring's part of delay and per_host; again whenever a crawl joins or leaves, or changes its wishes.
-local function weigh(name, h)
-  local cd, ph = 0, h.oph or 64
-  for _, c in ipairs(redis.call('LRANGE', P .. 'ring:' .. name, 0, -1)) do
+local function finish()
+  flush_due()
+  flush_crawls()
+  for i = 1, #changed do
+    local h = changed[i]
+    call('HSET', unpack(h.set))
+    h.set = nil
+    -- Nobody wants the host: its numbers stand here only while they may still bind; the store has them too.
+    if h.rn == 0 and h.out == 0 then call('PEXPIREAT', h.key, max(now, eligible(h)) + FADE - skew) end
+  end
+  changed = {}
+end
+
+local function ring_of(h)
+  if h.rn == 1 and h.r1 ~= '' then return { h.r1 } end
+  return call('LRANGE', P .. 'ring:' .. h.name, 0, -1)
+end
+
+-- The ring's part of delay, per_host and lane; again whenever a crawl joins or leaves, or wants more care.
+local function weigh(h)
+  local ring = call('LRANGE', P .. 'ring:' .. h.name, 0, -1)
+  local cd, ph, hi = 0, 64, false
+  for _, c in ipairs(ring) do
     local r = crawl(c)
-    if r then cd, ph = max(cd, r.dl), min(ph, r.ph) end
+    if r then
+      cd, ph = max(cd, r.dl), min(ph, r.ph)
+      hi = hi or r.lane == 'high'
+    end
   end
-  h.cd, h.ph = cd, ph
-  redis.call('HSET', h.key, 'cd', cd, 'ph', ph)
+  if #ring == 0 then ph = h.oph or 1 elseif h.oph then ph = min(ph, h.oph) end
+  h.cd, h.ph, h.rn, h.r1 = cd, ph, #ring, #ring == 1 and ring[1] or ''
+  put(h, 'cd', cd)
+  put(h, 'ph', ph)
+  put(h, 'rn', h.rn)
+  put(h, 'r1', h.r1)
+  if hi ~= h.hi then
+    h.hi = hi
+    put(h, 'hi', hi and '1' or '0')
+  end
 end
 
-local function in_ring(h, c) return redis.call('HEXISTS', h.key, 'q:' .. c) == 1 end
+local function in_ring(h, c)
+  if h.r1 ~= '' or h.rn == 0 then return h.r1 == c end
+  return call('HEXISTS', h.key, 'q:' .. c) == 1
+end
 
 -- False if the lane has as many queues in play as it may: the queue then waits in the store.
-local function join_ring(name, h, c, cap)
+local function join_ring(h, c, cap)
   if in_ring(h, c) then return true end
   local r = crawl(c)
-  if tonumber(redis.call('HGET', P .. 'play', r.lane) or 0) >= cap then return false end
-  redis.call('RPUSH', P .. 'ring:' .. name, c)
-  redis.call('HSET', h.key, 'q:' .. c, 1)
-  redis.call('PERSIST', h.key)
-  redis.call('HINCRBY', P .. 'crawl:' .. c, 'pairs', 1)
-  redis.call('HINCRBY', P .. 'play', r.lane, 1)
-  weigh(name, h)
+  if tonumber(call('HGET', P .. 'play', r.lane) or 0) >= cap then return false end
+  call('RPUSH', P .. 'ring:' .. h.name, c)
+  call('HSET', h.key, 'q:' .. c, r.lane)
+  call('PERSIST', h.key)
+  call('HINCRBY', P .. 'crawl:' .. c, 'pairs', 1)
+  call('HINCRBY', P .. 'play', r.lane, 1)
+  weigh(h)
   return true
 end
 
--- Takes a queue off the host. What is leased stays counted in x until it is settled.
-local function drop(name, h, c)
-  if not in_ring(h, c) then return end
-  local r = crawl(c)
-  redis.call('LREM', P .. 'ring:' .. name, 0, c)
-  redis.call('UNLINK', P .. 'q:' .. name .. ':' .. c)
-  redis.call('HDEL', h.key, 'q:' .. c, 'b:' .. c, 'k:' .. c, 'l:' .. c)
-  if tonumber(redis.call('HGET', h.key, 'x:' .. c) or 0) <= 0 then redis.call('HDEL', h.key, 'x:' .. c) end
-  redis.call('ZREM', P .. 'scans', name .. US .. c)
-  if r then
-    redis.call('HINCRBY', P .. 'crawl:' .. c, 'pairs', -1)
-    redis.call('HINCRBY', P .. 'play', r.lane, -1)
-  end
-  weigh(name, h)
-  if redis.call('LLEN', P .. 'ring:' .. name) == 0 then
-    unbench(name, h)
-    -- The store knows its times by now; they must stand here only while they still bind.
-    if h.out == 0 then redis.call('PEXPIREAT', h.key, max(now, eligible(h)) + 120000 - (tonumber(held[2]) or 0)) end
-  end
+-- Takes a queue off the host. What is leased or delayed stays counted in x until it ends.
+local function drop(h, c)
+  local lane = call('HGET', h.key, 'q:' .. c)
+  if not lane then return end
+  call('LREM', P .. 'ring:' .. h.name, 0, c)
+  call('UNLINK', P .. 'q:' .. h.name .. ':' .. c)
+  call('HDEL', h.key, 'q:' .. c, 'b:' .. c, 'k:' .. c, 'l:' .. c)
+  call('ZREM', P .. 'scans', h.name .. US .. c)
+  if crawl(c) then call('HINCRBY', P .. 'crawl:' .. c, 'pairs', -1) end
+  call('HINCRBY', P .. 'play', lane, -1)
+  weigh(h)
+  if h.rn == 0 then unbench(h) end
 end
 
 -- Scans that the caller must carry out: "host crawl token cursor head", cursor '-' for a rescan from the start.
 local scans = {}
-local function want_scan(name, h, c, cursor)
-  local lock = tonumber(redis.call('HGET', h.key, 'l:' .. c) or 0)
-  if lock > now then return end
-  local token = now + SCAN_LOCK
-  if token <= lock then token = lock + 1 end
-  redis.call('HSET', h.key, 'l:' .. c, token)
-  redis.call('ZADD', P .. 'scans', token, name .. US .. c)
-  scans[#scans + 1] = table.concat({ name, c, token, cursor, head_of(h) }, US)
+local function want_scan(h, c, cursor)
+  local lock = call('HGET', h.key, 'l:' .. c)
+  if lock and tonumber(lock) > now then return end
+  local expiry = now + SCAN_LOCK
+  local token = expiry .. '.' .. call('HINCRBY', KEYS[1], 'scan', 1)
+  call('HSET', h.key, 'l:' .. c, token)
+  call('ZADD', P .. 'scans', expiry, h.name .. US .. c)
+  scans[#scans + 1] = table.concat({ h.name, c, token, cursor, head_of(h) }, US)
 end
 
 -- A queue with nothing listed: refill behind the cursor, rescan when nothing of it is under way, else wait.
-local function look_further(name, h, c)
-  local v = redis.call('HMGET', h.key, 'b:' .. c, 'k:' .. c, 'x:' .. c)
+local function look_further(h, c)
+  local v = call('HMGET', h.key, 'b:' .. c, 'k:' .. c, 'x:' .. c)
   if v[1] and v[2] then
-    want_scan(name, h, c, v[2])
+    want_scan(h, c, v[2])
   elseif (tonumber(v[3]) or 0) <= 0 then
-    want_scan(name, h, c, '-')
+    want_scan(h, c, '-')
   end
 end
 
 -- One fewer of the queue is delayed or leased; the last one may be what a rescan waits for.
-local function less_busy(name, h, c)
-  local key = P .. 'crawl:' .. c
-  if redis.call('EXISTS', key) == 1 then redis.call('HINCRBY', key, 'busy', -1) end
-  local x = tonumber(redis.call('HGET', h.key, 'x:' .. c) or 0)
-  if x > 1 then
-    redis.call('HSET', h.key, 'x:' .. c, x - 1)
-  else
-    redis.call('HDEL', h.key, 'x:' .. c)
-  end
-  if x <= 1 and in_ring(h, c) and redis.call('EXISTS', P .. 'q:' .. name .. ':' .. c) == 0 then
-    look_further(name, h, c)
-  end
+local function less_busy(name, c)
+  busy[c] = (busy[c] or 0) - 1
+  local key = P .. 'host:' .. name
+  if call('HINCRBY', key, 'x:' .. c, -1) > 0 then return end
+  call('HDEL', key, 'x:' .. c)
+  local h = host(name)
+  if in_ring(h, c) and call('EXISTS', P .. 'q:' .. name .. ':' .. c) == 0 then look_further(h, c) end
 end
 
-local function more_busy(h, c)
-  redis.call('HINCRBY', h.key, 'x:' .. c, 1)
-  redis.call('HINCRBY', P .. 'crawl:' .. c, 'busy', 1)
+local function more_busy(name, c)
+  busy[c] = (busy[c] or 0) + 1
+  call('HINCRBY', P .. 'host:' .. name, 'x:' .. c, 1)
 end
 
--- Budget that was granted and not used; hosts passed over meanwhile come back to the bench.
+-- Budget that was granted and not used; a host passed over meanwhile comes back to the bench.
 local function give_back(c)
   local r = crawl(c)
   if not r or r.left < 0 then return end
-  r.left = r.left + 1
-  redis.call('HSET', P .. 'crawl:' .. c, 'left', r.left)
-  local name = redis.call('SPOP', P .. 'starved:' .. c)
-  if name then bench(name, host(name)) end
+  r.left, r.spent = r.left + 1, true
+  while true do
+    local name = call('SPOP', P .. 'starved:' .. c)
+    if not name then return end
+    local h = host(name)
+    if in_ring(h, c) and call('EXISTS', P .. 'q:' .. name .. ':' .. c) == 1 then return bench(h) end
+  end
 end
 
 -- "s" https://<host>, "h" http://<host>, else the origin as it is written in the entry.
 local function origin_of(rest, name)
-  if string.byte(rest, 1) == 47 then return 's' end
-  if string.sub(rest, 1, 6) == 'http:/' and string.byte(rest, 7) ~= 47 then return 'h' end
-  local origin = string.match(rest, '^(%a+://[^/]*)')
+  if byte(rest, 1) == 47 then return 's' end
+  if sub(rest, 1, 6) == 'http:/' and byte(rest, 7) ~= 47 then return 'h' end
+  local origin = match(rest, '^(%a+://[^/]*)')
   if origin == 'http://' .. name then return 'h' end
   if origin == 'https://' .. name then return 's' end
   return origin
+end
+
+-- The robots entry of a host that a lease asked for by itself is not listed anywhere: it is offered anew.
+local function robots_again(h, entry)
+  local head, rest = match(entry, '^(%S+) (.*)$')
+  local crashes, alone = match(head, '^r0,0,(%d+),(%d+)$')
+  local field = 'r:' .. origin_of(rest, h.name)
+  if crashes then call('HSET', h.key, field, 'c' .. crashes .. ',' .. alone) else call('HDEL', h.key, field) end
 end

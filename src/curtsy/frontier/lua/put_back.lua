@@ -12,12 +12,12 @@ for i = 1, tonumber(ARGV[3]) do
   elseif r.st == 'running' then
     local h = host(name)
     local stood = in_ring(h, c)
-    if join_ring(name, h, c, cap) then
-      if not stood then redis.call('HSET', h.key, 'b:' .. c, 1) end
-      if redis.call('EXISTS', P .. 'q:' .. name .. ':' .. c) == 0 then
-        look_further(name, h, c)
-      elseif not h.la then
-        bench(name, h)
+    if join_ring(h, c, cap) then
+      if not stood then call('HSET', h.key, 'b:' .. c, 1) end
+      if call('EXISTS', P .. 'q:' .. name .. ':' .. c) == 0 then
+        look_further(h, c)
+      elseif h.la == '' then
+        bench(h)
       end
       if not h.known then unknown_hosts[#unknown_hosts + 1] = name end
     else
@@ -25,4 +25,5 @@ for i = 1, tonumber(ARGV[3]) do
     end
   end
 end
+finish()
 return { tostring(now), unknown_hosts, unknown_crawls, scans, waiting }

@@ -3,75 +3,80 @@
 -- ARGV  2 at most this many of each
 -- Answers { now, number on `reaped`, scans, next expiry or '' }
 --   reaped: slot  0x1f id host leased expiry delay ph crawl         a request that may have been sent
---           lease 0x1f id start end condemned own_robots solo, then the lease as granted, its entry with the crash counted
+--           lease 0x1f id start end condemned own_robots solo host crawl delay ph entry (with the crash counted)
 local limit = tonumber(ARGV[2])
 
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', P .. 'slots', '-inf', now, 'LIMIT', 0, limit)) do
-  local expiry = tonumber(redis.call('ZSCORE', P .. 'slots', id))
-  local slot = redis.call('HGET', P .. 'sd', id)
-  redis.call('ZREM', P .. 'slots', id)
-  redis.call('HDEL', P .. 'sd', id)
-  local name, leased, d, ph, c = string.match(slot, '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
+local over = call('ZRANGEBYSCORE', P .. 'slots', '-inf', now, 'WITHSCORES', 'LIMIT', 0, limit)
+for i = 1, #over, 2 do
+  local id, expiry = over[i], tonumber(over[i + 1])
+  local name, leased, d, ph, c = match(call('HGET', P .. 'ld', 's' .. id), '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
+  call('RPUSH', P .. 'reaped', table.concat({ 'slot', id, name, leased, expiry, d, ph, c }, US))
+  call('ZREM', P .. 'slots', id)
+  call('HDEL', P .. 'ld', 's' .. id)
   local h = host(name)
-  h.out, h.un, h.ls = max(0, h.out - 1), 0, max(h.ls, expiry)
-  redis.call('HSET', h.key, 'out', h.out, 'un', 0, 'ls', h.ls)
-  redis.call('RPUSH', P .. 'reaped', table.concat({ 'slot', id, name, leased, expiry, d, ph, c }, US))
-  bench(name, h)
+  h.out, h.ls = max(0, h.out - 1), max(h.ls, expiry)
+  put(h, 'out', h.out)
+  put(h, 'ls', h.ls)
+  if h.un == id then
+    h.un = ''
+    put(h, 'un', '')
+  end
+  bench(h)
 end
 
 -- The entry with one more crash; a crash while solo is the URL's own doing.
 local function with_crash(entry, alone)
-  local kind, depth, a, x, s, rest = string.match(entry, '^(%a)(%d+),(%d+),(%d+),(%d+) (.*)$')
+  local kind, depth, a, x, s, rest = match(entry, '^(%a)(%d+),(%d+),(%d+),(%d+) (.*)$')
   if not kind then
-    kind, depth, rest = string.match(entry, '^(%a)(%d+) (.*)$')
+    kind, depth, rest = match(entry, '^(%a)(%d+) (.*)$')
     a, x, s = 0, 0, 0
   end
   s = tonumber(s) + (alone and 1 or 0)
   return kind .. depth .. ',' .. a .. ',' .. (tonumber(x) + 1) .. ',' .. s .. ' ' .. rest, s
 end
 
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', P .. 'leases', '-inf', now, 'LIMIT', 0, limit)) do
-  local lease = redis.call('HGET', P .. 'ld', id)
-  local times = redis.call('HGET', P .. 'lt', id) or '- -'
-  local f = split(lease)
+for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'leases', '-inf', now, 'LIMIT', 0, limit)) do
+  local v = call('HMGET', P .. 'ld', id, 't' .. id)
+  local f = split(v[1])
   local name, c = f[1], f[2]
   local h = host(name)
   local entry, alone = with_crash(f[#f], f[7] == '1')
   local own_robots = f[8] == '1'
   local condemned = alone >= 2 and not own_robots
-  local started, ended = string.match(times, '^(%S+) (%S+)$')
-  redis.call('RPUSH', P .. 'reaped', table.concat({ 'lease', id, started, ended, condemned and 1 or 0, own_robots and 1 or 0,
+  local started, ended = match(v[2] or '- -', '^(%S+) (%S+)$')
+  call('RPUSH', P .. 'reaped', table.concat({ 'lease', id, started, ended, condemned and 1 or 0, own_robots and 1 or 0,
     f[7], name, c, f[4], f[5], entry }, US))
-  if string.byte(entry, 1) == 112 then give_back(c) end
-  redis.call('HDEL', P .. 'lt', id)
+  call('HDEL', P .. 'ld', 't' .. id)
   if condemned then
-    -- Counted as busy until the dead letter is durable: settle(id) ends it.
-    redis.call('ZADD', P .. 'leases', '+inf', id)
+    -- Counted as busy until the dead letter is durable: settle(id) ends it, and gives its budget back.
+    call('ZADD', P .. 'leases', '+inf', id)
   else
-    redis.call('ZREM', P .. 'leases', id)
-    redis.call('HDEL', P .. 'ld', id)
+    call('ZREM', P .. 'leases', id)
+    call('HDEL', P .. 'ld', id)
     if own_robots then
-      redis.call('HDEL', h.key, 'r:' .. origin_of(string.match(entry, ' (.*)$'), name))
+      robots_again(h, entry)
     elseif in_ring(h, c) then
-      redis.call('LPUSH', P .. 'q:' .. name .. ':' .. c, entry)
+      call('LPUSH', P .. 'q:' .. name .. ':' .. c, entry)
     end
-    less_busy(name, h, c)
-    bench(name, h)
+    if byte(entry, 1) == 112 then give_back(c) end
+    less_busy(name, c)
+    bench(h)
   end
 end
 
-for _, member in ipairs(redis.call('ZRANGEBYSCORE', P .. 'scans', '-inf', now, 'LIMIT', 0, limit)) do
-  redis.call('ZREM', P .. 'scans', member)
+for _, member in ipairs(call('ZRANGEBYSCORE', P .. 'scans', '-inf', now, 'LIMIT', 0, limit)) do
+  call('ZREM', P .. 'scans', member)
   local f = split(member)
   local h = host(f[1])
   if in_ring(h, f[2]) then
-    if redis.call('EXISTS', P .. 'q:' .. f[1] .. ':' .. f[2]) == 0 then look_further(f[1], h, f[2]) else bench(f[1], h) end
+    if call('EXISTS', P .. 'q:' .. f[1] .. ':' .. f[2]) == 0 then look_further(h, f[2]) else bench(h) end
   end
 end
+finish()
 
 local earliest
 for _, key in ipairs({ 'slots', 'leases', 'scans' }) do
-  local first = redis.call('ZRANGE', P .. key, 0, 0, 'WITHSCORES')
+  local first = call('ZRANGE', P .. key, 0, 0, 'WITHSCORES')
   if first[2] and first[2] ~= 'inf' then earliest = min(earliest or tonumber(first[2]), tonumber(first[2])) end
 end
-return { tostring(now), redis.call('LLEN', P .. 'reaped'), scans, earliest and tostring(earliest) or '' }
+return { tostring(now), call('LLEN', P .. 'reaped'), scans, earliest and tostring(earliest) or '' }

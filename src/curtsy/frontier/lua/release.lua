@@ -1,7 +1,7 @@
 -- release.lua: part of lease.lua and settle.lua, behind the preamble.
 --
--- A release is one string: id mode started_ago ended_ago broken block adaptive failures slow wait, split by spaces.
---   id           of the slot; '0@host' for a slot of an earlier epoch: only times and effects count
+-- A release is one string, split by spaces: id host mode started_ago ended_ago broken block adaptive failures slow wait
+--   id           of the slot; 0 for a slot of an earlier epoch: only times and effects count
 --   mode         k  the URL lease stays until its commit;  b  the URL goes back to the head of its list;
 --                h  the slot stays too: only the times are taken (robots.txt, until its rules are committed)
 --   started_ago  ms since bytes were about to leave; '-' if nothing was sent
@@ -16,80 +16,106 @@
 local function apply_effect(h, block, adaptive, failures, slow)
   if block > 0 and now + block > h.bl then
     h.bl = now + block
-    redis.call('HSET', h.key, 'bl', h.bl)
+    put(h, 'bl', h.bl)
   end
-  if adaptive ~= '-' then
+  if adaptive ~= '-' and tonumber(adaptive) ~= h.ad then
     h.ad = tonumber(adaptive)
-    redis.call('HSET', h.key, 'ad', h.ad)
+    put(h, 'ad', h.ad)
   end
-  if failures ~= '-' then
+  if failures ~= '-' and (failures ~= h.fl or not h.known) then
     h.fl = failures
-    redis.call('HSET', h.key, 'fl', failures)
+    put(h, 'fl', failures)
   end
-  if slow ~= '-' and (slow == '1') ~= h.sl then
+  if slow ~= '-' and ((slow == '1') ~= h.sl or not h.known) then
     h.sl = slow == '1'
-    redis.call('HSET', h.key, 'sl', slow)
+    put(h, 'sl', slow)
   end
 end
 
 local function put_url_back(id)
-  local lease = redis.call('HGET', P .. 'ld', id)
-  if not lease or redis.call('ZREM', P .. 'leases', id) == 0 then return end
-  redis.call('HDEL', P .. 'ld', id)
-  redis.call('HDEL', P .. 'lt', id)
+  local lease = call('HGET', P .. 'ld', id)
+  if not lease or call('ZREM', P .. 'leases', id) == 0 then return end
+  call('HDEL', P .. 'ld', id, 't' .. id)
   local f = split(lease)
   local name, c, entry = f[1], f[2], f[#f]
   local h = host(name)
-  if string.byte(entry, 1) == 114 and f[8] == '1' then
-    redis.call('HDEL', h.key, 'r:' .. origin_of(string.match(entry, ' (.*)$'), name))
+  if f[8] == '1' then
+    robots_again(h, entry)
   elseif in_ring(h, c) then
-    redis.call('LPUSH', P .. 'q:' .. name .. ':' .. c, entry)
+    call('LPUSH', P .. 'q:' .. name .. ':' .. c, entry)
   end
-  if string.byte(entry, 1) == 112 then give_back(c) end
-  less_busy(name, h, c)
+  if byte(entry, 1) == 112 then give_back(c) end
+  less_busy(name, c)
 end
 
-local function release(text)
-  local id, mode, started, ended, broken, block, adaptive, failures, slow, wait =
-    string.match(text, '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$')
-  local slot = redis.call('HGET', P .. 'sd', id)
-  local lease = not slot and redis.call('HGET', P .. 'ld', id)
-  local name = slot and string.match(slot, '^(%S+)') or (lease and split(lease)[1]) or string.match(id, '^0@(.*)$')
-  local start_ms, end_ms, answer
-  if started ~= '-' then
-    start_ms, end_ms = now - floor(tonumber(started)), now - floor(tonumber(ended))
-    if redis.call('HEXISTS', P .. 'ld', id) == 1 then redis.call('HSET', P .. 'lt', id, start_ms .. ' ' .. end_ms) end
-  end
-  if not name then return start_ms and (start_ms .. ' ' .. end_ms .. ' 0') or '-' end
-  local h = host(name)
-  if start_ms then
-    local base = broken == '1' and end_ms or start_ms
-    if base > h.ls then
-      h.ls = base
-      redis.call('HSET', h.key, 'ls', base)
+local function release_all(at, n)
+  local answers, ids = {}, {}
+  if n == 0 then return answers end
+  for i = 1, n do ids[i] = match(ARGV[at + i], '^%d+') end
+  local out, leased = call('ZMSCORE', P .. 'slots', unpack(ids)), call('ZMSCORE', P .. 'leases', unpack(ids))
+  local freed, fields, times, once = {}, {}, {}, {}
+  for i = 1, n do
+    local id, name, mode, started, ended, broken, block, adaptive, failures, slow, wait =
+      match(ARGV[at + i], '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$')
+    local h = host(name)
+    local start_ms, end_ms
+    if started ~= '-' then
+      start_ms, end_ms = now - tonumber(started), now - tonumber(ended)
+      if leased[i] then
+        times[#times + 1] = 't' .. id
+        times[#times + 1] = start_ms .. ' ' .. end_ms
+      end
+      local base = broken == '1' and end_ms or start_ms
+      if base > h.ls then
+        h.ls = base
+        put(h, 'ls', base)
+      end
+      if h.un == id then
+        h.un = ''
+        put(h, 'un', '')
+      end
     end
+    if mode ~= 'h' then
+      apply_effect(h, tonumber(block), adaptive, failures, slow)
+      if out[i] and not once[id] then
+        once[id] = true
+        freed[#freed + 1], fields[#fields + 1] = id, 's' .. id
+        h.out = max(0, h.out - 1)
+        put(h, 'out', h.out)
+        if h.un == id then
+          h.un = ''
+          put(h, 'un', '')
+        end
+      end
+    end
+    if mode == 'b' then
+      -- The times of the URL that goes back are nobody's any more.
+      if leased[i] and start_ms then times[#times], times[#times - 1] = nil, nil end
+      put_url_back(id)
+    end
+    bench(h, now + tonumber(wait))
+    answers[i] = start_ms and (start_ms .. ' ' .. end_ms .. ' ' .. eligible(h)) or '-'
   end
-  if mode == 'h' then return start_ms and (start_ms .. ' ' .. end_ms .. ' ' .. eligible(h)) or '-' end
-  apply_effect(h, tonumber(block), adaptive, failures, slow)
-  if redis.call('ZREM', P .. 'slots', id) == 1 then
-    redis.call('HDEL', P .. 'sd', id)
-    h.out, h.un = max(0, h.out - 1), 0
-    redis.call('HSET', h.key, 'out', h.out, 'un', 0)
-  end
-  if mode == 'b' then put_url_back(id) end
-  bench(name, h, now + tonumber(wait))
-  answer = start_ms and (start_ms .. ' ' .. end_ms .. ' ' .. eligible(h)) or '-'
-  return answer
+  many('ZREM', P .. 'slots', freed)
+  many('HDEL', P .. 'ld', fields)
+  many('HSET', P .. 'ld', times)
+  return answers
 end
 
 -- per_host > 1: the next slot of the host may be given out a delay after this one's bytes left.
 local function report_start(text)
-  local id, ago = string.match(text, '^(%S+) (%S+)$')
-  local slot = redis.call('HGET', P .. 'sd', id)
+  local id, ago = match(text, '^(%S+) (%S+)$')
+  local slot = call('HGET', P .. 'ld', 's' .. id)
   if not slot then return end
-  local name = string.match(slot, '^(%S+)')
-  local h = host(name)
-  h.ls, h.un = max(h.ls, now - floor(tonumber(ago))), 0
-  redis.call('HSET', h.key, 'ls', h.ls, 'un', 0)
-  bench(name, h)
+  local h = host(match(slot, '^(%S+)'))
+  local at = now - tonumber(ago)
+  if at > h.ls then
+    h.ls = at
+    put(h, 'ls', at)
+  end
+  if h.un == id then
+    h.un = ''
+    put(h, 'un', '')
+  end
+  bench(h)
 end

@@ -1,11 +1,12 @@
 -- seen.lua: which fingerprints may be new? Read only: a filter, never the truth.
 --
--- seen:<c>        HASH  g generations, n entries in the newest one, d buckets dropped of the oldest one, o oldest one
--- seen:<c>:<g>:<b>  SET of 63-bit integers; generation g has 64 * 4^g buckets of about 256, so that each stays an intset
+-- seen            HASH  total entries, and entries of each crawl
+-- seen:<c>        HASH  g newest generation, n entries in it, o oldest one, d its buckets up to there were dropped
+-- seen:<c>:<g>:<b>  SET of 63-bit integers; generation g has 64 * 4^g buckets of about 256: each stays an intset
 -- ARGV  2 crawl   3 ... fingerprints
 -- Answers { now, positions (from 0) of those not seen }
 local c = ARGV[2]
-local v = redis.call('HMGET', P .. 'seen:' .. c, 'g', 'o')
+local v = call('HMGET', P .. 'seen:' .. c, 'g', 'o')
 local newest, oldest = tonumber(v[1]), tonumber(v[2]) or 0
 local fresh = {}
 for i = 3, #ARGV do
@@ -13,7 +14,7 @@ for i = 3, #ARGV do
   if newest then
     local low = tonumber(string.sub(fp, -12))
     for g = newest, oldest, -1 do
-      if redis.call('SISMEMBER', P .. 'seen:' .. c .. ':' .. g .. ':' .. (low % (64 * 4 ^ g)), fp) == 1 then
+      if call('SISMEMBER', P .. 'seen:' .. c .. ':' .. g .. ':' .. (low % (64 * 4 ^ g)), fp) == 1 then
         known = true
         break
       end

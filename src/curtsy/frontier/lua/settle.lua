@@ -12,46 +12,55 @@ local rules = tonumber(ARGV[at])
 for i = 1, rules do
   local f = split(ARGV[at + i])
   local h = host(f[1])
-  if string.byte(f[3], 1) == 112 then
-    redis.call('HSET', h.key, 'r:' .. f[2], f[3])
-  else
-    redis.call('HSET', h.key, 'r:' .. f[2], f[3] .. ':' .. f[4])
+  -- Rules of a host that is not here come with it from the store.
+  if h.known then
+    put(h, 'r:' .. f[2], byte(f[3], 1) == 112 and f[3] or (f[3] .. ':' .. f[4]))
+    if f[5] ~= '-' then
+      h.rd = tonumber(f[5])
+      put(h, 'rd', h.rd)
+    end
+    bench(h)
   end
-  if f[5] ~= '-' then
-    h.rd = tonumber(f[5])
-    redis.call('HSET', h.key, 'rd', h.rd)
-  end
-  bench(f[1], h)
 end
 at = at + 1 + rules
 
-local released = {}
-for i = 1, tonumber(ARGV[at]) do released[i] = release(ARGV[at + i]) end
+local released = release_all(at, tonumber(ARGV[at]))
 at = at + 1 + #released
 
-local touched = {}
-for i = 1, tonumber(ARGV[at]) do
-  local f = split(ARGV[at + i])
-  local id = f[1]
-  local lease = redis.call('HGET', P .. 'ld', id)
-  if lease and redis.call('ZREM', P .. 'leases', id) == 1 then
-    redis.call('HDEL', P .. 'ld', id)
-    redis.call('HDEL', P .. 'lt', id)
-    local g = split(lease)
-    local name, c, entry = g[1], g[2], g[#g]
-    local h = host(name)
-    if f[3] ~= '1' and string.byte(entry, 1) == 112 then give_back(c) end
-    if f[2] == 'r' and crawl(c) and in_ring(h, c) then
-      if redis.call('ZADD', P .. 'delayed', 'NX', f[4], name .. US .. c .. US .. f[5]) == 1 then more_busy(h, c) end
+local touched, ids, n = {}, {}, tonumber(ARGV[at])
+for i = 1, n do ids[i] = match(ARGV[at + i], '^%d+') end
+local standing = n > 0 and call('HMGET', P .. 'ld', unpack(ids))
+local ended, fields = {}, {}
+for i = 1, n do
+  local id, lease = ids[i], standing[i]
+  if lease and not ended[id] then
+    ended[id] = true
+    fields[#fields + 1] = id
+    fields[#fields + 1] = 't' .. id
+    local action, used, when, again = match(ARGV[at + i], '^%d+\31(%a)\31(%d)\31(%d+)\31(.*)$')
+    local name, c = match(lease, '^([^\31]+)\31([^\31]+)')
+    local r = crawl(c)
+    if used ~= '1' and r and r.left >= 0 then
+      local g = split(lease)
+      if byte(g[#g], 1) == 112 then give_back(c) end
     end
-    less_busy(name, h, c)
+    -- A retry takes the lease's place among what is under way.
+    if action ~= 'r' or not r or not in_ring(host(name), c)
+      or call('ZADD', P .. 'delayed', 'NX', when, name .. US .. c .. US .. again) == 0 then
+      less_busy(name, c)
+    end
     touched[c] = true
   end
 end
+if #fields > 0 then
+  many('ZREM', P .. 'leases', ids)
+  many('HDEL', P .. 'ld', fields)
+end
+finish()
 
 local idle = {}
 for c in pairs(touched) do
-  local v = redis.call('HMGET', P .. 'crawl:' .. c, 'pairs', 'busy', 'left')
+  local v = call('HMGET', P .. 'crawl:' .. c, 'pairs', 'busy', 'left')
   if (tonumber(v[2]) or 0) <= 0 and ((tonumber(v[1]) or 0) <= 0 or v[3] == '0') then idle[#idle + 1] = c end
 end
 return { tostring(now), released, scans, idle }

@@ -1,0 +1,272 @@
+"""What goes into the frontier's scripts and comes out of them: values on this side, short texts on the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from curtsy.frontier.entry import decode, encode, short_origin
+from curtsy.model import Entry, HostEffect, HostState, Lane, Lease
+
+US = "\x1f"
+_COUNTER = (1 << 40) - 1
+_LANES = {lane.value: lane for lane in Lane} | {"solo": Lane.BATCH}
+
+
+def fence_of(epoch: int, counter: int) -> int:
+    """23 bits of epoch, 40 of counter: grows over every loss of Valkey."""
+    return epoch << 40 | counter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """A slot on its way back. Times are the worker's boot clock."""
+
+    lease: Lease
+    #: None: nothing was sent
+    started: float | None
+    ended: float
+    broken_off: bool = False
+    effect: HostEffect | None = None
+    #: the URL goes back to the head of its list (nothing was learnt of it)
+    url_back: bool = False
+    #: the slot stays out, only the times are taken: a robots entry keeps it until its rules are committed
+    hold: bool = False
+    #: the host is not offered again before this long
+    wait_ms: int = 0
+
+    def _mode(self, current: bool) -> str:
+        if not current:
+            return "k"
+        return "h" if self.hold else "b" if self.url_back else "k"
+
+    def text(self, now: float, epoch: int | None) -> str:
+        """As release.lua reads it. A slot of an earlier epoch is number 0: only its times and effects count."""
+        e = self.effect
+        current = self.lease.fence >> 40 == epoch
+        slot = self.lease.fence & _COUNTER if current else 0
+        started = "-" if self.started is None else max(0, int((now - self.started) * 1000))
+        adaptive = "-" if e is None or e.adaptive_ms is None else e.adaptive_ms
+        failures, slow = ("-", "-") if e is None else (e.failures, int(e.slow))
+        return (
+            f"{slot} {self.lease.host} {self._mode(current)} {started} "
+            f"{max(0, int((now - self.ended) * 1000))} {int(self.broken_off)} {0 if e is None else e.block_ms} "
+            f"{adaptive} {failures} {slow} {self.wait_ms}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """When a request began and ended, and when its host may next be asked, by the server's clock."""
+
+    start_ms: int
+    end_ms: int
+    next_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scan:
+    """A queue whose rows must be read from the store, by whoever was handed this."""
+
+    shard: int
+    host: str
+    crawl: int
+    token: str
+    #: rows behind this seq; None: a rescan from the start
+    cursor: int | None
+    head: int
+
+
+@dataclass(slots=True, kw_only=True)
+class LeaseReply:
+    now_ms: int = 0
+    #: by fence; absent where nothing was sent
+    times: dict[int, Times] = field(default_factory=dict)
+    leases: list[Lease] = field(default_factory=list)
+    scans: list[Scan] = field(default_factory=list)
+    #: when the next host or retry is due, if known
+    next_ms: int | None = None
+    #: hosts whose head is a suspect wait for a process with nothing in flight
+    suspects: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """A lease whose commit is durable."""
+
+    lease: Lease
+    #: None: settled for good; else tried again then, as `entry`
+    retry_ms: int | None = None
+    entry: Entry | None = None
+    #: it counts against max_pages
+    used: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """Robots rules that became known, or are being followed through a redirect."""
+
+    host: str
+    origin: str
+    until_ms: int
+    fetched_ms: int
+    delay_ms: int | None = None
+    pending: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class SettleReply:
+    now_ms: int = 0
+    times: dict[int, Times] = field(default_factory=dict)
+    scans: list[Scan] = field(default_factory=list)
+    #: crawls with nothing left on the bench: their completion is to be checked
+    idle: set[int] = field(default_factory=set)
+
+
+@dataclass(slots=True, kw_only=True)
+class PushReply:
+    hosts: set[str] = field(default_factory=set)
+    crawls: set[int] = field(default_factory=set)
+    scans: list[Scan] = field(default_factory=list)
+    #: queues that wait in the store because enough are in play
+    waiting: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReapedSlot:
+    shard: int
+    fence: int
+    host: str
+    leased_ms: int
+    expiry_ms: int
+    delay_ms: int
+    per_host: int
+    crawl: int | None
+    raw: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReapedLease:
+    shard: int
+    fence: int
+    host: str
+    crawl: int
+    #: as it stands in the list again, with the crash counted
+    entry: Entry
+    delay_ms: int
+    per_host: int
+    #: None: nothing is known to have been sent
+    times: tuple[int, int] | None
+    condemned: bool
+    solo: bool
+    own_robots: bool
+    raw: bytes
+
+
+def counter_of(fence: int) -> int:
+    return fence & _COUNTER
+
+
+def lease_of(text: str, shard: int, epoch: int, valid_until: float) -> Lease:
+    words = text.split(US, 12)
+    counter, host, crawl, version, delay, per_host, robots, solo, _own, lane, failures, adaptive, entry = words
+    return Lease(
+        fence=epoch << 40 | int(counter),
+        shard=shard,
+        host=host,
+        crawl=int(crawl),
+        crawl_version=int(version),
+        lane=_LANES[lane],
+        entry=decode(entry, host),
+        delay_ms=int(delay),
+        per_host=int(per_host),
+        robots_ms=int(robots),
+        valid_until=valid_until,
+        solo=solo == "1",
+        failures=int(failures),
+        adaptive_ms=int(adaptive),
+    )
+
+
+def read_times(raw: list[bytes], releases: Sequence[Release], into: dict[int, Times]) -> None:
+    for release, text in zip(releases, raw, strict=True):
+        if text != b"-":
+            start, end, due = text.split()
+            into[release.lease.fence] = Times(int(start), int(end), int(due))
+
+
+def scans_of(raw: list[bytes], shard: int) -> list[Scan]:
+    scans = []
+    for item in raw:
+        host, crawl, token, cursor, head = item.decode().split(US)
+        after = None if cursor == "-" else int(cursor)
+        scans.append(Scan(shard=shard, host=host, crawl=int(crawl), token=token, cursor=after, head=int(head)))
+    return scans
+
+
+def read_push(raw: list[Any], shard: int, into: PushReply) -> None:
+    into.hosts.update(name.decode() for name in raw[1])
+    into.crawls.update(int(c) for c in raw[2])
+    into.scans += scans_of(raw[3], shard)
+    into.waiting += raw[4]
+
+
+def in_groups(
+    queues: list[tuple[tuple[str, int], list[str]]], rows: int
+) -> Iterable[list[tuple[tuple[str, int], list[str]]]]:
+    """Groups of whole queues (a queue longer than a group is cut) of about `rows` rows."""
+    group: list[tuple[tuple[str, int], list[str]]] = []
+    size = 0
+    for key, texts in queues:
+        for at in range(0, len(texts), rows):
+            part = texts[at : at + rows]
+            if group and size + len(part) > rows:
+                yield group
+                group, size = [], 0
+            group.append((key, part))
+            size += len(part)
+    if group:
+        yield group
+
+
+def rules_text(r: Rules) -> str:
+    until = f"p{r.until_ms}" if r.pending else str(r.until_ms)
+    delay = "-" if r.delay_ms is None else str(r.delay_ms)
+    return US.join((r.host, short_origin(r.origin, r.host), until, str(r.fetched_ms), delay))
+
+
+def settled_text(s: Settled) -> str:
+    counter = s.lease.fence & _COUNTER
+    if s.retry_ms is None or s.entry is None:
+        return f"{counter}{US}d{US}{int(s.used)}{US}0{US}"
+    return f"{counter}{US}r{US}{int(s.used)}{US}{s.retry_ms}{US}{encode(s.entry, s.lease.host)}"
+
+
+def host_text(h: HostState, rules: Sequence[str]) -> str:
+    def or_dash(value: int | None) -> str:
+        return "-" if value is None else str(value)
+
+    return US.join(
+        (
+            h.host, str(h.next_ms), str(h.blocked_until_ms), or_dash(h.operator_delay_ms), or_dash(h.operator_per_host),
+            or_dash(h.robots_delay_ms), or_dash(h.adaptive_ms), str(h.failures), str(int(h.slow)), *rules,
+        )
+    )  # fmt: skip
+
+
+def reaped_of(raw: bytes, shard: int, epoch: int) -> ReapedSlot | ReapedLease:
+    kind, counter, *rest = raw.decode().split(US)
+    fence = epoch << 40 | int(counter)
+    if kind == "slot":
+        host, leased, expiry, delay, per_host, crawl = rest
+        return ReapedSlot(
+            shard=shard, fence=fence, host=host, leased_ms=int(leased), expiry_ms=int(expiry), delay_ms=int(delay),
+            per_host=int(per_host), crawl=None if crawl == "-" else int(crawl), raw=raw,
+        )  # fmt: skip
+    started, ended, condemned, own_robots, solo, host, crawl, delay, per_host, entry = rest
+    return ReapedLease(
+        shard=shard, fence=fence, host=host, crawl=int(crawl), entry=decode(entry, host), delay_ms=int(delay),
+        per_host=int(per_host), times=None if started == "-" else (int(started), int(ended)),
+        condemned=condemned == "1", solo=solo == "1", own_robots=own_robots == "1", raw=raw,
+    )  # fmt: skip

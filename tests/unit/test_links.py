@@ -114,7 +114,10 @@ def urlset(*inner: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        (urlset(b"<url><loc>http://a.test/1</loc></url><url><loc>\n http://a.test/2 </loc></url></urlset>"), ["1", "2"]),
+        (
+            urlset(b"<url><loc>http://a.test/1</loc></url><url><loc>\n http://a.test/2 </loc></url></urlset>"),
+            ["1", "2"],
+        ),
         (urlset(b"<url><loc>http://a.test/?a&amp;b&#38;c&#x26;d</loc></url>"), ["?a&b&c&d"]),
         (urlset(b"<url><loc>http://a.test/?a&copy=b</loc></url>"), ["?a&copy=b"]),
         (urlset(b"<url><loc><![CDATA[http://a.test/?a&b]]></loc></url>"), ["?a&b"]),
@@ -122,14 +125,20 @@ def urlset(*inner: bytes) -> bytes:
         (urlset(b"<url><loc>http://a.test/1</loc><image:loc>http://a.test/no</image:loc></url>"), ["1"]),
         (b"<s:urlset xmlns:s='x'><s:url><s:loc>http://a.test/1</s:loc></s:url></s:urlset>", ["1"]),
         (urlset(b"<url><loc>http://a.test/1</loc></url><url><loc>http://a.test/1</loc></url>"), ["1"]),
-        (urlset(b"<url><loc>http://a.test/1</loc></oops><url><loc>http://a.test/2</loc><url><loc>http://a.te"), ["1", "2"]),
+        (
+            urlset(b"<url><loc>http://a.test/1</loc></oops><url><loc>http://a.test/2</loc><url><loc>http://a.te"),
+            ["1", "2"],
+        ),
         (b"\xef\xbb\xbf \n" + urlset(b"<url><loc>http://a.test/1</loc></url>"), ["1"]),
-        (b"\xef\xbb\xbfhttp://a.test/1\r\n\r\nhttps://a.test/2\nnot a url\n  http://a.test/3", ["1", "https://a.test/2", "3"]),
+        (
+            b"\xef\xbb\xbfhttp://a.test/1\r\n\r\nhttps://a.test/2\nnot a url\n  http://a.test/3",
+            ["1", "https://a.test/2", "3"],
+        ),
         (b"<rss><channel><link>http://a.test/</link><item><title>t</title><link>http://a.test/1</link></item>", ["1"]),
         (b"<rdf:RDF><item><link>http://a.test/1</link></item></rdf:RDF>", ["1"]),
         (
             b"<feed><link href='http://a.test/'/><entry><link rel='edit' href='http://a.test/no'/>"
-            b"<link rel=\"alternate\" href=\"http://a.test/1?a&amp;b\"/></entry><entry><link href='http://a.test/2'></link>",
+            b'<link rel="alternate" href="http://a.test/1?a&amp;b"/></entry><entry><link href=\'http://a.test/2\'></link>',
             ["1?a&b", "2"],
         ),
         (b"<html><body><loc>http://a.test/no</loc>", []),
@@ -137,7 +146,7 @@ def urlset(*inner: bytes) -> bytes:
         (b"<", []),
         (b"%PDF-1.4", []),
     ],
-)  # fmt: skip
+)
 def test_sitemaps_and_feeds_are_told_apart_by_content(body: bytes, expected: list[str]) -> None:
     absolute = [name if ":" in name else f"http://a.test/{name}" for name in expected]
     assert urls(body) == absolute

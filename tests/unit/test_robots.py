@@ -111,14 +111,18 @@ def test_the_longest_match_wins_and_allow_wins_ties(lines: list[str], path: str,
         ("User-agent: *\nDisallow: /\nUser-agent: curtsy\nAllow: /", "curtsy", True),
         ("User-agent: *\nDisallow: /\nUser-agent: curtsy\nDisallow:", "curtsy", True),
         ("User-agent: *\nDisallow: /\nUser-agent: curtsy", "curtsy", True),
-        ("User-agent: curtsy\nDisallow: /y\nUser-agent: *\nDisallow: /\nUser-agent: curtsy\nDisallow: /x", "curtsy", False),
+        (
+            "User-agent: curtsy\nDisallow: /y\nUser-agent: *\nAllow: /\nUser-agent: curtsy\nDisallow: /x",
+            "curtsy",
+            False,
+        ),
         ("User-agent: other\nUser-agent: curtsy\nDisallow: /", "curtsy", False),
         ("User-agent: other\n\nUser-agent: curtsy\n\nDisallow: /", "other", False),
         ("Disallow: /", "curtsy", True),
         ("Disallow: /\nUser-agent: *\nAllow: /", "curtsy", True),
         ("", "curtsy", True),
     ],
-)  # fmt: skip
+)
 def test_groups_are_chosen_by_product_token_and_merged(rules: str, agent: str, allowed: bool) -> None:
     assert allows(rules, "/x", agent) is allowed
 

@@ -41,12 +41,12 @@ _replayed = Bulk(
     id="text",
     now_ms="bigint",
 )
-# +u.seq keeps SQLite from walking all of `urls` in order of seq.
+# CROSS JOIN and +u.seq keep SQLite from walking all of `urls`: it begins with the dead queues, which are few.
 _DEAD = text(
-    "SELECT u.crawl, u.fp, u.url, u.host, q.reason, u.attempts, u.fence, q.failing_since_ms FROM queues q "
-    "JOIN urls u ON u.crawl = q.crawl AND u.host = q.host AND u.state = 'open' WHERE q.state = 'dead' "
-    "AND (q.crawl = :crawl OR :crawl = 0) AND (q.host = :host OR :host = '') AND (q.reason = :cause OR :cause = '') "
-    "AND +u.seq > :after ORDER BY +u.seq LIMIT :limit"
+    "SELECT u.crawl, u.fp, u.url, u.host, q.reason, u.attempts, u.fence, q.failing_since_ms "
+    "FROM queues q CROSS JOIN urls u WHERE u.crawl = q.crawl AND u.host = q.host AND u.state = 'open' "
+    "AND q.state = 'dead' AND (q.crawl = :crawl OR :crawl = 0) AND (q.host = :host OR :host = '') "
+    "AND (q.reason = :cause OR :cause = '') AND +u.seq > :after ORDER BY +u.seq LIMIT :limit"
 )
 
 

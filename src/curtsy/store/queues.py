@@ -5,7 +5,7 @@ A queue is `open`, `empty` (a rescan found no open row) or `dead` for its crawl,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from sqlalchemy import Connection, text
@@ -62,8 +62,16 @@ _recovered = Bulk(
     "AND queues.failing_since_ms IS NOT NULL",
     host="text",
 )
-_lock_hosts = Bulk(
-    "SELECT q.crawl FROM queues q JOIN v ON v.host = q.host ORDER BY q.crawl, q.host FOR UPDATE OF q", host="text"
+# Only rows that will change are locked: in a running crawl these are few, so commits hardly ever meet here.
+_lock_failing = Bulk(
+    "SELECT q.crawl FROM queues q JOIN v ON v.host = q.host WHERE q.state = 'open' AND q.failing_since_ms IS NULL "
+    "ORDER BY q.crawl, q.host FOR UPDATE OF q",
+    host="text",
+)
+_lock_recovered = Bulk(
+    "SELECT q.crawl FROM queues q JOIN v ON v.host = q.host WHERE q.failing_since_ms IS NOT NULL "
+    "ORDER BY q.crawl, q.host FOR UPDATE OF q",
+    host="text",
 )
 _get = Bulk(
     f"SELECT {_LISTED} FROM v JOIN queues q ON q.crawl = v.crawl AND q.host = v.host", crawl="bigint", host="text"
@@ -79,9 +87,10 @@ _REVIVE = text(
     "UPDATE queues SET state = 'open', reason = '', failing_since_ms = NULL "
     "WHERE crawl = :crawl AND host = :host AND state = 'dead'"
 )
+# `host > ''` is always true: it lets SQLite search the small index of failing queues.
 _FAILING = text(
-    f"SELECT {_LISTED} FROM queues q JOIN crawls c ON c.n = q.crawl WHERE q.state = 'open' "
-    "AND q.failing_since_ms <= :before_ms AND c.state IN ('running', 'loading') ORDER BY q.crawl, q.host"
+    f"SELECT {_LISTED} FROM queues q CROSS JOIN crawls c WHERE q.host > '' AND q.failing_since_ms <= :before_ms "
+    "AND +q.crawl = c.n AND q.state = 'open' AND c.state IN ('running', 'loading')"
 )
 _RUNNING = text("SELECT n FROM crawls WHERE state IN ('running', 'loading') AND n >= :crawl ORDER BY n")
 _OPEN_OF_ONE = text(
@@ -136,25 +145,22 @@ def revive(tx: Connection, crawl: int, host: str) -> bool:
 def failing(tx: Connection, hosts: Iterable[str], now_ms: int) -> None:
     """These hosts do not answer: note since when, for every crawl that waits for them."""
     names = unique_sorted(hosts)
-    _lock_by_host(tx, names)
+    if is_postgresql(tx):
+        _lock_failing(tx, [(host,) for host in names])
     _failing(tx, [(host, now_ms) for host in names])
 
 
 def recovered(tx: Connection, hosts: Iterable[str]) -> None:
     """These hosts have answered."""
-    names = unique_sorted(hosts)
-    _lock_by_host(tx, names)
-    _recovered(tx, [(host,) for host in names])
-
-
-def _lock_by_host(tx: Connection, hosts: Sequence[str]) -> None:
+    rows = [(host,) for host in unique_sorted(hosts)]
     if is_postgresql(tx):
-        _lock_hosts(tx, [(host,) for host in hosts])
+        _lock_recovered(tx, rows)
+    _recovered(tx, rows)
 
 
 def failing_since(tx: Connection, before_ms: int) -> list[Queue]:
     """Open queues of running crawls whose host has not answered since `before_ms` or longer."""
-    return [Queue(*row) for row in tx.execute(_FAILING, {"before_ms": before_ms})]
+    return sorted(Queue(*row) for row in tx.execute(_FAILING, {"before_ms": before_ms}))
 
 
 def open_of(

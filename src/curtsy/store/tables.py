@@ -118,7 +118,15 @@ queues = Table(
         postgresql_where=text("state = 'open'"),
     ),
     Index(
+        "queues_dead",
+        "crawl",
+        "host",
+        sqlite_where=text("state = 'dead'"),
+        postgresql_where=text("state = 'dead'"),
+    ),
+    Index(
         "queues_failing",
+        "host",
         "failing_since_ms",
         sqlite_where=text("failing_since_ms IS NOT NULL"),
         postgresql_where=text("failing_since_ms IS NOT NULL"),

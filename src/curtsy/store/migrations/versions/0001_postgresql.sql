@@ -57,7 +57,9 @@ CREATE TABLE queues (
     PRIMARY KEY (crawl, host)
 );
 
-CREATE INDEX queues_failing ON queues (failing_since_ms) WHERE failing_since_ms IS NOT NULL;
+CREATE INDEX queues_dead ON queues (crawl, host) WHERE state = 'dead';
+
+CREATE INDEX queues_failing ON queues (host, failing_since_ms) WHERE failing_since_ms IS NOT NULL;
 
 CREATE INDEX queues_host ON queues (host);
 

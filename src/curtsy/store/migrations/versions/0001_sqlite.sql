@@ -60,7 +60,9 @@ CREATE TABLE queues (
 )
  WITHOUT ROWID;
 
-CREATE INDEX queues_failing ON queues (failing_since_ms) WHERE failing_since_ms IS NOT NULL;
+CREATE INDEX queues_dead ON queues (crawl, host) WHERE state = 'dead';
+
+CREATE INDEX queues_failing ON queues (host, failing_since_ms) WHERE failing_since_ms IS NOT NULL;
 
 CREATE INDEX queues_host ON queues (host);
 

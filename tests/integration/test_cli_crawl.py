@@ -1,0 +1,164 @@
+"""`curtsy crawl` as people run it: a process, a terminal's signals, a folder of data."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from curtsy.embedded import Embedded
+from curtsy.tinyweb import TinyWeb
+
+HOSTS, PAGES = 4, 8
+FIELDS = {"id", "state", "pages", "done", "skipped", "failed", "pending", "elapsed_s"}
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[TinyWeb]:
+    with TinyWeb.start(hosts=HOSTS, pages=PAGES, faults=False) as running:
+        yield running
+
+
+@pytest.fixture
+def start(web: TinyWeb, tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Start a command in this test's folder; whatever is left of it is ended afterwards."""
+    started: list[subprocess.Popen[str]] = []
+
+    def begin(*words: str) -> subprocess.Popen[str]:
+        options = ["--config", "tinyweb.toml"] if "--config" not in words else []
+        if words[0] == "crawl":
+            options += ["--resolve", web.resolve_rule]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "curtsy.cli", *words, *options],
+            cwd=tmp_path,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+    if (left := Embedded.running(tmp_path / ".curtsy")) and (pid := left.pid):
+        os.kill(pid, signal.SIGKILL)
+
+
+def finish(process: subprocess.Popen[str], code: int = 0) -> Any:
+    """Its JSON document, once it has ended with that code."""
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == code, err
+    return json.loads(out)
+
+
+def until(condition: Callable[[], bool], timeout_s: float = 60) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def pages_so_far(start: Callable[..., subprocess.Popen[str]]) -> int:
+    process = start("status", "--json")
+    out, _ = process.communicate(timeout=60)
+    return int(json.loads(out)["pages"]) if process.returncode == 0 else 0
+
+
+def test_a_crawl_fetches_every_page_and_says_so(start: Callable[..., subprocess.Popen[str]], tmp_path: Path) -> None:
+    seeds = [f"http://org-{n:04}.tinyweb.test/" for n in range(HOSTS)]
+    (tmp_path / "seeds.txt").write_text("\n".join(seeds))
+    told = finish(start("crawl", "--from", "seeds.txt", "--delay", "0.05", "--out", "pages.jsonl", "--json"))
+    assert set(told) == FIELDS
+    assert (told["state"], told["pending"], told["failed"]) == ("finished", 0, {})
+    assert told["pages"] >= HOSTS * PAGES
+    lines = [json.loads(line) for line in (tmp_path / "pages.jsonl").read_text().splitlines()]
+    assert len(lines) == told["pages"]
+    assert len({line["url"] for line in lines}) == len(lines)
+    assert all(line["status"] == 200 and line["segment"] for line in lines)
+    verdict = finish(start("audit", "--json"))
+    assert (verdict["overlaps"], verdict["early"], verdict["robots_violations"]) == (0, 0, 0)
+    assert (verdict["hosts"], verdict["unaccounted"]) == (HOSTS, 0)
+    assert Embedded.running(tmp_path / ".curtsy") is None
+
+
+def test_max_pages_is_exact(start: Callable[..., subprocess.Popen[str]]) -> None:
+    told = finish(start("crawl", "http://org-0000.tinyweb.test/", "--max-pages", "3", "--delay", "0", "--json"))
+    assert (told["state"], told["pages"], told["pending"]) == ("finished", 3, 0)
+
+
+def test_ctrl_c_once_drains_and_the_crawl_is_resumed(start: Callable[..., subprocess.Popen[str]]) -> None:
+    process = start("crawl", "http://org-0000.tinyweb.test/", "--delay", "0.5", "--json")
+    until(lambda: pages_so_far(start) >= 1)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 3, err
+    told = json.loads(out)
+    assert told["state"] == "running"
+    assert told["pending"] > 0
+    assert f"--resume {told['id']} --config tinyweb.toml --resolve" in err
+    again = finish(start("crawl", "--resume", told["id"], "--json"))
+    assert (again["state"], again["pending"]) == ("finished", 0)
+    assert again["pages"] >= PAGES
+
+
+def test_ctrl_c_twice_stops_at_once_and_the_crawl_is_resumed(start: Callable[..., subprocess.Popen[str]]) -> None:
+    process = start("crawl", "http://org-0001.tinyweb.test/", "--delay", "0.5", "--json")
+    until(lambda: pages_so_far(start) >= 1)
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert finish(start("crawl", "--resume", "last", "--json"))["state"] == "finished"
+
+
+def test_a_killed_crawl_is_resumed_and_stays_polite(start: Callable[..., subprocess.Popen[str]]) -> None:
+    process = start("crawl", "http://org-0002.tinyweb.test/", "--delay", "0.5", "--json")
+    until(lambda: pages_so_far(start) >= 1)
+    process.kill()
+    process.communicate()
+    again = finish(start("crawl", "--resume", "last", "--json"))
+    assert (again["state"], again["pending"]) == ("finished", 0)
+    assert finish(start("audit", "--json"))["overlaps"] == 0
+
+
+def test_two_crawls_in_one_folder_share_hosts_politely(start: Callable[..., subprocess.Popen[str]]) -> None:
+    both = [start("crawl", "http://org-0003.tinyweb.test/", "--delay", "0.2", "--json") for _ in range(2)]
+    told = [finish(process) for process in both]
+    assert all(one["state"] == "finished" and one["pages"] >= PAGES for one in told)
+    assert told[0]["id"] != told[1]["id"]
+    verdict = finish(start("audit", "--json"))
+    assert (verdict["overlaps"], verdict["early"], verdict["robots_violations"]) == (0, 0, 0)
+
+
+def test_two_processes_share_one_crawl(start: Callable[..., subprocess.Popen[str]], web: TinyWeb) -> None:
+    told = finish(start("crawl", *web.seeds, "--delay", "0.1", "--processes", "2", "--json"))
+    assert (told["state"], told["pending"]) == ("finished", 0)
+    assert told["pages"] >= HOSTS * PAGES
+    assert finish(start("audit", "--json"))["overlaps"] == 0
+
+
+def test_a_paused_crawl_ends_its_process_and_goes_on_when_resumed(start: Callable[..., subprocess.Popen[str]]) -> None:
+    process = start("crawl", "http://org-0000.tinyweb.test/", "--delay", "0.5", "--json")
+    until(lambda: pages_so_far(start) >= 1)
+    assert finish(start("pause", "--json"))["state"] == "paused"
+    assert finish(process, code=3)["state"] == "paused"
+    assert finish(start("crawl", "--resume", "last", "--json"))["state"] == "finished"
+
+
+def test_dead_letters_make_the_exit_code_one(start: Callable[..., subprocess.Popen[str]], tmp_path: Path) -> None:
+    told = finish(start("crawl", "http://nobody.invalid/", "--json"), code=1)
+    assert told["state"] == "finished"
+    assert sum(told["failed"].values()) == 1
+    shown = start("explain", "http://nobody.invalid/")
+    assert "dead letter" in shown.communicate(timeout=60)[0]

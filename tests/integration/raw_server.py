@@ -67,7 +67,7 @@ class RawServer:
 @asynccontextmanager
 async def serving(handler: Handler, address: str = "127.0.0.1", ssl: object = None) -> AsyncIterator[RawServer]:
     raw = RawServer(handler)
-    server = await asyncio.start_server(raw.handle, address, 0, ssl=ssl)  # type: ignore[arg-type]
+    server = await asyncio.start_server(raw.handle, address, 0, ssl=ssl, limit=2**20, backlog=1000)  # type: ignore[arg-type]
     raw.port = server.sockets[0].getsockname()[1]
     try:
         yield raw

@@ -167,6 +167,40 @@ def test_redirects_are_not_followed() -> None:
     assert (outcome.status, outcome.header("location")) == (302, "/next")
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://a.test./dot",
+        "http://a_b.test/",
+        "http://xn--bcher-kva.test/%C3%BC",
+        "http://a.test/%00",
+        "http://a.test/'|^`{}",
+        "http://a.test/a;b/.../c",
+        "http://a.test/?" + "z" * 100_000,
+    ],
+)
+def test_an_odd_url_is_asked_as_it_is(url: str) -> None:
+    async def test() -> None:
+        async with serving(answering(PAGE)) as server, fetching(resolve=rule(server)) as fetcher:
+            assert (await fetch(fetcher, url)).status == 200
+            path = url[url.index("/", 8) :]
+            assert server.requests[0].startswith(f"GET {path} HTTP/1.1\r\n".encode())
+
+    run(test)
+
+
+def test_an_ipv6_address_is_asked() -> None:
+    async def test() -> None:
+        try:
+            async with serving(answering(PAGE), "::1") as server, fetching(allow_private=("::1/128",)) as fetcher:
+                outcome = await fetch(fetcher, f"http://[::1]:{server.port}/")
+        except OSError:
+            pytest.skip("no IPv6 on this machine")
+        assert (outcome.status, outcome.address) == (200, "::1")
+
+    run(test)
+
+
 # Codings and sizes.
 
 TEXT = b"All work and no play makes a dull page. " * 100
@@ -565,16 +599,16 @@ def test_idle_connections_are_dropped_and_busy_ones_are_not() -> None:
 def test_a_callback_that_fails_does_not_stop_the_others() -> None:
     async def test() -> None:
         loop = asyncio.get_running_loop()
-        reported: asyncio.Future[str] = loop.create_future()
-        loop.set_exception_handler(lambda _, context: reported.set_result(str(context["exception"])))
+        reported: asyncio.Queue[str] = asyncio.Queue()
+        loop.set_exception_handler(lambda _, context: reported.put_nowait(str(context["exception"])))
 
-        def fail(_id: int, _outcome: Outcome) -> None:
-            raise ValueError("mistake")
+        def fail(_id: int, what: object) -> None:
+            raise ValueError(f"mistake with {type(what).__name__}")
 
         async with serving(answering(PAGE)) as server, fetching(resolve=rule(server)) as fetcher:
-            fetcher.start(job("http://a.test/"), fail)
+            fetcher.start(job("http://a.test/"), fail, fail)
             assert (await fetch(fetcher, "http://b.test/")).status == 200
-            assert await reported == "mistake"
+            assert [await reported.get() for _ in range(2)] == ["mistake with float", "mistake with Outcome"]
 
     run(test)
 

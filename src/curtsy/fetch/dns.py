@@ -69,7 +69,7 @@ class Resolver:
     def rule(self, host: str) -> tuple[str, int] | None:
         """The address and port that the operator set for this host by --resolve."""
         for pattern, address, port in self._rules:
-            if fnmatchcase(host, pattern):
+            if fnmatchcase(host.rstrip("."), pattern):
                 return address, port
         return None
 

@@ -139,6 +139,10 @@ class HttpFetcher:
     def socket_opened(self, fd: int) -> None:
         self._multi.own(fd)
 
+    def callback_failed(self, error: Exception) -> None:
+        """One caller's mistake must not stop the others' transfers."""
+        self._loop.call_exception_handler({"message": "a fetch callback failed", "exception": error})
+
     # The way of a job.
 
     def _looked_up(self, job: FetchJob, transfer: Transfer, answer: Answer) -> None:
@@ -223,8 +227,7 @@ class HttpFetcher:
         try:
             done(job.id, outcome)
         except Exception as error:
-            # One caller's mistake must not stop the others' transfers.
-            self._loop.call_exception_handler({"message": "a fetch callback failed", "exception": error})
+            self.callback_failed(error)
 
     def _remove(self, transfer: Transfer, close: bool) -> None:
         if close:

@@ -166,11 +166,14 @@ class Multi:
         if self._due is None:
             return
         left_s = self._due - time.monotonic()
-        if left_s > 0.0005:
-            self._arm(self._due, left_s * 1000)
+        if left_s > 0:
+            self._arm(self._due, max(1.0, left_s * 1000))
             return
         self._due = None
         self._act(pycurl.SOCKET_TIMEOUT, 0)
+        # libcurl tells a time only when it changes: if it found that this was too early, it has to be asked.
+        if self._due is None:
+            self._on_timer(self._curl.timeout())
         self._collect()
 
     def _on_ready(self) -> None:

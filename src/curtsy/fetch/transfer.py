@@ -70,6 +70,8 @@ class Watch(Protocol):
 
     def socket_opened(self, fd: int) -> None: ...
 
+    def callback_failed(self, error: Exception) -> None: ...
+
 
 class _HandedOver:
     """A socket for libcurl, which takes a duplicate: ours is closed as soon as it has it."""
@@ -207,7 +209,7 @@ class Transfer:
             set_option(
                 pycurl.CONNECT_TO, [f"{_quoted(target.host)}:{target.port}:{_quoted(addresses[0])}:{mapped_port}"]
             )
-        elif proxy is None and addresses:
+        elif proxy is None and addresses[0] != target.host:
             # "+": the entry times out in libcurl's own cache, which would else grow with every host.
             set_option(pycurl.RESOLVE, [f"+{target.host}:{target.port}:{','.join(map(_quoted, addresses))}"])
         if job.headers or self._extra:
@@ -247,7 +249,10 @@ class Transfer:
         self.started = now
         self._fresh = self._opened
         if self._on_started is not None:
-            self._on_started(job.id, now)
+            try:
+                self._on_started(job.id, now)
+            except Exception as error:
+                self._watch.callback_failed(error)
         return pycurl.PREREQFUNC_OK  # type: ignore[no-any-return]
 
     def _on_body(self, data: bytes) -> int | None:

@@ -18,6 +18,19 @@ from curtsy.embedded import Embedded
 from curtsy.tinyweb import TinyWeb
 
 HOSTS, PAGES = 4, 8
+#: everything short: a killed process holds a host for seconds
+SETTINGS = """
+fetch_timeout_s = 2
+connect_timeout_s = 1
+start_slack_s = 1
+slot_margin_s = 0.5
+slot_s = 4
+url_lease_s = 4
+heartbeat_s = 1
+host_patience_s = 2
+backoff_s = 0.2
+backoff_cap_s = 1
+"""
 FIELDS = {"id", "state", "pages", "done", "skipped", "failed", "pending", "elapsed_s"}
 
 
@@ -31,11 +44,10 @@ def web() -> Iterator[TinyWeb]:
 def start(web: TinyWeb, tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Start a command in this test's folder; whatever is left of it is ended afterwards."""
     started: list[subprocess.Popen[str]] = []
+    (tmp_path / "fast.toml").write_text(SETTINGS)
 
     def begin(*words: str) -> subprocess.Popen[str]:
-        options = ["--config", "tinyweb.toml"] if "--config" not in words else []
-        if words[0] == "crawl":
-            options += ["--resolve", web.resolve_rule]
+        options = ["--config", "fast.toml", *(["--resolve", web.resolve_rule] if words[0] == "crawl" else [])]
         process = subprocess.Popen(
             [sys.executable, "-m", "curtsy.cli", *words, *options],
             cwd=tmp_path,
@@ -98,7 +110,7 @@ def test_max_pages_is_exact(start: Callable[..., subprocess.Popen[str]]) -> None
 
 
 def test_ctrl_c_once_drains_and_the_crawl_is_resumed(start: Callable[..., subprocess.Popen[str]]) -> None:
-    process = start("crawl", "http://org-0000.tinyweb.test/", "--delay", "0.5", "--json")
+    process = start("crawl", "http://org-0000.tinyweb.test/", "--delay", "0.3", "--json")
     until(lambda: pages_so_far(start) >= 1)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
@@ -106,14 +118,14 @@ def test_ctrl_c_once_drains_and_the_crawl_is_resumed(start: Callable[..., subpro
     told = json.loads(out)
     assert told["state"] == "running"
     assert told["pending"] > 0
-    assert f"--resume {told['id']} --config tinyweb.toml --resolve" in err
+    assert f"--resume {told['id']} --config fast.toml --resolve" in err
     again = finish(start("crawl", "--resume", told["id"], "--json"))
     assert (again["state"], again["pending"]) == ("finished", 0)
     assert again["pages"] >= PAGES
 
 
 def test_ctrl_c_twice_stops_at_once_and_the_crawl_is_resumed(start: Callable[..., subprocess.Popen[str]]) -> None:
-    process = start("crawl", "http://org-0001.tinyweb.test/", "--delay", "0.5", "--json")
+    process = start("crawl", "http://org-0001.tinyweb.test/", "--delay", "0.3", "--json")
     until(lambda: pages_so_far(start) >= 1)
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGINT)
@@ -123,7 +135,7 @@ def test_ctrl_c_twice_stops_at_once_and_the_crawl_is_resumed(start: Callable[...
 
 
 def test_a_killed_crawl_is_resumed_and_stays_polite(start: Callable[..., subprocess.Popen[str]]) -> None:
-    process = start("crawl", "http://org-0002.tinyweb.test/", "--delay", "0.5", "--json")
+    process = start("crawl", "http://org-0002.tinyweb.test/", "--delay", "0.3", "--json")
     until(lambda: pages_so_far(start) >= 1)
     process.kill()
     process.communicate()
@@ -149,7 +161,7 @@ def test_two_processes_share_one_crawl(start: Callable[..., subprocess.Popen[str
 
 
 def test_a_paused_crawl_ends_its_process_and_goes_on_when_resumed(start: Callable[..., subprocess.Popen[str]]) -> None:
-    process = start("crawl", "http://org-0000.tinyweb.test/", "--delay", "0.5", "--json")
+    process = start("crawl", "http://org-0000.tinyweb.test/", "--delay", "0.3", "--json")
     until(lambda: pages_so_far(start) >= 1)
     assert finish(start("pause", "--json"))["state"] == "paused"
     assert finish(process, code=3)["state"] == "paused"

@@ -28,6 +28,8 @@ __all__ = ["FetchJob", "HttpFetcher", "boot_clock"]
 #: nothing is started with less validity left
 _MIN_VALIDITY_S = 1.0
 _MAX_POOLED = 512
+#: one name that is slow to resolve must not hold up the others' requests
+_PATIENCE_S = 0.2
 
 
 class HttpFetcher:
@@ -90,7 +92,7 @@ class HttpFetcher:
         return self._multi.drop_idle(older_than_s)
 
     async def prepare(self, hosts: Iterable[tuple[str, int]]) -> None:
-        """Look names up ahead, so that a slot's time is not spent on it."""
+        """Look names up ahead, so that a slot's time is not spent on it; slow ones go on after this returns."""
         unknown = {host for host, _ in hosts if self._resolver.cached(host) is None and not self._resolver.rule(host)}
         waits = []
         for host in unknown:
@@ -98,7 +100,7 @@ class HttpFetcher:
             self._resolver.lookup(host, partial(_resolve_future, future))
             waits.append(future)
         if waits:
-            await asyncio.wait(waits)
+            await asyncio.wait(waits, timeout=_PATIENCE_S)
 
     async def close(self) -> None:
         """End every job as cancelled, close every connection."""

@@ -265,16 +265,16 @@ class Transfer:
             try:
                 data = decoder.feed(data, self._room)
             except TooLarge:
-                return self._break_off(Fault.TOO_LARGE)
+                return self._break_off(Fault.TOO_LARGE, f"over {self.job.max_bytes} bytes")
             except BadCoding as error:
                 return self._break_off(Fault.PROTOCOL, str(error))
         self._room -= len(data)
         self._chunks.append(data)
         if self._room < 0:
-            return self._break_off(Fault.TOO_LARGE)
+            return self._break_off(Fault.TOO_LARGE, f"over {self.job.max_bytes} bytes")
         return None
 
-    def _break_off(self, fault: Fault, detail: str = "") -> int:
+    def _break_off(self, fault: Fault, detail: str) -> int:
         self._fault, self._detail = fault, detail
         return -1
 

@@ -22,7 +22,9 @@ from curtsy.robots import Robots
 from curtsy.urls import origin
 
 #: transfers that we ended ourselves: the delay runs from the closing of their connection
-BROKEN_OFF = frozenset({Fault.TIMEOUT, Fault.TOO_LARGE, Fault.WRONG_TYPE, Fault.CANCELLED, Fault.RESENT})
+BROKEN_OFF = frozenset(
+    {Fault.TIMEOUT, Fault.TOO_LARGE, Fault.WRONG_TYPE, Fault.CANCELLED, Fault.PROTOCOL, Fault.RESENT}
+)
 #: findings kept to show; all are counted
 MAX_FINDINGS = 20
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curtsy.audit import MAX_FINDINGS, Verdict, coverage, judge
+from curtsy.audit import BROKEN_OFF, MAX_FINDINGS, Verdict, coverage, judge
+from curtsy.fetch import transfer
 from curtsy.model import Fault, Kind, Request, RobotsState
 
 ROBOTS = b"User-agent: *\nDisallow: /private\n"
@@ -221,3 +222,7 @@ def test_it_agrees_with_comparing_every_pair(times: list[tuple[int, int, int]], 
         overlaps += under_way >= per_host
         early += i > 0 and row.start_ms - rows[i - 1].start_ms < row.delay_ms
     assert counts(verdict_of(*rows))[:2] == (overlaps, early)
+
+
+def test_what_counts_as_broken_off_is_what_the_fetcher_breaks_off() -> None:
+    assert set(transfer._BROKEN_OFF) == BROKEN_OFF

@@ -40,6 +40,8 @@ class Run:
     stdout: str
     #: highest CPU seconds seen per process name, by sampling
     by_name: Mapping[str, float] = field(default_factory=dict)
+    #: the same per thread of the command itself
+    by_thread: Mapping[int, float] = field(default_factory=dict)
 
 
 @contextmanager
@@ -81,6 +83,7 @@ def run(argv: Sequence[str], *, folder: Path, env: Mapping[str, str], timeout_s:
         max_rss_mb=max(u.ru_maxrss for u in usages) / 1000,
         stdout=said,
         by_name=by_name,
+        by_thread=sampler.by_thread,
     )
 
 
@@ -136,10 +139,10 @@ def descendants_of(pid: int) -> list[int]:
     return found
 
 
-def cpu_of(pid: int) -> tuple[str, float] | None:
-    """Name and CPU seconds of a living process, its own only."""
+def cpu_of(pid: int, under: str = "") -> tuple[str, float] | None:
+    """Name and CPU seconds of a living process (or, under `PID/task/`, of a thread), its own only."""
     try:
-        head, _, tail = Path(f"/proc/{pid}/stat").read_text().rpartition(")")
+        head, _, tail = Path(f"/proc/{under}{pid}/stat").read_text().rpartition(")")
     except OSError:
         return None
     fields = tail.split()
@@ -152,6 +155,7 @@ class Sampler:
     def __init__(self, pid: int, every_s: float = 0.2) -> None:
         self._pid, self._every_s = pid, every_s
         self._seen: dict[int, tuple[str, float]] = {}
+        self.by_thread: dict[int, float] = {}
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
@@ -164,6 +168,9 @@ class Sampler:
                 for pid in (root, *descendants_of(root)):
                     if (now := cpu_of(pid)) is not None:
                         self._seen[pid] = now
+            for task in Path(f"/proc/{self._pid}/task").glob("*"):
+                if (now := cpu_of(int(task.name), f"{self._pid}/task/")) is not None:
+                    self.by_thread[int(task.name)] = now[1]
 
     def stop(self) -> dict[str, float]:
         self._end.set()

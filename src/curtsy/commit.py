@@ -14,6 +14,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from itertools import chain as concatenate
 from typing import Any
 
 from curtsy.contexts import CrawlContext
@@ -26,6 +27,7 @@ from curtsy.model import (
     Chain,
     Entry,
     Failure,
+    Fault,
     HostState,
     Kind,
     NewUrl,
@@ -48,8 +50,20 @@ from curtsy.urls import host_key, origin, short
 
 #: how long a redirected robots.txt may take before its origin asks anew
 _FOLLOW_MS = 60_000
+#: and how long an address counts as forbidden without being looked at again
+_FORBIDDEN_MS = 60_000
 _STATES = {Action.DONE: UrlState.DONE, Action.SKIP: UrlState.SKIPPED, Action.DEAD: UrlState.FAILED}
 Key = tuple[int, bytes]
+
+
+@dataclass(slots=True)
+class Links:
+    """The links of a group, each once."""
+
+    #: may be new, in order of appearance
+    fresh: dict[Key, NewUrl] = field(default_factory=dict)
+    #: their rows stand in the store, by the filter
+    known: list[NewUrl] = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,8 +72,10 @@ class Written:
 
     now_ms: int
     inserted: dict[Key, int] = field(default_factory=dict)
-    #: rows that stand in the store, inserted now or found there
+    #: rows that stand in the store now, inserted or found there
     stored: list[NewUrl] = field(default_factory=list)
+    #: rows that the filter knew already
+    known: list[NewUrl] = field(default_factory=list)
     #: over the limit of URLs per host: not rows, and not worth asking again in this process
     refused: list[NewUrl] = field(default_factory=list)
     #: fences whose page counted against max_pages
@@ -90,13 +106,13 @@ class Committer:
         """Durable and published on return."""
         point("commit.begin")
         began = time.monotonic()
-        fresh = await self._persist(lambda: self._may_be_new(group))
+        links = await self._persist(lambda: self._may_be_new(group))
         bodies = await self._persist(lambda: in_thread(self._write_bodies, group))
         point("commit.segments")
         epochs = [shard.epoch for shard in self._frontier.shards]
         now_ms = _latest(group) or int(time.time() * 1000)
         written: Written = await self._persist(
-            lambda: in_thread(self._store.run, self._transact, group, fresh, bodies, now_ms)
+            lambda: in_thread(self._store.run, self._transact, group, links, bodies, now_ms)
         )
         point("commit.stored")
         await self._publish(group, written, epochs)
@@ -106,17 +122,18 @@ class Committer:
 
     # 1
 
-    async def _may_be_new(self, group: Sequence[Finished]) -> set[Key]:
-        by_crawl: dict[int, dict[int, bytes]] = {}
-        for done in group:
-            for link in done.links:
-                by_crawl.setdefault(link.crawl, {})[short(link.fp)] = link.fp
-        fresh: set[Key] = set()
-        for crawl, known in by_crawl.items():
-            shorts = list(known)
+    async def _may_be_new(self, group: Sequence[Finished]) -> Links:
+        by_crawl: dict[int, dict[int, NewUrl]] = {}
+        for link in dict.fromkeys(concatenate.from_iterable(done.links for done in group)):
+            by_crawl.setdefault(link.crawl, {}).setdefault(short(link.fp), link)
+        links = Links()
+        for crawl, found in by_crawl.items():
+            shorts = list(found)
             for position in await self._frontier.unseen(crawl, shorts):
-                fresh.add((crawl, known[shorts[position]]))
-        return fresh
+                link = found.pop(shorts[position])
+                links.fresh[crawl, link.fp] = link
+            links.known += found.values()
+        return links
 
     # 2
 
@@ -162,17 +179,18 @@ class Committer:
     # 3
 
     def _transact(
-        self, tx: Any, group: Sequence[Finished], fresh: set[Key],
+        self, tx: Any, group: Sequence[Finished], links: Links,
         bodies: Mapping[int, tuple[str, BodyRef | None, str | None, bool]], now_ms: int,
     ) -> Written:  # fmt: skip
         """Tables in one order, rows sorted by key: two processes' commits do not deadlock."""
         written = Written(now_ms=now_ms)
         surplus = self._surplus(tx, group)
         self._write_hosts(tx, group, written)
-        opened = self._open_queues(tx, group, fresh)
+        opened = self._open_queues(tx, links)
         changed = urls.settle(tx, [_settle(d, surplus, now_ms) for d in group if d.fp], now_ms)
         effective = [d for d in group if d.fp and (d.lease.crawl, d.fp) in changed]
-        self._insert_links(tx, effective, fresh, opened, written)
+        self._insert_links(tx, self._effective_links(group, effective, links), opened, written)
+        written.known = links.known
         kept = [d for d in effective if d.page and d.lease.fence not in surplus]
         written.used = {d.lease.fence for d in kept}
         pages.insert(tx, [self._page(d, bodies[d.lease.fence]) for d in kept])
@@ -208,7 +226,7 @@ class Committer:
         hosts.upsert_robots(tx, rules)
         answered = {d.lease.host for d in group if d.effect is not None and d.effect.failures == 0 and d.lease.failures}
         silent = {d.lease.host for d in group if d.effect is not None and d.effect.failures > 0}
-        silent |= {d.lease.host for d in group if d.robots is not None and d.robots.verdict == "forbid"}
+        silent |= {self._asked_first(d)[1] for d in group if d.robots is not None and d.robots.verdict == "forbid"}
         if answered - silent:
             queues.recovered(tx, answered - silent)
         if silent:
@@ -221,8 +239,7 @@ class Committer:
         answer, outcome, chain = done.robots, done.outcome, done.lease.entry.chain
         assert answer is not None
         assert outcome is not None
-        where = chain.robots_of if chain is not None and chain.robots_of else origin(outcome.url)
-        host = host_key(where + "/", self._settings.politeness_unit)
+        where, host = self._asked_first(done)
         now_ms = written.now_ms
         if answer.verdict == "follow" and answer.location is not None:
             trail = (*(chain.trail if chain else ()), short(done.fp or b"\0" * 8))
@@ -237,7 +254,8 @@ class Committer:
             body = outcome.body[: 500 * 1024] if answer.verdict == "rules" else b""
             parsed = Robots.parse(body)
             delay_ms = robots_delay_ms(parsed, self._settings.agent, self._settings) or 0
-            expires = fetched + int(self._settings.robots_ttl_s * 1000)
+            refused = outcome.fault is Fault.FORBIDDEN_ADDRESS
+            expires = fetched + (_FORBIDDEN_MS if refused else int(self._settings.robots_ttl_s * 1000))
             rules.append(
                 RobotsState(
                     origin=where, host=host, fetched_ms=fetched, expires_ms=expires, status=outcome.status, body=body,
@@ -255,38 +273,43 @@ class Committer:
                 pause_ms = max(pause_ms, int(self._settings.backoff_s * 1000))
             written.rules.append(Rules(host=host, origin=where, until_ms=now_ms + pause_ms, fetched_ms=0, pending=True))
 
-    def _open_queues(self, tx: Any, group: Sequence[Finished], fresh: set[Key]) -> dict[tuple[int, str], queues.Queue]:
-        wanted = {
-            (link.crawl, link.host, self._contexts[link.crawl].crawl.lane.value, 0)
-            for done in group
-            for link in done.links
-            if (link.crawl, link.fp) in fresh
-        }
-        return queues.open_queues(tx, wanted) if wanted else {}
+    def _asked_first(self, done: Finished) -> tuple[str, str]:
+        """The origin whose robots.txt this is about, and its host."""
+        chain = done.lease.entry.chain
+        where = chain.robots_of if chain is not None and chain.robots_of else origin(done.lease.entry.url)
+        return where, host_key(where + "/", self._settings.politeness_unit)
+
+    def _open_queues(self, tx: Any, links: Links) -> dict[tuple[int, str], queues.Queue]:
+        wanted = {(link.crawl, link.host) for link in links.fresh.values()}
+        lanes = {n: self._contexts[n].crawl.lane.value for n, _ in wanted}
+        return queues.open_queues(tx, [(n, host, lanes[n], 0) for n, host in wanted]) if wanted else {}
+
+    def _effective_links(
+        self, group: Sequence[Finished], effective: Sequence[Finished], links: Links
+    ) -> dict[Key, NewUrl]:
+        """Of a result whose row did not change only the request is written: its links are another's to find."""
+        if len(effective) == sum(1 for done in group if done.fp):
+            return links.fresh
+        found = {(link.crawl, link.fp) for done in effective for link in done.links}
+        return {key: link for key, link in links.fresh.items() if key in found}
 
     def _insert_links(
-        self, tx: Any, effective: Sequence[Finished], fresh: set[Key], opened: Mapping[tuple[int, str], queues.Queue],
-        written: Written,
-    ) -> None:  # fmt: skip
+        self, tx: Any, fresh: Mapping[Key, NewUrl], opened: Mapping[tuple[int, str], queues.Queue], written: Written
+    ) -> None:
         most = self._settings.max_urls_per_host
         room = {key: most - queue.added for key, queue in opened.items()}
         rows: dict[Key, NewUrl] = {}
-        for done in effective:
-            for link in done.links:
-                key = (link.crawl, link.fp)
-                if key not in fresh:
-                    written.stored.append(link)
-                elif key not in rows:
-                    queue = (link.crawl, link.host)
-                    room[queue] -= 1
-                    if room[queue] < 0:
-                        written.refused.append(link)
-                    else:
-                        rows[key] = link
+        for key, link in fresh.items():
+            queue = (link.crawl, link.host)
+            room[queue] -= 1
+            if room[queue] < 0:
+                written.refused.append(link)
+            else:
+                rows[key] = link
         if not rows:
             return
         written.inserted = urls.insert(tx, list(rows.values()), written.now_ms)
-        written.stored += rows.values()
+        written.stored = list(rows.values())
         added: dict[tuple[int, str], int] = {}
         for key in written.inserted:
             queue = (key[0], rows[key].host)
@@ -393,7 +416,7 @@ class Committer:
         for link in written.stored:
             self._contexts[link.crawl].remember(link.url)
             by_crawl.setdefault(link.crawl, set()).add(short(link.fp))
-        for link in written.refused:
+        for link in (*written.refused, *written.known):
             self._contexts[link.crawl].remember(link.url)
         for crawl, shorts in by_crawl.items():
             await self._persist(lambda c=crawl, s=list(shorts): self._frontier.see(c, s))  # type: ignore[misc]

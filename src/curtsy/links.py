@@ -13,6 +13,8 @@ from curtsy.urls import normalise, strip_session
 
 _BLANK = "\t\n\f\r "
 _LINK_RELATIONS = frozenset(("next", "canonical", "alternate"))
+#: a path that the URL standard leaves as it is: no query, no dots that mean folders, nothing to escape
+_PLAIN_LINK = re.compile(r"/?(?:[A-Za-z0-9_~-][A-Za-z0-9_.~-]*/)*(?:[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)?")
 _UTF = frozenset(("utf-8", "utf-16le", "utf-16be", "replacement"))
 
 
@@ -97,14 +99,19 @@ class LinkMemo:
         try:
             return table[href]
         except KeyError:
-            return self._learn(table, base_url, href)
+            return self._learn(table, base_url, href, None)
 
     def resolve_all(self, base_url: str, links: Iterable[str]) -> list[str]:
         """The normal URLs of a page's links, in order, each once; what cannot be crawled is left out."""
         origin, folder = _prefixes(base_url)
         of_origin, of_folder = self._table(origin), self._table(folder)
+        # A base that may be glued in front of plain links as it is: http(s), without credentials.
+        is_plain = origin is not folder and "@" not in origin
         found: dict[str | None, None] = {}
         for href in links:
+            if href[0] == "/" and href in of_origin:
+                found[of_origin[href]] = None
+                continue
             key = self._key(href, origin, folder)
             if key is None:
                 found[_resolve(base_url, href)] = None
@@ -113,7 +120,7 @@ class LinkMemo:
             try:
                 found[table[href]] = None
             except KeyError:
-                found[self._learn(table, base_url, href)] = None
+                found[self._learn(table, base_url, href, key if is_plain else None)] = None
         found.pop(None, None)
         return list(found)  # type: ignore[arg-type]
 
@@ -136,8 +143,9 @@ class LinkMemo:
             self._size += 1
         return table
 
-    def _learn(self, table: dict[str, str | None], base_url: str, href: str) -> str | None:
-        url = _resolve(base_url, href)
+    def _learn(self, table: dict[str, str | None], base_url: str, href: str, prefix: str | None) -> str | None:
+        is_plain = prefix is not None and _PLAIN_LINK.fullmatch(href) is not None
+        url = f"{prefix}{href}" if is_plain else _resolve(base_url, href)
         if len(href) <= self.MAX_LENGTH:
             if self._size >= self._limit:
                 self._tables.clear()

@@ -241,9 +241,9 @@ class BodyRef:
     length: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NewUrl:
-    """A link that may become a row of `urls`."""
+    """A link that may become a row of `urls`. One object serves all pages that bear the link, so identity is enough."""
 
     crawl: int
     #: xxh3_128 of `url`

@@ -114,7 +114,7 @@ class Shift:
     # The loop
 
     async def run(self, ended: Callable[[], Awaitable[bool]]) -> None:
-        """Crawls until `ended()` or the stop flag. Everything fetched is committed on return, unless stopped at once."""
+        """Crawls until `ended()` or the stop flag; then everything fetched is committed, unless stopped at once."""
         self.upkeep.start()
         writer = asyncio.get_running_loop().create_task(self._write())
         try:
@@ -228,9 +228,6 @@ class Shift:
         if stale or unknown:
             await self._persist(lambda: self._load(stale, unknown))
         before = await self._previous(leases)
-        names = [_name_of(lease.entry.url) for lease in leases]
-        if not self.settings.resolve:
-            await self.fetcher.prepare(names)
         for lease in leases:
             self._start(lease, before.get(lease.fence))
 

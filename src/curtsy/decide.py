@@ -236,6 +236,9 @@ def decide_robots(outcome: Outcome, hops: int = 0) -> RobotsDecision:
     status, fault = outcome.status, outcome.fault
     if fault in _UNCOUNTED:
         return RobotsDecision(verdict="retry", reason=str(fault))
+    if fault is Fault.FORBIDDEN_ADDRESS and not hops:
+        # Nothing of that origin is ever asked: its pages go on to the guard, which says so.
+        return RobotsDecision(verdict="allow", reason=str(fault))
     if 300 <= status < 400 and status != 304:
         location = redirect_target(outcome)
         if location is None or hops >= _ROBOTS_HOPS:

@@ -22,7 +22,7 @@ from curtsy.model import (
     Outcome,
     Page,
 )
-from curtsy.politeness import effect
+from curtsy.politeness import backoff_ms, effect
 from curtsy.robots import Robots
 from curtsy.settings import Settings
 from curtsy.urls import fingerprint, normalise, origin
@@ -77,13 +77,13 @@ def of_robots(lease: Lease, outcome: Outcome, settings: Settings, rng: random.Ra
     """A robots entry: rules, allow, forbid for now, or follow."""
     chain = lease.entry.chain
     answer = decide_robots(outcome, len(chain.trail) if chain else 0)
+    done = effect(outcome, lease.failures, lease.adaptive_ms, settings, rng=rng)
+    if answer.verdict == "forbid" and done.failures <= lease.failures:
+        # A host that answers, but not this, is as good as one that does not: it is left alone for longer each time.
+        pause_ms = max(done.block_ms, backoff_ms(lease.failures, settings, rng))
+        done = replace(done, failures=lease.failures + 1, block_ms=pause_ms)
     return Finished(
-        lease=lease,
-        fp=b"",
-        decision=Decision(action=Action.DONE),
-        outcome=outcome,
-        effect=effect(outcome, lease.failures, lease.adaptive_ms, settings, rng=rng),
-        robots=answer,
+        lease=lease, fp=b"", decision=Decision(action=Action.DONE), outcome=outcome, effect=done, robots=answer
     )
 
 

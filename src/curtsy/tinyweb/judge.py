@@ -184,7 +184,8 @@ def _before_robots(lines: list[Line]) -> int:
     """Requests that began before the first answer to robots.txt from which rules, or their absence, can be read."""
     told = [line.end_us for line in lines if line.path == "/robots.txt" and _tells(line.status)]
     known_us = min(told, default=None)
-    return sum(line.path != "/robots.txt" and (known_us is None or line.start_us < known_us) for line in lines)
+    asked = [line for line in lines if not web.holds_rules(line.name, line.path)]
+    return sum(known_us is None or line.start_us < known_us for line in asked)
 
 
 def _tells(status: int) -> bool:

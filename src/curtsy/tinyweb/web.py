@@ -118,6 +118,12 @@ def unwanted(host: str, path: str) -> bool:
     return path in fault.unwanted if fault is not None else not host.endswith(f".{DOMAIN}")
 
 
+def holds_rules(host: str, path: str) -> bool:
+    """Whether this is a robots.txt, of the host itself or of another one that redirects to it."""
+    fault = faults.by_host().get(host)
+    return path == "/robots.txt" or (fault is not None and path in fault.holds_rules)
+
+
 def crawl_delay_s(host: str) -> float | None:
     """What the host's robots.txt asks for between two requests, or None."""
     fault = faults.by_host().get(host)

@@ -15,18 +15,20 @@ local reports = tonumber(ARGV[at])
 for i = 1, reports do report_start(ARGV[at + i]) end
 at = at + 1 + reports
 
--- Retries whose time has come go to the head of their lists.
+-- Retries whose time has come go to the end of their lists: other pages of a host get their turn before it is given up.
 local ripe = call('ZRANGEBYSCORE', P .. 'delayed', '-inf', now, 'LIMIT', 0, 256)
 many('ZREM', P .. 'delayed', ripe)
 for _, member in ipairs(ripe) do
   local f = split(member)
   local h = host(f[1])
-  if in_ring(h, f[2]) then call('LPUSH', P .. 'q:' .. f[1] .. ':' .. f[2], f[3]) end
+  if in_ring(h, f[2]) then call('RPUSH', P .. 'q:' .. f[1] .. ':' .. f[2], f[3]) end
   less_busy(f[1], f[2])
   bench(h)
 end
 flush_due()
 
+-- entries of one list that a lease looks at for one whose origin's rules are known
+local LOOKED_AT = 16
 local ctr = tonumber(held[4]) or 0
 local granted, slots, leases, ld = {}, {}, {}, {}
 
@@ -96,13 +98,9 @@ end
 
 local function is_suspect(entry) return tonumber(match(entry, '^%a%d+,%d+,(%d+)') or 0) >= 2 end
 
--- Offers one crawl's head on this host. Answers true if granted, else a time before which to leave it (or nil).
-local function offer(h, c, lane, slot_ms)
-  local r = crawl(c)
-  if not r or r.st ~= 'running' then return drop(h, c) end
-  local q = P .. 'q:' .. h.name .. ':' .. c
-  local entry = call('LPOP', q)
-  if not entry then return look_further(h, c) end
+-- Offers one entry. Answers true if granted; false and a time if it went to the end of the list, because its origin's
+-- rules are not known before; else nil.
+local function offer_entry(h, c, r, q, entry, lane, slot_ms)
   local kind = byte(entry, 1)
   if kind == 112 and r.left == 0 then
     call('LPUSH', q, entry)
@@ -113,9 +111,12 @@ local function offer(h, c, lane, slot_ms)
   local v = call('HMGET', h.key, 'x:' .. c, 'b:' .. c, 'k:' .. c, 'r:' .. (origin or '-'))
   local x, ask, fetched, wait = tonumber(v[1]) or 0, nil, 0, nil
   if origin then ask, fetched, wait = robots_first(v[4], origin) end
-  if wait or (is_suspect(ask or entry) and not solo) then
+  if wait then
+    call('RPUSH', q, entry)
+    return false, wait
+  end
+  if is_suspect(ask or entry) and not solo then
     call('LPUSH', q, entry)
-    if wait then return wait end
     bench(h, 0, 'solo')
     return
   end
@@ -128,6 +129,24 @@ local function offer(h, c, lane, slot_ms)
   grant(h, c, r, entry, fetched, '0', x, lane, slot_ms)
   if v[2] and v[3] and call('LLEN', q) * 2 < head_of(h) then want_scan(h, c, v[3]) end
   return true
+end
+
+-- Offers one crawl's head on this host; an origin without rules does not keep the others of its host waiting.
+-- Answers true if granted, else a time before which to leave it (or nil).
+local function offer(h, c, lane, slot_ms)
+  local r = crawl(c)
+  if not r or r.st ~= 'running' then return drop(h, c) end
+  local q = P .. 'q:' .. h.name .. ':' .. c
+  local left, first = 1, nil
+  while left > 0 do
+    local entry = call('LPOP', q)
+    if not entry then return look_further(h, c) end
+    local answer, wait = offer_entry(h, c, r, q, entry, lane, slot_ms)
+    if answer ~= false then return answer end
+    left = first and left - 1 or min(LOOKED_AT, call('LLEN', q)) - 1
+    first = min(first or wait, wait)
+  end
+  return first
 end
 
 local function serve(h, lane, slot_ms)

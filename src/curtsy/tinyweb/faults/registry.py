@@ -34,6 +34,8 @@ class FaultHost:
     crawl_delay_s: float | None = None
     #: targets that a correct crawler never asks for, though robots.txt does not forbid them
     unwanted: tuple[str, ...] = ()
+    #: targets that hold another host's rules: asked for as robots.txt is, before this host's own
+    holds_rules: tuple[str, ...] = ()
     #: target -> how it may end with the tinyweb profile: "state" or "state reason"
     ends: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -57,6 +59,7 @@ def fault(
     allowed: tuple[str, ...] = (),
     crawl_delay_s: float | None = None,
     unwanted: tuple[str, ...] = (),
+    holds_rules: tuple[str, ...] = (),
     ends: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[[], Pages]], Callable[[], Pages]]:
     """Declare a host. `seeds` are paths or whole URLs (None: the home page); in `ends`, `|` parts alternatives."""
@@ -73,6 +76,7 @@ def fault(
             allowed=allowed,
             crawl_delay_s=crawl_delay_s,
             unwanted=unwanted,
+            holds_rules=holds_rules,
             ends={path: tuple(end.split("|")) for path, end in (ends or {}).items()},
         )
         return build

@@ -188,6 +188,7 @@ def _redirect_host() -> Pages:
     "asked for /shared-rules.txt only, at its own pace",
     seeds=(),
     forbidden=("/mine",),
+    holds_rules=("/shared-rules.txt",),
 )
 def _elsewhere() -> Pages:
     return ordinary(robots="User-agent: *\nDisallow: /mine\n") | {

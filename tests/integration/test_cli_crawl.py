@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 from curtsy.embedded import Embedded
+from curtsy.store import requests
+from curtsy.store.engine import Store
 from curtsy.tinyweb import TinyWeb
 
 HOSTS, PAGES = 4, 8
@@ -166,6 +168,20 @@ def test_a_paused_crawl_ends_its_process_and_goes_on_when_resumed(start: Callabl
     assert finish(start("pause", "--json"))["state"] == "paused"
     assert finish(process, code=3)["state"] == "paused"
     assert finish(start("crawl", "--resume", "last", "--json"))["state"] == "finished"
+
+
+def test_a_delay_set_by_the_operator_holds_for_a_running_crawl(
+    start: Callable[..., subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    process = start("crawl", "http://org-0001.tinyweb.test/", "--delay", "0.5", "--json")
+    until(lambda: pages_so_far(start) >= 1)
+    told = start("hosts", "delay", "org-0001.tinyweb.test", "0.7", "--json").communicate(timeout=60)[0]
+    assert json.loads(told)["operator_delay_ms"] == 700
+    assert finish(process)["state"] == "finished"
+    assert finish(start("audit", "--json"))["early"] == 0
+    with Store.open(f"sqlite:///{tmp_path}/.curtsy/curtsy.sqlite") as store, store.read() as tx:
+        delays = [request.delay_ms for request in requests.by_host(tx)]
+    assert (delays[0], delays[-1]) == (500, 700)
 
 
 def test_dead_letters_make_the_exit_code_one(start: Callable[..., subprocess.Popen[str]], tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from curtsy.cli.options import AsJson, Config, DataDir, stored
 
 if TYPE_CHECKING:
     from curtsy.model import HostState
+    from curtsy.settings import Settings
 
 Host = Annotated[str, typer.Argument(metavar="HOST", help="hostname[:port], or a URL of the host.")]
 
@@ -109,14 +110,33 @@ def _change(
                 per_host=state.operator_per_host,
                 denied=state.denied,
             )
+            _tell_frontier(settings, host)
     if as_json:
         show.document(asdict(state))
         return
     for field, value in asdict(state).items():
         shown = show.when(value) if field in ("next_ms", "blocked_until_ms", "last_ok_ms") else value
         show.say(f"{field:<18} {'-' if shown is None else shown}")
-    if change is not None:
-        show.say("A crawl that is running takes it up within a minute.")
+
+
+def _tell_frontier(settings: Settings, host: str) -> None:
+    """A crawl that is running takes it up at once; without one, the next crawl reads the store."""
+    import asyncio
+
+    from curtsy import services
+    from curtsy.embedded import Embedded
+    from curtsy.recovery import introduce_hosts
+
+    async def tell() -> None:
+        built = services.build(settings)
+        try:
+            await built.open()
+            await introduce_hosts(built.frontier, built.store, {host}, again=True)
+        finally:
+            await built.close()
+
+    if settings.frontier_url is not None or Embedded.running(settings.data_dir) is not None:
+        asyncio.run(tell())
 
 
 def _host_of(name: str, unit: str) -> str:

@@ -11,6 +11,7 @@ from importlib import metadata
 
 from bench import contestants, frontier, loss, polite, report, site
 from bench.contestants import BARE, CRAWLEE, CURTSY, CURTSY_TWO, SCRAPY, compete, median_ms
+from bench.measure import RunFailed
 from bench.plan import FULL, SHORT, Plan, serve
 from bench.report import Bar, Section
 
@@ -105,13 +106,21 @@ def run_parts(plan: Plan, wanted: Sequence[str], say: Callable[[str], None]) -> 
     return sections
 
 
+def is_whole(plan: Plan, wanted: Sequence[str]) -> bool:
+    """Only a run of every part at full size may be published."""
+    return tuple(wanted) == PARTS and plan.peers is not None and all(getattr(plan, key) == FULL[key] for key in FULL)
+
+
 def main() -> int:
     given = options()
     wanted = given.parts or PARTS
     plan = plan_of(given)
-    sections = run_parts(plan, wanted, lambda line: print(line, file=sys.stderr, flush=True))
-    whole = not given.short and tuple(wanted) == PARTS and plan.peers is not None
-    if whole:
+    try:
+        sections = run_parts(plan, wanted, lambda line: print(line, file=sys.stderr, flush=True))
+    except RunFailed as error:
+        print(f"bench: failed. {error}")
+        return 1
+    if is_whole(plan, wanted):
         report.DOCUMENT.write_text(report.document("make bench", sections, versions(plan.peers)))
     bars = [bar for section in sections for bar in section.bars]
     for bar in bars:

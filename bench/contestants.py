@@ -17,7 +17,8 @@ from bench.measure import Run, RunFailed, run
 from bench.site import Site
 
 PEERS = Path(__file__).parent / "peers"
-TIMEOUT_S = 900.0
+#: of one crawl; the longest takes about 100 s
+TIMEOUT_S = 400.0
 CURTSY = "Curtsy"
 CURTSY_TWO = "Curtsy, --processes 2"
 BARE = "bare loop"

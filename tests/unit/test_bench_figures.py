@@ -47,6 +47,16 @@ def test_a_polite_crawl_is_measured_from_the_second_page_of_every_host_on() -> N
     assert steady.late_max_ms in (29, 30, 31)
 
 
+def test_hosts_that_go_in_step_are_counted_without_losing_a_wave() -> None:
+    log = [page_at(f"h{host}", 0.5 + host * 0.0004 + wave * 1.02) for host in range(100) for wave in range(25)]
+    assert steady_of(log, seconds=10).pages_per_s == pytest.approx(100 / 1.02, rel=0.01)
+
+
+def test_a_stall_of_all_hosts_lowers_the_rate() -> None:
+    stalled = [page_at(f"h{host}", wave * 1.0 + (5 if wave > 6 else 0)) for host in range(10) for wave in range(30)]
+    assert steady_of(stalled, seconds=10).pages_per_s < 6
+
+
 def test_lateness_is_never_taken_across_two_hosts() -> None:
     log = [page_at("a", n) for n in range(10)] + [page_at("b", n + 0.5) for n in range(10)]
     assert steady_of(log, seconds=5).late_max_ms == 0

@@ -1,0 +1,101 @@
+"""Crawls under kills and losses: `python -m tests.chaos --rounds 60`. Exits with 1 if anything was lost or impolite."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from curtsy.embedded_pg import start_postgres
+from curtsy.faults import POINTS
+from tests.chaos.rounds import Arena, Plan, Round, plan
+from tests.chaos.troubles import TROUBLES
+
+STORES = {"sqlite": ("sqlite",), "postgres": ("postgres",), "both": ("sqlite", "postgres")}
+HEAD = (
+    f"{'round':>5}  {'store':8} {'pages':>5} {'resumes':>7} {'lost':>4} {'dup':>3} {'impolite':>8} {'s':>5}  troubles"
+)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=60, help="in all; with both stores they take turns (60)")
+    parser.add_argument("--seed", type=int, default=1, help="the same seed makes the same plans")
+    parser.add_argument("--store", choices=sorted(STORES), default="both")
+    parser.add_argument("--only", type=int, nargs="+", metavar="ROUND", help="play only these rounds of the seed")
+    parser.add_argument("--keep", action="store_true", help="keep the data of clean rounds too")
+    options = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="curtsy-chaos-"))
+    folder.chmod(0o755)
+    arena = Arena(folder, options.seed)
+    plans = _plans(options.seed, options.rounds, STORES[options.store], options.only)
+    try:
+        if any(one.store == "postgres" for one in plans):
+            arena.postgres = start_postgres(folder / "pg")
+        print(f"An undisturbed crawl of the same web took {arena.undisturbed():.1f} s.", flush=True)
+        print(HEAD, flush=True)
+        rounds = [_play(arena, one, options) for one in plans]
+    finally:
+        if arena.postgres is not None:
+            arena.postgres.stop()
+    clean = all(one.clean for one in rounds)
+    _summary(rounds)
+    if clean and not options.keep:
+        shutil.rmtree(folder, ignore_errors=True)
+    return 0 if clean else 1
+
+
+def _plans(seed: int, rounds: int, stores: tuple[str, ...], only: list[int] | None) -> list[Plan]:
+    numbers = only or range(1, rounds + 1)
+    return [plan(seed, n, stores[(n - 1) % len(stores)], (n - 1) // len(stores)) for n in numbers]
+
+
+def _play(arena: Arena, one: Plan, options: argparse.Namespace) -> Round:
+    result = arena.round(one)
+    found = result.found
+    troubles = [f"{one.fault}" + ("" if result.fault_hit else " (not reached)"), *result.done]
+    if one.processes > 1:
+        troubles.append(f"{one.processes} processes")
+    print(
+        f"{one.number:>5}  {one.store:8} {found.pages:>5} {result.resumes:>7} {len(found.lost):>4} "
+        f"{len(found.duplicates):>3} {len(found.violations):>8} {result.seconds:>5.1f}  {', '.join(troubles)}",
+        flush=True,
+    )
+    if result.clean:
+        if result.folder is not None and not options.keep:
+            shutil.rmtree(result.folder, ignore_errors=True)
+        return result
+    for line in ([result.unfinished] if result.unfinished else []) + found.lines()[:20]:
+        print(f"       {line}")
+    again = f"python -m tests.chaos --seed {options.seed} --store {options.store} --only {one.number}"
+    print(f"       data: {result.folder}; again: {again}", flush=True)
+    return result
+
+
+def _summary(rounds: list[Round]) -> None:
+    stores = Counter(one.plan.store for one in rounds)
+    done = Counter(name.replace("db-", "database ") for one in rounds for name in one.done)
+    hit = Counter(one.plan.point for one in rounds if one.fault_hit)
+    print(f"rounds      {len(rounds)} ({', '.join(f'{n} on {store}' for store, n in stores.items())})")
+    print(f"unfinished  {sum(one.unfinished is not None for one in rounds)}")
+    print(f"lost        {sum(len(one.found.lost) for one in rounds)}")
+    print(f"duplicates  {sum(len(one.found.duplicates) for one in rounds)}")
+    largest = max((one.found.largest_shortfall_ms for one in rounds), default=0.0)
+    overlap = max((one.found.largest_overlap_ms for one in rounds), default=0.0)
+    print(
+        f"impolite    {sum(len(one.found.violations) for one in rounds)} (largest shortfall of the delay "
+        f"{largest:.1f} ms, largest overlap {overlap:.1f} ms, by the server's log)"
+    )
+    print(f"damaged     {sum(len(one.found.damage) for one in rounds)} (bodies, WARC files, ledger, export, audit)")
+    print(f"troubles    {', '.join(f'{name} {n}' for name, n in sorted(done.items()))}")
+    print(f"stops       {', '.join(f'{name} {hit[name]}' for name in POINTS)}")
+    if missed := [name for name in TROUBLES if not any(name in one.plan.troubles for one in rounds)]:
+        print(f"not tried   {', '.join(missed)}")
+    print("clean" if all(one.clean for one in rounds) else "NOT CLEAN")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,275 @@
+"""The servers around a crawl that can be broken: a Valkey of our own, the cable to it, databases, a small disk."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import shutil
+import socket
+import sqlite3
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Protocol
+
+import redis
+
+from curtsy.embedded import find_server
+from curtsy.embedded_pg import PgServer
+
+START_S = 20.0
+
+
+class Valkey:
+    """A frontier server that is not the crawl's own: it can be killed, and come back empty or from a snapshot."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.socket = folder / "v.sock"
+        self._process: subprocess.Popen[bytes] | None = None
+        folder.mkdir()
+
+    def start(self) -> None:
+        program = find_server()
+        assert program is not None
+        words = ["--port", "0", "--unixsocket", str(self.socket), "--save", "", "--dir", str(self.folder)]
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen([program, *words], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        end = time.monotonic() + START_S
+        while not self._answers():
+            assert time.monotonic() < end, f"{program} did not start"
+            time.sleep(0.01)
+
+    def _answers(self) -> bool:
+        try:
+            with closing(self.client()) as client:
+                return bool(client.ping())
+        except redis.RedisError:
+            return False
+
+    def client(self) -> redis.Redis:
+        return redis.Redis(unix_socket_path=str(self.socket))
+
+    def kill9(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def snapshot(self) -> None:
+        with closing(self.client()) as client:
+            client.save()
+
+    def forget_snapshot(self) -> None:
+        (self.folder / "dump.rdb").unlink(missing_ok=True)
+
+
+class Cable:
+    """Stands between the crawl and its Valkey, and can be cut: at once, or so that a reply is lost under way."""
+
+    def __init__(self, path: Path, target: Path) -> None:
+        self.path, self._target = path, target
+        self._pairs: set[tuple[socket.socket, socket.socket]] = set()
+        self._lock = threading.Lock()
+        self._swallow = False
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(path))
+        self._listener.listen(64)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut(self) -> int:
+        """Every connection breaks now; how many there were."""
+        with self._lock:
+            pairs, self._pairs = self._pairs, set()
+        for pair in pairs:
+            for end in pair:
+                _shut(end)
+        return len(pairs)
+
+    def swallow(self, wait_s: float = 2.0) -> int:
+        """The next request is carried out, its reply is lost, then every connection breaks."""
+        self._swallow = True
+        end = time.monotonic() + wait_s
+        while self._swallow and time.monotonic() < end:
+            time.sleep(0.001)
+        self._swallow = False
+        return self.cut()
+
+    def close(self) -> None:
+        _shut(self._listener)
+        self._listener.close()
+        self.cut()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near, _ = self._listener.accept()
+            except OSError:
+                return
+            far = socket.socket(socket.AF_UNIX)
+            try:
+                far.connect(str(self._target))
+            except OSError:
+                near.close()
+                far.close()
+                continue
+            with self._lock:
+                self._pairs.add((near, far))
+            threading.Thread(target=self._carry, args=(near, far, False), daemon=True).start()
+            threading.Thread(target=self._carry, args=(far, near, True), daemon=True).start()
+
+    def _carry(self, source: socket.socket, target: socket.socket, replies: bool) -> None:
+        try:
+            while data := source.recv(65536):
+                if replies and self._swallow:
+                    self._swallow = False
+                    break
+                target.sendall(data)
+        except OSError:
+            pass
+        for end in (source, target):
+            _shut(end)
+
+
+def _shut(end: socket.socket) -> None:
+    try:
+        end.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass
+
+
+class Database(Protocol):
+    """The store of one round, seen without the product's code."""
+
+    url: str
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]: ...
+
+    def hurt(self, rng: random.Random) -> str:
+        """Away for some seconds; what was done to it."""
+
+
+class Sqlite:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.url = f"sqlite:///{path}"
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        if not self._path.exists():
+            return []
+        with closing(sqlite3.connect(f"file:{self._path}?mode=ro", uri=True, timeout=30)) as connection:
+            try:
+                return connection.execute(query).fetchall()
+            except sqlite3.OperationalError as error:
+                if "no such table" in str(error):
+                    return []
+                raise
+
+    def hurt(self, rng: random.Random) -> str:
+        seconds = rng.uniform(1.5, 5.0)
+        with closing(sqlite3.connect(self._path, isolation_level=None, timeout=20)) as connection:
+            connection.execute("BEGIN EXCLUSIVE")
+            time.sleep(seconds)
+            connection.execute("ROLLBACK")
+        return f"locked {seconds:.1f} s"
+
+
+class Postgres:
+    def __init__(self, server: PgServer, name: str) -> None:
+        self._server = server
+        self.url = server.create_database(name)
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        import psycopg
+
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            try:
+                return connection.execute(query.encode()).fetchall()
+            except psycopg.errors.UndefinedTable:
+                return []
+
+    def hurt(self, rng: random.Random) -> str:
+        if rng.random() < 0.5:
+            self._server.restart()
+            return "restarted"
+        self._server.kill9()
+        time.sleep(rng.uniform(0.0, 2.5))
+        self._server.start()
+        return "killed"
+
+
+class Disk(Protocol):
+    """The disk of the segments."""
+
+    def fill(self, pids: Sequence[int]) -> None: ...
+
+    def free(self, pids: Sequence[int]) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class SmallDisk:
+    """A tmpfs of a few megabytes, filled by ballast. Needs root."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(parents=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "none", str(folder)], check=True, capture_output=True)
+
+    def fill(self, pids: Sequence[int]) -> None:
+        with (self._folder / "ballast").open("wb", buffering=0) as ballast:
+            try:
+                while ballast.write(bytes(4096)):
+                    pass
+            except OSError:
+                pass
+
+    def free(self, pids: Sequence[int]) -> None:
+        (self._folder / "ballast").unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Keeps what was written, for whoever looks into a failed round."""
+        kept = self._folder.with_name("segments-kept")
+        shutil.copytree(self._folder, kept)
+        subprocess.run(["umount", "--lazy", str(self._folder)], check=False)
+        self._folder.rmdir()
+        kept.rename(self._folder)
+
+
+class SmallFiles:
+    """Without root: no file of the crawl may grow beyond what the segments have now."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def fill(self, pids: Sequence[int]) -> None:
+        sizes = [path.stat().st_size for path in self._folder.glob("*.warc.gz")] if self._folder.exists() else []
+        self._limit(pids, max(sizes, default=0) + 2000)
+
+    def free(self, pids: Sequence[int]) -> None:
+        self._limit(pids, resource.RLIM_INFINITY)
+
+    def close(self) -> None:
+        pass
+
+    @staticmethod
+    def _limit(pids: Sequence[int], size: int) -> None:
+        for pid in pids:
+            try:
+                _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+                resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, hard))
+            except (ProcessLookupError, PermissionError):
+                pass  # it has ended
+
+
+def small_disk(folder: Path, *, mounted: bool) -> Disk:
+    if mounted and os.geteuid() == 0:
+        try:
+            return SmallDisk(folder)
+        except (OSError, subprocess.CalledProcessError):
+            folder.rmdir()  # a container that may not mount
+    return SmallFiles(folder)

@@ -1,0 +1,186 @@
+"""One round: a plan drawn from the seed, a crawl that suffers it, and what is found afterwards."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from curtsy.embedded_pg import PgServer
+from curtsy.faults import POINTS
+from tests.chaos import findings, site
+from tests.chaos.crawler import Crawler, Gave
+from tests.chaos.findings import Baseline, Findings
+from tests.chaos.parts import Cable, Database, Postgres, Sqlite, Valkey, small_disk
+from tests.chaos.troubles import LOSSES, TROUBLES, nth
+
+#: a round that takes longer has not finished
+LIMIT_S = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What will go wrong in a round; the same for the same seed and number."""
+
+    number: int
+    store: str
+    troubles: tuple[str, ...]
+    #: seconds before each trouble
+    pauses_s: tuple[float, ...]
+    processes: int
+    #: CURTSY_FAULT, and the life of the process that gets it
+    fault: str
+    fault_life: int
+    #: a Valkey of our own, behind a cable
+    own_valkey: bool
+    mounted_disk: bool
+
+    @property
+    def point(self) -> str:
+        return self.fault.partition(":")[0]
+
+
+def plan(seed: int, number: int, store: str, turn: int) -> Plan:
+    """`turn` counts the rounds of a store: every trouble and every point has its turn on each."""
+    rng = random.Random(f"{seed}:{number}")
+    names = list(TROUBLES)
+    chosen = [names[turn % len(names)], *rng.choices(names, k=rng.choice((1, 2, 2, 3)))]
+    point = POINTS[turn % len(POINTS)]
+    life = 1 if rng.random() < 0.7 else 2
+    rng.shuffle(chosen)
+    if point == "reap.written":
+        # Something must expire first: a killed process leaves leases behind.
+        chosen, life = ["kill", *chosen[:3]], 2
+    elif point.startswith("rebuild.") and turn >= len(POINTS):
+        # The second time around it is no first start that is hit, but the rebuild after a loss.
+        chosen, life = ["kill", rng.choice(sorted(LOSSES)), *chosen[:2]], 2
+    return Plan(
+        number=number,
+        store=store,
+        troubles=tuple(chosen),
+        pauses_s=tuple(rng.uniform(0.3, 2.5) for _ in chosen),
+        processes=rng.choice((1, 1, 2)),
+        fault=f"{point}:{nth(point, rng)}",
+        fault_life=life,
+        own_valkey="snapshot" in chosen or rng.random() < 0.4,
+        mounted_disk=rng.random() < 0.7,
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class Round:
+    """A round that is over."""
+
+    plan: Plan
+    done: list[str] = field(default_factory=list)
+    found: Findings = field(default_factory=Findings)
+    resumes: int = 0
+    seconds: float = 0.0
+    fault_hit: bool = False
+    #: why it did not finish; None: it did
+    unfinished: str | None = None
+    folder: Path | None = None
+
+    @property
+    def clean(self) -> bool:
+        return self.unfinished is None and self.found.clean
+
+
+class Arena:
+    """Where rounds take place: a PostgreSQL for all of them, and the baseline."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.folder = folder
+        self.seed = seed
+        self.postgres: PgServer | None = None
+        self.baseline: Baseline | None = None
+
+    def undisturbed(self) -> float:
+        """Crawls the web once in peace; how long it took."""
+        began = time.monotonic()
+        folder = Path(tempfile.mkdtemp(prefix="peace-", dir=self.folder))
+        (folder / "chaos.toml").write_text(site.SETTINGS)
+        with site.start(folder / "access.log") as web:
+            crawler = Crawler(
+                folder, Sqlite(folder / "data" / "curtsy.sqlite"), None, None, None, seeds=web.seeds,
+                resolve=web.resolve_rule, processes=1, fault=None, fault_life=0,
+            )  # fmt: skip
+            try:
+                crawler.start()
+                _to_the_end(crawler, began + LIMIT_S)
+                self.baseline = findings.baseline(crawler)
+                web.requests()
+                found = findings.look(crawler, self.baseline, folder / "access.log", stopped=False)
+            finally:
+                crawler.close()
+        if not found.clean:
+            raise SystemExit("Even in peace something is wrong:\n" + "\n".join(found.lines()[:20]))
+        return time.monotonic() - began
+
+    def round(self, plan: Plan) -> Round:
+        assert self.baseline is not None
+        result = Round(plan=plan)
+        began = time.monotonic()
+        folder = Path(tempfile.mkdtemp(prefix=f"round-{plan.number}-", dir=self.folder))
+        result.folder = folder
+        (folder / "chaos.toml").write_text(site.SETTINGS)
+        with ExitStack() as stack:
+            web = stack.enter_context(site.start(folder / "access.log"))
+            crawler = self._crawler(plan, folder, stack, web.seeds, web.resolve_rule)
+            try:
+                _suffer(crawler, plan, random.Random(f"{self.seed}:{plan.number}:play"), result, began + LIMIT_S)
+            except Gave as error:
+                result.unfinished = str(error)
+            result.resumes, result.fault_hit = crawler.lives - 1, crawler.fault_hit
+            if result.unfinished is None:
+                web.requests()
+                stopped = "stop" in result.done
+                result.found = findings.look(crawler, self.baseline, folder / "access.log", stopped=stopped)
+        result.seconds = time.monotonic() - began
+        return result
+
+    def _crawler(self, plan: Plan, folder: Path, stack: ExitStack, seeds: list[str], resolve: str) -> Crawler:
+        disk = None
+        if "disk" in plan.troubles:
+            disk = small_disk(folder / "data" / "segments", mounted=plan.mounted_disk)
+            stack.callback(disk.close)
+        valkey = cable = None
+        if plan.own_valkey:
+            valkey = Valkey(folder / "valkey")
+            stack.callback(valkey.kill9)
+            valkey.start()
+        if valkey is not None and "cut" in plan.troubles:
+            cable = Cable(folder / "c.sock", valkey.socket)
+            stack.callback(cable.close)
+        crawler = Crawler(
+            folder, self._database(plan, folder), disk, valkey, cable, seeds=seeds, resolve=resolve,
+            processes=plan.processes, fault=plan.fault, fault_life=plan.fault_life,
+        )  # fmt: skip
+        stack.callback(crawler.close)
+        return crawler
+
+    def _database(self, plan: Plan, folder: Path) -> Database:
+        if plan.store == "sqlite":
+            return Sqlite(folder / "data" / "curtsy.sqlite")
+        assert self.postgres is not None
+        return Postgres(self.postgres, folder.name)
+
+
+def _suffer(crawler: Crawler, plan: Plan, rng: random.Random, result: Round, end: float) -> None:
+    crawler.start()
+    for name, pause_s in zip(plan.troubles, plan.pauses_s, strict=True):
+        crawler.pause(pause_s)
+        if not crawler.keep_alive():
+            return
+        result.done.append(TROUBLES[name](crawler, rng))
+    _to_the_end(crawler, end)
+
+
+def _to_the_end(crawler: Crawler, end: float) -> None:
+    while crawler.keep_alive():
+        if time.monotonic() > end:
+            raise Gave(f"it has not finished after {LIMIT_S:g} s; see {crawler.folder / 'crawl.log'}")
+        crawler.pause(0.5)

@@ -1,0 +1,49 @@
+"""The web that chaos crawls, the time limits it is crawled with, and what must come of it by the generator's own word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from curtsy.tinyweb import TinyWeb
+from curtsy.tinyweb.facts import org_host
+from curtsy.tinyweb.pages import OrgSite, Shape
+
+HOSTS, PAGES = 12, 16
+DELAY_S = 0.25
+SLOT_S = 3.0
+#: hosts whose URLs all end within seconds, in the same way however often a request is repeated
+FAULTS = (
+    "robots-disallow", "robots-404", "robots-redirect-host", "robots-elsewhere", "redirect-chain", "redirect-loop",
+    "redirect-host", "redirect-target", "retry-after-seconds", "flapping-500", "gone", "refused", "noindex",
+    "duplicates", "hang", "connection-close", "keepalive-resend", "cookie-redirect", "sitemap-index",
+)  # fmt: skip
+#: everything short: after a kill a host rests for seconds, not for half a minute
+SETTINGS = f"""
+delay_s = {DELAY_S}
+slot_s = {SLOT_S}
+fetch_timeout_s = 1.2
+connect_timeout_s = 1.0
+start_slack_s = 0.5
+slot_margin_s = 0.5
+url_lease_s = 3
+heartbeat_s = 1
+commit_s = 0.4
+drain_s = 2
+max_attempts = 5
+backoff_s = 0.2
+backoff_cap_s = 1
+max_adaptive_delay_s = 0.5
+retry_after_cap_s = 5
+host_patience_s = 120
+log_level = "info"
+"""
+
+
+def start(log: Path) -> TinyWeb:
+    return TinyWeb.start(hosts=HOSTS, pages=PAGES, faults=FAULTS, log=log)
+
+
+def pages_of_organisations() -> set[str]:
+    """Every page that the generator has and robots.txt allows."""
+    hosts = [org_host(number) for number in range(HOSTS)]
+    return {f"http://{host}{path}" for host in hosts for path in OrgSite(host, Shape(pages=PAGES)).paths}

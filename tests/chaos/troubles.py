@@ -1,0 +1,125 @@
+"""What goes wrong: each trouble is done to a running crawl, and says what it did."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections.abc import Callable
+from contextlib import closing
+
+import redis
+
+from curtsy.faults import POINTS
+from tests.chaos.crawler import Crawler
+from tests.chaos.site import SLOT_S
+
+Trouble = Callable[[Crawler, random.Random], str]
+
+
+def kill(crawler: Crawler, rng: random.Random) -> str:
+    """kill -9 of the crawl, or of one of its processes."""
+    pids = crawler.some(rng)
+    crawler.signal(pids, signal.SIGKILL)
+    crawler.pause(0.2)
+    return "kill"
+
+
+def stop(crawler: Crawler, rng: random.Random) -> str:
+    """Stopped for longer than a slot, then let go on: whatever it believes to hold is gone."""
+    pids = crawler.some(rng)
+    crawler.signal(pids, signal.SIGSTOP)
+    time.sleep(SLOT_S + rng.uniform(0.5, 2.0))
+    crawler.signal(pids, signal.SIGCONT)
+    return "stop"
+
+
+def valkey_kill(crawler: Crawler, rng: random.Random) -> str:
+    """kill -9 of Valkey; it comes back empty, by the crawl itself or by us."""
+    if crawler.valkey is None:
+        if pid := crawler.embedded_pid():
+            os.kill(pid, signal.SIGKILL)
+        return "valkey-kill"
+    crawler.valkey.kill9()
+    crawler.valkey.forget_snapshot()
+    time.sleep(rng.uniform(0.0, 2.0))
+    crawler.valkey.start()
+    return "valkey-kill"
+
+
+def snapshot(crawler: Crawler, rng: random.Random) -> str:
+    """Valkey comes back as it was some seconds ago."""
+    assert crawler.valkey is not None
+    crawler.valkey.snapshot()
+    time.sleep(rng.uniform(0.5, 2.5))
+    crawler.valkey.kill9()
+    time.sleep(rng.uniform(0.0, 1.0))
+    crawler.valkey.start()
+    return "snapshot"
+
+
+def flush(crawler: Crawler, rng: random.Random) -> str:
+    return "flush" if crawler.flush() else "flush-missed"
+
+
+def cut(crawler: Crawler, rng: random.Random) -> str:
+    """Connections to Valkey break while requests are under way; often a reply is lost with them."""
+    if crawler.cable is None:
+        return _client_kill(crawler)
+    for _ in range(rng.choice((1, 2, 4))):
+        if rng.random() < 0.7:
+            crawler.cable.swallow()
+        else:
+            crawler.cable.cut()
+        time.sleep(rng.uniform(0.0, 0.3))
+    return "cut"
+
+
+def _client_kill(crawler: Crawler) -> str:
+    client = crawler.frontier()
+    if client is None:
+        return "cut-missed"
+    with closing(client):
+        try:
+            client.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        except redis.RedisError:
+            return "cut-missed"
+    return "cut"
+
+
+def database(crawler: Crawler, rng: random.Random) -> str:
+    return "db-" + crawler.database.hurt(rng).split()[0]
+
+
+def disk(crawler: Crawler, rng: random.Random) -> str:
+    """No byte more for the segments, for some seconds."""
+    assert crawler.disk is not None
+    pids = crawler.pids()
+    crawler.disk.fill(pids)
+    crawler.pause(rng.uniform(1.0, 3.0))
+    crawler.disk.free(pids)
+    return "disk"
+
+
+TROUBLES: dict[str, Trouble] = {
+    "kill": kill,
+    "stop": stop,
+    "valkey-kill": valkey_kill,
+    "snapshot": snapshot,
+    "flush": flush,
+    "cut": cut,
+    "database": database,
+    "disk": disk,
+}
+#: these make a new epoch
+LOSSES = frozenset({"valkey-kill", "snapshot", "flush"})
+#: a point is passed at most so often before the stop, so that it comes early in a life
+_NTH = {"release.before": 60, "release.after": 60, "scan.read": 20, "scan.closed": 8, "reap.written": 1}
+
+
+def nth(point: str, rng: random.Random) -> int:
+    assert point in POINTS
+    if point.startswith("rebuild."):
+        return 1
+    return rng.randint(1, _NTH.get(point, 8))

@@ -1,0 +1,541 @@
+"""A small model of everything around the frontier (store, workers, sites) that checks the invariants of the design.
+
+The model's store holds rows (crawl, host, seq) and hosts' times. Its workers hold leases and send requests. What the
+frontier does is real; every state it reaches is compared with what must hold.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from frontier_servers import Server, World
+
+from curtsy.frontier.clock import boot
+from curtsy.frontier.frontier import ReapedLease, ReapedSlot, Release, Rules, Scan, Settled
+from curtsy.model import Crawl, CrawlState, Entry, HostEffect, HostState, Kind, Lane, Lease, RobotsState
+
+
+@dataclass(slots=True)
+class Row:
+    """A row of `urls`."""
+
+    crawl: int
+    host: str
+    seq: int
+    entry: Entry
+    retry_ms: int = 0
+    state: str = "open"
+    fence: int = 0
+    settled: int = 0
+
+
+@dataclass(slots=True)
+class Flight:
+    """A lease in a worker's hands; its request lives from start to end, or until its slot's validity ends."""
+
+    lease: Lease
+    worker: int
+    expires_ms: int
+    start_ms: int | None = None
+    end_ms: int | None = None
+    slot_back: bool = False
+
+
+@dataclass(slots=True)
+class Sent:
+    """A request as a site sees it."""
+
+    start_ms: int
+    #: the delay to the next one counts from here: the start, or the end of a transfer broken off
+    base_ms: int
+
+
+@dataclass(slots=True)
+class Site:
+    last: Sent | None = None
+    #: slots taken by this model that no release or expiry has ended, by fence
+    out: dict[int, Flight] = field(default_factory=dict)
+    blocked_ms: int = 0
+    persisted_next_ms: int = 0
+    #: the crawl that had the last turn, and the crawls that could have had it instead
+    turn: int | None = None
+    rivals: set[int] = field(default_factory=set)
+
+
+_DUMP = """
+local P, hosts, crawls = ARGV[1], cjson.decode(ARGV[2]), cjson.decode(ARGV[3])
+local call, out = redis.call, { host = {}, ring = {}, head = {}, crawl = {}, starved = {}, due = {} }
+for _, h in ipairs(hosts) do
+  out.host[h] = call('HGETALL', P .. 'host:' .. h)
+  out.ring[h] = call('LRANGE', P .. 'ring:' .. h, 0, -1)
+  for _, c in ipairs(crawls) do out.head[c .. ' ' .. h] = call('LINDEX', P .. 'q:' .. h .. ':' .. c, 0) end
+end
+for _, c in ipairs(crawls) do
+  out.crawl[tostring(c)] = call('HGETALL', P .. 'crawl:' .. c)
+  out.starved[tostring(c)] = call('SMEMBERS', P .. 'starved:' .. c)
+end
+for _, lane in ipairs({ 'high', 'batch', 'slow', 'solo' }) do
+  out.due[lane] = call('ZRANGE', P .. 'due:' .. lane, 0, -1)
+end
+out.ld, out.play = call('HGETALL', P .. 'ld'), call('HGETALL', P .. 'play')
+out.delayed, out.scans = call('ZRANGE', P .. 'delayed', 0, -1), call('ZRANGE', P .. 'scans', 0, -1)
+return cjson.encode(out)
+"""
+
+
+@dataclass(slots=True)
+class State:
+    """Everything in the frontier at one moment, read in one step."""
+
+    host: dict[str, dict[str, str]]
+    ring: dict[str, list[str]]
+    #: (crawl, host) -> first entry
+    head: dict[tuple[int, str], str | None]
+    crawl: dict[int, dict[str, str]]
+    starved: dict[int, list[str]]
+    due: dict[str, list[str]]
+    play: dict[str, str]
+    scans: set[str]
+    #: (crawl, host) -> URLs leased or delayed
+    under_way: dict[tuple[int, str], int]
+
+    @classmethod
+    def read(cls, world: World, hosts: list[str], crawls: list[int]) -> State:
+        raw = json.loads(world.do("EVAL", _DUMP, 0, "%", json.dumps(hosts), json.dumps(crawls)))
+        under_way: dict[tuple[int, str], int] = defaultdict(int)
+        for key, lease in _flat(raw["ld"]).items():
+            if key[0].isdigit():
+                name, crawl = lease.split("\x1f")[:2]
+                under_way[(int(crawl), name)] += 1
+        for member in raw["delayed"]:
+            name, crawl = member.split("\x1f")[:2]
+            under_way[(int(crawl), name)] += 1
+        return cls(
+            host={name: _flat(fields) for name, fields in dict(raw["host"]).items()},
+            ring={name: list(ring) for name, ring in dict(raw["ring"]).items()},
+            head={(n, h): raw["head"][f"{n} {h}"] or None for n in crawls for h in hosts},
+            crawl={int(n): _flat(fields) for n, fields in raw["crawl"].items()},
+            starved={int(n): list(names) for n, names in raw["starved"].items()},
+            due={lane: list(names) for lane, names in raw["due"].items()},
+            play=_flat(raw["play"]),
+            scans=set(raw["scans"]),
+            under_way=under_way,
+        )
+
+
+def _flat(words: Any) -> dict[str, str]:
+    return dict(zip(words[::2], words[1::2], strict=True)) if words else {}
+
+
+class Model:
+    SLOT_MS = 30_000
+    VALID_MS = 27_000
+
+    def __init__(self, server: Server) -> None:
+        self.world = World(server)
+        self.rows: dict[tuple[int, str, int], Row] = {}
+        self.by_url: dict[tuple[int, str], Row] = {}
+        self.crawls: dict[int, Crawl] = {}
+        self.sites: dict[str, Site] = defaultdict(Site)
+        self.rules: dict[tuple[str, str], tuple[int, int]] = {}
+        self.flights: list[Flight] = []
+        #: of workers that vanished: their sites may still be answering until their slots end
+        self.ghosts: list[Flight] = []
+        #: fetched, not committed yet
+        self.waiting: list[Flight] = []
+        self.scans: list[Scan] = []
+        self.seq = 0
+        self.quiet_ms = 0
+
+    # The store
+
+    def now(self) -> int:
+        return self.world.now()
+
+    def open_rows(self, crawl: int, host: str) -> list[Row]:
+        found = [r for r in self.rows.values() if (r.crawl, r.host, r.state) == (crawl, host, "open")]
+        return sorted(found, key=lambda r: r.seq)
+
+    def open_queues(self) -> list[tuple[int, str]]:
+        running = {n for n, c in self.crawls.items() if c.state is CrawlState.RUNNING}
+        return sorted({(r.crawl, r.host) for r in self.rows.values() if r.state == "open" and r.crawl in running})
+
+    # What happens
+
+    def new_crawl(self, n: int, lane: Lane, delay_s: float, per_host: int, max_pages: int | None) -> None:
+        crawl = Crawl(
+            n=n, id=str(n), request_id="r", state=CrawlState.RUNNING, lane=lane, delay_s=delay_s, per_host=per_host,
+            max_pages=max_pages,
+        )  # fmt: skip
+        self.crawls[n] = crawl
+        self.world.run(self.world.frontier.set_crawl(crawl))
+
+    def add(self, crawl: int, host: str, count: int, scheme: str, push: bool) -> None:
+        """A commit inserted rows; `push` is False where the process died between the transaction and the push."""
+        rows = []
+        _ = self.sites[host]
+        for _ in range(count):
+            self.seq += 1
+            entry = Entry(url=f"{scheme}://{host}/{crawl}-{self.seq}")
+            row = Row(crawl, host, self.seq, entry)
+            self.rows[(crawl, host, self.seq)] = row
+            self.by_url[(crawl, entry.url)] = row
+            rows.append((crawl, host, self.seq, entry))
+        if push:
+            self._pushed(self.world.run(self.world.frontier.push(rows)))
+
+    def _pushed(self, reply: Any) -> None:
+        assert not reply.crawls, "a running crawl is unknown"
+        self.scans += reply.scans
+        if reply.hosts:
+            self.introduce(sorted(reply.hosts))
+
+    def introduce(self, names: list[str]) -> None:
+        states = [
+            HostState(
+                host=name,
+                next_ms=self.sites[name].persisted_next_ms,
+                blocked_until_ms=self.sites[name].blocked_ms,
+            )
+            for name in names
+        ]
+        rules = [
+            RobotsState(origin=origin, host=host, fetched_ms=fetched, expires_ms=until, status=200)
+            for (host, origin), (until, fetched) in self.rules.items()
+            if host in names
+        ]
+        self.world.run(self.world.frontier.introduce(states, rules))
+
+    def put_back(self) -> None:
+        self._pushed(self.world.run(self.world.frontier.put_back(self.open_queues())))
+
+    def lease(self, worker: int, lane: Lane, n: int, solo: bool = False) -> None:
+        before = self.now()
+        seen = self.state()
+        ready = {name: self._ready(seen, name) for name in self.sites}
+        reply = self.world.run(self.world.frontier.lease([(lane, n)], solo=solo))
+        self.scans += reply.scans
+        assert len(reply.leases) <= (1 if solo else n)
+        for lease in reply.leases:
+            self._granted(lease, worker, before, reply.now_ms, ready[lease.host])
+
+    def _ready(self, seen: State, name: str) -> set[int]:
+        """Crawls that share the host, all of one lane, and have a page listed there that nothing keeps waiting."""
+        ring = [int(c) for c in seen.ring[name]]
+        if len(ring) < 2 or len({self.crawls[n].lane for n in ring}) > 1:
+            return set()
+        found = set()
+        for n in ring:
+            head = seen.head[(n, name)]
+            spent = seen.crawl[n].get("left") == "0"
+            if head and not spent and "," not in head and self.crawls[n].state is CrawlState.RUNNING:
+                scheme = "http" if " http:/" in head else "https"
+                if self.rules.get((name, f"{scheme}://{name}"), (0, 0))[0] > self.now() + 1000:
+                    found.add(n)
+        return found
+
+    def _granted(self, lease: Lease, worker: int, before: int, now: int, ready: set[int]) -> None:
+        site = self.sites[lease.host]
+        flight = Flight(lease, worker, now + self.SLOT_MS)
+        site.out[lease.fence] = flight
+        assert len(site.out) <= lease.per_host, f"{lease.host}: {len(site.out)} slots out, per_host {lease.per_host}"
+        crawl = self.crawls[lease.crawl]
+        assert crawl.state is CrawlState.RUNNING, "a paused crawl was leased"
+        assert lease.delay_ms >= (crawl.delay_s or 0) * 1000
+        assert now >= site.blocked_ms, "a blocked host was leased"
+        assert now >= self.quiet_ms + (lease.delay_ms if self.quiet_ms else 0), "leased in the quiet time"
+        self._check_gap(lease, now)
+        if lease.entry.kind is Kind.PAGE:
+            origin = lease.entry.url.split("/", 3)
+            until = self.rules.get((lease.host, f"{origin[0]}//{origin[2]}"), (0, 0))[0]
+            assert until > before, "a page was leased before its robots rules were known"
+        passed_over = (site.rivals & ready) - {lease.crawl}
+        assert lease.crawl != site.turn or not passed_over, f"{lease.host}: crawl {lease.crawl} had two turns running"
+        site.turn, site.rivals = lease.crawl, ready
+        self.flights.append(flight)
+
+    def _check_gap(self, lease: Lease, now: int) -> None:
+        last = self.sites[lease.host].last
+        if last is not None:
+            early = last.base_ms + lease.delay_ms - now
+            assert early <= 0, f"{lease.host}: {early} ms early"
+
+    def start(self, flight: Flight, *, report: bool) -> None:
+        """Bytes leave now; the worker's own check: never on a slot that is no longer valid."""
+        now = self.now()
+        if flight.start_ms is not None or now > flight.expires_ms - self.SLOT_MS + self.VALID_MS:
+            return
+        site = self.sites[flight.lease.host]
+        self._check_gap(flight.lease, now)
+        living = [f for f in self.all_requests(flight.lease.host) if f.end_ms is None and now < f.expires_ms]
+        assert len(living) < flight.lease.per_host, f"{flight.lease.host}: overlap"
+        flight.start_ms = now
+        if site.last is None or now > site.last.base_ms:
+            site.last = Sent(now, now)
+        if report and flight.lease.per_host > 1:
+            told = [(flight.lease.fence, boot() - (self.now() - now) / 1000)]
+            reply = self.world.run(self.world.frontier.lease([(Lane.BATCH, 0)], started=told))
+            self.scans += reply.scans
+
+    def all_requests(self, host: str) -> list[Flight]:
+        return [f for f in (*self.flights, *self.ghosts) if f.lease.host == host and f.start_ms is not None]
+
+    def end(self, flight: Flight, *, broken: bool, effect: HostEffect | None, url_back: bool, wait_ms: int) -> None:
+        """The response ended (or nothing was sent): the slot goes back, the result waits for its commit."""
+        now = self.now()
+        if flight.start_ms is not None:
+            flight.end_ms = now
+        site = self.sites[flight.lease.host]
+        lease = flight.lease
+        ago = boot()
+        release = Release(
+            lease=lease,
+            started=None if flight.start_ms is None else ago - (now - flight.start_ms) / 1000,
+            ended=ago,
+            broken_off=broken and flight.start_ms is not None,
+            effect=effect,
+            url_back=url_back and lease.entry.kind is not Kind.ROBOTS,
+            wait_ms=wait_ms,
+        )
+        self.flights.remove(flight)
+        if lease.entry.kind is Kind.ROBOTS:
+            self._commit_robots(flight, release)
+            return
+        reply = self.world.run(self.world.frontier.lease([(Lane.BATCH, 0)], [release]))
+        self.scans += reply.scans
+        self._slot_back(flight, reply.times.get(lease.fence), release, reply.now_ms)
+        assert site.last is None or flight.start_ms is None or reply.times[lease.fence].next_ms >= flight.start_ms
+        if not release.url_back:
+            self.waiting.append(flight)
+
+    def _slot_back(self, flight: Flight, times: Any, release: Release, now_ms: int) -> None:
+        site = self.sites[flight.lease.host]
+        site.out.pop(flight.lease.fence, None)
+        flight.slot_back = True
+        if release.effect is not None and release.effect.block_ms:
+            site.blocked_ms = max(site.blocked_ms, now_ms + release.effect.block_ms)
+        if times is not None and release.broken_off and flight.end_ms is not None:
+            base = flight.end_ms
+            if site.last is None or base > site.last.base_ms:
+                site.last = Sent(flight.start_ms or base, base)
+        if times is not None:
+            site.persisted_next_ms = max(site.persisted_next_ms, times.next_ms)
+
+    def _commit_robots(self, flight: Flight, release: Release) -> None:
+        lease, now = flight.lease, self.now()
+        origin = lease.entry.url.removesuffix("/robots.txt")
+        until = now + 3_600_000
+        if flight.start_ms is not None:
+            self.rules[(lease.host, origin)] = (until, now)
+            rules = [Rules(host=lease.host, origin=origin, until_ms=until, fetched_ms=now)]
+        else:
+            release, rules = replace(release, url_back=True), []
+        settled = [] if release.url_back else [Settled(lease=lease)]
+        reply = self.world.run(self.world.frontier.settle(settled, rules=rules, releases=[release]))
+        self.scans += reply.scans
+        self._slot_back(flight, reply.times.get(lease.fence), release, reply.now_ms)
+
+    def commit(self, flight: Flight, *, retry_ms: int | None, tell: bool) -> None:
+        """The store's fence rule decides; `tell` is False where the process died before it told the frontier."""
+        self.waiting.remove(flight)
+        lease = flight.lease
+        row = self.by_url[(lease.crawl, lease.entry.url)]
+        settled = Settled(lease=lease, used=retry_ms is None)
+        if row.state == "open" and row.fence < lease.fence:
+            row.fence = lease.fence
+            if retry_ms is None:
+                row.state, row.settled = "done", row.settled + 1
+                assert row.settled == 1, "settled twice"
+            else:
+                row.retry_ms = self.now() + retry_ms
+                row.entry = replace(lease.entry, attempts=lease.entry.attempts + 1)
+                settled = replace(settled, retry_ms=row.retry_ms, entry=row.entry)
+        if tell:
+            reply = self.world.run(self.world.frontier.settle([settled]))
+            self.scans += reply.scans
+
+    def crash(self, worker: int) -> None:
+        """The worker and everything it held vanish; its requests may live on until their slots end."""
+        self.ghosts += [f for f in self.flights if f.worker == worker]
+        self.flights = [f for f in self.flights if f.worker != worker]
+        self.waiting = [f for f in self.waiting if f.worker != worker]
+
+    def heartbeat(self, worker: int) -> None:
+        held = [f.lease for f in (*self.flights, *self.waiting) if f.worker == worker]
+        self.world.run(self.world.frontier.beat(held))
+
+    def scan(self, scan: Scan) -> None:
+        """Carries a scan out as the commit's side does: reads the store, fills, closes and leaves where it is empty."""
+        rows = [r for r in self.open_rows(scan.crawl, scan.host) if r.seq > (scan.cursor or 0)]
+        part, more = rows[: scan.head], len(rows) > scan.head
+        texts = [(r.seq, r.retry_ms or None, r.entry) for r in part]
+        answer, scans = self.world.run(self.world.frontier.fill(scan, texts, more=more))
+        self.scans += scans
+        if answer == "empty":
+            _, _, scans = self.world.run(self.world.frontier.leave(scan))
+            self.scans += scans
+
+    def reap(self) -> None:
+        scans, _ = self.world.run(self.world.frontier.reap())
+        self.scans += scans
+        items = self.world.run(self.world.frontier.reaped())
+        for item in items:
+            if isinstance(item, ReapedSlot):
+                self._reaped_slot(item)
+            else:
+                self._reaped_lease(item)
+        self.world.run(self.world.frontier.forget_reaped(items))
+
+    def _reaped_slot(self, item: ReapedSlot) -> None:
+        site = self.sites[item.host]
+        flight = site.out.pop(item.fence)
+        assert item.expiry_ms == flight.expires_ms
+        if site.last is None or item.expiry_ms > site.last.base_ms:
+            site.last = Sent(item.leased_ms, item.expiry_ms)
+        site.persisted_next_ms = max(site.persisted_next_ms, item.expiry_ms + item.delay_ms)
+
+    def _reaped_lease(self, item: ReapedLease) -> None:
+        if item.own_robots:
+            return
+        row = self.by_url[(item.crawl, item.entry.url)]
+        if row.state == "open":
+            row.entry = replace(row.entry, crashes=item.entry.crashes, solo_crashes=item.entry.solo_crashes)
+        if item.condemned:
+            if row.state == "open" and row.fence < item.fence:
+                row.state, row.fence, row.settled = "dead", item.fence, row.settled + 1
+            lease = _lease_of(item)
+            self.scans += self.world.run(self.world.frontier.settle([Settled(lease=lease)])).scans
+
+    def _forget_turns(self) -> None:
+        for site in self.sites.values():
+            site.turn = None
+
+    def pause(self, n: int) -> None:
+        self._forget_turns()
+        crawl = replace(self.crawls[n], state=CrawlState.PAUSED)
+        self.crawls[n] = crawl
+        self.world.run(self.world.frontier.set_crawl(crawl))
+        self.world.run(
+            self.world.frontier.drop(sorted({(r.crawl, r.host) for r in self.rows.values() if r.crawl == n}))
+        )
+
+    def resume(self, n: int) -> None:
+        self._forget_turns()
+        crawl = replace(self.crawls[n], state=CrawlState.RUNNING)
+        self.crawls[n] = crawl
+        self.world.run(self.world.frontier.set_crawl(crawl))
+        self.put_back()
+
+    def lose(self, *, flush: bool) -> None:
+        """Valkey is lost; what was under way is known to nobody. One process rebuilds, with a quiet time."""
+        if flush:
+            self.world.do("FLUSHALL")
+        self.world.rebuild(quiet_s=self.SLOT_MS / 1000)
+        self.quiet_ms = int(self.world.do("HGET", "{s00}:epoch", "quiet"))
+        self.scans = []
+        for site in self.sites.values():
+            # Requests under way live on in `flights` and `ghosts` until their slots would have ended.
+            site.out.clear()
+            site.turn = None
+        for crawl in self.crawls.values():
+            self.world.run(self.world.frontier.set_crawl(crawl))
+        self.put_back()
+
+    def advance(self, seconds: float) -> None:
+        self.world.advance(seconds)
+
+    # What must hold in every state
+
+    def state(self) -> State:
+        return State.read(self.world, sorted(self.sites), sorted(self.crawls))
+
+    def check(self) -> None:
+        seen = self.state()
+        standing = [name for due in seen.due.values() for name in due]
+        assert len(standing) == len(set(standing)), "a host stands in two due sets"
+        self._check_counts(seen)
+        self._check_reachable(seen, set(standing))
+
+    def _check_counts(self, seen: State) -> None:
+        pairs: dict[int, int] = defaultdict(int)
+        play: dict[str, int] = defaultdict(int)
+        for name in self.sites:
+            self._check_host(name, seen)
+            for key, value in seen.host[name].items():
+                if key.startswith("q:"):
+                    pairs[int(key[2:])] += 1
+                    play[value] += 1
+        for n in self.crawls:
+            numbers = seen.crawl[n]
+            under_way = sum(count for (crawl, _), count in seen.under_way.items() if crawl == n)
+            assert int(numbers.get("busy", 0)) == under_way, f"crawl {n}: busy"
+            assert int(numbers.get("pairs", 0)) == pairs[n], f"crawl {n}: pairs"
+            assert int(numbers["left"]) >= -1, f"crawl {n}: budget"
+        assert {lane: int(count) for lane, count in seen.play.items() if int(count)} == dict(play)
+
+    def _check_host(self, name: str, seen: State) -> None:
+        fields = seen.host[name]
+        ring = seen.ring[name]
+        assert sorted(ring) == sorted(f[2:] for f in fields if f.startswith("q:")), f"{name}: ring"
+        assert int(fields.get("rn", 0)) == len(ring)
+        assert int(fields.get("out", 0)) == len(self.sites[name].out), f"{name}: slots out"
+        for n in self.crawls:
+            assert int(fields.get(f"x:{n}", 0)) == seen.under_way[(n, name)], f"{name}: x of crawl {n}"
+
+    def _check_reachable(self, seen: State, due: set[str]) -> None:
+        """A queue on the bench with open rows is listed, delayed, leased, being scanned, or about to be served."""
+        for crawl, name in self.open_queues():
+            fields = seen.host[name]
+            if f"q:{crawl}" not in fields:
+                continue  # found by put_back
+            listed = seen.head[(crawl, name)] is not None
+            scanning = f"{name}\x1f{crawl}" in seen.scans
+            assert seen.under_way[(crawl, name)] or scanning or listed or name in due, f"{crawl} on {name} is stuck"
+            if listed:
+                starved = name in seen.starved[crawl]
+                assert name in due or int(fields["out"]) > 0 or starved, f"{crawl} on {name} is never served"
+
+    # The end
+
+    def drain(self) -> None:
+        """Whatever happened: from here on everything ends, with every row settled."""
+        for n, crawl in self.crawls.items():
+            if crawl.state is CrawlState.PAUSED:
+                self.resume(n)
+            self.crawls[n] = replace(self.crawls[n], max_pages=None)
+            self.world.run(self.world.frontier.set_crawl(self.crawls[n]))
+        for flight in [*self.flights]:
+            self.end(flight, broken=False, effect=None, url_back=False, wait_ms=0)
+        for _ in range(400):
+            for flight in [*self.waiting]:
+                self.commit(flight, retry_ms=None, tell=True)
+            while self.scans:
+                self.scan(self.scans.pop(0))
+            if not self.open_queues():
+                break
+            self.put_back()
+            for lane in (Lane.HIGH, Lane.BATCH, Lane.SLOW):
+                self.lease(1, lane, 64)
+            self.lease(1, Lane.BATCH, 1, solo=True)
+            for flight in [*self.flights]:
+                self.start(flight, report=True)
+                self.end(flight, broken=False, effect=None, url_back=False, wait_ms=0)
+            self.check()
+            self.advance(31)
+            self.reap()
+        stuck = [r for r in self.rows.values() if r.state == "open"]
+        assert not stuck, f"never settled: {stuck}"
+        assert all(r.settled == 1 for r in self.rows.values())
+
+    def close(self) -> None:
+        self.world.close()
+
+
+def _lease_of(item: ReapedLease) -> Lease:
+    return Lease(
+        fence=item.fence, shard=item.shard, host=item.host, crawl=item.crawl, crawl_version=0, lane=Lane.BATCH,
+        entry=item.entry, delay_ms=item.delay_ms, per_host=item.per_host, robots_ms=0, valid_until=0,
+    )  # fmt: skip

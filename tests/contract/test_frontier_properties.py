@@ -1,0 +1,159 @@
+"""Random interleavings of everything that can happen to the frontier, against the model; the invariants always hold.
+
+CURTSY_FRONTIER_EXAMPLES=5000 runs longer, with fresh randomness.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from frontier_model import Flight, Model
+from frontier_servers import Server
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from curtsy.embedded import find_server
+from curtsy.model import CrawlState, HostEffect, Lane
+
+HOSTS = ("a.test", "b.test", "c.test:8080")
+EXAMPLES = int(os.environ.get("CURTSY_FRONTIER_EXAMPLES", "0"))
+
+hosts = st.sampled_from(HOSTS)
+crawls = st.sampled_from([1, 2, 3])
+workers = st.sampled_from([1, 2])
+any_of = st.integers(0, 1_000_000)
+lanes = st.sampled_from([Lane.BATCH, Lane.BATCH, Lane.SLOW, Lane.HIGH])
+
+
+class FrontierMachine(RuleBasedStateMachine):
+    server: Server
+
+    @initialize(
+        per_host=st.sampled_from([1, 1, 2]),
+        delays=st.lists(st.sampled_from([0.0, 5.0, 20.0]), min_size=3, max_size=3),
+        lane=st.sampled_from([Lane.BATCH, Lane.HIGH]),
+        budget=st.sampled_from([None, 2]),
+    )
+    def begin(self, per_host: int, delays: list[float], lane: Lane, budget: int | None) -> None:
+        self.model = Model(self.server)
+        self.model.new_crawl(1, Lane.BATCH, delays[0], per_host, None)
+        self.model.new_crawl(2, Lane.BATCH, delays[1], per_host, None)
+        self.model.new_crawl(3, lane, delays[2], 1, budget)
+
+    def flight(self, at: int) -> Flight:
+        return self.model.flights[at % len(self.model.flights)]
+
+    @rule(crawl=crawls, host=hosts, count=st.sampled_from([1, 2, 3, 20]), scheme=st.sampled_from(["https", "http"]),
+          push=st.sampled_from([True, True, True, False]))  # fmt: skip
+    def add(self, crawl: int, host: str, count: int, scheme: str, push: bool) -> None:
+        self.model.add(crawl, host, count, scheme, push)
+
+    @rule(worker=workers, lane=lanes, n=st.sampled_from([1, 2, 64]), solo=st.sampled_from([False, False, False, True]))
+    def lease(self, worker: int, lane: Lane, n: int, solo: bool) -> None:
+        self.model.lease(worker, lane, n, solo)
+
+    @precondition(lambda self: self.model.flights)
+    @rule(at=any_of, report=st.booleans())
+    def start(self, at: int, report: bool) -> None:
+        self.model.start(self.flight(at), report=report)
+
+    @precondition(lambda self: self.model.flights)
+    @rule(at=any_of, broken=st.booleans(), block=st.sampled_from([None, 0, 15_000]), slow=st.booleans(),
+          wait=st.sampled_from([0, 250]))  # fmt: skip
+    def end(self, at: int, broken: bool, block: int | None, slow: bool, wait: int) -> None:
+        effect = None if block is None else HostEffect(block_ms=block, adaptive_ms=block // 10, slow=slow)
+        self.model.end(self.flight(at), broken=broken, effect=effect, url_back=False, wait_ms=wait)
+
+    @precondition(lambda self: self.model.flights)
+    @rule(at=any_of)
+    def give_back(self, at: int) -> None:
+        self.model.end(self.flight(at), broken=False, effect=None, url_back=True, wait_ms=0)
+
+    @precondition(lambda self: self.model.waiting)
+    @rule(at=any_of, retry=st.sampled_from([None, None, 0, 40_000]), tell=st.sampled_from([True, True, True, False]))
+    def commit(self, at: int, retry: int | None, tell: bool) -> None:
+        waiting = self.model.waiting
+        self.model.commit(waiting[at % len(waiting)], retry_ms=retry, tell=tell)
+
+    @rule(seconds=st.sampled_from([0.2, 1, 6, 11, 25, 31]))
+    def time_passes(self, seconds: float) -> None:
+        self.model.advance(seconds)
+
+    @rule()
+    def reap(self) -> None:
+        self.model.reap()
+
+    @rule(worker=workers)
+    def heartbeat(self, worker: int) -> None:
+        self.model.heartbeat(worker)
+
+    @rule(worker=workers)
+    def crash(self, worker: int) -> None:
+        self.model.crash(worker)
+
+    @precondition(lambda self: self.model.scans)
+    @rule(at=any_of)
+    def scan(self, at: int) -> None:
+        """In any order, perhaps late: a scan whose lock has run out must change nothing."""
+        self.model.scan(self.model.scans.pop(at % len(self.model.scans)))
+
+    @precondition(lambda self: self.model.scans)
+    @rule(at=any_of)
+    def lose_scan(self, at: int) -> None:
+        self.model.scans.pop(at % len(self.model.scans))
+
+    @rule(crawl=crawls)
+    def pause_or_resume(self, crawl: int) -> None:
+        running = self.model.crawls[crawl].state is CrawlState.RUNNING
+        (self.model.pause if running else self.model.resume)(crawl)
+
+    @rule()
+    def put_back(self) -> None:
+        self.model.put_back()
+
+    @rule(flush=st.booleans())
+    def lose(self, flush: bool) -> None:
+        self.model.lose(flush=flush)
+
+    @invariant()
+    def holds(self) -> None:
+        if hasattr(self, "model"):
+            self.model.check()
+
+    def teardown(self) -> None:
+        if hasattr(self, "model"):
+            try:
+                self.model.drain()
+            finally:
+                self.model.close()
+
+
+@pytest.fixture(scope="module")
+def valkey() -> Iterator[Server]:
+    server = Server(find_server() or "redis-server")
+    server.start()
+    yield server
+    server.remove()
+
+
+def test_the_invariants_hold_in_every_state_and_everything_ends(valkey: Server) -> None:
+    FrontierMachine.server = valkey
+    profile = settings(
+        max_examples=EXAMPLES or 100,
+        stateful_step_count=30,
+        derandomize=not EXAMPLES,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    run_state_machine_as_test(FrontierMachine, settings=profile)

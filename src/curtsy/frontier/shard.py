@@ -90,7 +90,8 @@ class Shard:
     async def policy(self) -> str:
         """The server's maxmemory-policy; 'unknown' where CONFIG is not allowed."""
         try:
-            answer = await self._redis.config_get("maxmemory-policy")
+            with _translating():
+                answer = await self._redis.config_get("maxmemory-policy")
         except ResponseError:
             return "unknown"
         value = answer.get("maxmemory-policy", answer.get(b"maxmemory-policy", "unknown"))

@@ -14,8 +14,12 @@ from pathlib import Path
 import psutil
 import redis
 
+from curtsy.cli import UNAVAILABLE
 from curtsy.embedded import Embedded
 from tests.chaos.parts import Cable, Database, Disk, Valkey
+
+#: a process that gives up within this time was not running its crawl yet
+STARTING_S = 10.0
 
 
 class Gave(Exception):
@@ -38,6 +42,7 @@ class Crawler:
         self._fault, self._fault_life = fault, fault_life
         self._process: subprocess.Popen[bytes] | None = None
         self._killed = False
+        self._began = 0.0
 
     # Its lives
 
@@ -49,6 +54,7 @@ class Crawler:
         words = ["crawl", *what, "--processes", str(self._processes), "--resolve", self._resolve, "--json"]
         env = self._env() | ({"CURTSY_FAULT": self._fault} if self._fault and self.lives == self._fault_life else {})
         self._killed = False
+        self._began = time.monotonic()
         self._process = self._run(words, env)
 
     def _env(self) -> dict[str, str]:
@@ -70,6 +76,7 @@ class Crawler:
         return subprocess.run(
             [sys.executable, "-m", "curtsy.cli", *words, "--config", "chaos.toml"],
             cwd=self.folder, env=self._env(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+            check=False,
         )  # fmt: skip
 
     @property
@@ -88,6 +95,10 @@ class Crawler:
         code = self._process.returncode
         if code == -signal.SIGKILL:
             self.fault_hit = self.fault_hit or not self._killed
+            self.start()
+            return True
+        if code == UNAVAILABLE and time.monotonic() - self._began < STARTING_S and not self.finished:
+            # Whoever starts while a part is down is told so, and starts again.
             self.start()
             return True
         if not self.finished:

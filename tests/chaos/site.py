@@ -1,4 +1,4 @@
-"""The web that chaos crawls, the time limits it is crawled with, and what must come of it by the generator's own word."""
+"""The web that chaos crawls, the time limits it is crawled with, and what its generator says must come of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Was anything lost, doubled, damaged or impolite? Read from tables, files and the server's log, not from the product."""
+"""Was anything lost, doubled, damaged or impolite? Read from tables, files and the server's log, past the product."""
 
 from __future__ import annotations
 

@@ -12,14 +12,11 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-import pytest
-
-from curtsy.embedded import find_server
 from curtsy.frontier.clock import ServerClock, boot
 from curtsy.frontier.frontier import Frontier, Release, Rules, Scan, Settled, SettleReply, Times
 from curtsy.model import Crawl, CrawlState, Entry, HostEffect, HostState, Kind, Lane, Lease, RobotsState
@@ -225,9 +222,10 @@ class World:
         return found
 
     def lane_of(self, host: str) -> str | None:
-        lanes = [lane for lane in ("high", "batch", "slow", "solo") if self.do("ZSCORE", f"%due:{lane}", host)]
-        assert len(lanes) <= 1, lanes
-        return lanes[0] if lanes else None
+        lanes = ("high", "batch", "slow", "solo")
+        standing = [lane for lane in lanes if self.do("ZSCORE", f"%due:{lane}", host) is not None]
+        assert len(standing) <= 1, standing
+        return standing[0] if standing else None
 
     def counts(self, crawl: int = 1) -> tuple[int, int]:
         """(queues on the bench, URLs leased or delayed)."""
@@ -257,21 +255,3 @@ def paths(leases: list[Lease]) -> list[str]:
 
 def robots_of(lease: Lease) -> bool:
     return lease.entry.kind is Kind.ROBOTS
-
-
-@pytest.fixture(scope="session", params=["valkey", "redis"])
-def frontier_server(request: pytest.FixtureRequest) -> Iterator[Server]:
-    program = find_server() if request.param == "valkey" else shutil.which("redis-server")
-    if program is None:
-        pytest.skip(f"no {request.param} server here; install redis-server to run these tests on it too")
-    server = Server(program)
-    server.start()
-    yield server
-    server.remove()
-
-
-@pytest.fixture
-def world(frontier_server: Server) -> Iterator[World]:
-    made = World(frontier_server)
-    yield made
-    made.close()

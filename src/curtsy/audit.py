@@ -139,6 +139,8 @@ class _Rules:
         self._known: dict[str, tuple[RobotsState | None, Robots | None]] = {}
 
     def judge(self, row: Request, tally: _Tally) -> None:
+        if not row.url:  # a slot that expired: what it was used for, if anything, is not known
+            return
         where = origin(row.url)
         if row.kind == Kind.ROBOTS:
             if row.url == f"{where}/robots.txt":  # not where a redirected one led to

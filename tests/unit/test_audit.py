@@ -119,6 +119,10 @@ def test_a_presumed_request_counts_as_one_until_its_expiry() -> None:
     assert verdict.presumed == 1
 
 
+def test_a_presumed_request_without_a_url_breaks_no_rules() -> None:
+    assert verdict_of(request(0, 1, took_ms=30_000, nature="presumed", status=0, url="", kind="")).polite
+
+
 def test_a_request_told_after_its_slot_expired_is_the_presumed_one_and_no_overlap() -> None:
     lost = request(0, 1, took_ms=30_000, nature="presumed", status=0)
     assert verdict_of(lost, request(200, 1, ordinal=1), request(31_000, 2)).polite

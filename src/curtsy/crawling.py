@@ -8,9 +8,10 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from curtsy.errors import UsageError
+from curtsy.errors import EpochLost, FrontierUnavailable, UnknownCrawl, UsageError
 from curtsy.frontier.clock import boot
 from curtsy.model import Counts, Crawl, CrawlState, Entry, NewUrl
+from curtsy.observe import log
 from curtsy.recovery import in_thread, introduce, put_back, read
 from curtsy.services import Services
 from curtsy.shift import Shift, StopFlag
@@ -22,24 +23,26 @@ _PROGRESS_S = 0.5
 
 
 async def submit(services: Services, crawl: Crawl, seeds: Iterable[str]) -> Crawl:
-    """Writes the crawl and its seeds to the store, then to the frontier. A seed that is no URL is an error."""
+    """Writes the crawl and its seeds to the store, then to the frontier. A seed that is no URL is an error.
+
+    The first seeds are written with the crawl: there is none without seeds, however early a process is killed.
+    """
     Scope.of(crawl)  # a bad pattern is told before anything is written
-    unit = services.settings.politeness_unit
     source = _normal(seeds)
-    first = list(islice(source, _CHUNK))
-    if not first:
+    chunk = list(islice(source, _CHUNK))
+    if not chunk:
         raise UsageError("There are no seeds: give at least one URL, or a file with one URL per line.")
-    crawl = await in_thread(services.store.run, _create, crawl)
-    await services.frontier.set_crawl(crawl)
-    chunk = first
-    while chunk:
-        rows = [NewUrl(crawl=crawl.n, fp=fingerprint(u), url=u, host=host_key(u, unit)) for u in chunk]
-        inserted = await in_thread(services.store.run, _load, crawl, rows)
-        await _list(services, crawl, rows, inserted)
-        chunk = list(islice(source, _CHUNK))
-    await in_thread(services.store.run, _begin, crawl.n)
-    crawl = await read(services.store, crawls.by_n, crawl.n)
-    await services.frontier.set_crawl(crawl)
+    try:
+        while chunk:
+            following = list(islice(source, _CHUNK))
+            unit = services.settings.politeness_unit
+            crawl, rows, inserted = await in_thread(services.store.run, _load, crawl, chunk, unit, not following)
+            await _list(services, crawl, rows, inserted)
+            chunk = following
+    except UsageError:
+        if crawl.n:
+            await in_thread(services.store.run, _give_up, crawl.n)
+        raise
     return crawl
 
 
@@ -51,12 +54,13 @@ def _normal(seeds: Iterable[str]) -> Iterator[str]:
         yield url
 
 
-def _create(tx: Any, crawl: Crawl) -> Crawl:
-    return crawls.create(tx, replace(crawl, state=CrawlState.LOADING))
-
-
-def _load(tx: Any, crawl: Crawl, rows: list[NewUrl]) -> dict[tuple[int, bytes], int]:
-    queues.open_queues(tx, [(crawl.n, row.host, crawl.lane.value, 0) for row in rows])
+def _load(
+    tx: Any, crawl: Crawl, seeds: list[str], unit: str, last: bool
+) -> tuple[Crawl, list[NewUrl], dict[tuple[int, bytes], int]]:
+    """The crawl as it stands with these seeds, their rows, and which of them are new. Harmless when repeated."""
+    n = crawl.n or _number(tx, crawl)
+    rows = [NewUrl(crawl=n, fp=fingerprint(url), url=url, host=host_key(url, unit)) for url in seeds]
+    queues.open_queues(tx, [(n, row.host, crawl.lane.value, 0) for row in rows])
     inserted = urls.insert(tx, rows, _now_ms())
     added: dict[tuple[int, str], int] = {}
     for row in {(row.crawl, row.fp): row for row in rows}.values():
@@ -64,25 +68,40 @@ def _load(tx: Any, crawl: Crawl, rows: list[NewUrl]) -> dict[tuple[int, bytes], 
             added[row.crawl, row.host] = added.get((row.crawl, row.host), 0) + 1
     queues.count_added(tx, added)
     if crawl.scope != "any":
-        crawls.extend_members(tx, crawl.n, {Scope.member(row.url, crawl.scope) for row in rows})
-    crawls.add_counts(tx, {(crawl.n, "open", ""): len(inserted)})
-    return inserted
+        crawls.extend_members(tx, n, {Scope.member(row.url, crawl.scope) for row in rows})
+    crawls.add_counts(tx, {(n, "open", ""): len(inserted)})
+    if last:
+        crawls.set_state(tx, n, CrawlState.RUNNING, None, _now_ms(), only_from=(CrawlState.LOADING,))
+    return crawls.by_n(tx, n), rows, inserted
+
+
+def _number(tx: Any, crawl: Crawl) -> int:
+    """Of the crawl as it was written by this call, or by an earlier one whose answer was lost."""
+    try:
+        return crawls.get(tx, crawl.id).n
+    except UnknownCrawl:
+        return crawls.create(tx, replace(crawl, state=CrawlState.LOADING)).n
+
+
+def _give_up(tx: Any, n: int) -> None:
+    crawls.set_state(tx, n, CrawlState.CANCELLED, "upload_incomplete", _now_ms(), only_from=(CrawlState.LOADING,))
 
 
 async def _list(services: Services, crawl: Crawl, rows: list[NewUrl], inserted: dict[tuple[int, bytes], int]) -> None:
+    """Lists the seeds. A frontier that is away finds them in the store when it is back."""
     listed = sorted(
         ((row, inserted[row.crawl, row.fp]) for row in rows if (row.crawl, row.fp) in inserted),
         key=lambda pair: pair[1],
     )
     frontier = services.frontier
-    reply = await frontier.push([(crawl.n, row.host, seq, Entry(url=row.url)) for row, seq in listed])
-    services.scans += reply.scans
-    await introduce(frontier, services.store, reply)
-    await frontier.see(crawl.n, [short(row.fp) for row in rows])
-
-
-def _begin(tx: Any, n: int) -> None:
-    crawls.set_state(tx, n, CrawlState.RUNNING, None, _now_ms(), only_from=(CrawlState.LOADING,))
+    try:
+        await frontier.set_crawl(crawl)
+        reply = await frontier.push([(crawl.n, row.host, seq, Entry(url=row.url)) for row, seq in listed])
+        services.scans += reply.scans
+        await introduce(frontier, services.store, reply)
+        await frontier.see(crawl.n, [short(row.fp) for row in rows])
+    except (EpochLost, FrontierUnavailable) as error:
+        log("seeds_not_listed", level="warning", crawl=crawl.id, error=str(error))
 
 
 def _now_ms() -> int:
@@ -94,7 +113,11 @@ async def take_up(services: Services, id: str) -> Crawl:
     crawl = await read(services.store, crawls.get, id)
     if crawl.state in (CrawlState.CANCELLED,):
         raise UsageError(f"The crawl {crawl.id} was cancelled; start a new one.")
-    if crawl.state in (CrawlState.PAUSED, CrawlState.LOADING):
+    if crawl.state is CrawlState.LOADING:
+        raise UsageError(
+            f"The crawl {crawl.id} was stopped while its seeds were still arriving: start a new one with all of them."
+        )
+    if crawl.state is CrawlState.PAUSED:
         await in_thread(services.store.run, _run_again, crawl.n, crawl.state)
         crawl = await read(services.store, crawls.by_n, crawl.n)
     await services.frontier.set_crawl(crawl)

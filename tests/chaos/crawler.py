@@ -36,7 +36,7 @@ class Crawler:
         self.folder, self.database, self.disk, self.valkey, self.cable = folder, database, disk, valkey, cable
         self.data = folder / "data"
         self.lives = 0
-        #: the injected stop was reached
+        #: the injected stop was reached; until then every life from `fault_life` on has it
         self.fault_hit = False
         self._seeds, self._resolve, self._processes = seeds, resolve, processes
         self._fault, self._fault_life = fault, fault_life
@@ -52,7 +52,9 @@ class Crawler:
         known = self.database.rows("SELECT id FROM crawls")
         what = ["--resume", "last"] if known else self._seeds
         words = ["crawl", *what, "--processes", str(self._processes), "--resolve", self._resolve, "--json"]
-        env = self._env() | ({"CURTSY_FAULT": self._fault} if self._fault and self.lives == self._fault_life else {})
+        env = self._env()
+        if self._fault and self.lives >= self._fault_life and not self.fault_hit:
+            env["CURTSY_FAULT"] = self._fault
         self._killed = False
         self._began = time.monotonic()
         self._process = self._run(words, env)

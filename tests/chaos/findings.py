@@ -75,7 +75,8 @@ def look(crawler: Crawler, expected: Baseline, log: Path, *, stopped: bool) -> F
     _politeness(log, found, stopped=stopped)
     audit = crawler.command("audit", "--json")
     if audit.returncode:
-        found.damage.append(f"audit exits {audit.returncode}: {audit.stdout.strip()} {audit.stderr.strip()}"[:1500])
+        said = crawler.command("audit").stdout + audit.stderr
+        found.damage.append(f"audit exits {audit.returncode}: {said[-2000:]}")
     return found
 
 

@@ -115,11 +115,11 @@ TROUBLES: dict[str, Trouble] = {
 #: these make a new epoch
 LOSSES = frozenset({"valkey-kill", "snapshot", "flush"})
 #: a point is passed at most so often before the stop, so that it comes early in a life
-_NTH = {"release.before": 60, "release.after": 60, "scan.read": 20, "scan.closed": 8, "reap.written": 1}
+_NTH = {"release.before": 40, "release.after": 40, "scan.read": 12, "reap.written": 1}
 
 
 def nth(point: str, rng: random.Random) -> int:
     assert point in POINTS
     if point.startswith("rebuild."):
         return 1
-    return rng.randint(1, _NTH.get(point, 8))
+    return rng.randint(1, _NTH.get(point, 5))

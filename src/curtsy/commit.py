@@ -27,7 +27,6 @@ from curtsy.model import (
     Chain,
     Entry,
     Failure,
-    Fault,
     HostState,
     Kind,
     NewUrl,
@@ -50,8 +49,8 @@ from curtsy.urls import host_key, origin, short
 
 #: how long a redirected robots.txt may take before its origin asks anew
 _FOLLOW_MS = 60_000
-#: and how long an address counts as forbidden without being looked at again
-_FORBIDDEN_MS = 60_000
+#: and how long an origin that may not be asked is left without another look
+_UNASKED_MS = 60_000
 _STATES = {Action.DONE: UrlState.DONE, Action.SKIP: UrlState.SKIPPED, Action.DEAD: UrlState.FAILED}
 Key = tuple[int, bytes]
 
@@ -83,6 +82,9 @@ class Written:
     versions: dict[int, int] = field(default_factory=dict)
     rules: list[Rules] = field(default_factory=list)
     follows: list[tuple[int, str, int, Entry]] = field(default_factory=list)
+    #: hosts that answer again, and hosts that did not answer
+    answered: set[str] = field(default_factory=set)
+    silent: set[str] = field(default_factory=set)
 
 
 class Committer:
@@ -115,6 +117,7 @@ class Committer:
             lambda: in_thread(self._store.run, self._transact, group, links, bodies, now_ms)
         )
         point("commit.stored")
+        self._upkeep.heard(written.answered, written.silent, written.now_ms)
         await self._publish(group, written, epochs)
         count("commits")
         count("commit_pages", len(group))
@@ -224,13 +227,19 @@ class Committer:
                 self._learn_robots(done, states, rules, written)
         hosts.upsert(tx, states.values())
         hosts.upsert_robots(tx, rules)
-        answered = {d.lease.host for d in group if d.effect is not None and d.effect.failures == 0 and d.lease.failures}
+        self._note_silence(tx, group, written)
+
+    def _note_silence(self, tx: Any, group: Sequence[Finished], written: Written) -> None:
+        """Hosts that did not answer, and those that do again; one that did both in this group answers."""
+        known = self._upkeep.silent
+        answered = {d.lease.host for d in group if _is_answer(d) and (d.lease.failures or d.lease.host in known)}
         silent = {d.lease.host for d in group if d.effect is not None and d.effect.failures > 0}
         silent |= {self._asked_first(d)[1] for d in group if d.robots is not None and d.robots.verdict == "forbid"}
-        if answered - silent:
-            queues.recovered(tx, answered - silent)
+        if answered:
+            queues.recovered(tx, answered)
         if silent:
             queues.failing(tx, silent, written.now_ms)
+        written.answered, written.silent = answered, silent
 
     def _learn_robots(
         self, done: Finished, states: dict[str, HostState], rules: list[RobotsState], written: Written
@@ -249,13 +258,20 @@ class Committer:
             written.rules.append(
                 Rules(host=host, origin=where, until_ms=now_ms + _FOLLOW_MS, fetched_ms=0, pending=True)
             )
+        elif answer.verdict == "skip":
+            until_ms = now_ms + _UNASKED_MS
+            rules.append(
+                RobotsState(
+                    origin=where, host=host, fetched_ms=now_ms, expires_ms=until_ms, status=0, verdict=answer.reason
+                )
+            )
+            written.rules.append(Rules(host=host, origin=where, until_ms=until_ms, fetched_ms=now_ms))
         elif answer.verdict in ("rules", "allow"):
             fetched = done.times.end_ms if done.times is not None else now_ms
             body = outcome.body[: 500 * 1024] if answer.verdict == "rules" else b""
             parsed = Robots.parse(body)
             delay_ms = robots_delay_ms(parsed, self._settings.agent, self._settings) or 0
-            refused = outcome.fault is Fault.FORBIDDEN_ADDRESS
-            expires = fetched + (_FORBIDDEN_MS if refused else int(self._settings.robots_ttl_s * 1000))
+            expires = fetched + int(self._settings.robots_ttl_s * 1000)
             rules.append(
                 RobotsState(
                     origin=where, host=host, fetched_ms=fetched, expires_ms=expires, status=outcome.status, body=body,
@@ -471,22 +487,28 @@ def _release(done: Finished) -> Release:
     )
 
 
+def _is_answer(done: Finished) -> bool:
+    """The host answered, and where its rules were asked for, they are known now."""
+    if done.effect is None or done.effect.failures > 0:
+        return False
+    return done.robots is None or done.robots.verdict in ("rules", "allow")
+
+
 def _learn(states: dict[str, HostState], done: Finished) -> None:
     times, effect, host = done.times, done.effect, done.lease.host
     assert times is not None
-    before = states.get(host)
-    block_ms = effect.block_ms if effect is not None else 0
+    before = states.get(host) or HostState(host=host)
+    blocked_ms = times.end_ms + effect.block_ms if effect is not None and effect.block_ms else 0
+    changed_ms = effect.adaptive_ms if effect is not None else None
     states[host] = HostState(
         host=host,
-        next_ms=max(times.next_ms, before.next_ms if before is not None else 0),
-        blocked_until_ms=times.end_ms + block_ms
-        if block_ms
-        else (before.blocked_until_ms if before is not None else 0),
-        adaptive_ms=effect.adaptive_ms if effect is not None else None,
+        next_ms=max(times.next_ms, before.next_ms),
+        blocked_until_ms=max(blocked_ms, before.blocked_until_ms),
+        adaptive_ms=before.adaptive_ms if changed_ms is None else changed_ms,
         failures=effect.failures if effect is not None else 0,
         slow=effect.slow if effect is not None else False,
-        last_ok_ms=times.end_ms if effect is None or effect.failures == 0 else None,
-        robots_delay_ms=before.robots_delay_ms if before is not None else None,
+        last_ok_ms=times.end_ms if _is_answer(done) else before.last_ok_ms,
+        robots_delay_ms=before.robots_delay_ms,
     )
 
 

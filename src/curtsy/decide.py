@@ -225,7 +225,7 @@ class RobotsDecision:
     """What an answer for robots.txt means for its origin."""
 
     #: `rules` (parse the body) | `allow` | `forbid` (for now: ask again) | `follow` (ask `location`) |
-    #: `retry` (nothing was asked: not the host's doing)
+    #: `retry` (nothing was asked: not the host's doing) | `skip` (nothing of the origin is asked, for `reason`)
     verdict: str
     reason: str = ""
     location: str | None = None
@@ -237,8 +237,7 @@ def decide_robots(outcome: Outcome, hops: int = 0) -> RobotsDecision:
     if fault in _UNCOUNTED:
         return RobotsDecision(verdict="retry", reason=str(fault))
     if fault is Fault.FORBIDDEN_ADDRESS and not hops:
-        # Nothing of that origin is ever asked: its pages go on to the guard, which says so.
-        return RobotsDecision(verdict="allow", reason=str(fault))
+        return RobotsDecision(verdict="skip", reason=str(fault))
     if 300 <= status < 400 and status != 304:
         location = redirect_target(outcome)
         if location is None or hops >= _ROBOTS_HOPS:

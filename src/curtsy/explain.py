@@ -78,7 +78,7 @@ def of_url(tx: Connection, url: str, settings: Settings, crawl: Crawl | None) ->
         robots=state,
         rule=rules.rule(url, settings.agent) if rules else None,
         allowed=None
-        if state is None
+        if state is None or state.verdict in MEANINGS
         else state.verdict != "forbid" and (not rules or rules.allows(url, settings.agent)),
         page=pages.get(tx, crawl.n, fp) if crawl else None,
         failure=dead[-1] if dead else None,
@@ -178,6 +178,8 @@ def _about_host(host: HostState, now_ms: int) -> list[str]:
 def _about_robots(facts: UrlFacts) -> list[str]:
     if facts.robots is None:
         return [f"robots.txt of {origin(facts.url)} has not been fetched yet."]
+    if meaning := MEANINGS.get(facts.robots.verdict):
+        return [f"robots.txt of {facts.robots.origin} is not asked for: {meaning}."]
     if facts.robots.verdict == "forbid":
         return [f"robots.txt of {facts.robots.origin} cannot be fetched, so nothing may be asked there."]
     verdict = "allows" if facts.allowed else "forbids"

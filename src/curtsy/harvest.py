@@ -87,6 +87,18 @@ def of_robots(lease: Lease, outcome: Outcome, settings: Settings, rng: random.Ra
     )
 
 
+def unasked_robots(lease: Lease, reason: str, now: float) -> Finished:
+    """Nothing of the origin is asked, not even its rules; an origin that was redirected here is without rules."""
+    own = lease.entry.chain is None
+    return Finished(
+        lease=lease,
+        fp=b"",
+        decision=Decision(action=Action.DONE),
+        outcome=Outcome(url=lease.entry.url, ended=now),
+        robots=RobotsDecision(verdict="skip" if own else "forbid", reason=reason),
+    )
+
+
 def of_url(
     lease: Lease, outcome: Outcome, context: CrawlContext, settings: Settings, rng: random.Random,
     previous: Page | None = None,

@@ -286,7 +286,8 @@ class RobotsState:
     status: int
     #: at most 500 KiB; empty where the status allows everything
     body: bytes = b""
-    #: `rules` (parse body) | `allow` (4xx) | `forbid` (unreachable: only while it is being retried)
+    #: `rules` (parse body) | `allow` (4xx) | `forbid` (unreachable: only while it is being retried) |
+    #: `forbidden_address`, `denied` (nothing was asked there: its URLs are skipped for that reason)
     verdict: str = "rules"
 
 

@@ -8,7 +8,6 @@ ends within its slots, and nothing more is leased until they are back.
 from __future__ import annotations
 
 import asyncio
-import fnmatch
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -24,8 +23,9 @@ from curtsy.fetch.http import FetchJob, HttpFetcher
 from curtsy.frontier.clock import boot
 from curtsy.frontier.frontier import Frontier, LeaseReply, Release, Times
 from curtsy.harvest import UNSENT, Finished
-from curtsy.model import Action, CrawlState, Decision, Kind, Lane, Lease, Outcome, Page
+from curtsy.model import Action, CrawlState, Decision, Fault, Kind, Lane, Lease, Outcome, Page
 from curtsy.observe import count, counters, log
+from curtsy.oversight import Oversight
 from curtsy.politeness import effect
 from curtsy.recovery import open_epoch, read
 from curtsy.robots import Robots
@@ -82,10 +82,12 @@ class Shift:
         #: starts a private frontier server again that died
         self._revive = revive
         self.upkeep = Upkeep(frontier, store)
+        self.oversight = Oversight(frontier, store)
         self.contexts: dict[int, CrawlContext] = {}
         self.fetcher = HttpFetcher(settings, asyncio.get_running_loop())
         self._committer = Committer(frontier, store, segments, settings, self.contexts, self.upkeep, self._persist)
-        self._rules: dict[str, tuple[int, Robots]] = {}
+        #: origin -> when its rules were fetched, the rules, and their verdict
+        self._rules: dict[str, tuple[int, Robots, str]] = {}
         self._rng = random.Random()
         self._flights: dict[int, _Flight] = {}
         #: slots on their way back, with what they brought
@@ -130,6 +132,7 @@ class Shift:
 
     async def _open(self) -> None:
         self.upkeep.scan(await open_epoch(self.frontier, self.store))
+        await self.oversight.heed()
 
     async def _turn(self) -> None:
         """One round: give back and lease, look after everything, wait for the next event."""
@@ -249,7 +252,7 @@ class Shift:
         found = await read(self.store, hosts.get_robots, origins) if origins else {}
         for where, state in found.items():
             rules = Robots.parse(state.body) if state.verdict == "rules" else Robots.ALLOW_ALL
-            self._rules[where] = (state.fetched_ms, rules)
+            self._rules[where] = (state.fetched_ms, rules, state.verdict)
 
     async def _load_crawl(self, n: int) -> CrawlContext:
         crawl = await read(self.store, crawls.by_n, n)
@@ -276,6 +279,10 @@ class Shift:
     def _start(self, lease: Lease, previous: Page | None) -> None:
         entry = lease.entry
         if entry.kind is Kind.ROBOTS:
+            if self.oversight.denies(lease.host):
+                done = harvest.unasked_robots(lease, "denied", boot())
+                self._bring(done, Release(lease=lease, started=None, ended=boot(), hold=entry.chain is None))
+                return
             self._flights[lease.fence] = _Flight(lease, None)
             self.fetcher.start(self._job(lease, (), _ROBOTS_BYTES, None, True), self._done)
             return
@@ -288,8 +295,15 @@ class Shift:
             # Its rules vanished between lease and reading: nothing is sent without them.
             self._give_back(lease)
             return
-        if self._denied(lease.host):
+        if self.oversight.denies(lease.host):
             self._skip(lease, "denied")
+            return
+        if rules[2] == "denied":
+            # Not any more, but its rules are to be asked for first.
+            self._give_back(lease, wait_ms=1000)
+            return
+        if rules[2] == Fault.FORBIDDEN_ADDRESS:
+            self._skip(lease, rules[2])
             return
         if not rules[1].allows(entry.url, self.settings.agent):
             self._skip(lease, "robots")
@@ -326,9 +340,6 @@ class Shift:
         if cookies := "; ".join(pair for pair in pairs if pair):
             headers.append(("Cookie", cookies))
         return tuple(headers)
-
-    def _denied(self, host: str) -> bool:
-        return any(fnmatch.fnmatchcase(host, pattern) for pattern in self.settings.deny_hosts)
 
     def _give_back(self, lease: Lease, wait_ms: int = 0) -> None:
         release = Release(lease=lease, started=None, ended=boot(), url_back=True, wait_ms=wait_ms)
@@ -475,7 +486,8 @@ class Shift:
             log("upkeep_failed", level="warning", error=str(error))
 
     async def _refresh(self) -> None:
-        """Crawls may have been paused, resumed, cancelled or extended by others."""
+        """Crawls may have been paused, resumed, cancelled or extended by others, hosts slowed down or denied."""
+        await self.oversight.heed()
         for n, context in list(self.contexts.items()):
             crawl = await read(self.store, crawls.by_n, n)
             before = context.crawl.state

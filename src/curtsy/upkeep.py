@@ -35,6 +35,8 @@ class Upkeep:
         self._reap_at = 0.0
         #: crawls that looked finished when last seen
         self.idle: set[int] = set()
+        #: hosts that do not answer -> when that was last seen here
+        self.silent: dict[str, int] = {}
         #: told when a scan brought work
         self.on_work = asyncio.Event()
 
@@ -135,19 +137,32 @@ class Upkeep:
 
     # Dead hosts
 
+    def heard(self, answered: set[str], silent: set[str], now_ms: int) -> None:
+        for host in answered - silent:
+            self.silent.pop(host, None)
+        for host in silent:
+            self.silent[host] = now_ms
+
     async def _bury_hosts(self) -> None:
-        """A host that did not answer for host_patience is dead for the crawls that wait for it."""
-        settings = self.frontier.settings
-        now_ms = await self._server_ms()
-        before_ms = now_ms - int(settings.host_patience_s * 1000)
-        found = await read(self.store, queues.failing_since, before_ms)
+        """A host whose requests failed over all of host_patience is dead for the crawls that wait for it.
+
+        Only a failure that was seen after all that time condemns it: a crawl that was stopped, or a host that asked
+        for a long rest, gets another try.
+        """
+        if not self.silent:
+            return
+        patience_ms = int(self.frontier.settings.host_patience_s * 1000)
+        failing = await read(self.store, queues.failing_since, max(self.silent.values()) - patience_ms)
+        found = [q for q in failing if self.silent.get(q.host, 0) - (q.failing_since_ms or 0) >= patience_ms]
         if not found:
             return
         dead = await in_thread(self.store.run, _bury, found)
-        await self.frontier.drop([(q.crawl, q.host) for q in found])
+        await self.frontier.drop([(q.crawl, q.host) for q, _ in dead])
         for q, reason in dead:
             log("host_dead", level="info", crawl=q.crawl, host=q.host, reason=reason)
-        self.idle.update(q.crawl for q in found)
+        for q in found:
+            self.silent.pop(q.host, None)
+        self.idle.update(q.crawl for q, _ in dead)
         self.on_work.set()
 
     async def _server_ms(self) -> int:
@@ -246,12 +261,19 @@ def _presumed(item: ReapedSlot) -> Request:
 
 
 def _bury(tx: Any, found: list[queues.Queue]) -> list[tuple[queues.Queue, str]]:
-    known = hosts.robots_of_hosts(tx, {q.host for q in found})
+    names = {q.host for q in found}
+    known, states = hosts.robots_of_hosts(tx, names), hosts.get_many(tx, names)
+    # Another process may have had an answer.
+    alive = {q.host for q in found if q.host in states and (states[q.host].last_ok_ms or 0) > (q.failing_since_ms or 0)}
+    if alive:
+        queues.recovered(tx, alive)
     dead = []
     for q in found:
+        if q.host in alive:
+            continue
         reason = "host_unreachable" if known.get(q.host) else "robots_unreachable"
-        if queues.mark_dead(tx, q.crawl, q.host, reason):
-            dead.append((q, reason))
+        queues.mark_dead(tx, q.crawl, q.host, reason)
+        dead.append((q, reason))
     return dead
 
 

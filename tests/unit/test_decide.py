@@ -304,7 +304,7 @@ def test_cookie_lines_are_read_leniently_and_bounded() -> None:
         (answer(0, fault=Fault.CONNECT), "forbid"),
         (answer(0, fault=Fault.DNS_NONE), "forbid"),
         (answer(0, fault=Fault.TLS), "forbid"),
-        (answer(0, fault=Fault.FORBIDDEN_ADDRESS), "forbid"),
+        (answer(0, fault=Fault.FORBIDDEN_ADDRESS), "skip"),
         (answer(0, fault=Fault.SLOT_EXPIRED), "retry"),
         (answer(0, fault=Fault.CANCELLED), "retry"),
         (answer(301), "allow"),
@@ -320,3 +320,7 @@ def test_robots_redirects_are_followed_five_times() -> None:
         followed = RobotsDecision(verdict="follow", location="http://b.test/robots.txt")
         assert decide_robots(redirect("http://b.test/robots.txt"), hops) == followed
     assert decide_robots(redirect("http://b.test/robots.txt"), 5).verdict == "allow"
+
+
+def test_rules_that_lie_behind_a_forbidden_address_stay_unknown() -> None:
+    assert decide_robots(answer(0, fault=Fault.FORBIDDEN_ADDRESS), hops=1).verdict == "forbid"

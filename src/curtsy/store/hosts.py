@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from curtsy.model import HostState, RobotsState
+from curtsy.store import meta
 from curtsy.store.rows import Bulk, Row, unique_sorted
 
 _HOST_FIELDS = tuple(field.name for field in fields(HostState))
@@ -74,6 +75,9 @@ _OPERATOR = text(
     "denied = excluded.denied"
 )
 _LISTED = f"SELECT {', '.join(_HOST_FIELDS)} FROM hosts"
+_OPERATED = text(
+    f"{_LISTED} WHERE denied OR operator_delay_ms IS NOT NULL OR operator_per_host IS NOT NULL ORDER BY host"
+)
 _ALL = text(f"{_LISTED} WHERE host > :after ORDER BY host LIMIT :limit")
 _COMING = text(
     f"{_LISTED} WHERE host > :after AND (next_ms > :now_ms OR blocked_until_ms > :now_ms OR denied "
@@ -127,6 +131,17 @@ def set_operator(
 ) -> None:
     """What the operator says about a host; None takes it back."""
     tx.execute(_OPERATOR, {"host": host, "delay_ms": delay_ms, "per_host": per_host, "denied": denied})
+    meta.add(tx, "operator", 1)
+
+
+def operator_version(tx: Connection) -> int:
+    """Grows whenever the operator says something about a host."""
+    return int(meta.get(tx, "operator") or 0)
+
+
+def operated(tx: Connection) -> list[HostState]:
+    """The hosts that the operator has said something about."""
+    return [_host(row) for row in tx.execute(_OPERATED)]
 
 
 def _host(row: Any) -> HostState:

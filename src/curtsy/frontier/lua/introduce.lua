@@ -1,6 +1,6 @@
 -- introduce.lua: a host's facts from the store, once per epoch; only then may it be asked.
 --
--- ARGV  2 again (1: also for hosts already known: the operator changed something)
+-- ARGV  2 again (1: also for hosts already known: the operator changed something; a block only grows)
 --       3 number of hosts, then for each one string, split by 0x1f:
 --         host next blocked op oph rd ad failures slow, then pairs: origin, "until:fetched"   ('-' for absent)
 -- Answers { now }
@@ -41,7 +41,7 @@ for i = 1, tonumber(ARGV[3]) do
   local f = split(ARGV[3 + i])
   local h = host(f[1])
   if not h.known or ARGV[2] == '1' then
-    if h.known then h.bl = tonumber(f[3]) else learn(h, f) end
+    if h.known then h.bl = max(h.bl, tonumber(f[3])) else learn(h, f) end
     h.known, h.nx = '1', max(h.nx, tonumber(f[2]))
     put(h, 'i', 1)
     if h.nx > 0 then put(h, 'nx', h.nx) end

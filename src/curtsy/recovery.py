@@ -41,7 +41,7 @@ async def open_epoch(frontier: Frontier, store: Store) -> list[Scan]:
 async def _adopt(shard: Shard, store: Store) -> bool:
     facts = await shard.facts()
     ruling = await in_thread(store.run, _ruling, shard.number)
-    if not facts.valid or facts.number is None or facts.number != ruling:
+    if not facts.valid or facts.number is None or facts.number != ruling or facts.number == shard.spoilt:
         return False
     shard.adopt(facts.number, facts.run_id)
     return True

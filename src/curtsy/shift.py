@@ -538,7 +538,7 @@ class Shift:
             for shard in self.frontier.shards:
                 facts = await shard.facts()
                 if not facts.valid or facts.number is None or facts.number != shard.epoch:
-                    return False
+                    return False  # also where another run of the server answers: the shard has no epoch then
                 shard.adopt(facts.number, facts.run_id)
         except (FrontierUnavailable, MissingPart):
             return True

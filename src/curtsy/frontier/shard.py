@@ -45,16 +45,19 @@ class Shard:
         self.epoch_key = f"{self.tag}:epoch"
         #: None until the epoch was adopted
         self.epoch: int | None = None
+        #: an epoch whose times lie because the server's clock stepped: it must be rebuilt
+        self.spoilt: int | None = None
         self.calls = 0
         self._run_id: str | None = None
         self._clock = ServerClock()
+        self._url = url
+        self._options: dict[str, Any] = {
+            "socket_timeout": timeout_s,
+            "socket_connect_timeout": timeout_s,
+            "retry": Retry(NoBackoff(), 0),
+        }
         self._redis: Any = aioredis.Redis.from_url(
-            url,
-            socket_timeout=timeout_s,
-            socket_connect_timeout=timeout_s,
-            retry=Retry(NoBackoff(), 0),
-            redis_connect_func=self._on_connect,
-            max_connections=8,
+            url, redis_connect_func=self._on_connect, max_connections=8, **self._options
         )
 
     async def close(self) -> None:
@@ -69,19 +72,25 @@ class Shard:
             raise _OtherRun(f"run_id was {self._run_id}, is {run_id}")
 
     async def facts(self) -> EpochFacts:
-        """Reads the epoch as it stands, without adopting it."""
-        self.epoch = self._run_id = None
+        """Reads the epoch as it stands, without adopting it. Calls under way are not disturbed, unless the server is
+        another run than the one we knew: then nothing is valid until an epoch is adopted."""
         with _translating():
-            await self._redis.connection_pool.disconnect()
-            # On one connection: a restart in between would marry the old run_id to the new server's memory.
-            async with self._redis.pipeline(transaction=True) as pipe:
+            async with self._unchecked() as client, client.pipeline(transaction=True) as pipe:
+                # On one connection: a restart in between would marry the old run_id to the new server's memory.
                 pipe.info("server")
                 pipe.hmget(self.epoch_key, ["n", "run_id", "layout"])
                 info, raw = await pipe.execute()
-        run_id = _run_id_of(info)
+            run_id = _run_id_of(info)
+            if run_id != self._run_id:
+                self.epoch = self._run_id = None
+                await self._redis.connection_pool.disconnect()
         number = int(raw[0]) if raw[0] else None
         valid = number is not None and raw[1] == run_id.encode() and raw[2] == LAYOUT.encode()
         return EpochFacts(number=number, valid=valid, run_id=run_id)
+
+    def _unchecked(self) -> Any:
+        """A client of whatever server answers now; the others refuse to talk to another run than the one we knew."""
+        return aioredis.Redis.from_url(self._url, single_connection_client=True, **self._options)
 
     def adopt(self, epoch: int, run_id: str) -> None:
         self.epoch, self._run_id = epoch, run_id
@@ -91,7 +100,8 @@ class Shard:
         """The server's maxmemory-policy; 'unknown' where CONFIG is not allowed."""
         try:
             with _translating():
-                answer = await self._redis.config_get("maxmemory-policy")
+                async with self._unchecked() as client:
+                    answer = await client.config_get("maxmemory-policy")
         except ResponseError:
             return "unknown"
         value = answer.get("maxmemory-policy", answer.get(b"maxmemory-policy", "unknown"))
@@ -99,7 +109,8 @@ class Shard:
 
     async def begin_epoch(self, epoch: int, run_id: str, quiet_s: float) -> int:
         """Writes a new epoch; everything older is refused from here on. Answers the server's time in ms."""
-        self._run_id = run_id
+        # Nobody may take what an old snapshot left in this run of the server for the epoch that it knew.
+        self.epoch, self._run_id = None, run_id
         with _translating():
             seconds, micros = await self._redis.time()
             now_ms = int(seconds) * 1000 + int(micros) // 1000
@@ -134,7 +145,11 @@ class Shard:
         self.calls += 1
         with _translating():
             reply = await self._eval(name, args)
-        self._clock.observe(before, boot(), int(reply[0]))
+        try:
+            self._clock.observe(before, boot(), int(reply[0]))
+        except EpochLost:
+            self.spoilt = self.epoch
+            raise
         return reply
 
     async def _eval(self, name: str, args: tuple[str | int | float | bytes, ...]) -> list[Any]:

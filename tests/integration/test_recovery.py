@@ -1,0 +1,77 @@
+"""A frontier server that is cut off, restarted or steps its clock, and the epochs that the store allots for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import redis
+
+from curtsy.embedded import Embedded
+from curtsy.errors import EpochLost
+from curtsy.frontier.frontier import Frontier
+from curtsy.model import Lane
+from curtsy.recovery import open_epoch
+from curtsy.settings import Settings
+from curtsy.store.engine import Store
+
+
+@asynccontextmanager
+async def frontier_in(folder: Path) -> AsyncIterator[tuple[Frontier, Store, redis.Redis]]:
+    embedded = Embedded.enter(folder)
+    store = Store.open(f"sqlite:///{folder}/curtsy.sqlite")
+    frontier = Frontier(embedded.url, Settings(data_dir=folder), owner="one")
+    client = redis.Redis(unix_socket_path=str(embedded.socket))
+    try:
+        await open_epoch(frontier, store)
+        yield frontier, store, client
+    finally:
+        client.close()
+        await frontier.close()
+        store.close()
+        embedded.leave()
+
+
+def test_looking_at_the_epoch_does_not_disturb_calls_under_way(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with frontier_in(tmp_path) as (frontier, _, _client):
+            shard = frontier.shards[0]
+            epoch = shard.epoch
+            leases = [asyncio.create_task(frontier.lease([(Lane.BATCH, 8)])) for _ in range(5)]
+            looks = [asyncio.create_task(shard.facts()) for _ in range(5)]
+            await asyncio.gather(*leases, *looks)
+            assert shard.epoch == epoch
+
+    asyncio.run(scene())
+
+
+def test_a_flushed_frontier_is_refused_until_it_has_a_new_epoch(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with frontier_in(tmp_path) as (frontier, store, client):
+            before = frontier.shards[0].epoch or 0
+            client.flushall()
+            with pytest.raises(EpochLost):
+                await frontier.lease([(Lane.BATCH, 8)])
+            await open_epoch(frontier, store)
+            assert (frontier.shards[0].epoch or 0) > before
+            await frontier.lease([(Lane.BATCH, 8)])
+
+    asyncio.run(scene())
+
+
+def test_a_frontier_whose_clock_stepped_is_rebuilt_and_not_adopted_again(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with frontier_in(tmp_path) as (frontier, store, client):
+            before = frontier.shards[0].epoch or 0
+            await frontier.lease([(Lane.BATCH, 8)])
+            client.hset(frontier.shards[0].epoch_key, "skew", "5000")
+            with pytest.raises(EpochLost):
+                await frontier.lease([(Lane.BATCH, 8)])
+            await open_epoch(frontier, store)
+            assert (frontier.shards[0].epoch or 0) > before
+            await frontier.lease([(Lane.BATCH, 8)])
+
+    asyncio.run(scene())

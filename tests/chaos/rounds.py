@@ -51,6 +51,8 @@ def plan(seed: int, number: int, store: str, turn: int) -> Plan:
     point = POINTS[turn % len(POINTS)]
     life = 1 if rng.random() < 0.7 else 2
     rng.shuffle(chosen)
+    if "kill" not in chosen:
+        life = 1  # there may be no second one
     if point == "reap.written":
         # Something must expire first: a killed process leaves leases behind.
         chosen, life = ["kill", *chosen[:3]], 2

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from curtsy.errors import EpochLost, FrontierUnavailable, UnknownCrawl, UsageError
+from curtsy.errors import EpochLost, FrontierUnavailable, StoreUnavailable, UnknownCrawl, UsageError
 from curtsy.frontier.clock import boot
 from curtsy.model import Counts, Crawl, CrawlState, Entry, NewUrl
 from curtsy.observe import log
@@ -144,7 +144,7 @@ async def run(
     services.scans = []
     watch = _Watch(shift, services, n, on_progress)
     await shift.run(watch.ended)
-    return await read(services.store, crawls.counts, n)
+    return await in_thread(services.store.run, crawls.counts, n)
 
 
 class _Watch:
@@ -159,10 +159,17 @@ class _Watch:
         now = boot()
         if self._on_progress is not None and now - self._told_at >= _PROGRESS_S:
             self._told_at = now
-            self._on_progress(await read(self._services.store, crawls.counts, self._n))
+            await self._tell()
         idle = self._shift.upkeep.idle
         if self._n in idle or now - self._checked_at >= 1.0:
             idle.discard(self._n)
             self._checked_at = now
             return await self._shift.is_finished(self._n)
         return False
+
+    async def _tell(self) -> None:
+        assert self._on_progress is not None
+        try:
+            self._on_progress(await read(self._services.store, crawls.counts, self._n))
+        except StoreUnavailable as error:
+            log("progress_not_read", level="debug", error=str(error))

@@ -121,8 +121,10 @@ class Shift:
         writer = asyncio.get_running_loop().create_task(self._write())
         try:
             await self._persist(self._open)
-            while not self.stop.drain and not await ended():
+            while not (self.stop.drain or writer.done()) and not await ended():
                 await self._turn()
+            if writer.done():
+                writer.result()  # it never ends by itself: without it nothing would become durable
             await self._drain()
         finally:
             writer.cancel()
@@ -230,7 +232,7 @@ class Shift:
         unknown = {origin(lease.entry.url) for lease in leases if self._rules_missing(lease)}
         if stale or unknown:
             await self._persist(lambda: self._load(stale, unknown))
-        before = await self._previous(leases)
+        before = await self._persist(lambda: self._previous(leases))
         for lease in leases:
             self._start(lease, before.get(lease.fence))
 

@@ -171,6 +171,8 @@ class Sqlite:
 
     def hurt(self, rng: random.Random) -> str:
         seconds = rng.uniform(1.5, 5.0)
+        if not self._path.exists():
+            return "missing"
         with closing(sqlite3.connect(self._path, isolation_level=None, timeout=20)) as connection:
             connection.execute("BEGIN EXCLUSIVE")
             time.sleep(seconds)

@@ -8,7 +8,7 @@ from curtsy.tinyweb import TinyWeb
 from curtsy.tinyweb.facts import org_host
 from curtsy.tinyweb.pages import OrgSite, Shape
 
-HOSTS, PAGES = 12, 16
+HOSTS, PAGES = 12, 14
 DELAY_S = 0.25
 SLOT_S = 3.0
 #: hosts whose URLs all end within seconds, in the same way however often a request is repeated
@@ -29,7 +29,7 @@ url_lease_s = 3
 heartbeat_s = 1
 commit_s = 0.4
 drain_s = 2
-max_attempts = 5
+max_attempts = 4
 backoff_s = 0.2
 backoff_cap_s = 1
 max_adaptive_delay_s = 0.5

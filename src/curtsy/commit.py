@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import chain as concatenate
-from typing import Any
+from typing import Any, NamedTuple
 
 from curtsy.contexts import CrawlContext
 from curtsy.faults import point
@@ -87,6 +87,19 @@ class Written:
     silent: set[str] = field(default_factory=set)
 
 
+class Body(NamedTuple):
+    """Where a page's body stands."""
+
+    sha256: str
+    ref: BodyRef | None = None
+    #: the page whose body it is
+    same_as: str | None = None
+    #: since the last crawl
+    unchanged: bool = False
+    #: the fence in this group whose body it is
+    first: int | None = None
+
+
 class Committer:
     """Commits groups one after another."""
 
@@ -140,15 +153,16 @@ class Committer:
 
     # 2
 
-    def _write_bodies(self, group: Sequence[Finished]) -> dict[int, tuple[str, BodyRef | None, str | None, bool]]:
-        """fence -> (sha256, where the body stands, page it is the same as, unchanged since the last crawl)."""
+    def _write_bodies(self, group: Sequence[Finished]) -> dict[int, Body]:
+        """Where the body of each fence stands. Of equal bodies in a crawl one is written, the others refer to it."""
         digests = {
             done.lease.fence: sha256(done.outcome.body).hexdigest() for done in group if done.page and done.outcome
         }
         same = self._same_bodies(group, digests)
         items: list[WarcItem] = []
-        placed: dict[int, tuple[str, BodyRef | None, str | None, bool]] = {}
-        order: list[tuple[int, str, str | None]] = []
+        placed: dict[int, Body] = {}
+        order: list[tuple[int, Body]] = []
+        firsts: dict[tuple[int, str], Finished] = {}
         for done in group:
             if not done.page or done.outcome is None:
                 continue
@@ -156,15 +170,20 @@ class Committer:
             digest = digests[fence]
             before = done.previous
             if before is not None and before.sha256 == digest and before.body is not None:
-                placed[fence] = (digest, before.body, before.same_as, True)
+                placed[fence] = Body(digest, before.body, before.same_as, unchanged=True)
                 continue
-            known = same.get((crawl, digest))
-            items.append(
-                _warc_item(done, digest, self._contexts, None if known is None else (known.url, known.fetched_ms))
-            )
-            order.append((fence, digest, known.id if known is not None else None))
-        for (fence, digest, twin), ref in zip(order, self._segments.append(items), strict=True):
-            placed[fence] = (digest, ref, twin, False)
+            first = firsts.setdefault((crawl, digest), done)
+            if known := same.get((crawl, digest)):
+                body, twin = Body(digest, same_as=known.id), (known.url, known.fetched_ms)
+            elif first is not done:
+                body = Body(digest, same_as=pages.page_id(crawl, first.fp), first=first.lease.fence)
+                twin = (first.lease.entry.url, _ended_ms(first))
+            else:
+                body, twin = Body(digest), None
+            items.append(_warc_item(done, digest, self._contexts, twin))
+            order.append((fence, body))
+        for (fence, body), ref in zip(order, self._segments.append(items), strict=True):
+            placed[fence] = body._replace(ref=ref)
         return placed
 
     def _same_bodies(self, group: Sequence[Finished], digests: Mapping[int, str]) -> dict[tuple[int, str], pages.Same]:
@@ -183,7 +202,7 @@ class Committer:
 
     def _transact(
         self, tx: Any, group: Sequence[Finished], links: Links,
-        bodies: Mapping[int, tuple[str, BodyRef | None, str | None, bool]], now_ms: int,
+        bodies: Mapping[int, Body], now_ms: int,
     ) -> Written:  # fmt: skip
         """Tables in one order, rows sorted by key: two processes' commits do not deadlock."""
         written = Written(now_ms=now_ms)
@@ -196,7 +215,7 @@ class Committer:
         written.known = links.known
         kept = [d for d in effective if d.page and d.lease.fence not in surplus]
         written.used = {d.lease.fence for d in kept}
-        pages.insert(tx, [self._page(d, bodies[d.lease.fence]) for d in kept])
+        pages.insert(tx, [self._page(d, _standing(bodies, d.lease.fence, written.used)) for d in kept])
         requests.insert(tx, [_request(d) for d in group if d.times is not None])
         failures.insert(tx, [self._failure(d, now_ms) for d in effective if d.decision.action is Action.DEAD])
         self._write_crawls(tx, effective, kept, surplus, written)
@@ -332,18 +351,17 @@ class Committer:
             added[queue] = added.get(queue, 0) + 1
         queues.count_added(tx, added)
 
-    def _page(self, done: Finished, body: tuple[str, BodyRef | None, str | None, bool]) -> Page:
+    def _page(self, done: Finished, body: Body) -> Page:
         outcome, lease = done.outcome, done.lease
         assert outcome is not None
-        digest, ref, twin, unchanged = body
         return Page(
             id=pages.page_id(lease.crawl, done.fp), crawl=lease.crawl, fp=done.fp, fence=lease.fence,
             url=lease.entry.url, host=lease.host, status=outcome.status,
-            fetched_ms=done.times.end_ms if done.times is not None else 0, depth=lease.entry.depth,
-            content_type=outcome.header("content-type"), charset=done.charset, title=done.title, sha256=digest,
+            fetched_ms=_ended_ms(done), depth=lease.entry.depth,
+            content_type=outcome.header("content-type"), charset=done.charset, title=done.title, sha256=body.sha256,
             size=len(outcome.body), etag=outcome.header("etag"), last_modified=outcome.header("last-modified"),
-            canonical=done.canonical, language=done.language, unchanged=unchanged, body=ref, same_as=twin,
-            request_id=self._contexts[lease.crawl].crawl.request_id,
+            canonical=done.canonical, language=done.language, unchanged=body.unchanged, body=body.ref,
+            same_as=body.same_as, request_id=self._contexts[lease.crawl].crawl.request_id,
         )  # fmt: skip
 
     def _failure(self, done: Finished, now_ms: int) -> Failure:
@@ -436,6 +454,18 @@ class Committer:
             self._contexts[link.crawl].remember(link.url)
         for crawl, shorts in by_crawl.items():
             await self._persist(lambda c=crawl, s=list(shorts): self._frontier.see(c, s))  # type: ignore[misc]
+
+
+def _ended_ms(done: Finished) -> int:
+    return done.times.end_ms if done.times is not None else 0
+
+
+def _standing(bodies: Mapping[int, Body], fence: int, kept: set[int]) -> Body:
+    """A body that refers to one of this group whose page is not kept stands there itself."""
+    body = bodies[fence]
+    if body.first is None or body.first in kept:
+        return body
+    return body._replace(ref=bodies[body.first].ref, same_as=None)
 
 
 def _latest(group: Sequence[Finished]) -> int:
@@ -533,7 +563,7 @@ def _warc_item(
     outcome, lease = done.outcome, done.lease
     assert outcome is not None
     return WarcItem(
-        url=lease.entry.url, fetched_ms=done.times.end_ms if done.times is not None else 0, status=outcome.status,
+        url=lease.entry.url, fetched_ms=_ended_ms(done), status=outcome.status,
         headers=outcome.headers, body=outcome.body, sha256=digest, request_head=outcome.request_head,
         address=outcome.address, protocol=outcome.http_version,
         facts=(("crawl", contexts[lease.crawl].crawl.id), ("depth", str(lease.entry.depth))), same_as=same_as,

@@ -404,6 +404,10 @@ class Committer:
             context.renew(replace(context.crawl, version=version))
             await self._persist(lambda c=context.crawl: self._frontier.set_crawl(c, keep_budget=True))  # type: ignore[misc]
         await self._push(written, epochs)
+        if written.follows:
+            # Before the slot of the origin's own robots.txt goes back: a follow that is lost holds the origin up.
+            pushed = await self._persist(lambda: self._frontier.push(written.follows, front=True))
+            await self._persist(lambda: introduce(self._frontier, self._store, pushed))
         point("commit.pushed")
         settled = [_settled(d, written) for d in group]
         held = [_release(d) for d in group if d.robots is not None]
@@ -411,9 +415,6 @@ class Committer:
         point("commit.settled")
         self._upkeep.scan(reply.scans)
         self._upkeep.idle.update(reply.idle)
-        if written.follows:
-            pushed = await self._persist(lambda: self._frontier.push(written.follows, front=True))
-            await self._persist(lambda: introduce(self._frontier, self._store, pushed))
         await self._remember(written)
         point("commit.seen")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -75,7 +76,9 @@ def options() -> argparse.Namespace:
 def plan_of(given: argparse.Namespace) -> Plan:
     sizes = dict(SHORT if given.short else FULL)
     sizes |= {key: value for key in ("repeats", "hosts", "peer_hosts") if (value := getattr(given, key)) is not None}
-    return Plan(**sizes, port=given.port, peers=given.peers)
+    # Crawlers run in folders of their own. Not resolved: behind its link the python would forget its environment.
+    python = os.path.abspath(given.peers) if given.peers else None
+    return Plan(**sizes, port=given.port, peers=python)
 
 
 def versions(python: str | None) -> str:

@@ -163,6 +163,10 @@ class Model:
         running = {n for n, c in self.crawls.items() if c.state is CrawlState.RUNNING}
         return sorted({(r.crawl, r.host) for r in self.rows.values() if r.state == "open" and r.crawl in running})
 
+    def know_robots(self, host: str) -> None:
+        for scheme in ("http", "https"):
+            self.rules[(host, f"{scheme}://{host}")] = (self.now() + 86_400_000, 1)
+
     # What happens
 
     def new_crawl(self, n: int, lane: Lane, delay_s: float, per_host: int, max_pages: int | None) -> None:

@@ -105,15 +105,18 @@ def crash(world: World) -> list:
     return items
 
 
-def test_a_retry_comes_back_at_its_time_at_the_head(world: World) -> None:
+def test_a_retry_comes_back_at_its_time_behind_the_other_pages_of_its_host(world: World) -> None:
     world.crawl(delay_s=1.0)
-    world.add(1, "a.test", "/1", "/2")
+    world.add(1, "a.test", "/1", "/2", "/3")
     lease = world.one()
     world.back(lease)
     world.retry(lease, 100)
     assert world.counts() == (1, 1)
-    world.advance(99)
+    world.advance(98)
     world.finish(world.one())
+    world.advance(3)
+    world.finish(world.one())
+    assert world.listed("a.test") == ["p0,1,0,0 /1"]
     world.advance(2)
     again = world.one()
     assert (paths([again]), again.entry.attempts) == (["/1"], 1)

@@ -177,11 +177,16 @@ def test_effects_travel_with_the_slot(world: World) -> None:
     assert world.one().failures == 3
 
 
-def test_the_operator_may_lift_a_block(world: World) -> None:
+def test_facts_told_again_never_shorten_a_block_that_the_store_does_not_know_yet(world: World) -> None:
     world.crawl()
     world.add(1, "a.test", "/1")
     world.back(world.one(), sent_ago_s=None, url_back=True, effect=blocked(300_000))
     world.introduce("a.test", again=True)
+    assert world.lease() == []
+    world.introduce("a.test", again=True, blocked_until_ms=world.now() + 400_000)
+    world.advance(399)
+    assert world.lease() == []
+    world.advance(2)
     assert len(world.lease()) == 1
 
 

@@ -32,7 +32,7 @@ hosts = st.sampled_from(HOSTS)
 crawls = st.sampled_from([1, 2, 3])
 workers = st.sampled_from([1, 2])
 any_of = st.integers(0, 1_000_000)
-lanes = st.sampled_from([Lane.BATCH, Lane.BATCH, Lane.SLOW, Lane.HIGH])
+lanes = st.sampled_from([Lane.BATCH, Lane.BATCH, Lane.BATCH, Lane.SLOW, Lane.HIGH])
 
 
 class FrontierMachine(RuleBasedStateMachine):
@@ -41,11 +41,13 @@ class FrontierMachine(RuleBasedStateMachine):
     @initialize(
         per_host=st.sampled_from([1, 1, 2]),
         delays=st.lists(st.sampled_from([0.0, 5.0, 20.0]), min_size=3, max_size=3),
-        lane=st.sampled_from([Lane.BATCH, Lane.HIGH]),
+        lane=st.sampled_from([Lane.BATCH, Lane.BATCH, Lane.HIGH]),
         budget=st.sampled_from([None, 2]),
     )
     def begin(self, per_host: int, delays: list[float], lane: Lane, budget: int | None) -> None:
         self.model = Model(self.server)
+        for host in HOSTS[1:]:
+            self.model.know_robots(host)
         self.model.new_crawl(1, Lane.BATCH, delays[0], per_host, None)
         self.model.new_crawl(2, Lane.BATCH, delays[1], per_host, None)
         self.model.new_crawl(3, lane, delays[2], 1, budget)
@@ -97,33 +99,41 @@ class FrontierMachine(RuleBasedStateMachine):
     def heartbeat(self, worker: int) -> None:
         self.model.heartbeat(worker)
 
-    @rule(worker=workers)
-    def crash(self, worker: int) -> None:
-        self.model.crash(worker)
-
     @precondition(lambda self: self.model.scans)
-    @rule(at=any_of)
-    def scan(self, at: int) -> None:
+    @rule(at=any_of, fate=st.sampled_from(["done", "done", "done", "lost"]))
+    def scan(self, at: int, fate: str) -> None:
         """In any order, perhaps late: a scan whose lock has run out must change nothing."""
-        self.model.scan(self.model.scans.pop(at % len(self.model.scans)))
+        scan = self.model.scans.pop(at % len(self.model.scans))
+        if fate == "done":
+            self.model.scan(scan)
 
-    @precondition(lambda self: self.model.scans)
-    @rule(at=any_of)
-    def lose_scan(self, at: int) -> None:
-        self.model.scans.pop(at % len(self.model.scans))
+    @rule(worker=workers, lane=lanes, pause=st.sampled_from([0.2, 6, 21]), commit=st.sampled_from(["done", "retry", "later"]),
+          broken=st.booleans())  # fmt: skip
+    def work(self, worker: int, lane: Lane, pause: float, commit: str, broken: bool) -> None:
+        """What a worker does most of the time: so that random walks get far enough to meet the rare things."""
+        model = self.model
+        model.lease(worker, lane, 64)
+        for flight in [f for f in model.flights if f.worker == worker]:
+            model.start(flight, report=True)
+        model.advance(pause)
+        for flight in [f for f in model.flights if f.worker == worker]:
+            model.end(flight, broken=broken, effect=None, url_back=False, wait_ms=0)
+        if commit != "later":
+            for flight in [f for f in model.waiting if f.worker == worker]:
+                model.commit(flight, retry_ms=None if commit == "done" else 3000, tell=True)
 
-    @rule(crawl=crawls)
-    def pause_or_resume(self, crawl: int) -> None:
-        running = self.model.crawls[crawl].state is CrawlState.RUNNING
-        (self.model.pause if running else self.model.resume)(crawl)
-
-    @rule()
-    def put_back(self) -> None:
-        self.model.put_back()
-
-    @rule(flush=st.booleans())
-    def lose(self, flush: bool) -> None:
-        self.model.lose(flush=flush)
+    @rule(what=st.sampled_from(["crash", "crash", "pause", "put back", "flush", "old snapshot"]), who=any_of)
+    def rarely(self, what: str, who: int) -> None:
+        if what == "crash":
+            self.model.crash(1 + who % 2)
+        elif what == "pause":
+            crawl = 1 + who % 3
+            running = self.model.crawls[crawl].state is CrawlState.RUNNING
+            (self.model.pause if running else self.model.resume)(crawl)
+        elif what == "put back":
+            self.model.put_back()
+        else:
+            self.model.lose(flush=what == "flush")
 
     @invariant()
     def holds(self) -> None:
@@ -149,7 +159,7 @@ def valkey() -> Iterator[Server]:
 def test_the_invariants_hold_in_every_state_and_everything_ends(valkey: Server) -> None:
     FrontierMachine.server = valkey
     profile = settings(
-        max_examples=EXAMPLES or 100,
+        max_examples=EXAMPLES or 120,
         stateful_step_count=30,
         derandomize=not EXAMPLES,
         deadline=None,

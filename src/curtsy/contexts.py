@@ -66,7 +66,9 @@ class CrawlContext:
             except KeyError:
                 link = self._look_at(url, depth)
             if link is not None:
-                found.append(link if link.depth == depth else replace(link, depth=depth))
+                if link.depth > depth:
+                    link = links[url] = replace(link, depth=depth)
+                found.append(link)
         return found
 
     def _look_at(self, url: str, depth: int) -> NewUrl | None:

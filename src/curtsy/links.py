@@ -15,6 +15,11 @@ _BLANK = "\t\n\f\r "
 _LINK_RELATIONS = frozenset(("next", "canonical", "alternate"))
 #: a path that the URL standard leaves as it is: no query, no dots that mean folders, nothing to escape
 _PLAIN_LINK = re.compile(r"/?(?:[A-Za-z0-9_~-][A-Za-z0-9_.~-]*/)*(?:[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)?")
+#: an absolute URL that the URL standard leaves as it is: no port that may be a default, no label that may be punycode
+_PLAIN_URL = re.compile(
+    r"https?://(?:[a-z0-9](?:-?[a-z0-9])*\.)+[a-z]{2,}(?::[1-9][0-9]{3})?/(?:[A-Za-z0-9_~-][A-Za-z0-9_.~-]*/)*"
+    r"(?:[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)?"
+)
 _UTF = frozenset(("utf-8", "utf-16le", "utf-16be", "replacement"))
 
 
@@ -144,8 +149,9 @@ class LinkMemo:
         return table
 
     def _learn(self, table: dict[str, str | None], base_url: str, href: str, prefix: str | None) -> str | None:
-        is_plain = prefix is not None and _PLAIN_LINK.fullmatch(href) is not None
-        url = f"{prefix}{href}" if is_plain else _resolve(base_url, href)
+        url = None if prefix is None else _glued(prefix, href)
+        if url is None:
+            url = _resolve(base_url, href)
         if len(href) <= self.MAX_LENGTH:
             if self._size >= self._limit:
                 self._tables.clear()
@@ -163,6 +169,17 @@ def _prefixes(base_url: str) -> tuple[str, str]:
         return base_url, base_url
     path = base_url.partition("#")[0].partition("?")[0]
     return base_url[:slash], path[: path.rfind("/") + 1]
+
+
+def _glued(prefix: str, href: str) -> str | None:
+    """The URL of a plain link behind its origin or folder; None where the parser must be asked."""
+    if href.startswith("../") and prefix.endswith("/"):
+        # One folder up, but never above the root.
+        prefix = prefix[: max(prefix.rfind("/", 0, -1), prefix.index("/", 8)) + 1]
+        href = href[3:]
+    if href.startswith("http"):
+        return href if _PLAIN_URL.fullmatch(href) is not None else None
+    return prefix + href if _PLAIN_LINK.fullmatch(href) is not None else None
 
 
 def _resolve(base_url: str, href: str) -> str | None:

@@ -82,6 +82,8 @@ class Written:
     versions: dict[int, int] = field(default_factory=dict)
     rules: list[Rules] = field(default_factory=list)
     follows: list[tuple[int, str, int, Entry]] = field(default_factory=list)
+    #: (crawl, origin) whose sitemaps are rows now
+    offered: set[tuple[int, str]] = field(default_factory=set)
     #: hosts that answer again, and hosts that did not answer
     answered: set[str] = field(default_factory=set)
     silent: set[str] = field(default_factory=set)
@@ -213,6 +215,7 @@ class Committer:
         effective = [d for d in group if d.fp and (d.lease.crawl, d.fp) in changed]
         self._insert_links(tx, self._effective_links(group, effective, links), opened, written)
         written.known = links.known
+        written.offered = {(d.lease.crawl, d.offers) for d in effective if d.offers is not None}
         kept = [d for d in effective if d.page and d.lease.fence not in surplus]
         written.used = {d.lease.fence for d in kept}
         pages.insert(tx, [self._page(d, _standing(bodies, d.lease.fence, written.used)) for d in kept])
@@ -453,6 +456,8 @@ class Committer:
             by_crawl.setdefault(link.crawl, set()).add(short(link.fp))
         for link in (*written.refused, *written.known):
             self._contexts[link.crawl].remember(link.url)
+        for crawl, where in written.offered:
+            self._contexts[crawl].sitemapped.add(where)
         for crawl, shorts in by_crawl.items():
             await self._persist(lambda c=crawl, s=list(shorts): self._frontier.see(c, s))  # type: ignore[misc]
 

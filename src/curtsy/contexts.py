@@ -23,8 +23,10 @@ class CrawlContext:
         self._memo = LinkMemo(_REMEMBERED)
         #: normal URL -> None: out of scope, or its row stands in the store; else the row it would make
         self._links: dict[str, NewUrl | None] = {}
+        #: members that this process has seen join; the store may not know them yet
+        self._admitted: set[str] = set()
         self.scope = self._scope_of(crawl)
-        #: origins whose sitemaps this process has offered
+        #: origins whose sitemaps this process has committed
         self.sitemapped: set[str] = set()
         #: pages of other crawls exist: requests can be conditional
         self.revisits = False
@@ -34,24 +36,30 @@ class CrawlContext:
     def _scope_of(self, crawl: Crawl) -> Scope:
         s = self._settings
         return Scope.of(
-            crawl,
+            replace(crawl, members=crawl.members | self._admitted),
             max_url_length=s.max_url_length,
             max_path_segments=s.max_path_segments,
             max_repeated_segments=s.max_repeated_segments,
         )
 
     def renew(self, crawl: Crawl) -> None:
-        """The crawl's row changed; a link that was out of scope may be in now."""
-        grown = crawl.members != self.crawl.members
-        self.crawl = crawl
-        if grown:
-            self.scope = self._scope_of(crawl)
-            self._links.clear()
+        """The crawl's row changed; a link that was out of scope may be in now. Members only join: a row that was read
+        before a commit of ours may come after it."""
+        known = self.crawl.members
+        members = crawl.members | known
+        self.crawl = replace(crawl, members=members, version=max(crawl.version, self.crawl.version))
+        if members != known:
+            self._widen()
+
+    def _widen(self) -> None:
+        self.scope = self._scope_of(self.crawl)
+        self._links.clear()
 
     def admit(self, member: str) -> None:
-        """A seed's redirects ended there: it belongs to the crawl from here on."""
-        if member not in self.crawl.members:
-            self.renew(replace(self.crawl, members=self.crawl.members | {member}))
+        """A seed's redirects ended there: it belongs to the crawl from here on, for this process before its commit."""
+        if member not in self._admitted:
+            self._admitted.add(member)
+            self._widen()
 
     def new_links(self, base_url: str, hrefs: list[str], depth: int) -> list[NewUrl]:
         """Links that may be new rows, at `depth`; most links of a page are repeats and end in one dict look-up."""

@@ -54,6 +54,8 @@ class Finished:
     previous: Page | None = None
     #: as it is tried again
     retry: Entry | None = None
+    #: the origin whose sitemaps are among the links
+    offers: str | None = None
     #: joins the crawl's scope
     member: str | None = None
     #: what robots.txt said, for a robots entry
@@ -188,11 +190,9 @@ def _read_page(done: Finished, context: CrawlContext, outcome: Outcome, settings
 
 
 def sitemaps_of(rules: Robots, url: str, context: CrawlContext) -> list[NewUrl]:
-    """The sitemaps that an origin's robots.txt names, once per process and crawl; those in the crawl's scope."""
-    where = origin(url)
-    if not context.crawl.sitemaps or where in context.sitemapped:
+    """The sitemaps that an origin's robots.txt names, until they were committed; those in the crawl's scope."""
+    if not context.crawl.sitemaps or origin(url) in context.sitemapped:
         return []
-    context.sitemapped.add(where)
     rows = []
     for href in rules.sitemaps:
         target = normalise(href, url)

@@ -401,8 +401,10 @@ class Shift:
         self._rouse_soon()
 
     def _offer_sitemaps(self, done: Finished, context: CrawlContext) -> None:
-        rules = self._rules.get(origin(done.lease.entry.url))
+        where = origin(done.lease.entry.url)
+        rules = self._rules.get(where)
         if rules is not None and rules[1].sitemaps:
+            done.offers = where
             done.links += harvest.sitemaps_of(rules[1], done.lease.entry.url, context)
 
     def _unchanged(self, flight: _Flight, outcome: Outcome) -> None:
@@ -430,6 +432,7 @@ class Shift:
             log("stored_body_unreadable", level="warning", url=done.lease.entry.url, error=str(error))
         finally:
             self._reading -= 1
+            self._offer_sitemaps(done, flight.context)
             self._bring(done, _release_of(done))
 
     def _collect(self, done: Finished, times: Times | None) -> None:

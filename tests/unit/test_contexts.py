@@ -1,0 +1,46 @@
+"""What a process remembers of a crawl is never ahead of what the store will know."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from curtsy.contexts import CrawlContext
+from curtsy.harvest import sitemaps_of
+from curtsy.model import Crawl
+from curtsy.robots import Robots
+from curtsy.settings import Settings
+
+CRAWL = Crawl(n=1, id="one", request_id="r", members=frozenset({"a.test"}), version=1)
+
+
+def context() -> CrawlContext:
+    return CrawlContext(CRAWL, Settings())
+
+
+def found(known: CrawlContext, href: str) -> list[str]:
+    return [link.url for link in known.new_links("https://a.test/", [href], 1)]
+
+
+def test_a_row_read_before_our_commit_takes_no_member_away() -> None:
+    known = context()
+    known.renew(replace(CRAWL, members=frozenset({"a.test", "b.test"}), version=2))
+    known.renew(CRAWL)
+    assert found(known, "https://b.test/x") == ["https://b.test/x"]
+    assert known.crawl.version == 2
+
+
+def test_a_member_that_was_admitted_here_is_in_scope_and_still_to_be_stored() -> None:
+    known = context()
+    assert found(known, "https://b.test/x") == []
+    known.admit("b.test")
+    known.renew(CRAWL)
+    assert found(known, "https://b.test/x") == ["https://b.test/x"]
+    assert "b.test" not in known.crawl.members
+
+
+def test_sitemaps_are_offered_until_their_rows_are_committed() -> None:
+    known, rules = context(), Robots.parse(b"User-agent: *\nSitemap: https://a.test/map.xml\n")
+    for _ in range(2):
+        assert [row.url for row in sitemaps_of(rules, "https://a.test/p", known)] == ["https://a.test/map.xml"]
+    known.sitemapped.add("https://a.test")
+    assert sitemaps_of(rules, "https://a.test/p", known) == []

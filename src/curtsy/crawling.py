@@ -12,7 +12,7 @@ from typing import Any
 from curtsy.errors import EpochLost, FrontierUnavailable, StoreUnavailable, UnknownCrawl, UsageError
 from curtsy.frontier.clock import boot
 from curtsy.model import Counts, Crawl, CrawlState, Entry, NewUrl
-from curtsy.observe import log
+from curtsy.observe import count, log
 from curtsy.recovery import in_thread, introduce, put_back, read
 from curtsy.services import Services
 from curtsy.shift import Shift, StopFlag
@@ -148,6 +148,8 @@ async def run(
     sys.setswitchinterval(_SWITCH_S)
     watch = _Watch(shift, services, n, on_progress)
     await shift.run(watch.ended)
+    count("frontier_calls", services.frontier.calls)
+    count("waited_ms", int(shift.waited_s * 1000))
     return await in_thread(services.store.run, crawls.counts, n)
 
 

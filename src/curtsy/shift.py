@@ -23,8 +23,8 @@ from curtsy.fetch.http import FetchJob, HttpFetcher
 from curtsy.frontier.clock import boot
 from curtsy.frontier.frontier import Frontier, LeaseReply, Release, Times
 from curtsy.harvest import UNSENT, Finished
-from curtsy.model import Action, CrawlState, Decision, Fault, Kind, Lane, Lease, Outcome, Page
-from curtsy.observe import count, counters, log
+from curtsy.model import Action, Crawl, CrawlState, Decision, Fault, Kind, Lane, Lease, Outcome, Page
+from curtsy.observe import count, log
 from curtsy.oversight import Oversight
 from curtsy.politeness import effect
 from curtsy.recovery import open_epoch, read
@@ -105,10 +105,13 @@ class Shift:
         self._beat_at = 0.0
         self._tick_at = 0.0
         self._refresh_at = 0.0
+        #: crawls that have not ended, as last seen
+        self._states: dict[int, tuple[CrawlState, int]] = {}
         self._recovering = asyncio.Lock()
         self._solo_wanted = False
         self._reading = 0
-        self._waited_s = 0.0
+        #: time with nothing in flight and nothing due
+        self.waited_s = 0.0
         #: the pool for hosts without a rule of their own
         self._pool = "default" if "default" in settings.proxies else None
         stop.listen(self._wake.set)
@@ -201,7 +204,7 @@ class Shift:
         began = boot()
         await self._nap(wait_s)
         if not self._flights and not self._back:
-            self._waited_s += boot() - began
+            self.waited_s += boot() - began
 
     async def _nap(self, wait_s: float) -> None:
         self._wake.clear()
@@ -264,6 +267,9 @@ class Shift:
             context.revisits = await read(self.store, pages.any_other, n)
         else:
             context.renew(crawl)
+        if crawl.state not in crawls.ACTIVE:
+            # It was paused or ended while no process looked after it.
+            await self.frontier.set_crawl(crawl)
         return context
 
     async def _previous(self, leases: list[Lease]) -> dict[int, Page]:
@@ -493,14 +499,24 @@ class Shift:
     async def _refresh(self) -> None:
         """Crawls may have been paused, resumed, cancelled or extended by others, hosts slowed down or denied."""
         await self.oversight.heed()
+        states, before = await read(self.store, crawls.states), self._states
+        self._states = states
         for n, context in list(self.contexts.items()):
-            crawl = await read(self.store, crawls.by_n, n)
-            before = context.crawl.state
-            context.renew(crawl)
-            if crawl.state is not before:
-                await self.frontier.set_crawl(crawl)
-                if crawl.state is CrawlState.RUNNING:
-                    await self.upkeep.sweep(n)
+            known, now = (context.crawl.state, context.crawl.version), states.get(n)
+            if now != known and (now is not None or known[0] not in crawls.ENDED):
+                context.renew(await read(self.store, crawls.by_n, n))
+                if context.crawl.state is not known[0]:
+                    await self._let(context.crawl)
+        for n, (state, _) in states.items():
+            was = before.get(n)
+            if n not in self.contexts and state is CrawlState.RUNNING and was and was[0] is not state:
+                await self._let(await read(self.store, crawls.by_n, n))
+
+    async def _let(self, crawl: Crawl) -> None:
+        """The frontier learns that a crawl may run, or may not."""
+        await self.frontier.set_crawl(crawl)
+        if crawl.state is CrawlState.RUNNING:
+            await self.upkeep.sweep(crawl.n)
 
     async def _persist(self, step: Callable[[], Awaitable[Any]]) -> Any:
         """Repeats a step until the frontier, the store and the segments answer; a lost frontier is rebuilt."""
@@ -585,9 +601,6 @@ class Shift:
             await self._exchange([(Lane.BATCH, 0)])
             self._hand_over(idle=True)
             await self._nap(0.02)
-
-    def figures(self) -> dict[str, int]:
-        return {**counters, "frontier_calls": self.frontier.calls, "waited_ms": int(self._waited_s * 1000)}
 
 
 def _release_of(done: Finished) -> Release:

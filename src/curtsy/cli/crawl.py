@@ -208,7 +208,7 @@ def _finish(ended: Ended, settings: Settings, out: Path | None, as_json: bool) -
     from curtsy.cli import show
 
     if as_json:
-        show.document(show.ledger(ended.crawl, ended.counts, ended.elapsed_s))
+        show.document(show.ledger(ended.crawl, ended.counts, ended.elapsed_s) | {"counters": ended.counters})
     else:
         _summary(ended, settings, out)
     raise typer.Exit(ended.exit_code)

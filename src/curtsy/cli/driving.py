@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -19,7 +20,7 @@ from curtsy import crawling, services
 from curtsy.cli import DEAD_LETTERS, DONE, INTERRUPTED
 from curtsy.cli.show import elapsed_s, note
 from curtsy.model import Counts, Crawl, CrawlState
-from curtsy.observe import configure
+from curtsy.observe import configure, counters
 from curtsy.settings import Settings
 from curtsy.shift import StopFlag
 from curtsy.store import crawls, summaries
@@ -39,6 +40,8 @@ class Ended:
     counts: Counts
     hosts: int
     elapsed_s: float
+    #: what the processes counted: frontier calls, commits, pages by status, ...
+    counters: dict[str, int]
 
     @property
     def interrupted(self) -> bool:
@@ -60,14 +63,14 @@ def drive(
 ) -> Ended:
     """Submit a new crawl, or take up the one of that id, and run it until it ends or is interrupted."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        n = runner.run(_drive(settings, what, seeds, on_progress, processes))
+        n, counted = runner.run(_drive(settings, what, seeds, on_progress, processes))
     with Store.open(settings.effective_store_url) as store:
-        return _ended(store, n)
+        return _ended(store, n, counted)
 
 
 async def _drive(
     settings: Settings, what: Crawl | str, seeds: Iterable[str], on_progress: Callable[[Counts], None], processes: int
-) -> int:
+) -> tuple[int, dict[str, int]]:
     stop = StopFlag()
     built = services.build(settings)
     helpers = Helpers(settings)
@@ -83,10 +86,10 @@ async def _drive(
     finally:
         await helpers.leave(settings.drain_s + LEAVE_S)
         await built.close()
-    return crawl.n
+    return crawl.n, dict(counters + helpers.counted)
 
 
-def _ended(store: Store, n: int) -> Ended:
+def _ended(store: Store, n: int, counted: dict[str, int]) -> Ended:
     with store.read() as tx:
         crawl = crawls.by_n(tx, n)
         return Ended(
@@ -94,6 +97,7 @@ def _ended(store: Store, n: int) -> Ended:
             counts=crawls.counts(tx, n),
             hosts=summaries.hosts_of(tx, n),
             elapsed_s=elapsed_s(crawl, int(time.time() * 1000)),
+            counters=counted,
         )
 
 
@@ -132,6 +136,8 @@ class Helpers:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._processes: list[subprocess.Popen[bytes]] = []
+        #: the counters of those that ended by themselves
+        self.counted: Counter[str] = Counter()
 
     def start(self, crawl: int, n: int) -> None:
         task = {"settings": self._settings.model_dump(mode="json"), "crawl": crawl}
@@ -140,7 +146,7 @@ class Helpers:
             helper = subprocess.Popen(
                 [sys.executable, "-m", "curtsy.cli", "crawl-worker"],
                 stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
                 start_new_session=True,
             )
             self._processes.append(helper)
@@ -155,7 +161,9 @@ class Helpers:
         for helper in self._processes:
             assert helper.stdin is not None
             helper.stdin.close()
-        await asyncio.gather(*(asyncio.to_thread(_wait, helper, timeout_s) for helper in self._processes))
+        ended = await asyncio.gather(*(asyncio.to_thread(_wait, helper, timeout_s) for helper in self._processes))
+        for said in ended:
+            self.counted.update(said)
 
     @staticmethod
     def _send(helper: subprocess.Popen[bytes], line: str) -> None:
@@ -167,12 +175,17 @@ class Helpers:
             pass  # it has ended; the others go on without it
 
 
-def _wait(helper: subprocess.Popen[bytes], timeout_s: float) -> None:
+def _wait(helper: subprocess.Popen[bytes], timeout_s: float) -> dict[str, int]:
+    """Its counters; none if it had to be ended."""
     try:
         helper.wait(timeout_s)
     except subprocess.TimeoutExpired:
         helper.kill()
         helper.wait()
+    assert helper.stdout is not None
+    with helper.stdout as said:
+        last = said.read().strip()
+    return dict(json.loads(last)) if last and helper.returncode == 0 else {}
 
 
 def work() -> int:
@@ -182,6 +195,7 @@ def work() -> int:
     configure(settings.log_level, settings.log_format)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_work(settings, task["crawl"]))
+    print(json.dumps(counters), flush=True)
     return DONE
 
 

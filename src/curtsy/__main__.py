@@ -1,0 +1,3 @@
+from curtsy.cli import main
+
+main()

@@ -80,7 +80,7 @@ class Settings(BaseSettings):
     heartbeat_s: float = Field(10.0, gt=0)
 
     # Shifts and commits
-    concurrency: int = Field(128, ge=1, le=4096)
+    concurrency: int = Field(256, ge=1, le=4096)
     slow_concurrency: int = Field(64, ge=1, le=4096)
     shift_s: float = Field(30.0, gt=0)
     drain_s: float = Field(8.0, ge=0)

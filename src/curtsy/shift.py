@@ -201,6 +201,9 @@ class Shift:
             wait_s = min(wait_s, max(0.003, (reply.next_ms - reply.now_ms) / 1000))
         if self._group and not self._flights:
             wait_s = min(wait_s, 0.01)
+        if self._back or self._starts:
+            # Their alarm may have gone off while the last exchange was under way.
+            wait_s = min(wait_s, _RELEASE_S)
         began = boot()
         await self._nap(wait_s)
         if not self._flights and not self._back:

@@ -88,6 +88,12 @@ def running(tx: Connection) -> list[Crawl]:
     return [_crawl(row, _members(tx, row.n)) for row in rows]
 
 
+def states(tx: Connection) -> dict[int, tuple[CrawlState, int]]:
+    """State and version of every crawl that has not ended."""
+    query = select(crawls.c.n, crawls.c.state, crawls.c.version).where(crawls.c.state.not_in(ENDED))
+    return {n: (CrawlState(state), version) for n, state, version in tx.execute(query)}
+
+
 def settings_of(tx: Connection, n: int) -> dict[str, Any]:
     found = tx.execute(select(crawls.c.settings).where(crawls.c.n == n)).scalar()
     loaded: dict[str, Any] = json.loads(found or "{}")

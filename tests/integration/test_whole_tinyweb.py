@@ -161,7 +161,7 @@ def test_the_counts_add_up(whole: Whole) -> None:
     dead = [end for end in ends.values() if end in ("failed host_unreachable", "failed robots_unreachable")]
     assert whole.rows("SELECT count(*) FROM failures")[0][0] + len(dead) == states["failed"]
     shown = command(whole.folder, "status", "--json")
-    assert json.loads(shown.stdout) == told
+    assert json.loads(shown.stdout).items() <= told.items()
 
 
 def test_audit_finds_nothing_and_knows_every_request(whole: Whole) -> None:

@@ -205,8 +205,12 @@ def _drive(
 
 
 def _finish(ended: Ended, settings: Settings, out: Path | None, as_json: bool) -> None:
+    import signal
+
     from curtsy.cli import show
 
+    if ended.interrupted:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done: another press changes nothing
     if as_json:
         show.document(show.ledger(ended.crawl, ended.counts, ended.elapsed_s) | {"counters": ended.counters})
     else:

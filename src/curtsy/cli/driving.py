@@ -65,7 +65,11 @@ def drive(
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         n, counted = runner.run(_drive(settings, what, seeds, on_progress, processes))
     with Store.open(settings.effective_store_url) as store:
-        return _ended(store, n, counted)
+        ended = _ended(store, n, counted)
+    if ended.interrupted:
+        # The loop's brake is gone: pressed now, it may still cut an export short, and the exit code is the same.
+        signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+    return ended
 
 
 async def _drive(

@@ -152,6 +152,9 @@ class Database(Protocol):
     def hurt(self, rng: random.Random) -> str:
         """Away for some seconds; what was done to it."""
 
+    def drop(self) -> None:
+        """A clean round needs it no more."""
+
 
 class Sqlite:
     def __init__(self, path: Path) -> None:
@@ -179,10 +182,13 @@ class Sqlite:
             connection.execute("ROLLBACK")
         return f"locked {seconds:.1f} s"
 
+    def drop(self) -> None:
+        pass  # it goes with its folder
+
 
 class Postgres:
     def __init__(self, server: PgServer, name: str) -> None:
-        self._server = server
+        self._server, self._name = server, name
         self.url = server.create_database(name)
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
@@ -202,6 +208,12 @@ class Postgres:
         time.sleep(rng.uniform(0.0, 2.5))
         self._server.start()
         return "killed"
+
+    def drop(self) -> None:
+        import psycopg
+
+        with psycopg.connect(self._server.url, autocommit=True) as connection:
+            connection.execute(f'DROP DATABASE "{self._name}" WITH (FORCE)'.encode())
 
 
 class Disk(Protocol):

@@ -141,6 +141,8 @@ class Arena:
                 web.requests()
                 stopped = "stop" in result.done
                 result.found = findings.look(crawler, self.baseline, folder / "access.log", stopped=stopped)
+        if result.clean:
+            crawler.database.drop()
         result.seconds = time.monotonic() - began
         return result
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from curtsy.links import LinkMemo
@@ -16,12 +17,14 @@ _REMEMBERED = 200_000
 class CrawlContext:
     """One crawl in one process. `remember` is called only for links whose rows stand in the store."""
 
-    def __init__(self, crawl: Crawl, settings: Settings) -> None:
+    def __init__(self, crawl: Crawl, settings: Settings, denies: Callable[[str], bool] = lambda _: False) -> None:
         self.crawl = crawl
+        #: hosts that are on the deny list
+        self._denies = denies
         self._settings = settings
         self._unit = settings.politeness_unit
         self._memo = LinkMemo(_REMEMBERED)
-        #: normal URL -> None: out of scope, or its row stands in the store; else the row it would make
+        #: normal URL -> None: out of scope or denied, or its row stands in the store; else the row it would make
         self._links: dict[str, NewUrl | None] = {}
         #: members that this process has seen join; the store may not know them yet
         self._admitted: set[str] = set()
@@ -87,10 +90,11 @@ class CrawlContext:
         return link
 
     def row(self, url: str, depth: int, kind: Kind = Kind.PAGE, chain: Chain | None = None) -> NewUrl | None:
-        """The row a normal URL without session ids would make, or None where it is out of scope."""
+        """The row a normal URL without session ids would make, or None where it is out of scope or denied."""
         if self.scope.admits(url, depth) is not None:
             return None
-        return self.any_row(url, depth, kind, chain)
+        link = self.any_row(url, depth, kind, chain)
+        return None if self._denies(link.host) else link
 
     def any_row(self, url: str, depth: int, kind: Kind = Kind.PAGE, chain: Chain | None = None) -> NewUrl:
         """The row a normal URL makes, whatever the scope says."""
@@ -98,6 +102,10 @@ class CrawlContext:
             crawl=self.crawl.n, fp=fingerprint(url), url=url, host=host_key(url, self._unit), kind=kind, depth=depth,
             chain=chain,
         )  # fmt: skip
+
+    def look_again(self) -> None:
+        """The deny list changed."""
+        self._links.clear()
 
     def remember(self, url: str) -> None:
         """Its row stands in the store: never ask again."""

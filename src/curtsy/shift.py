@@ -266,7 +266,7 @@ class Shift:
         crawl = await read(self.store, crawls.by_n, n)
         context = self.contexts.get(n)
         if context is None:
-            context = self.contexts[n] = CrawlContext(crawl, self.settings)
+            context = self.contexts[n] = CrawlContext(crawl, self.settings, self.oversight.denies)
             context.revisits = await read(self.store, pages.any_other, n)
         else:
             context.renew(crawl)
@@ -501,7 +501,9 @@ class Shift:
 
     async def _refresh(self) -> None:
         """Crawls may have been paused, resumed, cancelled or extended by others, hosts slowed down or denied."""
-        await self.oversight.heed()
+        if await self.oversight.heed():
+            for context in self.contexts.values():
+                context.look_again()
         states, before = await read(self.store, crawls.states), self._states
         self._states = states
         for n, context in list(self.contexts.items()):

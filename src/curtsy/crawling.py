@@ -122,13 +122,21 @@ async def take_up(services: Services, id: str) -> Crawl:
     if crawl.state is CrawlState.PAUSED:
         await in_thread(services.store.run, _run_again, crawl.n, crawl.state)
         crawl = await read(services.store, crawls.by_n, crawl.n)
+    try:
+        await _put_back(services, crawl)
+    except (EpochLost, FrontierUnavailable) as error:
+        # Running it rebuilds the frontier; what is still missing there is found when the crawl looks finished.
+        log("queues_not_put_back", level="warning", crawl=crawl.id, error=str(error))
+    return crawl
+
+
+async def _put_back(services: Services, crawl: Crawl) -> None:
     await services.frontier.set_crawl(crawl)
     after = (0, "")
     while found := await read(services.store, queues.open_of, crawl.n, after, 1000):
         after = (found[-1].crawl, found[-1].host)
         pairs = [(q.crawl, q.host) for q in found]
         services.scans += await put_back(services.frontier, services.store, pairs)
-    return crawl
 
 
 def _run_again(tx: Any, n: int, state: CrawlState) -> None:

@@ -87,6 +87,18 @@ def test_a_crawl_whose_seeds_were_still_arriving_is_not_taken_up(
     asyncio.run(scene())
 
 
+def test_a_crawl_is_taken_up_though_the_frontier_was_lost_on_the_way(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with opened(tmp_path) as built:
+            assert built.embedded is not None
+            await crawling.submit(built, crawl(), [SEED])
+            with redis.Redis(unix_socket_path=str(built.embedded.socket)) as client:
+                client.flushall()
+            assert (await crawling.take_up(built, "last")).state is CrawlState.RUNNING
+
+    asyncio.run(scene())
+
+
 def test_handing_in_the_same_crawl_again_after_a_lost_answer_adds_nothing(tmp_path: Path) -> None:
     async def scene() -> None:
         async with opened(tmp_path) as built:

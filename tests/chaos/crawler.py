@@ -19,7 +19,7 @@ from curtsy.embedded import Embedded
 from tests.chaos.parts import Cable, Database, Disk, Valkey
 
 #: a process that gives up within this time was not running its crawl yet
-STARTING_S = 10.0
+STARTING_S = 4.0
 
 
 class Gave(Exception):

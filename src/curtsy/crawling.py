@@ -103,6 +103,7 @@ async def _list(services: Services, crawl: Crawl, rows: list[NewUrl], inserted: 
         await introduce(frontier, services.store, reply)
         await frontier.see(crawl.n, [short(row.fp) for row in rows])
     except (EpochLost, FrontierUnavailable) as error:
+        services.unlisted = True
         log("seeds_not_listed", level="warning", crawl=crawl.id, error=str(error))
 
 
@@ -125,7 +126,7 @@ async def take_up(services: Services, id: str) -> Crawl:
     try:
         await _put_back(services, crawl)
     except (EpochLost, FrontierUnavailable) as error:
-        # Running it rebuilds the frontier; what is still missing there is found when the crawl looks finished.
+        services.unlisted = True
         log("queues_not_put_back", level="warning", crawl=crawl.id, error=str(error))
     return crawl
 
@@ -171,6 +172,8 @@ class _Watch:
 
     async def ended(self) -> bool:
         now = boot()
+        if self._services.unlisted:
+            await self._put_back()
         if self._on_progress is not None and now - self._told_at >= _PROGRESS_S:
             self._told_at = now
             await self._tell()
@@ -180,6 +183,13 @@ class _Watch:
             self._checked_at = now
             return await self._shift.is_finished(self._n)
         return False
+
+    async def _put_back(self) -> None:
+        try:
+            await self._shift.upkeep.sweep(self._n)
+            self._services.unlisted = False
+        except (EpochLost, FrontierUnavailable, StoreUnavailable) as error:
+            log("queues_not_put_back", level="warning", crawl=self._n, error=str(error))
 
     async def _tell(self) -> None:
         assert self._on_progress is not None

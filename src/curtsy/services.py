@@ -26,6 +26,8 @@ class Services:
     embedded: Embedded | None = None
     #: queues that wait for rows since the frontier was opened
     scans: list[Scan] = field(default_factory=list)
+    #: the frontier did not take all that the store has: queues are to be put back
+    unlisted: bool = False
 
     async def open(self) -> None:
         """Adopts the frontier's epoch, or rebuilds a lost one; cuts torn tails that a killed process left."""

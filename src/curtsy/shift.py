@@ -574,12 +574,17 @@ class Shift:
         """The frontier was lost: adopt or rebuild, then tell it again what the store does not know yet."""
         async with self._recovering:
             log("frontier_lost", level="warning", error=str(error))
+            broken_off = False
             while True:
                 try:
                     await self._revive()
                     scans = await open_epoch(self.frontier, self.store)
+                    if broken_off:
+                        # A rebuild that was begun and not ended looks complete to the next look.
+                        await self.upkeep.sweep()
                     break
                 except (EpochLost, FrontierUnavailable, StoreUnavailable) as again:
+                    broken_off = True
                     log("recovery_waits", level="warning", error=str(again))
                     if self.stop.now:
                         raise

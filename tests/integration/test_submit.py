@@ -47,6 +47,7 @@ def test_seeds_that_a_lost_frontier_did_not_take_stand_in_the_store(tmp_path: Pa
                 client.flushall()
             submitted = await crawling.submit(built, crawl(), [SEED])
             assert submitted.state is CrawlState.RUNNING
+            assert built.unlisted
             with built.store.read() as tx:
                 assert crawls.counts(tx, submitted.n).pending == 1
 
@@ -95,6 +96,7 @@ def test_a_crawl_is_taken_up_though_the_frontier_was_lost_on_the_way(tmp_path: P
             with redis.Redis(unix_socket_path=str(built.embedded.socket)) as client:
                 client.flushall()
             assert (await crawling.take_up(built, "last")).state is CrawlState.RUNNING
+            assert built.unlisted
 
     asyncio.run(scene())
 

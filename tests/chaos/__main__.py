@@ -77,7 +77,7 @@ def _play(arena: Arena, one: Plan, options: argparse.Namespace) -> Round:
 
 def _summary(rounds: list[Round]) -> None:
     stores = Counter(one.plan.store for one in rounds)
-    done = Counter(name.replace("db-", "database ") for one in rounds for name in one.done)
+    done = Counter(name.replace("db-", "database ") for one in rounds for name in one.done if "refused" not in name)
     hit = Counter(one.plan.point for one in rounds if one.fault_hit)
     print(f"rounds      {len(rounds)} ({', '.join(f'{n} on {store}' for store, n in stores.items())})")
     print(f"unfinished  {sum(one.unfinished is not None for one in rounds)}")

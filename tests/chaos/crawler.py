@@ -36,6 +36,8 @@ class Crawler:
         self.folder, self.database, self.disk, self.valkey, self.cable = folder, database, disk, valkey, cable
         self.data = folder / "data"
         self.lives = 0
+        #: starts that ended at once because a part was down
+        self.refused = 0
         #: the injected stop was reached; until then every life from `fault_life` on has it
         self.fault_hit = False
         self._seeds, self._resolve, self._processes = seeds, resolve, processes
@@ -101,6 +103,7 @@ class Crawler:
             return True
         if code == UNAVAILABLE and time.monotonic() - self._began < STARTING_S and not self.finished:
             # Whoever starts while a part is down is told so, and starts again.
+            self.refused += 1
             self.start()
             return True
         if not self.finished:

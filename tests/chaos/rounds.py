@@ -137,6 +137,8 @@ class Arena:
             except Gave as error:
                 result.unfinished = str(error)
             result.resumes, result.fault_hit = crawler.lives - 1, crawler.fault_hit
+            if crawler.refused:
+                result.done.append(f"{crawler.refused} starts refused")
             if result.unfinished is None:
                 web.requests()
                 stopped = "stop" in result.done

@@ -201,7 +201,7 @@ def _translating() -> Iterator[None]:
         raise EpochLost(f"The frontier server was restarted ({error}).") from error
     except (RedisConnectionError, RedisTimeoutError, OSError) as error:
         raise FrontierUnavailable(
-            f"The frontier server (Valkey/Redis) does not answer: {error}. "
+            f"The frontier server (Valkey/Redis) does not answer: {str(error).rstrip('.')}. "
             "Check that it runs and frontier_url is right."
         ) from error
     except ResponseError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import signal
@@ -11,14 +12,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable
-from contextlib import closing
+from contextlib import closing, redirect_stdout
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from uuid import uuid4
 
+import pytest
 import uvloop
 
 from curtsy import crawling, services, settings
+from curtsy.cli import main
 from curtsy.embedded import Embedded
 from curtsy.model import Counts, Crawl
 from curtsy.store import crawls
@@ -63,8 +67,15 @@ class CrawlFolder:
         return process
 
     def run(self, *words: str, code: int = 0) -> Any:
-        """The JSON document of a command, once it has ended with that code."""
-        return finish(self.start(*words, "--json"), code)
+        """The JSON document of a command, once it has ended with that code. Those that only look run in here."""
+        if words[0] == "crawl":
+            return finish(self.start(*words, "--json"), code)
+        given = ["curtsy", *words, "--config", str(self.config), "--data-dir", str(self.data), "--json"]
+        said = io.StringIO()
+        with patch.object(sys, "argv", given), redirect_stdout(said), pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == code, said.getvalue()
+        return json.loads(said.getvalue())
 
     def close(self) -> None:
         for process in self._started:

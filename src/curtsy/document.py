@@ -78,6 +78,8 @@ class Document:
     refresh: str | None
     #: elements that may carry links, in document order
     nodes: list[LexborNode]
+    #: their tags
+    tags: list[str | None]
     tree: LexborHTMLParser
 
     @classmethod
@@ -87,9 +89,9 @@ class Document:
         tree = LexborHTMLParser(tame(_as_utf8(body, charset)))
         root = tree.root
         nodes = [] if root is None else _select(root)
+        tags = [node.tag for node in nodes]
         head = _Head(agent)
-        for node in nodes:
-            tag = node.tag
+        for tag, node in zip(tags, nodes, strict=True):
             if tag != "a":
                 head.read(tag, node)
         base_url = _base_url(head.base, url)
@@ -104,6 +106,7 @@ class Document:
             language=None if root is None else _language(root),
             refresh=None if head.refresh is None else normalise(head.refresh, base_url),
             nodes=nodes,
+            tags=tags,
             tree=tree,
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from curtsy.charset import charset_of, decode
@@ -17,7 +17,7 @@ _LINK_RELATIONS = frozenset(("next", "canonical", "alternate"))
 _PLAIN_LINK = re.compile(r"/?(?:[A-Za-z0-9_~-][A-Za-z0-9_.~-]*/)*(?:[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)?")
 #: an absolute URL that the URL standard leaves as it is: no port that may be a default, no label that may be punycode
 _PLAIN_URL = re.compile(
-    r"https?://(?:[a-z0-9](?:-?[a-z0-9])*\.)+[a-z]{2,}(?::[1-9][0-9]{3})?/(?:[A-Za-z0-9_~-][A-Za-z0-9_.~-]*/)*"
+    r"https?://(?:[a-z0-9](?:-?[a-z0-9])*\.)+[a-z]{2,}(?::[1-5]?[1-9][0-9]{3})?/(?:[A-Za-z0-9_~-][A-Za-z0-9_.~-]*/)*"
     r"(?:[A-Za-z0-9_~-][A-Za-z0-9_.~-]*)?"
 )
 _UTF = frozenset(("utf-8", "utf-16le", "utf-16be", "replacement"))
@@ -31,12 +31,11 @@ def hrefs(document: Document) -> list[str]:
     if document.robots_nofollow:
         return []
     found: dict[str, None] = {}
-    for node in document.nodes:
-        tag = node.tag
+    for tag, node in zip(document.tags, document.nodes, strict=True):
         attributes = node.attributes
         if tag == "a" or tag == "area":
             href = attributes.get("href")
-            if href is None or ("rel" in attributes and _nofollow(attributes["rel"])):
+            if not href or ("rel" in attributes and _nofollow(attributes["rel"])):
                 continue
         elif tag == "link":
             relations = (attributes.get("rel") or "").lower().split()
@@ -81,8 +80,8 @@ def _in_charset(char: str, charset: str) -> str:
 class LinkMemo:
     """Remembers what links resolve to: most links of a site's pages are the same.
 
-    A link that begins with "/" or names its scheme means the same on all pages of an origin, and a plain relative one
-    on all pages of a folder; others (queries, fragments, odd schemes) are resolved each time.
+    A link that names its scheme means the same everywhere, one that begins with "/" on all pages of an origin, and a
+    plain relative one on all pages of a folder; others (queries, fragments, odd schemes) are resolved each time.
     """
 
     __slots__ = ("_limit", "_size", "_tables")
@@ -106,34 +105,56 @@ class LinkMemo:
         except KeyError:
             return self._learn(table, base_url, href, None)
 
-    def resolve_all(self, base_url: str, links: Iterable[str]) -> list[str]:
-        """The normal URLs of a page's links, in order, each once; what cannot be crawled is left out."""
+    def resolve_all(self, base_url: str, links: Iterable[str], done: Container[str] = ()) -> list[str]:
+        """The normal URLs of a page's links, in order, each once; what cannot be crawled is left out.
+
+        So are URLs that are `done`, for good: from then on their links cost one look in a table.
+        """
         origin, folder = _prefixes(base_url)
-        of_origin, of_folder = self._table(origin), self._table(folder)
+        of_origin, of_folder, of_all = self._table(origin), self._table(folder), self._table("")
         # A base that may be glued in front of plain links as it is: http(s), without credentials.
         is_plain = origin is not folder and "@" not in origin
-        found: dict[str | None, None] = {}
+        # In a folder of the root "../x" is "/x".
+        below_root = is_plain and folder.count("/") == 4
+        found: dict[str, None] = {}
         for href in links:
-            if href[0] == "/" and href in of_origin:
-                found[of_origin[href]] = None
+            if href[:1] == "/":
+                table, key = of_origin, origin
+            elif below_root and href[:3] == "../" and href[3:4].isalnum():
+                table, key, href = of_origin, origin, href[2:]
+            elif href[:4] == "http" and href.startswith(("http://", "https://")):
+                table, key = of_all, ""
+            elif self._key(href, origin, folder) is not None:
+                table, key = of_folder, folder
+            else:
+                url = _resolve(base_url, href)
+                if url is not None and url not in done:
+                    found[url] = None
                 continue
-            key = self._key(href, origin, folder)
-            if key is None:
-                found[_resolve(base_url, href)] = None
-                continue
-            table = of_origin if key is origin else of_folder
             try:
-                found[table[href]] = None
+                url = table[href]
             except KeyError:
-                found[self._learn(table, base_url, href, key if is_plain else None)] = None
-        found.pop(None, None)
-        return list(found)  # type: ignore[arg-type]
+                url = self._learn(table, base_url, href, key if is_plain else None)
+            if url is None:
+                continue
+            if url not in done:
+                found[url] = None
+            elif href in table:
+                table[href] = None
+        return list(found)
+
+    def clear(self) -> None:
+        """What was done is to be looked at again."""
+        self._tables.clear()
+        self._size = 0
 
     @staticmethod
     def _key(href: str, origin: str, folder: str) -> str | None:
-        """What the meaning of a link depends on; None: on the whole base."""
-        if href.startswith(("/", "http://", "https://")):
+        """What the meaning of a link depends on; nothing: its table is everybody's. None: on the whole base."""
+        if href.startswith("/"):
             return origin
+        if href.startswith(("http://", "https://")):
+            return ""
         if ":" in href or href[:1] <= " " or href[0] in "?#\\":
             return None
         return folder
@@ -142,8 +163,7 @@ class LinkMemo:
         table = self._tables.get(key)
         if table is None:
             if self._size >= self._limit:
-                self._tables.clear()
-                self._size = 0
+                self.clear()
             table = self._tables[key] = {}
             self._size += 1
         return table
@@ -154,8 +174,7 @@ class LinkMemo:
             url = _resolve(base_url, href)
         if len(href) <= self.MAX_LENGTH:
             if self._size >= self._limit:
-                self._tables.clear()
-                self._size = 0
+                self.clear()
             table[href] = url
             self._size += 1
         return url

@@ -44,3 +44,14 @@ def test_sitemaps_are_offered_until_their_rows_are_committed() -> None:
         assert [row.url for row in sitemaps_of(rules, "https://a.test/p", known)] == ["https://a.test/map.xml"]
     known.sitemapped.add("https://a.test")
     assert sitemaps_of(rules, "https://a.test/p", known) == []
+
+
+def test_links_that_were_denied_or_out_of_scope_are_looked_at_again_when_that_changes() -> None:
+    denied = {"a.test"}
+    known = CrawlContext(CRAWL, Settings(), denied.__contains__)
+    assert found(known, "/x") == found(known, "/x") == []
+    denied.clear()
+    known.look_again()
+    assert found(known, "/x") == ["https://a.test/x"]
+    known.remember("https://a.test/x")
+    assert found(known, "/x") == found(known, "/x") == []

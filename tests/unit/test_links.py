@@ -60,7 +60,7 @@ def test_queries_are_encoded_in_the_encoding_of_their_page() -> None:
 HREFS = [
     "/x", "//b.test/y", "http://c.test/z", "https://c.test", "HTTP://C.test/up", "http:rel", "http:?q", "x", "./x",
     "../x", "?q=1", "#top", "x#y", "", " x", "\\x", "mailto:a@b", "a:b", "x/y:z", "/x?PHPSESSID=1", "http://[", ";p",
-    "x\\..\\y",
+    "x\\..\\y", "../y/z", "..//b.test", "../\t/b.test", "http://c.test:65535/p", "http://c.test:99999/p",
 ]  # fmt: skip
 BASES = [
     "http://a.test/",
@@ -86,8 +86,19 @@ def test_the_memo_changes_no_meaning(base: str) -> None:
 def test_the_memo_agrees_with_the_parser_on_any_link(pairs: list[tuple[str, str]]) -> None:
     memo = LinkMemo(limit=5)
     for base, href in pairs:
-        assert memo.resolve(base, href) == normalise(href, base)
-        assert memo.resolve(base, href) == normalise(href, base)
+        url = normalise(href, base)
+        assert memo.resolve(base, href) == url
+        assert memo.resolve_all(base, [href]) == ([] if url is None else [url])
+        assert memo.resolve(base, href) == url
+
+
+def test_links_to_what_is_done_are_left_out_from_then_on() -> None:
+    memo, base, done = LinkMemo(), "http://a.test/dir/page", {"http://a.test/x"}
+    links = ["/x", "../x", "x", "http://a.test/x", "x?q"]
+    assert memo.resolve_all(base, links, done) == ["http://a.test/dir/x", "http://a.test/dir/x?q"]
+    assert memo.resolve_all(base, links) == ["http://a.test/dir/x", "http://a.test/dir/x?q"]
+    memo.clear()
+    assert memo.resolve_all(base, links)[0] == "http://a.test/x"
 
 
 def test_the_memo_is_bounded() -> None:

@@ -27,7 +27,7 @@ def _chain() -> Pages:
     "redirect-long",
     "/hop/0 leads over thirty redirects",
     "broken off after max_redirects: skipped too_many_redirects",
-    ends={"/": "done"},
+    ends={"/": "done", "/hop/0": "done redirect", "/hop/10": "skipped too_many_redirects"},
 )
 def _long() -> Pages:
     hops: Pages = {f"/hop/{number}": redirect(f"/hop/{number + 1}") for number in range(30)}
@@ -38,7 +38,7 @@ def _long() -> Pages:
     "redirect-loop",
     "/a leads to /b, /b to /c, /c to /a; /self to itself",
     "skipped as redirect_loop, each URL asked once",
-    ends={"/": "done", "/self": "skipped redirect_loop"},
+    ends={"/": "done", "/a": "done redirect", "/c": "skipped redirect_loop", "/self": "skipped redirect_loop"},
 )
 def _loop() -> Pages:
     return ordinary("/a", "/self") | {
@@ -53,7 +53,7 @@ def _loop() -> Pages:
     "redirect-host",
     "the home page redirects to another host, /away to a third one",
     "the chain began at a seed: redirect-target joins the scope and its pages are done; /away leads out of scope",
-    ends={"/": "done redirect"},
+    ends={"/": "done redirect", "/one": "done", "/away": "done redirect"},
 )
 def _host() -> Pages:
     target = f"http://{host_of('redirect-target')}/"
@@ -81,7 +81,14 @@ def _outside() -> Pages:
     "redirect-private",
     "redirects to private addresses: 10.0.0.1, 169.254.169.254, [::1] and this very server by its address",
     "none of them is asked: skipped forbidden_address (or out of scope)",
-    ends={"/": "done", "/one": "done"},
+    ends={
+        "/": "done",
+        "/one": "done",
+        "/ten": "done redirect",
+        "/cloud": "done redirect",
+        "/six": "done redirect",
+        "/here": "done redirect",
+    },
 )
 def _private() -> Pages:
     def this_server(request: Request) -> Answer:
@@ -113,7 +120,7 @@ def _private_seed() -> Pages:
     "redirect-scheme",
     "redirects to ftp:, file:, javascript:, data: and mailto:",
     "skipped as bad_redirect; nothing but http and https is fetched",
-    ends={"/": "done", "/file": "skipped bad_redirect", "/data": "skipped bad_redirect"},
+    ends={"/": "done", **dict.fromkeys(("/ftp", "/file", "/script", "/data", "/mail"), "skipped bad_redirect")},
 )
 def _scheme() -> Pages:
     return ordinary("/ftp", "/file", "/script", "/data", "/mail") | {
@@ -129,6 +136,7 @@ def _scheme() -> Pages:
     "redirect-https",
     "/secure redirects to https on this host, where nobody speaks TLS",
     "the other origin cannot be reached: /secure is done as redirect, its target a dead letter after host_patience",
+    ends={"/": "done", "/one": "done", "/two": "done", "/secure": "done redirect"},
 )
 def _https() -> Pages:
     return ordinary("/secure") | {"/secure": redirect(f"https://{host_of('redirect-https')}/secure")}
@@ -138,7 +146,14 @@ def _https() -> Pages:
     "redirect-bad",
     "redirects without Location, with an empty one, with one that is no URL, and with raw UTF-8 in it",
     "no loop and no crash: bad_redirect, but for the UTF-8 one, which leads to /caf%C3%A9",
-    ends={"/": "done", "/nowhere": "skipped bad_redirect", "/caf%C3%A9": "done"},
+    ends={
+        "/": "done",
+        "/nowhere": "skipped bad_redirect",
+        "/empty": "skipped bad_redirect",
+        "/broken": "skipped bad_redirect",
+        "/raw": "done redirect",
+        "/caf%C3%A9": "done",
+    },
 )
 def _bad() -> Pages:
     return ordinary("/nowhere", "/empty", "/broken", "/raw") | {

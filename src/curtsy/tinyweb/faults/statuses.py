@@ -68,7 +68,7 @@ def _seconds_503() -> Pages:
     "retry-after-day",
     "/busy always answers 429 with Retry-After: 86400",
     "capped by retry_after_cap_s; after max_attempts a dead letter, the other pages are done",
-    ends={"/": "done", "/busy": "failed"},
+    ends={"/": "done", "/one": "done", "/two": "done", "/busy": "failed rate_limited"},
 )
 def _day() -> Pages:
     return ordinary("/busy") | {"/busy": _busy("86400")}
@@ -89,7 +89,7 @@ def _bad() -> Pages:
     "error-503",
     "/down always answers 503",
     "tried max_attempts times with growing pauses, then a dead letter; the other pages are done",
-    ends={"/": "done", "/down": "failed"},
+    ends={"/": "done", "/one": "done", "/two": "done", "/down": "failed server_error"},
 )
 def _error_503() -> Pages:
     return ordinary("/down") | {"/down": text("Down.\n", 503)}
@@ -146,7 +146,7 @@ def _gone() -> Pages:
         "/login": "failed refused",
         "/no": "failed refused",
         "/law": "failed refused",
-        "/pay": "failed",
+        "/pay": "failed http_402",
     },
 )
 def _refused() -> Pages:
@@ -162,7 +162,15 @@ def _refused() -> Pages:
     "status-odd",
     "204, 206 unasked, 299, 600, 999, and a 200 after 103 Early Hints",
     "no crash and no hang; /early and /299 are done, 600 and 999 count as server errors",
-    ends={"/": "done", "/204": "done", "/early": "done"},
+    ends={
+        "/": "done",
+        "/204": "done",
+        "/206": "failed partial",
+        "/299": "done",
+        "/600": "failed server_error",
+        "/999": "failed server_error",
+        "/early": "done",
+    },
 )
 def _odd() -> Pages:
     pages = ordinary("/204", "/206", "/299", "/600", "/999", "/early")
@@ -199,7 +207,7 @@ def _slow() -> Pages:
     "slow-drip",
     "/drip sends one byte every 0.1 s without end",
     "broken off by the total time limit, not by a pause between bytes: a dead letter timeout",
-    ends={"/": "done", "/drip": "failed timeout|failed host_unreachable"},
+    ends={"/": "done", "/one": "done", "/two": "done", "/drip": "failed timeout|failed host_unreachable"},
 )
 def _drip() -> Pages:
     def dripping() -> Iterator[bytes | float]:
@@ -215,7 +223,7 @@ def _drip() -> Pages:
     "hang",
     "/never is accepted and never answered",
     "timeout after fetch_timeout_s; after its attempts a dead letter; the other pages are done",
-    ends={"/never": "failed timeout|failed host_unreachable"},
+    ends={"/": "done", "/one": "done", "/two": "done", "/never": "failed timeout|failed host_unreachable"},
 )
 def _hang() -> Pages:
     return ordinary("/never") | {"/never": lambda _: Play(status=0, steps=(), after=After.HANG)}
@@ -235,7 +243,7 @@ def _hang_all() -> Pages:
     "hang-body",
     "/half sends its head and half of its body, then nothing more",
     "timeout after fetch_timeout_s; after its attempts a dead letter; the half body is not kept",
-    ends={"/half": "failed timeout|failed host_unreachable"},
+    ends={"/": "done", "/one": "done", "/two": "done", "/half": "failed timeout|failed host_unreachable"},
 )
 def _hang_body() -> Pages:
     whole = page("Half a page", words="Half of this will never arrive. " * 50).wire
@@ -249,6 +257,7 @@ def _hang_body() -> Pages:
     "retried through the frontier, each attempt at the host's pace; then dead letters connection_lost",
     ends={
         "/": "done",
+        "/two": "done",
         "/reset": "failed connection_lost|failed host_unreachable",
         "/reset-midway": "failed connection_lost|failed host_unreachable",
     },
@@ -266,7 +275,7 @@ def _reset() -> Pages:
     "connection-close",
     "/closed closes the connection without an answer",
     "retried, then a dead letter connection_lost",
-    ends={"/": "done", "/closed": "failed connection_lost|failed bad_response|failed host_unreachable"},
+    ends={"/": "done", "/two": "done", "/closed": "failed connection_lost|failed bad_response|failed host_unreachable"},
 )
 def _close() -> Pages:
     return ordinary("/closed") | {"/closed": lambda _: Play(status=0, steps=(), after=After.CLOSE)}

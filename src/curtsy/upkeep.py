@@ -20,6 +20,8 @@ from curtsy.urls import fingerprint
 _SCANS_AT_ONCE = 4
 _SWEEP_S = 60.0
 _PATIENCE_CHECK_S = 1.0
+#: hosts that do not answer, remembered by one process
+_MOST_SILENT = 100_000
 
 
 class Upkeep:
@@ -142,6 +144,10 @@ class Upkeep:
             self.silent.pop(host, None)
         for host in silent:
             self.silent[host] = now_ms
+        if len(self.silent) > _MOST_SILENT:
+            # Whoever is forgotten dies of its next failure instead.
+            newest = sorted(self.silent.items(), key=lambda item: item[1])[_MOST_SILENT // 2 :]
+            self.silent = dict(newest)
 
     async def _bury_hosts(self) -> None:
         """A host whose requests failed over all of host_patience is dead for the crawls that wait for it.

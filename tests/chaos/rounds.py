@@ -48,7 +48,8 @@ def plan(seed: int, number: int, store: str, turn: int) -> Plan:
     rng = random.Random(f"{seed}:{number}")
     names = list(TROUBLES)
     chosen = [names[turn % len(names)], *rng.choices(names, k=rng.choice((1, 2, 2, 3)))]
-    point = POINTS[turn % len(POINTS)]
+    # A few rounds of another seed begin with other points.
+    point = POINTS[(turn + (seed - 1) * 5) % len(POINTS)]
     life = 1 if rng.random() < 0.7 else 2
     rng.shuffle(chosen)
     if "kill" not in chosen:

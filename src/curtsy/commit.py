@@ -49,7 +49,9 @@ from curtsy.urls import host_key, origin, short
 
 #: how long a redirected robots.txt may take before its origin asks anew
 _FOLLOW_MS = 60_000
-#: and how long an origin that may not be asked is left without another look
+#: an origin whose rules fail while others of its host have theirs is asked so many times more seldom
+_BESIDE_OTHERS = 10
+#: how long an origin that may not be asked is left without another look
 _UNASKED_MS = 60_000
 _STATES = {Action.DONE: UrlState.DONE, Action.SKIP: UrlState.SKIPPED, Action.DEAD: UrlState.FAILED}
 Key = tuple[int, bytes]
@@ -246,7 +248,7 @@ class Committer:
             if done.times is not None:
                 _learn(states, done)
             if done.robots is not None:
-                self._learn_robots(done, states, rules, written)
+                self._learn_robots(tx, done, states, rules, written)
         hosts.upsert(tx, states.values())
         hosts.upsert_robots(tx, rules)
         self._note_silence(tx, group, written)
@@ -264,7 +266,7 @@ class Committer:
         written.answered, written.silent = answered, silent
 
     def _learn_robots(
-        self, done: Finished, states: dict[str, HostState], rules: list[RobotsState], written: Written
+        self, tx: Any, done: Finished, states: dict[str, HostState], rules: list[RobotsState], written: Written
     ) -> None:
         """Rules hold for the origin that was asked first, wherever its redirects led."""
         answer, outcome, chain = done.robots, done.outcome, done.lease.entry.chain
@@ -308,7 +310,8 @@ class Committer:
             # Forbidden for now, or nothing was asked: the origin asks again when the pause is over.
             pause_ms = max(250, done.effect.block_ms if done.effect is not None else 0)
             if answer.verdict == "forbid":
-                pause_ms = max(pause_ms, int(self._settings.backoff_s * 1000))
+                times = _BESIDE_OTHERS if _has_other_rules(tx, host, where) else 1
+                pause_ms = max(pause_ms, times * int(self._settings.backoff_s * 1000))
             written.rules.append(Rules(host=host, origin=where, until_ms=now_ms + pause_ms, fetched_ms=0, pending=True))
 
     def _asked_first(self, done: Finished) -> tuple[str, str]:
@@ -521,6 +524,11 @@ def _release(done: Finished) -> Release:
         broken_off=outcome.broken_off,
         effect=done.effect,
     )
+
+
+def _has_other_rules(tx: Any, host: str, where: str) -> bool:
+    known = hosts.robots_of_hosts(tx, [host]).get(host, ())
+    return any(origin_ != where and verdict in ("rules", "allow") for origin_, _, _, verdict in known)
 
 
 def _is_answer(done: Finished) -> bool:

@@ -151,7 +151,13 @@ async def run(
 ) -> Counts:
     """Crawls until the crawl has ended, is paused, or the stop flag is set."""
     shift = Shift(
-        services.frontier, services.store, services.segments, services.settings, stop or StopFlag(), services.revive
+        services.frontier,
+        services.store,
+        services.segments,
+        services.settings,
+        stop or StopFlag(),
+        services.revive,
+        services.tidy,
     )
     shift.upkeep.scan(services.scans)
     services.scans = []

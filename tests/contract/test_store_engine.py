@@ -97,23 +97,6 @@ def test_epochs_are_never_given_twice(store: Store) -> None:
         assert meta.current_epoch(tx) == 30
 
 
-def test_the_clean_flag_is_removed_once(store: Store) -> None:
-    store.run(meta.set_clean, 4)
-    with store.read() as tx:
-        assert meta.clean_epoch(tx) == 4
-    assert store.run(meta.clear_clean) is True
-    assert store.run(meta.clear_clean) is False
-
-
-def test_a_change_of_the_politeness_unit_is_noticed_once(store: Store) -> None:
-    assert [store.run(meta.settle_unit, unit) for unit in ("host", "host", "domain", "domain")] == [
-        False,
-        False,
-        True,
-        False,
-    ]
-
-
 def test_a_lock_excludes_others_until_it_is_given_back(store: Store, store_url: str) -> None:
     with Store.open(store_url) as other:
         with store.lock("rebuild"):

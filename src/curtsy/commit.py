@@ -79,8 +79,11 @@ class Written:
     known: list[NewUrl] = field(default_factory=list)
     #: over the limit of URLs per host: not rows, and not worth asking again in this process
     refused: list[NewUrl] = field(default_factory=list)
-    #: fences whose page counted against max_pages
+    #: fences whose page counted against max_pages, and those over it: both have spent what was granted
     used: set[int] = field(default_factory=set)
+    surplus: set[int] = field(default_factory=set)
+    #: queues whose host is dead for the crawl: their rows count by its reason and are not listed
+    dead: set[tuple[int, str]] = field(default_factory=set)
     versions: dict[int, int] = field(default_factory=dict)
     rules: list[Rules] = field(default_factory=list)
     follows: list[tuple[int, str, int, Entry]] = field(default_factory=list)
@@ -213,6 +216,7 @@ class Committer:
         surplus = self._surplus(tx, group)
         self._write_hosts(tx, group, written)
         opened = self._open_queues(tx, links)
+        written.surplus, written.dead = surplus, {key for key, queue in opened.items() if queue.state == "dead"}
         changed = urls.settle(tx, [_settle(d, surplus, now_ms) for d in group if d.fp], now_ms)
         effective = [d for d in group if d.fp and (d.lease.crawl, d.fp) in changed]
         self._insert_links(tx, self._effective_links(group, effective, links), opened, written)
@@ -428,7 +432,7 @@ class Committer:
         rows = [
             (link.crawl, link.host, written.inserted[link.crawl, link.fp], _entry(link))
             for link in written.stored
-            if (link.crawl, link.fp) in written.inserted
+            if (link.crawl, link.fp) in written.inserted and (link.crawl, link.host) not in written.dead
         ]
         if not rows:
             return
@@ -445,6 +449,7 @@ class Committer:
             tried = True
             reply = await self._frontier.push(rows)
             self._upkeep.scan(reply.scans)
+            self._upkeep.meets(reply.hosts)
             if reply.crawls:
                 await introduce_crawls(self._frontier, self._store, reply.crawls)
                 self._upkeep.scan(await put_back(self._frontier, self._store, pairs))
@@ -510,7 +515,8 @@ def _settle(done: Finished, surplus: set[int], now_ms: int) -> urls.Settle:
 
 def _settled(done: Finished, written: Written) -> Settled:
     if done.retry is None:
-        return Settled(lease=done.lease, used=done.lease.fence in written.used)
+        spent = done.lease.fence in written.used or done.lease.fence in written.surplus
+        return Settled(lease=done.lease, used=spent)
     return Settled(lease=done.lease, retry_ms=written.now_ms + done.decision.delay_ms, entry=done.retry)
 
 
@@ -566,7 +572,7 @@ def _request(done: Finished) -> Request:
     assert times is not None
     return Request(
         fence=lease.fence, crawl=lease.crawl, host=lease.host, url=lease.entry.url, start_ms=times.start_ms,
-        end_ms=times.end_ms, kind=lease.entry.kind.value, status=outcome.status,
+        end_ms=times.end_ms, kind=lease.entry.kind.value, status=done.answered or outcome.status,
         fault=None if outcome.fault is None else outcome.fault.value, delay_ms=lease.delay_ms, per_host=lease.per_host,
     )  # fmt: skip
 

@@ -62,6 +62,18 @@ class Finished:
     robots: RobotsDecision | None = None
     #: by the server's clock; None until the slot is back, and for good where nothing was sent
     times: Times | None = None
+    #: the slot is back
+    returned: bool = False
+    #: the status that was answered, where the outcome shows the stored page instead
+    answered: int | None = None
+    #: everything about the page is known; False while its stored body is being read
+    complete: bool = True
+
+    def take(self, other: Finished) -> None:
+        """What was learnt of the page from its stored body; times, effect and lease stay."""
+        self.decision, self.outcome, self.page, self.links = other.decision, other.outcome, other.page, other.links
+        self.title, self.charset, self.canonical = other.title, other.charset, other.canonical
+        self.language, self.member, self.retry = other.language, other.member, other.retry
 
     @property
     def size(self) -> int:

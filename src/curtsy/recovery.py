@@ -8,10 +8,13 @@ which requests that the store does not know of can end; only a clean shutdown ne
 from __future__ import annotations
 
 import asyncio
+import os
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
-from curtsy.errors import EpochLost, FrontierUnavailable
+from curtsy.errors import EpochLost, FrontierUnavailable, SettingsError
 from curtsy.faults import point
 from curtsy.frontier.frontier import Frontier, PushReply, Scan
 from curtsy.frontier.shard import Shard
@@ -22,6 +25,8 @@ from curtsy.store.engine import Store
 
 T = TypeVar("T")
 _BATCH = 1000
+#: the loop itself keeps no hold of its tasks
+_tasks: set[asyncio.Task[None]] = set()
 
 
 async def in_thread(fn: Callable[..., T], *args: Any) -> T:
@@ -40,9 +45,11 @@ async def open_epoch(frontier: Frontier, store: Store) -> list[Scan]:
 
 async def _adopt(shard: Shard, store: Store) -> bool:
     facts = await shard.facts()
-    ruling = await in_thread(store.run, _ruling, shard.number)
+    ruling = await in_thread(_read, store, _ruling, shard.number)
     if not facts.valid or facts.number is None or facts.number != ruling or facts.number == shard.spoilt:
         return False
+    # Whoever adopts an epoch may lease under it: a mark that a killed process left is not true any more.
+    await in_thread(store.run, meta.clear, f"clean:{shard.number}")
     shard.adopt(facts.number, facts.run_id)
     return True
 
@@ -60,32 +67,61 @@ async def rebuild(frontier: Frontier, shard: Shard, store: Store) -> list[Scan]:
         if await _adopt(shard, store):
             return []
         facts = await shard.facts()
-        epoch, clean = await in_thread(store.run, _next_epoch, shard.number)
+        own_slot_ms = int(frontier.settings.slot_s * 1000)
+        epoch, quiet_ms = await in_thread(store.run, _next_epoch, shard.number, own_slot_ms)
         point("rebuild.epoch")
-        quiet_s = 0.0 if clean else frontier.settings.slot_s
         try:
-            now_ms = await shard.begin_epoch(epoch, facts.run_id, quiet_s)
+            await shard.begin_epoch(epoch, facts.run_id, quiet_ms / 1000)
         except Exception as error:
             raise FrontierUnavailable(f"The frontier could not be rebuilt: {error}") from error
         point("rebuild.begun")
-        if not clean:
-            await in_thread(store.run, _note_gap, epoch, now_ms, int(quiet_s * 1000))
-            log("frontier_rebuilt", level="warning", shard=shard.number, epoch=epoch, quiet_s=quiet_s)
+        if quiet_ms:
+            log("frontier_rebuilt", level="warning", shard=shard.number, epoch=epoch, quiet_s=quiet_ms / 1000)
         count("rebuilds")
         return await restore(frontier, store)
     finally:
         await in_thread(lock.__exit__, None, None, None)
 
 
-def _next_epoch(tx: Any, shard: int) -> tuple[int, bool]:
-    """A new number, and whether the last epoch of this shard ended cleanly. The mark is gone before any lease."""
+def _next_epoch(tx: Any, shard: int, own_slot_ms: int) -> tuple[int, int]:
+    """A new number, and the quiet time it begins with: none after a clean end. The mark is gone before any lease.
+
+    Otherwise requests may be under way for the longest slot that any process of the last epoch used.
+    """
     before = meta.get(tx, f"epoch:{shard}")
     mark = meta.get(tx, f"clean:{shard}")
     clean = before is None or mark == before
     meta.clear(tx, f"clean:{shard}")
     epoch = meta.next_epoch(tx)
     meta.put(tx, f"epoch:{shard}", str(epoch))
-    return epoch, clean
+    if clean:
+        return epoch, 0
+    quiet_ms = max(own_slot_ms, int(meta.get(tx, "slot_ms") or 0))
+    _note_gap(tx, epoch, int(time.time() * 1000), quiet_ms)
+    return epoch, quiet_ms
+
+
+def prepare_store(tx: Any, unit: str, shards: int, slot_ms: int) -> str:
+    """What all processes of a deployment must agree on; a change of it ends every epoch. Answers the store's name."""
+    name = meta.get(tx, "store_id")
+    if name is None:
+        name = os.urandom(4).hex()
+        meta.put(tx, "store_id", name)
+    if slot_ms > int(meta.get(tx, "slot_ms") or 0):
+        meta.put(tx, "slot_ms", str(slot_ms))
+    old_unit, old_shards = meta.get(tx, "politeness_unit"), int(meta.get(tx, "shards") or shards)
+    if old_unit not in (None, unit) and crawls.states(tx):
+        raise SettingsError(
+            f"politeness_unit is {old_unit} for the crawls that are not finished here: their hosts are named by it. "
+            f"Finish or cancel them first (`curtsy status --all`), or leave the setting at {old_unit}."
+        )
+    meta.put(tx, "politeness_unit", unit)
+    meta.put(tx, "shards", str(shards))
+    if old_unit not in (None, unit) or old_shards != shards:
+        for shard in range(max(shards, old_shards)):
+            meta.put(tx, f"epoch:{shard}", str(meta.next_epoch(tx)))
+            meta.clear(tx, f"clean:{shard}")
+    return name
 
 
 def _note_gap(tx: Any, epoch: int, now_ms: int, quiet_ms: int) -> None:
@@ -113,7 +149,9 @@ async def restore(frontier: Frontier, store: Store) -> list[Scan]:
         after = (found[-1].crawl, found[-1].host)
         scans += await put_back(frontier, store, [(q.crawl, q.host) for q in found])
     for shard in frontier.shards:
-        asyncio.get_running_loop().create_task(_unlink_older(shard))
+        task = asyncio.get_running_loop().create_task(_unlink_older(shard))
+        _tasks.add(task)
+        task.add_done_callback(_tasks.discard)
     return scans
 
 
@@ -153,8 +191,6 @@ def with_rule(frontier: Frontier, state: HostState) -> HostState:
     rule = frontier.settings.hosts.get(state.host)
     if rule is None:
         return state
-    from dataclasses import replace
-
     delay_ms = None if rule.delay_s is None else int(rule.delay_s * 1000)
     return replace(
         state,
@@ -195,8 +231,9 @@ async def write_clean(frontier: Frontier, store: Store) -> bool:
         try:
             if not await _adopt(shard, store):
                 return False
-            out = await shard.command("ZCARD", "%slots")
-            if int(out) > 0:
+            # What only the frontier knows would vanish with it, and nothing would say so.
+            known = await shard.command("ZCARD", "%slots"), await shard.command("ZCARD", "%leases")
+            if any(known) or await shard.command("LLEN", "%reaped"):
                 return False
             rows = await _future_times(shard)
         except (EpochLost, FrontierUnavailable):

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from curtsy.embedded import Embedded
 from curtsy.frontier.frontier import Frontier, Scan
-from curtsy.recovery import in_thread, open_epoch, write_clean
+from curtsy.recovery import in_thread, open_epoch, prepare_store, write_clean
 from curtsy.settings import Settings
-from curtsy.store import meta, pages
+from curtsy.store import pages
 from curtsy.store.engine import Store
 from curtsy.store.segments import SegmentStore, open_segments
 
@@ -24,6 +24,8 @@ class Services:
     frontier: Frontier
     #: the private server of the data folder; None where frontier_url names one
     embedded: Embedded | None = None
+    #: stands in the names of the segments that belong to this store
+    store_name: str = ""
     #: queues that wait for rows since the frontier was opened
     scans: list[Scan] = field(default_factory=list)
     #: the frontier did not take all that the store has: queues are to be put back
@@ -31,9 +33,6 @@ class Services:
 
     async def open(self) -> None:
         """Adopts the frontier's epoch, or rebuilds a lost one; cuts torn tails that a killed process left."""
-        other_unit = await in_thread(self.store.run, meta.settle_unit, self.settings.politeness_unit)
-        if other_unit:
-            await in_thread(self.store.run, _force_rebuild, self.settings.shards)
         self.scans += await open_epoch(self.frontier, self.store)
         await in_thread(self._recover_segments)
 
@@ -47,6 +46,12 @@ class Services:
         """Starts the private server again if it died; its memory is then empty."""
         if self.embedded is not None:
             await in_thread(self.embedded.ensure)
+
+    def tidy(self) -> None:
+        """Merges small segments and deletes those that nothing refers to."""
+        from curtsy.store import sweep
+
+        sweep.tidy(self.store, self.segments, self.store_name)
 
     async def close(self) -> None:
         """The last one out of the data folder leaves a clean mark, then stops its server."""
@@ -63,22 +68,20 @@ class Services:
         self.store.close()
 
 
-def _force_rebuild(tx: object, shards: int) -> None:
-    """Hosts are named anew: every epoch is refused from here on, and no clean mark excuses the quiet time."""
-    for shard in range(shards):
-        meta.put(tx, f"epoch:{shard}", str(meta.next_epoch(tx)))  # type: ignore[arg-type]
-        meta.clear(tx, f"clean:{shard}")  # type: ignore[arg-type]
-
-
 def build(settings: Settings) -> Services:
     """Opens the store and finds the frontier's server, starting a private one where none is named."""
     store = Store.open(settings.effective_store_url)
     try:
+        slot_ms = int(settings.slot_s * 1000)
+        name = store.run(prepare_store, settings.politeness_unit, settings.shards, slot_ms)
         embedded = None if settings.frontier_url else Embedded.enter(settings.data_dir)
     except BaseException:
         store.close()
         raise
     url = settings.frontier_url or (embedded.url if embedded is not None else "")
-    segments = open_segments(settings.segments_url or settings.segments_dir, int(settings.segment_mb * 1_000_000))
+    place = settings.segments_url or settings.segments_dir
+    segments = open_segments(place, int(settings.segment_mb * 1_000_000), name)
     frontier = Frontier(url, settings, owner=os.urandom(6).hex())
-    return Services(settings=settings, store=store, segments=segments, frontier=frontier, embedded=embedded)
+    return Services(
+        settings=settings, store=store, segments=segments, frontier=frontier, embedded=embedded, store_name=name
+    )

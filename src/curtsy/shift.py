@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,12 +29,12 @@ from curtsy.oversight import Oversight
 from curtsy.politeness import effect
 from curtsy.recovery import open_epoch, read
 from curtsy.robots import Robots
-from curtsy.settings import Settings
+from curtsy.settings import HostRule, Settings
 from curtsy.store import crawls, hosts, pages
 from curtsy.store.engine import Store
 from curtsy.store.segments import SegmentStore, read_page
 from curtsy.upkeep import Upkeep
-from curtsy.urls import fingerprint, origin
+from curtsy.urls import fingerprint, host_key, origin
 
 #: leases asked for at once: beyond this little is gained, and the server is kept from others
 _BATCH = 64
@@ -75,13 +75,14 @@ class Shift:
 
     def __init__(
         self, frontier: Frontier, store: Store, segments: SegmentStore, settings: Settings, stop: StopFlag,
-        revive: Callable[[], Awaitable[None]],
+        revive: Callable[[], Awaitable[None]], tidy: Callable[[], None] | None = None,
     ) -> None:  # fmt: skip
         self.frontier, self.store, self.segments, self.settings = frontier, store, segments, settings
         self.stop = stop
         #: starts a private frontier server again that died
         self._revive = revive
-        self.upkeep = Upkeep(frontier, store)
+        self.upkeep = Upkeep(frontier, store, tidy)
+        self.upkeep.meets = self._look_up
         self.oversight = Oversight(frontier, store)
         self.contexts: dict[int, CrawlContext] = {}
         self.fetcher = HttpFetcher(settings, asyncio.get_running_loop())
@@ -103,13 +104,17 @@ class Shift:
         self._wake = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._beat_at = 0.0
-        self._tick_at = 0.0
         self._refresh_at = 0.0
         #: crawls that have not ended, as last seen
         self._states: dict[int, tuple[CrawlState, int]] = {}
         self._recovering = asyncio.Lock()
         self._solo_wanted = False
         self._reading = 0
+        #: leases whose crawl or rules are being read from the store
+        self._waiting: dict[int, Lease] = {}
+        #: what is being committed
+        self._writing: list[Finished] = []
+        self._tasks: set[asyncio.Task[None]] = set()
         #: time with nothing in flight and nothing due
         self.waited_s = 0.0
         #: the pool for hosts without a rule of their own
@@ -122,16 +127,20 @@ class Shift:
         """Crawls until `ended()` or the stop flag; then everything fetched is committed, unless stopped at once."""
         self.upkeep.start()
         writer = asyncio.get_running_loop().create_task(self._write())
+        caretaker: asyncio.Task[None] | None = None
         try:
             await self._persist(self._open)
+            caretaker = asyncio.get_running_loop().create_task(self._look_after())
             while not (self.stop.drain or writer.done()) and not await ended():
                 await self._turn()
             if writer.done():
                 writer.result()  # it never ends by itself: without it nothing would become durable
             await self._drain()
         finally:
-            writer.cancel()
-            await asyncio.gather(writer, return_exceptions=True)
+            tasks = [writer, *self._tasks, *([caretaker] if caretaker is not None else [])]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             await self.upkeep.stop()
             await self.fetcher.close()
 
@@ -144,8 +153,8 @@ class Shift:
         reply = await self._exchange(self._wants())
         if reply is None:
             return
-        await self._start_all(reply.leases)
-        await self._look_after()
+        self._start_all(reply.leases)
+        await self._beat()
         self._hand_over(idle=self._is_idle(reply))
         await self._wait(reply)
 
@@ -155,9 +164,9 @@ class Shift:
             count("backpressure_turns")
             return [(Lane.BATCH, 0), (Lane.SLOW, 0)]
         if self._solo_wanted:
-            return [(Lane.BATCH, 0 if self._flights else 1)]
+            return [(Lane.BATCH, 0 if self._flights or self._waiting else 1)]
         slow = sum(flight.lease.lane is Lane.SLOW for flight in self._flights.values()) if self._flights else 0
-        batch = len(self._flights) - slow
+        batch = len(self._flights) + len(self._waiting) - slow
         return [
             (Lane.BATCH, min(_BATCH, self.settings.concurrency - batch)),
             (Lane.SLOW, min(_BATCH, self.settings.slow_concurrency - slow)),
@@ -166,7 +175,7 @@ class Shift:
     async def _exchange(self, wants: list[tuple[Lane, int]]) -> LeaseReply | None:
         back, self._back = self._back, []
         starts, self._starts = self._starts, []
-        solo = self._solo_wanted and not self._flights and any(n for _, n in wants)
+        solo = self._solo_wanted and not (self._flights or self._waiting) and any(n for _, n in wants)
         point("release.before")
         try:
             reply = await self.frontier.lease(wants, [release for release, _ in back], started=starts, solo=solo)
@@ -191,7 +200,7 @@ class Shift:
 
     def _is_idle(self, reply: LeaseReply) -> bool:
         soon = reply.next_ms is not None and reply.next_ms - reply.now_ms < 50
-        return not self._flights and not self._back and not reply.leases and not soon
+        return not (self._flights or self._waiting or self._back or reply.leases or soon)
 
     async def _wait(self, reply: LeaseReply) -> None:
         if self._back and len(self._back) >= _BATCH:
@@ -231,16 +240,46 @@ class Shift:
 
     # Starting
 
-    async def _start_all(self, leases: list[Lease]) -> None:
-        if not leases:
-            return
-        stale = {lease.crawl for lease in leases if self._stale(lease)}
-        unknown = {origin(lease.entry.url) for lease in leases if self._rules_missing(lease)}
-        if stale or unknown:
-            await self._persist(lambda: self._load(stale, unknown))
-        before = await self._persist(lambda: self._previous(leases))
+    def _start_all(self, leases: list[Lease]) -> None:
+        """Those that need the store first wait for it beside the loop: slots of others go back meanwhile."""
+        waiting = [lease for lease in leases if self._needs_store(lease)]
+        if waiting:
+            self._waiting.update((lease.fence, lease) for lease in waiting)
+            self._spawn(self._load_and_start(waiting))
         for lease in leases:
-            self._start(lease, before.get(lease.fence))
+            if lease.fence not in self._waiting:
+                self._start(lease, None)
+
+    def _needs_store(self, lease: Lease) -> bool:
+        if self._stale(lease) or self._rules_missing(lease):
+            return True
+        return lease.entry.kind is Kind.PAGE and self.contexts[lease.crawl].revisits
+
+    async def _load_and_start(self, leases: list[Lease]) -> None:
+        try:
+            stale = {lease.crawl for lease in leases if self._stale(lease)}
+            unknown = {origin(lease.entry.url) for lease in leases if self._rules_missing(lease)}
+            if stale or unknown:
+                await self._persist(lambda: self._load(stale, unknown))
+            before = await self._persist(lambda: self._previous(leases))
+        finally:
+            for lease in leases:
+                self._waiting.pop(lease.fence, None)
+        for lease in leases:
+            if self.stop.drain:
+                self._give_back(lease)
+            else:
+                self._start(lease, before.get(lease.fence))
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _look_up(self, hosts_met: set[str]) -> None:
+        """Names are looked up before their hosts' first slots are taken."""
+        if hosts_met and self.settings.politeness_unit == "host":
+            self._spawn(self.fetcher.prepare([_name_of(host) for host in hosts_met]))
 
     def _stale(self, lease: Lease) -> bool:
         context = self.contexts.get(lease.crawl)
@@ -330,15 +369,19 @@ class Shift:
         self, lease: Lease, headers: tuple[tuple[str, str], ...], max_bytes: int, keep: tuple[str, ...] | None,
         partial: bool,
     ) -> FetchJob:  # fmt: skip
-        rule = self.settings.hosts.get(lease.host)
+        rule = self._rule_of(lease)
         return FetchJob(
             id=lease.fence, url=lease.entry.url, deadline=lease.valid_until, timeout_s=self.settings.fetch_timeout_s,
             max_bytes=max_bytes, keep_types=keep, headers=headers, keep_partial=partial,
             proxy_pool=(rule.proxy_pool if rule is not None else None) or self._pool,
         )  # fmt: skip
 
+    def _rule_of(self, lease: Lease) -> HostRule | None:
+        """By the host's own name, also where the unit of politeness is its domain."""
+        return self.settings.hosts.get(host_key(lease.entry.url)) if self.settings.hosts else None
+
     def _headers(self, lease: Lease, context: CrawlContext, previous: Page | None) -> tuple[tuple[str, str], ...]:
-        chain, rule = lease.entry.chain, self.settings.hosts.get(lease.host)
+        chain, rule = lease.entry.chain, self._rule_of(lease)
         if chain is None and rule is None and previous is None and not context.jars:
             return ()
         headers: list[tuple[str, str]] = list(rule.headers.items()) if rule is not None else []
@@ -424,8 +467,10 @@ class Shift:
             outcome=outcome, previous=flight.previous,
         )  # fmt: skip
         done.effect = effect(outcome, lease.failures, lease.adaptive_ms, self.settings, rng=self._rng)
+        done.complete, done.answered = False, outcome.status
+        self._bring(done, _release_of(done))
         self._reading += 1
-        asyncio.get_running_loop().create_task(self._read_stored(flight, done))
+        self._spawn(self._read_stored(flight, done))
 
     async def _read_stored(self, flight: _Flight, done: Finished) -> None:
         assert flight.previous is not None
@@ -436,16 +481,22 @@ class Shift:
             if record is not None:
                 stored = replace(done.outcome, status=200, headers=record.headers, body=record.body)
                 again = harvest.of_url(done.lease, stored, flight.context, self.settings, self._rng, flight.previous)
-                again.effect, done = done.effect, again
+                done.take(again)
         except Exception as error:
             log("stored_body_unreadable", level="warning", url=done.lease.entry.url, error=str(error))
         finally:
             self._reading -= 1
             self._offer_sitemaps(done, flight.context)
-            self._bring(done, _release_of(done))
+            done.complete = True
+            if done.returned:
+                self._group_up(done)
 
     def _collect(self, done: Finished, times: Times | None) -> None:
-        done.times = times
+        done.times, done.returned = times, True
+        if done.complete:
+            self._group_up(done)
+
+    def _group_up(self, done: Finished) -> None:
         if not self._group:
             self._group_since = boot()
         self._group.append(done)
@@ -475,29 +526,37 @@ class Shift:
             self._writing = []
             self._wake.set()
 
-    _writing: list[Finished] = []  # noqa: RUF012
-
     # Looking after
 
-    async def _look_after(self) -> None:
+    async def _beat(self) -> None:
+        """From the loop itself, so that a hung loop loses its leases."""
         now = boot()
+        if now < self._beat_at:
+            return
+        self._beat_at = now + self.settings.heartbeat_s
+        leases = [flight.lease for flight in self._flights.values()] + list(self._waiting.values())
         try:
-            if now >= self._beat_at:
-                self._beat_at = now + self.settings.heartbeat_s
-                leases = [f.lease for f in self._flights.values()] + [d.lease for d in self._held.values()]
-                lost = await self.frontier.beat(leases)
-                if lost:
-                    count("leases_lost", len(lost))
-            if now >= self._tick_at:
-                self._tick_at = now + 0.1
-                await self.upkeep.tick()
-            if now >= self._refresh_at:
-                self._refresh_at = now + 1.0
-                await self._refresh()
+            lost = await self.frontier.beat(leases + [done.lease for done in self._held.values()])
         except EpochLost as error:
             await self._recover(error)
-        except (FrontierUnavailable, StoreUnavailable) as error:
-            log("upkeep_failed", level="warning", error=str(error))
+        except FrontierUnavailable as error:
+            log("beat_failed", level="warning", error=str(error))
+        else:
+            count("leases_lost", len(lost))
+
+    async def _look_after(self) -> None:
+        """Beside the loop: a store that does not answer holds up the upkeep, not the slots."""
+        while True:
+            try:
+                await self.upkeep.tick()
+                if boot() >= self._refresh_at:
+                    self._refresh_at = boot() + 1.0
+                    await self._refresh()
+            except EpochLost as error:
+                await self._recover(error)
+            except (FrontierUnavailable, StoreUnavailable) as error:
+                log("upkeep_failed", level="warning", error=str(error))
+            await asyncio.sleep(0.1)
 
     async def _refresh(self) -> None:
         """Crawls may have been paused, resumed, cancelled or extended by others, hosts slowed down or denied."""
@@ -598,9 +657,9 @@ class Shift:
     async def _drain(self) -> None:
         """No more leases; what is under way may end, then everything is committed."""
         deadline = boot() + (0.0 if self.stop.now else self.settings.drain_s)
-        while (self._flights or self._back or self._reading) and boot() < deadline and not self.stop.now:
+        while self._is_busy() and boot() < deadline and not self.stop.now:
             await self._exchange([(Lane.BATCH, 0)])
-            await self._look_after()
+            await self._beat()
             self._hand_over(idle=True)
             await self._nap(0.02)
         for fence in list(self._flights):
@@ -609,8 +668,12 @@ class Shift:
         last = boot() + (2.0 if self.stop.now else 30.0)
         while (self._back or self._group or self._writing or not self._commits.empty()) and boot() < last:
             await self._exchange([(Lane.BATCH, 0)])
+            await self._beat()
             self._hand_over(idle=True)
             await self._nap(0.02)
+
+    def _is_busy(self) -> bool:
+        return bool(self._flights or self._waiting or self._back or self._reading)
 
 
 def _release_of(done: Finished) -> Release:
@@ -625,9 +688,7 @@ def _release_of(done: Finished) -> Release:
     )
 
 
-def _name_of(url: str) -> tuple[str, int]:
-    authority = origin(url).partition("//")[2]
-    name, _, port = (
-        authority.rpartition(":") if not authority.endswith("]") and ":" in authority else (authority, "", "")
-    )
-    return (name, int(port)) if port else (name, 443 if url.startswith("https:") else 80)
+def _name_of(host: str) -> tuple[str, int]:
+    """Name and port of a unit of politeness."""
+    name, colon, port = host.rpartition(":")
+    return (name, int(port)) if colon and port.isdigit() and not host.endswith("]") else (host, 443)

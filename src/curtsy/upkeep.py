@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from curtsy.errors import EpochLost, FrontierUnavailable, StoreUnavailable
@@ -19,6 +21,10 @@ from curtsy.urls import fingerprint
 #: scans carried out at the same time by one process
 _SCANS_AT_ONCE = 4
 _SWEEP_S = 60.0
+#: segments are looked through this often
+_TIDY_S = 3600.0
+#: a crawl whose seeds stopped arriving is cancelled after this long
+_LOADING_MS = 3_600_000
 _PATIENCE_CHECK_S = 1.0
 #: hosts that do not answer, remembered by one process
 _MOST_SILENT = 100_000
@@ -27,11 +33,18 @@ _MOST_SILENT = 100_000
 class Upkeep:
     """One per process. Everything here may be done by any process, at any time, more than once."""
 
-    def __init__(self, frontier: Frontier, store: Store) -> None:
+    def __init__(self, frontier: Frontier, store: Store, tidy: Callable[[], None] | None = None) -> None:
         self.frontier = frontier
         self.store = store
+        #: merges and deletes segments; slow, so it runs in a thread of its own time
+        self._tidy = tidy
+        self._tidied = boot()
+        #: told of hosts that are about to be asked for the first time
+        self.meets: Callable[[set[str]], None] = lambda hosts: None
         self._queue: asyncio.Queue[Scan] = asyncio.Queue()
         self._workers: list[asyncio.Task[None]] = []
+        #: scans of each crawl that are not carried out yet
+        self._scanning: Counter[int] = Counter()
         self._swept = boot()
         self._patience_checked = 0.0
         self._reap_at = 0.0
@@ -51,29 +64,23 @@ class Upkeep:
             task.cancel()
         await asyncio.gather(*self._workers, return_exceptions=True)
 
-    @property
-    def scanning(self) -> bool:
-        return not self._queue.empty() or self._busy > 0
-
     # Scans
-
-    _busy = 0
 
     def scan(self, scans: list[Scan]) -> None:
         for one in scans:
+            self._scanning[one.crawl] += 1
             self._queue.put_nowait(one)
 
     async def _carry_out(self) -> None:
         while True:
             scan = await self._queue.get()
-            self._busy += 1
             try:
                 await self._answer(scan)
             except (EpochLost, FrontierUnavailable, StoreUnavailable) as error:
                 # Its lock expires and the reaper hands the scan out again.
                 log("scan_failed", level="debug", host=scan.host, crawl=scan.crawl, error=str(error))
             finally:
-                self._busy -= 1
+                self._scanning[scan.crawl] -= 1
 
     async def _answer(self, scan: Scan) -> None:
         rows = await read(self.store, urls.open_rows, scan.crawl, scan.host, scan.cursor or 0, scan.head + 1)
@@ -85,6 +92,7 @@ class Upkeep:
         if answer == "empty":
             await self._close(scan)
         elif filled:
+            self.meets({scan.host})
             self.on_work.set()
 
     async def _close(self, scan: Scan) -> None:
@@ -112,7 +120,11 @@ class Upkeep:
             await self._bury_hosts()
         if now - self._swept >= _SWEEP_S:
             self._swept = now
+            await self._cancel_incomplete()
             await self.sweep()
+        if self._tidy is not None and now - self._tidied >= _TIDY_S:
+            self._tidied = now
+            await in_thread(self._tidy)
 
     async def sweep(self, crawl: int | None = None) -> None:
         """Open queues that are not on the bench are put back: of one crawl, or of every running one."""
@@ -120,6 +132,16 @@ class Upkeep:
         while found := await read(self.store, queues.open_of, crawl, after, 1000):
             after = (found[-1].crawl, found[-1].host)
             self.scan(await put_back(self.frontier, self.store, [(q.crawl, q.host) for q in found]))
+
+    async def _cancel_incomplete(self) -> None:
+        """Crawls whose seeds never came to an end: what was fetched stays, the rest is given up."""
+        before_ms = await self._server_ms() - _LOADING_MS
+        for crawl in await read(self.store, crawls.running):
+            if crawl.state is CrawlState.LOADING and crawl.created_ms < before_ms:
+                await in_thread(self.store.run, _give_up, crawl.n, before_ms + _LOADING_MS)
+                await self.frontier.set_crawl(await read(self.store, crawls.by_n, crawl.n))
+                await self._drop_all(crawl.n)
+                log("upload_incomplete", level="warning", crawl=crawl.id)
 
     async def _reap(self) -> None:
         scans, _next = await self.frontier.reap()
@@ -134,6 +156,10 @@ class Upkeep:
         condemned = [item for item in items if isinstance(item, ReapedLease) and item.condemned]
         if condemned:
             await self.frontier.settle([Settled(lease=_lease_again(item)) for item in condemned])
+        deadly = {(i.crawl, i.host) for i in items if isinstance(i, ReapedLease) and _kills_by_robots(i)}
+        if deadly:
+            await self.frontier.drop(sorted(deadly))
+            self.idle.update(crawl for crawl, _ in deadly)
         await self.frontier.forget_reaped(items)
         self.on_work.set()
 
@@ -179,11 +205,13 @@ class Upkeep:
 
     async def check_finished(self, n: int) -> bool:
         """Checked, never guessed: nothing under way, and the budget spent or no open row on a living host."""
-        if self.scanning or not await self.frontier.idle(n):
+        if self._scanning[n] > 0 or not await self.frontier.idle(n):
             return False
         now_ms = await self._server_ms()
         state = await in_thread(self.store.run, _finish_if_done, n, now_ms)
         if state is None:
+            # What a shard has left of the budget may be what another lacks.
+            await self.frontier.set_crawl(await read(self.store, crawls.by_n, n))
             await self.sweep(n)
             return False
         if state is CrawlState.FINISHED:
@@ -220,9 +248,21 @@ def _write_reaped(tx: Any, items: list[ReapedSlot | ReapedLease], now_ms: int) -
     crashed = [(i.crawl, fingerprint(i.entry.url), i.fence, i.solo) for i in lost if not i.condemned]
     urls.add_crashes(tx, crashed)
     _condemn(tx, [i for i in lost if i.condemned], now_ms)
+    for i in items:
+        if isinstance(i, ReapedLease) and _kills_by_robots(i):
+            queues.mark_dead(tx, i.crawl, i.host, "kills_worker")
     rows = [_sent(i) for i in items if isinstance(i, ReapedLease) and i.times is not None]
     rows += [_presumed(i) for i in items if isinstance(i, ReapedSlot)]
     requests.insert(tx, rows)
+
+
+def _kills_by_robots(item: ReapedLease) -> bool:
+    """Its robots.txt killed the worker twice with nothing else in flight: the host is dead for the crawl."""
+    return item.own_robots and item.entry.solo_crashes >= 2
+
+
+def _give_up(tx: Any, n: int, now_ms: int) -> None:
+    crawls.set_state(tx, n, CrawlState.CANCELLED, "upload_incomplete", now_ms, only_from=(CrawlState.LOADING,))
 
 
 def _condemn(tx: Any, items: list[ReapedLease], now_ms: int) -> None:

@@ -50,26 +50,3 @@ def next_epoch(tx: Connection) -> int:
 def current_epoch(tx: Connection) -> int:
     """The last epoch given; 0 before the first."""
     return int(get(tx, "epoch") or 0)
-
-
-def set_clean(tx: Connection, epoch: int) -> None:
-    """The frontier of this epoch was shut down with every host time in the store: no quiet time is needed."""
-    put(tx, "clean", str(epoch))
-
-
-def clean_epoch(tx: Connection) -> int | None:
-    found = get(tx, "clean")
-    return None if found is None else int(found)
-
-
-def clear_clean(tx: Connection) -> bool:
-    """To be committed before the first lease is granted."""
-    return clear(tx, "clean")
-
-
-def settle_unit(tx: Connection, unit: str) -> bool:
-    """Keep the unit of politeness; True if the store had another one: hosts are then named anew by a rebuild."""
-    before = get(tx, "politeness_unit")
-    if before != unit:
-        put(tx, "politeness_unit", unit)
-    return before is not None and before != unit

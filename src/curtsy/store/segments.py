@@ -49,16 +49,16 @@ class SegmentStore(Protocol):
     def close(self) -> None: ...
 
 
-def open_segments(place: str | Path, max_bytes: int) -> SegmentStore:
-    """A folder (path or file:// URL), or an object store (s3://bucket/prefix, ...)."""
+def open_segments(place: str | Path, max_bytes: int, owner: str = "") -> SegmentStore:
+    """A folder (path or file:// URL), or an object store (s3://bucket/prefix, ...); `owner` begins writers' names."""
     text = str(place)
     if "://" not in text:
-        return Segments(Path(place), max_bytes)
+        return Segments(Path(place), max_bytes, owner + os.urandom(4).hex())
     if text.startswith("file://"):
-        return Segments(Path(text.removeprefix("file://")), max_bytes)
+        return Segments(Path(text.removeprefix("file://")), max_bytes, owner + os.urandom(4).hex())
     from curtsy.store.objects import ObjectSegments
 
-    return ObjectSegments(text)
+    return ObjectSegments(text, owner + os.urandom(4).hex())
 
 
 def new_name(writer_id: str, number: int) -> str:

@@ -24,9 +24,14 @@ _unreferenced = Bulk(
 )
 
 
-def delete_unreferenced(store: Store, segments: SegmentStore, older_than_s: float = DAY_S) -> list[str]:
-    """Delete old segments that no page refers to; their names. A young one may belong to a commit under way."""
-    names = [name for name, _ in segments.older_than(older_than_s)]
+def delete_unreferenced(
+    store: Store, segments: SegmentStore, owner: str = "", older_than_s: float = DAY_S
+) -> list[str]:
+    """Delete old segments of `owner` that no page refers to; their names. A young one may belong to a commit under way.
+
+    Segments of another store in the same place bear another owner's name and are left alone.
+    """
+    names = [name for name, _ in segments.older_than(older_than_s) if f"-{owner}" in name]
 
     def forget(tx: Connection) -> list[str]:
         found = [row[0] for row in _unreferenced(tx, [(name,) for name in names])]
@@ -38,6 +43,14 @@ def delete_unreferenced(store: Store, segments: SegmentStore, older_than_s: floa
     if doomed:
         log("segments_deleted", segments=len(doomed))
     return doomed
+
+
+def tidy(store: Store, segments: SegmentStore, owner: str) -> None:
+    """What is to be done now and then, by one process at a time."""
+    with store.lock("sweep"):
+        if isinstance(segments, ObjectSegments):
+            merge_small(store, segments)
+        delete_unreferenced(store, segments, owner)
 
 
 def merge_small(

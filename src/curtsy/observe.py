@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections import Counter
 from contextvars import ContextVar
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-import structlog
+if TYPE_CHECKING:
+    from structlog.typing import EventDict
 
 #: correlates API call, crawl, log lines, pages and failures
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
@@ -19,27 +20,46 @@ counters: Counter[str] = Counter()
 _SECRET_WORDS = ("authorization", "cookie", "password", "secret", "token", "api_key")
 
 
-def _add_request_id(_logger: Any, _name: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+def _add_request_id(_logger: Any, _name: str, event: EventDict) -> EventDict:
     if (current := request_id.get()) is not None:
         event.setdefault("request_id", current)
     return event
 
 
-def _hide_secrets(_logger: Any, _name: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+def _hide_secrets(_logger: Any, _name: str, event: EventDict) -> EventDict:
     for key in event:
         if any(word in key.lower() for word in _SECRET_WORDS):
             event[key] = "***"
     return event
 
 
+_LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
+_wanted = ("warning", "console")
+
+
 def configure(level: str = "warning", fmt: str = "console") -> None:
     """Logs go to stderr: stdout belongs to results."""
+    global _wanted
+    _wanted = (level.lower(), fmt)
+
+
+def log(action: str, level: str = "info", **fields: Any) -> None:
+    """One line with a stable `action`; fields are facts, never bodies."""
+    if _LEVELS[level] >= _LEVELS[_wanted[0]]:
+        getattr(_logger(_wanted[1]), level)(action, **fields)
+
+
+@cache
+def _logger(fmt: str) -> Any:
+    import structlog  # takes longer to import than most runs have to say
+
     renderer: Any = (
         structlog.processors.JSONRenderer()
         if fmt == "json"
         else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
     )
-    structlog.configure(
+    return structlog.wrap_logger(
+        structlog.PrintLogger(file=sys.stderr),
         processors=[
             _add_request_id,
             _hide_secrets,
@@ -47,15 +67,8 @@ def configure(level: str = "warning", fmt: str = "console") -> None:
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             renderer,
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
-        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
-        cache_logger_on_first_use=True,
+        wrapper_class=structlog.make_filtering_bound_logger(0),
     )
-
-
-def log(action: str, level: str = "info", **fields: Any) -> None:
-    """One line with a stable `action`; fields are facts, never bodies."""
-    getattr(structlog.get_logger(), level)(action, **fields)
 
 
 def count(name: str, by: int = 1) -> None:

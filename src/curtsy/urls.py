@@ -10,15 +10,17 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import re2
 from ada_url import join_url, normalize_url
-from tldextract import TLDExtract
 from xxhash import xxh3_128_digest
 
 from curtsy.errors import UsageError
 from curtsy.model import Crawl
+
+if TYPE_CHECKING:
+    from tldextract import TLDExtract
 
 #: longer patterns are refused: nobody writes them by hand, and their automata eat memory
 MAX_PATTERN_LENGTH = 1_000
@@ -85,6 +87,8 @@ def host_key(url: str, unit: str = "host") -> str:
 
 @cache
 def _suffixes() -> TLDExtract:
+    from tldextract import TLDExtract  # most crawls never ask for a domain, and it takes a while to import
+
     # Strictly the list that came with the package: no download, no cache folder. Private suffixes count, so that two
     # people's sites on one hosting service are two domains.
     return TLDExtract(suffix_list_urls=(), cache_dir=None, fallback_to_snapshot=True, include_psl_private_domains=True)

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Inspector, MetaData, inspect, text
 from sqlalchemy.exc import DBAPIError
 
 from curtsy.embedded_pg import PgServer, start_postgres
 from curtsy.errors import Damaged, SchemaMismatch, StoreUnavailable, UsageError
 from curtsy.store import meta
 from curtsy.store.engine import Store
-from curtsy.store.migrations import HEAD, version
+from curtsy.store.migrations import HEAD, upgrade, version
 from curtsy.store.tables import metadata
 
 
@@ -50,13 +50,41 @@ def test_two_processes_may_open_a_new_database_at_once(store_url: str) -> None:
     assert [process.wait(60) for process in started] == [0, 0, 0]
 
 
-def test_a_current_schema_does_not_import_alembic(store_url: str) -> None:
-    Store.open(store_url).close()
+def test_neither_a_new_nor_a_current_schema_imports_alembic(store_url: str) -> None:
     code = (
         f"import sys; from curtsy.store.engine import Store; Store.open({store_url!r}).close(); "
         "sys.exit('alembic' in sys.modules)"
     )
-    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
+    for _ in ("new", "current"):
+        assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
+
+
+def test_a_new_database_is_what_alembic_makes(store: Store) -> None:
+    def schema(tx: Connection) -> dict[str, tuple[list[str], list[str]]]:
+        seen = inspect(tx)
+        return {
+            table: (
+                [f"{c['name']} {c['type']} {c['nullable']} {c['default']}" for c in seen.get_columns(table)],
+                [*sorted(f"{i['name']} {i['column_names']}" for i in seen.get_indexes(table)), _key_of(seen, table)],
+            )
+            for table in seen.get_table_names()
+        }
+
+    with store.begin() as tx:
+        ours = schema(tx)
+        everything = MetaData()
+        everything.reflect(tx)
+        everything.drop_all(tx)
+        if tx.dialect.name == "postgresql":
+            tx.execute(text("DROP SEQUENCE IF EXISTS urls_seq"))
+        upgrade(tx)
+        assert schema(tx) == ours
+        assert version(tx) == HEAD
+
+
+def _key_of(seen: Inspector, table: str) -> str:
+    key = seen.get_pk_constraint(table)
+    return f"{key['name']} {key['constrained_columns']}"
 
 
 def test_a_newer_schema_is_refused_with_advice(store_url: str) -> None:

@@ -6,6 +6,7 @@ Exit codes: 0 done Â· 1 finished with dead letters, or `audit` found something Â
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -19,6 +20,8 @@ OUR_ERROR = 70
 
 def main() -> None:
     """Run a command; every expected error is one message that says what to do."""
+    # Imports leave little garbage: looking for it as often as usual costs a tenth of the start.
+    gc.set_threshold(20_000, 20, 20)
     from curtsy.cli.app import app
 
     try:

@@ -413,6 +413,7 @@ class Committer:
             context = self._contexts[n]
             context.renew(replace(context.crawl, version=version))
             await self._persist(lambda c=context.crawl: self._frontier.set_crawl(c, keep_budget=True))  # type: ignore[misc]
+        await self._correct_budgets(group, written)
         await self._push(written, epochs)
         if written.follows:
             # Before the slot of the origin's own robots.txt goes back: a follow that is lost holds the origin up.
@@ -427,6 +428,13 @@ class Committer:
         self._upkeep.idle.update(reply.idle)
         await self._remember(written)
         point("commit.seen")
+
+    async def _correct_budgets(self, group: Sequence[Finished], written: Written) -> None:
+        """Pages of an earlier epoch were not known when the budget was set at its rebuild."""
+        epochs = {shard.epoch for shard in self._frontier.shards}
+        late = {d.lease.crawl for d in group if d.lease.fence >> 40 not in epochs and d.lease.fence in written.used}
+        for n in sorted(n for n in late if self._contexts[n].crawl.max_pages is not None):
+            await self._persist(lambda n=n: introduce_crawls(self._frontier, self._store, {n}))  # type: ignore[misc]
 
     async def _push(self, written: Written, epochs: list[int | None]) -> None:
         rows = [

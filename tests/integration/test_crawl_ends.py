@@ -1,0 +1,150 @@
+"""How a crawl ends, and how a deployment begins again: dead hosts, spent budgets, clean marks, shared settings."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+import redis
+import uvloop
+from crawl_folder import CrawlFolder
+from small_site import Asked, Say, SmallSite, linking
+
+from curtsy import crawling, services
+from curtsy.errors import SettingsError
+from curtsy.model import Crawl
+from curtsy.recovery import write_clean
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[CrawlFolder]:
+    made = CrawlFolder(tmp_path)
+    yield made
+    made.close()
+
+
+def rules_of(site: SmallSite, dead: str) -> tuple[str, ...]:
+    # Port 9 (discard) on loopback: nobody listens, connections are refused.
+    return (f"{dead}=127.0.0.1:9", site.resolve_rule)
+
+
+def test_a_link_to_a_host_that_died_before_does_not_keep_the_crawl_from_ending(tmp_path: Path) -> None:
+    slow = {f"/{i}": linking(f"/{i + 1}", f"http://dead.small.test/{i}") for i in range(60)}
+    with SmallSite({"/": linking("/0"), **slow}) as site:
+        folder = CrawlFolder(tmp_path, resolve=list(rules_of(site, "dead.small.test")), host_patience_s=1)
+        try:
+            counts = folder.crawl("http://a.small.test/", "http://dead.small.test/", delay_s=0.1)
+        finally:
+            folder.close()
+    assert counts.pending == 0
+    assert counts.pages == 61
+    assert sum(counts.failed.values()) == 61
+    assert folder.rows("SELECT state FROM crawls") == [("finished",)]
+
+
+def test_a_spent_budget_stays_spent_when_the_frontier_is_lost(folder: CrawlFolder) -> None:
+    pages = {f"/{i}": linking(*(f"/{j}" for j in range(i, i + 20))) for i in range(600)}
+    asked: list[Asked] = []
+
+    async def scene(site: SmallSite) -> None:
+        settings = folder.settings(resolve=(site.resolve_rule,), slot_s=4)
+        built = services.build(settings)
+        await built.open()
+        try:
+            seeds = [f"http://h{n}.small.test/0" for n in range(8)]
+            crawl = Crawl(id=str(uuid4()), request_id="t", created_ms=1, delay_s=0.01, max_pages=60, scope="host")
+            crawl = await crawling.submit(built, crawl, seeds)
+            running = asyncio.create_task(crawling.run(built, crawl.n))
+            while len(site.paths()) < 30:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            assert built.embedded is not None
+            client = redis.Redis(unix_socket_path=str(built.embedded.socket))
+            client.flushall()
+            client.close()
+            counts = await asyncio.wait_for(running, 60)
+        finally:
+            await built.close()
+        asked.extend(one for one in site.asked if one.path != "/robots.txt")
+        assert counts.pages == 60
+
+    with SmallSite({"/": linking("/0"), **pages}) as site, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(scene(site))
+    # What was under way when the frontier was lost may be asked a second time; not the whole site.
+    assert len(asked) <= 60 + 3 * 8
+
+
+def test_a_clean_mark_is_gone_once_its_epoch_is_used_again(folder: CrawlFolder) -> None:
+    async def marked() -> None:
+        built = services.build(folder.settings())
+        await built.open()
+        assert await write_clean(built.frontier, built.store)
+        # Killed here: the server lives on, the mark stands.
+        assert built.embedded is not None
+        built.embedded._close()
+        await built.frontier.close()
+        built.store.close()
+
+    async def lost() -> int:
+        built = services.build(folder.settings())
+        await built.open()
+        assert built.embedded is not None
+        client = redis.Redis(unix_socket_path=str(built.embedded.socket))
+        client.flushall()
+        await built.open()
+        quiet = int(client.hget("{s00}:epoch", "quiet") or 0)
+        client.close()
+        await built.close()
+        return quiet
+
+    asyncio.run(marked())
+    assert asyncio.run(lost()) > time.time() * 1000
+
+
+def test_the_unit_of_politeness_cannot_change_under_an_unfinished_crawl(folder: CrawlFolder) -> None:
+    async def begin() -> None:
+        built = services.build(folder.settings())
+        await built.open()
+        crawl = Crawl(id=str(uuid4()), request_id="t", created_ms=1)
+        await crawling.submit(built, crawl, ["http://a.small.test/"])
+        await built.close()
+
+    asyncio.run(begin())
+    with pytest.raises(SettingsError, match="politeness_unit is host"):
+        services.build(folder.settings(politeness_unit="domain"))
+
+
+def test_another_number_of_shards_is_a_rebuild_with_a_quiet_time(folder: CrawlFolder) -> None:
+    async def epochs(shards: int) -> list[tuple[int, int]]:
+        built = services.build(folder.settings(shards=shards))
+        await built.open()
+        assert built.embedded is not None
+        client = redis.Redis(unix_socket_path=str(built.embedded.socket))
+        found = [client.hmget(shard.epoch_key, ["n", "quiet"]) for shard in built.frontier.shards]
+        client.close()
+        await built.close()
+        return [(int(n or 0), int(quiet or 0)) for n, quiet in found]
+
+    one = asyncio.run(epochs(1))
+    three = asyncio.run(epochs(3))
+    assert one[0][1] == 0
+    assert all(n > one[0][0] and quiet > time.time() * 1000 for n, quiet in three)
+
+
+def test_a_page_that_was_not_modified_is_logged_as_it_was_answered(folder: CrawlFolder) -> None:
+    def page(asked: Asked) -> Say:
+        if "if-none-match" in asked.headers:
+            return Say(b"", 304, (("ETag", '"1"'),))
+        return Say(linking("/a").body, 200, (("Content-Type", "text/html"), ("ETag", '"1"')))
+
+    with SmallSite({"/": page, "/a": linking()}) as site:
+        other = CrawlFolder(folder.path, resolve=[site.resolve_rule])
+        other.crawl("http://a.small.test/")
+        counts = other.crawl("http://a.small.test/")
+        other.close()
+    assert counts.pages == 2
+    assert (304, "http://a.small.test/") in other.rows("SELECT status, url FROM requests WHERE crawl = 2")
+    assert other.rows("SELECT count(*) FROM pages WHERE crawl = 2 AND unchanged") == [(2,)]

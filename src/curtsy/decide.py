@@ -35,6 +35,8 @@ _BODY_FAULTS = (Fault.RESET, Fault.PROTOCOL, Fault.TIMEOUT, Fault.TOO_LARGE, Fau
 _UNCOUNTED = {Fault.SLOT_EXPIRED: 0, Fault.ADDRESS_BUSY: 250, Fault.RESENT: 0, Fault.CANCELLED: 0}
 #: a name may be missing for a moment while its zone is being changed
 _NXDOMAIN_TRIES = 2
+#: the resolver remembers a failure for 60 s: sooner, the second answer would be the first one again
+_NXDOMAIN_WAIT_MS = 61_000
 
 _MAX_COOKIES = 20
 _MAX_COOKIE_BYTES = 4096
@@ -106,7 +108,8 @@ def _by_fault(fault: Fault, attempts: int, settings: Settings, rng: Random) -> D
     if fault in (Fault.TOO_LARGE, Fault.FORBIDDEN_ADDRESS):
         return Decision(action=Action.SKIP, reason=str(fault))
     tries = min(_NXDOMAIN_TRIES, settings.max_attempts) if fault is Fault.DNS_NONE else settings.max_attempts
-    return _retry_or_die(str(fault), attempts, tries, settings, rng)
+    at_least_ms = _NXDOMAIN_WAIT_MS if fault is Fault.DNS_NONE else 0
+    return _retry_or_die(str(fault), attempts, tries, settings, rng, at_least_ms)
 
 
 def _retry_or_die(

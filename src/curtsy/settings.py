@@ -82,7 +82,6 @@ class Settings(BaseSettings):
     # Shifts and commits
     concurrency: int = Field(256, ge=1, le=4096)
     slow_concurrency: int = Field(64, ge=1, le=4096)
-    shift_s: float = Field(30.0, gt=0)
     drain_s: float = Field(8.0, ge=0)
     commit_pages: int = Field(200, ge=1)
     commit_mb: float = Field(16.0, gt=0)

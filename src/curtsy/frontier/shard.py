@@ -57,7 +57,7 @@ class Shard:
             "retry": Retry(NoBackoff(), 0),
         }
         self._redis: Any = aioredis.Redis.from_url(
-            url, redis_connect_func=self._on_connect, max_connections=8, **self._options
+            url, redis_connect_func=self._on_connect, max_connections=32, **self._options
         )
 
     async def close(self) -> None:

@@ -52,11 +52,14 @@ def plan(seed: int, number: int, store: str, turn: int) -> Plan:
     point = POINTS[(turn + (seed - 1) * 5) % len(POINTS)]
     life = 1 if rng.random() < 0.7 else 2
     rng.shuffle(chosen)
+    pauses_s = [rng.uniform(0.3, 2.5) for _ in range(5)]
+    processes = rng.choice((1, 1, 2))
     if "kill" not in chosen:
         life = 1  # there may be no second one
     if point == "reap.written":
-        # Something must expire first: a killed process leaves leases behind.
-        chosen, life = ["kill", *chosen[:3]], 2
+        # Something must expire first: a killed process leaves leases behind, if it was killed in the midst of its work.
+        chosen, life, processes = ["kill", *chosen[:2]], 2, 1
+        pauses_s = [rng.uniform(2.5, 4.0), rng.uniform(5.0, 6.0), *pauses_s]
     elif point.startswith("rebuild.") and turn >= len(POINTS):
         # The second time around it is no first start that is hit, but the rebuild after a loss.
         chosen, life = ["kill", rng.choice(sorted(LOSSES)), *chosen[:2]], 2
@@ -64,8 +67,8 @@ def plan(seed: int, number: int, store: str, turn: int) -> Plan:
         number=number,
         store=store,
         troubles=tuple(chosen),
-        pauses_s=tuple(rng.uniform(0.3, 2.5) for _ in chosen),
-        processes=rng.choice((1, 1, 2)),
+        pauses_s=tuple(pauses_s[: len(chosen)]),
+        processes=processes,
         fault=f"{point}:{nth(point, rng)}",
         fault_life=life,
         own_valkey="snapshot" in chosen or rng.random() < 0.4,

@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import closing
 from pathlib import Path
@@ -44,7 +45,8 @@ class Crawler:
         self._fault, self._fault_life = fault, fault_life
         self._process: subprocess.Popen[bytes] | None = None
         self._killed = False
-        self._began = 0.0
+        #: how old it became
+        self._age_s: float | None = None
 
     # Its lives
 
@@ -58,8 +60,15 @@ class Crawler:
         if self._fault and self.lives >= self._fault_life and not self.fault_hit:
             env["CURTSY_FAULT"] = self._fault
         self._killed = False
-        self._began = time.monotonic()
         self._process = self._run(words, env)
+        self._age_s = None
+        threading.Thread(target=self._note_age, args=(self._process,), daemon=True).start()
+
+    def _note_age(self, process: subprocess.Popen[bytes]) -> None:
+        began = time.monotonic()
+        process.wait()
+        if process is self._process:
+            self._age_s = time.monotonic() - began
 
     def _env(self) -> dict[str, str]:
         env = {**os.environ, "CURTSY_STORE_URL": self.database.url, "CURTSY_DATA_DIR": str(self.data)}
@@ -101,7 +110,7 @@ class Crawler:
             self.fault_hit = self.fault_hit or not self._killed
             self.start()
             return True
-        if code == UNAVAILABLE and time.monotonic() - self._began < STARTING_S and not self.finished:
+        if code == UNAVAILABLE and (self._age_s or 0.0) < STARTING_S and not self.finished:
             # Whoever starts while a part is down is told so, and starts again.
             self.refused += 1
             self.start()

@@ -14,6 +14,7 @@ from typing import Any
 from frontier_servers import Server, World
 
 from curtsy.frontier.clock import boot
+from curtsy.frontier.entry import decode
 from curtsy.frontier.frontier import ReapedLease, ReapedSlot, Release, Rules, Scan, Settled
 from curtsy.model import Crawl, CrawlState, Entry, HostEffect, HostState, Kind, Lane, Lease, RobotsState
 
@@ -65,13 +66,15 @@ class Site:
     rivals: set[int] = field(default_factory=set)
 
 
+LANES = (Lane.HIGH, Lane.BATCH, Lane.SLOW)
 _DUMP = """
 local P, hosts, crawls = ARGV[1], cjson.decode(ARGV[2]), cjson.decode(ARGV[3])
-local call, out = redis.call, { host = {}, ring = {}, head = {}, crawl = {}, starved = {}, due = {} }
+local call, out = redis.call, { host = {}, ring = {}, crawl = {}, starved = {}, due = {} }
+out.listed = {}
 for _, h in ipairs(hosts) do
   out.host[h] = call('HGETALL', P .. 'host:' .. h)
   out.ring[h] = call('LRANGE', P .. 'ring:' .. h, 0, -1)
-  for _, c in ipairs(crawls) do out.head[c .. ' ' .. h] = call('LINDEX', P .. 'q:' .. h .. ':' .. c, 0) end
+  for _, c in ipairs(crawls) do out.listed[c .. ' ' .. h] = call('LRANGE', P .. 'q:' .. h .. ':' .. c, 0, -1) end
 end
 for _, c in ipairs(crawls) do
   out.crawl[tostring(c)] = call('HGETALL', P .. 'crawl:' .. c)
@@ -92,8 +95,8 @@ class State:
 
     host: dict[str, dict[str, str]]
     ring: dict[str, list[str]]
-    #: (crawl, host) -> first entry
-    head: dict[tuple[int, str], str | None]
+    #: (crawl, host) -> entries
+    listed: dict[tuple[int, str], list[str]]
     crawl: dict[int, dict[str, str]]
     starved: dict[int, list[str]]
     due: dict[str, list[str]]
@@ -101,28 +104,33 @@ class State:
     scans: set[str]
     #: (crawl, host) -> URLs leased or delayed
     under_way: dict[tuple[int, str], int]
+    #: every page that is listed, delayed or leased, as often as it is
+    pages: list[tuple[int, str]]
 
     @classmethod
     def read(cls, world: World, hosts: list[str], crawls: list[int]) -> State:
         raw = json.loads(world.do("EVAL", _DUMP, 0, "%", json.dumps(hosts), json.dumps(crawls)))
         under_way: dict[tuple[int, str], int] = defaultdict(int)
-        for key, lease in _flat(raw["ld"]).items():
-            if key[0].isdigit():
-                name, crawl = lease.split("\x1f")[:2]
-                under_way[(int(crawl), name)] += 1
-        for member in raw["delayed"]:
-            name, crawl = member.split("\x1f")[:2]
+        leased = [lease.split("\x1f") for key, lease in _flat(raw["ld"]).items() if key[0].isdigit()]
+        delayed = [member.split("\x1f") for member in raw["delayed"]]
+        pages = []
+        for name, crawl, *_, entry in (*leased, *delayed):
             under_way[(int(crawl), name)] += 1
+            pages.append((int(crawl), decode(entry, name).url))
+        for key, texts in raw["listed"].items():
+            crawl, name = key.split(" ")
+            pages += [(int(crawl), decode(entry, name).url) for entry in texts]
         return cls(
             host={name: _flat(fields) for name, fields in dict(raw["host"]).items()},
             ring={name: list(ring) for name, ring in dict(raw["ring"]).items()},
-            head={(n, h): raw["head"][f"{n} {h}"] or None for n in crawls for h in hosts},
+            listed={(n, h): list(raw["listed"][f"{n} {h}"]) for n in crawls for h in hosts},
             crawl={int(n): _flat(fields) for n, fields in raw["crawl"].items()},
             starved={int(n): list(names) for n, names in raw["starved"].items()},
             due={lane: list(names) for lane, names in raw["due"].items()},
             play=_flat(raw["play"]),
             scans=set(raw["scans"]),
             under_way=under_way,
+            pages=[page for page in pages if not page[1].endswith("/robots.txt")],
         )
 
 
@@ -147,6 +155,8 @@ class Model:
         #: fetched, not committed yet
         self.waiting: list[Flight] = []
         self.scans: list[Scan] = []
+        #: rows of commits whose process has not pushed them yet
+        self.unpushed: list[list[tuple[int, str, int, Entry]]] = []
         self.seq = 0
         self.quiet_ms = 0
 
@@ -177,8 +187,8 @@ class Model:
         self.crawls[n] = crawl
         self.world.run(self.world.frontier.set_crawl(crawl))
 
-    def add(self, crawl: int, host: str, count: int, scheme: str, push: bool) -> None:
-        """A commit inserted rows; `push` is False where the process died between the transaction and the push."""
+    def add(self, crawl: int, host: str, count: int, scheme: str, push: str) -> None:
+        """A commit inserted rows; it pushes them now, later, or never, if its process died in between."""
         rows = []
         _ = self.sites[host]
         for _ in range(count):
@@ -188,8 +198,13 @@ class Model:
             self.rows[(crawl, host, self.seq)] = row
             self.by_url[(crawl, entry.url)] = row
             rows.append((crawl, host, self.seq, entry))
-        if push:
-            self._pushed(self.world.run(self.world.frontier.push(rows)))
+        if push == "now":
+            self.push(rows)
+        elif push == "later":
+            self.unpushed.append(rows)
+
+    def push(self, rows: list[tuple[int, str, int, Entry]]) -> None:
+        self._pushed(self.world.run(self.world.frontier.push(rows)))
 
     def _pushed(self, reply: Any) -> None:
         assert not reply.crawls, "a running crawl is unknown"
@@ -216,13 +231,13 @@ class Model:
     def put_back(self) -> None:
         self._pushed(self.world.run(self.world.frontier.put_back(self.open_queues())))
 
-    def lease(self, worker: int, lane: Lane, n: int, solo: bool = False) -> None:
+    def lease(self, worker: int, n: int, lanes: tuple[Lane, ...] = LANES, solo: bool = False) -> None:
         before = self.now()
         seen = self.state()
         ready = {name: self._ready(seen, name) for name in self.sites}
-        reply = self.world.run(self.world.frontier.lease([(lane, n)], solo=solo))
+        reply = self.world.run(self.world.frontier.lease([(lane, n) for lane in lanes], solo=solo))
         self.scans += reply.scans
-        assert len(reply.leases) <= (1 if solo else n)
+        assert len(reply.leases) <= (1 if solo else n * len(lanes))
         for lease in reply.leases:
             self._granted(lease, worker, before, reply.now_ms, ready[lease.host])
 
@@ -233,9 +248,10 @@ class Model:
             return set()
         found = set()
         for n in ring:
-            head = seen.head[(n, name)]
-            spent = seen.crawl[n].get("left") == "0"
-            if head and not spent and "," not in head and self.crawls[n].state is CrawlState.RUNNING:
+            head = next(iter(seen.listed[(n, name)]), None)
+            # A budget may be spent on other hosts in the same call.
+            free = seen.crawl[n].get("left") == "-1"
+            if head and free and "," not in head and self.crawls[n].state is CrawlState.RUNNING:
                 scheme = "http" if " http:/" in head else "https"
                 if self.rules.get((name, f"{scheme}://{name}"), (0, 0))[0] > self.now() + 1000:
                     found.add(n)
@@ -460,6 +476,7 @@ class Model:
         seen = self.state()
         standing = [name for due in seen.due.values() for name in due]
         assert len(standing) == len(set(standing)), "a host stands in two due sets"
+        assert len(seen.pages) == len(set(seen.pages)), "a page stands here twice"
         self._check_counts(seen)
         self._check_reachable(seen, set(standing))
 
@@ -495,12 +512,12 @@ class Model:
             fields = seen.host[name]
             if f"q:{crawl}" not in fields:
                 continue  # found by put_back
-            listed = seen.head[(crawl, name)] is not None
+            listed = bool(seen.listed[(crawl, name)])
             scanning = f"{name}\x1f{crawl}" in seen.scans
             assert seen.under_way[(crawl, name)] or scanning or listed or name in due, f"{crawl} on {name} is stuck"
             if listed:
                 starved = name in seen.starved[crawl]
-                assert name in due or int(fields["out"]) > 0 or starved, f"{crawl} on {name} is never served"
+                assert name in due or int(fields.get("out", 0)) > 0 or starved, f"{crawl} on {name} is never served"
 
     # The end
 
@@ -513,22 +530,24 @@ class Model:
             self.world.run(self.world.frontier.set_crawl(self.crawls[n]))
         for flight in [*self.flights]:
             self.end(flight, broken=False, effect=None, url_back=False, wait_ms=0)
+        for flight in [*self.waiting]:
+            self.commit(flight, retry_ms=None, tell=True)
         for _ in range(400):
-            for flight in [*self.waiting]:
-                self.commit(flight, retry_ms=None, tell=True)
             while self.scans:
                 self.scan(self.scans.pop(0))
             if not self.open_queues():
                 break
             self.put_back()
-            for lane in (Lane.HIGH, Lane.BATCH, Lane.SLOW):
-                self.lease(1, lane, 64)
-            self.lease(1, Lane.BATCH, 1, solo=True)
+            self.lease(1, 64)
+            if not self.flights:
+                self.lease(1, 1, solo=True)
             for flight in [*self.flights]:
                 self.start(flight, report=True)
                 self.end(flight, broken=False, effect=None, url_back=False, wait_ms=0)
+            for flight in [*self.waiting]:
+                self.commit(flight, retry_ms=None, tell=True)
             self.check()
-            self.advance(31)
+            self.advance(21)
             self.reap()
         stuck = [r for r in self.rows.values() if r.state == "open"]
         assert not stuck, f"never settled: {stuck}"

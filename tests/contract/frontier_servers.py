@@ -7,9 +7,12 @@ the machine itself takes does not matter.
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import shutil
+import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Coroutine
@@ -24,6 +27,13 @@ from curtsy.settings import Settings
 
 T = TypeVar("T")
 FAR_MS = 4_000_000_000_000
+
+
+def _die_with_parent() -> None:
+    """A test run that is killed leaves no server behind."""
+    if sys.platform == "linux":
+        pr_set_pdeathsig = 1
+        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
 
 
 class Server:

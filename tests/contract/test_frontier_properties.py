@@ -32,7 +32,9 @@ hosts = st.sampled_from(HOSTS)
 crawls = st.sampled_from([1, 2, 3])
 workers = st.sampled_from([1, 2])
 any_of = st.integers(0, 1_000_000)
-lanes = st.sampled_from([Lane.BATCH, Lane.BATCH, Lane.BATCH, Lane.SLOW, Lane.HIGH])
+pauses = st.lists(st.sampled_from([0.2, 6.0, 21.0]), min_size=1, max_size=4)
+fates = st.sampled_from(["done", "retry", "later"])
+rarities = st.sampled_from(["crash"] * 6 + ["pause", "put back", "put back"] * 2 + ["flush", "old snapshot"])
 
 
 class FrontierMachine(RuleBasedStateMachine):
@@ -43,26 +45,36 @@ class FrontierMachine(RuleBasedStateMachine):
         delays=st.lists(st.sampled_from([0.0, 5.0, 20.0]), min_size=3, max_size=3),
         lane=st.sampled_from([Lane.BATCH, Lane.BATCH, Lane.HIGH]),
         budget=st.sampled_from([None, 2]),
+        rows=st.lists(st.tuples(crawls, hosts, st.sampled_from([1, 3, 3, 18])), min_size=2, max_size=5),
     )
-    def begin(self, per_host: int, delays: list[float], lane: Lane, budget: int | None) -> None:
+    def begin(
+        self, per_host: int, delays: list[float], lane: Lane, budget: int | None, rows: list[tuple[int, str, int]]
+    ) -> None:
         self.model = Model(self.server)
         for host in HOSTS[1:]:
             self.model.know_robots(host)
         self.model.new_crawl(1, Lane.BATCH, delays[0], per_host, None)
         self.model.new_crawl(2, Lane.BATCH, delays[1], per_host, None)
         self.model.new_crawl(3, lane, delays[2], 1, budget)
+        for crawl, host, count in rows:
+            self.model.add(crawl, host, count, "https", "now")
 
     def flight(self, at: int) -> Flight:
         return self.model.flights[at % len(self.model.flights)]
 
-    @rule(crawl=crawls, host=hosts, count=st.sampled_from([1, 2, 3, 20]), scheme=st.sampled_from(["https", "http"]),
-          push=st.sampled_from([True, True, True, False]))  # fmt: skip
-    def add(self, crawl: int, host: str, count: int, scheme: str, push: bool) -> None:
+    @rule(crawl=crawls, host=hosts, count=st.sampled_from([1, 2, 3, 18]), scheme=st.sampled_from(["https", "http"]),
+          push=st.sampled_from(["now", "now", "later", "never"]))  # fmt: skip
+    def add(self, crawl: int, host: str, count: int, scheme: str, push: str) -> None:
         self.model.add(crawl, host, count, scheme, push)
 
-    @rule(worker=workers, lane=lanes, n=st.sampled_from([1, 2, 64]), solo=st.sampled_from([False, False, False, True]))
-    def lease(self, worker: int, lane: Lane, n: int, solo: bool) -> None:
-        self.model.lease(worker, lane, n, solo)
+    @precondition(lambda self: self.model.unpushed)
+    @rule(at=any_of)
+    def push_late(self, at: int) -> None:
+        self.model.push(self.model.unpushed.pop(at % len(self.model.unpushed)))
+
+    @rule(worker=workers, n=st.sampled_from([1, 2, 64]), solo=st.sampled_from([False, False, True]))
+    def lease(self, worker: int, n: int, solo: bool) -> None:
+        self.model.lease(worker, n, solo=solo)
 
     @precondition(lambda self: self.model.flights)
     @rule(at=any_of, report=st.booleans())
@@ -71,15 +83,10 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.model.flights)
     @rule(at=any_of, broken=st.booleans(), block=st.sampled_from([None, 0, 15_000]), slow=st.booleans(),
-          wait=st.sampled_from([0, 250]))  # fmt: skip
-    def end(self, at: int, broken: bool, block: int | None, slow: bool, wait: int) -> None:
+          wait=st.sampled_from([0, 250]), url_back=st.sampled_from([False, False, True]))  # fmt: skip
+    def end(self, at: int, broken: bool, block: int | None, slow: bool, wait: int, url_back: bool) -> None:
         effect = None if block is None else HostEffect(block_ms=block, adaptive_ms=block // 10, slow=slow)
-        self.model.end(self.flight(at), broken=broken, effect=effect, url_back=False, wait_ms=wait)
-
-    @precondition(lambda self: self.model.flights)
-    @rule(at=any_of)
-    def give_back(self, at: int) -> None:
-        self.model.end(self.flight(at), broken=False, effect=None, url_back=True, wait_ms=0)
+        self.model.end(self.flight(at), broken=broken, effect=effect, url_back=url_back, wait_ms=wait)
 
     @precondition(lambda self: self.model.waiting)
     @rule(at=any_of, retry=st.sampled_from([None, None, 0, 40_000]), tell=st.sampled_from([True, True, True, False]))
@@ -87,17 +94,13 @@ class FrontierMachine(RuleBasedStateMachine):
         waiting = self.model.waiting
         self.model.commit(waiting[at % len(waiting)], retry_ms=retry, tell=tell)
 
-    @rule(seconds=st.sampled_from([0.2, 1, 6, 11, 25, 31]))
-    def time_passes(self, seconds: float) -> None:
+    @rule(seconds=st.sampled_from([0.2, 6, 11, 25, 31]), reap=st.booleans(), beat=st.booleans())
+    def time_passes(self, seconds: float, reap: bool, beat: bool) -> None:
         self.model.advance(seconds)
-
-    @rule()
-    def reap(self) -> None:
-        self.model.reap()
-
-    @rule(worker=workers)
-    def heartbeat(self, worker: int) -> None:
-        self.model.heartbeat(worker)
+        if beat:
+            self.model.heartbeat(1)
+        if reap:
+            self.model.reap()
 
     @precondition(lambda self: self.model.scans)
     @rule(at=any_of, fate=st.sampled_from(["done", "done", "done", "lost"]))
@@ -107,22 +110,29 @@ class FrontierMachine(RuleBasedStateMachine):
         if fate == "done":
             self.model.scan(scan)
 
-    @rule(worker=workers, lane=lanes, pause=st.sampled_from([0.2, 6, 21]), commit=st.sampled_from(["done", "retry", "later"]),
-          broken=st.booleans())  # fmt: skip
-    def work(self, worker: int, lane: Lane, pause: float, commit: str, broken: bool) -> None:
+    @rule(worker=workers, pauses=pauses, fate=fates, broken=st.booleans(), report=st.booleans(), scans=st.booleans())
+    def work(self, worker: int, pauses: list[float], fate: str, broken: bool, report: bool, scans: bool) -> None:
         """What a worker does most of the time: so that random walks get far enough to meet the rare things."""
         model = self.model
-        model.lease(worker, lane, 64)
-        for flight in [f for f in model.flights if f.worker == worker]:
-            model.start(flight, report=True)
-        model.advance(pause)
-        for flight in [f for f in model.flights if f.worker == worker]:
-            model.end(flight, broken=broken, effect=None, url_back=False, wait_ms=0)
-        if commit != "later":
-            for flight in [f for f in model.waiting if f.worker == worker]:
-                model.commit(flight, retry_ms=None if commit == "done" else 3000, tell=True)
+        for pause in pauses:
+            model.lease(worker, 64)
+            for flight in [f for f in model.flights if f.worker == worker]:
+                model.start(flight, report=report)
+            model.advance(pause)
+            for flight in [f for f in model.flights if f.worker == worker]:
+                model.end(flight, broken=broken, effect=None, url_back=False, wait_ms=0)
+            if fate != "later":
+                for flight in [f for f in model.waiting if f.worker == worker]:
+                    model.commit(flight, retry_ms=None if fate == "done" else 3000, tell=True)
+            while scans and model.scans:
+                model.scan(model.scans.pop())
+            model.check()
 
-    @rule(what=st.sampled_from(["crash", "crash", "pause", "put back", "flush", "old snapshot"]), who=any_of)
+    @rule(worker=workers, pauses=pauses, report=st.booleans())
+    def more_work(self, worker: int, pauses: list[float], report: bool) -> None:
+        self.work(worker, pauses, "done", broken=False, report=report, scans=True)
+
+    @rule(what=rarities, who=any_of)
     def rarely(self, what: str, who: int) -> None:
         if what == "crash":
             self.model.crash(1 + who % 2)
@@ -159,8 +169,8 @@ def valkey() -> Iterator[Server]:
 def test_the_invariants_hold_in_every_state_and_everything_ends(valkey: Server) -> None:
     FrontierMachine.server = valkey
     profile = settings(
-        max_examples=EXAMPLES or 120,
-        stateful_step_count=30,
+        max_examples=EXAMPLES or 250,
+        stateful_step_count=25,
         derandomize=not EXAMPLES,
         deadline=None,
         database=None,

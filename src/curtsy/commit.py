@@ -27,6 +27,7 @@ from curtsy.model import (
     Chain,
     Entry,
     Failure,
+    Fault,
     HostState,
     Kind,
     NewUrl,
@@ -92,6 +93,8 @@ class Written:
     #: hosts that answer again, and hosts that did not answer
     answered: set[str] = field(default_factory=set)
     silent: set[str] = field(default_factory=set)
+    #: queues whose host's name does not exist
+    nameless: set[tuple[int, str]] = field(default_factory=set)
 
 
 class Body(NamedTuple):
@@ -268,6 +271,9 @@ class Committer:
         if silent:
             queues.failing(tx, silent, written.now_ms)
         written.answered, written.silent = answered, silent
+        for done in group:
+            if _has_no_name(done) and queues.mark_dead(tx, done.lease.crawl, done.lease.host, Fault.DNS_NONE.value):
+                written.nameless.add((done.lease.crawl, done.lease.host))
 
     def _learn_robots(
         self, tx: Any, done: Finished, states: dict[str, HostState], rules: list[RobotsState], written: Written
@@ -426,6 +432,9 @@ class Committer:
         point("commit.settled")
         self._upkeep.scan(reply.scans)
         self._upkeep.idle.update(reply.idle)
+        if written.nameless:
+            await self._persist(lambda: self._frontier.drop(sorted(written.nameless)))
+            self._upkeep.idle.update(n for n, _ in written.nameless)
         await self._remember(written)
         point("commit.seen")
 
@@ -543,6 +552,13 @@ def _release(done: Finished) -> Release:
 def _has_other_rules(tx: Any, host: str, where: str) -> bool:
     known = hosts.robots_of_hosts(tx, [host]).get(host, ())
     return any(origin_ != where and verdict in ("rules", "allow") for origin_, _, _, verdict in known)
+
+
+def _has_no_name(done: Finished) -> bool:
+    """The name of the host was looked up for its robots.txt, not for the first time, and does not exist."""
+    outcome, lease = done.outcome, done.lease
+    own = done.robots is not None and lease.entry.chain is None
+    return own and outcome is not None and outcome.fault is Fault.DNS_NONE and lease.failures > 0
 
 
 def _is_answer(done: Finished) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from random import Random
 
 from curtsy.model import Action, Chain, Decision, Fault, Outcome
-from curtsy.politeness import backoff_ms, wait_ms
+from curtsy.politeness import MISSING_NAME_MS, backoff_ms, wait_ms
 from curtsy.settings import Settings
 from curtsy.urls import fingerprint, normalise, origin, short
 
@@ -35,8 +35,6 @@ _BODY_FAULTS = (Fault.RESET, Fault.PROTOCOL, Fault.TIMEOUT, Fault.TOO_LARGE, Fau
 _UNCOUNTED = {Fault.SLOT_EXPIRED: 0, Fault.ADDRESS_BUSY: 250, Fault.RESENT: 0, Fault.CANCELLED: 0}
 #: a name may be missing for a moment while its zone is being changed
 _NXDOMAIN_TRIES = 2
-#: the resolver remembers a failure for 60 s: sooner, the second answer would be the first one again
-_NXDOMAIN_WAIT_MS = 61_000
 
 _MAX_COOKIES = 20
 _MAX_COOKIE_BYTES = 4096
@@ -108,7 +106,7 @@ def _by_fault(fault: Fault, attempts: int, settings: Settings, rng: Random) -> D
     if fault in (Fault.TOO_LARGE, Fault.FORBIDDEN_ADDRESS):
         return Decision(action=Action.SKIP, reason=str(fault))
     tries = min(_NXDOMAIN_TRIES, settings.max_attempts) if fault is Fault.DNS_NONE else settings.max_attempts
-    at_least_ms = _NXDOMAIN_WAIT_MS if fault is Fault.DNS_NONE else 0
+    at_least_ms = MISSING_NAME_MS if fault is Fault.DNS_NONE else 0
     return _retry_or_die(str(fault), attempts, tries, settings, rng, at_least_ms)
 
 

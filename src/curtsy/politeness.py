@@ -30,6 +30,9 @@ _NOTABLE = 0.1
 _SLOW_FAILURES = 2
 _SLOW_S = 5.0
 
+#: The resolver remembers a missing name for 60 s: asked again sooner, the second answer would be the first one.
+MISSING_NAME_MS = 61_000
+
 #: the host is due again this soon after its address was found busy
 _BUSY_RETRY_MS = 250
 
@@ -65,6 +68,8 @@ def effect(
         return _asked_to_wait(outcome, failures + 1, adaptive_ms, settings, now_s, rng)
     if outcome.status in _GATEWAY_STATUS or fault in _HOST_FAULTS or (fault is Fault.PROTOCOL and not outcome.status):
         block_ms = backoff_ms(failures, settings, rng)
+        if fault is Fault.DNS_NONE:
+            block_ms = max(block_ms, MISSING_NAME_MS)
         return _with_pause(outcome, failures + 1, adaptive_ms, settings, block_ms)
     if fault in _ANSWERED_FAULTS:
         return _answered(outcome, adaptive_ms, settings)

@@ -12,11 +12,12 @@ import pytest
 import redis
 import uvloop
 from crawl_folder import CrawlFolder
+from dns_server import dns_serving
 from small_site import Asked, Say, SmallSite, linking
 
 from curtsy import crawling, services
 from curtsy.errors import SettingsError
-from curtsy.model import Crawl
+from curtsy.model import Counts, Crawl
 from curtsy.recovery import write_clean
 
 
@@ -148,3 +149,25 @@ def test_a_page_that_was_not_modified_is_logged_as_it_was_answered(folder: Crawl
     assert counts.pages == 2
     assert (304, "http://a.small.test/") in other.rows("SELECT status, url FROM requests WHERE crawl = 2")
     assert other.rows("SELECT count(*) FROM pages WHERE crawl = 2 AND unchanged") == [(2,)]
+
+
+def test_a_name_that_does_not_exist_is_looked_up_twice(folder: CrawlFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("politeness", "decide"):
+        monkeypatch.setattr(f"curtsy.{module}.MISSING_NAME_MS", 300)
+    monkeypatch.setattr("curtsy.fetch.dns._FAILURE_TTL_S", 0.2)
+
+    async def scene() -> tuple[Counts, int]:
+        async with dns_serving({}) as names:
+            built = services.build(folder.settings(dns_servers=(names.address,)))
+            await built.open()
+            try:
+                crawl = Crawl(id=str(uuid4()), request_id="t", created_ms=1)
+                crawl = await crawling.submit(built, crawl, ["http://missing.example/", "http://missing.example/a"])
+                return await asyncio.wait_for(crawling.run(built, crawl.n), 30), names.asked["missing.example"]
+            finally:
+                await built.close()
+
+    counts, asked = asyncio.run(scene())
+    assert counts.failed == {"no_such_host": 2}
+    assert counts.pending == 0
+    assert asked >= 2

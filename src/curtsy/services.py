@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from dataclasses import dataclass, field
 
 from curtsy.embedded import Embedded
+from curtsy.errors import EpochLost, FrontierUnavailable
 from curtsy.frontier.frontier import Frontier, Scan
+from curtsy.observe import log
 from curtsy.recovery import in_thread, open_epoch, prepare_store, write_clean
 from curtsy.settings import Settings
 from curtsy.store import pages
 from curtsy.store.engine import Store
 from curtsy.store.segments import SegmentStore, open_segments
+
+#: before whoever starts is told that the frontier is away: a restart takes about a second
+_PAUSES_S = (0.2, 0.5, 1.0)
 
 
 @dataclass(slots=True)
@@ -33,7 +39,17 @@ class Services:
 
     async def open(self) -> None:
         """Adopts the frontier's epoch, or rebuilds a lost one; cuts torn tails that a killed process left."""
-        self.scans += await open_epoch(self.frontier, self.store)
+        for pause_s in _PAUSES_S:
+            try:
+                self.scans += await open_epoch(self.frontier, self.store)
+                break
+            except (EpochLost, FrontierUnavailable) as error:
+                # A rebuild that was begun and not ended looks complete to the next look.
+                self.unlisted = True
+                log("frontier_not_opened", level="warning", error=str(error))
+                await asyncio.sleep(pause_s)
+        else:
+            self.scans += await open_epoch(self.frontier, self.store)
         await in_thread(self._recover_segments)
 
     def _recover_segments(self) -> None:

@@ -542,7 +542,8 @@ class Shift:
         except FrontierUnavailable as error:
             log("beat_failed", level="warning", error=str(error))
         else:
-            count("leases_lost", len(lost))
+            # Those of the group that is being written may be settled already.
+            count("leases_lost", len(lost - {done.lease.fence for done in self._writing}))
 
     async def _look_after(self) -> None:
         """Beside the loop: a store that does not answer holds up the upkeep, not the slots."""

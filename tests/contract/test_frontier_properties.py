@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from frontier_model import Flight, Model
 from frontier_servers import Server
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -132,6 +132,33 @@ class FrontierMachine(RuleBasedStateMachine):
     def more_work(self, worker: int, pauses: list[float], report: bool) -> None:
         self.work(worker, pauses, "done", broken=False, report=report, scans=True)
 
+    @rule(worker=workers, started=st.booleans(), after=st.sampled_from([31, 31, 45]))
+    def lose_worker(self, worker: int, started: bool, after: float) -> None:
+        """It vanishes with what it has just leased; the reaper comes, and others go on at once."""
+        model = self.model
+        model.lease(worker, 64)
+        for flight in [f for f in model.flights if f.worker == worker and started]:
+            model.start(flight, report=True)
+        model.crash(worker)
+        model.advance(after)
+        model.reap()
+        model.lease(3 - worker, 64)
+
+    @rule(crawl=crawls, host=hosts, late=st.booleans())
+    def commit_during_a_scan(self, crawl: int, host: str, late: bool) -> None:
+        """Rows are inserted while a scan of their queue is under way: it may have read them, or not; or comes late."""
+        model = self.model
+        mine = [scan for scan in model.scans if (scan.crawl, scan.host) == (crawl, host)]
+        model.add(crawl, host, 2, "https", "later")
+        if late:
+            model.advance(11)
+            model.push(model.unpushed.pop())
+        for scan in mine:
+            model.scans.remove(scan)
+            model.scan(scan)
+        if not late:
+            model.push(model.unpushed.pop())
+
     @rule(what=rarities, who=any_of)
     def rarely(self, what: str, who: int) -> None:
         if what == "crash":
@@ -169,11 +196,13 @@ def valkey() -> Iterator[Server]:
 def test_the_invariants_hold_in_every_state_and_everything_ends(valkey: Server) -> None:
     FrontierMachine.server = valkey
     profile = settings(
-        max_examples=EXAMPLES or 250,
+        max_examples=EXAMPLES or 200,
         stateful_step_count=25,
         derandomize=not EXAMPLES,
         deadline=None,
         database=None,
         suppress_health_check=list(HealthCheck),
+        # Shrinking takes minutes; the long run does it.
+        phases=list(Phase) if EXAMPLES else [Phase.generate],
     )
     run_state_machine_as_test(FrontierMachine, settings=profile)

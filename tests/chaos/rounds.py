@@ -182,6 +182,9 @@ class Arena:
 def _suffer(crawler: Crawler, plan: Plan, rng: random.Random, result: Round, end: float) -> None:
     crawler.start()
     for name, pause_s in zip(plan.troubles, plan.pauses_s, strict=True):
+        # After a kill the pause is that of the next life; a stop of its own may end it early.
+        if not crawler.keep_alive():
+            return
         crawler.pause(pause_s)
         if not crawler.keep_alive():
             return

@@ -38,8 +38,10 @@ def stop(crawler: Crawler, rng: random.Random) -> str:
 def valkey_kill(crawler: Crawler, rng: random.Random) -> str:
     """kill -9 of Valkey; it comes back empty, by the crawl itself or by us."""
     if crawler.valkey is None:
-        if pid := crawler.embedded_pid():
-            os.kill(pid, signal.SIGKILL)
+        pid = crawler.embedded_pid()
+        if pid is None:
+            return "valkey-kill-missed"
+        os.kill(pid, signal.SIGKILL)
         return "valkey-kill"
     crawler.valkey.kill9()
     crawler.valkey.forget_snapshot()

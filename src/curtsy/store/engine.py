@@ -193,7 +193,8 @@ def _sqlite_path(url: URL, create: bool) -> Path:
 
 def _sqlite_engine(url: URL) -> Engine:
     connect_args = {"check_same_thread": False, "cached_statements": 512, "timeout": _BUSY_MS / 1000}
-    engine = create_engine(url, connect_args=connect_args, pool_size=8, max_overflow=56)
+    # The connection given back last is taken first: the pages that it wrote are still in its cache.
+    engine = create_engine(url, connect_args=connect_args, pool_size=8, max_overflow=56, pool_use_lifo=True)
 
     @event.listens_for(engine, "connect")
     def _connected(connection: Any, _record: Any) -> None:

@@ -235,31 +235,11 @@ async def write_clean(frontier: Frontier, store: Store) -> bool:
             known = await shard.command("ZCARD", "%slots"), await shard.command("ZCARD", "%leases")
             if any(known) or await shard.command("LLEN", "%reaped"):
                 return False
-            rows = await _future_times(shard)
+            rows = await shard.future_times()
         except (EpochLost, FrontierUnavailable):
             return False
         await in_thread(store.run, _mark_clean, shard.number, shard.epoch, rows)
     return True
-
-
-async def _future_times(shard: Shard) -> list[tuple[str, int, int]]:
-    rows: list[tuple[str, int, int]] = []
-    cursor = 0
-    seconds, micros = await shard.command("TIME")
-    now_ms = int(seconds) * 1000 + int(micros) // 1000
-    while True:
-        cursor, keys = await shard.command("SCAN", cursor, "MATCH", "%host:*", "COUNT", 1000)
-        cursor = int(cursor)
-        for key in keys:
-            name = key.decode().split(":host:", 1)[1]
-            fields = await shard.hash(f"host:{name}")
-            times = {f: int(fields.get(f, 0)) for f in ("nx", "bl", "ls", "op", "rd", "ad", "cd")}
-            base = times["ls"] + max(times["op"], times["rd"], times["ad"], times["cd"]) + 10 if times["ls"] else 0
-            due = max(times["nx"], base)
-            if due > now_ms or times["bl"] > now_ms:
-                rows.append((name, due, times["bl"]))
-        if cursor == 0:
-            return rows
 
 
 def _mark_clean(tx: Any, shard: int, epoch: int, rows: list[tuple[str, int, int]]) -> None:

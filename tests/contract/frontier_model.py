@@ -73,6 +73,10 @@ local call, out = redis.call, { host = {}, ring = {}, crawl = {}, starved = {}, 
 out.listed = {}
 for _, h in ipairs(hosts) do
   out.host[h] = call('HGETALL', P .. 'host:' .. h)
+  for i = 1, #out.host[h], 2 do
+    -- `rn` stands with other numbers in one field
+    if out.host[h][i] == 'v' then out.host[h][i], out.host[h][i + 1] = 'rn', cmsgpack.unpack(out.host[h][i + 1])[14] end
+  end
   out.ring[h] = call('LRANGE', P .. 'ring:' .. h, 0, -1)
   for _, c in ipairs(crawls) do out.listed[c .. ' ' .. h] = call('LRANGE', P .. 'q:' .. h .. ':' .. c, 0, -1) end
 end

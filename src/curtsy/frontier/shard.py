@@ -19,7 +19,7 @@ from curtsy.frontier import scripts
 from curtsy.frontier.clock import ServerClock, boot
 
 #: version of the key map in lua/preamble.lua; another version in the server counts as loss
-LAYOUT = "1"
+LAYOUT = "2"
 
 
 class _OtherRun(RedisError):
@@ -170,11 +170,18 @@ class Shard:
                     pipe.lrem(key, 1, item)
                 await pipe.execute()
 
-    async def hash(self, name: str) -> dict[str, str]:
-        """A hash of this epoch as text, for explain, status and doctor."""
-        with _translating():
-            raw = await self._redis.hgetall(f"{self.tag}:e{self.epoch}:{name}")
-        return {key.decode(): value.decode() for key, value in raw.items()}
+    async def future_times(self) -> list[tuple[str, int, int]]:
+        """(host, not asked before, blocked until) in ms of the hosts that may not be asked yet."""
+        found: list[tuple[str, int, int]] = []
+        cursor = 0
+        while True:
+            cursor, keys = await self.command("SCAN", cursor, "MATCH", "%host:*", "COUNT", 1000)
+            names = [key.decode().split(":host:", 1)[1] for key in keys]
+            for item in (await self.call("future", *names))[1] if names else ():
+                host, due, blocked = item.decode().split("\x1f")
+                found.append((host, int(due), int(blocked)))
+            if int(cursor) == 0:
+                return found
 
     async def command(self, *words: str | int | float) -> Any:
         """A plain read command on a key of this epoch; `%` in a word stands for the epoch's prefix."""

@@ -40,20 +40,20 @@ end
 
 local function grant(h, c, r, entry, robots_ms, own_robots, x, lane, slot_ms)
   ctr = ctr + 1
-  local d, n, id = delay_of(h), #slots, tostring(ctr)
-  local lease = table.concat(
-    { h.name, c, r.ver, d, h.ph, robots_ms, solo and '1' or '0', own_robots, lane, h.fl, h.ad, entry }, US)
-  slots[n + 1], slots[n + 2], leases[n + 1], leases[n + 2] = now + slot_ms, id, now + lease_ms, id
+  local d, ph, n, id = str(delay_of(h)), str(h.ph), #slots, string.format('%d', ctr)
+  local lease = table.concat({ h.name, c, r.ver, d, ph, robots_ms, solo and '1' or '0', own_robots, lane, str(h.fl),
+    str(h.ad), entry }, US)
+  slots[n + 1], slots[n + 2], leases[n + 1], leases[n + 2] = str(now + slot_ms), id, str(now + lease_ms), id
   ld[n * 2 + 1], ld[n * 2 + 2], ld[n * 2 + 3] = id, lease, 's' .. id
-  ld[n * 2 + 4] = h.name .. ' ' .. now .. ' ' .. d .. ' ' .. h.ph .. ' ' .. c
-  put(h, 'x:' .. c, x + 1)
+  ld[n * 2 + 4] = h.name .. ' ' .. str(now) .. ' ' .. d .. ' ' .. ph .. ' ' .. c
+  put(h, 'x:' .. c, str(x + 1))
   busy[c] = (busy[c] or 0) + 1
   if byte(entry, 1) == 112 and r.left > 0 then r.left, r.spent = r.left - 1, true end
   h.out = h.out + 1
-  put(h, 'out', h.out)
+  put(h, 'out', str(h.out))
   if h.ph > 1 then
     h.un = id
-    put(h, 'un', id)
+    touch(h)
   end
   if h.ow ~= owner then
     h.ow = owner
@@ -63,7 +63,7 @@ local function grant(h, c, r, entry, robots_ms, own_robots, x, lane, slot_ms)
     call('LREM', P .. 'ring:' .. h.name, 1, c)
     call('RPUSH', P .. 'ring:' .. h.name, c)
     h.tn = h.tn + 1
-    put(h, 'tn', h.tn)
+    touch(h)
   end
   unbench(h)
   granted[#granted + 1] = id .. US .. lease

@@ -12,16 +12,19 @@
 -- Keys of an epoch, all under P = {shard}:e<n>:
 --   due:<lane>        ZSET  host -> ms it may next be asked. A host stands in one of due:high|batch|slow
 --   due:solo          ZSET  hosts whose head is a suspect (two crashes): asked with nothing else in flight
---   host:<host>       HASH  i      1: its facts were introduced from the store
---                           nx bl  ms: floor of the next start; blocked until
---                           ls     ms: the base of the delay: last start, or the end of a transfer broken off
---                           op rd ad cd   ms: delay by operator, robots, adaptive, crawls of the ring
---                           oph ph per_host by operator; in force
---                           out un slots out; the slot whose start is not reported yet (per_host > 1)
---                           fl sl  consecutive failures; 1: slow or failing
+--   host:<host>       HASH  ls     ms: the base of the delay: last start, or the end of a transfer broken off
+--                           out    slots out
 --                           ow la  process that asked it last; due set it stands in
---                           rn r1 hi tn   of the ring: its length; its only crawl; 1: a crawl of lane high is in it;
---                                  turns taken, for the 4-of-5 rule between lanes
+--                           v      what changes seldom, as one MessagePack array in the order of PACKED:
+--                             known  its facts were introduced from the store
+--                             nx bl  ms: floor of the next start; blocked until
+--                             op rd ad cd   ms: delay by operator, robots, adaptive, crawls of the ring
+--                             oph ph per_host by operator (0: not set); in force
+--                             un     the slot whose start is not reported yet (per_host > 1)
+--                             fl sl  consecutive failures; slow or failing
+--                             met    an effect of a request stands in ad, fl, sl
+--                             rn r1 hi tn   of the ring: its length; its only crawl; a crawl of lane high is in it;
+--                                    turns taken, for the 4-of-5 rule between lanes
 --                           q:<c> x:<c> b:<c> k:<c> l:<c>   of crawl c's queue here: its lane; delayed + leased;
 --                                  backlog flag (2: raised while a scan held the lock); cursor: rows up to it were
 --                                  listed or read; scan lock "<expiry>.<scan>"
@@ -73,29 +76,49 @@ local function split(text)
   end
 end
 
+-- A whole number as text. Numbers that are handed to commands or joined to strings are written by printf as if they
+-- had fractions, which costs as much as a short command.
+local texts = {}
+local function str(n)
+  local text = texts[n]
+  if not text then
+    text = string.format('%d', n)
+    texts[n] = text
+  end
+  return text
+end
+
 -- One command for a whole list of arguments; an even step keeps pairs together.
 local function many(command, key, list)
   for from = 1, #list, 4000 do call(command, key, unpack(list, from, min(#list, from + 3999))) end
 end
 
 -- Hosts: read once per script, changes gathered.
+local PACKED = { 'known', 'nx', 'bl', 'op', 'rd', 'ad', 'cd', 'oph', 'ph', 'un', 'fl', 'sl', 'met', 'rn', 'r1', 'hi', 'tn' }
+local NEW = { false, 0, 0, 0, 0, 0, 0, 0, 1, '', 0, false, false, 0, '', false, 0 }
 local hosts, changed, moved = {}, {}, {}
 local function host(name)
   local h = hosts[name]
   if h then return h end
   local key = P .. 'host:' .. name
-  local v = call('HMGET', key, 'i', 'nx', 'bl', 'ls', 'op', 'rd', 'ad', 'cd', 'ph', 'out', 'un', 'sl', 'ow', 'la',
-    'oph', 'tn', 'fl', 'rn', 'r1', 'hi')
+  local f = call('HMGET', key, 'v', 'ls', 'out', 'ow', 'la')
+  local v, la = f[1] and cmsgpack.unpack(f[1]) or NEW, f[5] or ''
   h = {
-    name = name, key = key, known = v[1], nx = tonumber(v[2]) or 0, bl = tonumber(v[3]) or 0, ls = tonumber(v[4]) or 0,
-    op = tonumber(v[5]) or 0, rd = tonumber(v[6]) or 0, ad = tonumber(v[7]) or 0, cd = tonumber(v[8]) or 0,
-    ph = tonumber(v[9]) or 1, out = tonumber(v[10]) or 0, un = v[11] or '', sl = v[12] == '1', ow = v[13] or '',
-    la = v[14] or '', oph = tonumber(v[15]), tn = tonumber(v[16]) or 0, fl = v[17] or '0', rn = tonumber(v[18]) or 0,
-    r1 = v[19] or '', hi = v[20] == '1', met = v[17],
+    name = name, key = key, ls = tonumber(f[2] or 0), out = tonumber(f[3] or 0), ow = f[4] or '', la = la, was = la,
+    known = v[1], nx = v[2], bl = v[3], op = v[4], rd = v[5], ad = v[6], cd = v[7], oph = v[8], ph = v[9], un = v[10],
+    fl = v[11], sl = v[12], met = v[13], rn = v[14], r1 = v[15], hi = v[16], tn = v[17],
   }
-  h.was = h.la
   hosts[name] = h
   return h
+end
+
+-- What stands in `v` has changed.
+local function touch(h)
+  h.touched = true
+  if not h.set then
+    h.set = { h.key }
+    changed[#changed + 1] = h
+  end
 end
 
 local function put(h, field, value)
@@ -175,7 +198,7 @@ local function flush_due()
       local list = come[h.la] or {}
       come[h.la] = list
       local n = #list
-      list[n + 1], list[n + 2] = h.score, h.name
+      list[n + 1], list[n + 2] = str(h.score), h.name
     end
     h.was = h.la
   end
@@ -205,8 +228,13 @@ local function finish()
   flush_crawls()
   for i = 1, #changed do
     local h = changed[i]
+    if h.touched then
+      local v = {}
+      for j = 1, #PACKED do v[j] = h[PACKED[j]] end
+      put(h, 'v', cmsgpack.pack(v))
+    end
     call('HSET', unpack(h.set))
-    h.set = nil
+    h.set, h.touched = nil, nil
     -- Nobody wants the host: its numbers stand here only while they may still bind; the store has them too.
     if h.rn == 0 and h.out == 0 then call('PEXPIREAT', h.key, max(now, eligible(h)) + FADE - skew) end
   end
@@ -229,16 +257,9 @@ local function weigh(h)
       hi = hi or r.lane == 'high'
     end
   end
-  if #ring == 0 then ph = h.oph or 1 elseif h.oph then ph = min(ph, h.oph) end
-  h.cd, h.ph, h.rn, h.r1 = cd, ph, #ring, #ring == 1 and ring[1] or ''
-  put(h, 'cd', cd)
-  put(h, 'ph', ph)
-  put(h, 'rn', h.rn)
-  put(h, 'r1', h.r1)
-  if hi ~= h.hi then
-    h.hi = hi
-    put(h, 'hi', hi and '1' or '0')
-  end
+  if #ring == 0 then ph = h.oph > 0 and h.oph or 1 elseif h.oph > 0 then ph = min(ph, h.oph) end
+  h.cd, h.ph, h.rn, h.r1, h.hi = cd, ph, #ring, #ring == 1 and ring[1] or '', hi
+  touch(h)
 end
 
 local function in_ring(h, c)
@@ -300,7 +321,7 @@ end
 local function less_busy(name, c)
   busy[c] = (busy[c] or 0) - 1
   local key = P .. 'host:' .. name
-  if call('HINCRBY', key, 'x:' .. c, -1) > 0 then return end
+  if call('HINCRBY', key, 'x:' .. c, '-1') > 0 then return end
   call('HDEL', key, 'x:' .. c)
   local h = host(name)
   if in_ring(h, c) and call('EXISTS', P .. 'q:' .. name .. ':' .. c) == 0 then look_further(h, c) end

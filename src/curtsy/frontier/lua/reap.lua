@@ -19,7 +19,7 @@ for i = 1, #over, 2 do
   put(h, 'ls', h.ls)
   if h.un == id then
     h.un = ''
-    put(h, 'un', '')
+    touch(h)
   end
   bench(h)
 end

@@ -16,19 +16,19 @@
 local function apply_effect(h, block, adaptive, failures, slow)
   if block > 0 and now + block > h.bl then
     h.bl = now + block
-    put(h, 'bl', h.bl)
+    touch(h)
   end
   if adaptive ~= '-' and tonumber(adaptive) ~= h.ad then
     h.ad = tonumber(adaptive)
-    put(h, 'ad', h.ad)
+    touch(h)
   end
-  if failures ~= '-' and (failures ~= h.fl or not h.known) then
-    h.fl = failures
-    put(h, 'fl', failures)
+  if failures ~= '-' and (tonumber(failures) ~= h.fl or not h.known) then
+    h.fl, h.met = tonumber(failures), true
+    touch(h)
   end
   if slow ~= '-' and ((slow == '1') ~= h.sl or not h.known) then
     h.sl = slow == '1'
-    put(h, 'sl', slow)
+    touch(h)
   end
 end
 
@@ -63,16 +63,16 @@ local function release_all(at, n)
       start_ms, end_ms = now - tonumber(started), now - tonumber(ended)
       if leased[i] then
         times[#times + 1] = 't' .. id
-        times[#times + 1] = start_ms .. ' ' .. end_ms
+        times[#times + 1] = str(start_ms) .. ' ' .. str(end_ms)
       end
       local base = broken == '1' and end_ms or start_ms
       if base > h.ls then
         h.ls = base
-        put(h, 'ls', base)
+        put(h, 'ls', str(base))
       end
       if h.un == id then
         h.un = ''
-        put(h, 'un', '')
+        touch(h)
       end
     end
     if mode ~= 'h' then
@@ -81,10 +81,10 @@ local function release_all(at, n)
         once[id] = true
         freed[#freed + 1], fields[#fields + 1] = id, 's' .. id
         h.out = max(0, h.out - 1)
-        put(h, 'out', h.out)
+        put(h, 'out', str(h.out))
         if h.un == id then
           h.un = ''
-          put(h, 'un', '')
+          touch(h)
         end
       end
     end
@@ -94,7 +94,7 @@ local function release_all(at, n)
       put_url_back(id)
     end
     bench(h, now + tonumber(wait))
-    answers[i] = start_ms and (start_ms .. ' ' .. end_ms .. ' ' .. eligible(h)) or '-'
+    answers[i] = start_ms and (str(start_ms) .. ' ' .. str(end_ms) .. ' ' .. str(eligible(h))) or '-'
   end
   many('ZREM', P .. 'slots', freed)
   many('HDEL', P .. 'ld', fields)
@@ -115,7 +115,7 @@ local function report_start(text)
   end
   if h.un == id then
     h.un = ''
-    put(h, 'un', '')
+    touch(h)
   end
   bench(h)
 end

@@ -17,7 +17,7 @@ for i = 1, rules do
     put(h, 'r:' .. f[2], byte(f[3], 1) == 112 and f[3] or (f[3] .. ':' .. f[4]))
     if f[5] ~= '-' then
       h.rd = tonumber(f[5])
-      put(h, 'rd', h.rd)
+      touch(h)
     end
     bench(h)
   end

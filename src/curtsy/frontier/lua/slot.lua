@@ -4,20 +4,23 @@
 -- Answers { now, id or '', ms to wait, delay, per_host } ; id '' and wait -1: introduce the host first
 local h = host(ARGV[2])
 if not h.known then return { tostring(now), '', -1, 0, 1 } end
-h.cd = max(h.cd, tonumber(ARGV[4]))
-local wait = eligible(h) - now
+-- What the guest wants holds for this turn only.
+local cd = h.cd
+h.cd = max(cd, tonumber(ARGV[4]))
+local wait, d = eligible(h) - now, delay_of(h)
+h.cd = cd
 if h.out >= h.ph or h.un ~= '' then wait = max(wait, 100) end
-if wait > 0 then return { tostring(now), '', wait, delay_of(h), h.ph } end
+if wait > 0 then return { tostring(now), '', wait, d, h.ph } end
 local id = tostring(call('HINCRBY', KEYS[1], 'ctr', 1))
 call('PERSIST', h.key)
 call('ZADD', P .. 'slots', now + tonumber(ARGV[3]), id)
-call('HSET', P .. 'ld', 's' .. id, table.concat({ h.name, now, delay_of(h), h.ph, '-' }, ' '))
+call('HSET', P .. 'ld', 's' .. id, table.concat({ h.name, now, d, h.ph, '-' }, ' '))
 h.out = h.out + 1
 put(h, 'out', h.out)
 if h.ph > 1 then
   h.un = id
-  put(h, 'un', id)
+  touch(h)
 end
 unbench(h)
 finish()
-return { tostring(now), id, 0, delay_of(h), h.ph }
+return { tostring(now), id, 0, d, h.ph }

@@ -1,0 +1,13 @@
+-- future.lua: which of these hosts may not be asked yet? Read only: what the store must remember of them.
+--
+-- ARGV  2 ... hosts
+-- Answers { now, "host 0x1f ms before which it is not asked 0x1f ms until it is blocked" of those }
+local found = {}
+for i = 2, #ARGV do
+  local h = host(ARGV[i])
+  local blocked = h.bl
+  h.bl = 0
+  local due = eligible(h)
+  if due > now or blocked > now then found[#found + 1] = h.name .. US .. due .. US .. blocked end
+end
+return { tostring(now), found }

@@ -186,13 +186,15 @@ class Outcome:
 
     def header(self, name: str) -> str | None:
         """The first header line of that name (lower case), or None."""
+        length = len(name)
         for key, value in self.headers:
-            if key.lower() == name:
+            if len(key) == length and key.lower() == name:
                 return value
         return None
 
     def header_all(self, name: str) -> list[str]:
-        return [value for key, value in self.headers if key.lower() == name]
+        length = len(name)
+        return [value for key, value in self.headers if len(key) == length and key.lower() == name]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

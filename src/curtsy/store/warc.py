@@ -29,6 +29,8 @@ _LEVEL = 1
 _SMALL_LEVEL = 0
 
 _GZIP = 31
+#: behind every record
+_END = b"\r\n\r\n"
 #: its stubs declare the class as an instance
 _BROKEN: tuple[type[Exception], ...] = (cast(type[Exception], IsalError), EOFError)
 _RENAMED = frozenset({"content-encoding", "transfer-encoding"})
@@ -88,7 +90,7 @@ def warcinfo(name: str) -> bytes:
         "robots: obey\r\n"
     ).encode()
     fields = (
-        f"WARC/1.1\r\nWARC-Type: warcinfo\r\nWARC-Record-ID: {_ids(1)[0]}\r\n"
+        f"WARC/1.1\r\nWARC-Type: warcinfo\r\nWARC-Record-ID: {_ids.take(1)[0]}\r\n"
         f"WARC-Date: {warc_date(int(time.time() * 1000))}\r\nWARC-Filename: {name}\r\n"
         f"Content-Type: application/warc-fields\r\nContent-Length: {len(body)}\r\n\r\n"
     )
@@ -97,7 +99,7 @@ def warcinfo(name: str) -> bytes:
 
 def records(item: WarcItem) -> tuple[bytes, bytes]:
     """(what goes before, the response or revisit record), compressed."""
-    response_id, request_id, metadata_id = _ids(3)
+    response_id, request_id, metadata_id = _ids.take(3)
     date = warc_date(item.fetched_ms)
     target = _line(item.url)
     shared = f"WARC-Target-URI: {target}\r\nWARC-Date: {date}\r\n"
@@ -123,17 +125,15 @@ def records(item: WarcItem) -> tuple[bytes, bytes]:
 
 
 def _response(item: WarcItem, record_id: str, shared: str) -> bytes:
-    block = _http_head(item)
+    head, body = _http_head(item), item.body
     kind, extra = "response", ""
     if item.same_as is not None:
-        kind = "revisit"
+        kind, body = "revisit", b""
         profile = "server-not-modified" if item.status == 304 else "identical-payload-digest"
         extra = (
             f"WARC-Profile: {_PROFILE}{profile}\r\nWARC-Refers-To-Target-URI: {_line(item.same_as[0])}\r\n"
             f"WARC-Refers-To-Date: {warc_date(item.same_as[1])}\r\n"
         )
-    else:
-        block += item.body
     if item.truncated:
         extra += f"WARC-Truncated: {item.truncated}\r\n"
     if item.protocol:
@@ -141,9 +141,11 @@ def _response(item: WarcItem, record_id: str, shared: str) -> bytes:
     fields = (
         f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Record-ID: {record_id}\r\n{shared}{extra}"
         f"WARC-Payload-Digest: sha256:{item.sha256}\r\nContent-Type: application/http;msgtype=response\r\n"
-        f"Content-Length: {len(block)}\r\n\r\n"
+        f"Content-Length: {len(head) + len(body)}\r\n\r\n"
     )
-    return _member(fields.encode(), block, _LEVEL if len(block) > 512 else _SMALL_LEVEL)
+    # All parts are joined at once: a body is copied once.
+    data = b"".join((fields.encode(), head, body, _END))
+    return _compress(data, _LEVEL if len(head) + len(body) > 512 else _SMALL_LEVEL)
 
 
 def _http_head(item: WarcItem) -> bytes:
@@ -174,12 +176,25 @@ def _line(value: str) -> str:
     return value.translate(_BREAKERS) if not value.isprintable() else value
 
 
-def _ids(n: int) -> list[str]:
-    digits = os.urandom(16 * n).hex()
-    return [
-        f"<urn:uuid:{d[:8]}-{d[8:12]}-4{d[13:16]}-a{d[17:20]}-{d[20:]}>"
-        for d in (digits[start : start + 32] for start in range(0, 32 * n, 32))
-    ]
+class _Ids:
+    """UUIDs of version 4: the first two thirds are drawn once per process, the last third counts from a drawn number."""
+
+    def __init__(self) -> None:
+        self.draw()
+
+    def draw(self) -> None:
+        digits = os.urandom(16).hex()
+        self._start = f"<urn:uuid:{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-"
+        self._next = int(digits[20:], 16)
+
+    def take(self, n: int) -> list[str]:
+        start, first = self._start, self._next
+        self._next = (first + n) & 0xFFFFFFFFFFFF
+        return [f"{start}{(first + i) & 0xFFFFFFFFFFFF:012x}>" for i in range(n)]
+
+
+_ids = _Ids()
+os.register_at_fork(after_in_child=_ids.draw)
 
 
 @lru_cache(64)
@@ -192,7 +207,11 @@ def warc_date(ms: int) -> str:
 
 
 def _member(fields: bytes, block: bytes, level: int) -> bytes:
-    member: bytes = isal_zlib.compress(b"%b%b\r\n\r\n" % (fields, block), level, wbits=_GZIP)
+    return _compress(fields + block + _END, level)
+
+
+def _compress(data: bytes, level: int) -> bytes:
+    member: bytes = isal_zlib.compress(data, level, wbits=_GZIP)
     return member
 
 

@@ -89,6 +89,11 @@ def _summary(rounds: list[Round]) -> None:
         f"impolite    {sum(len(one.found.violations) for one in rounds)} (largest shortfall of the delay "
         f"{largest:.1f} ms, largest overlap {overlap:.1f} ms, by the server's log)"
     )
+    stall = max((one.found.longest_stall_ms for one in rounds), default=0.0)
+    print(
+        f"excused     {sum(len(one.found.excused) for one in rounds)} hosts that looked early while this machine stood "
+        f"still (longest {stall:.0f} ms)"
+    )
     print(f"damaged     {sum(len(one.found.damage) for one in rounds)} (bodies, WARC files, ledger, export, audit)")
     print(f"troubles    {', '.join(f'{name} {n}' for name, n in sorted(done.items()))}")
     print(f"stops       {', '.join(f'{name} {hit[name]}' for name in POINTS)}")

@@ -14,6 +14,7 @@ from curtsy.faults import POINTS
 from tests.chaos import findings, site
 from tests.chaos.crawler import Crawler, Gave
 from tests.chaos.findings import Baseline, Findings
+from tests.chaos.metronome import Metronome
 from tests.chaos.parts import Cable, Database, Postgres, Sqlite, Valkey, small_disk
 from tests.chaos.troubles import LOSSES, TROUBLES, nth
 
@@ -109,6 +110,7 @@ class Arena:
         began = time.monotonic()
         folder = Path(tempfile.mkdtemp(prefix="peace-", dir=self.folder))
         (folder / "chaos.toml").write_text(site.SETTINGS)
+        metronome = Metronome(folder / "stalls")
         with site.start(folder / "access.log") as web:
             crawler = Crawler(
                 folder, Sqlite(folder / "data" / "curtsy.sqlite"), None, None, None, seeds=web.seeds,
@@ -119,9 +121,10 @@ class Arena:
                 _to_the_end(crawler, began + LIMIT_S)
                 self.baseline = findings.baseline(crawler)
                 web.requests()
-                found = findings.look(crawler, self.baseline, folder / "access.log", stopped=False)
+                found = findings.look(crawler, self.baseline, folder / "access.log", metronome.stalls(), stopped=False)
             finally:
                 crawler.close()
+                metronome.close()
         if not found.clean:
             raise SystemExit("Even in peace something is wrong:\n" + "\n".join(found.lines()[:20]))
         return time.monotonic() - began
@@ -134,6 +137,8 @@ class Arena:
         result.folder = folder
         (folder / "chaos.toml").write_text(site.SETTINGS)
         with ExitStack() as stack:
+            metronome = Metronome(folder / "stalls")
+            stack.callback(metronome.close)
             web = stack.enter_context(site.start(folder / "access.log"))
             crawler = self._crawler(plan, folder, stack, web.seeds, web.resolve_rule)
             try:
@@ -146,7 +151,9 @@ class Arena:
             if result.unfinished is None:
                 web.requests()
                 stopped = "stop" in result.done
-                result.found = findings.look(crawler, self.baseline, folder / "access.log", stopped=stopped)
+                result.found = findings.look(
+                    crawler, self.baseline, folder / "access.log", metronome.stalls(), stopped=stopped
+                )
         if result.clean:
             crawler.database.drop()
         result.seconds = time.monotonic() - began

@@ -16,7 +16,8 @@ from curtsy.model import Counts, Crawl, CrawlState, Entry, NewUrl
 from curtsy.observe import count, log
 from curtsy.recovery import in_thread, introduce, put_back, read
 from curtsy.services import Services
-from curtsy.shift import Shift, StopFlag
+from curtsy.shift import Shift
+from curtsy.stopping import StopFlag
 from curtsy.store import crawls, queues, urls
 from curtsy.urls import Scope, fingerprint, host_key, normalise, short
 

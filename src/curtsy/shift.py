@@ -16,51 +16,32 @@ from typing import Any
 from curtsy import harvest
 from curtsy.commit import Committer
 from curtsy.contexts import CrawlContext
-from curtsy.decide import cookie_header
-from curtsy.errors import EpochLost, FrontierUnavailable, MissingPart, SegmentsUnavailable, StoreUnavailable
+from curtsy.errors import EpochLost, FrontierUnavailable, StoreUnavailable
 from curtsy.faults import point
-from curtsy.fetch.http import FetchJob, HttpFetcher
+from curtsy.fetch.http import HttpFetcher
 from curtsy.frontier.clock import boot
 from curtsy.frontier.frontier import Frontier, LeaseReply, Release, Times
 from curtsy.harvest import UNSENT, Finished
-from curtsy.model import Action, Crawl, CrawlState, Decision, Fault, Kind, Lane, Lease, Outcome, Page
+from curtsy.jobs import Jobs
+from curtsy.knowledge import Knowledge
+from curtsy.lifeline import Lifeline
+from curtsy.model import Action, CrawlState, Decision, Fault, Kind, Lane, Lease, Outcome, Page
 from curtsy.observe import count, log
 from curtsy.oversight import Oversight
 from curtsy.politeness import effect
 from curtsy.recovery import open_epoch, read
-from curtsy.robots import Robots
-from curtsy.settings import HostRule, Settings
-from curtsy.store import crawls, hosts, pages
+from curtsy.settings import Settings
+from curtsy.stopping import StopFlag
 from curtsy.store.engine import Store
 from curtsy.store.segments import SegmentStore, read_page
 from curtsy.upkeep import Upkeep
-from curtsy.urls import fingerprint, host_key, origin
+from curtsy.urls import fingerprint, origin
 
 #: leases asked for at once: beyond this little is gained, and the server is kept from others
 _BATCH = 64
 #: a slot waits at most this long for company on its way back
 _RELEASE_S = 0.015
 _IDLE_S = 0.25
-_ROBOTS_BYTES = 512 * 1024
-_MAX_RULES = 20_000
-
-
-class StopFlag:
-    """Set by signals: `drain` lets what is under way end, `now` breaks it off."""
-
-    def __init__(self) -> None:
-        self.drain = False
-        self.now = False
-        self._listeners: list[Callable[[], None]] = []
-
-    def listen(self, fn: Callable[[], None]) -> None:
-        self._listeners.append(fn)
-
-    def request(self) -> None:
-        """Once drains, twice stops at once."""
-        self.now, self.drain = self.drain, True
-        for fn in self._listeners:
-            fn()
 
 
 @dataclass(slots=True)
@@ -79,16 +60,17 @@ class Shift:
     ) -> None:  # fmt: skip
         self.frontier, self.store, self.segments, self.settings = frontier, store, segments, settings
         self.stop = stop
-        #: starts a private frontier server again that died
-        self._revive = revive
         self.upkeep = Upkeep(frontier, store, tidy)
         self.upkeep.meets = self._look_up
         self.oversight = Oversight(frontier, store)
-        self.contexts: dict[int, CrawlContext] = {}
+        self._knowledge = Knowledge(frontier, store, settings, self.oversight, self.upkeep)
+        self.contexts = self._knowledge.contexts
+        self._lifeline = Lifeline(frontier, store, self.upkeep, stop, revive, self._tell_again)
         self.fetcher = HttpFetcher(settings, asyncio.get_running_loop())
-        self._committer = Committer(frontier, store, segments, settings, self.contexts, self.upkeep, self._persist)
-        #: origin -> when its rules were fetched, the rules, and their verdict
-        self._rules: dict[str, tuple[int, Robots, str]] = {}
+        self._committer = Committer(
+            frontier, store, segments, settings, self.contexts, self.upkeep, self._lifeline.persist
+        )
+        self._jobs = Jobs(settings)
         self._rng = random.Random()
         self._flights: dict[int, _Flight] = {}
         #: slots on their way back, with what they brought
@@ -105,9 +87,6 @@ class Shift:
         self._timer: asyncio.TimerHandle | None = None
         self._beat_at = 0.0
         self._refresh_at = 0.0
-        #: crawls that have not ended, as last seen
-        self._states: dict[int, tuple[CrawlState, int]] = {}
-        self._recovering = asyncio.Lock()
         self._solo_wanted = False
         self._reading = 0
         #: leases whose crawl or rules are being read from the store
@@ -117,8 +96,6 @@ class Shift:
         self._tasks: set[asyncio.Task[None]] = set()
         #: time with nothing in flight and nothing due
         self.waited_s = 0.0
-        #: the pool for hosts without a rule of their own
-        self._pool = "default" if "default" in settings.proxies else None
         stop.listen(self._wake.set)
 
     # The loop
@@ -129,7 +106,7 @@ class Shift:
         writer = asyncio.get_running_loop().create_task(self._write())
         caretaker: asyncio.Task[None] | None = None
         try:
-            await self._persist(self._open)
+            await self._lifeline.persist(self._open)
             caretaker = asyncio.get_running_loop().create_task(self._look_after())
             while not (self.stop.drain or writer.done()) and not await ended():
                 await self._turn()
@@ -181,14 +158,14 @@ class Shift:
             reply = await self.frontier.lease(wants, [release for release, _ in back], started=starts, solo=solo)
         except EpochLost as error:
             self._back, self._starts = back + self._back, []
-            await self._recover(error)
+            await self._lifeline.recover(error)
             return None
         except FrontierUnavailable as error:
             self._back = back + self._back
             count("frontier_unavailable")
             log("frontier_unavailable", level="warning", error=str(error))
             await self._nap(0.2)
-            await self._look_for_server(error)
+            await self._lifeline.look_for_server(error)
             return None
         point("release.after")
         for release, done in back:
@@ -242,7 +219,7 @@ class Shift:
 
     def _start_all(self, leases: list[Lease]) -> None:
         """Those that need the store first wait for it beside the loop: slots of others go back meanwhile."""
-        waiting = [lease for lease in leases if self._needs_store(lease)]
+        waiting = [lease for lease in leases if self._knowledge.is_missing(lease)]
         if waiting:
             self._waiting.update((lease.fence, lease) for lease in waiting)
             self._spawn(self._load_and_start(waiting))
@@ -250,18 +227,10 @@ class Shift:
             if lease.fence not in self._waiting:
                 self._start(lease, None)
 
-    def _needs_store(self, lease: Lease) -> bool:
-        if self._stale(lease) or self._rules_missing(lease):
-            return True
-        return lease.entry.kind is Kind.PAGE and self.contexts[lease.crawl].revisits
-
     async def _load_and_start(self, leases: list[Lease]) -> None:
         try:
-            stale = {lease.crawl for lease in leases if self._stale(lease)}
-            unknown = {origin(lease.entry.url) for lease in leases if self._rules_missing(lease)}
-            if stale or unknown:
-                await self._persist(lambda: self._load(stale, unknown))
-            before = await self._persist(lambda: self._previous(leases))
+            await self._lifeline.persist(lambda: self._knowledge.load(leases))
+            before = await self._lifeline.persist(lambda: self._knowledge.previous(leases))
         finally:
             for lease in leases:
                 self._waiting.pop(lease.fence, None)
@@ -281,51 +250,6 @@ class Shift:
         if hosts_met and self.settings.politeness_unit == "host":
             self._spawn(self.fetcher.prepare([_name_of(host) for host in hosts_met]))
 
-    def _stale(self, lease: Lease) -> bool:
-        context = self.contexts.get(lease.crawl)
-        return context is None or context.crawl.version < lease.crawl_version
-
-    def _rules_missing(self, lease: Lease) -> bool:
-        if lease.entry.kind is Kind.ROBOTS:
-            return False
-        known = self._rules.get(origin(lease.entry.url))
-        return known is None or known[0] != lease.robots_ms
-
-    async def _load(self, crawl_numbers: set[int], origins: set[str]) -> None:
-        for n in crawl_numbers:
-            await self._load_crawl(n)
-        if len(self._rules) > _MAX_RULES:
-            self._rules.clear()
-        found = await read(self.store, hosts.get_robots, origins) if origins else {}
-        for where, state in found.items():
-            rules = Robots.parse(state.body) if state.verdict == "rules" else Robots.ALLOW_ALL
-            self._rules[where] = (state.fetched_ms, rules, state.verdict)
-
-    async def _load_crawl(self, n: int) -> CrawlContext:
-        crawl = await read(self.store, crawls.by_n, n)
-        context = self.contexts.get(n)
-        if context is None:
-            context = self.contexts[n] = CrawlContext(crawl, self.settings, self.oversight.denies)
-            context.revisits = await read(self.store, pages.any_other, n)
-        else:
-            context.renew(crawl)
-        if crawl.state not in crawls.ACTIVE:
-            # It was paused or ended while no process looked after it.
-            await self.frontier.set_crawl(crawl)
-        return context
-
-    async def _previous(self, leases: list[Lease]) -> dict[int, Page]:
-        """What conditional requests can name, for crawls that come after others."""
-        wanted: dict[int, dict[bytes, int]] = {}
-        for lease in leases:
-            if lease.entry.kind is Kind.PAGE and self.contexts[lease.crawl].revisits:
-                wanted.setdefault(lease.crawl, {})[fingerprint(lease.entry.url)] = lease.fence
-        found: dict[int, Page] = {}
-        for crawl, fences in wanted.items():
-            for fp, page in (await read(self.store, pages.previous, crawl, list(fences))).items():
-                found[fences[fp]] = page
-        return found
-
     def _start(self, lease: Lease, previous: Page | None) -> None:
         entry = lease.entry
         if entry.kind is Kind.ROBOTS:
@@ -334,13 +258,13 @@ class Shift:
                 self._bring(done, Release(lease=lease, started=None, ended=boot(), hold=entry.chain is None))
                 return
             self._flights[lease.fence] = _Flight(lease, None)
-            self.fetcher.start(self._job(lease, (), _ROBOTS_BYTES, None, True), self._done)
+            self.fetcher.start(self._jobs.for_robots(lease), self._done)
             return
         context = self.contexts[lease.crawl]
         if context.crawl.state is not CrawlState.RUNNING and context.crawl.state is not CrawlState.LOADING:
             self._give_back(lease)
             return
-        rules = self._rules.get(origin(entry.url))
+        rules = self._knowledge.rules.get(origin(entry.url))
         if rules is None:
             # Its rules vanished between lease and reading: nothing is sent without them.
             self._give_back(lease)
@@ -358,42 +282,9 @@ class Shift:
         if not rules[1].allows(entry.url, self.settings.agent):
             self._skip(lease, "robots")
             return
-        sitemap = entry.kind is Kind.SITEMAP
-        most = self.settings.max_sitemap_mb if sitemap else self.settings.max_body_mb
-        keep = None if sitemap else self.settings.keep_types
-        job = self._job(lease, self._headers(lease, context, previous), int(most * 1_000_000), keep, sitemap)
+        job = self._jobs.for_url(lease, context, previous)
         self._flights[lease.fence] = _Flight(lease, context, previous)
         self.fetcher.start(job, self._done, self._started if lease.per_host > 1 else None)
-
-    def _job(
-        self, lease: Lease, headers: tuple[tuple[str, str], ...], max_bytes: int, keep: tuple[str, ...] | None,
-        partial: bool,
-    ) -> FetchJob:  # fmt: skip
-        rule = self._rule_of(lease)
-        return FetchJob(
-            id=lease.fence, url=lease.entry.url, deadline=lease.valid_until, timeout_s=self.settings.fetch_timeout_s,
-            max_bytes=max_bytes, keep_types=keep, headers=headers, keep_partial=partial,
-            proxy_pool=(rule.proxy_pool if rule is not None else None) or self._pool,
-        )  # fmt: skip
-
-    def _rule_of(self, lease: Lease) -> HostRule | None:
-        """By the host's own name, also where the unit of politeness is its domain."""
-        return self.settings.hosts.get(host_key(lease.entry.url)) if self.settings.hosts else None
-
-    def _headers(self, lease: Lease, context: CrawlContext, previous: Page | None) -> tuple[tuple[str, str], ...]:
-        chain, rule = lease.entry.chain, self._rule_of(lease)
-        if chain is None and rule is None and previous is None and not context.jars:
-            return ()
-        headers: list[tuple[str, str]] = list(rule.headers.items()) if rule is not None else []
-        if previous is not None:
-            headers += [("If-None-Match", previous.etag)] if previous.etag else []
-            headers += [("If-Modified-Since", previous.last_modified)] if previous.last_modified else []
-        jar = context.jars.get(lease.host)
-        pairs = [cookie_header(chain, lease.entry.url) or ""]
-        pairs += [f"{name}={value}" for name, value in jar.items()] if jar else []
-        if cookies := "; ".join(pair for pair in pairs if pair):
-            headers.append(("Cookie", cookies))
-        return tuple(headers)
 
     def _give_back(self, lease: Lease, wait_ms: int = 0) -> None:
         release = Release(lease=lease, started=None, ended=boot(), url_back=True, wait_ms=wait_ms)
@@ -454,7 +345,7 @@ class Shift:
 
     def _offer_sitemaps(self, done: Finished, context: CrawlContext) -> None:
         where = origin(done.lease.entry.url)
-        rules = self._rules.get(where)
+        rules = self._knowledge.rules.get(where)
         if rules is not None and rules[1].sitemaps:
             done.offers = where
             done.links += harvest.sitemaps_of(rules[1], done.lease.entry.url, context)
@@ -538,7 +429,7 @@ class Shift:
         try:
             lost = await self.frontier.beat(leases + [done.lease for done in self._held.values()])
         except EpochLost as error:
-            await self._recover(error)
+            await self._lifeline.recover(error)
         except FrontierUnavailable as error:
             log("beat_failed", level="warning", error=str(error))
         else:
@@ -552,52 +443,12 @@ class Shift:
                 await self.upkeep.tick()
                 if boot() >= self._refresh_at:
                     self._refresh_at = boot() + 1.0
-                    await self._refresh()
+                    await self._knowledge.refresh()
             except EpochLost as error:
-                await self._recover(error)
+                await self._lifeline.recover(error)
             except (FrontierUnavailable, StoreUnavailable) as error:
                 log("upkeep_failed", level="warning", error=str(error))
             await asyncio.sleep(0.1)
-
-    async def _refresh(self) -> None:
-        """Crawls may have been paused, resumed, cancelled or extended by others, hosts slowed down or denied."""
-        if await self.oversight.heed():
-            for context in self.contexts.values():
-                context.look_again()
-        states, before = await read(self.store, crawls.states), self._states
-        self._states = states
-        for n, context in list(self.contexts.items()):
-            known, now = (context.crawl.state, context.crawl.version), states.get(n)
-            if now != known and (now is not None or known[0] not in crawls.ENDED):
-                context.renew(await read(self.store, crawls.by_n, n))
-                if context.crawl.state is not known[0]:
-                    await self._let(context.crawl)
-        for n, (state, _) in states.items():
-            was = before.get(n)
-            if n not in self.contexts and state is CrawlState.RUNNING and was and was[0] is not state:
-                await self._let(await read(self.store, crawls.by_n, n))
-
-    async def _let(self, crawl: Crawl) -> None:
-        """The frontier learns that a crawl may run, or may not."""
-        await self.frontier.set_crawl(crawl)
-        if crawl.state is CrawlState.RUNNING:
-            await self.upkeep.sweep(crawl.n)
-
-    async def _persist(self, step: Callable[[], Awaitable[Any]]) -> Any:
-        """Repeats a step until the frontier, the store and the segments answer; a lost frontier is rebuilt."""
-        pause_s = 0.1
-        while True:
-            try:
-                return await step()
-            except EpochLost as error:
-                await self._recover(error)
-            except (FrontierUnavailable, StoreUnavailable, SegmentsUnavailable) as error:
-                count("waits_for_parts")
-                log("part_unavailable", level="warning", error=str(error), pause_s=pause_s)
-                if isinstance(error, FrontierUnavailable):
-                    await self._look_for_server(error)
-                await asyncio.sleep(pause_s)
-                pause_s = min(2.0, pause_s * 2)
 
     async def is_finished(self, n: int) -> bool:
         """The crawl has ended, or is paused: there is nothing more to do for it here."""
@@ -607,53 +458,17 @@ class Shift:
         try:
             return await self.upkeep.check_finished(n)
         except EpochLost as error:
-            await self._recover(error)
+            await self._lifeline.recover(error)
         except (FrontierUnavailable, StoreUnavailable) as error:
             log("completion_not_checked", level="warning", error=str(error))
         return False
 
-    async def _look_for_server(self, error: Exception) -> None:
-        """The frontier did not answer: it may be back with our epoch, back without it, or dead."""
-        if not await self._same_epoch():
-            await self._recover(error)
-
-    async def _same_epoch(self) -> bool:
-        """The servers answer and still hold our epochs; True also while they do not answer at all."""
-        try:
-            await self._revive()
-            for shard in self.frontier.shards:
-                facts = await shard.facts()
-                if not facts.valid or facts.number is None or facts.number != shard.epoch:
-                    return False  # also where another run of the server answers: the shard has no epoch then
-                shard.adopt(facts.number, facts.run_id)
-        except (FrontierUnavailable, MissingPart):
-            return True
-        return True
-
-    async def _recover(self, error: Exception) -> None:
-        """The frontier was lost: adopt or rebuild, then tell it again what the store does not know yet."""
-        async with self._recovering:
-            log("frontier_lost", level="warning", error=str(error))
-            broken_off = False
-            while True:
-                try:
-                    await self._revive()
-                    scans = await open_epoch(self.frontier, self.store)
-                    if broken_off:
-                        # A rebuild that was begun and not ended looks complete to the next look.
-                        await self.upkeep.sweep()
-                    break
-                except (EpochLost, FrontierUnavailable, StoreUnavailable) as again:
-                    broken_off = True
-                    log("recovery_waits", level="warning", error=str(again))
-                    if self.stop.now:
-                        raise
-                    await asyncio.sleep(0.5)
-            self.upkeep.scan(scans)
-            known = {release.lease.fence for release, _ in self._back}
-            for done in self._held.values():
-                if done.effect is not None and done.outcome is not None and done.lease.fence not in known:
-                    self._back.append((_release_of(done), None))
+    def _tell_again(self) -> None:
+        """The frontier was rebuilt: effects of results that the store does not know yet are sent again."""
+        known = {release.lease.fence for release, _ in self._back}
+        for done in self._held.values():
+            if done.effect is not None and done.outcome is not None and done.lease.fence not in known:
+                self._back.append((_release_of(done), None))
 
     async def _drain(self) -> None:
         """No more leases; what is under way may end, then everything is committed."""

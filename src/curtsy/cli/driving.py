@@ -22,7 +22,7 @@ from curtsy.cli.show import elapsed_s, note
 from curtsy.model import Counts, Crawl, CrawlState
 from curtsy.observe import configure, counters
 from curtsy.settings import Settings
-from curtsy.shift import StopFlag
+from curtsy.stopping import StopFlag
 from curtsy.store import crawls, summaries
 from curtsy.store.engine import Store
 

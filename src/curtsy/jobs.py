@@ -1,0 +1,64 @@
+"""From a lease to the request that is made for it: limits, types, headers, proxy."""
+
+from __future__ import annotations
+
+from curtsy.contexts import CrawlContext
+from curtsy.decide import cookie_header
+from curtsy.fetch.http import FetchJob
+from curtsy.model import Kind, Lease, Page
+from curtsy.settings import HostRule, Settings
+from curtsy.urls import host_key
+
+#: a little over the 500 KiB that are parsed
+_ROBOTS_BYTES = 512 * 1024
+
+
+class Jobs:
+    """What the settings say about every request."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._page_bytes = int(settings.max_body_mb * 1_000_000)
+        self._sitemap_bytes = int(settings.max_sitemap_mb * 1_000_000)
+        #: the pool for hosts without a rule of their own
+        self._pool = "default" if "default" in settings.proxies else None
+
+    def for_robots(self, lease: Lease) -> FetchJob:
+        return self._job(lease, (), _ROBOTS_BYTES, None, True)
+
+    def for_url(self, lease: Lease, context: CrawlContext, previous: Page | None) -> FetchJob:
+        """A page, conditional if an earlier version is known, or a sitemap, of any type."""
+        headers = self._headers(lease, context, previous)
+        if lease.entry.kind is Kind.SITEMAP:
+            return self._job(lease, headers, self._sitemap_bytes, None, True)
+        return self._job(lease, headers, self._page_bytes, self._settings.keep_types, False)
+
+    def _job(
+        self, lease: Lease, headers: tuple[tuple[str, str], ...], max_bytes: int, keep: tuple[str, ...] | None,
+        partial: bool,
+    ) -> FetchJob:  # fmt: skip
+        rule = self._rule_of(lease)
+        return FetchJob(
+            id=lease.fence, url=lease.entry.url, deadline=lease.valid_until, timeout_s=self._settings.fetch_timeout_s,
+            max_bytes=max_bytes, keep_types=keep, headers=headers, keep_partial=partial,
+            proxy_pool=(rule.proxy_pool if rule is not None else None) or self._pool,
+        )  # fmt: skip
+
+    def _rule_of(self, lease: Lease) -> HostRule | None:
+        """By the host's own name, also where the unit of politeness is its domain."""
+        return self._settings.hosts.get(host_key(lease.entry.url)) if self._settings.hosts else None
+
+    def _headers(self, lease: Lease, context: CrawlContext, previous: Page | None) -> tuple[tuple[str, str], ...]:
+        chain, rule = lease.entry.chain, self._rule_of(lease)
+        if chain is None and rule is None and previous is None and not context.jars:
+            return ()
+        headers: list[tuple[str, str]] = list(rule.headers.items()) if rule is not None else []
+        if previous is not None:
+            headers += [("If-None-Match", previous.etag)] if previous.etag else []
+            headers += [("If-Modified-Since", previous.last_modified)] if previous.last_modified else []
+        jar = context.jars.get(lease.host)
+        pairs = [cookie_header(chain, lease.entry.url) or ""]
+        pairs += [f"{name}={value}" for name, value in jar.items()] if jar else []
+        if cookies := "; ".join(pair for pair in pairs if pair):
+            headers.append(("Cookie", cookies))
+        return tuple(headers)

@@ -1,0 +1,113 @@
+"""What a process knows of crawls and robots rules: read from the store when needed, kept, and looked at again."""
+
+from __future__ import annotations
+
+from curtsy.contexts import CrawlContext
+from curtsy.frontier.frontier import Frontier
+from curtsy.model import Crawl, CrawlState, Kind, Lease, Page
+from curtsy.oversight import Oversight
+from curtsy.recovery import read
+from curtsy.robots import Robots
+from curtsy.settings import Settings
+from curtsy.store import crawls, hosts, pages
+from curtsy.store.engine import Store
+from curtsy.upkeep import Upkeep
+from curtsy.urls import fingerprint, origin
+
+_MAX_RULES = 20_000
+
+
+class Knowledge:
+    """One per process."""
+
+    def __init__(
+        self, frontier: Frontier, store: Store, settings: Settings, oversight: Oversight, upkeep: Upkeep
+    ) -> None:
+        self._frontier, self._store, self._settings = frontier, store, settings
+        self._oversight, self._upkeep = oversight, upkeep
+        self.contexts: dict[int, CrawlContext] = {}
+        #: origin -> (when its rules were fetched, the rules, the verdict they came with)
+        self.rules: dict[str, tuple[int, Robots, str]] = {}
+        #: crawls that have not ended, as last seen
+        self._states: dict[int, tuple[CrawlState, int]] = {}
+
+    async def load(self, leases: list[Lease]) -> None:
+        """Everything that these leases need."""
+        stale = {lease.crawl for lease in leases if self._is_stale(lease)}
+        unknown = {origin(lease.entry.url) for lease in leases if self._rules_missing(lease)}
+        if stale or unknown:
+            await self._read(stale, unknown)
+
+    def is_missing(self, lease: Lease) -> bool:
+        if self._is_stale(lease) or self._rules_missing(lease):
+            return True
+        return lease.entry.kind is Kind.PAGE and self.contexts[lease.crawl].revisits
+
+    def _is_stale(self, lease: Lease) -> bool:
+        context = self.contexts.get(lease.crawl)
+        return context is None or context.crawl.version < lease.crawl_version
+
+    def _rules_missing(self, lease: Lease) -> bool:
+        if lease.entry.kind is Kind.ROBOTS:
+            return False
+        known = self.rules.get(origin(lease.entry.url))
+        return known is None or known[0] != lease.robots_ms
+
+    async def _read(self, crawl_numbers: set[int], origins: set[str]) -> None:
+        for n in crawl_numbers:
+            await self._load_crawl(n)
+        if len(self.rules) > _MAX_RULES:
+            self.rules.clear()
+        found = await read(self._store, hosts.get_robots, origins) if origins else {}
+        for where, state in found.items():
+            rules = Robots.parse(state.body) if state.verdict == "rules" else Robots.ALLOW_ALL
+            self.rules[where] = (state.fetched_ms, rules, state.verdict)
+
+    async def _load_crawl(self, n: int) -> CrawlContext:
+        crawl = await read(self._store, crawls.by_n, n)
+        context = self.contexts.get(n)
+        if context is None:
+            context = self.contexts[n] = CrawlContext(crawl, self._settings, self._oversight.denies)
+            context.revisits = await read(self._store, pages.any_other, n)
+        else:
+            context.renew(crawl)
+        if crawl.state not in crawls.ACTIVE:
+            # It was paused or ended while no process looked after it.
+            await self._frontier.set_crawl(crawl)
+        return context
+
+    async def previous(self, leases: list[Lease]) -> dict[int, Page]:
+        """What conditional requests can name, for crawls that come after others."""
+        wanted: dict[int, dict[bytes, int]] = {}
+        for lease in leases:
+            if lease.entry.kind is Kind.PAGE and self.contexts[lease.crawl].revisits:
+                wanted.setdefault(lease.crawl, {})[fingerprint(lease.entry.url)] = lease.fence
+        found: dict[int, Page] = {}
+        for crawl, fences in wanted.items():
+            for fp, page in (await read(self._store, pages.previous, crawl, list(fences))).items():
+                found[fences[fp]] = page
+        return found
+
+    async def refresh(self) -> None:
+        """Crawls may have been paused, resumed, cancelled or extended by others, hosts slowed down or denied."""
+        if await self._oversight.heed():
+            for context in self.contexts.values():
+                context.look_again()
+        states, before = await read(self._store, crawls.states), self._states
+        self._states = states
+        for n, context in list(self.contexts.items()):
+            known, now = (context.crawl.state, context.crawl.version), states.get(n)
+            if now != known and (now is not None or known[0] not in crawls.ENDED):
+                context.renew(await read(self._store, crawls.by_n, n))
+                if context.crawl.state is not known[0]:
+                    await self._let(context.crawl)
+        for n, (state, _) in states.items():
+            was = before.get(n)
+            if n not in self.contexts and state is CrawlState.RUNNING and was and was[0] is not state:
+                await self._let(await read(self._store, crawls.by_n, n))
+
+    async def _let(self, crawl: Crawl) -> None:
+        """The frontier learns that a crawl may run, or may not."""
+        await self._frontier.set_crawl(crawl)
+        if crawl.state is CrawlState.RUNNING:
+            await self._upkeep.sweep(crawl.n)

@@ -1,0 +1,395 @@
+"""Step 3 of the commit: one database transaction makes a group of results true.
+
+Crawls that have `max_pages`, hosts, queues, urls, pages, requests, failures, other crawls: always in that order, every
+multi-row write sorted by key. A result whose row did not change writes its request only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from curtsy.contexts import CrawlContext
+from curtsy.frontier.frontier import Rules
+from curtsy.harvest import Finished
+from curtsy.model import (
+    Action,
+    BodyRef,
+    Chain,
+    Entry,
+    Failure,
+    Fault,
+    HostState,
+    Kind,
+    NewUrl,
+    Page,
+    Request,
+    RobotsState,
+    UrlState,
+)
+from curtsy.politeness import robots_delay_ms
+from curtsy.robots import Robots
+from curtsy.settings import Settings
+from curtsy.store import crawls, failures, hosts, pages, queues, requests, urls
+from curtsy.urls import host_key, origin, short
+
+#: how long a redirected robots.txt may take before its origin asks anew
+_FOLLOW_MS = 60_000
+#: an origin whose rules fail while others of its host have theirs is asked so many times more seldom
+_BESIDE_OTHERS = 10
+#: how long an origin that may not be asked is left without another look
+_UNASKED_MS = 60_000
+_STATES = {Action.DONE: UrlState.DONE, Action.SKIP: UrlState.SKIPPED, Action.DEAD: UrlState.FAILED}
+Key = tuple[int, bytes]
+
+
+@dataclass(slots=True)
+class Links:
+    """The links of a group, each once."""
+
+    #: may be new, in order of appearance
+    fresh: dict[Key, NewUrl] = field(default_factory=dict)
+    #: their rows stand in the store, by the filter
+    known: list[NewUrl] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class Written:
+    """What the transaction made true; the frontier is told of it."""
+
+    now_ms: int
+    inserted: dict[Key, int] = field(default_factory=dict)
+    #: rows that stand in the store now, inserted or found there
+    stored: list[NewUrl] = field(default_factory=list)
+    #: rows that the filter knew already
+    known: list[NewUrl] = field(default_factory=list)
+    #: over the limit of URLs per host: not rows, and not worth asking again in this process
+    refused: list[NewUrl] = field(default_factory=list)
+    #: fences whose page counted against max_pages, and those over it: both have spent what was granted
+    used: set[int] = field(default_factory=set)
+    surplus: set[int] = field(default_factory=set)
+    #: queues whose host is dead for the crawl: their rows count by its reason and are not listed
+    dead: set[tuple[int, str]] = field(default_factory=set)
+    versions: dict[int, int] = field(default_factory=dict)
+    rules: list[Rules] = field(default_factory=list)
+    follows: list[tuple[int, str, int, Entry]] = field(default_factory=list)
+    #: (crawl, origin) whose sitemaps are rows now
+    offered: set[tuple[int, str]] = field(default_factory=set)
+    #: hosts that answer again, and hosts that did not answer
+    answered: set[str] = field(default_factory=set)
+    silent: set[str] = field(default_factory=set)
+    #: queues whose host's name does not exist
+    nameless: set[tuple[int, str]] = field(default_factory=set)
+
+
+class Body(NamedTuple):
+    """Where a page's body stands."""
+
+    sha256: str
+    ref: BodyRef | None = None
+    #: the page whose body it is
+    same_as: str | None = None
+    #: since the last crawl
+    unchanged: bool = False
+    #: the fence in this group whose body it is
+    first: int | None = None
+
+
+class Transaction:
+    """Writes groups. Run it through `store.run`: it is harmless when repeated."""
+
+    def __init__(self, settings: Settings, contexts: Mapping[int, CrawlContext], silent: Mapping[str, int]) -> None:
+        self._settings = settings
+        self._contexts = contexts
+        #: hosts that this process knows not to answer
+        self._silent = silent
+
+    def __call__(
+        self, tx: Any, group: Sequence[Finished], links: Links,
+        bodies: Mapping[int, Body], now_ms: int,
+    ) -> Written:  # fmt: skip
+        """Tables in one order, rows sorted by key: two processes' commits do not deadlock."""
+        written = Written(now_ms=now_ms)
+        surplus = self._surplus(tx, group)
+        self._write_hosts(tx, group, written)
+        opened = self._open_queues(tx, links)
+        written.surplus, written.dead = surplus, {key for key, queue in opened.items() if queue.state == "dead"}
+        changed = urls.settle(tx, [_settle(d, surplus, now_ms) for d in group if d.fp], now_ms)
+        effective = [d for d in group if d.fp and (d.lease.crawl, d.fp) in changed]
+        self._insert_links(tx, self._effective_links(group, effective, links), opened, written)
+        written.known = links.known
+        written.offered = {(d.lease.crawl, d.offers) for d in effective if d.offers is not None}
+        kept = [d for d in effective if d.page and d.lease.fence not in surplus]
+        written.used = {d.lease.fence for d in kept}
+        pages.insert(tx, [self._page(d, _standing(bodies, d.lease.fence, written.used)) for d in kept])
+        requests.insert(tx, [_request(d) for d in group if d.times is not None])
+        failures.insert(tx, [self._failure(d, now_ms) for d in effective if d.decision.action is Action.DEAD])
+        self._write_crawls(tx, effective, kept, surplus, written)
+        return written
+
+    def _surplus(self, tx: Any, group: Sequence[Finished]) -> set[int]:
+        """Fences whose page is over max_pages: decided under the crawl row's lock."""
+        limited = {d.lease.crawl for d in group if self._contexts[d.lease.crawl].crawl.max_pages is not None and d.page}
+        if not limited:
+            return set()
+        left = {n: (most or 0) - pages_ for n, (most, pages_) in crawls.lock_budgets(tx, limited).items()}
+        surplus: set[int] = set()
+        for done in group:
+            n = done.lease.crawl
+            if done.page and n in left:
+                left[n] -= 1
+                if left[n] < 0:
+                    surplus.add(done.lease.fence)
+        return surplus
+
+    def _write_hosts(self, tx: Any, group: Sequence[Finished], written: Written) -> None:
+        states: dict[str, HostState] = {}
+        rules: list[RobotsState] = []
+        for done in group:
+            if done.times is not None:
+                _learn(states, done)
+            if done.robots is not None:
+                self._learn_robots(tx, done, states, rules, written)
+        hosts.upsert(tx, states.values())
+        hosts.upsert_robots(tx, rules)
+        self._note_silence(tx, group, written)
+
+    def _note_silence(self, tx: Any, group: Sequence[Finished], written: Written) -> None:
+        """Hosts that did not answer, and those that do again; one that did both in this group answers."""
+        known = self._silent
+        answered = {d.lease.host for d in group if _is_answer(d) and (d.lease.failures or d.lease.host in known)}
+        silent = {d.lease.host for d in group if d.effect is not None and d.effect.failures > 0}
+        silent |= {self._asked_first(d)[1] for d in group if d.robots is not None and d.robots.verdict == "forbid"}
+        if answered:
+            queues.recovered(tx, answered)
+        if silent:
+            queues.failing(tx, silent, written.now_ms)
+        written.answered, written.silent = answered, silent
+        for done in group:
+            if _has_no_name(done) and queues.mark_dead(tx, done.lease.crawl, done.lease.host, Fault.DNS_NONE.value):
+                written.nameless.add((done.lease.crawl, done.lease.host))
+
+    def _learn_robots(
+        self, tx: Any, done: Finished, states: dict[str, HostState], rules: list[RobotsState], written: Written
+    ) -> None:
+        """Rules hold for the origin that was asked first, wherever its redirects led."""
+        answer, outcome, chain = done.robots, done.outcome, done.lease.entry.chain
+        assert answer is not None
+        assert outcome is not None
+        where, host = self._asked_first(done)
+        now_ms = written.now_ms
+        if answer.verdict == "follow" and answer.location is not None:
+            trail = (*(chain.trail if chain else ()), short(done.fp or b"\0" * 8))
+            entry = Entry(url=answer.location, kind=Kind.ROBOTS, chain=Chain(trail=trail, robots_of=where))
+            target = host_key(answer.location, self._settings.politeness_unit)
+            written.follows.append((done.lease.crawl, target, 0, entry))
+            written.rules.append(
+                Rules(host=host, origin=where, until_ms=now_ms + _FOLLOW_MS, fetched_ms=0, pending=True)
+            )
+        elif answer.verdict == "skip":
+            until_ms = now_ms + _UNASKED_MS
+            rules.append(
+                RobotsState(
+                    origin=where, host=host, fetched_ms=now_ms, expires_ms=until_ms, status=0, verdict=answer.reason
+                )
+            )
+            written.rules.append(Rules(host=host, origin=where, until_ms=until_ms, fetched_ms=now_ms))
+        elif answer.verdict in ("rules", "allow"):
+            fetched = done.times.end_ms if done.times is not None else now_ms
+            body = outcome.body[: 500 * 1024] if answer.verdict == "rules" else b""
+            parsed = Robots.parse(body)
+            delay_ms = robots_delay_ms(parsed, self._settings.agent, self._settings) or 0
+            expires = fetched + int(self._settings.robots_ttl_s * 1000)
+            rules.append(
+                RobotsState(
+                    origin=where, host=host, fetched_ms=fetched, expires_ms=expires, status=outcome.status, body=body,
+                    verdict=answer.verdict,
+                )
+            )  # fmt: skip
+            states[host] = replace(states.get(host) or HostState(host=host), robots_delay_ms=delay_ms)
+            written.rules.append(
+                Rules(host=host, origin=where, until_ms=expires, fetched_ms=fetched, delay_ms=delay_ms)
+            )
+        else:
+            # Forbidden for now, or nothing was asked: the origin asks again when the pause is over.
+            pause_ms = max(250, done.effect.block_ms if done.effect is not None else 0)
+            if answer.verdict == "forbid":
+                times = _BESIDE_OTHERS if _has_other_rules(tx, host, where) else 1
+                pause_ms = max(pause_ms, times * int(self._settings.backoff_s * 1000))
+            written.rules.append(Rules(host=host, origin=where, until_ms=now_ms + pause_ms, fetched_ms=0, pending=True))
+
+    def _asked_first(self, done: Finished) -> tuple[str, str]:
+        """The origin whose robots.txt this is about, and its host."""
+        chain = done.lease.entry.chain
+        where = chain.robots_of if chain is not None and chain.robots_of else origin(done.lease.entry.url)
+        return where, host_key(where + "/", self._settings.politeness_unit)
+
+    def _open_queues(self, tx: Any, links: Links) -> dict[tuple[int, str], queues.Queue]:
+        wanted = {(link.crawl, link.host) for link in links.fresh.values()}
+        lanes = {n: self._contexts[n].crawl.lane.value for n, _ in wanted}
+        return queues.open_queues(tx, [(n, host, lanes[n], 0) for n, host in wanted]) if wanted else {}
+
+    def _effective_links(
+        self, group: Sequence[Finished], effective: Sequence[Finished], links: Links
+    ) -> dict[Key, NewUrl]:
+        """Of a result whose row did not change only the request is written: its links are another's to find."""
+        if len(effective) == sum(1 for done in group if done.fp):
+            return links.fresh
+        found = {(link.crawl, link.fp) for done in effective for link in done.links}
+        return {key: link for key, link in links.fresh.items() if key in found}
+
+    def _insert_links(
+        self, tx: Any, fresh: Mapping[Key, NewUrl], opened: Mapping[tuple[int, str], queues.Queue], written: Written
+    ) -> None:
+        most = self._settings.max_urls_per_host
+        room = {key: most - queue.added for key, queue in opened.items()}
+        rows: dict[Key, NewUrl] = {}
+        for key, link in fresh.items():
+            queue = (link.crawl, link.host)
+            room[queue] -= 1
+            if room[queue] < 0:
+                written.refused.append(link)
+            else:
+                rows[key] = link
+        if not rows:
+            return
+        written.inserted = urls.insert(tx, list(rows.values()), written.now_ms)
+        written.stored = list(rows.values())
+        added: dict[tuple[int, str], int] = {}
+        for key in written.inserted:
+            queue = (key[0], rows[key].host)
+            added[queue] = added.get(queue, 0) + 1
+        queues.count_added(tx, added)
+
+    def _page(self, done: Finished, body: Body) -> Page:
+        outcome, lease = done.outcome, done.lease
+        assert outcome is not None
+        return Page(
+            id=pages.page_id(lease.crawl, done.fp), crawl=lease.crawl, fp=done.fp, fence=lease.fence,
+            url=lease.entry.url, host=lease.host, status=outcome.status,
+            fetched_ms=ended_ms(done), depth=lease.entry.depth,
+            content_type=outcome.header("content-type"), charset=done.charset, title=done.title, sha256=body.sha256,
+            size=len(outcome.body), etag=outcome.header("etag"), last_modified=outcome.header("last-modified"),
+            canonical=done.canonical, language=done.language, unchanged=body.unchanged, body=body.ref,
+            same_as=body.same_as, request_id=self._contexts[lease.crawl].crawl.request_id,
+        )  # fmt: skip
+
+    def _failure(self, done: Finished, now_ms: int) -> Failure:
+        lease, outcome = done.lease, done.outcome
+        return Failure(
+            id=f"{lease.fence:x}", crawl=lease.crawl, fp=done.fp, url=lease.entry.url, host=lease.host,
+            cause=done.decision.reason, detail=outcome.detail if outcome is not None else "",
+            status=outcome.status if outcome is not None else 0, attempts=lease.entry.attempts + 1, fence=lease.fence,
+            at_ms=now_ms, request_id=self._contexts[lease.crawl].crawl.request_id,
+        )  # fmt: skip
+
+    def _write_crawls(
+        self, tx: Any, effective: Sequence[Finished], kept: Sequence[Finished], surplus: set[int], written: Written
+    ) -> None:
+        counts: dict[tuple[int, str, str], int] = {}
+        for done in effective:
+            state, reason = _state_of(done, surplus)
+            if state is not UrlState.OPEN:
+                key = (done.lease.crawl, state.value, reason)
+                counts[key] = counts.get(key, 0) + 1
+        for crawl, _ in written.inserted:
+            counts[crawl, "open", ""] = counts.get((crawl, "open", ""), 0) + 1
+        taken: dict[int, int] = {}
+        for done in kept:
+            taken[done.lease.crawl] = taken.get(done.lease.crawl, 0) + 1
+        crawls.add_pages(tx, taken)
+        crawls.add_counts(tx, counts)
+        joined: dict[int, set[str]] = {}
+        for done in effective:
+            if done.member is not None:
+                joined.setdefault(done.lease.crawl, set()).add(done.member)
+        for n in sorted(joined):
+            written.versions[n] = crawls.extend_members(tx, n, joined[n])
+
+
+def ended_ms(done: Finished) -> int:
+    return done.times.end_ms if done.times is not None else 0
+
+
+def _standing(bodies: Mapping[int, Body], fence: int, kept: set[int]) -> Body:
+    """A body that refers to one of this group whose page is not kept stands there itself."""
+    body = bodies[fence]
+    if body.first is None or body.first in kept:
+        return body
+    return body._replace(ref=bodies[body.first].ref, same_as=None)
+
+
+def _state_of(done: Finished, surplus: set[int]) -> tuple[UrlState, str]:
+    if done.lease.fence in surplus:
+        return UrlState.SKIPPED, "budget"
+    if done.retry is not None:
+        return UrlState.OPEN, done.decision.reason
+    return _STATES[done.decision.action], done.decision.reason
+
+
+def _settle(done: Finished, surplus: set[int], now_ms: int) -> urls.Settle:
+    lease = done.lease
+    state, reason = _state_of(done, surplus)
+    if done.retry is not None and state is UrlState.OPEN:
+        retry = done.retry
+        return urls.Settle(
+            lease.crawl,
+            done.fp,
+            lease.fence,
+            state,
+            reason,
+            retry.attempts,
+            now_ms + done.decision.delay_ms,
+            retry.chain,
+        )
+    attempts = lease.entry.attempts + int(done.decision.counts)
+    return urls.Settle(lease.crawl, done.fp, lease.fence, state, reason, attempts, None, lease.entry.chain)
+
+
+def _has_other_rules(tx: Any, host: str, where: str) -> bool:
+    known = hosts.robots_of_hosts(tx, [host]).get(host, ())
+    return any(origin_ != where and verdict in ("rules", "allow") for origin_, _, _, verdict in known)
+
+
+def _has_no_name(done: Finished) -> bool:
+    """The name of the host was looked up for its robots.txt, not for the first time, and does not exist."""
+    outcome, lease = done.outcome, done.lease
+    own = done.robots is not None and lease.entry.chain is None
+    return own and outcome is not None and outcome.fault is Fault.DNS_NONE and lease.failures > 0
+
+
+def _is_answer(done: Finished) -> bool:
+    """The host answered, and where its rules were asked for, they are known now."""
+    if done.effect is None or done.effect.failures > 0:
+        return False
+    return done.robots is None or done.robots.verdict in ("rules", "allow")
+
+
+def _learn(states: dict[str, HostState], done: Finished) -> None:
+    times, effect, host = done.times, done.effect, done.lease.host
+    assert times is not None
+    before = states.get(host) or HostState(host=host)
+    blocked_ms = times.end_ms + effect.block_ms if effect is not None and effect.block_ms else 0
+    changed_ms = effect.adaptive_ms if effect is not None else None
+    states[host] = HostState(
+        host=host,
+        next_ms=max(times.next_ms, before.next_ms),
+        blocked_until_ms=max(blocked_ms, before.blocked_until_ms),
+        adaptive_ms=before.adaptive_ms if changed_ms is None else changed_ms,
+        failures=effect.failures if effect is not None else 0,
+        slow=effect.slow if effect is not None else False,
+        last_ok_ms=times.end_ms if _is_answer(done) else before.last_ok_ms,
+        robots_delay_ms=before.robots_delay_ms,
+    )
+
+
+def _request(done: Finished) -> Request:
+    lease, outcome, times = done.lease, done.outcome, done.times
+    assert outcome is not None
+    assert times is not None
+    return Request(
+        fence=lease.fence, crawl=lease.crawl, host=lease.host, url=lease.entry.url, start_ms=times.start_ms,
+        end_ms=times.end_ms, kind=lease.entry.kind.value, status=done.answered or outcome.status,
+        fault=None if outcome.fault is None else outcome.fault.value, delay_ms=lease.delay_ms, per_host=lease.per_host,
+    )  # fmt: skip

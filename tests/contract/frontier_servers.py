@@ -47,18 +47,12 @@ class Server:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        command = [
-            self.program,
-            "--port",
-            "0",
-            "--unixsocket",
-            str(self.socket),
-            "--save",
-            "",
-            "--dir",
-            str(self.folder),
-        ]
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        options = {"port": "0", "unixsocket": str(self.socket), "save": "", "dir": str(self.folder)}
+        words = [word for key, value in options.items() for word in (f"--{key}", value)]
+        nothing = subprocess.DEVNULL
+        self.process = subprocess.Popen(
+            [self.program, *words], stdout=nothing, stderr=nothing, preexec_fn=_die_with_parent
+        )
         deadline = time.monotonic() + 20
         while not self._answers():
             assert self.process.poll() is None, f"{self.program} ended with {self.process.returncode}"

@@ -177,7 +177,7 @@ def _line(value: str) -> str:
 
 
 class _Ids:
-    """UUIDs of version 4: the first two thirds are drawn once per process, the last third counts from a drawn number."""
+    """UUIDs of version 4: the first part is drawn once per process, the rest counts from a drawn number."""
 
     def __init__(self) -> None:
         self.draw()

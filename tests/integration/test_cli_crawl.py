@@ -185,7 +185,8 @@ def test_a_delay_set_by_the_operator_holds_for_a_running_crawl(
 
 
 def test_dead_letters_make_the_exit_code_one(start: Callable[..., subprocess.Popen[str]], tmp_path: Path) -> None:
-    told = finish(start("crawl", "http://nobody.invalid/", "--json"), code=1)
+    # Port 9 of this machine: nobody listens there.
+    told = finish(start("crawl", "http://nobody.invalid/", "--resolve", "*.invalid=127.0.0.1:9", "--json"), code=1)
     assert told["state"] == "finished"
     assert sum(told["failed"].values()) == 1
     shown = start("explain", "http://nobody.invalid/")

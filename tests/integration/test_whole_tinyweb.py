@@ -186,11 +186,15 @@ def test_the_servers_own_log_is_clean(whole: Whole) -> None:
     assert verdict.before_robots == 0
 
 
+#: the start of the request that came before
+BEFORE = "(SELECT max(b.start_ms) FROM requests b WHERE b.host = requests.host AND b.start_ms < requests.start_ms)"
+
+
 @pytest.mark.parametrize(
     ("count", "change"),
     [
         ("overlaps", "end_ms = end_ms + 60000"),
-        ("early", "start_ms = start_ms + 300, end_ms = end_ms + 300"),
+        ("early", f"start_ms = {BEFORE} + 100, end_ms = {BEFORE} + 101"),
         ("robots_violations", "url = 'http://robots-disallow.tinyweb.test/nocurtsy'"),
     ],
 )

@@ -14,15 +14,18 @@ BURN = "import time\nwhile time.process_time() < 0.3: pass\n"
 #: a server as crawlers leave it behind: its parent is gone, it works and then waits
 DAEMON = f"""
 import os, time
+burnt, burning = os.pipe()
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
         exec({BURN!r})
+        os.close(burning)
         os.close(1)
         time.sleep(60)
     os._exit(0)
 os.wait()
-time.sleep(1)
+os.close(burning)
+os.read(burnt, 1)
 """
 
 

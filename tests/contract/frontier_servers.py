@@ -51,7 +51,10 @@ class Server:
         words = [word for key, value in options.items() for word in (f"--{key}", value)]
         nothing = subprocess.DEVNULL
         self.process = subprocess.Popen(
-            [self.program, *words], stdout=nothing, stderr=nothing, preexec_fn=_die_with_parent
+            [self.program, *words],
+            stdout=nothing,
+            stderr=nothing,
+            preexec_fn=_die_with_parent,  # noqa: PLW1509 (no threads here)
         )
         deadline = time.monotonic() + 20
         while not self._answers():

@@ -36,11 +36,11 @@ async def in_thread(fn: Callable[..., T], *args: Any) -> T:
 async def open_epoch(frontier: Frontier, store: Store) -> list[Scan]:
     """Adopts the ruling epoch of every shard, or rebuilds. Answers the scans that fill the queues."""
     await frontier.check_policy()
-    scans: list[Scan] = []
+    begun = False
     for shard in frontier.shards:
         if not await _adopt(shard, store):
-            scans += await rebuild(frontier, shard, store)
-    return scans
+            begun = await _begin(frontier, shard, store) or begun
+    return await restore(frontier, store) if begun else []
 
 
 async def _adopt(shard: Shard, store: Store) -> bool:
@@ -59,13 +59,13 @@ def _ruling(tx: Any, shard: int) -> int | None:
     return None if found is None else int(found)
 
 
-async def rebuild(frontier: Frontier, shard: Shard, store: Store) -> list[Scan]:
-    """One process rebuilds; the others wait for its lock and adopt what it made."""
+async def _begin(frontier: Frontier, shard: Shard, store: Store) -> bool:
+    """A new epoch: one process begins it, the others wait for its lock and adopt it (False)."""
     lock = store.lock("rebuild", wait_s=120)
     await in_thread(lock.__enter__)
     try:
         if await _adopt(shard, store):
-            return []
+            return False
         facts = await shard.facts()
         own_slot_ms = int(frontier.settings.slot_s * 1000)
         epoch, quiet_ms = await in_thread(store.run, _next_epoch, shard.number, own_slot_ms)
@@ -78,7 +78,7 @@ async def rebuild(frontier: Frontier, shard: Shard, store: Store) -> list[Scan]:
         if quiet_ms:
             log("frontier_rebuilt", level="warning", shard=shard.number, epoch=epoch, quiet_s=quiet_ms / 1000)
         count("rebuilds")
-        return await restore(frontier, store)
+        return True
     finally:
         await in_thread(lock.__exit__, None, None, None)
 

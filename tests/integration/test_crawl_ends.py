@@ -172,3 +172,31 @@ def test_a_name_that_does_not_exist_is_looked_up_twice(folder: CrawlFolder, monk
     assert counts.failed == {"no_such_host": 2}
     assert counts.pending == 0
     assert asked >= 2
+
+
+def test_a_crawl_over_several_shards_is_found_again_when_they_are_lost(tmp_path: Path) -> None:
+    pages = {f"/{i}": linking(f"/{i + 1}") for i in range(20)}
+
+    async def scene(folder: CrawlFolder) -> Counts:
+        built = services.build(folder.settings())
+        await built.open()
+        try:
+            crawl = Crawl(id=str(uuid4()), request_id="t", created_ms=1, delay_s=0.02, max_pages=40)
+            seeds = [f"http://h{n}.small.test/0" for n in range(4)]
+            crawl = await crawling.submit(built, crawl, seeds)
+            assert built.embedded is not None
+            client = redis.Redis(unix_socket_path=str(built.embedded.socket))
+            client.flushall()
+            client.close()
+            return await asyncio.wait_for(crawling.run(built, crawl.n), 60)
+        finally:
+            await built.close()
+
+    with SmallSite(pages) as site:
+        folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule], shards=3)
+        try:
+            counts = asyncio.run(scene(folder))
+        finally:
+            folder.close()
+    assert counts.pages == 40
+    assert counts.pending == 0

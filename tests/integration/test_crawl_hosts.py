@@ -19,6 +19,9 @@ from curtsy.embedded import Embedded
 from curtsy.tinyweb import TinyWeb
 from curtsy.tinyweb.judge import judge
 
+#: the site's own scheduling on shared cores
+TOLERANCE_S = 0.05
+
 
 @dataclass(slots=True)
 class Watched:
@@ -52,18 +55,19 @@ class Watched:
 
 @pytest.fixture
 def watched() -> Watched:
-    return Watched(takes_s=0.3)
+    return Watched(takes_s=0.35)
 
 
-@pytest.mark.parametrize("per_host", [1, 2, 4])
+@pytest.mark.parametrize("per_host", [1, 2, 3])
 def test_a_host_has_so_many_requests_at_once_and_no_more(tmp_path: Path, watched: Watched, per_host: int) -> None:
     links = [f"/{n}" for n in range(8)]
     with SmallSite({"/": watched.page(*links), **{link: watched.page() for link in links}}) as site:
         folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule])
-        counts = folder.crawl("http://one.small.test/", delay_s=0.05, per_host=per_host)
-        assert counts.pages == 9
+        # In a process of its own: what the site sees is not held up by the crawler.
+        told = folder.run("crawl", "http://one.small.test/", "--delay", "0.1", "--per-host", str(per_host))
+        assert told["pages"] == 9
     assert watched.most == per_host
-    assert watched.shortest_gap_s() >= 0.045
+    assert watched.shortest_gap_s() >= 0.1 - TOLERANCE_S
     verdict = folder.run("audit")
     assert (verdict["overlaps"], verdict["early"]) == (0, 0)
 
@@ -75,7 +79,7 @@ def test_hosts_of_one_domain_are_one_where_the_domain_is_the_unit(tmp_path: Path
         assert {one.host for one in site.asked if one.path == "/robots.txt"} == {"one.small.test", "two.small.test"}
     assert len(folder.pages()) == 4
     assert watched.most == 1
-    assert watched.shortest_gap_s() >= 0.3
+    assert watched.shortest_gap_s() >= 0.3 - TOLERANCE_S
     assert folder.rows("SELECT DISTINCT host FROM requests") == [("small.test",)]
 
 

@@ -107,7 +107,7 @@ def test_sitemaps_are_left_alone_when_told_so(folder: CrawlFolder) -> None:
 
 
 def test_a_sitemap_of_50000_urls_is_cut_to_what_a_host_may_have(tmp_path: Path, web: TinyWeb) -> None:
-    folder = CrawlFolder(tmp_path, web, max_urls_per_host=40)
+    folder = CrawlFolder(tmp_path, web, max_urls_per_host=40, fetch_timeout_s=10, slot_s=12, url_lease_s=12)
     counts = folder.crawl("http://sitemap-50000.tinyweb.test/", delay_s=0.005)
     assert folder.rows("SELECT count(*) FROM urls") == [(40,)]
     assert (counts.pages, counts.pending, counts.failed) == (39, 0, {})

@@ -57,7 +57,7 @@ test: $(SETUP) $(SYSTEM)
 check: $(SETUP)
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --check --quiet . || { echo "make check: run '$(BIN)/ruff format .'" >&2; exit 1; }
-	@$(BIN)/lint-imports --no-timings > $(VENV)/lint-imports.log 2>&1 || { cat $(VENV)/lint-imports.log; exit 1; }
+	@$(BIN)/lint-imports > $(VENV)/lint-imports.log 2>&1 || { cat $(VENV)/lint-imports.log; exit 1; }
 	@$(BIN)/mypy --no-error-summary
 
 chaos: $(SETUP) $(SYSTEM)

@@ -448,6 +448,11 @@ class Shift:
                 await self._lifeline.recover(error)
             except (FrontierUnavailable, StoreUnavailable) as error:
                 log("upkeep_failed", level="warning", error=str(error))
+            except Exception as error:
+                # Without upkeep nothing that was lost would be found again: it goes on, and says what happened.
+                count("unexpected_errors")
+                log("upkeep_broke", level="error", error=repr(error))
+                await asyncio.sleep(1.0)
             await asyncio.sleep(0.1)
 
     async def is_finished(self, n: int) -> bool:

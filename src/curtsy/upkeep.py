@@ -79,6 +79,10 @@ class Upkeep:
             except (EpochLost, FrontierUnavailable, StoreUnavailable) as error:
                 # Its lock expires and the reaper hands the scan out again.
                 log("scan_failed", level="debug", host=scan.host, crawl=scan.crawl, error=str(error))
+            except Exception as error:
+                # The scan comes again; without those who carry scans out the crawl would never end.
+                count("unexpected_errors")
+                log("scan_broke", level="error", host=scan.host, crawl=scan.crawl, error=repr(error))
             finally:
                 self._scanning[scan.crawl] -= 1
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError, InvalidRequestError
+from sqlalchemy.exc import TimeoutError as SqlTimeout
 
 from curtsy.errors import CurtsyError, Damaged, MissingPart, StoreUnavailable, UsageError
 from curtsy.observe import count, log
@@ -107,6 +108,9 @@ class Store:
                     yield connection
         except DBAPIError as error:
             raise _told(self.where, error.orig, error.connection_invalidated) or error from error
+        except (InvalidRequestError, SqlTimeout) as error:
+            # What a connection that broke in the middle leaves behind: the next one is a new one.
+            raise _Passing(f"The database {self.where} was interrupted: {error}") from error
         except self._engine.dialect.loaded_dbapi.Error as error:
             # `rows` talks to the driver directly.
             raise _told(self.where, error) or error from error
@@ -213,7 +217,11 @@ def _sqlite_engine(url: URL) -> Engine:
 
 def _postgresql_engine(url: URL) -> Engine:
     try:
-        return create_engine(url, pool_pre_ping=True, pool_size=8, max_overflow=56, pool_recycle=1800)
+        # A server that vanished without a word is noticed within a minute.
+        signs = {"connect_timeout": 10, "keepalives_idle": 20, "keepalives_interval": 10, "keepalives_count": 3}
+        return create_engine(
+            url, connect_args=signs, pool_pre_ping=True, pool_size=8, max_overflow=56, pool_recycle=1800
+        )
     except ModuleNotFoundError as error:
         raise MissingPart("PostgreSQL needs psycopg: pip install 'curtsy[postgres]'.") from error
 
@@ -241,7 +249,7 @@ def _is_passing(error: BaseException | None, sqlite_code: int) -> bool:
     if sqlite_code or state:
         return sqlite_code in _SQLITE_PASSING or state in _SQLSTATES or (state or "").startswith(("08", "53"))
     # psycopg: the connection could not be made, or broke before the server could say why
-    return type(error).__name__ == "OperationalError"
+    return type(error).__name__ in ("OperationalError", "InterfaceError")
 
 
 def _flock(descriptor: int) -> bool:

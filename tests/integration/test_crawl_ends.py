@@ -19,6 +19,7 @@ from curtsy import crawling, services
 from curtsy.errors import SettingsError
 from curtsy.model import Counts, Crawl
 from curtsy.recovery import write_clean
+from curtsy.upkeep import Upkeep
 
 
 @pytest.fixture
@@ -200,3 +201,24 @@ def test_a_crawl_over_several_shards_is_found_again_when_they_are_lost(tmp_path:
             folder.close()
     assert counts.pages == 40
     assert counts.pending == 0
+
+
+def test_upkeep_goes_on_after_an_error_that_nobody_foresaw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks: list[int] = []
+    tick = Upkeep.tick
+
+    async def broken_at_first(self: Upkeep) -> None:
+        ticks.append(1)
+        if len(ticks) == 1:
+            raise RuntimeError("nobody foresaw this")
+        await tick(self)
+
+    monkeypatch.setattr(Upkeep, "tick", broken_at_first)
+    with SmallSite({f"/{i}": linking(f"/{i + 1}") for i in range(20)}) as site:
+        folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule])
+        try:
+            counts = folder.crawl("http://a.small.test/0", delay_s=0.1)
+        finally:
+            folder.close()
+    assert counts.pages == 20
+    assert len(ticks) > 2

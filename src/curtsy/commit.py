@@ -19,7 +19,7 @@ from typing import Any
 
 from curtsy.contexts import CrawlContext
 from curtsy.faults import point
-from curtsy.frontier.frontier import Frontier, Release, Settled
+from curtsy.frontier.frontier import Frontier, Settled
 from curtsy.harvest import Finished
 from curtsy.model import (
     Entry,
@@ -151,7 +151,7 @@ class Committer:
             await self._persist(lambda: introduce(self._frontier, self._store, pushed))
         point("commit.pushed")
         settled = [_settled(d, written) for d in group]
-        held = [_release(d) for d in group if d.robots is not None]
+        held = [d.release() for d in group if d.robots is not None]
         reply = await self._persist(lambda: self._frontier.settle(settled, rules=written.rules, releases=held))
         point("commit.settled")
         self._upkeep.scan(reply.scans)
@@ -220,18 +220,6 @@ def _settled(done: Finished, written: Written) -> Settled:
         spent = done.lease.fence in written.used or done.lease.fence in written.surplus
         return Settled(lease=done.lease, used=spent)
     return Settled(lease=done.lease, retry_ms=written.now_ms + done.decision.delay_ms, entry=done.retry)
-
-
-def _release(done: Finished) -> Release:
-    outcome = done.outcome
-    assert outcome is not None
-    return Release(
-        lease=done.lease,
-        started=outcome.started,
-        ended=outcome.ended,
-        broken_off=outcome.broken_off,
-        effect=done.effect,
-    )
 
 
 def _entry(link: NewUrl) -> Entry:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from curtsy.contexts import CrawlContext
 from curtsy.decide import RobotsDecision, decide, decide_robots, next_chain, set_cookies
 from curtsy.document import Document, is_html, robots_tag
-from curtsy.frontier.frontier import Times
+from curtsy.frontier.frontier import Release, Times
 from curtsy.links import hrefs, sitemap
 from curtsy.model import (
     Action,
@@ -74,6 +74,19 @@ class Finished:
         self.decision, self.outcome, self.page, self.links = other.decision, other.outcome, other.page, other.links
         self.title, self.charset, self.canonical = other.title, other.charset, other.canonical
         self.language, self.member, self.retry = other.language, other.member, other.retry
+
+    def release(self, *, hold: bool = False) -> Release:
+        """The slot on its way back, with the effect on its host; `hold`: only its times, the slot comes later."""
+        outcome = self.outcome
+        assert outcome is not None
+        return Release(
+            lease=self.lease,
+            started=outcome.started,
+            ended=outcome.ended,
+            broken_off=outcome.broken_off,
+            effect=None if hold else self.effect,
+            hold=hold,
+        )
 
     @property
     def size(self) -> int:

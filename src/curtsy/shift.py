@@ -316,18 +316,7 @@ class Shift:
             return
         if lease.entry.kind is Kind.ROBOTS:
             done = harvest.of_robots(lease, outcome, self.settings, self._rng)
-            own = lease.entry.chain is None
-            self._bring(
-                done,
-                Release(
-                    lease=lease,
-                    started=outcome.started,
-                    ended=outcome.ended,
-                    hold=own,
-                    broken_off=outcome.broken_off,
-                    effect=None if own else done.effect,
-                ),
-            )
+            self._bring(done, done.release(hold=lease.entry.chain is None))
             return
         assert flight.context is not None
         count(f"status_{outcome.status // 100}xx" if outcome.status else "no_answer")
@@ -336,7 +325,7 @@ class Shift:
             return
         done = harvest.of_url(lease, outcome, flight.context, self.settings, self._rng, flight.previous)
         self._offer_sitemaps(done, flight.context)
-        self._bring(done, _release_of(done))
+        self._bring(done, done.release())
 
     def _bring(self, done: Finished, release: Release) -> None:
         self._held[done.lease.fence] = done
@@ -359,7 +348,7 @@ class Shift:
         )  # fmt: skip
         done.effect = effect(outcome, lease.failures, lease.adaptive_ms, self.settings, rng=self._rng)
         done.complete, done.answered = False, outcome.status
-        self._bring(done, _release_of(done))
+        self._bring(done, done.release())
         self._reading += 1
         self._spawn(self._read_stored(flight, done))
 
@@ -473,7 +462,7 @@ class Shift:
         known = {release.lease.fence for release, _ in self._back}
         for done in self._held.values():
             if done.effect is not None and done.outcome is not None and done.lease.fence not in known:
-                self._back.append((_release_of(done), None))
+                self._back.append((done.release(), None))
 
     async def _drain(self) -> None:
         """No more leases; what is under way may end, then everything is committed."""
@@ -495,18 +484,6 @@ class Shift:
 
     def _is_busy(self) -> bool:
         return bool(self._flights or self._waiting or self._back or self._reading)
-
-
-def _release_of(done: Finished) -> Release:
-    outcome = done.outcome
-    assert outcome is not None
-    return Release(
-        lease=done.lease,
-        started=outcome.started,
-        ended=outcome.ended,
-        broken_off=outcome.broken_off,
-        effect=done.effect,
-    )
 
 
 def _name_of(host: str) -> tuple[str, int]:

@@ -91,8 +91,8 @@ def _summary(rounds: list[Round]) -> None:
     )
     stall = max((one.found.longest_stall_ms for one in rounds), default=0.0)
     print(
-        f"excused     {sum(len(one.found.excused) for one in rounds)} hosts that looked early while this machine stood "
-        f"still (longest {stall:.0f} ms)"
+        f"of them      {sum(len(one.found.stalled) for one in rounds)} while this machine stood still (longest "
+        f"{stall:.0f} ms)"
     )
     print(f"damaged     {sum(len(one.found.damage) for one in rounds)} (bodies, WARC files, ledger, export, audit)")
     print(f"troubles    {', '.join(f'{name} {n}' for name, n in sorted(done.items()))}")

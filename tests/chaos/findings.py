@@ -47,8 +47,8 @@ class Findings:
     violations: list[str] = field(default_factory=list)
     #: bodies, WARC files, ledger, audit
     damage: list[str] = field(default_factory=list)
-    #: hosts that looked early only because the machine stood still
-    excused: list[str] = field(default_factory=list)
+    #: of them, hosts that may look early only because the machine stood still
+    stalled: list[str] = field(default_factory=list)
     longest_stall_ms: float = 0.0
     largest_shortfall_ms: float = 0.0
     largest_overlap_ms: float = 0.0
@@ -169,7 +169,7 @@ def _segments(crawler: Crawler, found: Findings) -> None:
 
 
 def _politeness(log: Path, stalls: list[Stall], found: Findings, *, stopped: bool) -> None:
-    """A host counts as treated badly if that cannot be the doing of a machine that stood still."""
+    """Every host that was treated badly counts; where the machine stood still, that is said beside it."""
     lines = list(read(log))
     verdict = judge(lines, site.DELAY_S, starts_only=stopped)
     found.largest_shortfall_ms = verdict.largest_shortfall_ms
@@ -178,7 +178,6 @@ def _politeness(log: Path, stalls: list[Stall], found: Findings, *, stopped: boo
     guilty = [host for host in verdict.hosts if not host.ok]
     if guilty and stalls:
         again = judge(as_early_as_can_be(lines, stalls), site.DELAY_S, starts_only=stopped)
-        excused = {host.host for host in again.hosts if host.ok}
-        found.excused += [host.host for host in guilty if host.host in excused]
-        guilty = [host for host in guilty if host.host not in excused]
+        polite = {host.host for host in again.hosts if host.ok}
+        found.stalled += [host.host for host in guilty if host.host in polite]
     found.violations += [str(host) for host in guilty]

@@ -96,8 +96,12 @@ def check_target(out: Path | None, chosen: Format) -> None:
             raise UsageError(f"{out} is there already and is no export of ours. Name another folder, or empty it.")
     elif out.is_dir():
         raise UsageError(f"{out} is a folder; {chosen} is written to a file.")
-    if not out.parent.exists():
+    try:
         out.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out.parent):
+            pass
+    except OSError as error:
+        raise UsageError(f"{out} cannot be written: {error}. Name another place with --out.") from error
 
 
 def segments_of(settings: Settings) -> SegmentStore:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import SettingsError as EnvironmentFault
 
 from curtsy import __version__
 from curtsy.errors import SettingsError
@@ -125,6 +126,15 @@ class Settings(BaseSettings):
             ipaddress.ip_network(cidr, strict=False)
         return value
 
+    @field_validator("proxies")
+    @classmethod
+    def _proxy_urls(cls, value: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        for url in (url for pool in value.values() for url in pool):
+            scheme, _, rest = url.partition("://")
+            if scheme not in ("http", "https", "socks4", "socks4a", "socks5", "socks5h") or not rest:
+                raise ValueError(f"{url!r} is no proxy URL, for example http://127.0.0.1:3128")
+        return value
+
     @field_validator("resolve")
     @classmethod
     def _resolves(cls, value: tuple[str, ...]) -> tuple[str, ...]:
@@ -208,6 +218,10 @@ def load(config: Path | None = None, **overrides: Any) -> Settings:
         # The environment must win over the file, and the command line over both.
         from_env = Settings().model_dump(exclude_unset=True)
         settings = Settings(**{**from_file, **from_env, **given})
+    except EnvironmentFault as error:
+        raise SettingsError(
+            f"A setting in the environment cannot be read: {error}. Lists and tables are JSON."
+        ) from error
     except ValidationError as error:
         lines = [f"{'.'.join(map(str, e['loc'])) or 'settings'}: {e['msg']}" for e in error.errors()]
         raise SettingsError("A setting is wrong (docs/settings.md lists them): " + "; ".join(lines)) from error

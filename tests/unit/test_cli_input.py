@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+import sys
 import uuid
 from pathlib import Path
 
 import pytest
 
-from curtsy.cli import progress, seeds, show
+from curtsy.cli import main, progress, seeds, show
 from curtsy.cli.crawl import _uuid7
 from curtsy.cli.times import since_ms
 from curtsy.errors import UsageError
@@ -98,3 +99,27 @@ def test_lines_in_a_log_are_seconds_apart(capsys: pytest.CaptureFixture[str]) ->
 def test_reasons_are_listed_by_number() -> None:
     assert show.reasons({"a": 1, "robots": 1200, "b": 1}) == "robots 1,200, a 1, b 1"
     assert show.reasons({}) == "none"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("crawl", "http://a.test/", "--delay", "inf"),
+        ("crawl", "http://a.test/", "--delay", "nan"),
+        ("crawl", "http://a.test/", "--max-pages", "9" * 30),
+        ("crawl", "http://a.test/", "--out", "/proc/pages.jsonl"),
+        ("crawl", "http://a.test/", "--proxy", "nowhere"),
+        ("hosts", "delay", "a.test", "1e12"),
+        ("hosts", "block", "*.a.test"),
+        ("failures", "list", "--limit", "9" * 30),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_written(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["curtsy", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert not (tmp_path / ".curtsy").exists()

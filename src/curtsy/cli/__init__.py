@@ -44,6 +44,9 @@ def _failed(error: Exception) -> int:
     if isinstance(error, CurtsyError):
         print(f"curtsy: {error}", file=sys.stderr)
         return USAGE if isinstance(error, UsageError) else UNAVAILABLE
+    if isinstance(error, OSError):
+        print(f"curtsy: {error}. See that it is there, may be used, and has room.", file=sys.stderr)
+        return UNAVAILABLE
     if isinstance(error, typer.Abort):
         return _interrupted()
     if (

@@ -45,15 +45,19 @@ def crawl(
     exclude: Annotated[
         list[str] | None, typer.Option("--exclude", metavar="RE", help="No URLs that match one of these (RE2).")
     ] = None,
-    max_pages: Annotated[int | None, typer.Option("--max-pages", min=1, metavar="N", help="End after N pages.")] = None,
+    max_pages: Annotated[
+        int | None, typer.Option("--max-pages", min=1, max=10**12, metavar="N", help="End after N pages.")
+    ] = None,
     max_depth: Annotated[
-        int | None, typer.Option("--max-depth", min=0, metavar="N", help="Links at most N steps from a seed.")
+        int | None,
+        typer.Option("--max-depth", min=0, max=10**6, metavar="N", help="At most N links from a seed."),
     ] = None,
     delay: Annotated[
-        float | None, typer.Option("--delay", min=0, metavar="S", help="Seconds between two requests to a host.")
+        float | None,
+        typer.Option("--delay", min=0, max=86400, metavar="S", help="Seconds between requests to a host."),
     ] = None,
     per_host: Annotated[
-        int | None, typer.Option("--per-host", min=1, metavar="N", help="Requests under way at once to a host.")
+        int | None, typer.Option("--per-host", min=1, max=64, metavar="N", help="Requests under way at once to a host.")
     ] = None,
     lane: Annotated[str, typer.Option("--lane", metavar="batch|slow", help="Pool of work.")] = "batch",
     render: Annotated[
@@ -67,7 +71,7 @@ def crawl(
         Path | None,
         typer.Option("--out", metavar="PATH", help="Export at the end: .jsonl, .csv, .parquet, .warc.gz or a folder."),
     ] = None,
-    processes: Annotated[int, typer.Option("--processes", min=1, metavar="N", help="Use N cores.")] = 1,
+    processes: Annotated[int, typer.Option("--processes", min=1, max=256, metavar="N", help="Use N cores.")] = 1,
     resolve: Annotated[
         list[str] | None,
         typer.Option(
@@ -158,9 +162,12 @@ def crawl_worker() -> None:
 def _crawl(**fields: Any) -> Crawl:
     import time
 
+    from curtsy.errors import UsageError
     from curtsy.model import Crawl, Lane
 
     fields["lane"] = Lane(fields.get("lane", "batch"))
+    if fields.get("delay_s") is not None and not fields["delay_s"] >= 0:
+        raise UsageError("--delay takes a number of seconds, for example 0.5.")
     return Crawl(id=_uuid7(), request_id=_uuid7(), created_ms=int(time.time() * 1000), **fields)
 
 

@@ -175,7 +175,7 @@ class Helpers:
         try:
             helper.stdin.write(line.encode() + b"\n")
             helper.stdin.flush()
-        except BrokenPipeError:
+        except (BrokenPipeError, ValueError):
             pass  # it has ended; the others go on without it
 
 

@@ -28,7 +28,7 @@ def register(app: typer.Typer) -> None:
 
 def list_(
     notable: Annotated[bool, typer.Option("--notable", help="Only blocked, failing, slow or denied ones.")] = False,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many.")] = 1000,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=10**9, help="At most so many.")] = 1000,
     config: Config = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
@@ -69,9 +69,9 @@ def unblock(host: Host, config: Config = None, data_dir: DataDir = None, as_json
 def delay(
     host: Host,
     seconds: Annotated[
-        float | None, typer.Argument(min=0, help="Least seconds between requests; none: as by itself.")
+        float | None, typer.Argument(min=0, max=86400, help="Least seconds between requests; none: as by itself.")
     ] = None,
-    per_host: Annotated[int | None, typer.Option("--per-host", min=1, help="Requests under way at once.")] = None,
+    per_host: Annotated[int | None, typer.Option("--per-host", min=1, max=64, help="Requests at once.")] = None,
     config: Config = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
@@ -94,6 +94,8 @@ def _change(
     from curtsy.model import HostState
     from curtsy.store import hosts
 
+    if "*" in name:
+        raise UsageError(f"{name!r} is a pattern: name one host here, or put the pattern into the setting deny_hosts.")
     with stored(config, data_dir) as (settings, store):
         host = _host_of(name, settings.politeness_unit)
         with store.read() as tx:

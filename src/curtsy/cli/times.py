@@ -15,7 +15,7 @@ def since_ms(text: str | None, now_s: float) -> int:
         return 0
     number, unit = text[:-1], text[-1:]
     if unit in _UNITS_S and number.replace(".", "", 1).isdigit():
-        return int((now_s - float(number) * _UNITS_S[unit]) * 1000)
+        return max(0, int((now_s - float(number) * _UNITS_S[unit]) * 1000))
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

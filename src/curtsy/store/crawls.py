@@ -63,8 +63,8 @@ def get(tx: Connection, id: str) -> Crawl:
     if len(rows) == 1:
         return _crawl(rows[0], _members(tx, rows[0].n))
     if not rows:
-        raise UnknownCrawl(f"There is no crawl {id!r} here. `curtsy status` lists them.")
-    raise UnknownCrawl(f"Several crawls begin with {id!r}: give more of the id. `curtsy status` lists them.")
+        raise UnknownCrawl(f"There is no crawl {id!r} here. `curtsy status --all` lists them.")
+    raise UnknownCrawl(f"Several crawls begin with {id!r}: give more of the id. `curtsy status --all` lists them.")
 
 
 def by_n(tx: Connection, n: int) -> Crawl:

@@ -25,7 +25,10 @@ from curtsy.tinyweb.web import DEMO_FAULTS, Web, demo_seeds
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Exit code 0, or 2 for a mistake in the arguments."""
-    options = _parser().parse_args(argv)
+    parser = _parser()
+    options = parser.parse_args(argv)
+    if not 0 <= options.port <= 65535 or options.hosts < 0 or options.pages < 1:
+        parser.error("--port is 0 to 65535, --hosts at least 0, --pages at least 1")
     if options.list:
         _list(as_json=options.json)
         return 0

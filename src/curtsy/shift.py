@@ -31,7 +31,7 @@ from curtsy.oversight import Oversight
 from curtsy.politeness import effect
 from curtsy.recovery import open_epoch, read
 from curtsy.settings import Settings
-from curtsy.stopping import StopFlag
+from curtsy.stopping import StopFlag, end
 from curtsy.store.engine import Store
 from curtsy.store.segments import SegmentStore, read_page
 from curtsy.upkeep import Upkeep
@@ -115,9 +115,7 @@ class Shift:
             await self._drain()
         finally:
             tasks = [writer, *self._tasks, *([caretaker] if caretaker is not None else [])]
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await end(tasks)
             await self.upkeep.stop()
             await self.fetcher.close()
 

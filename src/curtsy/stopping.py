@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any
 
 
 class StopFlag:
@@ -21,3 +23,14 @@ class StopFlag:
         self.now, self.drain = self.drain, True
         for fn in self._listeners:
             fn()
+
+
+async def end(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Cancels tasks until they have ended: a library may swallow a cancellation that comes at a bad moment."""
+    left = {task for task in tasks if not task.done()}
+    for _ in range(40):
+        if not left:
+            return
+        for task in left:
+            task.cancel()
+        _, left = await asyncio.wait(left, timeout=0.25)

@@ -14,6 +14,7 @@ from curtsy.frontier.frontier import Frontier, ReapedLease, ReapedSlot, Scan, Se
 from curtsy.model import CrawlState, Entry, Failure, Kind, Lane, Lease, Request, UrlState
 from curtsy.observe import count, log
 from curtsy.recovery import in_thread, put_back, read
+from curtsy.stopping import end
 from curtsy.store import crawls, failures, hosts, queues, requests, urls
 from curtsy.store.engine import Store
 from curtsy.urls import fingerprint
@@ -60,9 +61,7 @@ class Upkeep:
         self._workers = [loop.create_task(self._carry_out()) for _ in range(_SCANS_AT_ONCE)]
 
     async def stop(self) -> None:
-        for task in self._workers:
-            task.cancel()
-        await asyncio.gather(*self._workers, return_exceptions=True)
+        await end(self._workers)
 
     # Scans
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,8 +52,11 @@ class Shard:
         self._run_id: str | None = None
         self._clock = ServerClock()
         self._url = url
+        self._timeout_s = timeout_s
         self._options: dict[str, Any] = {
-            "socket_timeout": timeout_s,
+            # The client would limit sending by asyncio.wait_for, which before Python 3.12 swallows a cancellation that
+            # comes meanwhile: a task that is to end would go on for ever. `_talking` is the limit instead.
+            "socket_timeout": None,
             "socket_connect_timeout": timeout_s,
             "retry": Retry(NoBackoff(), 0),
         }
@@ -74,7 +78,7 @@ class Shard:
     async def facts(self) -> EpochFacts:
         """Reads the epoch as it stands, without adopting it. Calls under way are not disturbed, unless the server is
         another run than the one we knew: then nothing is valid until an epoch is adopted."""
-        with _translating():
+        async with self._talking():
             async with self._unchecked() as client, client.pipeline(transaction=True) as pipe:
                 # On one connection: a restart in between would marry the old run_id to the new server's memory.
                 pipe.info("server")
@@ -99,9 +103,8 @@ class Shard:
     async def policy(self) -> str:
         """The server's maxmemory-policy; 'unknown' where CONFIG is not allowed."""
         try:
-            with _translating():
-                async with self._unchecked() as client:
-                    answer = await client.config_get("maxmemory-policy")
+            async with self._talking(), self._unchecked() as client:
+                answer = await client.config_get("maxmemory-policy")
         except ResponseError:
             return "unknown"
         value = answer.get("maxmemory-policy", answer.get(b"maxmemory-policy", "unknown"))
@@ -111,7 +114,7 @@ class Shard:
         """Writes a new epoch; everything older is refused from here on. Answers the server's time in ms."""
         # Nobody may take what an old snapshot left in this run of the server for the epoch that it knew.
         self.epoch, self._run_id = None, run_id
-        with _translating():
+        async with self._talking():
             seconds, micros = await self._redis.time()
             now_ms = int(seconds) * 1000 + int(micros) // 1000
             fields = {"n": epoch, "run_id": run_id, "layout": LAYOUT, "ctr": 0, "quiet": 0}
@@ -128,14 +131,14 @@ class Shard:
         """Removes the keys of older epochs, a few hundred at a time."""
         current = f"{self.tag}:e{self.epoch}:".encode()
         cursor, removed = 0, 0
-        with _translating():
-            while True:
+        while True:
+            async with self._talking():
                 cursor, keys = await self._redis.scan(cursor, match=f"{self.tag}:e*:*", count=500)
                 old = [key for key in keys if not key.startswith(current)]
                 if old:
                     removed += await self._redis.unlink(*old)
-                if cursor == 0:
-                    return removed
+            if cursor == 0:
+                return removed
 
     async def call(self, name: str, *args: str | int | float | bytes) -> list[Any]:
         """Runs a script under this shard's epoch. Raises EpochLost or FrontierUnavailable."""
@@ -143,7 +146,7 @@ class Shard:
             raise EpochLost("No epoch is adopted yet.")
         before = boot()
         self.calls += 1
-        with _translating():
+        async with self._talking():
             reply = await self._eval(name, args)
         try:
             self._clock.observe(before, boot(), int(reply[0]))
@@ -164,11 +167,10 @@ class Shard:
 
     async def forget_reaped(self, items: list[bytes]) -> None:
         key = f"{self.tag}:e{self.epoch}:reaped"
-        with _translating():
-            async with self._redis.pipeline(transaction=False) as pipe:
-                for item in items:
-                    pipe.lrem(key, 1, item)
-                await pipe.execute()
+        async with self._talking(), self._redis.pipeline(transaction=False) as pipe:
+            for item in items:
+                pipe.lrem(key, 1, item)
+            await pipe.execute()
 
     async def future_times(self) -> list[tuple[str, int, int]]:
         """(host, not asked before, blocked until) in ms of the hosts that may not be asked yet."""
@@ -186,10 +188,17 @@ class Shard:
     async def command(self, *words: str | int | float) -> Any:
         """A plain read command on a key of this epoch; `%` in a word stands for the epoch's prefix."""
         prefix = f"{self.tag}:e{self.epoch}:"
-        with _translating():
+        async with self._talking():
             return await self._redis.execute_command(
                 *[w.replace("%", prefix) if isinstance(w, str) else w for w in words]
             )
+
+    @asynccontextmanager
+    async def _talking(self) -> AsyncIterator[None]:
+        """One exchange with the server: it takes a limited time, and its errors are those that a caller can act on."""
+        with _translating():
+            async with asyncio.timeout(self._timeout_s):
+                yield
 
 
 def _run_id_of(info: Any) -> str:
@@ -207,9 +216,9 @@ def _translating() -> Iterator[None]:
     except _OtherRun as error:
         raise EpochLost(f"The frontier server was restarted ({error}).") from error
     except (RedisConnectionError, RedisTimeoutError, OSError) as error:
+        said = str(error).rstrip(".") or "it took too long"
         raise FrontierUnavailable(
-            f"The frontier server (Valkey/Redis) does not answer: {str(error).rstrip('.')}. "
-            "Check that it runs and frontier_url is right."
+            f"The frontier server (Valkey/Redis) does not answer: {said}. Check that it runs and frontier_url is right."
         ) from error
     except ResponseError as error:
         if "EPOCH" in str(error):

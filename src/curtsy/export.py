@@ -42,6 +42,8 @@ class Format(StrEnum):
     MARKDOWN = "markdown"
 
 
+ENDINGS = {".jsonl": Format.JSONL, ".csv": Format.CSV, ".parquet": Format.PARQUET, ".warc.gz": Format.WARC}
+
 #: name -> type in Parquet; the order of the columns everywhere
 COLUMNS = {
     "url": "string",
@@ -66,20 +68,24 @@ COLUMNS = {
 
 
 def format_of(out: Path | None, given: str | None) -> Format:
-    """The format that was named, or that the path's ending tells."""
+    """The format that was named, or that the path's ending tells; the two must not contradict each other."""
+    told = next((found for ending, found in ENDINGS.items() if out is not None and out.name.endswith(ending)), None)
     if given is not None:
         try:
-            return Format(given.removesuffix(".gz"))
+            chosen = Format(given.removesuffix(".gz"))
         except ValueError:
             raise UsageError(f"{given!r} is no export format. Use one of: {', '.join(Format)}.") from None
+        if told not in (None, chosen):
+            raise UsageError(
+                f"--out {out} says {told}, --format says {chosen}. Leave --format out, or rename the file."
+            )
+        return chosen
     if out is None:
         return Format.JSONL
-    endings = {".jsonl": Format.JSONL, ".csv": Format.CSV, ".parquet": Format.PARQUET, ".warc.gz": Format.WARC}
-    for ending, found in endings.items():
-        if out.name.endswith(ending):
-            return found
+    if told is not None:
+        return told
     if "." in out.name.lstrip(".") and not out.is_dir():
-        raise UsageError(f"The ending of {out} tells no format. Use {', '.join(endings)}, a folder, or --format.")
+        raise UsageError(f"The ending of {out} tells no format. Use {', '.join(ENDINGS)}, a folder, or --format.")
     return Format.MARKDOWN
 
 

@@ -90,13 +90,13 @@ def build(settings: Settings) -> Services:
     try:
         slot_ms = int(settings.slot_s * 1000)
         name = store.run(prepare_store, settings.politeness_unit, settings.shards, slot_ms)
+        place = settings.segments_url or settings.segments_dir
+        segments = open_segments(place, int(settings.segment_mb * 1_000_000), name)
         embedded = None if settings.frontier_url else Embedded.enter(settings.data_dir)
     except BaseException:
         store.close()
         raise
     url = settings.frontier_url or (embedded.url if embedded is not None else "")
-    place = settings.segments_url or settings.segments_dir
-    segments = open_segments(place, int(settings.segment_mb * 1_000_000), name)
     frontier = Frontier(url, settings, owner=os.urandom(6).hex())
     return Services(
         settings=settings, store=store, segments=segments, frontier=frontier, embedded=embedded, store_name=name

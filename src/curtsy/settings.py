@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ipaddress
 import tomllib
+from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -31,6 +33,12 @@ KEEP_TYPES = (
 )
 
 
+#: what a setting's name begins with in the environment
+PREFIX = "CURTSY_"
+#: variables that begin so and are no settings: of tests
+NO_SETTINGS = ("CURTSY_FAULT", "CURTSY_FRONTIER_EXAMPLES")
+
+
 class HostRule(BaseModel, frozen=True):
     """What the operator says about one host: goes to that host only, never into logs or WARC."""
 
@@ -43,7 +51,7 @@ class HostRule(BaseModel, frozen=True):
 class Settings(BaseSettings):
     """Everything that can be set. Times in seconds, sizes in MB (1,000,000 bytes)."""
 
-    model_config = SettingsConfigDict(env_prefix="CURTSY_", frozen=True, extra="forbid", env_nested_delimiter="__")
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid", env_nested_delimiter="__")
 
     # Where things are
     data_dir: Path = Path(".curtsy")
@@ -223,7 +231,30 @@ def load(config: Path | None = None, **overrides: Any) -> Settings:
             f"A setting in the environment cannot be read: {error}. Lists and tables are JSON."
         ) from error
     except ValidationError as error:
-        lines = [f"{'.'.join(map(str, e['loc'])) or 'settings'}: {e['msg']}" for e in error.errors()]
-        raise SettingsError("A setting is wrong (docs/settings.md lists them): " + "; ".join(lines)) from error
+        lines = [_said(e["type"], [*map(str, e["loc"])], e["msg"]) for e in error.errors()]
+        raise SettingsError("A setting is wrong (docs/settings.md has them all): " + "; ".join(lines)) from error
     settings.check_chain()
     return settings
+
+
+def _said(kind: str, where: list[str], message: str) -> str:
+    if kind == "extra_forbidden" and len(where) == 1:
+        return f"there is no setting {where[0]!r}{_perhaps(where[0])}"
+    return f"{'.'.join(where) or 'settings'}: {message}"
+
+
+def _perhaps(name: str, prefix: str = "") -> str:
+    near = get_close_matches(name, Settings.model_fields, n=1)
+    if not near:
+        return "; docs/settings.md lists them"
+    return f", perhaps you mean {prefix}{near[0].upper() if prefix else near[0]}"
+
+
+def strays(environment: Iterable[str]) -> list[str]:
+    """A line for each variable that looks like a setting and is none, with the nearest that is one."""
+    names = sorted(name for name in environment if name.startswith(PREFIX) and name not in NO_SETTINGS)
+    unknown = [name for name in names if name[len(PREFIX) :].lower().split("__")[0] not in Settings.model_fields]
+    return [
+        f"There is no setting {name} (it is ignored){_perhaps(name[len(PREFIX) :].lower(), PREFIX)}."
+        for name in unknown
+    ]

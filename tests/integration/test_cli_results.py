@@ -222,7 +222,15 @@ def test_an_export_that_fails_leaves_nothing_behind(run: Run, crawled: Path, tmp
 
 @pytest.mark.parametrize(
     "words",
-    [("--format", "xml"), ("--out", "pages.xlsx"), ("--format", "parquet"), ("--format", "markdown"), ("--json",)],
+    [
+        ("--format", "xml"),
+        ("--out", "pages.xlsx"),
+        ("--out", "a.jsonl", "--format", "csv"),
+        ("--out", "a.csv", "--format", "markdown"),
+        ("--format", "parquet"),
+        ("--format", "markdown"),
+        ("--json",),
+    ],
 )
 def test_an_impossible_export_is_refused_before_it_begins(run: Run, crawled: Path, words: tuple[str, ...]) -> None:
     assert run("export", *words).code == 2
@@ -288,6 +296,8 @@ def test_dead_letters_are_listed_and_filtered(run: Run, crawled: Path) -> None:
     ]
     assert len(run("failures", "list", "--cause", "timeout", "--json").document["failures"]) == 1
     assert len(run("failures", "list", "--host", "dead.test", "--json").document["failures"]) == 1
+    assert len(run("failures", "list", "--host", "https://dead.test/x", "--json").document["failures"]) == 1
+    assert run("failures", "list", "--host", "ftp://dead.test/").code == 2
     assert run("failures", "list", "--stage", "extract", "--json").document["failures"] == []
     assert "https://a.test/bad" in run("failures", "list", "--crawl", "last").out
 
@@ -295,6 +305,11 @@ def test_dead_letters_are_listed_and_filtered(run: Run, crawled: Path) -> None:
 def test_a_dry_run_of_a_replay_changes_nothing(run: Run, crawled: Path) -> None:
     assert run("failures", "replay", "--dry-run", "--json").document["dead_letters"] == 2
     assert run("status", "--json").document["state"] == "finished"
+
+
+def test_the_host_of_a_replay_may_be_given_as_a_url(run: Run, crawled: Path) -> None:
+    words = ("failures", "replay", "--dry-run", "--json", "--host", "http://dead.test/")
+    assert run(*words).document["dead_letters"] == 1
 
 
 def test_a_replay_opens_dead_letters_again(run: Run, crawled: Path) -> None:

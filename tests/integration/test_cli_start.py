@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 HEAVY = ("sqlalchemy", "pycurl", "redis", "selectolax", "pydantic_settings", "uvloop", "pyarrow", "alembic")
 
 
@@ -37,6 +39,84 @@ def test_a_wrong_option_is_a_usage_error(tmp_path: Path) -> None:
     assert result.returncode == 2
     assert "--no-such-option" in result.stderr
     assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("crawl", "https://a.test/", "--delay", "soon"), "--delay"),
+        (("crawl", "https://a.test/", "--per-host", "0"), "--per-host"),
+        (("crawl", "--delay"), "--delay"),
+        (("crawl", "--no-such-option"), "--no-such-option"),
+        (("failures", "list", "--limit", "0"), "--limit"),
+        (("explain",), "URL|HOST"),
+        (("status", "one", "two"), "two"),
+        (("no-such-command",), "no-such-command"),
+    ],
+)
+def test_what_cannot_be_read_is_told_in_one_line_that_says_where_to_look(
+    words: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    result = curtsy(*words, cwd=tmp_path)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert len(result.stderr.splitlines()) == 1
+    assert said in result.stderr
+    assert "--help` says" in result.stderr
+
+
+def test_a_group_without_a_command_shows_its_help(tmp_path: Path) -> None:
+    result = curtsy("hosts", cwd=tmp_path)
+    assert result.returncode == 2
+    assert "unblock" in result.stdout + result.stderr
+
+
+def test_a_variable_that_is_no_setting_is_told_and_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CURTSY_DELAY", "3")
+    monkeypatch.setenv("CURTSY_HOSTS__X", "{}")
+    result = curtsy("status", cwd=tmp_path)
+    warned = [line for line in result.stderr.splitlines() if "CURTSY_" in line]
+    assert warned == ["curtsy: There is no setting CURTSY_DELAY (it is ignored), perhaps you mean CURTSY_DELAY_S."]
+
+
+def test_a_setting_that_does_not_exist_is_told_with_the_nearest(tmp_path: Path) -> None:
+    (tmp_path / "curtsy.toml").write_text("dlay_s = 1\n")
+    result = curtsy("status", cwd=tmp_path)
+    assert result.returncode == 2
+    assert "there is no setting 'dlay_s', perhaps you mean delay_s" in result.stderr
+
+
+def test_an_object_store_that_cannot_be_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CURTSY_SEGMENTS_URL", "ftp://x")
+    result = curtsy("crawl", "https://a.test/", cwd=tmp_path)
+    assert result.returncode == 2
+    assert len(result.stderr.splitlines()) == 1
+    assert "s3://bucket" in result.stderr
+    told = curtsy("doctor", cwd=tmp_path)
+    assert told.returncode == 4
+    assert "FAIL segments" in told.stdout
+    assert not (tmp_path / ".curtsy" / "valkey.sock").exists()
+
+
+#: the imports on the way to a crawl, in their order: the first, one in the middle, the last
+@pytest.mark.parametrize("module", ["curtsy.cli.app", "curtsy.settings", "curtsy.cli.driving"])
+def test_ctrl_c_before_a_crawl_has_begun_says_so_and_exits_with_3(module: str, tmp_path: Path) -> None:
+    """The signal comes exactly while `module` is being imported."""
+    code = f"""
+import os, signal, sys
+class Press:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Press())
+sys.argv = ["curtsy", "crawl", "http://a.test/"]
+from curtsy.cli import main
+main()
+"""
+    run = [sys.executable, "-c", code]
+    result = subprocess.run(run, cwd=tmp_path, text=True, capture_output=True, timeout=60, check=False)
+    assert (result.returncode, result.stderr) == (3, "Interrupted; no crawl was started.\n")
+    assert not (tmp_path / ".curtsy").exists()
 
 
 def test_a_wrong_setting_is_a_usage_error_without_a_traceback(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 
 DONE = 0
@@ -18,21 +19,36 @@ UNAVAILABLE = 4
 OUR_ERROR = 70
 
 
+class Interrupted(SystemExit):
+    """Ctrl-C before a crawl has its own brake. Not KeyboardInterrupt: the parser and the interpreter answer that one with
+    exit codes of their own."""
+
+
+def _press(*_: object) -> None:
+    raise Interrupted(INTERRUPTED)
+
+
 def main() -> None:
     """Run a command; every expected error is one message that says what to do."""
-    # Imports leave little garbage: looking for it as often as usual costs a tenth of the start.
-    gc.set_threshold(20_000, 20, 20)
-    from curtsy.cli.app import app
-
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _press)
     try:
+        # Imports leave little garbage: looking for it as often as usual costs a tenth of the start.
+        gc.set_threshold(20_000, 20, 20)
+        from curtsy.cli.app import app
+
         code = app(standalone_mode=False)
-    except KeyboardInterrupt:
+    except (Interrupted, KeyboardInterrupt):
         code = _interrupted()
     except BrokenPipeError:  # `curtsy ... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = DONE
     except Exception as error:
         code = _failed(error)
+    finally:
+        if signal.getsignal(signal.SIGINT) is _press:
+            signal.signal(signal.SIGINT, before)
     sys.exit(code if isinstance(code, int) else DONE)
 
 
@@ -49,11 +65,8 @@ def _failed(error: Exception) -> int:
         return UNAVAILABLE
     if isinstance(error, typer.Abort):
         return _interrupted()
-    if (
-        show := getattr(error, "show", None)
-    ) is not None:  # the parser's own errors, which know how to print themselves
-        show()
-        return USAGE
+    if hasattr(error, "format_message"):  # the parser's own errors
+        return _misread(error)
     import traceback
 
     traceback.print_exception(error)
@@ -61,6 +74,18 @@ def _failed(error: Exception) -> int:
     return OUR_ERROR
 
 
+def _misread(error: Exception) -> int:
+    """The command line cannot be understood: one line with what is wrong and where to look."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()  # type: ignore[attr-defined]
+        return USAGE
+    said = " ".join(error.format_message().split()).rstrip(".")  # type: ignore[attr-defined]
+    context = getattr(error, "ctx", None)
+    command = "curtsy" if context is None else context.command_path
+    print(f"curtsy: {said}. `{command} --help` says what can be given.", file=sys.stderr)
+    return USAGE
+
+
 def _interrupted() -> int:
-    print("Interrupted.", file=sys.stderr)
+    print("Interrupted; no crawl was started.", file=sys.stderr)
     return INTERRUPTED

@@ -154,7 +154,7 @@ def demo(
 
 def crawl_worker() -> None:
     """One more process of `crawl --processes N`; told on standard input what to do."""
-    from curtsy.cli.driving import work
+    from curtsy.cli.worker import work
 
     raise typer.Exit(work())
 

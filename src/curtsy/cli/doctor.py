@@ -134,7 +134,10 @@ def _store(settings: Settings) -> str:
 
 
 def _segments(settings: Settings) -> str:
+    from curtsy.export import segments_of
+
     where = settings.segments_url or settings.segments_dir
+    segments_of(settings).close()  # an address that cannot be is told here
     if settings.segments_url is None and Path(where).exists():
         size = sum(file.stat().st_size for file in Path(where).rglob("*") if file.is_file())
         return f"{where}, {size / 1e6:,.1f} MB"

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 import uvloop
 
 from curtsy import crawling, services
-from curtsy.cli import DEAD_LETTERS, DONE, INTERRUPTED
+from curtsy.cli import DEAD_LETTERS, DONE, INTERRUPTED, Interrupted
 from curtsy.cli.show import elapsed_s, note
+from curtsy.errors import UnknownCrawl
 from curtsy.model import Counts, Crawl, CrawlState
 from curtsy.observe import configure, counters
 from curtsy.settings import Settings
@@ -62,10 +63,16 @@ def drive(
     processes: int = 1,
 ) -> Ended:
     """Submit a new crawl, or take up the one of that id, and run it until it ends or is interrupted."""
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        n, counted = runner.run(_drive(settings, what, seeds, on_progress, processes))
+    # Until the brake is there, Ctrl-C cancels what is being done: what was entered is left.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            counted = runner.run(_drive(settings, what, seeds, on_progress, processes))
+    except KeyboardInterrupt:
+        counted = {}
+        _give_up(settings, what)
     with Store.open(settings.effective_store_url) as store:
-        ended = _ended(store, n, counted)
+        ended = _ended(store, what if isinstance(what, str) else what.id, counted)
     if ended.interrupted:
         # The loop's brake is gone: pressed now, it may still cut an export short, and the exit code is the same.
         signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
@@ -74,7 +81,7 @@ def drive(
 
 async def _drive(
     settings: Settings, what: Crawl | str, seeds: Iterable[str], on_progress: Callable[[Counts], None], processes: int
-) -> tuple[int, dict[str, int]]:
+) -> dict[str, int]:
     stop = StopFlag()
     built = services.build(settings)
     helpers = Helpers(settings)
@@ -90,16 +97,31 @@ async def _drive(
     finally:
         await helpers.leave(settings.drain_s + LEAVE_S)
         await built.close()
-    return crawl.n, dict(counters + helpers.counted)
+    return dict(counters + helpers.counted)
 
 
-def _ended(store: Store, n: int, counted: dict[str, int]) -> Ended:
+def _give_up(settings: Settings, what: Crawl | str) -> None:
+    """A crawl whose seeds were still arriving cannot go on: nobody has the rest of them."""
+    with Store.open(settings.effective_store_url) as store:
+        with store.read() as tx:
+            found = [c for c in crawls.list_all(tx, states=(CrawlState.LOADING,)) if c.id == getattr(what, "id", "")]
+        for crawl in found:
+            state, reason, now_ms = CrawlState.CANCELLED, "upload_incomplete", int(time.time() * 1000)
+            store.run(crawls.set_state, crawl.n, state, reason, now_ms, only_from=(CrawlState.LOADING,))
+            note("The crawl is given up: its seeds were still being read. Start it again with all of them.")
+            raise Interrupted(INTERRUPTED)
+
+
+def _ended(store: Store, id: str, counted: dict[str, int]) -> Ended:
     with store.read() as tx:
-        crawl = crawls.by_n(tx, n)
+        try:
+            crawl = crawls.get(tx, id)
+        except UnknownCrawl:
+            raise Interrupted(INTERRUPTED) from None  # before its first seeds were written
         return Ended(
             crawl=crawl,
-            counts=crawls.counts(tx, n),
-            hosts=summaries.hosts_of(tx, n),
+            counts=crawls.counts(tx, crawl.n),
+            hosts=summaries.hosts_of(tx, crawl.n),
             elapsed_s=elapsed_s(crawl, int(time.time() * 1000)),
             counters=counted,
         )
@@ -190,38 +212,3 @@ def _wait(helper: subprocess.Popen[bytes], timeout_s: float) -> dict[str, int]:
     with helper.stdout as said:
         last = said.read().strip()
     return dict(json.loads(last)) if last and helper.returncode == 0 else {}
-
-
-def work() -> int:
-    """The helper's side."""
-    task = json.loads(sys.stdin.buffer.readline())
-    settings = Settings(**task["settings"])
-    configure(settings.log_level, settings.log_format)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_work(settings, task["crawl"]))
-    print(json.dumps(counters), flush=True)
-    return DONE
-
-
-async def _work(settings: Settings, crawl: int) -> None:
-    stop = StopFlag()
-    loop = asyncio.get_running_loop()
-    loop.add_reader(sys.stdin.fileno(), _obey, stop)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.request)
-    built = services.build(settings)
-    try:
-        await built.open()
-        await crawling.run(built, crawl, None, stop)
-    finally:
-        await built.close()
-
-
-def _obey(stop: StopFlag) -> None:
-    """Each line is a press of Ctrl-C; the end of the input is the end of the parent, or of the crawl."""
-    told = os.read(sys.stdin.fileno(), 4096)
-    if not told:
-        asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
-    if not told and stop.drain:
-        return
-    stop.request()

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, stored
+from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, host_of, stored
 
 if TYPE_CHECKING:
     from curtsy.pipeline import Filter
     from curtsy.store.engine import Store
 
-Host = Annotated[str | None, typer.Option("--host", metavar="HOST", help="Only of this host.")]
+Host = Annotated[str | None, typer.Option("--host", metavar="HOST", help="Only of this host; a URL of it will do.")]
 Stage = Annotated[str | None, typer.Option("--stage", metavar="STAGE", help="Only of this stage: fetch.")]
 Cause = Annotated[str | None, typer.Option("--cause", metavar="WORD", help="Only with this cause, such as timeout.")]
 Since = Annotated[
@@ -45,7 +45,8 @@ def list_(
     from curtsy import pipeline
     from curtsy.cli import show
 
-    with stored(config, data_dir) as (_settings, store):
+    with stored(config, data_dir) as (settings, store):
+        host = host_of(host, settings.politeness_unit) if host is not None else None
         found = pipeline.find(store, _filter(store, crawl, host, stage, cause, since, limit))
     if as_json:
         fields = ("id", "url", "host", "stage", "cause", "detail", "status", "attempts")
@@ -72,7 +73,8 @@ def replay(
     from curtsy import pipeline
     from curtsy.cli import show
 
-    with stored(config, data_dir) as (_settings, store):
+    with stored(config, data_dir) as (settings, store):
+        host = host_of(host, settings.politeness_unit) if host is not None else None
         which = _filter(store, crawl, host, stage, cause, since, limit)
         done = pipeline.replay(store, which, int(time.time() * 1000), dry_run=dry_run)
     if as_json:

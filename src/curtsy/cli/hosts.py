@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from curtsy.cli.options import AsJson, Config, DataDir, stored
+from curtsy.cli.options import AsJson, Config, DataDir, host_of, stored
 
 if TYPE_CHECKING:
     from curtsy.model import HostState
@@ -97,7 +97,7 @@ def _change(
     if "*" in name:
         raise UsageError(f"{name!r} is a pattern: name one host here, or put the pattern into the setting deny_hosts.")
     with stored(config, data_dir) as (settings, store):
-        host = _host_of(name, settings.politeness_unit)
+        host = host_of(name, settings.politeness_unit)
         with store.read() as tx:
             state = hosts.get(tx, host)
         if state is None and change is None:
@@ -139,16 +139,6 @@ def _tell_frontier(settings: Settings, host: str) -> None:
 
     if settings.frontier_url is not None or Embedded.running(settings.data_dir) is not None:
         asyncio.run(tell())
-
-
-def _host_of(name: str, unit: str) -> str:
-    from curtsy.errors import UsageError
-    from curtsy.urls import host_key, normalise
-
-    url = normalise(name if "://" in name else f"https://{name}/")
-    if url is None:
-        raise UsageError(f"{name!r} is no host. Write hostname, hostname:port, or a URL.")
-    return host_key(url, unit)
 
 
 def _delays(state: HostState) -> str:

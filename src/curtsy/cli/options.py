@@ -30,9 +30,14 @@ OfCrawl = Annotated[str | None, typer.Option("--crawl", metavar="ID", help="Id o
 
 def settings_from(config: Path | None, data_dir: Path | None, **overrides: Any) -> Settings:
     """Settings as the command line changes them; logging is set up with them."""
-    from curtsy import observe
-    from curtsy.settings import load
+    import os
 
+    from curtsy import observe
+    from curtsy.cli.show import note
+    from curtsy.settings import load, strays
+
+    for stray in strays(os.environ):
+        note(f"curtsy: {stray}")
     settings = load(config, data_dir=data_dir, **overrides)
     observe.configure(settings.log_level, settings.log_format)
     return settings
@@ -46,3 +51,14 @@ def stored(config: Path | None, data_dir: Path | None) -> Iterator[tuple[Setting
     settings = settings_from(config, data_dir)
     with Store.open(settings.effective_store_url, create=False) as store:
         yield settings, store
+
+
+def host_of(name: str, unit: str) -> str:
+    """The unit of politeness that somebody means by a host name or a URL."""
+    from curtsy.errors import UsageError
+    from curtsy.urls import host_key, normalise
+
+    url = normalise(name if "://" in name else f"https://{name}/")
+    if url is None:
+        raise UsageError(f"{name!r} is no host. Write hostname, hostname:port, or a URL.")
+    return host_key(url, unit)

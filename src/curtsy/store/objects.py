@@ -28,7 +28,10 @@ class ObjectSegments:
         try:
             self._store = from_url(url, **config)
         except (BaseError, ValueError) as error:
-            raise UsageError(f"{url!r} is no object store we can use: {error}") from error
+            raise UsageError(
+                f"The setting segments_url is {url!r}, which names no object store we can use ({_first_line(error)}). "
+                "Write s3://bucket/prefix, or leave it out for a local folder."
+            ) from error
 
     def append(self, items: Sequence[WarcItem]) -> list[BodyRef]:
         if not items:
@@ -101,8 +104,12 @@ class ObjectSegments:
         """Nothing is kept open."""
 
     def _unavailable(self, verb: str, error: Exception) -> SegmentsUnavailable:
-        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
         return SegmentsUnavailable(
-            f"The object store {self._url} cannot be {verb}: {said}. See that it is reachable and that the "
+            f"The object store {self._url} cannot be {verb}: {_first_line(error)}. See that it is reachable and that the "
             "credentials in the environment allow it; the work goes on by itself when it is back."
         )
+
+
+def _first_line(error: Exception) -> str:
+    """The rest is a dump of the library's own structures."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

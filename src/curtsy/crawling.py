@@ -14,7 +14,7 @@ from curtsy.errors import EpochLost, FrontierUnavailable, StoreUnavailable, Unkn
 from curtsy.frontier.clock import boot
 from curtsy.model import Counts, Crawl, CrawlState, Entry, NewUrl
 from curtsy.observe import count, log
-from curtsy.recovery import in_thread, introduce, put_back, read
+from curtsy.recovery import in_thread, introduce, put_open_back, read
 from curtsy.services import Services
 from curtsy.shift import Shift
 from curtsy.stopping import StopFlag
@@ -136,11 +136,7 @@ async def take_up(services: Services, id: str) -> Crawl:
 
 async def _put_back(services: Services, crawl: Crawl) -> None:
     await services.frontier.set_crawl(crawl)
-    after = (0, "")
-    while found := await read(services.store, queues.open_of, crawl.n, after, 1000):
-        after = (found[-1].crawl, found[-1].host)
-        pairs = [(q.crawl, q.host) for q in found]
-        services.scans += await put_back(services.frontier, services.store, pairs)
+    services.scans += await put_open_back(services.frontier, services.store, crawl.n)
 
 
 def _run_again(tx: Any, n: int, state: CrawlState) -> None:

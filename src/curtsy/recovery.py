@@ -18,7 +18,7 @@ from curtsy.errors import EpochLost, FrontierUnavailable, SettingsError
 from curtsy.faults import point
 from curtsy.frontier.frontier import Frontier, PushReply, Scan
 from curtsy.frontier.shard import Shard
-from curtsy.model import HostState, Request, RobotsState
+from curtsy.model import HostState, Lane, Request, RobotsState
 from curtsy.observe import count, log
 from curtsy.store import crawls, hosts, meta, queues, requests
 from curtsy.store.engine import Store
@@ -138,16 +138,9 @@ def _note_gap(tx: Any, epoch: int, now_ms: int, quiet_ms: int) -> None:
 
 async def restore(frontier: Frontier, store: Store) -> list[Scan]:
     """Running crawls and their open queues stand in the frontier again, hosts with the times the store remembers."""
-    scans: list[Scan] = []
     for crawl in await in_thread(_read, store, crawls.running):
         await frontier.set_crawl(crawl)
-    after = (0, "")
-    while True:
-        found = await in_thread(_read, store, queues.open_of, None, after, _BATCH)
-        if not found:
-            break
-        after = (found[-1].crawl, found[-1].host)
-        scans += await put_back(frontier, store, [(q.crawl, q.host) for q in found])
+    scans = await put_open_back(frontier, store)
     for shard in frontier.shards:
         task = asyncio.get_running_loop().create_task(_unlink_older(shard))
         _tasks.add(task)
@@ -162,6 +155,18 @@ async def _unlink_older(shard: Shard) -> None:
         log("unlink_older_failed", level="debug", error=str(error))
 
 
+async def put_open_back(frontier: Frontier, store: Store, crawl: int | None = None) -> list[Scan]:
+    """Open queues of one crawl, or of every running one, go back on the bench, but for those that wait in the store."""
+    scans: list[Scan] = []
+    after = (0, "")
+    while found := await in_thread(_read, store, queues.open_of, crawl, after, _BATCH, True):
+        after = (found[-1].crawl, found[-1].host)
+        scans += await put_back(frontier, store, [(q.crawl, q.host) for q in found])
+    # Those that wait are somebody's task again, should a lost frontier or a dead process have forgotten them.
+    await frontier.waits((Lane.HIGH, Lane.BATCH, Lane.SLOW))
+    return scans
+
+
 async def put_back(frontier: Frontier, store: Store, pairs: list[tuple[int, str]]) -> list[Scan]:
     """Queues (crawl, host) go back on the bench; hosts and crawls that the frontier lacks are introduced."""
     reply = await frontier.put_back(pairs)
@@ -170,13 +175,18 @@ async def put_back(frontier: Frontier, store: Store, pairs: list[tuple[int, str]
         again = await frontier.put_back([p for p in pairs if p[0] in reply.crawls])
         reply.hosts |= again.hosts
         reply.scans += again.scans
+        reply.waiting += again.waiting
     await introduce(frontier, store, reply)
     return reply.scans
 
 
 async def introduce(frontier: Frontier, store: Store, reply: PushReply) -> None:
+    """What a reply asks for: hosts to introduce, and a place in the store for queues that must wait."""
     if reply.hosts:
         await introduce_hosts(frontier, store, reply.hosts)
+    if reply.waiting:
+        rows = [(crawl, host, reply.now_ms) for crawl, host in reply.waiting]
+        await frontier.waits(Lane(lane) for lane in await in_thread(store.run, queues.wait, rows))
 
 
 async def introduce_hosts(frontier: Frontier, store: Store, names: set[str], *, again: bool = False) -> None:

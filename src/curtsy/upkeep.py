@@ -11,9 +11,10 @@ from curtsy.errors import EpochLost, FrontierUnavailable, StoreUnavailable
 from curtsy.faults import point
 from curtsy.frontier.clock import boot
 from curtsy.frontier.frontier import Frontier, ReapedLease, ReapedSlot, Scan, Settled
+from curtsy.loading import load
 from curtsy.model import CrawlState, Entry, Failure, Kind, Lane, Lease, Request, UrlState
 from curtsy.observe import count, log
-from curtsy.recovery import in_thread, put_back, read
+from curtsy.recovery import in_thread, put_open_back, read
 from curtsy.stopping import end
 from curtsy.store import crawls, failures, hosts, queues, requests, urls
 from curtsy.store.engine import Store
@@ -49,6 +50,8 @@ class Upkeep:
         self._swept = boot()
         self._patience_checked = 0.0
         self._reap_at = 0.0
+        #: queues wait in the store for others to leave
+        self._crowded = False
         #: crawls that looked finished when last seen
         self.idle: set[int] = set()
         #: hosts that do not answer -> when that was last seen here
@@ -104,8 +107,10 @@ class Upkeep:
             self.scan([scan])
             return
         point("scan.closed")
-        _left, idle, scans = await self.frontier.leave(scan)
+        left, idle, scans = await self.frontier.leave(scan)
         self.scan(scans)
+        if left and self._crowded:
+            self._reap_at = 0.0
         if idle:
             self.idle.add(scan.crawl)
             self.on_work.set()
@@ -118,6 +123,7 @@ class Upkeep:
         if now >= self._reap_at:
             self._reap_at = now + 0.5
             await self._reap()
+            await self._load()
         if now - self._patience_checked >= _PATIENCE_CHECK_S:
             self._patience_checked = now
             await self._bury_hosts()
@@ -131,10 +137,7 @@ class Upkeep:
 
     async def sweep(self, crawl: int | None = None) -> None:
         """Open queues that are not on the bench are put back: of one crawl, or of every running one."""
-        after = (0, "")
-        while found := await read(self.store, queues.open_of, crawl, after, 1000):
-            after = (found[-1].crawl, found[-1].host)
-            self.scan(await put_back(self.frontier, self.store, [(q.crawl, q.host) for q in found]))
+        self.scan(await put_open_back(self.frontier, self.store, crawl))
 
     async def _cancel_incomplete(self) -> None:
         """Crawls whose seeds never came to an end: what was fetched stays, the rest is given up."""
@@ -165,6 +168,11 @@ class Upkeep:
             self.idle.update(crawl for crawl, _ in deadly)
         await self.frontier.forget_reaped(items)
         self.on_work.set()
+
+    async def _load(self) -> None:
+        """Queues that waited in the store come into play."""
+        scans, self._crowded = await load(self.frontier, self.store)
+        self.scan(scans)
 
     # Dead hosts
 

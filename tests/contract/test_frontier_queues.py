@@ -203,11 +203,11 @@ def test_no_more_queues_are_in_play_than_allowed(frontier_server: Server) -> Non
         world.crawl()
         rows = [(1, f"{c}.test", i + 1, Entry(url=f"https://{c}.test/")) for i, c in enumerate("abc")]
         reply = world.run(world.frontier.push(rows))
-        assert (reply.waiting, reply.hosts) == (1, {"a.test", "b.test"})
-        assert world.run(world.frontier.put_back([(1, "c.test")])).waiting == 1
+        assert (reply.waiting, reply.hosts) == ([(1, "c.test")], {"a.test", "b.test"})
+        assert world.run(world.frontier.put_back([(1, "c.test")])).waiting == [(1, "c.test")]
         world.run(world.frontier.drop([(1, "a.test")]))
         reply = world.run(world.frontier.put_back([(1, "c.test")]))
-        assert (reply.waiting, len(reply.scans)) == (0, 1)
+        assert (reply.waiting, len(reply.scans)) == ([], 1)
     finally:
         world.close()
 

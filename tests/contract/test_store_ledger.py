@@ -189,8 +189,40 @@ def test_open_queues_are_listed_in_order_for_running_crawls_only(store: Store) -
         part = queues.open_of(tx, after=(first, "a.test"), limit=2)
         assert [(queue.crawl, queue.host) for queue in part] == listed[1:3]
         assert len(queues.open_of(tx, paused)) == 2
-        queues.set_next(tx, [(first, "a.test", 77)])
-        assert queues.get(tx, [(first, "a.test")])[first, "a.test"].next_ms == 77
+
+
+def test_queues_wait_by_next_time_over_all_running_crawls(store: Store) -> None:
+    first, second, paused = _crawl(store, "a").n, _crawl(store, "b").n, _crawl(store, "c").n
+    with store.begin() as tx:
+        for n in (first, second, paused):
+            for i, host in enumerate(("a.test", "b.test", "c.test")):
+                _add(tx, n, i, host=host)
+        crawls.set_state(tx, paused, CrawlState.PAUSED, None, 1)
+        rows = [(first, "b.test", 30), (first, "a.test", 20), (second, "c.test", 20), (paused, "a.test", 10)]
+        assert queues.wait(tx, rows) == {"batch"}
+        assert queues.wait(tx, [(first, "b.test", 1)]) == set(), "it waits already: its place in the order stays"
+        order = [(first, "a.test"), (second, "c.test"), (first, "b.test")]
+        assert [(q.crawl, q.host) for q in queues.waiting(tx, "batch")] == order
+        assert queues.waiting(tx, "high") == []
+        for i in range(3):
+            last = queues.waiting(tx, "batch")[i]
+            behind = queues.waiting(tx, "batch", (last.next_ms, last.crawl, last.host))
+            assert [(q.crawl, q.host) for q in behind] == order[i + 1 :]
+        assert [(q.crawl, q.host) for q in queues.waiting(tx, "batch", limit=1)] == order[:1]
+        in_play = [(q.crawl, q.host) for q in queues.open_of(tx, in_play=True)]
+        assert in_play == [(first, "c.test"), (second, "a.test"), (second, "b.test")]
+        queues.loaded(tx, order[:2])
+        assert [(q.crawl, q.host) for q in queues.waiting(tx, "batch")] == order[2:]
+        assert len(queues.open_of(tx, in_play=True)) == 5
+
+
+def test_a_queue_that_is_not_open_does_not_wait(store: Store) -> None:
+    n = _crawl(store).n
+    with store.begin() as tx:
+        _add(tx, n, 1)
+        queues.mark_dead(tx, n, "a.test", "host_unreachable")
+        assert queues.wait(tx, [(n, "a.test", 5)]) == set()
+        assert queues.waiting(tx, "batch") == []
 
 
 def test_a_host_fails_from_the_first_failure_until_it_recovers(store: Store) -> None:

@@ -18,6 +18,8 @@ from curtsy.frontier.messages import (
     ReapedLease,
     ReapedSlot,
     Release,
+    Room,
+    RoomReply,
     Rules,
     Scan,
     Settled,
@@ -37,6 +39,8 @@ __all__ = [
     "ReapedLease",
     "ReapedSlot",
     "Release",
+    "Room",
+    "RoomReply",
     "Rules",
     "Scan",
     "SettleReply",
@@ -47,6 +51,14 @@ __all__ = [
 
 #: bytes of Valkey memory per fingerprint in a full bucket, keys counted: measured 8.2 (Valkey 9) to 9.0 (Redis 7)
 SEEN_BYTES = 10
+#: a host that may not be asked for this long makes room for a queue that waits in the store
+_FAR_MS = 300_000
+#: queues that make room at a time
+_PARKED = 100
+#: how long one process sees to the waiting queues of a lane before another may
+_ROOM_MS = 5_000
+#: redirected robots.txt are asked whatever else is in play: the rules of a host in play wait for them
+_NO_CAP = 1 << 40
 
 
 class Frontier:
@@ -59,6 +71,7 @@ class Frontier:
         self._turn = -1
         self._slot_ms = int(settings.slot_s * 1000)
         self._lease_ms = int(settings.url_lease_s * 1000)
+        self._in_play = -(-settings.queues_in_play // settings.shards)
         self._seen_cap = max(1000, settings.seen_cap_mb * 1_000_000 // SEEN_BYTES // settings.shards)
 
     @property
@@ -184,7 +197,7 @@ class Frontier:
         for shard in self.shards:
             mine = [(key, texts) for key, texts in queues.items() if self.shard_of(key[0]) is shard]
             for some in messages.in_groups(mine, 5000):
-                args: list[str | int] = [self.settings.queues_in_play, int(front), len(some)]
+                args: list[str | int] = [_NO_CAP if front else self._in_play, int(front), len(some)]
                 for (host, crawl), texts in some:
                     args += [host, crawl, len(texts), *texts]
                 messages.read_push(await shard.call("push", *args), shard.number, reply)
@@ -198,9 +211,29 @@ class Frontier:
             for at in range(0, len(mine), 1000):
                 some = mine[at : at + 1000]
                 flat = [word for pair in some for word in pair]
-                raw = await shard.call("put_back", self.settings.queues_in_play, len(some), *flat)
+                raw = await shard.call("put_back", self._in_play, len(some), *flat)
                 messages.read_push(raw, shard.number, reply)
         return reply
+
+    # Queues that wait in the store
+
+    async def waits(self, lanes: Iterable[Lane]) -> None:
+        """Queues of these lanes wait in the store, which knows it already."""
+        if words := [lane.value for lane in lanes]:
+            for shard in self.shards:
+                await shard.call("waits", *words)
+
+    async def room(self) -> RoomReply:
+        """Where queues that wait may be loaded, for this process to see to; and those that made room."""
+        reply = RoomReply()
+        for shard in self.shards:
+            raw = await shard.call("room", self._in_play, _FAR_MS, _PARKED, _ROOM_MS)
+            messages.read_room(raw, shard.number, reply)
+        return reply
+
+    async def seen_to(self, room: Room, *, none_wait: bool, pause_ms: int) -> None:
+        """What could be loaded is loaded. `none_wait`: the store has no more; else look again after the pause."""
+        await self.shards[room.shard].call("seen_to", room.lane.value, room.mark, int(none_wait), pause_ms)
 
     async def introduce(
         self, hosts: Sequence[HostState], robots: Sequence[RobotsState] = (), *, again: bool = False

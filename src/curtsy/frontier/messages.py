@@ -126,11 +126,31 @@ class SettleReply:
 
 @dataclass(slots=True, kw_only=True)
 class PushReply:
+    now_ms: int = 0
     hosts: set[str] = field(default_factory=set)
     crawls: set[int] = field(default_factory=set)
     scans: list[Scan] = field(default_factory=list)
-    #: queues that wait in the store because enough are in play
-    waiting: int = 0
+    #: queues (crawl, host) that must wait in the store because enough are in play
+    waiting: list[tuple[int, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Queues of a lane wait in the store, and so many more may be loaded into this shard."""
+
+    shard: int
+    lane: Lane
+    room: int
+    #: handed back to say what the store was read for
+    mark: str
+
+
+@dataclass(slots=True, kw_only=True)
+class RoomReply:
+    now_ms: int = 0
+    rooms: list[Room] = field(default_factory=list)
+    #: (crawl, host, not before) of queues that made room
+    parked: list[tuple[int, str, int]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,10 +226,23 @@ def scans_of(raw: list[bytes], shard: int) -> list[Scan]:
 
 
 def read_push(raw: list[Any], shard: int, into: PushReply) -> None:
+    into.now_ms = int(raw[0])
     into.hosts.update(name.decode() for name in raw[1])
     into.crawls.update(int(c) for c in raw[2])
     into.scans += scans_of(raw[3], shard)
-    into.waiting += raw[4]
+    for item in raw[4]:
+        crawl, host = item.decode().split(" ", 1)
+        into.waiting.append((int(crawl), host))
+
+
+def read_room(raw: list[Any], shard: int, into: RoomReply) -> None:
+    into.now_ms = int(raw[0])
+    for item in raw[1]:
+        lane, room, mark = item.decode().split(" ")
+        into.rooms.append(Room(shard, Lane(lane), int(room), mark))
+    for item in raw[2]:
+        crawl, until, host = item.decode().split(" ", 2)
+        into.parked.append((int(crawl), host, int(until)))
 
 
 def in_groups(

@@ -1,6 +1,7 @@
 """Queues: which (crawl, host) pairs have work. Rebuild, resume and the completion check read these, never `urls`.
 
-A queue is `open`, `empty` (a rescan found no open row) or `dead` for its crawl, with the reason.
+A queue is `open`, `empty` (a rescan found no open row) or `dead` for its crawl, with the reason. An open queue whose
+`next_ms` is not 0 waits here, because enough are in play; it is loaded in the order of that time.
 """
 
 from __future__ import annotations
@@ -45,11 +46,17 @@ _count = Bulk(
     host="text",
     added="bigint",
 )
-_next = Bulk(
-    "UPDATE queues SET next_ms = v.next_ms FROM v WHERE queues.crawl = v.crawl AND queues.host = v.host",
+_wait = Bulk(
+    "UPDATE queues SET next_ms = v.next_ms FROM v WHERE queues.crawl = v.crawl AND queues.host = v.host "
+    "AND queues.state = 'open' AND queues.next_ms = 0 RETURNING queues.lane",
     crawl="bigint",
     host="text",
     next_ms="bigint",
+)
+_loaded = Bulk(
+    "UPDATE queues SET next_ms = 0 FROM v WHERE queues.crawl = v.crawl AND queues.host = v.host AND queues.next_ms > 0",
+    crawl="bigint",
+    host="text",
 )
 _failing = Bulk(
     "UPDATE queues SET failing_since_ms = v.now_ms FROM v WHERE queues.host = v.host AND queues.state = 'open' "
@@ -93,9 +100,16 @@ _FAILING = text(
     "AND +q.crawl = c.n AND q.state = 'open' AND c.state IN ('running', 'loading')"
 )
 _RUNNING = text("SELECT n FROM crawls WHERE state IN ('running', 'loading') AND n >= :crawl ORDER BY n")
-_OPEN_OF_ONE = text(
-    f"SELECT {_LISTED} FROM queues q WHERE q.crawl = :crawl AND q.host > :host AND q.state = 'open' "
+_OPEN_OF_ONE = (
+    f"SELECT {_LISTED} FROM queues q WHERE q.crawl = :crawl AND q.host > :host AND q.state = 'open' %s"
     "ORDER BY q.host LIMIT :limit"
+)
+_OPEN = text(_OPEN_OF_ONE % "")
+_OPEN_IN_PLAY = text(_OPEN_OF_ONE % "AND q.next_ms = 0 ")
+_WAITING = text(
+    f"SELECT {_LISTED} FROM queues q WHERE q.crawl = :crawl AND q.lane = :lane AND q.state = 'open' AND q.next_ms > 0 "
+    "AND (q.next_ms > :next OR (q.next_ms = :next AND (q.crawl > :after OR (q.crawl = :after AND q.host > :host)))) "
+    "ORDER BY q.next_ms, q.host LIMIT :limit"
 )
 
 
@@ -164,14 +178,18 @@ def failing_since(tx: Connection, before_ms: int) -> list[Queue]:
 
 
 def open_of(
-    tx: Connection, crawl: int | None = None, after: tuple[int, str] = (0, ""), limit: int = 5000
+    tx: Connection, crawl: int | None = None, after: tuple[int, str] = (0, ""), limit: int = 5000, in_play: bool = False
 ) -> list[Queue]:
-    """Open queues after (crawl, host), in that order: of one crawl whatever its state, or of all that are running."""
+    """Open queues after (crawl, host), in that order: of one crawl whatever its state, or of all that are running.
+
+    `in_play`: without those that wait here.
+    """
+    statement = _OPEN_IN_PLAY if in_play else _OPEN
     found: list[Queue] = []
     # Crawl by crawl: one statement over all would walk the queues of every crawl that ended long ago.
     for n in [crawl] if crawl is not None else tx.execute(_RUNNING, {"crawl": after[0]}).scalars().all():
         host = after[1] if n == after[0] or crawl is not None else ""
-        rows = tx.execute(_OPEN_OF_ONE, {"crawl": n, "host": host, "limit": limit - len(found)})
+        rows = tx.execute(statement, {"crawl": n, "host": host, "limit": limit - len(found)})
         found += [Queue(*row) for row in rows]
         if len(found) >= limit:
             break
@@ -182,6 +200,20 @@ def has_open(tx: Connection, crawl: int) -> bool:
     return bool(open_of(tx, crawl, limit=1))
 
 
-def set_next(tx: Connection, rows: Iterable[tuple[int, str, int]]) -> None:
-    """When each (crawl, host) that waits in the store is next worth loading."""
-    _next(tx, unique_sorted(rows))
+def wait(tx: Connection, rows: Iterable[tuple[int, str, int]]) -> set[str]:
+    """(crawl, host, not before): these wait here from now on. Answers the lanes of those that did not wait already."""
+    return {row[0] for row in _wait(tx, unique_sorted(rows))}
+
+
+def loaded(tx: Connection, keys: Iterable[tuple[int, str]]) -> None:
+    """These (crawl, host) are in play again."""
+    _loaded(tx, unique_sorted(keys))
+
+
+def waiting(tx: Connection, lane: str, after: tuple[int, int, str] = (0, 0, ""), limit: int = 1000) -> list[Queue]:
+    """Queues of running crawls that wait here, by (next_ms, crawl, host), after that."""
+    found: list[Queue] = []
+    for n in tx.execute(_RUNNING, {"crawl": 0}).scalars().all():
+        key = {"crawl": n, "lane": lane, "next": after[0], "after": after[1], "host": after[2], "limit": limit}
+        found += [Queue(*row) for row in tx.execute(_WAITING, key)]
+    return sorted(found, key=lambda q: (q.next_ms, q.crawl, q.host))[:limit]

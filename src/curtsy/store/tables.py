@@ -118,6 +118,14 @@ queues = Table(
         postgresql_where=text("state = 'open'"),
     ),
     Index(
+        "queues_waiting",
+        "crawl",
+        "next_ms",
+        "host",
+        sqlite_where=text("state = 'open' AND next_ms > 0"),
+        postgresql_where=text("state = 'open' AND next_ms > 0"),
+    ),
+    Index(
         "queues_dead",
         "crawl",
         "host",

@@ -34,7 +34,8 @@
 --   q:<host>:<crawl>  LIST  entries, the head of that crawl's work there
 --   crawl:<c>         HASH  st lane dl ph left ver pairs busy
 --   starved:<c>       SET   hosts passed over because the crawl's budget is spent for now
---   play              HASH  lane -> pairs (crawl, host) loaded
+--   play              HASH  <lane> pairs (crawl, host) loaded; w:<lane> grows whenever queues of it were left waiting
+--                           in the store, absent if none wait; l:<lane> ms: until then somebody sees to them
 --   slots leases      ZSET  id -> expiry
 --   ld                HASH  <id> the lease as granted; s<id> its slot "host leased_ms delay ph crawl";
 --                           t<id> "start end" once released

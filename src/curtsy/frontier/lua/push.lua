@@ -1,11 +1,11 @@
 -- push.lua: lists rows that the store has accepted, or raises the backlog flag.
 --
--- ARGV  2 queues in play allowed per lane
+-- ARGV  2 queues in play allowed per lane in this shard
 --       3 front (1: to the head of the list, past the flag: robots.txt being followed)
 --       4 number of queues, then for each: host, crawl, number of rows, then each row "seq 0x1f entry", by seq
--- Answers { now, hosts to introduce, crawls to introduce, scans, queues left in the store }
+-- Answers { now, hosts to introduce, crawls to introduce, scans, queues that must wait in the store }
 local cap, front = tonumber(ARGV[2]), ARGV[3] == '1'
-local at, unknown_hosts, unknown_crawls, waiting = 5, {}, {}, 0
+local at, unknown_hosts, unknown_crawls, waiting = 5, {}, {}, {}
 
 local function list(h, c, from, n)
   local q, entries = P .. 'q:' .. h.name .. ':' .. c, {}
@@ -46,7 +46,7 @@ for _ = 1, tonumber(ARGV[4]) do
       list(h, c, at + 2, n)
       if h.known then bench(h) else unknown_hosts[#unknown_hosts + 1] = name end
     else
-      waiting = waiting + 1
+      waiting[#waiting + 1] = c .. ' ' .. name
     end
   end
   at = at + 3 + n

@@ -1,9 +1,9 @@
 -- put_back.lua: queues that the store says are open stand on the bench again, with the backlog flag raised.
 --
--- ARGV  2 queues in play allowed per lane   3 number of queues, then for each: host, crawl
--- Answers { now, hosts to introduce, crawls to introduce, scans, queues left in the store }
+-- ARGV  2 queues in play allowed per lane in this shard   3 number of queues, then for each: host, crawl
+-- Answers { now, hosts to introduce, crawls to introduce, scans, queues that must wait in the store }
 local cap = tonumber(ARGV[2])
-local unknown_hosts, unknown_crawls, waiting = {}, {}, 0
+local unknown_hosts, unknown_crawls, waiting = {}, {}, {}
 for i = 1, tonumber(ARGV[3]) do
   local name, c = ARGV[2 + i * 2], ARGV[3 + i * 2]
   local r = crawl(c)
@@ -21,7 +21,7 @@ for i = 1, tonumber(ARGV[3]) do
       end
       if not h.known then unknown_hosts[#unknown_hosts + 1] = name end
     else
-      waiting = waiting + 1
+      waiting[#waiting + 1] = c .. ' ' .. name
     end
   end
 end

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, inspect, text
 from curtsy.errors import SchemaMismatch
 
 #: every revision, oldest first; the last one is what this program needs
-REVISIONS = ("0001",)
+REVISIONS = ("0001", "0002")
 HEAD = REVISIONS[-1]
 
 Transaction = Callable[[], AbstractContextManager[Connection]]
@@ -54,14 +54,15 @@ def _upgrade(tx: Connection) -> None:
 
 
 def _create(tx: Connection) -> None:
-    """The first schema in an empty database, stamped as Alembic would (a test compares the two)."""
-    for statement in statements(REVISIONS[0], tx.dialect.name):
-        tx.exec_driver_sql(statement)
+    """The newest schema in an empty database, stamped as Alembic would (a test compares the two)."""
+    for revision in REVISIONS:
+        for statement in statements(revision, tx.dialect.name):
+            tx.exec_driver_sql(statement)
     tx.exec_driver_sql(
         "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, "
         "CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))"
     )
-    tx.execute(text("INSERT INTO alembic_version VALUES (:first)"), {"first": REVISIONS[0]})
+    tx.execute(text("INSERT INTO alembic_version VALUES (:head)"), {"head": HEAD})
 
 
 def statements(revision: str, database: str) -> list[str]:

@@ -2,8 +2,8 @@
 
 What is judged, for each unit of politeness (host):
     overlaps           requests that began while as many as `per_host` were under way
-    early              requests that began sooner than the delay in force after the one before: after its start, or
-                       after its end where we broke it off or only presume that it was sent
+    early              requests that began sooner than the delay in force after the one before: after its start, or,
+                       where one at a time is allowed, after its end if we broke it off or only presume that it was sent
     robots_violations  pages or sitemaps asked for although the rules in force forbid them, or before any were asked for
 What cannot be judged is counted as `unaccounted` (the rules in force then are no longer stored, or a page has no row in
 the log); `gaps` are losses of Valkey, whose requests under way are not in the log: the quiet time after each keeps them
@@ -115,7 +115,8 @@ class _Times:
             return
         gap_ms = row.start_ms - self._last_start_ms
         tally.min_gap_ms = gap_ms if tally.min_gap_ms is None else min(gap_ms, tally.min_gap_ms)
-        waited_ms = row.start_ms - self._counts_from_ms
+        # Where several are allowed, the turn after one that was broken off may have been given out before its end.
+        waited_ms = row.start_ms - (self._counts_from_ms if row.per_host == 1 else self._last_start_ms)
         if waited_ms < row.delay_ms:
             tally.find("early", row, f"{waited_ms} ms after the one before, {row.delay_ms} ms asked for")
 

@@ -159,7 +159,8 @@ class Shift:
             await self._lifeline.recover(error)
             return None
         except FrontierUnavailable as error:
-            self._back = back + self._back
+            # A report that comes late or twice is harmless; without it the host would wait for the end of that request.
+            self._back, self._starts = back + self._back, starts + self._starts
             count("frontier_unavailable")
             log("frontier_unavailable", level="warning", error=str(error))
             await self._nap(0.2)

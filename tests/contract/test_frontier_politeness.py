@@ -125,6 +125,69 @@ def test_a_release_does_not_stand_in_for_the_report_of_another_slot(world: World
     assert paths(world.lease()) == ["/3"]
 
 
+def test_a_slot_given_out_while_one_was_allowed_keeps_the_others_waiting_when_more_are(world: World) -> None:
+    world.crawl(1, per_host=3, delay_s=5.0)
+    world.crawl(2, per_host=1, delay_s=5.0)
+    world.add(1, "a.test", "/1", "/2", "/3")
+    world.add(2, "a.test", "/4")
+    first = world.one()
+    assert first.per_host == 1, "its worker does not report the start"
+    world.run(world.frontier.drop([(2, "a.test")]))
+    world.advance(6)
+    assert world.lease() == [], "it may start at any moment"
+    world.back(first)
+    assert world.lease() == []
+    world.advance(6)
+    assert world.one().per_host == 3
+
+
+def test_a_slot_of_that_kind_that_expires_lets_the_others_go_on(world: World) -> None:
+    world.crawl(per_host=3, delay_s=5.0)
+    world.introduce("a.test", operator_per_host=1)
+    world.add(1, "a.test", "/1", "/2", "/3")
+    assert world.one().per_host == 1
+    world.introduce("a.test", again=True, operator_per_host=3)
+    world.advance(29)
+    assert world.lease() == []
+    world.advance(2)
+    world.reap()
+    assert world.lease() == []
+    world.advance(6)
+    assert world.one().per_host == 3
+
+
+def test_a_start_holds_as_it_was_told_first(world: World) -> None:
+    """What is told again comes a little later each time: by it a request would seem too close to the one after it."""
+    world.crawl(per_host=2, delay_s=12.0)
+    world.add(1, "a.test", "/1", "/2")
+    first = world.one()
+    world.run(world.frontier.lease([(Lane.BATCH, 0)], started=[(first.fence, boot())]))
+    told = int(world.do("HGET", "%host:a.test", "ls"))
+    world.advance(13)
+    second = world.one()
+    late = world.back(first, sent_ago_s=11, ended_ago_s=5)
+    assert late is not None
+    assert late.start_ms == told
+    again = world.back(first, sent_ago_s=9, ended_ago_s=3)
+    assert again is not None
+    assert (again.start_ms, again.end_ms) == (late.start_ms, late.end_ms)
+    times = world.back(second)
+    assert times is not None
+    assert times.start_ms - late.start_ms >= 12_000
+
+
+def test_of_a_request_whose_end_was_never_told_the_slot_is_what_is_known(world: World) -> None:
+    world.crawl(per_host=2)
+    world.add(1, "a.test", "/1")
+    first = world.one()
+    world.run(world.frontier.lease([(Lane.BATCH, 0)], started=[(first.fence, boot())]))
+    world.advance(31)
+    world.reap()
+    slot, url = world.run(world.frontier.reaped())
+    assert (slot.fence, url.fence, url.times) == (first.fence, first.fence, None)
+    assert world.do("HLEN", "%ld") == 0
+
+
 def test_the_delay_in_force_is_the_greatest_and_per_host_the_least(world: World) -> None:
     world.crawl(1, delay_s=20.0, per_host=8)
     world.crawl(2, delay_s=30.0, per_host=4)

@@ -107,7 +107,9 @@ def test_after_a_transfer_that_we_broke_off_the_delay_counts_from_its_end(fault:
 
 def test_a_broken_off_transfer_counts_from_its_end_only_once_it_has_ended() -> None:
     rows = [request(0, 1, took_ms=9000, fault=Fault.TIMEOUT), request(1000, 2), request(9500, 3), request(10000, 4)]
-    assert counts(verdict_of(*[replace(row, per_host=2) for row in rows])) == (0, 2, 0)
+    # Of two at a time, the one that began 500 ms after that end may have had its turn before it; the next may not.
+    assert counts(verdict_of(*[replace(row, per_host=2) for row in rows])) == (0, 1, 0)
+    assert counts(verdict_of(*[replace(row, per_host=2) for row in rows[:2]], rows[2])) == (0, 1, 0)
 
 
 def test_a_presumed_request_counts_as_one_until_its_expiry() -> None:

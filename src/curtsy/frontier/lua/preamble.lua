@@ -20,7 +20,8 @@
 --                             nx bl  ms: floor of the next start; blocked until
 --                             op rd ad cd   ms: delay by operator, robots, adaptive, crawls of the ring
 --                             oph ph per_host by operator (0: not set); in force
---                             un     the slot whose start is not reported yet (per_host > 1)
+--                             un     the slot whose start is not reported yet (per_host > 1); '?' where one was given
+--                                    out while one request was allowed: its start is known with its end
 --                             fl sl  consecutive failures; slow or failing
 --                             met    an effect of a request stands in ad, fl, sl
 --                             rn r1 hi tn   of the ring: its length; its only crawl; a crawl of lane high is in it;
@@ -259,6 +260,7 @@ local function weigh(h)
     end
   end
   if #ring == 0 then ph = h.oph > 0 and h.oph or 1 elseif h.oph > 0 then ph = min(ph, h.oph) end
+  if h.ph == 1 and ph > 1 and h.out > 0 and h.un == '' then h.un = '?' end
   h.cd, h.ph, h.rn, h.r1, h.hi = cd, ph, #ring, #ring == 1 and ring[1] or '', hi
   touch(h)
 end

@@ -17,7 +17,7 @@ for i = 1, #over, 2 do
   h.out, h.ls = max(0, h.out - 1), max(h.ls, expiry)
   put(h, 'out', h.out)
   put(h, 'ls', h.ls)
-  if h.un == id then
+  if h.un == id or (h.un == '?' and h.out == 0) then
     h.un = ''
     touch(h)
   end
@@ -44,6 +44,8 @@ for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'leases', '-inf', now, 'LIMIT', 0
   local own_robots = f[8] == '1'
   local condemned = alone >= 2 and not own_robots
   local started, ended = match(v[2] or '- -', '^(%S+) (%S+)$')
+  -- Where only the start was told, what is known is the slot's to say.
+  if ended == '-' then started = '-' end
   call('RPUSH', P .. 'reaped', table.concat({ 'lease', id, started, ended, condemned and 1 or 0, own_robots and 1 or 0,
     f[7], name, c, f[4], f[5], entry }, US))
   call('HDEL', P .. 'ld', 't' .. id)

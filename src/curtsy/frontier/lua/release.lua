@@ -13,6 +13,9 @@
 --   slow         1 | 0 | '-'
 --   wait         ms from now before which the host is not offered again
 -- Answers "start end next" in ms, or '-' where nothing was sent.
+--
+-- A start told later than it was is only a longer pause, so of several tellings (the report of the start, a release whose
+-- answer was lost and that comes again) the earliest holds: the log says what the next turn was counted from.
 local function apply_effect(h, block, adaptive, failures, slow)
   if block > 0 and now + block > h.bl then
     h.bl = now + block
@@ -53,6 +56,9 @@ local function release_all(at, n)
   if n == 0 then return answers end
   for i = 1, n do ids[i] = match(ARGV[at + i], '^%d+') end
   local out, leased = call('ZMSCORE', P .. 'slots', unpack(ids)), call('ZMSCORE', P .. 'leases', unpack(ids))
+  local told = {}
+  for i = 1, n do told[i] = 't' .. ids[i] end
+  told = call('HMGET', P .. 'ld', unpack(told))
   local freed, fields, times, once = {}, {}, {}, {}
   for i = 1, n do
     local id, name, mode, started, ended, broken, block, adaptive, failures, slow, wait =
@@ -61,6 +67,10 @@ local function release_all(at, n)
     local start_ms, end_ms
     if started ~= '-' then
       start_ms, end_ms = now - tonumber(started), now - tonumber(ended)
+      if told[i] then
+        local first, last = match(told[i], '^(%S+) (%S+)$')
+        start_ms, end_ms = min(start_ms, tonumber(first)), min(end_ms, tonumber(last) or end_ms)
+      end
       if leased[i] then
         times[#times + 1] = 't' .. id
         times[#times + 1] = str(start_ms) .. ' ' .. str(end_ms)
@@ -82,7 +92,7 @@ local function release_all(at, n)
         freed[#freed + 1], fields[#fields + 1] = id, 's' .. id
         h.out = max(0, h.out - 1)
         put(h, 'out', str(h.out))
-        if h.un == id then
+        if h.un == id or (h.un == '?' and h.out == 0) then
           h.un = ''
           touch(h)
         end
@@ -102,16 +112,17 @@ local function release_all(at, n)
   return answers
 end
 
--- per_host > 1: the next slot of the host may be given out a delay after this one's bytes left.
+-- per_host > 1: the next slot of the host may be given out a delay after this one's bytes left, before its end is known.
 local function report_start(text)
   local id, ago = match(text, '^(%S+) (%S+)$')
   local slot = call('HGET', P .. 'ld', 's' .. id)
   if not slot then return end
   local h = host(match(slot, '^(%S+)'))
   local at = now - tonumber(ago)
+  if call('HEXISTS', P .. 'ld', id) == 1 then call('HSETNX', P .. 'ld', 't' .. id, str(at) .. ' -') end
   if at > h.ls then
     h.ls = at
-    put(h, 'ls', at)
+    put(h, 'ls', str(at))
   end
   if h.un == id then
     h.un = ''

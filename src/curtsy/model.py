@@ -5,8 +5,19 @@ Times ending in `_ms` are milliseconds since 1970 by the frontier server's clock
 
 from __future__ import annotations
 
+import os
+import time
+import uuid
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
+
+
+def new_id() -> str:
+    """UUIDv7 (RFC 9562): 48 bits of time, then random ones."""
+    value = (int(time.time() * 1000) << 80) | int.from_bytes(os.urandom(10))
+    value = (value & ~(0xF << 76)) | (0x7 << 76)
+    return str(uuid.UUID(int=(value & ~(0x3 << 62)) | (0x2 << 62)))
 
 
 class Kind(StrEnum):
@@ -79,6 +90,13 @@ class Crawl:
     reason: str | None = None
     #: pages counted against max_pages
     pages: int = 0
+    #: what is made of its pages; None: it ends when they are stored
+    schema: str | None = None
+    #: number of the schedule whose run it is
+    schedule: int | None = None
+    #: told when the crawl has ended, signed with the secret (None: the deployment's)
+    webhook: str | None = None
+    webhook_secret: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -354,7 +372,7 @@ class Failure:
     fp: bytes
     url: str
     host: str
-    #: `fetch` here; extraction stages later
+    #: `fetch`, or a stage of the outbox: `extract`, `score`, `store`, `webhook`
     stage: str = "fetch"
     cause: str = ""
     detail: str = ""
@@ -364,6 +382,71 @@ class Failure:
     at_ms: int = 0
     replayed_ms: int | None = None
     request_id: str = ""
+    #: 0 for the fetch itself; stages of its page have numbers of their own
+    ordinal: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One structured item made from a page."""
+
+    #: number in the store; 0 before it is stored
+    n: int = 0
+    crawl: int
+    #: the page's fingerprint as hexadecimal digits
+    subject: str
+    schema: str
+    #: of the schema as it was when the record was made
+    schema_hash: str
+    #: of several records of one page
+    ordinal: int = 0
+    url: str
+    data: dict[str, Any]
+    scores: dict[str, Any] = field(default_factory=dict)
+    #: not to be relied on before a person has looked at it
+    low_confidence: bool = False
+    created_ms: int = 0
+    request_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """A crawl that is run again and again."""
+
+    #: number in the store; 0 before it is stored
+    n: int = 0
+    #: UUIDv7
+    id: str
+    name: str
+    cron: str
+    #: IANA name of the time zone in which `cron` is read
+    zone: str = "UTC"
+    #: the wishes of each run, as fields of Crawl
+    crawl: dict[str, Any] = field(default_factory=dict)
+    seeds: tuple[str, ...] = ()
+    #: what becomes of a run that is due while the last one is still going: `skip` | `queue`
+    overlap: str = "skip"
+    enabled: bool = True
+    #: when it is due; None: never again
+    next_ms: int | None = None
+    #: crawls of so many runs are kept; None: all
+    keep: int | None = None
+    created_ms: int = 0
+    request_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What came of one planned time of a schedule."""
+
+    schedule: int
+    planned_ms: int
+    #: `planned` (its crawl is about to be made) | `queued` (waits for the last one) | `started` | `skipped`
+    state: str
+    crawl_id: str
+    crawl: int | None = None
+    note: str = ""
+    at_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

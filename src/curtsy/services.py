@@ -84,9 +84,12 @@ class Services:
         self.store.close()
 
 
-def build(settings: Settings) -> Services:
-    """Opens the store and finds the frontier's server, starting a private one where none is named."""
-    store = Store.open(settings.effective_store_url)
+def build(settings: Settings, opened: Store | None = None) -> Services:
+    """Opens the store and finds the frontier's server, starting a private one where none is named.
+
+    A store that is open already is used, and left open when a part is missing.
+    """
+    store = opened or Store.open(settings.effective_store_url)
     try:
         slot_ms = int(settings.slot_s * 1000)
         name = store.run(prepare_store, settings.politeness_unit, settings.shards, slot_ms)
@@ -94,7 +97,8 @@ def build(settings: Settings) -> Services:
         segments = open_segments(place, int(settings.segment_mb * 1_000_000), name)
         embedded = None if settings.frontier_url else Embedded.enter(settings.data_dir)
     except BaseException:
-        store.close()
+        if opened is None:
+            store.close()
         raise
     url = settings.frontier_url or (embedded.url if embedded is not None else "")
     frontier = Frontier(url, settings, owner=os.urandom(6).hex())

@@ -118,6 +118,17 @@ class Settings(BaseSettings):
     max_repeated_segments: int = Field(3, ge=1)
     max_path_segments: int = Field(32, ge=1)
 
+    # The API
+    api_host: str = "127.0.0.1"
+    api_port: int = Field(8080, ge=0, le=65535)
+    api_processes: int = Field(2, ge=1, le=64)
+    api_threads: int = Field(80, ge=1, le=512)
+    api_hosts: tuple[str, ...] = ()
+    api_rate: float = Field(50.0, gt=0)
+    api_burst: int = Field(200, ge=1)
+    api_body_mb: float = Field(16.0, gt=0)
+    api_upload_mb: float = Field(4096.0, gt=0)
+
     # Watching
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
     log_format: Literal["console", "json"] = "console"

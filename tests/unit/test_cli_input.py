@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from curtsy.cli import main, progress, seeds, show
-from curtsy.cli.crawl import _uuid7
 from curtsy.cli.times import since_ms
 from curtsy.errors import UsageError
-from curtsy.model import Counts
+from curtsy.model import Counts, new_id
 
 NOW_S = 1_730_000_000.0
 
@@ -66,7 +65,7 @@ def test_what_is_no_time_is_a_usage_error(text: str) -> None:
 
 
 def test_ids_are_uuids_of_version_7_and_grow() -> None:
-    first, second = uuid.UUID(_uuid7()), uuid.UUID(_uuid7())
+    first, second = uuid.UUID(new_id()), uuid.UUID(new_id())
     assert (first.version, first.variant) == (7, uuid.RFC_4122)
     assert first.int >> 80 <= second.int >> 80
     assert first != second

@@ -163,23 +163,12 @@ def _crawl(**fields: Any) -> Crawl:
     import time
 
     from curtsy.errors import UsageError
-    from curtsy.model import Crawl, Lane
+    from curtsy.model import Crawl, Lane, new_id
 
     fields["lane"] = Lane(fields.get("lane", "batch"))
     if fields.get("delay_s") is not None and not fields["delay_s"] >= 0:
         raise UsageError("--delay takes a number of seconds, for example 0.5.")
-    return Crawl(id=_uuid7(), request_id=_uuid7(), created_ms=int(time.time() * 1000), **fields)
-
-
-def _uuid7() -> str:
-    """RFC 9562: 48 bits of time, then random ones."""
-    import os
-    import time
-    import uuid
-
-    value = (int(time.time() * 1000) << 80) | int.from_bytes(os.urandom(10))
-    value = (value & ~(0xF << 76)) | (0x7 << 76)
-    return str(uuid.UUID(int=(value & ~(0x3 << 62)) | (0x2 << 62)))
+    return Crawl(id=new_id(), request_id=new_id(), created_ms=int(time.time() * 1000), **fields)
 
 
 def _one_of(option: str, value: str, allowed: tuple[str, ...]) -> str:

@@ -1,0 +1,5 @@
+"""The endpoints, one module per group. Importing this declares them all."""
+
+from curtsy.web.api import health
+
+__all__ = ["health"]

@@ -1,0 +1,125 @@
+"""From the threads of the web server to the asyncio parts: one background loop per process, opened after the fork."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import threading
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+import uvloop
+
+from curtsy import services
+from curtsy.errors import CurtsyError, Unavailable
+from curtsy.observe import log, request_id
+from curtsy.services import Services
+from curtsy.settings import Settings
+from curtsy.store.engine import Store
+from curtsy.upkeep import Upkeep
+
+T = TypeVar("T")
+
+#: an answer that takes longer is a 503: the caller may ask again
+WAIT_S = 60.0
+
+
+class Bridge:
+    """The parts of one API process. Everything opens with its first use, so that a fork before it is harmless."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._lock = threading.RLock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._store: Store | None = None
+        self._services: Services | None = None
+        #: answers the scans that the frontier asks for when seeds are listed
+        self._upkeep: Upkeep | None = None
+
+    @property
+    def store(self) -> Store:
+        with self._lock:
+            if self._store is None:
+                self._store = Store.open(self.settings.effective_store_url)
+            return self._store
+
+    @property
+    def services(self) -> Services:
+        """Opened with the first call; an error says which part is away, and the next call tries again."""
+        with self._lock:
+            if self._services is None:
+                built = services.build(self.settings, self.store)
+                try:
+                    self.wait(self._open(built))
+                except BaseException:
+                    self.wait(built.frontier.close())
+                    raise
+                self._services = built
+            return self._services
+
+    @property
+    def services_or_none(self) -> Services | None:
+        """None while the frontier is away."""
+        try:
+            return self.services
+        except Unavailable as error:
+            log("services_not_opened", level="warning", error=str(error))
+            return None
+
+    async def _open(self, built: Services) -> None:
+        await built.open()
+        self._upkeep = Upkeep(built.frontier, built.store)
+        self._upkeep.start()
+        self.carry_out(built)
+
+    def carry_out(self, opened: Services) -> None:
+        """On the loop: what the frontier asked for is answered here, without waiting for a worker."""
+        if self._upkeep is not None and opened.scans:
+            self._upkeep.scan(opened.scans)
+            opened.scans = []
+
+    def wait(self, coroutine: Coroutine[Any, Any, T], timeout_s: float = WAIT_S) -> T:
+        """Run it on the background loop and wait for its result. The caller's request_id goes with it."""
+        future = asyncio.run_coroutine_threadsafe(_under(request_id.get(), coroutine), self._running_loop())
+        try:
+            return future.result(timeout_s)
+        except concurrent.futures.TimeoutError:
+            future.cancel()
+            raise Unavailable(f"It took longer than {timeout_s:g} s. Try again.") from None
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
+                self._loop = uvloop.new_event_loop()
+                self._thread = threading.Thread(target=self._loop.run_forever, name="bridge", daemon=True)
+                self._thread.start()
+            return self._loop
+
+    def close(self) -> None:
+        """Leaves the frontier and the store; harmless when nothing was opened."""
+        with self._lock:
+            if self._services is not None:
+                try:
+                    self.wait(self._leave(self._services), 20.0)
+                except CurtsyError as error:
+                    log("services_not_closed", level="warning", error=str(error))
+                self._services = None
+            elif self._store is not None:
+                self._store.close()
+            self._store = None
+            if self._loop is not None and self._thread is not None:
+                self._loop.call_soon_threadsafe(self._loop.stop)
+                self._thread.join(5.0)
+                self._loop.close()
+                self._loop = self._thread = None
+
+    async def _leave(self, opened: Services) -> None:
+        if self._upkeep is not None:
+            await self._upkeep.stop()
+        await opened.close()
+
+
+async def _under(id: str | None, coroutine: Coroutine[Any, Any, T]) -> T:
+    request_id.set(id)
+    return await coroutine

@@ -1,0 +1,211 @@
+"""The Flask application, made from the declared endpoints."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from typing import IO, Any
+
+from flask import Flask, Response, g, request
+from pydantic import BaseModel, ValidationError
+from werkzeug.exceptions import HTTPException
+
+from curtsy.errors import CurtsyError, SchemaMismatch, Unavailable, UnknownCrawl, UsageError
+from curtsy.model import new_id
+from curtsy.observe import log, request_id
+from curtsy.settings import Settings
+from curtsy.web import api, auth, limits
+from curtsy.web.bridge import Bridge
+from curtsy.web.problems import MEDIA_TYPE, Problem, of_status, of_validation
+from curtsy.web.routing import ENDPOINTS, JSON, Call, Download, Endpoint, Stream, check, settled
+
+__all__ = ["api", "create_app"]
+
+#: what a caller may name a request: visible ASCII
+_REQUEST_ID = re.compile(r"[!-~]{1,128}")
+_RETRY_S = 5
+_SAFE = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    "Cache-Control": "no-store",
+}
+
+
+def create_app(settings: Settings, bridge: Bridge | None = None, *, host: str | None = None) -> Flask:
+    """An application over these settings. `host` is the address it is bound to (None: `api_host`)."""
+    app = Flask("curtsy.web", static_folder=None, template_folder=None)
+    app.url_map.merge_slashes = False
+    app.url_map.strict_slashes = False
+    app.json.sort_keys = False  # type: ignore[attr-defined]
+    parts = bridge or Bridge(settings)
+    app.extensions["curtsy"] = parts
+    gate = auth.Gate(parts, host or settings.api_host)
+    limit = limits.RateLimit(settings.api_rate, settings.api_burst)
+    app.before_request(_begin)
+    app.after_request(_end)
+    app.register_error_handler(Exception, _failed)
+    for one in ENDPOINTS:
+        app.add_url_rule(
+            re.sub(r"{(\w+)}", r"<\1>", one.path),
+            endpoint=f"{one.method} {one.path}",
+            view_func=_view(one, parts, gate, limit),
+            methods=[one.method],
+            provide_automatic_options=False,
+        )
+    return app
+
+
+def _begin() -> None:
+    given = request.headers.get("X-Request-Id", "")
+    g.request_id = given if _REQUEST_ID.fullmatch(given) else new_id()
+    g.begun = time.monotonic()
+    request_id.set(g.request_id)
+
+
+def _end(response: Response) -> Response:
+    response.headers["X-Request-Id"] = g.request_id
+    for name, value in _SAFE.items():
+        response.headers.setdefault(name, value)
+    seconds = time.monotonic() - g.begun
+    route = request.url_rule.rule if request.url_rule is not None else ""
+    log("api", method=request.method, route=route, status=response.status_code, ms=round(seconds * 1000, 1))
+    return response
+
+
+def _view(endpoint: Endpoint, bridge: Bridge, gate: auth.Gate, limit: limits.RateLimit) -> Callable[..., Response]:
+    def view(**parameters: str) -> Response:
+        g.endpoint = endpoint
+        caller = gate.admit(request, endpoint.scope)
+        if endpoint.scope is not None:
+            limit.take(caller.name)
+        media_type = _media_type(endpoint)
+        call = Call(
+            bridge=bridge,
+            request_id=g.request_id,
+            key=caller,
+            query=_query(endpoint),
+            body=_body(endpoint, media_type, bridge.settings),
+            headers={name.lower(): value for name, value in request.headers.items()},
+            media_type=media_type,
+            stream=_stream(endpoint, media_type, bridge.settings),
+        )
+        status, content = settled(endpoint, endpoint.fn(call, **parameters))
+        return _response(status, content)
+
+    return view
+
+
+def _media_type(endpoint: Endpoint) -> str:
+    """Of the body; 415 for any other than the declared ones. A form cannot be posted here by a web page."""
+    if not endpoint.media_types:
+        return ""
+    given = request.mimetype
+    if given not in endpoint.media_types or request.mimetype_params.get("charset", "utf-8").lower() != "utf-8":
+        raise Problem(415, "unsupported-media-type", f"Send {' or '.join(endpoint.media_types)} in UTF-8.")
+    if request.headers.get("Content-Encoding", "identity") != "identity":
+        raise Problem(415, "unsupported-media-type", "Send the body without a Content-Encoding.")
+    return given
+
+
+def _query(endpoint: Endpoint) -> BaseModel | None:
+    if endpoint.query is None:
+        return None
+    given: dict[str, Any] = {}
+    for name in request.args:
+        values = request.args.getlist(name)
+        given[name] = values[0] if len(values) == 1 else values
+    try:
+        return endpoint.query.model_validate(given)
+    except ValidationError as error:
+        raise of_validation("query", error) from None
+
+
+def _body(endpoint: Endpoint, media_type: str, settings: Settings) -> BaseModel | None:
+    if endpoint.body is None or media_type != JSON:
+        return None
+    request.max_content_length = int(settings.api_body_mb * 1_000_000)
+    try:
+        return endpoint.body.model_validate_json(request.get_data(cache=False), strict=True)
+    except ValidationError as error:
+        raise of_validation("body", error) from None
+
+
+def _stream(endpoint: Endpoint, media_type: str, settings: Settings) -> IO[bytes] | None:
+    if media_type not in endpoint.streams:
+        return None
+    request.max_content_length = int(settings.api_upload_mb * 1_000_000)
+    return request.stream
+
+
+def _response(status: int, content: BaseModel | Stream | Download | None) -> Response:
+    if content is None:
+        return Response(status=status)
+    if isinstance(content, Stream):
+        return Response(content.chunks, status, headers=dict(content.headers), content_type=content.media_type)
+    if isinstance(content, Download):
+        response = Response(content.body, status, content_type=content.media_type)
+        response.headers.set("Content-Disposition", "attachment", filename=content.name)
+        response.headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
+        return response
+    return Response(content.model_dump_json(), status, content_type=JSON)
+
+
+def _failed(error: Exception) -> Response:
+    problem = _problem(error)
+    declared: Endpoint | None = g.get("endpoint")
+    if declared is not None:
+        try:
+            check(declared, problem)
+        except TypeError as undeclared:
+            problem = _ours(undeclared)
+    document = problem.document(g.request_id).model_dump_json(exclude_none=True)
+    return Response(document, problem.status, headers=_headers(problem), content_type=MEDIA_TYPE)
+
+
+def _headers(problem: Problem) -> Mapping[str, str]:
+    return {"Retry-After": str(_RETRY_S)} | problem.headers if problem.status == 503 else problem.headers
+
+
+def _problem(error: Exception) -> Problem:
+    """What an error means to the caller."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, HTTPException):
+        return _of_http(error)
+    if isinstance(error, UnknownCrawl):
+        return Problem(404, "no-such-crawl", "There is no crawl of that id. GET /v1/crawls lists them.")
+    if isinstance(error, UsageError):
+        return Problem(422, "invalid-request", str(error))
+    if isinstance(error, Unavailable):
+        log("api_unavailable", level="warning", error=str(error))
+        return Problem(
+            503, "unavailable", "A part of the service does not answer. Try again later; /readyz says which."
+        )
+    if isinstance(error, SchemaMismatch):
+        log("api_unavailable", level="error", error=str(error))
+        return Problem(503, "unavailable", "The database is of another version. Its operator must upgrade.")
+    return _ours(error)
+
+
+def _of_http(error: HTTPException) -> Problem:
+    status = error.code or 500
+    problem = of_status(status)
+    if status == 404:
+        problem = Problem(404, "no-such-route", "There is nothing at this address. /docs lists what there is.")
+    if status == 405:
+        allowed = ", ".join(sorted(getattr(error, "valid_methods", None) or ()))
+        problem = Problem(405, "method-not-allowed", f"Here only {allowed} is answered.", headers={"Allow": allowed})
+    if status == 413:
+        problem = Problem(413, "body-too-large", "The body is over the limit. Send less at a time; seeds go as NDJSON.")
+    return problem
+
+
+def _ours(error: Exception) -> Problem:
+    import traceback
+
+    expected = isinstance(error, CurtsyError)
+    trace = None if expected else "".join(traceback.format_exception(error))
+    log("api_error", level="error", error=repr(error), trace=trace)
+    return Problem(500, "internal-error", "This is an error of ours. Please report it with its request_id.")

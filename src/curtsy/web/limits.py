@@ -1,0 +1,39 @@
+"""How often one caller may ask: a token bucket per key or address, in this process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+
+from curtsy.web.problems import Problem
+
+#: callers remembered; the one that was silent longest is forgotten first, with a full bucket
+_MOST_CALLERS = 10_000
+
+
+class RateLimit:
+    """`rate` requests per second on average, `burst` at once. With several processes each counts for itself."""
+
+    def __init__(self, rate: float, burst: int) -> None:
+        self._rate, self._burst = rate, burst
+        self._lock = threading.Lock()
+        #: caller -> (tokens, when they were counted)
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, caller: str, now_s: float | None = None) -> None:
+        """One token, or the problem that says when there is one again."""
+        now = time.monotonic() if now_s is None else now_s
+        with self._lock:
+            tokens, at = self._buckets.pop(caller, (float(self._burst), now))
+            tokens = min(float(self._burst), tokens + (now - at) * self._rate)
+            taken = tokens >= 1.0
+            self._buckets[caller] = (tokens - 1.0 if taken else tokens, now)
+            if len(self._buckets) > _MOST_CALLERS:
+                self._buckets.popitem(last=False)
+        if not taken:
+            wait_s = max(1, int((1.0 - tokens) / self._rate + 0.999))
+            raise Problem(
+                429, "too-many-requests", f"More than {self._rate:g} requests per second. Wait {wait_s} s.",
+                headers={"Retry-After": str(wait_s)},
+            )  # fmt: skip

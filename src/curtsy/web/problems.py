@@ -1,0 +1,92 @@
+"""Errors over HTTP: RFC 9457 problem documents. Raise a Problem; the factory writes the document."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+MEDIA_TYPE = "application/problem+json"
+#: mistakes that are named in one document
+_MOST_MISTAKES = 20
+
+
+class Mistake(BaseModel):
+    """One thing that is wrong with a request."""
+
+    model_config = ConfigDict(title="Mistake")
+
+    where: str = Field(
+        description="The field, as a path: `body.seeds.3`, `query.limit`; a line of an NDJSON body: `line 7`."
+    )
+    message: str
+
+
+class ProblemDocument(BaseModel):
+    """RFC 9457: what went wrong, and what the caller can do."""
+
+    model_config = ConfigDict(title="Problem")
+
+    type: str = Field(description="`urn:curtsy:problem:<name>`: stable, for programs.")
+    title: str
+    status: int
+    detail: str = Field(description="For people: what happened, and what to do.")
+    request_id: str
+    errors: list[Mistake] | None = Field(None, description="What is wrong with the request, the first 20.")
+
+
+class Problem(Exception):
+    """An answer that is no success. `name` is stable (`no-such-crawl`), `detail` tells a person what to do."""
+
+    def __init__(
+        self,
+        status: int,
+        name: str,
+        detail: str,
+        *,
+        errors: list[Mistake] | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.status, self.name, self.detail = status, name, detail
+        self.errors = errors
+        self.headers = headers or {}
+
+    def document(self, request_id: str) -> ProblemDocument:
+        return ProblemDocument(
+            type=f"urn:curtsy:problem:{self.name}",
+            title=self.name.replace("-", " ").capitalize(),
+            status=self.status,
+            detail=self.detail,
+            request_id=request_id,
+            errors=None if self.errors is None else self.errors[:_MOST_MISTAKES],
+        )
+
+
+def of_status(status: int, detail: str | None = None) -> Problem:
+    """A problem with no more to say than its HTTP status."""
+    known = HTTPStatus(status)
+    return Problem(status, known.phrase.lower().replace(" ", "-").replace("'", ""), detail or f"{known.description}.")
+
+
+def of_validation(where: str, error: ValidationError) -> Problem:
+    """What pydantic refused; values are not repeated, they may be secrets."""
+    mistakes = [
+        Mistake(where=".".join([where, *map(str, e["loc"])]), message=said(e["type"], e["msg"])) for e in error.errors()
+    ]
+    told = "; ".join(f"{mistake.where}: {mistake.message}" for mistake in mistakes[:3])
+    return Problem(
+        422,
+        "invalid-request",
+        f"The {where} does not fit: {told}. /docs shows what fits.",
+        errors=mistakes,
+    )
+
+
+def said(kind: str, message: str) -> str:
+    return "there is no such field" if kind == "extra_forbidden" else message
+
+
+def schema() -> dict[str, Any]:
+    return ProblemDocument.model_json_schema(mode="serialization", ref_template="#/components/schemas/{model}")

@@ -83,6 +83,8 @@ class Crawl:
     sitemaps: bool = True
     #: keep a cookie jar per (crawl, host)
     cookies: bool = False
+    #: a pool of the settings that its requests go through; None: the deployment's
+    proxy_pool: str | None = None
     created_ms: int = 0
     started_ms: int | None = None
     ended_ms: int | None = None

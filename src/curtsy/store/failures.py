@@ -51,14 +51,14 @@ _DEAD = text(
 
 
 def insert(tx: Connection, rows: Iterable[Failure]) -> None:
-    """Write dead letters; a fence has at most one, so that a repeated transaction changes nothing."""
-    fresh = {row.fence: row for row in rows}
+    """Write dead letters; a fence and ordinal have at most one, so that a repeated transaction changes nothing."""
+    fresh = {(row.fence, row.ordinal): row for row in rows}
     _insert(
         tx,
         [
             (
                 row.fence,
-                0,
+                row.ordinal,
                 row.id,
                 row.crawl,
                 row.fp,

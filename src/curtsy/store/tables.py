@@ -1,7 +1,7 @@
 """The tables, as the newest migration leaves them (a test compares the two).
 
-Kept lean on the hot path: no foreign keys, short rows, few indexes. `records`, `schedules`, `reviews`, `outbox` and
-`llm_cache` are not here yet: the migrations of the features that use them create them.
+Kept lean on the hot path: no foreign keys, short rows, few indexes. `reviews` and `llm_cache` are not here yet: the
+migrations of the features that use them create them.
 
     meta            key -> value: epoch and seq counters, clean flag, politeness unit, layout
     crawls          one row per crawl           crawl_members  its hosts or domains
@@ -10,6 +10,10 @@ Kept lean on the hot path: no foreign keys, short rows, few indexes. `records`, 
     urls            every URL of a crawl, settled once
     segments        WARC files and how many of their bytes are committed
     pages, requests, failures, hosts, robots
+    schedules       cron + crawl                runs           (schedule, planned time): what came of it
+    outbox          what is still to be done    results        of stages, until the record is stored
+    records         structured items of pages
+    api_keys        who may ask over HTTP       idempotency    which crawl an Idempotency-Key made
 """
 
 from __future__ import annotations
@@ -74,6 +78,11 @@ crawls = Table(
     _may("reason", Text),
     _need("pages", BigInteger, "0"),
     _need("settings", Text, "'{}'"),  # JSON: what the command was started with, for --resume and for people
+    _may("proxy_pool", Text),
+    _may("schema", Text),
+    _may("schedule", BigInteger),
+    _may("webhook", Text),
+    _may("webhook_secret", Text),
     UniqueConstraint("id", name="crawls_id"),
 )
 
@@ -296,4 +305,143 @@ robots = Table(
     _need("body", LargeBinary),
     _need("verdict", Text),
     Index("robots_host", "host"),
+)
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("id", Text, primary_key=True),
+    _need("name", Text),
+    _need("digest", Text),  # sha256 of the secret, which is 256 random bits
+    _need("scopes", Text),  # words with commas between
+    _need("created_ms", BigInteger),
+    _may("expires_ms", BigInteger),
+    _may("revoked_ms", BigInteger),
+    _may("used_ms", BigInteger),  # to the minute
+)
+
+idempotency = Table(
+    "idempotency",
+    metadata,
+    _need("caller", Text),
+    _need("key", Text),
+    _need("crawl", Text),  # id
+    _need("wishes", Text),  # digest of what the crawl shall be
+    _need("received", BigInteger, "0"),  # bytes whose seeds are stored
+    _need("digest", Text, "''"),  # of those bytes
+    _need("complete", Boolean, "false"),
+    _need("holder", Text),  # the request that receives it
+    _need("held_until_ms", BigInteger),
+    _need("created_ms", BigInteger),
+    PrimaryKeyConstraint("caller", "key"),
+    Index("idempotency_created", "created_ms"),
+    sqlite_with_rowid=False,
+)
+
+schedules = Table(
+    "schedules",
+    metadata,
+    Column("n", Serial, Identity(), primary_key=True),
+    _need("id", Text),
+    _need("name", Text),
+    _need("cron", Text),
+    _need("zone", Text),
+    _need("crawl", Text),  # JSON: the wishes of each run
+    _need("seeds", Text),  # JSON list
+    _need("overlap", Text, "'skip'"),  # skip | queue
+    _need("enabled", Boolean, "true"),
+    _may("next_ms", BigInteger),
+    _may("keep", Integer),
+    _need("created_ms", BigInteger),
+    _need("request_id", Text, "''"),
+    UniqueConstraint("id", name="schedules_id"),
+    UniqueConstraint("name", name="schedules_name"),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    _need("schedule", BigInteger),
+    _need("planned_ms", BigInteger),
+    _need("state", Text),  # planned | queued | started | skipped
+    _need("crawl_id", Text),  # allotted before the crawl is made, so that it is made once
+    _may("crawl", BigInteger),
+    _need("note", Text, "''"),
+    _need("at_ms", BigInteger),
+    _need("lease_ms", BigInteger, "0"),
+    PrimaryKeyConstraint("schedule", "planned_ms"),
+    Index(
+        "runs_waiting",
+        "state",
+        "planned_ms",
+        sqlite_where=text("state IN ('planned', 'queued')"),
+        postgresql_where=text("state IN ('planned', 'queued')"),
+    ),
+    sqlite_with_rowid=False,
+)
+
+outbox = Table(
+    "outbox",
+    metadata,
+    Column("n", Serial, Identity(), primary_key=True),
+    _need("kind", Text),  # extract | score | store | webhook
+    _need("crawl", BigInteger),
+    _need("subject", Text),
+    _need("payload", Text, "'{}'"),  # JSON; ids and words, never bodies
+    _need("state", Text, "'open'"),  # open | dead; what is done is deleted
+    _need("attempts", Integer, "0"),
+    _need("next_ms", BigInteger),
+    _may("sent_ms", BigInteger),
+    _need("request_id", Text, "''"),
+    UniqueConstraint("kind", "crawl", "subject", name="outbox_key"),
+    Index(
+        "outbox_due",
+        "crawl",
+        "next_ms",
+        sqlite_where=text("state = 'open' AND kind <> 'webhook'"),
+        postgresql_where=text("state = 'open' AND kind <> 'webhook'"),
+    ),
+    Index(
+        "outbox_sent",
+        "next_ms",
+        sqlite_where=text("state = 'open' AND sent_ms IS NOT NULL"),
+        postgresql_where=text("state = 'open' AND sent_ms IS NOT NULL"),
+    ),
+    Index(
+        "outbox_webhooks",
+        "next_ms",
+        sqlite_where=text("state = 'open' AND kind = 'webhook'"),
+        postgresql_where=text("state = 'open' AND kind = 'webhook'"),
+    ),
+)
+
+results = Table(
+    "results",
+    metadata,
+    _need("crawl", BigInteger),
+    _need("subject", Text),
+    _need("stage", Text),
+    _need("result", Text),  # JSON
+    _need("at_ms", BigInteger),
+    PrimaryKeyConstraint("crawl", "subject", "stage"),
+    sqlite_with_rowid=False,
+)
+
+records = Table(
+    "records",
+    metadata,
+    Column("n", Serial, Identity(), primary_key=True),
+    _need("crawl", BigInteger),
+    _need("subject", Text),
+    _need("schema_hash", Text),
+    _need("ordinal", Integer, "0"),
+    _need("schema", Text),
+    _need("url", Text),
+    _need("data", Text),  # JSON
+    _need("scores", Text),  # JSON
+    _need("low_confidence", Boolean),
+    _need("created_ms", BigInteger),
+    _need("request_id", Text, "''"),
+    UniqueConstraint("crawl", "subject", "schema_hash", "ordinal", name="records_key"),
+    Index("records_crawl", "crawl", "n"),
 )

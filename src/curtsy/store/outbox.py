@@ -1,0 +1,189 @@
+"""The outbox: what is still to be done for a page or a crawl. The store is the truth, messages are not.
+
+A row is put in the transaction that makes it necessary, and deleted in the one that makes it done. Whoever sends it
+takes it for the time of its lease: if it is not done by then, it is due again. So every message may be lost or come
+twice. A row that failed for good stays as `dead`, beside its dead letter, and can be put again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, text
+
+from curtsy.model import Failure
+from curtsy.store import failures
+from curtsy.store.rows import Bulk, Insert, is_postgresql, unique_sorted
+
+#: in the order a page passes them; their dead letters are numbered so
+KINDS = ("extract", "score", "store", "webhook")
+#: how long a row that was sent is left alone
+LEASE_MS = 120_000
+
+_COLUMNS = "n, kind, crawl, subject, payload, state, attempts, next_ms, sent_ms, request_id"
+#: crawls whose stages may run
+_ACTIVE = "('loading', 'running', 'extracting')"
+
+
+class Put(NamedTuple):
+    """Something to be done."""
+
+    kind: str
+    crawl: int
+    subject: str
+    next_ms: int
+    payload: dict[str, Any] = {}  # noqa: RUF012
+    request_id: str = ""
+
+
+class Row(NamedTuple):
+    n: int
+    kind: str
+    crawl: int
+    subject: str
+    payload: dict[str, Any]
+    state: str
+    attempts: int
+    next_ms: int
+    sent_ms: int | None
+    request_id: str
+
+
+_put = Insert(
+    "outbox",
+    "kind, crawl, subject",
+    kind="text",
+    crawl="bigint",
+    subject="text",
+    next_ms="bigint",
+    payload="text",
+    request_id="text",
+)
+_sent = Bulk(
+    "UPDATE outbox SET sent_ms = v.now_ms, next_ms = v.until_ms FROM v WHERE outbox.n = v.n AND outbox.state = 'open'",
+    n="bigint",
+    now_ms="bigint",
+    until_ms="bigint",
+)
+_again = Bulk(
+    "UPDATE outbox SET state = 'open', attempts = 0, sent_ms = NULL, next_ms = v.now_ms FROM v "
+    "WHERE outbox.kind = v.kind AND outbox.crawl = v.crawl AND outbox.subject = v.subject AND outbox.state = 'dead' "
+    "RETURNING outbox.kind, outbox.crawl, outbox.subject",
+    kind="text",
+    crawl="bigint",
+    subject="text",
+    now_ms="bigint",
+)
+_CRAWLS = text(f"SELECT n FROM crawls WHERE schema IS NOT NULL AND state IN {_ACTIVE} ORDER BY n")
+_BEGIN = text(
+    "UPDATE outbox SET attempts = attempts + 1, sent_ms = :now, next_ms = :until WHERE n = :n AND kind = :kind "
+    "AND state = 'open' AND (sent_ms IS NOT NULL OR next_ms <= :now) AND (kind = 'webhook' OR EXISTS (SELECT 1 "
+    f"FROM crawls c WHERE c.n = outbox.crawl AND c.state IN {_ACTIVE})) RETURNING {_COLUMNS}"
+)
+_ONE = text(f"SELECT {_COLUMNS} FROM outbox WHERE kind = :kind AND crawl = :crawl AND subject = :subject")
+_OPEN = text("SELECT EXISTS (SELECT 1 FROM outbox WHERE crawl = :crawl AND state = 'open' AND kind <> 'webhook')")
+_DELETE = text("DELETE FROM outbox WHERE n = :n")
+_LATER = text("UPDATE outbox SET sent_ms = NULL, next_ms = :at WHERE n = :n AND state = 'open'")
+_DEAD = text("UPDATE outbox SET state = 'dead', sent_ms = NULL WHERE n = :n AND state = 'open'")
+
+
+def put(tx: Connection, rows: Iterable[Put]) -> None:
+    """Note what is to be done; what is noted already stays as it is."""
+    fresh = {(row.kind, row.crawl, row.subject): row for row in rows}
+    _put(
+        tx,
+        [
+            (row.kind, row.crawl, row.subject, row.next_ms, json.dumps(row.payload), row.request_id)
+            for _, row in sorted(fresh.items())
+        ],
+    )
+
+
+def due(tx: Connection, now_ms: int, limit: int) -> list[Row]:
+    """What may be sent: never sent, to be tried again, or sent and not done within its lease. Crawls take turns.
+
+    On PostgreSQL the rows are locked, and rows that another process is about to send are passed over.
+    """
+    found = _due(tx, "kind = 'webhook' AND next_ms <= :now", {"now": now_ms}, limit)
+    crawls = list(tx.execute(_CRAWLS).scalars())
+    for place, crawl in enumerate(crawls):
+        room = limit - len(found)
+        if room <= 0:
+            break
+        share = max(1, room // (len(crawls) - place))
+        where = "crawl = :crawl AND kind <> 'webhook' AND next_ms <= :now"
+        found += _due(tx, where, {"crawl": crawl, "now": now_ms}, share)
+    return found
+
+
+def _due(tx: Connection, where: str, given: dict[str, Any], limit: int) -> list[Row]:
+    lock = " FOR UPDATE SKIP LOCKED" if is_postgresql(tx) else ""
+    sql = f"SELECT {_COLUMNS} FROM outbox WHERE state = 'open' AND {where} ORDER BY next_ms LIMIT :limit{lock}"
+    return [_row(row) for row in tx.execute(text(sql), {**given, "limit": limit})]
+
+
+def sent(tx: Connection, ns: Iterable[int], now_ms: int, lease_ms: int = LEASE_MS) -> None:
+    """They are on their way, and not due again before the lease is over."""
+    _sent(tx, [(n, now_ms, now_ms + lease_ms) for n in unique_sorted(ns)])
+
+
+def under_way(tx: Connection, now_ms: int) -> int:
+    """How many were sent, are not done, and have time left."""
+    count = text("SELECT count(*) FROM outbox WHERE state = 'open' AND sent_ms IS NOT NULL AND next_ms > :now")
+    return int(tx.execute(count, {"now": now_ms}).scalar_one())
+
+
+def begin(tx: Connection, kind: str, n: int, now_ms: int, lease_ms: int = LEASE_MS) -> Row | None:
+    """Take a row up: its attempt counts from here, so that one that kills its worker does not do so for ever.
+
+    None if it is done, dead, waiting for its next try, or of a crawl that is paused or has been cancelled.
+    """
+    row = tx.execute(_BEGIN, {"n": n, "kind": kind, "now": now_ms, "until": now_ms + lease_ms}).first()
+    return None if row is None else _row(row)
+
+
+def find(tx: Connection, kind: str, crawl: int, subject: str) -> Row | None:
+    row = tx.execute(_ONE, {"kind": kind, "crawl": crawl, "subject": subject}).first()
+    return None if row is None else _row(row)
+
+
+def done(tx: Connection, n: int) -> bool:
+    """Nothing is left to do; False if somebody else was first."""
+    return tx.execute(_DELETE, {"n": n}).rowcount > 0
+
+
+def failed(
+    tx: Connection, n: int, cause: str, detail: str, retry_ms: int | None, letter: Failure | None = None
+) -> None:
+    """To be tried again at `retry_ms`; None: never by itself, `letter` tells the person what has failed."""
+    if retry_ms is not None:
+        tx.execute(_LATER, {"n": n, "at": retry_ms})
+    elif tx.execute(_DEAD, {"n": n}).rowcount and letter is not None:
+        failures.insert(tx, [_numbered(tx, letter, cause, detail)])
+
+
+def _numbered(tx: Connection, letter: Failure, cause: str, detail: str) -> Failure:
+    """A stage that fails again after a replay gets a dead letter of its own: the history is kept."""
+    first = 1 + KINDS.index(letter.stage)
+    count = text("SELECT count(*) FROM failures WHERE fence = :fence AND stage = :stage")
+    earlier = tx.execute(count, {"fence": letter.fence, "stage": letter.stage}).scalar_one()
+    ordinal = first + len(KINDS) * int(earlier)
+    return replace(letter, ordinal=ordinal, id=f"{letter.fence:x}.{ordinal}", cause=cause, detail=detail)
+
+
+def again(tx: Connection, keys: Iterable[tuple[str, int, str]], now_ms: int) -> list[tuple[str, int, str]]:
+    """Put dead rows (kind, crawl, subject) again, their attempts anew; which there were."""
+    return [(row[0], row[1], row[2]) for row in _again(tx, [(*key, now_ms) for key in unique_sorted(keys)])]
+
+
+def has_open(tx: Connection, crawl: int) -> bool:
+    """Are stages of this crawl still to be done? Webhooks do not count: they tell that it has ended."""
+    return bool(tx.execute(_OPEN, {"crawl": crawl}).scalar())
+
+
+def _row(row: Sequence[Any]) -> Row:
+    n, kind, crawl, subject, payload, *rest = row
+    return Row(n, kind, crawl, subject, json.loads(payload), *rest)

@@ -1,0 +1,156 @@
+"""Schedules and their runs. A run is unique by (schedule, planned time): however many fire it, it is fired once."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from sqlalchemy import Connection, delete, select, text, update
+
+from curtsy.errors import UsageError
+from curtsy.model import Run, Schedule
+from curtsy.store.tables import runs, schedules
+
+_CLAIM = text(
+    "UPDATE runs SET lease_ms = :until WHERE schedule = :schedule AND planned_ms = :planned AND state = 'planned' "
+    "AND lease_ms <= :now"
+)
+_PLAN = text(
+    "INSERT INTO runs (schedule, planned_ms, state, crawl_id, note, at_ms) VALUES (:schedule, :planned, :state, "
+    ":crawl_id, :note, :now) ON CONFLICT (schedule, planned_ms) DO NOTHING"
+)
+_PREVIOUS = text(
+    "SELECT r.crawl FROM runs r JOIN runs this ON this.schedule = r.schedule AND this.planned_ms > r.planned_ms "
+    "WHERE this.crawl = :crawl AND this.schedule = :schedule AND r.state = 'started' "
+    "ORDER BY r.planned_ms DESC LIMIT 1"
+)
+_GOING = text(
+    "SELECT r.planned_ms FROM runs r LEFT JOIN crawls c ON c.id = r.crawl_id WHERE r.schedule = :schedule "
+    "AND (r.state = 'planned' OR (r.state = 'started' AND c.state NOT IN ('finished', 'cancelled'))) "
+    "ORDER BY r.planned_ms DESC LIMIT 1"
+)
+_BEYOND = text(
+    "SELECT c.id FROM crawls c JOIN runs r ON r.crawl = c.n WHERE r.schedule = :schedule AND r.state = 'started' "
+    "AND c.state IN ('finished', 'cancelled') ORDER BY r.planned_ms DESC LIMIT 1000 OFFSET :keep"
+)
+
+
+def create(tx: Connection, schedule: Schedule) -> Schedule:
+    """Write a new schedule; names are unique."""
+    if tx.execute(select(schedules.c.n).where(schedules.c.name == schedule.name)).first():
+        raise UsageError(f"There is a schedule {schedule.name!r} already: remove it first, or choose another name.")
+    values = {column.name: getattr(schedule, column.name) for column in schedules.columns if column.name != "n"}
+    values |= {"crawl": json.dumps(schedule.crawl), "seeds": json.dumps(schedule.seeds)}
+    tx.execute(schedules.insert().values(values))
+    return get(tx, schedule.id)
+
+
+def get(tx: Connection, id: str) -> Schedule:
+    """By name, by id, or by the only id that begins so."""
+    rows = tx.execute(select(schedules).where((schedules.c.id == id) | (schedules.c.name == id))).all()
+    if not rows and id:
+        rows = tx.execute(select(schedules).where(schedules.c.id.startswith(id, autoescape=True)).limit(2)).all()
+    if len(rows) != 1:
+        what = "Several schedules begin with" if rows else "There is no schedule"
+        raise UsageError(f"{what} {id!r}. `curtsy schedules list` shows them.")
+    return _schedule(rows[0])
+
+
+def by_n(tx: Connection, n: int) -> Schedule | None:
+    row = tx.execute(select(schedules).where(schedules.c.n == n)).first()
+    return None if row is None else _schedule(row)
+
+
+def list_all(tx: Connection, after: int = 0, limit: int = 100) -> list[Schedule]:
+    """In the order they were made, after the number of the last one seen."""
+    query = select(schedules).where(schedules.c.n > after).order_by(schedules.c.n).limit(limit)
+    return [_schedule(row) for row in tx.execute(query)]
+
+
+def due(tx: Connection, now_ms: int) -> list[Schedule]:
+    query = select(schedules).where(schedules.c.enabled, schedules.c.next_ms <= now_ms).order_by(schedules.c.n)
+    return [_schedule(row) for row in tx.execute(query)]
+
+
+def advance(tx: Connection, schedule: Schedule, next_ms: int | None) -> bool:
+    """Set the next time; False if another process did so since `schedule` was read, or it was paused."""
+    mine = (schedules.c.n == schedule.n, schedules.c.enabled, schedules.c.next_ms == schedule.next_ms)
+    return tx.execute(update(schedules).where(*mine).values(next_ms=next_ms)).rowcount > 0
+
+
+def enable(tx: Connection, n: int, enabled: bool, next_ms: int | None) -> None:
+    tx.execute(update(schedules).where(schedules.c.n == n).values(enabled=enabled, next_ms=next_ms))
+
+
+def remove(tx: Connection, n: int) -> None:
+    """The schedule and the list of its runs; the crawls stay."""
+    tx.execute(delete(runs).where(runs.c.schedule == n))
+    tx.execute(delete(schedules).where(schedules.c.n == n))
+
+
+def plan(tx: Connection, schedule: int, planned_ms: int, state: str, crawl_id: str, note: str, now_ms: int) -> bool:
+    """Note a run; False if this planned time has one."""
+    given = {"schedule": schedule, "planned": planned_ms, "state": state, "crawl_id": crawl_id, "note": note}
+    return tx.execute(_PLAN, {**given, "now": now_ms}).rowcount > 0
+
+
+def waiting(tx: Connection, state: str) -> list[Run]:
+    """Runs that are `planned` or `queued`, by planned time."""
+    query = select(runs).where(runs.c.state == state, runs.c.state.in_(("planned", "queued")))
+    return [_run(row) for row in tx.execute(query.order_by(runs.c.planned_ms))]
+
+
+def claim(tx: Connection, run: Run, now_ms: int, lease_ms: int) -> bool:
+    """Take a planned run up; False while another process makes its crawl."""
+    given = {"schedule": run.schedule, "planned": run.planned_ms, "now": now_ms, "until": now_ms + lease_ms}
+    return tx.execute(_CLAIM, given).rowcount > 0
+
+
+def set_run(tx: Connection, run: Run, state: str, only_from: str, **values: Any) -> bool:
+    mine = (runs.c.schedule == run.schedule, runs.c.planned_ms == run.planned_ms, runs.c.state == only_from)
+    return tx.execute(update(runs).where(*mine).values(state=state, **values)).rowcount > 0
+
+
+def going(tx: Connection, schedule: int) -> int | None:
+    """The planned time of the last run, if it has not ended."""
+    found = tx.execute(_GOING, {"schedule": schedule}).scalar()
+    return None if found is None else int(found)
+
+
+def runs_of(tx: Connection, schedule: int, before_ms: int | None = None, limit: int = 100) -> list[Run]:
+    """Newest first, before a planned time."""
+    query = select(runs).where(runs.c.schedule == schedule).order_by(runs.c.planned_ms.desc()).limit(limit)
+    if before_ms is not None:
+        query = query.where(runs.c.planned_ms < before_ms)
+    return [_run(row) for row in tx.execute(query)]
+
+
+def previous_crawl(tx: Connection, schedule: int, crawl: int) -> int | None:
+    """The crawl of the run before this one, or None."""
+    found = tx.execute(_PREVIOUS, {"schedule": schedule, "crawl": crawl}).scalar()
+    return None if found is None else int(found)
+
+
+def crawls_of(tx: Connection, schedule: int, limit: int) -> list[int]:
+    """The crawls of its newest runs, newest first."""
+    query = select(runs.c.crawl).where(runs.c.schedule == schedule, runs.c.crawl.is_not(None))
+    return [int(n) for n in tx.execute(query.order_by(runs.c.planned_ms.desc()).limit(limit)).scalars()]
+
+
+def beyond_keep(tx: Connection, schedule: Schedule) -> list[str]:
+    """Ids of ended crawls that are older than the runs to be kept."""
+    if schedule.keep is None:
+        return []
+    return list(tx.execute(_BEYOND, {"schedule": schedule.n, "keep": schedule.keep}).scalars())
+
+
+def _schedule(row: Any) -> Schedule:
+    values = dict(row._mapping)
+    values |= {"crawl": json.loads(row.crawl), "seeds": tuple(json.loads(row.seeds)), "enabled": bool(row.enabled)}
+    return Schedule(**values)
+
+
+def _run(row: Any) -> Run:
+    values = dict(row._mapping)
+    del values["lease_ms"]
+    return Run(**values)

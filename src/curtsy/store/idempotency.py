@@ -1,0 +1,84 @@
+"""Which crawl an Idempotency-Key made, and how much of its body is stored.
+
+A body arrives in parts. After each part the row says how many bytes are stored and what their digest is, so a broken
+upload goes on where it broke, and another body under the same key is told apart. One request at a time holds the row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, delete, select, text, update
+
+from curtsy.store.tables import idempotency
+
+#: keys are remembered this long
+KEPT_MS = 24 * 3_600_000
+#: a request that is not heard of for this long has lost its hold
+HELD_MS = 15_000
+
+# The holder's row is locked by the update, so of two requests one sees the other's hold.
+_TAKE = text(
+    "INSERT INTO idempotency (caller, key, crawl, wishes, holder, held_until_ms, created_ms) "
+    "VALUES (:caller, :key, :crawl, :wishes, :holder, :until_ms, :now_ms) ON CONFLICT (caller, key) DO UPDATE SET "
+    "holder = CASE WHEN idempotency.held_until_ms <= :now_ms THEN excluded.holder ELSE idempotency.holder END, "
+    "held_until_ms = CASE WHEN idempotency.held_until_ms <= :now_ms THEN excluded.held_until_ms "
+    "ELSE idempotency.held_until_ms END "
+    "RETURNING crawl, wishes, received, digest, complete, holder"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """What is known under a key."""
+
+    #: id of its crawl
+    crawl: str
+    #: digest of what the crawl shall be
+    wishes: str
+    #: bytes of the body whose seeds are stored, and their digest
+    received: int
+    digest: str
+    complete: bool
+    holder: str
+
+
+def take(tx: Connection, caller: str, key: str, *, crawl: str, wishes: str, holder: str, now_ms: int) -> Submission:
+    """The row of this key, made if there is none. It is ours if it says `holder`."""
+    tx.execute(delete(idempotency).where(idempotency.c.created_ms < now_ms - KEPT_MS))
+    values = {"caller": caller, "key": key, "crawl": crawl, "wishes": wishes, "holder": holder}
+    row = tx.execute(_TAKE, values | {"now_ms": now_ms, "until_ms": now_ms + HELD_MS}).one()
+    return Submission(
+        crawl=row.crawl, wishes=row.wishes, received=int(row.received), digest=row.digest,
+        complete=bool(row.complete), holder=row.holder,
+    )  # fmt: skip
+
+
+def stored(
+    tx: Connection, caller: str, key: str, holder: str, *, received: int, digest: str, complete: bool, now_ms: int
+) -> bool:
+    """So much of the body is stored. False if another request holds the row now: ours must end."""
+    values = {"received": received, "digest": digest, "complete": complete, "held_until_ms": now_ms + HELD_MS}
+    return tx.execute(update(idempotency).where(*_held(caller, key, holder)).values(values)).rowcount > 0
+
+
+def let_go(tx: Connection, caller: str, key: str, holder: str) -> None:
+    """The request has ended; the next one may go on at once."""
+    tx.execute(update(idempotency).where(*_held(caller, key, holder)).values(held_until_ms=0))
+
+
+def forget(tx: Connection, caller: str, key: str, holder: str) -> None:
+    """Nothing came of it: the key is free again."""
+    tx.execute(delete(idempotency).where(*_held(caller, key, holder)))
+
+
+def find(tx: Connection, caller: str, key: str) -> str | None:
+    """The crawl of a key."""
+    query = select(idempotency.c.crawl).where(idempotency.c.caller == caller, idempotency.c.key == key)
+    found = tx.execute(query).scalar()
+    return None if found is None else str(found)
+
+
+def _held(caller: str, key: str, holder: str) -> tuple[object, ...]:
+    c = idempotency.c
+    return c.caller == caller, c.key == key, c.holder == holder

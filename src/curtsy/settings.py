@@ -35,8 +35,8 @@ KEEP_TYPES = (
 
 #: what a setting's name begins with in the environment
 PREFIX = "CURTSY_"
-#: variables that begin so and are no settings: of tests
-NO_SETTINGS = ("CURTSY_FAULT", "CURTSY_FRONTIER_EXAMPLES")
+#: variables that begin so and are no settings: of tests, and where a worker finds its settings and its parent
+NO_SETTINGS = ("CURTSY_FAULT", "CURTSY_FRONTIER_EXAMPLES", "CURTSY_CONFIG", "CURTSY_KEEPER")
 
 
 class HostRule(BaseModel, frozen=True):
@@ -96,6 +96,16 @@ class Settings(BaseSettings):
     commit_mb: float = Field(16.0, gt=0)
     commit_s: float = Field(1.0, gt=0)
     segment_mb: float = Field(256.0, gt=0)
+
+    # The fleet
+    broker_url: str | None = None
+    worker_seats: int | None = Field(None, ge=1, le=256)
+    shift_s: float = Field(30.0, gt=0)
+    ticket_s: float = Field(30.0, gt=0)
+    commit_timeout_s: float = Field(30.0, gt=0)
+    task_soft_limit_s: float = Field(120.0, gt=0)
+    task_hard_limit_s: float = Field(150.0, gt=0)
+    visibility_timeout_s: float = Field(300.0, gt=0)
 
     # Fetching
     fetch_timeout_s: float = Field(20.0, gt=0)
@@ -213,6 +223,22 @@ class Settings(BaseSettings):
         if self.connect_timeout_s > self.fetch_timeout_s:
             raise SettingsError(
                 f"connect_timeout_s {self.connect_timeout_s} must not exceed fetch_timeout_s {self.fetch_timeout_s}."
+            )
+        self._check_tasks()
+
+    @property
+    def longest_shift_s(self) -> float:
+        """A shift ends by itself within this time, whatever happens."""
+        return self.shift_s + self.fetch_timeout_s + self.commit_timeout_s
+
+    def _check_tasks(self) -> None:
+        """A shift ends before it is ended, and nothing is handed out again while it may still run."""
+        soft, hard, visible = self.task_soft_limit_s, self.task_hard_limit_s, self.visibility_timeout_s
+        if not self.longest_shift_s < soft < hard < visible:
+            raise SettingsError(
+                f"shift_s {self.shift_s} + fetch_timeout_s {self.fetch_timeout_s} + commit_timeout_s "
+                f"{self.commit_timeout_s} = {self.longest_shift_s} must be less than task_soft_limit_s {soft}, that less "
+                f"than task_hard_limit_s {hard}, and that less than visibility_timeout_s {visible}."
             )
 
 

@@ -1,0 +1,135 @@
+"""What a process counts for Prometheus: fields in a dictionary, handed over as differences, written out as text.
+
+A field is a name with its labels, as Prometheus writes it: `curtsy_pages_total{status="2xx"}`. Processes of a fleet
+come and go, so nobody asks them: each hands what it counted since the last time to the frontier's server, where the
+sums stand, and `/metrics` reads them there. Gauges are computed when somebody asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+COUNTER, GAUGE, HISTOGRAM = "counter", "gauge", "histogram"
+
+#: name -> (type, what it says)
+METRICS: dict[str, tuple[str, str]] = {
+    "curtsy_pages_total": (COUNTER, "Responses by class of status; none where no answer came."),
+    "curtsy_fetch_seconds": (HISTOGRAM, "Time from a request's start to its end."),
+    "curtsy_commit_seconds": (HISTOGRAM, "Time that a commit took."),
+    "curtsy_lease_expiries_total": (COUNTER, "Slots and URL leases that expired: their process died or hung."),
+    "curtsy_shift_seconds_total": (COUNTER, "Seat time of shifts."),
+    "curtsy_shift_waiting_seconds_total": (
+        COUNTER,
+        "Seat time in gaps of over 50 ms with nothing under way and nothing due.",
+    ),
+    "curtsy_shift_closing_seconds_total": (
+        COUNTER,
+        "Seat time in gaps of over 50 ms with commits or scans under way and nothing else.",
+    ),
+    "curtsy_shifts_total": (COUNTER, "Shifts by lane and how they ended: done, time, stopped, late, broken."),
+    "curtsy_api_seconds": (HISTOGRAM, "Time that the API took to answer."),
+    "curtsy_queue_depth": (GAUGE, "Queues (crawl, host) in play."),
+    "curtsy_due_hosts": (GAUGE, "Hosts that may be asked now."),
+    "curtsy_in_flight": (GAUGE, "Slots that are out: requests under way."),
+    "curtsy_running_crawls": (GAUGE, "Crawls that are running."),
+    "curtsy_running_shifts": (GAUGE, "Shifts that are running."),
+    "curtsy_seats": (GAUGE, "Seats of live workers."),
+}
+
+#: upper ends of the buckets, in seconds
+BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+_fields: dict[str, float] = {}
+_handed: dict[str, float] = {}
+
+
+def field(name: str, labels: Mapping[str, object]) -> str:
+    if not labels:
+        return name
+    parts = [f'{key}="{_escaped(value)}"' for key, value in sorted(labels.items())]
+    return f"{name}{{{','.join(parts)}}}"
+
+
+def _escaped(value: object) -> str:
+    return str(value).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def inc(name: str, by: float = 1, **labels: object) -> None:
+    key = field(name, labels)
+    _fields[key] = _fields.get(key, 0.0) + by
+
+
+def observe(name: str, seconds: float, **labels: object) -> None:
+    """One value of a histogram. Buckets are counted apart here and added up when they are written out."""
+    top = next((f"{top:g}" for top in BUCKETS if seconds <= top), "+Inf")
+    inc(f"{name}_bucket", 1, **{**labels, "le": top})
+    inc(f"{name}_sum", seconds, **labels)
+    inc(f"{name}_count", 1, **labels)
+
+
+def gauge(fields: dict[str, float], name: str, value: float, **labels: object) -> None:
+    """Puts a gauge among fields that are about to be rendered."""
+    fields[field(name, labels)] = value
+
+
+def drain() -> dict[str, float]:
+    """What was counted since the last call. If handing it over fails, `restore` it."""
+    found = {key: value - _handed.get(key, 0.0) for key, value in _fields.items() if value != _handed.get(key, 0.0)}
+    _handed.update(_fields)
+    return found
+
+
+def restore(deltas: Mapping[str, float]) -> None:
+    for key, value in deltas.items():
+        _handed[key] = _handed.get(key, 0.0) - value
+
+
+def render(fields: Mapping[str, float]) -> str:
+    """Prometheus text: every metric of METRICS that has fields, with HELP and TYPE."""
+    lines: list[str] = []
+    for name, (kind, said) in METRICS.items():
+        own = _histogram(name, fields) if kind == HISTOGRAM else _plain(name, fields)
+        if own:
+            lines += [f"# HELP {name} {said}", f"# TYPE {name} {kind}", *own]
+    return "\n".join(lines) + "\n" if lines else ""
+
+
+def _plain(name: str, fields: Mapping[str, float]) -> list[str]:
+    return [f"{key} {_number(value)}" for key, value in sorted(fields.items()) if key.partition("{")[0] == name]
+
+
+def _histogram(name: str, fields: Mapping[str, float]) -> list[str]:
+    tops = [*(f"{top:g}" for top in BUCKETS), "+Inf"]
+    lines: list[str] = []
+    for labels in sorted(
+        key.removeprefix(f"{name}_count") for key in fields if key.partition("{")[0] == f"{name}_count"
+    ):
+        inner = labels[1:-1]
+        total = 0.0
+        for top in tops:
+            # `le` stands where the sorting of labels put it.
+            parts = sorted([*_split(inner), f'le="{top}"'])
+            key = f"{name}_bucket{{{','.join(parts)}}}"
+            total += fields.get(key, 0.0)
+            lines.append(f"{key} {_number(total)}")
+        for part in ("sum", "count"):
+            key = f"{name}_{part}{labels}"
+            lines.append(f"{key} {_number(fields.get(key, 0.0))}")
+    return lines
+
+
+def _split(labels: str) -> list[str]:
+    """`a="x",b="y"` -> its parts; a comma may stand inside of a value."""
+    parts: list[str] = []
+    quoted, start = False, 0
+    for at, letter in enumerate(labels):
+        if letter == '"' and (at == 0 or labels[at - 1] != "\\"):
+            quoted = not quoted
+        elif letter == "," and not quoted:
+            parts.append(labels[start:at])
+            start = at + 1
+    return [*parts, labels[start:]] if labels else []
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else repr(round(value, 6))

@@ -1,0 +1,137 @@
+"""Tickets, running shifts and seats on a real server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+import pytest
+from frontier_servers import Server
+
+from curtsy.embedded import find_server
+from curtsy.errors import SettingsError
+from curtsy.fleet import Fleet, Worker, shards_of
+from curtsy.settings import Settings
+
+T = TypeVar("T")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    program = find_server()
+    assert program is not None
+    started = Server(program)
+    started.start()
+    yield started
+    started.remove()
+
+
+@asynccontextmanager
+async def _fleet(server: Server, **changes: float) -> AsyncIterator[Fleet]:
+    fleet = Fleet(server.url, Settings(**changes))  # type: ignore[arg-type]
+    try:
+        yield fleet
+    finally:
+        await fleet.close()
+
+
+def on(server: Server, work: Callable[[Fleet], Awaitable[T]], **changes: float) -> T:
+    async def run() -> T:
+        async with _fleet(server, **changes) as fleet:
+            await fleet._plain.command("FLUSHALL")
+            return await work(fleet)
+
+    return asyncio.run(run())
+
+
+def _four(name: str = "w", *queues: str) -> Worker:
+    return Worker(name=name, queues=queues or ("fetch.batch",), seats=4)
+
+
+def test_wanted_is_what_due_hosts_need_less_what_runs_and_what_was_promised(server: Server) -> None:
+    async def work(fleet: Fleet) -> None:
+        await fleet.sit(_four())
+        first = await fleet.issue("batch", 600)
+        assert len(first.tickets) == 3  # 600 hosts, 256 each
+        assert len((await fleet.issue("batch", 600)).tickets) == 0
+        assert await fleet.begin("batch", first.tickets[0])
+        second = await fleet.issue("batch", 5000)
+        assert (len(second.tickets), second.seats, second.running, second.outstanding) == (1, 4, 1, 2)
+        await fleet.end("batch", first.tickets[0])
+        assert len((await fleet.issue("batch", 5000)).tickets) == 1
+
+    on(server, work)
+
+
+def test_two_that_ask_at_once_get_no_more_than_one_would(server: Server) -> None:
+    async def work(fleet: Fleet) -> None:
+        await fleet.sit(_four())
+        async with _fleet(server) as other:
+            answers = await asyncio.gather(*(f.issue("batch", 5000) for f in (fleet, other) * 10))
+        assert sum(len(answer.tickets) for answer in answers) == 4
+
+    on(server, work)
+
+
+def test_without_seats_one_shift_is_promised(server: Server) -> None:
+    async def work(fleet: Fleet) -> None:
+        assert len((await fleet.issue("slow", 10_000)).tickets) == 1
+        assert len((await fleet.issue("slow", 10_000)).tickets) == 0
+        assert len((await fleet.issue("slow", 0)).tickets) == 0
+
+    on(server, work)
+
+
+def test_a_late_ticket_begins_nothing(server: Server) -> None:
+    async def work(fleet: Fleet) -> None:
+        ticket = (await fleet.issue("batch", 1)).tickets[0]
+        while await fleet.outstanding("batch"):  # noqa: ASYNC110 (the server tells nobody)
+            await asyncio.sleep(0.005)
+        assert not await fleet.begin("batch", ticket)
+        assert not await fleet.begin("batch", "never issued")
+        assert await fleet.running("batch") == 0
+
+    on(server, work, ticket_s=0.05)
+
+
+def test_a_ticket_is_used_once(server: Server) -> None:
+    async def work(fleet: Fleet) -> None:
+        ticket = (await fleet.issue("batch", 1)).tickets[0]
+        assert await fleet.begin("batch", ticket)
+        assert not await fleet.begin("batch", ticket)
+        await fleet.renew("batch", ticket)
+        assert await fleet.running("batch") == 1
+
+    on(server, work)
+
+
+def test_seats_count_for_the_queues_that_a_worker_serves(server: Server) -> None:
+    async def work(fleet: Fleet) -> None:
+        await fleet.sit(_four("a", "fetch.batch", "fetch.slow"))
+        await fleet.sit(_four("b", "fetch.batch.0-7"))
+        assert [(await fleet.issue(queue, 1)).seats for queue in ("batch", "slow", "high", "batch.0-7")] == [4, 4, 0, 4]
+        assert [worker.name for worker in await fleet.workers()] == ["a", "b"]
+        await fleet.stand_up("a")
+        assert [worker.name for worker in await fleet.workers()] == ["b"]
+
+    on(server, work)
+
+
+def test_metrics_of_all_processes_add_up(server: Server) -> None:
+    async def work(fleet: Fleet) -> None:
+        await fleet.publish({'curtsy_pages_total{status="2xx"}': 3.0})
+        async with _fleet(server) as other:
+            await other.publish({'curtsy_pages_total{status="2xx"}': 4.5})
+        await fleet.publish({})
+        assert await fleet.metrics() == {'curtsy_pages_total{status="2xx"}': 7.5}
+
+    on(server, work)
+
+
+def test_shards_are_numbers_and_ranges() -> None:
+    assert shards_of("0-2,5", 8) == {0, 1, 2, 5}
+    for wrong in ("", "x", "3-", "0-8", "8"):
+        with pytest.raises(SettingsError):
+            shards_of(wrong, 8)

@@ -41,12 +41,12 @@ async def submit(services: Services, crawl: Crawl, seeds: Iterable[str]) -> Craw
         while chunk:
             following = list(islice(source, _CHUNK))
             unit = services.settings.politeness_unit
-            crawl, rows, inserted = await in_thread(services.store.run, _load, crawl, chunk, unit, not following)
-            await _list(services, crawl, rows, inserted)
+            crawl, rows, inserted = await in_thread(services.store.run, load_chunk, crawl, chunk, unit, not following)
+            await list_chunk(services, crawl, rows, inserted)
             chunk = following
     except UsageError:
         if crawl.n:
-            await in_thread(services.store.run, _give_up, crawl.n)
+            await in_thread(services.store.run, give_up, crawl.n)
         raise
     return crawl
 
@@ -59,7 +59,7 @@ def _normal(seeds: Iterable[str]) -> Iterator[str]:
         yield url
 
 
-def _load(
+def load_chunk(
     tx: Any, crawl: Crawl, seeds: list[str], unit: str, last: bool
 ) -> tuple[Crawl, list[NewUrl], dict[tuple[int, bytes], int]]:
     """The crawl as it stands with these seeds, their rows, and which of them are new. Harmless when repeated."""
@@ -88,11 +88,14 @@ def _number(tx: Any, crawl: Crawl) -> int:
         return crawls.create(tx, replace(crawl, state=CrawlState.LOADING)).n
 
 
-def _give_up(tx: Any, n: int) -> None:
+def give_up(tx: Any, n: int) -> None:
+    """Nobody will send the rest of its seeds."""
     crawls.set_state(tx, n, CrawlState.CANCELLED, "upload_incomplete", _now_ms(), only_from=(CrawlState.LOADING,))
 
 
-async def _list(services: Services, crawl: Crawl, rows: list[NewUrl], inserted: dict[tuple[int, bytes], int]) -> None:
+async def list_chunk(
+    services: Services, crawl: Crawl, rows: list[NewUrl], inserted: dict[tuple[int, bytes], int]
+) -> None:
     """Lists the seeds. A frontier that is away finds them in the store when it is back."""
     listed = sorted(
         ((row, inserted[row.crawl, row.fp]) for row in rows if (row.crawl, row.fp) in inserted),
@@ -158,15 +161,18 @@ async def run(
     )
     shift.upkeep.scan(services.scans)
     services.scans = []
-    _tune()
+    tune()
     watch = _Watch(shift, services, n, on_progress)
-    await shift.run(watch.ended)
+    try:
+        await shift.run(watch.ended)
+    finally:
+        await shift.close()
     count("frontier_calls", services.frontier.calls)
     count("waited_ms", int(shift.waited_s * 1000))
     return await in_thread(services.store.run, crawls.counts, n)
 
 
-def _tune() -> None:
+def tune() -> None:
     """Settings of the interpreter that save a tenth of a page's CPU; they hold for the process."""
     # Commits run beside the loop: the interpreter is handed over less often.
     sys.setswitchinterval(_SWITCH_S)

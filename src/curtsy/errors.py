@@ -4,6 +4,10 @@
       UsageError            the person must change what they typed or configured
         SettingsError         a setting is wrong, or the chain of time limits does not hold
         UnknownCrawl          no crawl has that id
+        RefusedSeeds          some seeds cannot be crawled: they are named
+        WrongState            the crawl is in a state in which this cannot be done
+        KeyReused             the Idempotency-Key belongs to another body
+      UploadHeld            another request is sending the same upload: wait for it
       Unavailable           a part is down or missing: wait and try again, or mend it as the message says
         FrontierUnavailable   Valkey/Redis does not answer
         StoreUnavailable      the database does not answer
@@ -33,6 +37,28 @@ class SettingsError(UsageError):
 
 class UnknownCrawl(UsageError):
     """No crawl has that id."""
+
+
+class RefusedSeeds(UsageError):
+    """Some seeds cannot be crawled; nothing was begun, or what was begun is ended or can go on."""
+
+    def __init__(self, refused: list[tuple[str, str]]) -> None:
+        #: (where, why) of the first ones
+        self.refused = refused
+        first = f"{refused[0][0]}: {refused[0][1]}" if refused else ""
+        super().__init__(f"{len(refused)} or more seeds are refused; the first is {first}")
+
+
+class WrongState(UsageError):
+    """The crawl is in a state in which this cannot be done."""
+
+
+class KeyReused(UsageError):
+    """The Idempotency-Key belongs to another body."""
+
+
+class UploadHeld(CurtsyError):
+    """Another request is sending the same upload."""
 
 
 class Unavailable(CurtsyError):

@@ -33,6 +33,12 @@ _add_counts = Bulk(
     n="bigint",
 )
 _add_pages = Bulk("UPDATE crawls SET pages = pages + v.by FROM v WHERE crawls.n = v.n", n="bigint", by="bigint")
+# Whoever wants to hear of a crawl's end is told by way of the outbox, again if it ends again after a replay.
+_TELL = text(
+    "INSERT INTO outbox (kind, crawl, subject, payload, next_ms, request_id) SELECT 'webhook', n, :state, :payload, "
+    ":now, request_id FROM crawls WHERE n = :n AND webhook IS NOT NULL ON CONFLICT (kind, crawl, subject) DO UPDATE "
+    "SET state = 'open', attempts = 0, sent_ms = NULL, next_ms = excluded.next_ms, payload = excluded.payload"
+)
 # CROSS JOIN: SQLite begins with the dead queues, which are few, and not with all open URLs.
 _DEAD_ROWS = text(
     "SELECT q.reason, count(*) FROM queues q CROSS JOIN urls u WHERE u.crawl = q.crawl AND u.host = q.host "
@@ -74,11 +80,15 @@ def by_n(tx: Connection, n: int) -> Crawl:
     return _crawl(row, _members(tx, n))
 
 
-def list_all(tx: Connection, limit: int = 100, states: Collection[CrawlState] = ()) -> list[Crawl]:
-    """Newest first, without their members."""
+def list_all(
+    tx: Connection, limit: int = 100, states: Collection[CrawlState] = (), before: int | None = None
+) -> list[Crawl]:
+    """Newest first, without their members; `before`: only those with a smaller number."""
     query = select(crawls).order_by(crawls.c.n.desc()).limit(limit)
     if states:
         query = query.where(crawls.c.state.in_(states))
+    if before is not None:
+        query = query.where(crawls.c.n < before)
     return [_crawl(row, frozenset()) for row in tx.execute(query)]
 
 
@@ -114,7 +124,10 @@ def set_state(
     if state is CrawlState.RUNNING:
         values["started_ms"] = func.coalesce(crawls.c.started_ms, now_ms)
     allowed = crawls.c.state.in_(only_from) if only_from else crawls.c.state != state
-    return tx.execute(update(crawls).where(crawls.c.n == n, allowed).values(values)).rowcount > 0
+    changed = tx.execute(update(crawls).where(crawls.c.n == n, allowed).values(values)).rowcount > 0
+    if changed and state in ENDED:
+        tx.execute(_TELL, {"n": n, "state": state.value, "now": now_ms, "payload": json.dumps({"since_ms": now_ms})})
+    return changed
 
 
 def lock_budgets(tx: Connection, ns: Iterable[int]) -> dict[int, tuple[int | None, int]]:

@@ -1,23 +1,49 @@
-"""Who may ask what: API keys by scope; without a key only this machine, and no web page that it shows."""
+"""Who may ask what: API keys by scope; without a key only this machine, and no web page that it shows.
+
+A key is `curtsy_<id>_<secret>`, sent as `Authorization: Bearer ...`. The id names it in lists and logs; the secret has
+256 random bits and is stored as its digest only.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import ipaddress
+import re
+import secrets
+import time
+from collections.abc import Iterable
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from flask import Request
 
+from curtsy.observe import log
+from curtsy.store import keys
+from curtsy.store.engine import Store
+from curtsy.store.keys import ApiKey
 from curtsy.web.bridge import Bridge
+from curtsy.web.problems import Problem
 
 #: what each scope may do: write reads too, admin does all
 IMPLIED = {"read": ("read",), "write": ("read", "write"), "admin": ("read", "write", "admin")}
+SCOPES = tuple(IMPLIED)
+_KEY = re.compile(r"curtsy_([0-9a-f]{12})_([A-Za-z0-9-]{43})")
+_LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
+#: proxies add these: who is behind one is not on this machine
+_FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via")
+#: when a key was last used is written no more often than this
+_USED_MS = 60_000
+_NO_DIGEST = "0" * 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
     """Who asks: a key, or this machine."""
 
-    #: id of the key, or the address; for the rate limit and the log
+    #: id of the key, or the address; for the rate limit, Idempotency-Keys and the log
     name: str
+    #: id of the key; None: this machine without one
     key: str | None = None
     scopes: tuple[str, ...] = ()
 
@@ -25,11 +51,96 @@ class Caller:
         return any(scope in IMPLIED[own] for own in self.scopes)
 
 
+def new_key(name: str, scopes: Iterable[str], now_ms: int, expires_ms: int | None) -> tuple[str, ApiKey]:
+    """(the key as its owner must keep it, the key as it is stored)."""
+    id = secrets.token_hex(6)
+    secret = secrets.token_urlsafe(32).replace("_", "-")
+    digest = hashlib.sha256(secret.encode()).hexdigest()
+    stored = ApiKey(id=id, name=name, digest=digest, scopes=tuple(scopes), created_ms=now_ms, expires_ms=expires_ms)
+    return f"curtsy_{id}_{secret}", stored
+
+
 class Gate:
     """One per application."""
 
     def __init__(self, bridge: Bridge, host: str) -> None:
-        self._bridge, self._host = bridge, host
+        self._bridge = bridge
+        self._local = is_loopback(host)
+        self._names = {*_LOCAL_NAMES, host, *bridge.settings.api_hosts}
 
     def admit(self, request: Request, scope: str | None) -> Caller:
-        return Caller(name=request.remote_addr or "", scopes=("admin",))
+        """Who asks, if they may; else 401 (who are you?) or 403 (not you, not from there)."""
+        given = request.headers.get("Authorization")
+        address = request.remote_addr or ""
+        if scope is None:
+            return Caller(name=address)
+        if given is None:
+            self._check_local(request)
+            return Caller(name=address, scopes=("admin",))
+        caller = self._by_key(given)
+        if not caller.may(scope):
+            raise Problem(403, "scope-missing", f"This key may not do that: it needs the scope {scope}.")
+        return caller
+
+    def _by_key(self, given: str) -> Caller:
+        kind, _, text = given.partition(" ")
+        match = _KEY.fullmatch(text.strip()) if kind.lower() == "bearer" else None
+        if match is None:
+            raise _unknown("Send the key as 'Authorization: Bearer curtsy_...'.")
+        found = check_key(self._bridge.store, match[1], match[2], int(time.time() * 1000))
+        if found is None:
+            log("key_refused", level="warning", key=match[1])
+            raise _unknown("This key is not known here, has expired or was revoked.")
+        return Caller(name=found.id, key=found.id, scopes=found.scopes)
+
+    def _check_local(self, request: Request) -> None:
+        """A request without a key comes from this machine, and not from a web page that a browser here shows."""
+        forwarded = any(name in request.headers for name in _FORWARDED)
+        if not self._local or forwarded or not is_loopback(request.remote_addr or ""):
+            raise _unknown("A key is needed: `curtsy keys create` makes one.")
+        host = request.headers.get("Host", "")
+        if _name_of(host) not in self._names:
+            raise Problem(
+                403, "host-not-allowed", "This name is not served without a key. The setting api_hosts adds one."
+            )
+        origin = request.headers.get("Origin")
+        if origin is not None and origin not in (f"http://{host}", f"https://{host}"):
+            raise Problem(403, "origin-not-allowed", "Web pages from elsewhere are not served without a key.")
+        if request.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
+            raise Problem(403, "origin-not-allowed", "Web pages from elsewhere are not served without a key.")
+
+
+def check_key(store: Store, id: str, secret: str, now_ms: int) -> ApiKey | None:
+    """The key if the secret is right and it is valid now."""
+    with store.read() as tx:
+        found = keys.get(tx, id)
+    digest = hashlib.sha256(secret.encode()).hexdigest()
+    right = hmac.compare_digest(digest, _NO_DIGEST if found is None else found.digest)
+    if found is None or not right or not found.is_valid(now_ms):
+        return None
+    if now_ms - (found.used_ms or 0) >= _USED_MS:
+        store.run(keys.mark_used, found.id, now_ms)
+    return found
+
+
+def _unknown(detail: str) -> Problem:
+    return Problem(401, "key-needed", detail, headers={"WWW-Authenticate": "Bearer"})
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        address = ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return (mapped or address).is_loopback
+
+
+def _name_of(host: str) -> str:
+    """Of a Host header, without port and brackets."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 import uvloop
 
-from curtsy import services
+from curtsy import control, crawling, services
 from curtsy.errors import CurtsyError, Unavailable
+from curtsy.model import Crawl, NewUrl
 from curtsy.observe import log, request_id
 from curtsy.services import Services
 from curtsy.settings import Settings
@@ -79,14 +80,47 @@ class Bridge:
             self._upkeep.scan(opened.scans)
             opened.scans = []
 
+    def answer_scans(self) -> None:
+        """From any thread."""
+        opened = self._services
+        if opened is not None and opened.scans:
+            self._running_loop().call_soon_threadsafe(self.carry_out, opened)
+
+    def listing(self) -> tuple[Callable[[Crawl, list[NewUrl], dict[tuple[int, bytes], int]], None], Callable[[], None]]:
+        """(puts seeds into the frontier behind the caller's back, one part at a time; waits for the last one)."""
+        opened = self.services_or_none
+        under_way: list[concurrent.futures.Future[None]] = []
+
+        def end() -> None:
+            while under_way:
+                under_way.pop().result(WAIT_S)
+
+        def begin(crawl: Crawl, rows: list[NewUrl], inserted: dict[tuple[int, bytes], int]) -> None:
+            end()
+            if opened is not None:
+                under_way.append(self._later(self._list(opened, crawl, rows, inserted)))
+
+        return begin, end
+
+    async def _list(
+        self, opened: Services, crawl: Crawl, rows: list[NewUrl], inserted: dict[tuple[int, bytes], int]
+    ) -> None:
+        await crawling.list_chunk(opened, crawl, rows, inserted)
+        if opened.unlisted:
+            await control.with_frontier(opened, lambda: control.recover(opened))
+        self.carry_out(opened)
+
     def wait(self, coroutine: Coroutine[Any, Any, T], timeout_s: float = WAIT_S) -> T:
         """Run it on the background loop and wait for its result. The caller's request_id goes with it."""
-        future = asyncio.run_coroutine_threadsafe(_under(request_id.get(), coroutine), self._running_loop())
+        future = self._later(coroutine)
         try:
             return future.result(timeout_s)
         except concurrent.futures.TimeoutError:
             future.cancel()
             raise Unavailable(f"It took longer than {timeout_s:g} s. Try again.") from None
+
+    def _later(self, coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
+        return asyncio.run_coroutine_threadsafe(_under(request_id.get(), coroutine), self._running_loop())
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         with self._lock:

@@ -11,13 +11,23 @@ from flask import Flask, Response, g, request
 from pydantic import BaseModel, ValidationError
 from werkzeug.exceptions import HTTPException
 
-from curtsy.errors import CurtsyError, SchemaMismatch, Unavailable, UnknownCrawl, UsageError
+from curtsy.errors import (
+    CurtsyError,
+    KeyReused,
+    RefusedSeeds,
+    SchemaMismatch,
+    Unavailable,
+    UnknownCrawl,
+    UploadHeld,
+    UsageError,
+    WrongState,
+)
 from curtsy.model import new_id
 from curtsy.observe import log, request_id
 from curtsy.settings import Settings
 from curtsy.web import api, auth, limits
 from curtsy.web.bridge import Bridge
-from curtsy.web.problems import MEDIA_TYPE, Problem, of_status, of_validation
+from curtsy.web.problems import MEDIA_TYPE, Mistake, Problem, of_status, of_validation
 from curtsy.web.routing import ENDPOINTS, JSON, Call, Download, Endpoint, Stream, check, settled
 
 __all__ = ["api", "create_app"]
@@ -77,9 +87,7 @@ def _end(response: Response) -> Response:
 def _view(endpoint: Endpoint, bridge: Bridge, gate: auth.Gate, limit: limits.RateLimit) -> Callable[..., Response]:
     def view(**parameters: str) -> Response:
         g.endpoint = endpoint
-        caller = gate.admit(request, endpoint.scope)
-        if endpoint.scope is not None:
-            limit.take(caller.name)
+        caller = _admitted(endpoint, gate, limit)
         media_type = _media_type(endpoint)
         call = Call(
             bridge=bridge,
@@ -97,11 +105,25 @@ def _view(endpoint: Endpoint, bridge: Bridge, gate: auth.Gate, limit: limits.Rat
     return view
 
 
+def _admitted(endpoint: Endpoint, gate: auth.Gate, limit: limits.RateLimit) -> auth.Caller:
+    """Who asks; whoever tries keys is slowed down by address."""
+    try:
+        caller = gate.admit(request, endpoint.scope)
+    except Problem:
+        limit.take(request.remote_addr or "")
+        raise
+    if endpoint.scope is not None:
+        limit.take(caller.name)
+    return caller
+
+
 def _media_type(endpoint: Endpoint) -> str:
     """Of the body; 415 for any other than the declared ones. A form cannot be posted here by a web page."""
-    if not endpoint.media_types:
-        return ""
     given = request.mimetype
+    if not endpoint.media_types:
+        if request.method not in ("GET", "HEAD") and given not in ("", JSON):
+            raise Problem(415, "unsupported-media-type", f"Send no body, or {JSON}.")
+        return ""
     if given not in endpoint.media_types or request.mimetype_params.get("charset", "utf-8").lower() != "utf-8":
         raise Problem(415, "unsupported-media-type", f"Send {' or '.join(endpoint.media_types)} in UTF-8.")
     if request.headers.get("Content-Encoding", "identity") != "identity":
@@ -176,6 +198,15 @@ def _problem(error: Exception) -> Problem:
         return _of_http(error)
     if isinstance(error, UnknownCrawl):
         return Problem(404, "no-such-crawl", "There is no crawl of that id. GET /v1/crawls lists them.")
+    if isinstance(error, RefusedSeeds):
+        mistakes = [Mistake(where=where, message=why) for where, why in error.refused]
+        return Problem(422, "refused-seeds", "These seeds cannot be crawled. Leave them out.", errors=mistakes)
+    if isinstance(error, KeyReused):
+        return Problem(422, "idempotency-key-reused", str(error))
+    if isinstance(error, WrongState):
+        return Problem(409, "wrong-state", str(error))
+    if isinstance(error, UploadHeld):
+        return Problem(409, "upload-under-way", str(error), headers={"Retry-After": "15"})
     if isinstance(error, UsageError):
         return Problem(422, "invalid-request", str(error))
     if isinstance(error, Unavailable):

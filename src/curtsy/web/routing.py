@@ -18,8 +18,11 @@ from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import BaseModel
 
+from curtsy.errors import UnknownCrawl
+from curtsy.model import Crawl
 from curtsy.services import Services
 from curtsy.settings import Settings
+from curtsy.store import crawls
 from curtsy.store.engine import Store
 from curtsy.web.bridge import Bridge
 from curtsy.web.problems import Problem
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Scope = Literal["read", "write", "admin"]
+_CRAWL_ID = re.compile(r"[0-9a-f-]{1,36}|last")
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
 
@@ -101,6 +105,13 @@ class Call:
     def need_services(self) -> Services:
         return self.bridge.services
 
+    def crawl(self, id: str) -> Crawl:
+        """By its id, the beginning of one, or `last`."""
+        if not _CRAWL_ID.fullmatch(id):
+            raise UnknownCrawl(id)
+        with self.store.read() as tx:
+            return crawls.get(tx, id)
+
     def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run it on the process's background loop, and wait."""
         return self.bridge.wait(coroutine)
@@ -155,8 +166,10 @@ class Endpoint:
             found.add(404)
         if self.query is not None or self.media_types:
             found.add(422)
+        if self.method != "GET":
+            found.add(415)
         if self.media_types:
-            found |= {413, 415}
+            found.add(413)
         return tuple(sorted(found))
 
 

@@ -1,5 +1,5 @@
 """The endpoints, one module per group. Importing this declares them all."""
 
-from curtsy.web.api import health
+from curtsy.web.api import crawls, health
 
-__all__ = ["health"]
+__all__ = ["crawls", "health"]

@@ -1,0 +1,115 @@
+"""Crawls over HTTP."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from curtsy.control import CrawlWish, Status
+from curtsy.model import Counts, Crawl
+from curtsy.web.paging import Paged
+
+State = Literal["loading", "running", "paused", "extracting", "finished", "cancelled"]
+
+
+class NewCrawl(CrawlWish):
+    """A crawl to be made."""
+
+    seeds: list[str] = Field(
+        min_length=1, description="Where it begins: http and https URLs. Very many are better sent as NDJSON."
+    )
+
+
+class Accepted(BaseModel):
+    """The crawl is stored; workers take it up."""
+
+    id: str = Field(description="UUIDv7.")
+    request_id: str
+
+
+class CrawlCounts(BaseModel):
+    """URLs by what became of them."""
+
+    pages: int
+    done: int
+    pending: int
+    skipped: dict[str, int] = Field(description="By reason.")
+    failed: dict[str, int] = Field(description="Dead letters by cause.")
+
+
+class CrawlSummary(BaseModel):
+    """A crawl in a list."""
+
+    id: str
+    state: State
+    reason: str | None = Field(description="Why it ended, where that is not plain.")
+    lane: str
+    scope: str
+    pages: int
+    request_id: str
+    created: datetime
+    started: datetime | None
+    ended: datetime | None
+
+
+class CrawlStatus(CrawlSummary):
+    """How far a crawl is."""
+
+    counts: CrawlCounts
+    pages_per_s: float = Field(description="Over the last minute, or the last 500 pages.")
+    estimated_end: datetime | None = Field(
+        description="At this rate and if no more links are found; null where there is nothing to tell from."
+    )
+    wishes: dict[str, str | int | float | bool | list[str] | None] = Field(description="What was asked for.")
+
+
+class CrawlsQuery(Paged):
+    state: State | None = Field(None, description="Only crawls in this state.")
+
+
+def when(at_ms: int | None) -> datetime | None:
+    return None if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC)
+
+
+def summary_of(crawl: Crawl) -> CrawlSummary:
+    return CrawlSummary.model_validate(_summary(crawl))
+
+
+def status_of(status: Status) -> CrawlStatus:
+    wishes = {name: getattr(status.crawl, name) for name in CrawlWish.model_fields if hasattr(status.crawl, name)}
+    return CrawlStatus.model_validate(
+        _summary(status.crawl)
+        | {
+            "counts": counts_of(status.counts),
+            "pages_per_s": round(status.pages_per_s, 3),
+            "estimated_end": when(status.ends_ms),
+            "wishes": {name: list(value) if isinstance(value, tuple) else value for name, value in wishes.items()},
+        }
+    )
+
+
+def counts_of(counts: Counts) -> CrawlCounts:
+    return CrawlCounts(
+        pages=counts.pages,
+        done=counts.done,
+        pending=counts.pending,
+        skipped=dict(counts.skipped),
+        failed=dict(counts.failed),
+    )
+
+
+def _summary(crawl: Crawl) -> dict[str, object]:
+    return {
+        "id": crawl.id,
+        "state": crawl.state.value,
+        "reason": crawl.reason,
+        "lane": crawl.lane.value,
+        "scope": crawl.scope,
+        "pages": crawl.pages,
+        "request_id": crawl.request_id,
+        "created": when(crawl.created_ms),
+        "started": when(crawl.started_ms),
+        "ended": when(crawl.ended_ms),
+    }

@@ -1,0 +1,93 @@
+"""Seeds as NDJSON: the first line says what the crawl shall be, every other line is a seed. Read in parts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import IO
+
+from pydantic import ValidationError
+
+from curtsy.control import CrawlWish
+from curtsy.errors import RefusedSeeds
+from curtsy.intake import PART, Part
+from curtsy.web.problems import Problem, of_validation
+
+_BLOCK = 1 << 16
+#: no line is longer: URLs are not, and wishes are not either
+MAX_LINE = 1 << 20
+
+
+class Upload:
+    """One body. `wish` is read at once, the seeds when `parts` is walked through."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._lines = _lines(stream)
+        first = next(self._lines, b"")
+        try:
+            self.wish = CrawlWish.model_validate_json(first, strict=True)
+        except ValidationError as error:
+            raise of_validation("line 1", error) from None
+        #: digest of the first line
+        self.wishes = hashlib.sha256(first).hexdigest()
+        self._hash = hashlib.sha256(first)
+        self._received = len(first)
+
+    def parts(self) -> Iterator[Part]:
+        """Always cut at the same places, so that a body sent again is recognised part by part."""
+        number = 2
+        lines = [line for _, line in zip(range(PART), self._lines, strict=False)]
+        while lines:
+            following = [line for _, line in zip(range(PART), self._lines, strict=False)]
+            body = b"\n".join(lines)
+            self._hash.update(body)
+            self._received += len(body)
+            seeds = _seeds(lines, number)
+            if seeds or not following:
+                yield Part(
+                    seeds=seeds,
+                    first=number,
+                    place="line {}",
+                    received=self._received,
+                    digest=self._hash.hexdigest(),
+                    last=not following,
+                )
+            number += len(lines)
+            lines = following
+
+
+def _lines(stream: IO[bytes]) -> Iterator[bytes]:
+    tail = b""
+    while block := stream.read(_BLOCK):
+        *whole, tail = (tail + block).split(b"\n")
+        yield from whole
+        if len(tail) > MAX_LINE:
+            raise Problem(422, "invalid-request", f"A line is longer than {MAX_LINE} bytes. Write one seed per line.")
+    if tail:
+        yield tail
+
+
+def _seeds(lines: list[bytes], first: int) -> list[str]:
+    seeds: list[str] = []
+    wrong: list[tuple[str, str]] = []
+    for number, line in enumerate(lines, first):
+        try:
+            seeds.append(_seed(line))
+        except ValueError:
+            if len(wrong) < 20:
+                wrong.append((f"line {number}", 'not "url" and not {"url": "..."}'))
+    if wrong:
+        raise RefusedSeeds(wrong)
+    return seeds
+
+
+def _seed(line: bytes) -> str:
+    if line[:1] == b'"' and line.count(b'"') == 2 and line[-1:] == b'"' and b"\\" not in line:
+        return line[1:-1].decode()
+    found = json.loads(line)
+    if isinstance(found, dict) and found.keys() == {"url"}:
+        found = found["url"]
+    if not isinstance(found, str):
+        raise ValueError
+    return found

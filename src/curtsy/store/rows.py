@@ -7,7 +7,7 @@ de-duplicate: unsorted multi-row writes of two processes deadlock.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
@@ -26,6 +26,7 @@ class Bulk:
         names = ", ".join(columns)
         arrays = ", ".join(f"%s::{kind}[]" for kind in columns.values())
         self._width = len(columns)
+        self._kinds = tuple(columns.values())
         self._postgresql = f"WITH v AS (SELECT * FROM unnest({arrays}) AS t({names})) {sql}"
         one = f"({', '.join('?' * self._width)})"
         self._sqlite = {n: f"WITH v({names}) AS (VALUES {', '.join([one] * n)}) {sql}" for n in _LENGTHS}
@@ -35,7 +36,7 @@ class Bulk:
         if not rows:
             return []
         if tx.dialect.name == "postgresql":
-            return _run(tx, self._postgresql, tuple(map(list, zip(*rows, strict=True))))
+            return _run(tx, self._postgresql, _arrays(self._kinds, rows))
         found: list[Row] = []
         start = 0
         for length in _LENGTHS:
@@ -44,6 +45,39 @@ class Bulk:
                 found += _run(tx, self._sqlite[length], tuple(chain.from_iterable(part)))
                 start += length
         return found
+
+
+def _arrays(kinds: Sequence[str], rows: Sequence[Row]) -> Row:
+    """One PostgreSQL array literal per column. The driver's own way through lists costs five times as much."""
+    return tuple(map(_array, kinds, zip(*rows, strict=True)))
+
+
+def _array(kind: str, values: Row) -> str | list[Any]:
+    write = _WRITERS.get(kind)
+    if write is None:
+        return list(values)
+    if None in values:
+        return "{" + ",".join("NULL" if value is None else write((value,)) for value in values) + "}"
+    return "{" + write(values) + "}"
+
+
+def _texts(values: Sequence[str]) -> str:
+    joined = "".join(values)
+    if '"' in joined or "\\" in joined:
+        values = [value.replace("\\", "\\\\").replace('"', '\\"') for value in values]
+    return '"' + '","'.join(values) + '"'
+
+
+def _bytes(values: Sequence[bytes]) -> str:
+    return '"\\\\x' + '","\\\\x'.join([value.hex() for value in values]) + '"'
+
+
+_WRITERS: dict[str, Callable[[Sequence[Any]], str]] = {
+    "bigint": lambda values: ",".join(map(str, values)),
+    "int": lambda values: ",".join(map(str, values)),
+    "text": _texts,
+    "bytea": _bytes,
+}
 
 
 def _run(tx: Connection, sql: str, parameters: Row) -> list[Row]:
@@ -62,6 +96,7 @@ class Insert:
         names = ", ".join(columns)
         conflict = f"ON CONFLICT ({key}) DO NOTHING"
         arrays = ", ".join(f"%s::{kind}[]" for kind in columns.values())
+        self._kinds = tuple(columns.values())
         self._postgresql = f"INSERT INTO {table} ({names}) SELECT * FROM unnest({arrays}) {conflict}"
         self._sqlite = f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(columns))}) {conflict}"
 
@@ -69,7 +104,7 @@ class Insert:
         if not rows:
             return
         if tx.dialect.name == "postgresql":
-            _run(tx, self._postgresql, tuple(map(list, zip(*rows, strict=True))))
+            _run(tx, self._postgresql, _arrays(self._kinds, rows))
         else:
             cursor = tx.connection.cursor()
             cursor.executemany(self._sqlite, rows)

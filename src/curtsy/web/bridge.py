@@ -23,6 +23,8 @@ T = TypeVar("T")
 
 #: an answer that takes longer is a 503: the caller may ask again
 WAIT_S = 60.0
+#: how long an answer waits for its last seeds to be listed
+_LAST_S = 0.2
 
 
 class Bridge:
@@ -87,20 +89,27 @@ class Bridge:
             self._running_loop().call_soon_threadsafe(self.carry_out, opened)
 
     def listing(self) -> tuple[Callable[[Crawl, list[NewUrl], dict[tuple[int, bytes], int]], None], Callable[[], None]]:
-        """(puts seeds into the frontier behind the caller's back, one part at a time; waits for the last one)."""
+        """(puts seeds into the frontier behind the caller's back, one part at a time; waits for the last one).
+
+        The last part is not waited for long: the seeds are stored, and it goes on by itself.
+        """
         opened = self.services_or_none
         under_way: list[concurrent.futures.Future[None]] = []
 
-        def end() -> None:
+        def end(wait_s: float = WAIT_S) -> None:
             while under_way:
-                under_way.pop().result(WAIT_S)
+                try:
+                    under_way.pop().result(wait_s)
+                except concurrent.futures.TimeoutError:
+                    if wait_s >= WAIT_S:
+                        raise Unavailable("The frontier takes too long.") from None
 
         def begin(crawl: Crawl, rows: list[NewUrl], inserted: dict[tuple[int, bytes], int]) -> None:
             end()
             if opened is not None:
                 under_way.append(self._later(self._list(opened, crawl, rows, inserted)))
 
-        return begin, end
+        return begin, lambda: end(_LAST_S)
 
     async def _list(
         self, opened: Services, crawl: Crawl, rows: list[NewUrl], inserted: dict[tuple[int, bytes], int]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from curtsy.contexts import CrawlContext
 from curtsy.frontier.frontier import Frontier
 from curtsy.model import Crawl, CrawlState, Kind, Lease, Page
@@ -30,6 +32,17 @@ class Knowledge:
         self.rules: dict[str, tuple[int, Robots, str]] = {}
         #: crawls that have not ended, as last seen
         self._states: dict[int, tuple[CrawlState, int]] = {}
+        #: told of crawls that may not run any more
+        self.stops: Callable[[set[int]], None] = lambda crawls: None
+        #: paused or ended, says the frontier; the store has not been asked since
+        self._halted: set[int] = set()
+        #: the frontier may not know what the store says of them
+        self._untold: set[int] = set()
+
+    def forget_ended(self) -> None:
+        """What was kept for crawls that have ended; only while nothing of them is under way here."""
+        for n in [n for n, context in self.contexts.items() if context.crawl.state in crawls.ENDED]:
+            del self.contexts[n]
 
     async def load(self, leases: list[Lease]) -> None:
         """Everything that these leases need."""
@@ -88,23 +101,47 @@ class Knowledge:
                 found[fences[fp]] = page
         return found
 
+    def may_run(self, crawl: int) -> bool:
+        """Nothing is sent for a crawl that was paused or has ended."""
+        return crawl not in self._halted and self.contexts[crawl].crawl.state in crawls.ACTIVE
+
+    def halt(self, numbers: set[int]) -> None:
+        """The frontier says that these were paused or have ended."""
+        self._halted |= {n for n in numbers if n in self.contexts and self.may_run(n)}
+        self.stops(numbers)
+
     async def refresh(self) -> None:
-        """Crawls may have been paused, resumed, cancelled or extended by others, hosts slowed down or denied."""
-        if await self._oversight.heed():
-            for context in self.contexts.values():
-                context.look_again()
+        """Crawls may have been paused, resumed, cancelled or extended by others. Asks the store only: this must not
+        wait for a frontier that is away."""
         states, before = await read(self._store, crawls.states), self._states
         self._states = states
         for n, context in list(self.contexts.items()):
             known, now = (context.crawl.state, context.crawl.version), states.get(n)
-            if now != known and (now is not None or known[0] not in crawls.ENDED):
+            was_halted = n in self._halted
+            if was_halted or (now != known and (now is not None or known[0] not in crawls.ENDED)):
                 context.renew(await read(self._store, crawls.by_n, n))
-                if context.crawl.state is not known[0]:
-                    await self._let(context.crawl)
+                self._halted.discard(n)
+                if was_halted or context.crawl.state is not known[0]:
+                    self._untold.add(n)
+                if not self.may_run(n):
+                    self.stops({n})
         for n, (state, _) in states.items():
             was = before.get(n)
             if n not in self.contexts and state is CrawlState.RUNNING and was and was[0] is not state:
+                self._untold.add(n)
+
+    async def tell(self) -> None:
+        """The frontier learns what changed in the store: crawls, and what the operator said about hosts."""
+        if await self._oversight.heed():
+            for context in self.contexts.values():
+                context.look_again()
+        for n in sorted(self._untold):
+            self._untold.discard(n)
+            try:
                 await self._let(await read(self._store, crawls.by_n, n))
+            except BaseException:
+                self._untold.add(n)
+                raise
 
     async def _let(self, crawl: Crawl) -> None:
         """The frontier learns that a crawl may run, or may not."""

@@ -61,6 +61,8 @@ class Lifeline:
                 shard.adopt(facts.number, facts.run_id)
         except (FrontierUnavailable, MissingPart):
             return True
+        except EpochLost:
+            return False
         return True
 
     async def recover(self, error: Exception) -> None:

@@ -16,8 +16,9 @@ from typing import Any, TypeVar
 
 from curtsy.errors import EpochLost, FrontierUnavailable, SettingsError
 from curtsy.faults import point
+from curtsy.frontier.clock import boot
 from curtsy.frontier.frontier import Frontier, PushReply, Scan
-from curtsy.frontier.shard import Shard
+from curtsy.frontier.shard import CONFIRMED_S, Shard
 from curtsy.model import HostState, Lane, Request, RobotsState
 from curtsy.observe import count, log
 from curtsy.store import crawls, hosts, meta, queues, requests
@@ -25,6 +26,8 @@ from curtsy.store.engine import Store
 
 T = TypeVar("T")
 _BATCH = 1000
+#: where servers take over from each other, a process may lease for so long under an epoch that rules no more
+_DOUBT_MS = int(CONFIRMED_S * 1000)
 #: the loop itself keeps no hold of its tasks
 _tasks: set[asyncio.Task[None]] = set()
 
@@ -45,13 +48,36 @@ async def open_epoch(frontier: Frontier, store: Store) -> list[Scan]:
 
 async def _adopt(shard: Shard, store: Store) -> bool:
     facts = await shard.facts()
+    before = boot()
     ruling = await in_thread(_read, store, _ruling, shard.number)
     if not facts.valid or facts.number is None or facts.number != ruling or facts.number == shard.spoilt:
         return False
     # Whoever adopts an epoch may lease under it: a mark that a killed process left is not true any more.
     await in_thread(store.run, meta.clear, f"clean:{shard.number}")
     shard.adopt(facts.number, facts.run_id)
+    shard.confirmed = before
     return True
+
+
+async def confirm(frontier: Frontier, store: Store) -> None:
+    """Sees whether our epochs still rule: a server that was replaced may go on answering whoever it can reach.
+
+    Where another one does, nothing more is asked of that server; whoever tries finds the frontier lost.
+    """
+    if not frontier.servers.moves:
+        return
+    before = boot()
+    ruling = await in_thread(_read, store, _all_ruling, len(frontier.shards))
+    for shard, epoch in zip(frontier.shards, ruling, strict=True):
+        if shard.epoch == epoch:
+            shard.confirmed = before
+        elif shard.epoch is not None:
+            log("epoch_replaced", level="warning", shard=shard.number, epoch=shard.epoch, rules=epoch)
+            shard.dethrone()
+
+
+def _all_ruling(tx: Any, shards: int) -> list[int | None]:
+    return [_ruling(tx, shard) for shard in range(shards)]
 
 
 def _ruling(tx: Any, shard: int) -> int | None:
@@ -68,10 +94,13 @@ async def _begin(frontier: Frontier, shard: Shard, store: Store) -> bool:
             return False
         facts = await shard.facts()
         own_slot_ms = int(frontier.settings.slot_s * 1000)
-        epoch, quiet_ms = await in_thread(store.run, _next_epoch, shard.number, own_slot_ms)
+        doubt_ms = _DOUBT_MS if frontier.servers.moves else 0
+        before = boot()
+        epoch, quiet_ms = await in_thread(store.run, _next_epoch, shard.number, own_slot_ms, doubt_ms)
         point("rebuild.epoch")
         try:
             await shard.begin_epoch(epoch, facts.run_id, quiet_ms / 1000)
+            shard.confirmed = before
         except Exception as error:
             raise FrontierUnavailable(f"The frontier could not be rebuilt: {error}") from error
         point("rebuild.begun")
@@ -83,10 +112,11 @@ async def _begin(frontier: Frontier, shard: Shard, store: Store) -> bool:
         await in_thread(lock.__exit__, None, None, None)
 
 
-def _next_epoch(tx: Any, shard: int, own_slot_ms: int) -> tuple[int, int]:
+def _next_epoch(tx: Any, shard: int, own_slot_ms: int, doubt_ms: int = 0) -> tuple[int, int]:
     """A new number, and the quiet time it begins with: none after a clean end. The mark is gone before any lease.
 
-    Otherwise requests may be under way for the longest slot that any process of the last epoch used.
+    Otherwise requests may be under way for the longest slot that any process of the last epoch used, and such slots may
+    be given out for `doubt_ms` more.
     """
     before = meta.get(tx, f"epoch:{shard}")
     mark = meta.get(tx, f"clean:{shard}")
@@ -96,7 +126,7 @@ def _next_epoch(tx: Any, shard: int, own_slot_ms: int) -> tuple[int, int]:
     meta.put(tx, f"epoch:{shard}", str(epoch))
     if clean:
         return epoch, 0
-    quiet_ms = max(own_slot_ms, int(meta.get(tx, "slot_ms") or 0))
+    quiet_ms = max(own_slot_ms, int(meta.get(tx, "slot_ms") or 0)) + doubt_ms
     _note_gap(tx, epoch, int(time.time() * 1000), quiet_ms)
     return epoch, quiet_ms
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from curtsy.embedded import Embedded
 from curtsy.errors import EpochLost, FrontierUnavailable
 from curtsy.frontier.frontier import Frontier, Scan
+from curtsy.frontier.servers import default_shards
 from curtsy.observe import log
 from curtsy.recovery import in_thread, open_epoch, prepare_store, write_clean
 from curtsy.settings import Settings
@@ -92,7 +93,8 @@ def build(settings: Settings, opened: Store | None = None) -> Services:
     store = opened or Store.open(settings.effective_store_url)
     try:
         slot_ms = int(settings.slot_s * 1000)
-        name = store.run(prepare_store, settings.politeness_unit, settings.shards, slot_ms)
+        shards = settings.shards or default_shards(settings.frontier_url)
+        name = store.run(prepare_store, settings.politeness_unit, shards, slot_ms)
         place = settings.segments_url or settings.segments_dir
         segments = open_segments(place, int(settings.segment_mb * 1_000_000), name)
         embedded = None if settings.frontier_url else Embedded.enter(settings.data_dir)

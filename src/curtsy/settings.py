@@ -79,7 +79,8 @@ class Settings(BaseSettings):
     hosts: dict[str, HostRule] = {}
 
     # The frontier
-    shards: int = Field(1, ge=1, le=64)
+    shards: int | None = Field(None, ge=1, le=64)
+    bind_shards: Annotated[tuple[int, ...], NoDecode] = ()
     queues_in_play: int = Field(100_000, ge=1)
     seen_cap_mb: int = Field(512, ge=1)
     slot_s: float = Field(30.0, gt=0)
@@ -147,6 +148,20 @@ class Settings(BaseSettings):
     @classmethod
     def _split(cls, value: Any) -> Any:
         return tuple(part for part in value.replace(",", " ").split() if part) if isinstance(value, str) else value
+
+    @field_validator("bind_shards", mode="before")
+    @classmethod
+    def _numbers(cls, value: Any) -> Any:
+        """`0-7,12` and lists of numbers."""
+        if not isinstance(value, str):
+            return value
+        found: list[int] = []
+        for part in value.replace(",", " ").split():
+            first, dash, last = part.partition("-")
+            if not first.isdigit() or (dash and not last.isdigit()):
+                raise ValueError(f"{part!r} is no number or range of shards, for example 0-7")
+            found += range(int(first), int(last or first) + 1)
+        return tuple(found)
 
     @field_validator("allow_private")
     @classmethod

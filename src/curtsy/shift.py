@@ -29,7 +29,7 @@ from curtsy.model import Action, CrawlState, Decision, Fault, Kind, Lane, Lease,
 from curtsy.observe import count, log
 from curtsy.oversight import Oversight
 from curtsy.politeness import effect
-from curtsy.recovery import open_epoch, read
+from curtsy.recovery import confirm, open_epoch, read
 from curtsy.settings import Settings
 from curtsy.stopping import StopFlag, end
 from curtsy.store.engine import Store
@@ -64,6 +64,7 @@ class Shift:
         self.upkeep.meets = self._look_up
         self.oversight = Oversight(frontier, store)
         self._knowledge = Knowledge(frontier, store, settings, self.oversight, self.upkeep)
+        self._knowledge.stops = self._break_off
         self.contexts = self._knowledge.contexts
         self._lifeline = Lifeline(frontier, store, self.upkeep, stop, revive, self._tell_again)
         self.fetcher = HttpFetcher(settings, asyncio.get_running_loop())
@@ -86,7 +87,7 @@ class Shift:
         self._wake = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
         self._beat_at = 0.0
-        self._refresh_at = 0.0
+        self._tell_at = 0.0
         self._solo_wanted = False
         self._reading = 0
         #: leases whose crawl or rules are being read from the store
@@ -107,6 +108,7 @@ class Shift:
         caretaker: asyncio.Task[None] | None = None
         try:
             await self._lifeline.persist(self._open)
+            self._spawn(self._watch_store())
             caretaker = asyncio.get_running_loop().create_task(self._look_after())
             while not (self.stop.drain or writer.done()) and not await ended():
                 await self._turn()
@@ -170,6 +172,8 @@ class Shift:
         for release, done in back:
             if done is not None:
                 self._collect(done, reply.times.get(release.lease.fence))
+        if reply.halted:
+            self._knowledge.halt(reply.halted)
         self.upkeep.scan(reply.scans)
         self._solo_wanted = reply.suspects > 0 or (self._solo_wanted and not solo)
         return reply
@@ -251,6 +255,9 @@ class Shift:
 
     def _start(self, lease: Lease, previous: Page | None) -> None:
         entry = lease.entry
+        if not self._knowledge.may_run(lease.crawl):
+            self._give_back(lease)
+            return
         if entry.kind is Kind.ROBOTS:
             if self.oversight.denies(lease.host):
                 done = harvest.unasked_robots(lease, "denied", boot())
@@ -260,9 +267,6 @@ class Shift:
             self.fetcher.start(self._jobs.for_robots(lease), self._done)
             return
         context = self.contexts[lease.crawl]
-        if context.crawl.state is not CrawlState.RUNNING and context.crawl.state is not CrawlState.LOADING:
-            self._give_back(lease)
-            return
         rules = self._knowledge.rules.get(origin(entry.url))
         if rules is None:
             # Its rules vanished between lease and reading: nothing is sent without them.
@@ -296,6 +300,11 @@ class Shift:
         self._held[lease.fence] = done
         self._back.append((Release(lease=lease, started=None, ended=boot()), done))
         self._rouse_soon()
+
+    def _break_off(self, crawls: set[int]) -> None:
+        """They were paused or have ended: of what is under way only that goes on whose bytes have left."""
+        for fence in [fence for fence, flight in self._flights.items() if flight.lease.crawl in crawls]:
+            self.fetcher.cancel(fence, unsent_only=True)
 
     # Ending
 
@@ -429,9 +438,9 @@ class Shift:
         while True:
             try:
                 await self.upkeep.tick()
-                if boot() >= self._refresh_at:
-                    self._refresh_at = boot() + 1.0
-                    await self._knowledge.refresh()
+                if boot() >= self._tell_at:
+                    self._tell_at = boot() + 1.0
+                    await self._knowledge.tell()
             except EpochLost as error:
                 await self._lifeline.recover(error)
             except (FrontierUnavailable, StoreUnavailable) as error:
@@ -442,6 +451,19 @@ class Shift:
                 log("upkeep_broke", level="error", error=repr(error))
                 await asyncio.sleep(1.0)
             await asyncio.sleep(0.1)
+
+    async def _watch_store(self) -> None:
+        """Beside everything else: a frontier that is away keeps nobody from seeing that a crawl was paused."""
+        while True:
+            try:
+                await self._knowledge.refresh()
+                await confirm(self.frontier, self.store)
+            except StoreUnavailable as error:
+                log("store_not_watched", level="warning", error=str(error))
+            except Exception as error:
+                count("unexpected_errors")
+                log("store_watch_broke", level="error", error=repr(error))
+            await asyncio.sleep(1.0)
 
     async def is_finished(self, n: int) -> bool:
         """The crawl has ended, or is paused: there is nothing more to do for it here."""

@@ -1,4 +1,5 @@
-"""Fixtures of the frontier's contract tests: every test runs on the wheel's Valkey and on Debian's Redis."""
+"""Fixtures of the frontier's contract tests: every test runs on the wheel's Valkey, on a cluster of three of them, and
+on Debian's Redis."""
 
 from __future__ import annotations
 
@@ -6,24 +7,24 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from frontier_servers import Server, World
+from frontier_servers import Cluster, Server, World
 
 from curtsy.embedded import find_server
 
 
-@pytest.fixture(scope="session", params=["valkey", "redis"])
-def frontier_server(request: pytest.FixtureRequest) -> Iterator[Server]:
-    program = find_server() if request.param == "valkey" else shutil.which("redis-server")
+@pytest.fixture(scope="session", params=["valkey", "redis", "cluster"])
+def frontier_server(request: pytest.FixtureRequest) -> Iterator[Server | Cluster]:
+    program = shutil.which("redis-server") if request.param == "redis" else find_server()
     if program is None:
         pytest.skip(f"no {request.param} server here; install redis-server to run these tests on it too")
-    server = Server(program)
+    server = Cluster(program) if request.param == "cluster" else Server(program)
     server.start()
     yield server
     server.remove()
 
 
 @pytest.fixture
-def world(frontier_server: Server) -> Iterator[World]:
+def world(frontier_server: Server | Cluster) -> Iterator[World]:
     made = World(frontier_server)
     yield made
     made.close()

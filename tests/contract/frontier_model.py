@@ -11,7 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from frontier_servers import Server, World
+from frontier_servers import Cluster, Server, World
 
 from curtsy.frontier.clock import boot
 from curtsy.frontier.entry import decode
@@ -146,7 +146,7 @@ class Model:
     SLOT_MS = 30_000
     VALID_MS = 27_000
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server | Cluster) -> None:
         self.world = World(server)
         self.rows: dict[tuple[int, str, int], Row] = {}
         self.by_url: dict[tuple[int, str], Row] = {}

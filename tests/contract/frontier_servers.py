@@ -15,10 +15,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
+
+import redis
 
 from curtsy.frontier.clock import ServerClock, boot
 from curtsy.frontier.frontier import Frontier, Release, Rules, Scan, Settled, SettleReply, Times
@@ -46,8 +48,10 @@ class Server:
         self.url = f"unix://{self.socket}"
         self.process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
+    def start(self, **more: str) -> None:
+        """`more`: further options of the server, with `_` for `-`."""
         options = {"port": "0", "unixsocket": str(self.socket), "save": "", "dir": str(self.folder)}
+        options |= {name.replace("_", "-"): value for name, value in more.items()}
         words = [word for key, value in options.items() for word in (f"--{key}", value)]
         nothing = subprocess.DEVNULL
         self.process = subprocess.Popen(
@@ -56,11 +60,7 @@ class Server:
             stderr=nothing,
             preexec_fn=_die_with_parent,  # noqa: PLW1509 (no threads here)
         )
-        deadline = time.monotonic() + 20
-        while not self._answers():
-            assert self.process.poll() is None, f"{self.program} ended with {self.process.returncode}"
-            assert time.monotonic() < deadline, f"{self.program} does not answer"
-            time.sleep(0.005)
+        wait_for(self._answers, f"{self.program} does not answer")
 
     def _answers(self) -> bool:
         try:
@@ -68,7 +68,7 @@ class Server:
                 client.settimeout(1)
                 client.connect(str(self.socket))
                 client.sendall(b"PING\r\n")
-                return client.recv(16).startswith(b"+PONG")
+                return client.recv(16).startswith((b"+PONG", b"-NOAUTH"))
         except OSError:
             return False
 
@@ -84,10 +84,70 @@ class Server:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+class Cluster:
+    """Three nodes on loopback ports that share the slots; `nodes[i].socket` leads to one of them for plain commands."""
+
+    def __init__(self, program: str) -> None:
+        self.program = program
+        self.nodes: list[Server] = []
+        self.ports: list[int] = []
+        self.url = ""
+
+    def start(self) -> None:
+        ports = free_ports(6)
+        self.ports = ports[:3]
+        for port, bus in zip(ports[:3], ports[3:], strict=True):
+            node = Server(self.program)
+            self.nodes.append(node)
+            node.start(
+                port=str(port), bind="127.0.0.1", cluster_enabled="yes", cluster_port=str(bus),
+                cluster_node_timeout="5000",
+            )  # fmt: skip
+        for i, node in enumerate(self.nodes):
+            tell(node, "CLUSTER", "ADDSLOTSRANGE", i * 16384 // 3, (i + 1) * 16384 // 3 - 1)
+            tell(node, "CLUSTER", "SET-CONFIG-EPOCH", i + 1)
+        for port, bus in zip(ports[1:3], ports[4:], strict=True):
+            tell(self.nodes[0], "CLUSTER", "MEET", "127.0.0.1", port, bus)
+        wait_for(lambda: all(self._is_ready(node) for node in self.nodes), "the cluster is not ready")
+        self.url = "cluster://" + ",".join(f"127.0.0.1:{port}" for port in self.ports)
+
+    @staticmethod
+    def _is_ready(node: Server) -> bool:
+        said = tell(node, "CLUSTER", "INFO").decode()
+        return "cluster_state:ok" in said and tell(node, "CLUSTER", "NODES").count(b" connected") == 3
+
+    def remove(self) -> None:
+        for node in self.nodes:
+            node.remove()
+
+
+def tell(node: Server, *words: str | int) -> Any:
+    with redis.Redis(unix_socket_path=str(node.socket), protocol=2) as client:
+        return client.execute_command(*words)
+
+
+def free_ports(n: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(n)]
+    try:
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
+
+
+def wait_for(condition: Callable[[], bool], otherwise: str, timeout_s: float = 20) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, otherwise
+        time.sleep(0.005)
+
+
 class World:
     """One frontier, one worker `w1`, a steered clock; hosts have known robots unless a test says otherwise."""
 
-    def __init__(self, server: Server, *, shards: int = 1, **settings: Any) -> None:
+    def __init__(self, server: Server | Cluster, *, shards: int = 1, **settings: Any) -> None:
         self.server = server
         self.settings = Settings(shards=shards, **settings)
         self.loop = asyncio.new_event_loop()
@@ -97,7 +157,8 @@ class World:
         self.skew = 0
         self.frontier = Frontier(server.url, self.settings, "w1")
         self.frontiers.append(self.frontier)
-        self.do("FLUSHALL")
+        for i in range(shards):
+            self.do("FLUSHALL", shard=i)
         self.rebuild()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -120,9 +181,10 @@ class World:
             self.epoch += 1
             facts = self.run(shard.facts())
             self.run(shard.begin_epoch(self.epoch, facts.run_id, quiet_s))
-            self.do("HINCRBY", shard.epoch_key, "skew", self.skew)
+            shard.confirmed = float("inf")
+            self.do("HINCRBY", shard.epoch_key, "skew", self.skew, shard=shard.number)
             if quiet_s:
-                self.do("HINCRBY", shard.epoch_key, "quiet", self.skew)
+                self.do("HINCRBY", shard.epoch_key, "quiet", self.skew, shard=shard.number)
 
     def another(self, owner: str) -> Frontier:
         other = Frontier(self.server.url, self.settings, owner)
@@ -130,13 +192,14 @@ class World:
             facts = self.run(theirs.facts())
             assert facts.number == mine.epoch
             theirs.adopt(facts.number, facts.run_id)
+            theirs.confirmed = float("inf")
         self.frontiers.append(other)
         return other
 
     def advance(self, seconds: float) -> None:
         self.skew += int(seconds * 1000)
         for shard in self.frontier.shards:
-            self.do("HINCRBY", shard.epoch_key, "skew", int(seconds * 1000))
+            self.do("HINCRBY", shard.epoch_key, "skew", int(seconds * 1000), shard=shard.number)
         for frontier in self.frontiers:
             for shard in frontier.shards:
                 shard._clock = ServerClock()

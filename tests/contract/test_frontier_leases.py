@@ -193,14 +193,14 @@ def test_a_restarted_server_is_a_loss_on_the_first_new_connection(frontier_serve
     world = World(server)
     try:
         shard = world.frontier.shards[0]
-        fields = world.run(shard._redis.hgetall(shard.epoch_key))
+        fields = world.do("HMGET", shard.epoch_key, "n", "run_id", "layout")
         server.stop()
         with pytest.raises(FrontierUnavailable):
             world.lease()
         server.start()
         raw = Frontier(server.url, world.settings, "restorer").shards[0]
         # What an old snapshot would bring back: the same epoch, another run of the server.
-        world.run(raw._redis.hset(raw.epoch_key, mapping=fields))
+        world.run(raw.command("HSET", raw.epoch_key, "n", fields[0], "run_id", fields[1], "layout", fields[2]))
         world.run(raw.close())
         with pytest.raises(EpochLost):
             world.lease()

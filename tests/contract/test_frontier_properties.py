@@ -6,11 +6,10 @@ CURTSY_FRONTIER_EXAMPLES=5000 runs longer, with fresh randomness.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 
 import pytest
 from frontier_model import Flight, Model
-from frontier_servers import Server
+from frontier_servers import Cluster, Server
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -37,7 +36,7 @@ rarities = st.sampled_from(["crash"] * 6 + ["pause", "put back", "put back"] * 2
 
 
 class FrontierMachine(RuleBasedStateMachine):
-    server: Server
+    server: Server | Cluster
 
     @initialize(
         per_host=st.sampled_from([1, 1, 2]),
@@ -188,18 +187,20 @@ class FrontierMachine(RuleBasedStateMachine):
                 self.model.close()
 
 
-@pytest.fixture(scope="module")
-def valkey() -> Iterator[Server]:
-    server = Server(find_server() or "redis-server")
-    server.start()
-    yield server
-    server.remove()
+@pytest.mark.parametrize(("kind", "examples"), [(Server, 200), (Cluster, 30)], ids=["valkey", "cluster"])
+def test_the_invariants_hold_in_every_state_and_everything_ends(kind: type[Server | Cluster], examples: int) -> None:
+    server = kind(find_server() or "redis-server")
+    try:
+        server.start()
+        play(server, EXAMPLES or examples)
+    finally:
+        server.remove()
 
 
-def test_the_invariants_hold_in_every_state_and_everything_ends(valkey: Server) -> None:
-    FrontierMachine.server = valkey
+def play(server: Server | Cluster, examples: int) -> None:
+    FrontierMachine.server = server
     profile = settings(
-        max_examples=EXAMPLES or 200,
+        max_examples=examples,
         stateful_step_count=25,
         derandomize=not EXAMPLES,
         deadline=None,

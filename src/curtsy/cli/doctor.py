@@ -119,9 +119,9 @@ async def _reach(settings: Settings, url: str) -> str:
     frontier = Frontier(url, settings, "doctor")
     try:
         await frontier.check_policy()
+        return await frontier.describe()
     finally:
         await frontier.close()
-    return f"{url.rpartition('@')[2]} answers"
 
 
 def _store(settings: Settings) -> str:

@@ -75,13 +75,13 @@ class HttpFetcher:
         else:
             self._resolver.lookup(target.host, lambda answer: self._looked_up(job, transfer, answer))
 
-    def cancel(self, job_id: int) -> None:
-        """Break a job off, if it is still under way: its `done` gets CANCELLED."""
+    def cancel(self, job_id: int, unsent_only: bool = False) -> None:
+        """Break a job off, if it is still under way (and nothing was sent yet): its `done` gets CANCELLED."""
         if self._multi.busy:
-            self._loop.call_soon(self.cancel, job_id)
+            self._loop.call_soon(self.cancel, job_id, unsent_only)
             return
         transfer = self._active.get(job_id)
-        if transfer is None:
+        if transfer is None or (unsent_only and transfer.started is not None):
             return
         if transfer.running:
             self._remove(transfer, close=True)

@@ -28,6 +28,7 @@ from curtsy.frontier.messages import (
     counter_of,
     fence_of,
 )
+from curtsy.frontier.servers import Servers, default_shards
 from curtsy.frontier.shard import Shard
 from curtsy.model import Crawl, Entry, HostState, Lane, Lease, RobotsState
 from curtsy.settings import Settings
@@ -64,15 +65,21 @@ _NO_CAP = 1 << 40
 class Frontier:
     """All verbs. Batches are split by shard; each call touches one slot of a cluster."""
 
-    def __init__(self, url: str, settings: Settings, owner: str) -> None:
+    def __init__(self, url: str, settings: Settings, owner: str, *, bound: Iterable[int] = ()) -> None:
+        """`bound`: URLs are leased from these shards only (none given: settings.bind_shards, then all)."""
         self.settings = settings
         self.owner = owner
-        self.shards = [Shard(i, url) for i in range(settings.shards)]
+        self.servers = Servers(url)
+        count = settings.shards or default_shards(url)
+        self.shards = [Shard(i, self.servers) for i in range(count)]
+        self.bound = frozenset(bound or settings.bind_shards) or frozenset(range(count))
+        if max(self.bound) >= count:
+            raise SettingsError(f"There is no shard {max(self.bound)}: the frontier has {count} (0 to {count - 1}).")
         self._turn = -1
         self._slot_ms = int(settings.slot_s * 1000)
         self._lease_ms = int(settings.url_lease_s * 1000)
-        self._in_play = -(-settings.queues_in_play // settings.shards)
-        self._seen_cap = max(1000, settings.seen_cap_mb * 1_000_000 // SEEN_BYTES // settings.shards)
+        self._in_play = -(-settings.queues_in_play // count)
+        self._seen_cap = max(1000, settings.seen_cap_mb * 1_000_000 // SEEN_BYTES // count)
 
     @property
     def calls(self) -> int:
@@ -88,14 +95,26 @@ class Frontier:
             await shard.close()
 
     async def check_policy(self) -> None:
-        """An evicting server would lose politeness state silently: refused."""
-        for shard in self.shards:
-            policy = await shard.policy()
+        """An evicting server would lose politeness state silently: refused, also where it only may take over."""
+        for node, policy in (await self.shards[0].policies()).items():
             if policy not in ("noeviction", "unknown"):
                 raise SettingsError(
-                    f"The frontier server evicts keys (maxmemory-policy {policy}). Set it to noeviction: "
+                    f"The frontier server {node.where} evicts keys (maxmemory-policy {policy}). Set it to noeviction: "
                     "CONFIG SET maxmemory-policy noeviction."
                 )
+
+    async def describe(self) -> str:
+        """What kind of server the frontier is on, and where."""
+        owners = [await shard.where() for shard in self.shards]
+        others = len(await self.servers.nodes()) - len(set(owners))
+        more = f", {others} more may take over" if others else ""
+        if self.servers.family == "sentinel":
+            seeds = len(self.servers.seeds)
+            return f"Sentinel master {owners[0]} of {self.servers.service!r} ({seeds} to ask){more}"
+        if self.servers.family == "cluster":
+            held = ", ".join(f"{where} ({owners.count(where)})" for where in dict.fromkeys(owners))
+            return f"cluster, {len(owners)} shards on {held}{more}"
+        return f"single server {owners[0]}"
 
     # Leasing
 
@@ -112,16 +131,18 @@ class Frontier:
             shard = self.shards[(self._turn + i) % len(self.shards)]
             mine = [r for r in releases if r.lease.shard == shard.number]
             told = [s for s in started if s[0] >> 40 == shard.epoch]
-            if not (mine or told or i == 0 or any(missing.values())):
+            wanted = missing if shard.number in self.bound and shard.may_lease else dict.fromkeys(missing, 0)
+            if not (mine or told or i == 0 or any(wanted.values())):
                 continue
             before = boot()
             args: list[str | int] = [self.owner, self._lease_ms, int(solo), len(mine)]
             args += [r.text(before, shard.epoch) for r in mine]
             args.append(len(told))
             args += [f"{counter_of(fence)} {max(0, int((before - at) * 1000))}" for fence, at in told]
-            args.append(len(missing))
-            for lane, n in missing.items():
+            args.append(len(wanted))
+            for lane, n in wanted.items():
                 args += [lane.value, n, self._slot_ms]
+            args.append(shard.halts)
             had = len(reply.leases)
             self._read_lease_reply(shard, await shard.call("lease", *args), mine, before, reply)
             for lease in reply.leases[had:]:
@@ -142,6 +163,8 @@ class Frontier:
             due = int(raw[4])
             reply.next_ms = due if reply.next_ms is None else min(reply.next_ms, due)
         reply.suspects += raw[5]
+        shard.halts = int(raw[6])
+        reply.halted.update(int(c) for c in raw[7])
 
     async def beat(self, leases: Iterable[Lease]) -> set[int]:
         """Renews the URL leases of this process; answers the fences that are no longer ours."""
@@ -159,6 +182,8 @@ class Frontier:
     async def slot(self, host: str, delay_s: float = 0) -> tuple[int | None, int]:
         """A guest's turn: (fence, 0), or (None, ms to wait); (None, -1): introduce the host first."""
         shard = self.shard_of(host)
+        if not shard.may_lease:
+            return None, 1000
         raw = await shard.call("slot", host, self._slot_ms, int(delay_s * 1000))
         return (fence_of(shard.epoch or 0, int(raw[1])), 0) if raw[1] else (None, int(raw[2]))
 

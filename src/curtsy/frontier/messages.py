@@ -89,6 +89,8 @@ class LeaseReply:
     next_ms: int | None = None
     #: hosts whose head is a suspect wait for a process with nothing in flight
     suspects: int = 0
+    #: crawls that were paused or have ended since the last reply
+    halted: set[int] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

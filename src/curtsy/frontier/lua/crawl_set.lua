@@ -4,6 +4,13 @@
 --       9 keep (1: a budget that stands here already is left as it is)
 -- Answers { now }
 local c, key = ARGV[2], P .. 'crawl:' .. ARGV[2]
+-- Whoever holds slots for it learns of it with the next lease.
+if ARGV[3] == 'running' then
+  call('ZREM', P .. 'halted', c)
+elseif call('HGET', key, 'st') == 'running' then
+  call('ZADD', P .. 'halted', call('HINCRBY', KEYS[1], 'halt', 1), c)
+  call('ZREMRANGEBYRANK', P .. 'halted', 0, -1001)
+end
 call('HSET', key, 'st', ARGV[3], 'lane', ARGV[4], 'dl', ARGV[5], 'ph', ARGV[6], 'ver', ARGV[8])
 call(ARGV[9] == '1' and 'HSETNX' or 'HSET', key, 'left', ARGV[7])
 if call('HGET', key, 'left') ~= '0' then

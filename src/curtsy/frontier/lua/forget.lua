@@ -27,6 +27,7 @@ if v[1] then
 end
 call('HDEL', P .. 'seen', c)
 call('UNLINK', meta, P .. 'starved:' .. c)
+call('ZREM', P .. 'halted', c)
 local r = crawl(c)
 if r then
   -- Its numbers wait for the last lease to end.

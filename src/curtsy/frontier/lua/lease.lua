@@ -4,7 +4,8 @@
 --       5 number of releases, then each (release.lua)
 --       then the number of start reports, then each "id ago"
 --       then the number of lanes, then for each: lane, how many, slot in ms
--- Answers { now, releases, leases, scans, next due or '', suspects due }
+--       then the last `halt` that the caller has heard of
+-- Answers { now, releases, leases, scans, next due or '', suspects due, halt, crawls paused or ended since the last one }
 --   a lease: id host crawl version delay per_host robots_ms solo own_robots lane failures adaptive entry, split by 0x1f
 local owner, lease_ms, solo = ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
 local at = 5
@@ -226,4 +227,6 @@ if #granted > 0 then
 end
 finish()
 local suspects = call('ZCOUNT', P .. 'due:solo', '-inf', now)
-return { tostring(now), released, granted, scans, earliest and tostring(earliest) or '', suspects }
+local halt, heard, halted = tonumber(held[5]) or 0, tonumber(ARGV[at + 1 + lanes * 3]), {}
+if halt > heard then halted = call('ZRANGEBYSCORE', P .. 'halted', '(' .. heard, '+inf') end
+return { tostring(now), released, granted, scans, earliest and tostring(earliest) or '', suspects, halt, halted }

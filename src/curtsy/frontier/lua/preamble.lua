@@ -6,6 +6,7 @@
 --                               quiet    ms: before this (plus its delay) no host of this epoch is asked
 --                               ctr      last lease counter
 --                               scan     last scan number
+--                               halt     how many times a crawl was paused or ended
 --                               skew     ms added to the server's clock (tests only)
 -- ARGV[1]  the epoch the caller believes in; another one is refused
 --
@@ -34,6 +35,7 @@
 --   ring:<host>       LIST  crawls with work on the host, whose turn is next first
 --   q:<host>:<crawl>  LIST  entries, the head of that crawl's work there
 --   crawl:<c>         HASH  st lane dl ph left ver pairs busy
+--   halted            ZSET  crawls that were paused or have ended -> `halt` when they did: the newest 1,000
 --   starved:<c>       SET   hosts passed over because the crawl's budget is spent for now
 --   play              HASH  <lane> pairs (crawl, host) loaded; w:<lane> grows whenever queues of it were left waiting
 --                           in the store, absent if none wait; l:<lane> ms: until then somebody sees to them
@@ -50,7 +52,7 @@
 -- What a script changes in a host's numbers, in due sets and in crawls' counts is gathered and written by finish():
 -- a page costs the server a few calls, not forty. Fields of a queue (q: x: b: k: l:) are written where they change.
 local call = redis.call
-local held = call('HMGET', KEYS[1], 'n', 'skew', 'quiet', 'ctr')
+local held = call('HMGET', KEYS[1], 'n', 'skew', 'quiet', 'ctr', 'halt')
 if held[1] ~= ARGV[1] then
   return redis.error_reply('EPOCH ' .. (held[1] or 'none'))
 end

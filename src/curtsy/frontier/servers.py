@@ -1,0 +1,248 @@
+"""Which server holds which shard: `frontier_url` names it, or the Sentinels or cluster nodes that know.
+
+redis://[user:password@]host:port/db      rediss://...?ssl_ca_certs=/path/ca.pem      unix:///path?db=2
+sentinel://[user:password@]h1:p1,h2:p2/service[/db]     the present master of that service
+cluster://[user:password@]h1:p1,h2:p2                   the master that owns the slot of a shard's hash tag
+sentinels:// and clusters:// are the same over TLS; options behind `?` hold for every server of the URL.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+import redis.asyncio as aioredis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.crc import key_slot
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import RedisError, ResponseError
+
+from curtsy.errors import SettingsError
+from curtsy.frontier.clock import boot
+
+Family = Literal["single", "sentinel", "cluster"]
+_SCHEMES: dict[str, tuple[Family, bool]] = {
+    "redis": ("single", False),
+    "rediss": ("single", True),
+    "unix": ("single", False),
+    "sentinel": ("sentinel", False),
+    "sentinels": ("sentinel", True),
+    "cluster": ("cluster", False),
+    "clusters": ("cluster", True),
+}
+_PORTS: dict[Family, int] = {"single": 6379, "sentinel": 26379, "cluster": 6379}
+_SLOTS = 16384
+#: one Sentinel or node that does not answer must not use up the time in which the others could
+_ASK_S = 1.0
+#: of the client, for every connection
+OPTIONS: dict[str, Any] = {
+    # The client would limit sending by asyncio.wait_for, which before Python 3.12 swallows a cancellation that comes
+    # meanwhile: a task that is to end would go on for ever. Whoever uses a connection limits it by asyncio.timeout.
+    "socket_timeout": None,
+    "socket_connect_timeout": 5.0,
+    "retry": Retry(NoBackoff(), 0),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One server."""
+
+    #: with credentials: never shown
+    url: str
+    #: host:port or the path of the socket
+    where: str
+    master: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """A master is said to own these slots."""
+
+    first: int
+    last: int
+    #: of the configuration that says so; the newest holds
+    epoch: int
+    node: Node
+
+
+def family_of(url: str) -> Family:
+    scheme = url.partition("://")[0]
+    if scheme not in _SCHEMES:
+        raise SettingsError(
+            f"frontier_url begins with {scheme!r}: use redis://, rediss://, unix://, sentinel:// or cluster:// "
+            "(docs/settings.md)."
+        )
+    return _SCHEMES[scheme][0]
+
+
+def default_shards(url: str | None) -> int:
+    return 16 if url is not None and family_of(url) == "cluster" else 1
+
+
+class Servers:
+    """One per frontier: all its shards ask here for their servers."""
+
+    def __init__(self, url: str) -> None:
+        self.family = family_of(url)
+        parts = urlsplit(url)
+        self._tls = _SCHEMES[parts.scheme][1]
+        self._user, at, hosts = parts.netloc.rpartition("@")
+        self._user += at
+        #: the Sentinels or cluster nodes that are asked
+        self.seeds = [_address(word, _PORTS[self.family]) for word in hosts.split(",") if word]
+        self.service, self._database = "", ""
+        options = dict(parse_qsl(parts.query))
+        self._sentinel_user = _user_info(options.pop("sentinel_username", ""), options.pop("sentinel_password", ""))
+        self._query = f"?{urlencode(options, quote_via=quote)}" if options else ""
+        self._claims: list[_Claim] = []
+        self._nodes: list[Node] = []
+        self._read_at = 0.0
+        self._reading = asyncio.Lock()
+        if self.family == "single":
+            where = parts.path if parts.scheme == "unix" else hosts
+            self._nodes = [Node(url, where)]
+            self._claims = [_Claim(0, _SLOTS - 1, 0, self._nodes[0])]
+        elif not self.seeds:
+            raise SettingsError(f"frontier_url names no server: {parts.scheme}://host:port,host:port/...")
+        elif self.family == "sentinel":
+            self.service, _, self._database = parts.path.strip("/").partition("/")
+            if not self.service:
+                raise SettingsError(
+                    "frontier_url lacks the service that the Sentinels watch: sentinel://host:port/service"
+                )
+
+    @property
+    def moves(self) -> bool:
+        """Another server may take over while the old one still answers somebody."""
+        return self.family != "single"
+
+    async def find(self, tag: str, since: float) -> Node:
+        """The master that holds the keys with this hash tag, as it was said after `since` (boot clock)."""
+        await self._look(since)
+        slot = key_slot(tag.encode())
+        owners = [claim for claim in self._claims if claim.first <= slot <= claim.last]
+        if not owners:
+            raise RedisConnectionError(f"no node of the cluster owns slot {slot}")
+        return max(owners, key=lambda claim: claim.epoch).node
+
+    async def nodes(self) -> list[Node]:
+        """Every server that holds, or may come to hold, a part of the frontier."""
+        await self._look(boot())
+        return self._nodes
+
+    async def _look(self, since: float) -> None:
+        if not self.moves:
+            return
+        async with self._reading:
+            if self._read_at >= since and self._claims:
+                return
+            now = boot()
+            claims, nodes = await self._ask_all()
+            self._claims, self._nodes, self._read_at = claims, nodes, now
+
+    async def _ask_all(self) -> tuple[list[_Claim], list[Node]]:
+        """What all that answer say together: the newest configuration is among it."""
+        claims: list[_Claim] = []
+        nodes: dict[str, Node] = {}
+        refusals: list[str] = []
+        ask = self._ask_sentinel if self.family == "sentinel" else self._ask_node
+        for host, port in self.seeds:
+            try:
+                async with asyncio.timeout(_ASK_S):
+                    said, known = await ask(host, port)
+            except (RedisError, OSError, TimeoutError) as error:
+                refusals.append(f"{_joined(host, port)}: {str(error).rstrip('.') or 'no answer'}")
+                continue
+            claims += said
+            nodes |= {node.where: node for node in known}
+        if not claims:
+            what = "Sentinel" if self.family == "sentinel" else "cluster node"
+            raise RedisConnectionError(f"no {what} could be asked ({'; '.join(refusals)})")
+        return claims, list(nodes.values())
+
+    async def _ask_sentinel(self, host: str, port: int) -> tuple[list[_Claim], list[Node]]:
+        async with _client(self._url_of(host, port, self._sentinel_user)) as client:
+            master = _fields(await client.execute_command("SENTINEL", "MASTER", self.service))
+            # REPLICAS is the same since 5.0; SLAVES went with newer servers.
+            others = [_fields(raw) for raw in await client.execute_command("SENTINEL", "REPLICAS", self.service)]
+        node = self._node(master["ip"], int(master["port"]), database=self._database)
+        replicas = [self._node(one["ip"], int(one["port"]), master=False, database=self._database) for one in others]
+        return [_Claim(0, _SLOTS - 1, int(master["config-epoch"]), node)], [node, *replicas]
+
+    async def _ask_node(self, host: str, port: int) -> tuple[list[_Claim], list[Node]]:
+        async with _client(self._url_of(host, port, self._user)) as client:
+            text = (await client.execute_command("CLUSTER", "NODES")).decode()
+        claims: list[_Claim] = []
+        nodes: list[Node] = []
+        for line in text.splitlines():
+            _id, address, flags, _master, _ping, _pong, epoch, _link, *slots = line.split(" ")
+            if "noaddr" in flags or "handshake" in flags:
+                continue
+            where, _, name = address.partition(",")
+            node_host, node_port = _address(where.partition("@")[0], port)
+            if self._tls and (name := name.partition(",")[0]):
+                node_host = name  # certificates are made out to names
+            # A node that nobody has met yet does not know its own address.
+            node = self._node(node_host or host, node_port, master="master" in flags)
+            nodes.append(node)
+            for word in slots:
+                if not word.startswith("["):
+                    first, _, last = word.partition("-")
+                    claims.append(_Claim(int(first), int(last or first), int(epoch), node))
+        return claims, nodes
+
+    def _node(self, host: str, port: int, *, master: bool = True, database: str = "") -> Node:
+        return Node(self._url_of(host, port, self._user, database), _joined(host, port), master)
+
+    def _url_of(self, host: str, port: int, user: str, database: str = "") -> str:
+        return f"{'rediss' if self._tls else 'redis'}://{user}{_joined(host, port)}/{database}{self._query}"
+
+
+def connect(node: Node, greet: Callable[[Any], Any] | None = None, **options: Any) -> Any:
+    """A client of one server. `greet` is called with every new connection."""
+    try:
+        return aioredis.Redis.from_url(node.url, redis_connect_func=greet, **OPTIONS, **options)
+    except ValueError as error:
+        raise SettingsError(f"frontier_url cannot be read: {error}") from error
+
+
+async def policy_of(node: Node) -> str:
+    """The server's maxmemory-policy; 'unknown' where CONFIG is not allowed."""
+    async with connect(node, single_connection_client=True) as client:
+        try:
+            answer = _fields(await client.execute_command("CONFIG", "GET", "maxmemory-policy"))
+        except ResponseError:
+            return "unknown"
+    return answer.get("maxmemory-policy", "unknown")
+
+
+def _client(url: str) -> Any:
+    return connect(Node(url, ""), single_connection_client=True)
+
+
+def _fields(raw: Any) -> dict[str, str]:
+    """An answer of names and values, as the older and the newer protocol give it."""
+    pairs = raw.items() if isinstance(raw, dict) else zip(raw[::2], raw[1::2], strict=True)
+    return {name.decode(): value.decode() for name, value in pairs}
+
+
+def _address(word: str, default_port: int) -> tuple[str, int]:
+    host, colon, port = word.rpartition(":")
+    if not colon or word.endswith("]"):
+        host, port = word, str(default_port)
+    if not port.isdigit():
+        raise SettingsError(f"frontier_url names {word!r}, which is no host:port.")
+    return host.strip("[]"), int(port)
+
+
+def _joined(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _user_info(user: str, password: str) -> str:
+    return f"{quote(user, safe='')}:{quote(password, safe='')}@" if user or password else ""

@@ -126,6 +126,8 @@ async def take_up(services: Services, id: str) -> Crawl:
         raise UsageError(
             f"The crawl {crawl.id} was stopped while its seeds were still arriving: start a new one with all of them."
         )
+    if crawl.state is CrawlState.EXTRACTING:
+        return crawl  # nothing is left to fetch
     if crawl.state is CrawlState.PAUSED:
         await in_thread(services.store.run, _run_again, crawl.n, crawl.state)
         crawl = await read(services.store, crawls.by_n, crawl.n)

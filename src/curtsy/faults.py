@@ -23,6 +23,9 @@ POINTS = (
     "reap.written",
     "rebuild.epoch",
     "rebuild.begun",
+    "stage.begin",
+    "stage.stored",
+    "stage.sent",
 )
 
 _name, _, _nth = os.environ.get("CURTSY_FAULT", "").partition(":")

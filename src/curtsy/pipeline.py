@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from curtsy.model import Crawl, CrawlState, Failure
-from curtsy.store import crawls, failures, queues, urls
+from curtsy.store import crawls, failures, outbox, queues, urls
 from curtsy.store.engine import Store
 
 if TYPE_CHECKING:
@@ -80,7 +80,29 @@ def _owners(store: Store, numbers: set[int]) -> dict[int, Crawl]:
         return {n: crawls.by_n(tx, n) for n in numbers}
 
 
-def _open_again(tx: Connection, wanted: list[Failure], owners: dict[int, Crawl], now_ms: int) -> int:
+def _open_again(tx: Connection, found: list[Failure], owners: dict[int, Crawl], now_ms: int) -> int:
+    """Each from the stage that failed: a page is not fetched again because its extraction failed."""
+    stages = [failure for failure in found if failure.stage != "fetch"]
+    wanted = [failure for failure in found if failure.stage == "fetch"]
+    put = _put_again(tx, stages, now_ms) if stages else 0
+    return put + (_fetch_again(tx, wanted, owners, now_ms) if wanted else 0)
+
+
+def _put_again(tx: Connection, wanted: list[Failure], now_ms: int) -> int:
+    numbers = sorted({failure.crawl for failure in wanted if failure.stage != "webhook"})
+    crawls.lock_budgets(tx, numbers)  # the check whether a crawl has finished holds the same lock
+    opened = outbox.again(tx, [(failure.stage, failure.crawl, _subject(failure)) for failure in wanted], now_ms)
+    failures.mark_replayed(tx, [failure.id for failure in wanted], now_ms)
+    for n in numbers:
+        crawls.set_state(tx, n, CrawlState.EXTRACTING, None, now_ms, only_from=(CrawlState.FINISHED,))
+    return len(opened)
+
+
+def _subject(failure: Failure) -> str:
+    return failure.fp.decode() if failure.stage == "webhook" else failure.fp.hex()
+
+
+def _fetch_again(tx: Connection, wanted: list[Failure], owners: dict[int, Crawl], now_ms: int) -> int:
     pairs = sorted({(failure.crawl, failure.host) for failure in wanted})
     revived = {pair for pair in pairs if queues.revive(tx, *pair)}
     queues.open_queues(tx, [(crawl, host, owners[crawl].lane, 0) for crawl, host in pairs])

@@ -108,6 +108,13 @@ class Settings(BaseSettings):
     task_hard_limit_s: float = Field(150.0, gt=0)
     visibility_timeout_s: float = Field(300.0, gt=0)
 
+    # Stages and webhooks
+    stage_attempts: int = Field(5, ge=1, le=100)
+    stage_lease_s: float = Field(120.0, gt=0)
+    stages_in_flight: int = Field(1000, ge=1)
+    webhook_secret: str | None = Field(None, min_length=16, repr=False)
+    webhook_timeout_s: float = Field(10.0, ge=1, le=60)
+
     # Fetching
     fetch_timeout_s: float = Field(20.0, gt=0)
     connect_timeout_s: float = Field(10.0, gt=0)

@@ -1,7 +1,7 @@
 """Step 3 of the commit: one database transaction makes a group of results true.
 
-Crawls that have `max_pages`, hosts, queues, urls, pages, requests, failures, other crawls: always in that order, every
-multi-row write sorted by key. A result whose row did not change writes its request only.
+Crawls that have `max_pages`, hosts, queues, urls, pages, requests, failures, outbox, other crawls: always in that
+order, every multi-row write sorted by key. A result whose row did not change writes its request only.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from curtsy.model import (
 from curtsy.politeness import robots_delay_ms
 from curtsy.robots import Robots
 from curtsy.settings import Settings
-from curtsy.store import crawls, failures, hosts, pages, queues, requests, urls
+from curtsy.store import crawls, failures, hosts, outbox, pages, queues, requests, urls
 from curtsy.urls import host_key, origin, short
 
 #: how long a redirected robots.txt may take before its origin asks anew
@@ -125,8 +125,18 @@ class Transaction:
         pages.insert(tx, [self._page(d, _standing(bodies, d.lease.fence, written.used)) for d in kept])
         requests.insert(tx, [_request(d) for d in group if d.times is not None])
         failures.insert(tx, [self._failure(d, now_ms) for d in effective if d.decision.action is Action.DEAD])
+        outbox.put(tx, self._extractions(kept, now_ms))
         self._write_crawls(tx, effective, kept, surplus, written)
         return written
+
+    def _extractions(self, kept: Sequence[Finished], now_ms: int) -> list[outbox.Put]:
+        """Pages of crawls that name a schema go on to the first stage."""
+        rows = [(d, self._contexts[d.lease.crawl].crawl) for d in kept]
+        return [
+            outbox.Put("extract", crawl.n, d.fp.hex(), now_ms, {"url": d.lease.entry.url}, crawl.request_id)
+            for d, crawl in rows
+            if crawl.schema is not None
+        ]
 
     def _surplus(self, tx: Any, group: Sequence[Finished]) -> set[int]:
         """Fences whose page is over max_pages: decided under the crawl row's lock."""

@@ -16,7 +16,7 @@ from curtsy.model import CrawlState, Entry, Failure, Kind, Lane, Lease, Request,
 from curtsy.observe import count, log
 from curtsy.recovery import in_thread, put_open_back, read
 from curtsy.stopping import end
-from curtsy.store import crawls, failures, hosts, queues, requests, urls
+from curtsy.store import crawls, failures, hosts, outbox, queues, requests, urls
 from curtsy.store.engine import Store
 from curtsy.urls import fingerprint
 
@@ -225,7 +225,7 @@ class Upkeep:
             await self.frontier.set_crawl(await read(self.store, crawls.by_n, n))
             await self.sweep(n)
             return False
-        if state is CrawlState.FINISHED:
+        if state in (CrawlState.FINISHED, CrawlState.EXTRACTING):
             crawl = await read(self.store, crawls.by_n, n)
             await self.frontier.set_crawl(crawl)
             await self._drop_all(n)
@@ -335,12 +335,13 @@ def _bury(tx: Any, found: list[queues.Queue]) -> list[tuple[queues.Queue, str]]:
 
 
 def _finish_if_done(tx: Any, n: int, now_ms: int) -> CrawlState | None:
-    """FINISHED if it is now, its state if it had ended or is paused, None if work is left."""
+    """FINISHED (or EXTRACTING) if it is now, its state if it had ended or is paused, None if work is left."""
     crawl = crawls.by_n(tx, n)
     if crawl.state is not CrawlState.RUNNING:
         return crawl.state
     spent = crawl.max_pages is not None and crawl.pages >= crawl.max_pages
     if not spent and urls.has_open(tx, n):
         return None
-    crawls.set_state(tx, n, CrawlState.FINISHED, "budget" if spent else None, now_ms, only_from=(CrawlState.RUNNING,))
-    return CrawlState.FINISHED
+    state = CrawlState.EXTRACTING if crawl.schema and outbox.has_open(tx, n) else CrawlState.FINISHED
+    crawls.set_state(tx, n, state, "budget" if spent else None, now_ms, only_from=(CrawlState.RUNNING,))
+    return state

@@ -70,6 +70,29 @@ def test_a_row_that_waits_for_its_next_try_is_not_taken_up_by_a_late_message(sto
         assert subjects(tx, NOW + 1000) == ["a"]
 
 
+def test_a_row_is_in_one_pair_of_hands_until_its_lease_is_over(store: Store) -> None:
+    with store.begin() as tx:
+        make(tx, "a")
+        (row,) = outbox.due(tx, NOW, 10)
+        outbox.sent(tx, [row.n], NOW, 500)
+        assert outbox.begin(tx, "extract", row.n, NOW + 1, 500) is not None
+        assert outbox.begin(tx, "extract", row.n, NOW + 2, 500) is None, "the message came twice"
+        again = outbox.begin(tx, "extract", row.n, NOW + 501, 500)
+        assert again is not None
+        assert again.attempts == 2
+
+
+def test_the_number_of_a_row_that_is_done_is_not_given_again(store: Store) -> None:
+    with store.begin() as tx:
+        crawl = make(tx, "a")
+        (row,) = outbox.due(tx, NOW, 10)
+        outbox.done(tx, row.n)
+        outbox.put(tx, [Put("score", crawl, "a", NOW)])
+        (later,) = outbox.due(tx, NOW, 10)
+        assert later.n > row.n
+        assert not outbox.done(tx, row.n)
+
+
 def test_a_message_of_another_kind_takes_nothing_up(store: Store) -> None:
     with store.begin() as tx:
         make(tx, "a")

@@ -67,6 +67,9 @@ def crawl(
         bool, typer.Option("--sitemaps/--no-sitemaps", help="Use the sitemaps that robots.txt names.")
     ] = True,
     cookies: Annotated[bool, typer.Option("--cookies", help="Keep a cookie jar per host.")] = False,
+    schema: Annotated[
+        str | None, typer.Option("--schema", metavar="NAME", help="Make records of its pages; built in: page.")
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="PATH", help="Export at the end: .jsonl, .csv, .parquet, .warc.gz or a folder."),
@@ -122,6 +125,7 @@ def crawl(
         render=_one_of("--render", render, ("never",)),
         sitemaps=sitemaps,
         cookies=cookies,
+        schema=schema,
     )
     ended = _drive(settings, wanted, seeds.read(urls or (), from_), out, processes, as_json)
     _finish(ended, settings, out, as_json)
@@ -165,6 +169,10 @@ def _crawl(**fields: Any) -> Crawl:
     from curtsy.errors import UsageError
     from curtsy.model import Crawl, Lane, new_id
 
+    if fields.get("schema") is not None:
+        from curtsy.stages import check_schema
+
+        check_schema(fields["schema"])
     fields["lane"] = Lane(fields.get("lane", "batch"))
     if fields.get("delay_s") is not None and not fields["delay_s"] >= 0:
         raise UsageError("--delay takes a number of seconds, for example 0.5.")

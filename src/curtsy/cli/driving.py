@@ -94,6 +94,10 @@ async def _drive(
         _brake(stop, resume_hint(crawl.id), helpers)
         helpers.start(crawl.n, processes - 1)
         await crawling.run(built, crawl.n, on_progress, stop)
+        if crawl.schema is not None or crawl.webhook is not None:
+            from curtsy import stages  # few crawls need them
+
+            await stages.run_all(built, crawl.n, stop)
     finally:
         await helpers.leave(settings.drain_s + LEAVE_S)
         await built.close()

@@ -51,6 +51,8 @@ class FetchJob:
     proxy_pool: str | None = None
     #: a body over the limit is cut there and given with the fault, instead of being dropped (robots.txt, sitemaps)
     keep_partial: bool = False
+    #: sent by POST; None: a GET
+    body: bytes | None = None
 
 
 def _nobody(_id: int, _outcome: Outcome) -> None: ...
@@ -102,6 +104,7 @@ class Transfer:
         "_lines",
         "_on_started",
         "_opened",
+        "_posts",
         "_room",
         "_user_agent",
         "_watch",
@@ -123,6 +126,7 @@ class Transfer:
         self._lines: list[bytes] = []
         self._chunks: list[bytes] = []
         self._extra = False
+        self._posts = False
         self._fresh_connect = False
         self.proxy: str | None = None
         self.curl = pycurl.Curl()
@@ -212,6 +216,13 @@ class Transfer:
         elif proxy is None and addresses[0] != target.host:
             # "+": the entry times out in libcurl's own cache, which would else grow with every host.
             set_option(pycurl.RESOLVE, [f"+{target.host}:{target.port}:{','.join(map(_quoted, addresses))}"])
+        if job.body is not None:
+            set_option(pycurl.POST, 1)
+            set_option(pycurl.POSTFIELDS, job.body)
+            self._posts = True
+        elif self._posts:
+            set_option(pycurl.HTTPGET, 1)
+            self._posts = False
         if job.headers or self._extra:
             set_option(pycurl.HTTPHEADER, header_lines(job.headers))
             self._extra = bool(job.headers)

@@ -63,13 +63,14 @@ _put = Insert(
     request_id="text",
 )
 _sent = Bulk(
-    "UPDATE outbox SET sent_ms = v.now_ms, next_ms = v.until_ms FROM v WHERE outbox.n = v.n AND outbox.state = 'open'",
+    "UPDATE outbox SET sent_ms = v.now_ms, begun_ms = NULL, next_ms = v.until_ms FROM v "
+    "WHERE outbox.n = v.n AND outbox.state = 'open'",
     n="bigint",
     now_ms="bigint",
     until_ms="bigint",
 )
 _again = Bulk(
-    "UPDATE outbox SET state = 'open', attempts = 0, sent_ms = NULL, next_ms = v.now_ms FROM v "
+    "UPDATE outbox SET state = 'open', attempts = 0, sent_ms = NULL, begun_ms = NULL, next_ms = v.now_ms FROM v "
     "WHERE outbox.kind = v.kind AND outbox.crawl = v.crawl AND outbox.subject = v.subject AND outbox.state = 'dead' "
     "RETURNING outbox.kind, outbox.crawl, outbox.subject",
     kind="text",
@@ -79,14 +80,19 @@ _again = Bulk(
 )
 _CRAWLS = text(f"SELECT n FROM crawls WHERE schema IS NOT NULL AND state IN {_ACTIVE} ORDER BY n")
 _BEGIN = text(
-    "UPDATE outbox SET attempts = attempts + 1, sent_ms = :now, next_ms = :until WHERE n = :n AND kind = :kind "
-    "AND state = 'open' AND (sent_ms IS NOT NULL OR next_ms <= :now) AND (kind = 'webhook' OR EXISTS (SELECT 1 "
+    "UPDATE outbox SET attempts = attempts + 1, sent_ms = :now, begun_ms = :now, next_ms = :until WHERE n = :n "
+    "AND kind = :kind AND state = 'open' AND (next_ms <= :now OR (sent_ms IS NOT NULL AND begun_ms IS NULL)) "
+    "AND (kind = 'webhook' OR EXISTS (SELECT 1 "
     f"FROM crawls c WHERE c.n = outbox.crawl AND c.state IN {_ACTIVE})) RETURNING {_COLUMNS}"
 )
 _ONE = text(f"SELECT {_COLUMNS} FROM outbox WHERE kind = :kind AND crawl = :crawl AND subject = :subject")
 _OPEN = text("SELECT EXISTS (SELECT 1 FROM outbox WHERE crawl = :crawl AND state = 'open' AND kind <> 'webhook')")
+_NEXT = text(
+    "SELECT min(o.next_ms) FROM outbox o JOIN crawls c ON c.n = o.crawl WHERE o.crawl = :crawl AND o.state = 'open' "
+    f"AND o.kind <> 'webhook' AND c.state IN {_ACTIVE}"
+)
 _DELETE = text("DELETE FROM outbox WHERE n = :n")
-_LATER = text("UPDATE outbox SET sent_ms = NULL, next_ms = :at WHERE n = :n AND state = 'open'")
+_LATER = text("UPDATE outbox SET sent_ms = NULL, begun_ms = NULL, next_ms = :at WHERE n = :n AND state = 'open'")
 _DEAD = text("UPDATE outbox SET state = 'dead', sent_ms = NULL WHERE n = :n AND state = 'open'")
 
 
@@ -125,6 +131,17 @@ def _due(tx: Connection, where: str, given: dict[str, Any], limit: int) -> list[
     return [_row(row) for row in tx.execute(text(sql), {**given, "limit": limit})]
 
 
+def due_of(tx: Connection, crawl: int, now_ms: int, limit: int) -> list[Row]:
+    """What may be sent of one crawl, webhooks too."""
+    return _due(tx, "crawl = :crawl AND next_ms <= :now", {"crawl": crawl, "now": now_ms}, limit)
+
+
+def next_of(tx: Connection, crawl: int) -> int | None:
+    """When something of this crawl is due; None if it has nothing more to be done, or may not."""
+    found = tx.execute(_NEXT, {"crawl": crawl}).scalar()
+    return None if found is None else int(found)
+
+
 def sent(tx: Connection, ns: Iterable[int], now_ms: int, lease_ms: int = LEASE_MS) -> None:
     """They are on their way, and not due again before the lease is over."""
     _sent(tx, [(n, now_ms, now_ms + lease_ms) for n in unique_sorted(ns)])
@@ -139,7 +156,8 @@ def under_way(tx: Connection, now_ms: int) -> int:
 def begin(tx: Connection, kind: str, n: int, now_ms: int, lease_ms: int = LEASE_MS) -> Row | None:
     """Take a row up: its attempt counts from here, so that one that kills its worker does not do so for ever.
 
-    None if it is done, dead, waiting for its next try, or of a crawl that is paused or has been cancelled.
+    None if it is done, dead, waiting for its next try, in the hands of another process whose lease is not over, or of a
+    crawl that is paused or has been cancelled.
     """
     row = tx.execute(_BEGIN, {"n": n, "kind": kind, "now": now_ms, "until": now_ms + lease_ms}).first()
     return None if row is None else _row(row)

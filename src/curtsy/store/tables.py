@@ -392,6 +392,7 @@ outbox = Table(
     _need("attempts", Integer, "0"),
     _need("next_ms", BigInteger),
     _may("sent_ms", BigInteger),
+    _may("begun_ms", BigInteger),  # since when somebody works at it
     _need("request_id", Text, "''"),
     UniqueConstraint("kind", "crawl", "subject", name="outbox_key"),
     Index(
@@ -413,6 +414,8 @@ outbox = Table(
         sqlite_where=text("state = 'open' AND kind = 'webhook'"),
         postgresql_where=text("state = 'open' AND kind = 'webhook'"),
     ),
+    # A number is never given to another row: a late message would take it for its own.
+    sqlite_autoincrement=True,
 )
 
 results = Table(

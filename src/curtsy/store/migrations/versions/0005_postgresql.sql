@@ -49,6 +49,7 @@ CREATE TABLE outbox (
     attempts INTEGER DEFAULT 0 NOT NULL,
     next_ms BIGINT NOT NULL,
     sent_ms BIGINT,
+    begun_ms BIGINT,
     request_id TEXT DEFAULT '' NOT NULL,
     PRIMARY KEY (n),
     CONSTRAINT outbox_key UNIQUE (kind, crawl, subject)

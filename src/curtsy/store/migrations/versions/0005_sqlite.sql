@@ -41,7 +41,7 @@ CREATE TABLE runs (
 CREATE INDEX runs_waiting ON runs (state, planned_ms) WHERE state IN ('planned', 'queued');
 
 CREATE TABLE outbox (
-    n INTEGER NOT NULL,
+    n INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
     kind TEXT NOT NULL,
     crawl BIGINT NOT NULL,
     subject TEXT NOT NULL,
@@ -50,8 +50,8 @@ CREATE TABLE outbox (
     attempts INTEGER DEFAULT 0 NOT NULL,
     next_ms BIGINT NOT NULL,
     sent_ms BIGINT,
+    begun_ms BIGINT,
     request_id TEXT DEFAULT '' NOT NULL,
-    PRIMARY KEY (n),
     CONSTRAINT outbox_key UNIQUE (kind, crawl, subject)
 );
 

@@ -1,0 +1,130 @@
+"""Webhooks: whoever wants to hear of a crawl's end gets a signed POST, tried again for a day.
+
+The body is JSON. `Curtsy-Signature: t=<unix seconds>,v1=<hex>` holds the HMAC-SHA256 of "<t>.<body>" under the secret.
+Addresses are judged by the same guard as those of pages, when the connection is made; redirects are not followed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import json
+import time
+from typing import Any
+
+from curtsy.errors import CurtsyError, UsageError
+from curtsy.fetch.http import FetchJob, HttpFetcher, boot_clock
+from curtsy.model import Counts, Crawl, Failure, Fault, Outcome
+from curtsy.recovery import read
+from curtsy.settings import Settings
+from curtsy.store import crawls
+from curtsy.store.engine import Store
+from curtsy.store.outbox import Row
+from curtsy.urls import host_key, normalise
+
+#: what is read of an answer; nothing of it is used
+_MOST_BYTES = 64 * 1024
+_FIRST_PAUSE_MS = 10_000
+_LONGEST_PAUSE_MS = 3_600_000
+#: after this long nobody is told any more
+PATIENCE_MS = 86_400_000
+
+
+class NotTaken(CurtsyError):
+    """The receiver did not take it."""
+
+    def __init__(self, cause: str, detail: str, again: bool = True) -> None:
+        super().__init__(detail)
+        self.cause, self.again = cause, again
+
+
+def checked(url: str | None, secret: str | None, settings: Settings) -> str | None:
+    """A webhook as it may be kept with a crawl, in normal form; an error says what is wrong with it."""
+    if url is None:
+        return None
+    normal = normalise(url)
+    if normal is None:
+        raise UsageError(f"{url!r} is no http or https URL: a webhook looks like https://example.com/told")
+    if not (secret or settings.webhook_secret):
+        raise UsageError("A webhook needs a secret to be signed with: give one, or set webhook_secret.")
+    return normal
+
+
+def signature(secret: str, at_s: int, body: bytes) -> str:
+    """The value of `Curtsy-Signature`."""
+    digest = hmac.new(secret.encode(), f"{at_s}.".encode() + body, hashlib.sha256).hexdigest()
+    return f"t={at_s},v1={digest}"
+
+
+def next_try_ms(row: Row, now_ms: int) -> int | None:
+    """When to try again, or None after a day."""
+    at_ms = now_ms + min(_LONGEST_PAUSE_MS, _FIRST_PAUSE_MS << min(row.attempts - 1, 20))
+    return at_ms if at_ms - int(row.payload.get("since_ms", 0)) <= PATIENCE_MS else None
+
+
+def letter(crawl: Crawl, row: Row, now_ms: int) -> Failure:
+    """The dead letter of a webhook; its fence is none of a page's."""
+    url = crawl.webhook or ""
+    return Failure(
+        id="", crawl=crawl.n, fp=row.subject.encode(), url=url, host=host_key(url, "host") if url else "",
+        stage="webhook", attempts=row.attempts, fence=-crawl.n, at_ms=now_ms, request_id=row.request_id,
+    )  # fmt: skip
+
+
+async def deliver(store: Store, settings: Settings, row: Row) -> None:
+    """Tell the receiver; NotTaken if it did not answer with 2xx."""
+    crawl, counts = await read(store, _facts, row.crawl)
+    secret = crawl.webhook_secret or settings.webhook_secret
+    if crawl.webhook is None or secret is None:
+        raise NotTaken("no_secret", "there is no secret to sign it with: set webhook_secret, then replay", False)
+    body = json.dumps(_message(crawl, counts, row), ensure_ascii=False).encode()
+    headers = (
+        ("Content-Type", "application/json"),
+        ("Curtsy-Signature", signature(secret, int(time.time()), body)),
+        ("X-Request-Id", row.request_id),
+    )
+    outcome = await _post(settings, crawl.webhook, body, headers)
+    if 200 <= outcome.status < 300:
+        return  # whatever came after the head
+    if outcome.status:
+        raise NotTaken("not_taken", f"it answered {outcome.status}", outcome.status != 410)
+    fault = outcome.fault or Fault.PROTOCOL
+    raise NotTaken(fault.value, outcome.detail, fault is not Fault.FORBIDDEN_ADDRESS)
+
+
+def _facts(tx: Any, n: int) -> tuple[Crawl, Counts]:
+    return crawls.by_n(tx, n), crawls.counts(tx, n)
+
+
+def _message(crawl: Crawl, counts: Counts, row: Row) -> dict[str, Any]:
+    """`id` is the same in every try of one event: a receiver that has seen it may pass it over."""
+    return {
+        "id": f"{crawl.id}.{row.subject}.{row.payload.get('since_ms', 0)}",
+        "event": f"crawl.{row.subject}",
+        "crawl": crawl.id,
+        "state": crawl.state.value,
+        "reason": crawl.reason,
+        "request_id": crawl.request_id,
+        "ended_ms": crawl.ended_ms,
+        "pages": counts.pages,
+        "done": counts.done,
+        "skipped": sum(counts.skipped.values()),
+        "failed": sum(counts.failed.values()),
+    }
+
+
+async def _post(settings: Settings, url: str, body: bytes, headers: tuple[tuple[str, str], ...]) -> Outcome:
+    loop = asyncio.get_running_loop()
+    told: asyncio.Future[Outcome] = loop.create_future()
+    fetcher = HttpFetcher(settings, loop)
+    timeout_s = settings.webhook_timeout_s
+    job = FetchJob(
+        id=1, url=url, deadline=boot_clock() + timeout_s + 2.0, timeout_s=timeout_s, max_bytes=_MOST_BYTES,
+        headers=headers, body=body,
+    )  # fmt: skip
+    try:
+        fetcher.start(job, lambda _id, outcome: None if told.done() else told.set_result(outcome))
+        return await told
+    finally:
+        await fetcher.close()

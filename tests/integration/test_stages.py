@@ -1,0 +1,246 @@
+"""From stored pages to records: the stages of a crawl that names a schema, also over kills."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvloop
+from crawl_folder import CrawlFolder, finish
+from small_site import Say, SmallSite, linking
+
+from curtsy import pipeline, services, stages
+from curtsy.model import CrawlState
+from curtsy.services import Services
+from curtsy.settings import load
+from curtsy.stopping import StopFlag
+from curtsy.store import crawls, failures, outbox, records
+from curtsy.store.engine import Store
+
+WORDS = " ".join(f"word{i}" for i in range(150))
+LONG = Say(
+    f"""<!doctype html><html lang="en"><title>Long</title><meta name="description" content="About words">
+    <link rel="canonical" href="/long"><h1>Words</h1><h2>and more</h2><p>{WORDS}
+    <script type="application/ld+json">{{"@type": "Article", "value": NaN}}</script></html>""".encode()
+)
+SITE = {"/": linking("/long", "/text", title="Home"), "/long": LONG, "/text": Say(b"plain text", headers=())}
+
+
+@pytest.fixture
+def site() -> Iterator[SmallSite]:
+    with SmallSite(SITE) as opened:
+        yield opened
+
+
+@pytest.fixture
+def folder(tmp_path: Path, site: SmallSite) -> Iterator[CrawlFolder]:
+    made = CrawlFolder(tmp_path, resolve=[site.resolve_rule], stage_lease_s=1)
+    yield made
+    made.close()
+
+
+def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(coroutine)
+
+
+async def with_services(folder: CrawlFolder, work: Any, **overrides: Any) -> Any:
+    built = services.build(folder.settings(**overrides))
+    try:
+        await built.open()
+        return await work(built)
+    finally:
+        await built.close()
+
+
+def stored_records(folder: CrawlFolder) -> dict[str, Any]:
+    rows = folder.rows("SELECT url, data, scores, low_confidence FROM records ORDER BY n")
+    found = {url: (json.loads(data), json.loads(scores), bool(low)) for url, data, scores, low in rows}
+    assert len(found) == len(rows), "a record twice"
+    return found
+
+
+def state(folder: CrawlFolder) -> str:
+    return str(folder.rows("SELECT state FROM crawls ORDER BY n DESC LIMIT 1")[0][0])
+
+
+def test_a_crawl_with_a_schema_ends_with_a_record_of_each_page(folder: CrawlFolder) -> None:
+    shown = folder.run("crawl", "http://a.small.test/", "--delay", "0", "--schema", "page")
+    assert shown["state"] == "finished"
+    found = stored_records(folder)
+    assert set(found) == {f"http://a.small.test/{path}" for path in ("", "long", "text")}
+    data, scores, low = found["http://a.small.test/long"]
+    assert data["title"] == "Long"
+    assert data["description"] == "About words"
+    assert data["language"] == "en"
+    assert data["canonical"] == "http://a.small.test/long"
+    assert data["headings"] == [{"level": 1, "text": "Words"}, {"level": 2, "text": "and more"}]
+    assert {"kind": "json-ld", "data": {"@type": "Article", "value": None}} in data["structured"]
+    assert data["words"] >= 150
+    assert (scores["thin"], low) == (False, False)
+    assert found["http://a.small.test/"][2]
+    assert folder.rows("SELECT * FROM outbox") == []
+    assert folder.rows("SELECT * FROM results") == []
+
+
+def test_a_crawl_without_a_schema_ends_as_ever(folder: CrawlFolder) -> None:
+    folder.crawl("http://a.small.test/")
+    assert state(folder) == "finished"
+    assert folder.rows("SELECT * FROM outbox") == folder.rows("SELECT * FROM records") == []
+
+
+def test_an_unknown_schema_is_told_before_anything_is_written(folder: CrawlFolder) -> None:
+    process = folder.start("crawl", "http://a.small.test/", "--schema", "recipe")
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "There is no schema 'recipe'. Use one of: page." in said
+
+
+def test_a_crawl_extracts_until_its_outbox_is_empty(folder: CrawlFolder) -> None:
+    folder.crawl("http://a.small.test/", schema="page")
+    assert state(folder) == "extracting"
+
+    async def work(built: Services) -> None:
+        kinds = []
+        waiting = stages.sweep(built.store, built.settings)
+        assert len(waiting) == 3
+        assert stages.sweep(built.store, built.settings) == [], "they are under way"
+        while waiting:
+            sending = waiting.pop()
+            kinds.append(sending.kind)
+            assert state(folder) == "extracting"
+            waiting += await stages.run(built, sending.kind, sending.n)
+            assert await stages.run(built, sending.kind, sending.n) == [], "a repeated message does nothing"
+        assert kinds.count("extract") == kinds.count("score") == kinds.count("store") == 3
+
+    run(with_services(folder, work, stage_lease_s=100))
+    assert state(folder) == "finished"
+    assert len(stored_records(folder)) == 3
+
+
+def test_no_more_are_under_way_than_allowed(folder: CrawlFolder) -> None:
+    folder.crawl("http://a.small.test/", schema="page")
+
+    async def work(built: Services) -> None:
+        assert len(stages.sweep(built.store, built.settings)) == 2
+        assert len(stages.sweep(built.store, built.settings)) == 0
+
+    run(with_services(folder, work, stages_in_flight=2, stage_lease_s=100))
+
+
+def test_a_stage_that_fails_is_tried_again_then_dead_and_replayed_from_there(
+    folder: CrawlFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def broken(source: stages.Source) -> list[dict[str, Any]]:
+        asked.append(source.page.url)
+        raise ValueError("no idea")
+
+    folder.crawl("http://a.small.test/text", schema="page", max_pages=1)
+    monkeypatch.setattr(stages, "_BACKOFF_MS", 10)
+    monkeypatch.setitem(stages.extractors, "page", broken)
+
+    async def work(built: Services) -> None:
+        await stages.run_all(built, 1, StopFlag())
+
+    run(with_services(folder, work, stage_attempts=3))
+    assert len(asked) == 3
+    assert state(folder) == "finished"
+    with Store.open(folder.settings().effective_store_url) as store:
+        with store.read() as tx:
+            (dead,) = failures.find(tx)
+        assert (dead.stage, dead.cause, dead.detail, dead.attempts) == ("extract", "error", "ValueError: no idea", 3)
+        assert dead.url == "http://a.small.test/text"
+        dry = pipeline.replay(store, pipeline.Filter(stage="extract"), 1, dry_run=True)
+        assert dry.dead_letters == 1
+        assert state(folder) == "finished"
+        assert pipeline.replay(store, pipeline.Filter(stage="extract"), 1).dead_letters == 1
+        assert pipeline.replay(store, pipeline.Filter(stage="extract"), 1).dead_letters == 0
+    assert state(folder) == "extracting"
+    monkeypatch.undo()
+    run(with_services(folder, work))
+    assert state(folder) == "finished"
+    assert len(stored_records(folder)) == 1
+    assert folder.rows("SELECT count(*) FROM requests WHERE url LIKE '%/text'") == [(1,)], "nothing is fetched again"
+
+
+def test_a_later_stage_never_repeats_an_earlier_one(folder: CrawlFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder.crawl("http://a.small.test/text", schema="page", max_pages=1)
+    scored: list[dict[str, Any]] = []
+    real = stages._scores
+
+    def flaky(facts: dict[str, Any]) -> dict[str, Any]:
+        scored.append(facts)
+        if len(scored) < 3:
+            raise OSError("the model is away")
+        return real(facts)
+
+    extracted: list[str] = []
+
+    def extract(source: stages.Source) -> list[dict[str, Any]]:
+        extracted.append(source.page.url)
+        return [{"url": source.page.url, "words": 3}, {"url": source.page.url, "words": 300}]
+
+    monkeypatch.setattr(stages, "_BACKOFF_MS", 10)
+    monkeypatch.setattr(stages, "_scores", flaky)
+    monkeypatch.setitem(stages.extractors, "page", extract)
+
+    async def work(built: Services) -> None:
+        await stages.run_all(built, 1, StopFlag())
+
+    run(with_services(folder, work))
+    assert len(extracted) == 1
+    assert folder.rows("SELECT ordinal, low_confidence FROM records ORDER BY ordinal") == [(0, 1), (1, 0)]
+
+
+def test_a_page_that_kills_its_worker_each_time_becomes_a_dead_letter(folder: CrawlFolder) -> None:
+    folder.crawl("http://a.small.test/text", schema="page", max_pages=1)
+    with Store.open(folder.settings().effective_store_url) as store:
+        for now_ms in range(2_000_000_000_000, 2_000_000_003_000, 1000):
+            with store.begin() as tx:
+                (row,) = outbox.due(tx, now_ms, 10)
+                assert outbox.begin(tx, row.kind, row.n, now_ms, 1000) is not None
+
+    async def work(built: Services) -> None:
+        assert await stages.run(built, row.kind, row.n, 2_000_000_009_000) == []
+
+    run(with_services(folder, work, stage_attempts=3))
+    assert folder.rows("SELECT stage, cause FROM failures") == [("extract", "kills_worker")]
+    assert state(folder) == "finished"
+
+
+@pytest.mark.parametrize("point", ["stage.begin", "stage.stored", "stage.sent"])
+@pytest.mark.parametrize("nth", [1, 2, 3, 5, 9])
+def test_whatever_is_killed_between_the_steps_each_page_has_one_record(
+    folder: CrawlFolder, point: str, nth: int
+) -> None:
+    words = ["crawl", "http://a.small.test/", "--delay", "0", "--schema", "page", "--json"]
+    command = [sys.executable, "-m", "curtsy.cli", *words, "--config", str(folder.config)]
+    killed = subprocess.run(
+        command, cwd=folder.path, env={**os.environ, "CURTSY_FAULT": f"{point}:{nth}"}, capture_output=True, timeout=60,
+        check=False,
+    )  # fmt: skip
+    assert killed.returncode == -signal.SIGKILL
+    finish(folder.start("crawl", "--resume", "last", "--json"))
+    assert state(folder) == "finished"
+    assert set(stored_records(folder)) == {f"http://a.small.test/{path}" for path in ("", "long", "text")}
+    assert folder.rows("SELECT * FROM outbox") == folder.rows("SELECT * FROM failures") == []
+
+
+def test_pausing_and_cancelling_rest_the_stages(folder: CrawlFolder) -> None:
+    folder.crawl("http://a.small.test/", schema="page")
+    with Store.open(folder.settings().effective_store_url) as store:
+        settings = load(folder.config, data_dir=folder.data)
+        store.run(crawls.set_state, 1, CrawlState.CANCELLED, "cancelled", 1)
+        assert stages.sweep(store, settings) == []
+        with store.read() as tx:
+            assert records.count(tx, 1) == 0

@@ -40,12 +40,6 @@ _TELL = text(
     "SET state = 'open', attempts = 0, sent_ms = NULL, begun_ms = NULL, next_ms = excluded.next_ms, "
     "payload = excluded.payload"
 )
-# Whoever wants to hear of a crawl's end is told by way of the outbox, again if it ends again after a replay.
-_TELL = text(
-    "INSERT INTO outbox (kind, crawl, subject, payload, next_ms, request_id) SELECT 'webhook', n, :state, :payload, "
-    ":now, request_id FROM crawls WHERE n = :n AND webhook IS NOT NULL ON CONFLICT (kind, crawl, subject) DO UPDATE "
-    "SET state = 'open', attempts = 0, sent_ms = NULL, next_ms = excluded.next_ms, payload = excluded.payload"
-)
 # CROSS JOIN: SQLite begins with the dead queues, which are few, and not with all open URLs.
 _DEAD_ROWS = text(
     "SELECT q.reason, count(*) FROM queues q CROSS JOIN urls u WHERE u.crawl = q.crawl AND u.host = q.host "

@@ -36,7 +36,14 @@ KEEP_TYPES = (
 #: what a setting's name begins with in the environment
 PREFIX = "CURTSY_"
 #: variables that begin so and are no settings: of tests, and where a worker finds its settings and its parent
-NO_SETTINGS = ("CURTSY_FAULT", "CURTSY_FRONTIER_EXAMPLES", "CURTSY_CONFIG", "CURTSY_KEEPER")
+NO_SETTINGS = (
+    "CURTSY_FAULT",
+    "CURTSY_FRONTIER_EXAMPLES",
+    "CURTSY_CONFIG",
+    "CURTSY_KEEPER",
+    "CURTSY_API_URL",
+    "CURTSY_API_KEY",
+)
 
 
 class HostRule(BaseModel, frozen=True):
@@ -144,6 +151,7 @@ class Settings(BaseSettings):
     api_hosts: tuple[str, ...] = ()
     api_rate: float = Field(50.0, gt=0)
     api_burst: int = Field(200, ge=1)
+    api_timeout_s: float = Field(30.0, gt=0)
     api_body_mb: float = Field(16.0, gt=0)
     api_upload_mb: float = Field(4096.0, gt=0)
 

@@ -15,7 +15,7 @@ from curtsy.settings import HostRule, Settings
 
 DOCS = Path(__file__).parents[2] / "docs"
 #: documented once, at the top of docs/commands.md
-SHARED = {"--config", "--data-dir", "--json", "--help", "-h", "--version"}
+SHARED = {"--config", "--data-dir", "--json", "--api", "--help", "-h", "--version"}
 
 
 def commands() -> Iterator[tuple[str, Any]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl, stored
+from curtsy.cli.remote import Api
 
 if TYPE_CHECKING:
     from curtsy.model import Counts, Crawl, CrawlState
@@ -27,8 +28,14 @@ def status(
     config: Config = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
+    api: Api = None,
 ) -> None:
     """Show how far a crawl is, or list all crawls."""
+    if api:
+        from curtsy.cli import remote
+
+        remote.status(api, crawl, all_, as_json)
+        return
     from curtsy.cli import show
     from curtsy.store import crawls
 
@@ -45,37 +52,57 @@ def status(
         _describe(*found[0])
 
 
-def pause(crawl: WhichCrawl = "last", config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
+def pause(
+    crawl: WhichCrawl = "last",
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+    api: Api = None,
+) -> None:
     """Stop asking for pages of a crawl until it is resumed; what is under way is finished."""
     from curtsy.model import CrawlState
 
-    _change(crawl, CrawlState.PAUSED, config, data_dir, as_json)
+    _change(crawl, CrawlState.PAUSED, config, data_dir, as_json, api)
 
 
 def resume(
-    crawl: WhichCrawl = "last", config: Config = None, data_dir: DataDir = None, as_json: AsJson = False
+    crawl: WhichCrawl = "last",
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+    api: Api = None,
 ) -> None:
     """Let a paused crawl go on; `curtsy crawl --resume` does the work if no process is crawling."""
     from curtsy.model import CrawlState
 
-    _change(crawl, CrawlState.RUNNING, config, data_dir, as_json)
+    _change(crawl, CrawlState.RUNNING, config, data_dir, as_json, api)
 
 
 def cancel(
-    crawl: WhichCrawl = "last", config: Config = None, data_dir: DataDir = None, as_json: AsJson = False
+    crawl: WhichCrawl = "last",
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+    api: Api = None,
 ) -> None:
     """End a crawl; its open URLs count as skipped, what was fetched stays."""
     from curtsy.model import CrawlState
 
-    _change(crawl, CrawlState.CANCELLED, config, data_dir, as_json)
+    _change(crawl, CrawlState.CANCELLED, config, data_dir, as_json, api)
 
 
-def _change(which: str, state: CrawlState, config: Path | None, data_dir: Path | None, as_json: bool) -> None:
-    from curtsy.cli import show
+def _change(
+    which: str, state: CrawlState, config: Path | None, data_dir: Path | None, as_json: bool, api: str | None
+) -> None:
+    from curtsy.cli import remote, show
     from curtsy.errors import UsageError
     from curtsy.model import CrawlState
     from curtsy.store import crawls
 
+    if api:
+        verb = {CrawlState.PAUSED: "pause", CrawlState.RUNNING: "resume", CrawlState.CANCELLED: "cancel"}[state]
+        remote.change(api, which, verb, as_json)
+        return
     allowed = {
         CrawlState.PAUSED: (CrawlState.RUNNING,),
         CrawlState.RUNNING: (CrawlState.PAUSED,),

@@ -9,6 +9,14 @@ from curtsy.errors import UsageError
 _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
+def length_s(text: str) -> float:
+    """`30s`, `30m`, `12h`, `7d`."""
+    number, unit = text[:-1], text[-1:]
+    if unit not in _UNITS_S or not number.replace(".", "", 1).isdigit():
+        raise UsageError(f"{text!r} is no length of time. Write 30m, 12h or 90d.")
+    return float(number) * _UNITS_S[unit]
+
+
 def since_ms(text: str | None, now_s: float) -> int:
     """`30m`, `12h`, `7d`: so long before now. A date, or date and time (UTC unless it says otherwise). None: 0."""
     if text is None:

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 import uvloop
 
-from curtsy import control, crawling, services
-from curtsy.errors import CurtsyError, Unavailable
+from curtsy import control, crawling, metrics, services
+from curtsy.errors import CurtsyError, EpochLost, Unavailable
+from curtsy.fleet import Fleet
 from curtsy.model import Crawl, NewUrl
 from curtsy.observe import log, request_id
 from curtsy.services import Services
 from curtsy.settings import Settings
+from curtsy.stopping import end
 from curtsy.store.engine import Store
 from curtsy.upkeep import Upkeep
+from curtsy.web.events import Events
 
 T = TypeVar("T")
 
@@ -25,6 +30,12 @@ T = TypeVar("T")
 WAIT_S = 60.0
 #: how long an answer waits for its last seeds to be listed
 _LAST_S = 0.2
+#: after a failed attempt to open the services the next one is made this much later
+_AGAIN_S = 3.0
+#: a lost frontier may have to be rebuilt first
+_OPEN_S = 150.0
+_PUBLISH_S = 5.0
+_LEAVE_S = 20.0
 
 
 class Bridge:
@@ -32,49 +43,103 @@ class Bridge:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._lock = threading.RLock()
+        # One for each part: whoever waits for the frontier keeps nobody from the store.
+        self._store_lock, self._services_lock, self._loop_lock = threading.Lock(), threading.Lock(), threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._store: Store | None = None
         self._services: Services | None = None
+        self._fleet: Fleet | None = None
         #: answers the scans that the frontier asks for when seeds are listed
         self._upkeep: Upkeep | None = None
+        #: the last attempt to open the services that failed, and when
+        self._refused: tuple[float, CurtsyError] | None = None
+        self._publishing: asyncio.Task[None] | None = None
+        self._counting = threading.Lock()
+        self.events = Events(self)
 
     @property
     def store(self) -> Store:
-        with self._lock:
+        with self._store_lock:
             if self._store is None:
                 self._store = Store.open(self.settings.effective_store_url)
             return self._store
 
     @property
     def services(self) -> Services:
-        """Opened with the first call; an error says which part is away, and the next call tries again."""
-        with self._lock:
+        """Opened with the first call; an error says which part is away, and a call some seconds later tries again."""
+        opened = self._services
+        if opened is not None:
+            return opened
+        with self._services_lock:
             if self._services is None:
-                built = services.build(self.settings, self.store)
-                try:
-                    self.wait(self._open(built))
-                except BaseException:
-                    self.wait(built.frontier.close())
-                    raise
-                self._services = built
+                self._services = self._opened()
             return self._services
+
+    def _opened(self) -> Services:
+        if self._refused is not None and time.monotonic() - self._refused[0] < _AGAIN_S:
+            raise self._refused[1]
+        try:
+            built = services.build(self.settings, self.store)
+            try:
+                self.wait(self._open(built), _OPEN_S)
+            except BaseException:
+                self.wait(built.frontier.close())
+                raise
+        except CurtsyError as error:
+            self._refused = (time.monotonic(), error)
+            raise
+        return built
 
     @property
     def services_or_none(self) -> Services | None:
         """None while the frontier is away."""
         try:
             return self.services
-        except Unavailable as error:
+        except (EpochLost, Unavailable) as error:
             log("services_not_opened", level="warning", error=str(error))
             return None
+
+    @property
+    def fleet(self) -> Fleet:
+        opened = self.services
+        if self._fleet is None:
+            embedded = opened.embedded
+            url = self.settings.frontier_url or (embedded.url if embedded is not None else "")
+            self._fleet = Fleet(url, self.settings)
+        return self._fleet
+
+    def count(self, name: str, seconds: float, **labels: object) -> None:
+        """One value of a histogram, from any thread."""
+        with self._counting:
+            metrics.observe(name, seconds, **labels)
+
+    def publish(self) -> None:
+        """What was counted here joins the sums of the fleet."""
+        fleet = self.fleet
+        with self._counting:
+            deltas = metrics.drain()
+        try:
+            self.wait(fleet.publish(deltas), 5.0)
+        except BaseException:
+            with self._counting:
+                metrics.restore(deltas)
+            raise
 
     async def _open(self, built: Services) -> None:
         await built.open()
         self._upkeep = Upkeep(built.frontier, built.store)
         self._upkeep.start()
         self.carry_out(built)
+        self._publishing = asyncio.get_running_loop().create_task(self._publish_often())
+
+    async def _publish_often(self) -> None:
+        while True:
+            await asyncio.sleep(_PUBLISH_S)
+            try:
+                await asyncio.get_running_loop().run_in_executor(None, self.publish)
+            except CurtsyError as error:
+                log("metrics_not_published", level="warning", error=str(error))
 
     def carry_out(self, opened: Services) -> None:
         """On the loop: what the frontier asked for is answered here, without waiting for a worker."""
@@ -132,7 +197,7 @@ class Bridge:
         return asyncio.run_coroutine_threadsafe(_under(request_id.get(), coroutine), self._running_loop())
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
-        with self._lock:
+        with self._loop_lock:
             if self._loop is None:
                 self._loop = uvloop.new_event_loop()
                 self._thread = threading.Thread(target=self._loop.run_forever, name="bridge", daemon=True)
@@ -141,16 +206,17 @@ class Bridge:
 
     def close(self) -> None:
         """Leaves the frontier and the store; harmless when nothing was opened."""
-        with self._lock:
-            if self._services is not None:
-                try:
-                    self.wait(self._leave(self._services), 20.0)
-                except CurtsyError as error:
-                    log("services_not_closed", level="warning", error=str(error))
-                self._services = None
-            elif self._store is not None:
-                self._store.close()
-            self._store = None
+        self.events.close()
+        opened, self._services = self._services, None
+        if opened is not None:
+            try:
+                self.wait(self._leave(opened), _LEAVE_S)
+            except CurtsyError as error:
+                log("services_not_closed", level="warning", error=str(error))
+        elif self._store is not None:
+            self._store.close()
+        self._store = None
+        with self._loop_lock:
             if self._loop is not None and self._thread is not None:
                 self._loop.call_soon_threadsafe(self._loop.stop)
                 self._thread.join(5.0)
@@ -158,8 +224,13 @@ class Bridge:
                 self._loop = self._thread = None
 
     async def _leave(self, opened: Services) -> None:
+        await end([self._publishing] if self._publishing is not None else [])
         if self._upkeep is not None:
             await self._upkeep.stop()
+        if self._fleet is not None:
+            with contextlib.suppress(CurtsyError):
+                await self._fleet.publish(metrics.drain())
+            await self._fleet.close()
         await opened.close()
 
 

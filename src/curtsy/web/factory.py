@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import IO, Any
 
-from flask import Flask, Response, g, request
+from flask import Flask, Response, current_app, g, request
 from pydantic import BaseModel, ValidationError
 from werkzeug.exceptions import HTTPException
 
@@ -80,6 +80,8 @@ def _end(response: Response) -> Response:
         response.headers.setdefault(name, value)
     seconds = time.monotonic() - g.begun
     route = request.url_rule.rule if request.url_rule is not None else ""
+    bridge: Bridge = current_app.extensions["curtsy"]
+    bridge.count("curtsy_api_seconds", seconds, route=route or "none", status=response.status_code)
     log("api", method=request.method, route=route, status=response.status_code, ms=round(seconds * 1000, 1))
     return response
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 
 class Alive(BaseModel):
@@ -12,3 +12,10 @@ class Alive(BaseModel):
 
     status: Literal["ok"] = "ok"
     version: str
+
+
+class Ready(BaseModel):
+    """Whether the parts that are needed answer."""
+
+    ready: bool
+    parts: dict[str, str] = Field(description="`ok`, or what is wrong with it, for store, frontier and broker.")

@@ -1,0 +1,112 @@
+"""`keys`: who may use the API from another machine."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from curtsy.cli.options import AsJson, Config, DataDir
+
+if TYPE_CHECKING:
+    from curtsy.store.engine import Store
+
+keys = typer.Typer(no_args_is_help=True, help="API keys: make, list, revoke.")
+
+
+def register(app: typer.Typer) -> None:
+    app.add_typer(keys, name="keys")
+
+
+@keys.command()
+def create(
+    name: Annotated[str, typer.Option("--name", metavar="TEXT", help="Whose it is, or what for.")],
+    scopes: Annotated[
+        str, typer.Option("--scopes", metavar="read,write,admin", help="What it may do; write reads too, admin all.")
+    ] = "read",
+    expires: Annotated[
+        str, typer.Option("--expires", metavar="90d|never", help="How long it is valid: 12h, 90d, or never.")
+    ] = "90d",
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a key. It is printed once; only its digest is stored."""
+    from curtsy.cli import show
+    from curtsy.errors import UsageError
+    from curtsy.store import keys as stored_keys
+    from curtsy.web.auth import SCOPES, new_key
+
+    words = tuple(dict.fromkeys(word.strip() for word in scopes.split(",") if word.strip()))
+    if not words or any(word not in SCOPES for word in words):
+        raise UsageError(f"--scopes {scopes} is not possible. Use {', '.join(SCOPES)}, with commas between.")
+    now_ms = int(time.time() * 1000)
+    secret, key = new_key(name, words, now_ms, _expiry_ms(expires, now_ms))
+    with _opened(config, data_dir) as store:
+        store.run(stored_keys.create, key)
+    if as_json:
+        show.document({"key": secret, "id": key.id, "scopes": words, "expires": show.when(key.expires_ms)})
+    else:
+        show.say(secret)
+        show.note(f"Key {key.id} may {', '.join(words)}, until {show.when(key.expires_ms) or 'it is revoked'}.")
+        show.note("It is not shown again. Use it as CURTSY_API_KEY, or as 'Authorization: Bearer <key>'.")
+
+
+@keys.command(name="list")
+def list_keys(config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
+    """List the keys, newest first: what they may do, when they expire, when they were last used."""
+    from curtsy.cli import show
+    from curtsy.store import keys as stored_keys
+
+    with _opened(config, data_dir) as store, store.read() as tx:
+        found = stored_keys.list_all(tx)
+    now_ms = int(time.time() * 1000)
+    rows = [
+        {
+            "id": key.id,
+            "name": key.name,
+            "scopes": ",".join(key.scopes),
+            "valid": key.is_valid(now_ms),
+            "created": show.when(key.created_ms),
+            "expires": show.when(key.expires_ms),
+            "revoked": show.when(key.revoked_ms),
+            "used": show.when(key.used_ms),
+        }
+        for key in found
+    ]
+    if as_json:
+        show.document({"keys": rows})
+    else:
+        columns = ["id", "name", "scopes", "valid", "created", "expires", "revoked", "used"]
+        show.table(columns, [[row[column] for column in columns] for row in rows])
+
+
+@keys.command()
+def revoke(
+    id: Annotated[str, typer.Argument(metavar="ID", help="Id of a key, as `curtsy keys list` shows it.")],
+    config: Config = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Revoke a key: the next request with it is refused."""
+    from curtsy.cli import show
+    from curtsy.errors import UsageError
+    from curtsy.store import keys as stored_keys
+
+    with _opened(config, data_dir) as store:
+        if not store.run(stored_keys.revoke, id, int(time.time() * 1000)):
+            raise UsageError(f"There is no key {id!r}. `curtsy keys list` shows them.")
+    show.say(f"Key {id} is revoked.")
+
+
+def _expiry_ms(text: str, now_ms: int) -> int | None:
+    from curtsy.cli.times import length_s
+
+    return None if text == "never" else now_ms + int(length_s(text) * 1000)
+
+
+def _opened(config: Config, data_dir: DataDir) -> Store:
+    from curtsy.cli.options import settings_from
+    from curtsy.store.engine import Store
+
+    return Store.open(settings_from(config, data_dir).effective_store_url)

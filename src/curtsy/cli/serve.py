@@ -1,0 +1,34 @@
+"""`serve`: the API, by several processes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from curtsy.cli.options import Config, DataDir, settings_from
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(serve)
+
+
+def serve(
+    host: Annotated[str | None, typer.Option("--host", metavar="ADDR", help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option("--port", min=0, max=65535, help="Port; 0 chooses a free one.")] = None,
+    processes: Annotated[
+        int | None, typer.Option("--processes", min=1, max=64, metavar="N", help="Processes that answer.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option("--threads", min=1, max=512, metavar="N", help="Requests at a time per process.")
+    ] = None,
+    config: Config = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Serve the API: it takes crawls in and says how they are; workers do the crawling."""
+    settings = settings_from(
+        config, data_dir, api_host=host, api_port=port, api_processes=processes, api_threads=threads
+    )
+    from curtsy.web.serving import serve as run
+
+    run(settings, settings.api_host, settings.api_port, settings.api_processes, settings.api_threads)

@@ -1,0 +1,109 @@
+"""`submit`: hands a crawl in and returns at once; workers do it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from curtsy.cli.options import AsJson, Config, DataDir, settings_from
+from curtsy.cli.remote import Api
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(submit)
+
+
+def submit(
+    urls: Annotated[
+        list[str] | None, typer.Argument(metavar="URL...", help="Where to begin.", show_default=False)
+    ] = None,
+    from_: Annotated[
+        Path | None, typer.Option("--from", metavar="FILE", help="Seeds, one per line; - for standard input.")
+    ] = None,
+    lane: Annotated[str, typer.Option("--lane", metavar="high|batch", help="`high` is served at once.")] = "batch",
+    scope: Annotated[
+        str, typer.Option("--scope", metavar="host|domain|any", help="Which links belong to it.")
+    ] = "host",
+    include: Annotated[
+        list[str] | None, typer.Option("--include", metavar="RE", help="Only URLs that match one of these (RE2).")
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option("--exclude", metavar="RE", help="No URLs that match one of these (RE2).")
+    ] = None,
+    max_pages: Annotated[int | None, typer.Option("--max-pages", metavar="N", help="End after N pages.")] = None,
+    max_depth: Annotated[
+        int | None, typer.Option("--max-depth", metavar="N", help="At most N links from a seed.")
+    ] = None,
+    delay: Annotated[
+        float | None, typer.Option("--delay", metavar="S", help="Seconds between requests to a host.")
+    ] = None,
+    per_host: Annotated[
+        int | None, typer.Option("--per-host", metavar="N", help="Requests under way at once to a host.")
+    ] = None,
+    sitemaps: Annotated[
+        bool, typer.Option("--sitemaps/--no-sitemaps", help="Use the sitemaps that robots.txt names.")
+    ] = True,
+    cookies: Annotated[bool, typer.Option("--cookies", help="Keep a cookie jar per host.")] = False,
+    proxy_pool: Annotated[
+        str | None, typer.Option("--proxy-pool", metavar="NAME", help="A pool of the setting `proxies`.")
+    ] = None,
+    api: Api = None,
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Hand in a crawl and return at once; a fleet's workers, or `curtsy crawl --resume`, do it."""
+    from curtsy.cli import seeds, show
+    from curtsy.errors import UsageError
+
+    if not urls and from_ is None:
+        raise UsageError("Give at least one URL, or --from FILE. For example: curtsy submit https://example.com/")
+    wish = {
+        "lane": lane, "scope": scope, "include": include or [], "exclude": exclude or [], "max_pages": max_pages,
+        "max_depth": max_depth, "delay_s": delay, "per_host": per_host, "sitemaps": sitemaps, "cookies": cookies,
+        "proxy_pool": proxy_pool,
+    }  # fmt: skip
+    given = seeds.read(urls or (), from_)
+    id = _remote(api, wish, given) if api else _local(wish, given, config, data_dir)
+    if as_json:
+        show.document({"id": id})
+    else:
+        show.say(id)
+
+
+def _remote(api: str, wish: dict[str, Any], seeds: Iterable[str]) -> str:
+    from curtsy.cli.remote import client
+
+    return client(api).submit({name: value for name, value in wish.items() if value is not None}, seeds)
+
+
+def _local(wish: dict[str, Any], seeds: Iterable[str], config: Path | None, data_dir: Path | None) -> str:
+    import asyncio
+
+    from pydantic import ValidationError
+
+    from curtsy import control, services
+    from curtsy.errors import UsageError
+    from curtsy.model import new_id
+
+    settings = settings_from(config, data_dir)
+    try:
+        wanted = control.CrawlWish(**wish)
+    except ValidationError as error:
+        wrong = "; ".join(f"--{str(e['loc'][0]).replace('_', '-')}: {e['msg']}" for e in error.errors())
+        raise UsageError(f"{wrong}. `curtsy submit --help` says what can be given.") from None
+
+    async def hand_in() -> str:
+        built = services.build(settings)
+        try:
+            await built.open()
+            return (await control.submit(built, wanted, seeds, new_id())).id
+        finally:
+            await built.close()
+
+    return asyncio.run(hand_in())

@@ -1,0 +1,115 @@
+"""The API's other end: what commands with --api speak. Problems become errors of one line."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import ssl
+from collections.abc import Iterable, Iterator
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from curtsy.errors import CurtsyError, Unavailable, UnknownCrawl, UsageError
+
+_TIMEOUT_S = 60.0
+#: an upload that broke off is sent again so many times
+_TRIES = 3
+
+
+class Client:
+    """One server. `key` is an API key; None on the machine itself."""
+
+    def __init__(self, url: str, key: str | None = None) -> None:
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise UsageError(f"{url!r} is no address of an API. Write it as http://127.0.0.1:8080.")
+        self._url, self._parts, self._key = url, parts, key
+
+    def get(self, path: str, **query: Any) -> Any:
+        given = {name: value for name, value in query.items() if value is not None}
+        return self._ask("GET", f"{path}?{urlencode(given)}" if given else path)
+
+    def post(self, path: str, body: Any = None) -> Any:
+        return self._ask("POST", path, None if body is None else json.dumps(body).encode())
+
+    def delete(self, path: str, **query: Any) -> Any:
+        given = {name: value for name, value in query.items() if value is not None}
+        return self._ask("DELETE", f"{path}?{urlencode(given)}" if given else path)
+
+    def items(self, path: str, **query: Any) -> Iterator[Any]:
+        """Every item of a list, page by page."""
+        cursor: str | None = None
+        while True:
+            page = self.get(path, **query, cursor=cursor)
+            yield from page["items"]
+            cursor = page["next"]
+            if cursor is None:
+                return
+
+    def submit(self, wish: dict[str, Any], seeds: Iterable[str]) -> str:
+        """The id of the new crawl. An upload that breaks off is sent again, and goes on where it broke."""
+        listed = seeds if isinstance(seeds, list | tuple) else list(seeds)
+        headers = {"Content-Type": "application/x-ndjson", "Idempotency-Key": os.urandom(16).hex()}
+        for left in reversed(range(_TRIES)):
+            try:
+                return str(self._ask("POST", "/v1/crawls", _lines(wish, listed), headers)["id"])
+            except Unavailable:
+                if not left:
+                    raise
+        raise AssertionError
+
+    def _ask(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Any:
+        sent = {"Accept": "application/json"} | ({"Content-Type": "application/json"} if body is not None else {})
+        sent |= headers or {}
+        if self._key:
+            sent["Authorization"] = f"Bearer {self._key}"
+        connection = self._connection()
+        try:
+            connection.request(method, quote(self._parts.path.rstrip("/")) + path, body, sent)
+            answer = connection.getresponse()
+            return self._read(answer.status, answer.read())
+        except (OSError, http.client.HTTPException) as error:
+            said = str(error) or type(error).__name__
+            raise Unavailable(f"The API at {self._url} does not answer: {said}. Is `curtsy serve` running?") from error
+        finally:
+            connection.close()
+
+    def _connection(self) -> http.client.HTTPConnection:
+        host, port = self._parts.hostname or "", self._parts.port
+        if self._parts.scheme == "https":
+            return http.client.HTTPSConnection(host, port, timeout=_TIMEOUT_S, context=ssl.create_default_context())
+        return http.client.HTTPConnection(host, port, timeout=_TIMEOUT_S)
+
+    def _read(self, status: int, body: bytes) -> Any:
+        try:
+            found = json.loads(body) if body else None
+        except ValueError:
+            raise Unavailable(f"{self._url} answers something that is not this API ({status}).") from None
+        if status < 400:
+            return found
+        raise _error(status, found if isinstance(found, dict) else {})
+
+
+def _error(status: int, problem: dict[str, Any]) -> CurtsyError:
+    said = problem.get("detail") or f"The API answered {status}."
+    wrong = [f"{mistake['where']}: {mistake['message']}" for mistake in problem.get("errors") or ()]
+    if wrong and str(problem.get("type", "")).endswith("refused-seeds"):
+        said = f"{said} {'; '.join(wrong)}."
+    if str(problem.get("type", "")).endswith("no-such-crawl"):
+        return UnknownCrawl(said)
+    if status >= 500 or status == 429:
+        return Unavailable(f"{said} (request {problem.get('request_id', 'unknown')})")
+    return UsageError(said)
+
+
+def _lines(wish: dict[str, Any], seeds: Iterable[str]) -> Iterator[bytes]:
+    """An NDJSON body in blocks."""
+    block = [json.dumps(wish)]
+    for seed in seeds:
+        block.append(json.dumps(seed))
+        if len(block) >= 1000:
+            yield "\n".join([*block, ""]).encode()
+            block = []
+    if block:
+        yield "\n".join([*block, ""]).encode()

@@ -1,0 +1,149 @@
+"""`curtsy serve`: gunicorn with threads, as part of this program. SIGTERM lets requests under way end."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import sys
+from typing import Any
+
+from flask import Flask
+from gunicorn.app.base import BaseApplication
+from gunicorn.workers.gthread import ThreadWorker
+
+from curtsy.errors import UsageError
+from curtsy.observe import log
+from curtsy.settings import Settings
+from curtsy.web.auth import is_loopback
+from curtsy.web.bridge import Bridge
+from curtsy.web.factory import create_app
+
+#: requests under way have this long to end after SIGTERM
+GRACE_S = 20
+#: a process that does not tell its parent that it lives for this long is replaced
+_HUNG_S = 60
+_KEEP_ALIVE_S = 15
+#: connections of one process beyond those that have a thread
+_WAITING = 1000
+
+
+class Threads(ThreadWorker):  # type: ignore[misc]
+    """A process of the server. Event streams end when it is told to."""
+
+    def handle_exit(self, sig: Any, frame: Any) -> None:
+        _bridge_of(self.app.wsgi()).events.close()
+        super().handle_exit(sig, frame)
+
+
+class Logger:
+    """What gunicorn has to say goes where everything goes."""
+
+    def __init__(self, _config: Any) -> None:
+        pass
+
+    def debug(self, message: str, *args: Any, **_: Any) -> None:
+        log("server", level="debug", said=_said(message, args))
+
+    info = debug
+
+    def warning(self, message: str, *args: Any, **_: Any) -> None:
+        log("server", level="warning", said=_said(message, args))
+
+    def error(self, message: str, *args: Any, **_: Any) -> None:
+        log("server", level="error", said=_said(message, args))
+
+    critical = error
+
+    def exception(self, message: str, *args: Any, **_: Any) -> None:
+        log("server", level="error", said=_said(message, args), error=repr(sys.exc_info()[1]))
+
+    def log(self, _level: Any, message: str, *args: Any, **_: Any) -> None:
+        self.debug(message, *args)
+
+    def access(self, *_: Any) -> None:
+        """The application logs its answers itself."""
+
+    def reopen_files(self) -> None:
+        pass
+
+    def close_on_exec(self) -> None:
+        pass
+
+
+def _said(message: object, args: tuple[Any, ...]) -> str:
+    try:
+        return str(message) % args if args else str(message)
+    except (TypeError, ValueError):
+        return str(message)
+
+
+class Server(BaseApplication):  # type: ignore[misc]
+    """The parent process: it holds the socket, and starts a process again that died."""
+
+    def __init__(self, settings: Settings, host: str, port: int, processes: int, threads: int) -> None:
+        self._settings, self._host, self._port = settings, host, port
+        self._processes, self._threads = processes, threads
+        super().__init__()
+
+    def load_config(self) -> None:
+        name = f"[{self._host}]" if ":" in self._host else self._host
+        for key, value in {
+            "bind": f"{name}:{self._port}",
+            "workers": self._processes,
+            "threads": self._threads,
+            "worker_class": Threads,
+            "worker_connections": self._threads + _WAITING,
+            "preload_app": True,
+            "timeout": _HUNG_S,
+            "graceful_timeout": GRACE_S,
+            "keepalive": _KEEP_ALIVE_S,
+            "logger_class": Logger,
+            "control_socket_disable": True,
+            "proc_name": "curtsy-serve",
+            "limit_request_line": 8190,
+            "limit_request_fields": 64,
+            "when_ready": self._ready,
+            "worker_exit": _leave,
+        }.items():
+            self.cfg.set(key, value)
+
+    def load(self) -> Flask:
+        return create_app(self._settings, host=self._host)
+
+    def _ready(self, arbiter: Any) -> None:
+        for listener in arbiter.LISTENERS:
+            _limit_silence(listener.sock, self._settings.api_timeout_s)
+        port = arbiter.LISTENERS[0].getsockname()[1]
+        name = f"[{self._host}]" if ":" in self._host else self._host
+        print(f"Serving on http://{name}:{port}/ (docs at /docs)", file=sys.stderr, flush=True)
+        if not is_loopback(self._host):
+            print("Every caller needs a key: `curtsy keys create` makes one.", file=sys.stderr, flush=True)
+
+
+def _limit_silence(listener: socket.socket, seconds: float) -> None:
+    """A client that neither sends nor takes anything for so long is dropped; accepted sockets inherit it."""
+    limit = struct.pack("ll", int(seconds), int(seconds % 1 * 1_000_000))
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+
+
+def _bridge_of(app: Flask) -> Bridge:
+    found: Bridge = app.extensions["curtsy"]
+    return found
+
+
+def _leave(_arbiter: Any, worker: Any) -> None:
+    """In the process that ends."""
+    if worker.app.callable is not None and worker.pid == os.getpid():
+        _bridge_of(worker.app.callable).close()
+
+
+def serve(settings: Settings, host: str, port: int, processes: int, threads: int) -> None:
+    """Until it is told to end."""
+    try:
+        with socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET):
+            pass  # gunicorn would try again for seconds
+    except OSError as error:
+        raise UsageError(f"{host}:{port} cannot be listened on: {error.strerror}. Choose another --port.") from error
+    Server(settings, host, port, processes, threads).run()

@@ -17,6 +17,7 @@ from hashlib import sha256
 from itertools import chain as concatenate
 from typing import Any
 
+from curtsy import metrics
 from curtsy.contexts import CrawlContext
 from curtsy.faults import point
 from curtsy.frontier.frontier import Frontier, Settled
@@ -73,6 +74,7 @@ class Committer:
         count("commits")
         count("commit_pages", len(group))
         count("commit_ms", int((time.monotonic() - began) * 1000))
+        metrics.observe("curtsy_commit_seconds", time.monotonic() - began)
 
     # 1
 

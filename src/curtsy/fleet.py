@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -183,3 +184,14 @@ def shards_of(text: str, shards: int) -> frozenset[int]:
     if not found or max(found) >= shards:
         raise SettingsError(f"--shards {text}: there are {shards} shards, numbered from 0 (setting `shards`).")
     return frozenset(found)
+
+
+def shards_text(numbers: Iterable[int]) -> str:
+    """{0, 1, 2, 5} -> `0-2,5`."""
+    parts: list[list[int]] = []
+    for number in sorted(numbers):
+        if parts and parts[-1][1] == number - 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ",".join(f"{first}-{last}" if last > first else str(first) for first, last in parts)

@@ -8,6 +8,7 @@ sums stand, and `/metrics` reads them there. Gauges are computed when somebody a
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 COUNTER, GAUGE, HISTOGRAM = "counter", "gauge", "histogram"
 
@@ -50,12 +51,17 @@ def field(name: str, labels: Mapping[str, object]) -> str:
     return f"{name}{{{','.join(parts)}}}"
 
 
+@lru_cache(4096)
+def _key(name: str, labels: tuple[tuple[str, object], ...]) -> str:
+    return field(name, dict(labels))
+
+
 def _escaped(value: object) -> str:
     return str(value).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
 def inc(name: str, by: float = 1, **labels: object) -> None:
-    key = field(name, labels)
+    key = _key(name, tuple(labels.items()))
     _fields[key] = _fields.get(key, 0.0) + by
 
 

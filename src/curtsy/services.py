@@ -38,6 +38,11 @@ class Services:
     #: the frontier did not take all that the store has: queues are to be put back
     unlisted: bool = False
 
+    @property
+    def url(self) -> str:
+        """Of the frontier's server."""
+        return self.settings.frontier_url or (self.embedded.url if self.embedded is not None else "")
+
     async def open(self) -> None:
         """Adopts the frontier's epoch, or rebuilds a lost one; cuts torn tails that a killed process left."""
         for pause_s in _PAUSES_S:

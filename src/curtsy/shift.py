@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any
 
-from curtsy import harvest
+from curtsy import harvest, metrics
 from curtsy.commit import Committer
 from curtsy.contexts import CrawlContext
 from curtsy.errors import EpochLost, FrontierUnavailable, StoreUnavailable
@@ -28,6 +28,7 @@ from curtsy.lifeline import Lifeline
 from curtsy.model import Action, CrawlState, Decision, Fault, Kind, Lane, Lease, Outcome, Page
 from curtsy.observe import count, log
 from curtsy.oversight import Oversight
+from curtsy.pauses import GAP_S, Doing, Pauses
 from curtsy.politeness import effect
 from curtsy.recovery import confirm, open_epoch, read
 from curtsy.settings import Settings
@@ -42,6 +43,8 @@ _BATCH = 64
 #: a slot waits at most this long for company on its way back
 _RELEASE_S = 0.015
 _IDLE_S = 0.25
+#: connections that nobody used for this long are closed when a shift begins
+_IDLE_CONNECTION_S = 15.0
 
 
 @dataclass(slots=True)
@@ -52,7 +55,7 @@ class _Flight:
 
 
 class Shift:
-    """One process's loop. `services` parts are shared; contexts and rules are its own memory."""
+    """One process's loop. `services` parts are shared; contexts, rules and connections are its own, kept over runs."""
 
     def __init__(
         self, frontier: Frontier, store: Store, segments: SegmentStore, settings: Settings, stop: StopFlag,
@@ -97,57 +100,98 @@ class Shift:
         self._tasks: set[asyncio.Task[None]] = set()
         #: time with nothing in flight and nothing due
         self.waited_s = 0.0
+        self.pauses = Pauses()
+        #: whose hosts are asked; suspects are asked beside batch and slow
+        self.lanes: tuple[Lane, ...] = (Lane.HIGH, Lane.BATCH, Lane.SLOW)
+        #: a run ends as soon as `quiet` holds, instead of waiting for more
+        self.leaves = False
+        #: nothing is under way here, everything is committed, and nothing is due within 50 ms
+        self.quiet = False
+        self._opened = False
         stop.listen(self._wake.set)
+        self.upkeep.scanned = self._wake.set
 
     # The loop
 
-    async def run(self, ended: Callable[[], Awaitable[bool]]) -> None:
-        """Crawls until `ended()` or the stop flag; then everything fetched is committed, unless stopped at once."""
+    async def run(self, ended: Callable[[], Awaitable[bool]], drain_s: float | None = None) -> None:
+        """Crawls until `ended()` or the stop flag; then everything fetched is committed, unless stopped at once.
+
+        May be called again after it has returned. What is under way at the end gets `drain_s`, or the setting's time.
+        """
+        self._begin_run()
         self.upkeep.start()
         writer = asyncio.get_running_loop().create_task(self._write())
         caretaker: asyncio.Task[None] | None = None
         try:
-            await self._lifeline.persist(self._open)
+            await self._lifeline.persist(self._look_again if self._opened else self._open)
             self._spawn(self._watch_store())
             caretaker = asyncio.get_running_loop().create_task(self._look_after())
             while not (self.stop.drain or writer.done()) and not await ended():
                 await self._turn()
             if writer.done():
                 writer.result()  # it never ends by itself: without it nothing would become durable
-            await self._drain()
+            await self._drain(drain_s)
         finally:
             tasks = [writer, *self._tasks, *([caretaker] if caretaker is not None else [])]
             await end(tasks)
             await self.upkeep.stop()
-            await self.fetcher.close()
+            for fence in list(self._flights):
+                self.fetcher.cancel(fence)
+
+    async def close(self) -> None:
+        await self.fetcher.close()
+
+    def _begin_run(self) -> None:
+        """Nothing of an earlier run is under way. What it could not commit or give back is found by expiry."""
+        for left in (self._flights, self._held, self._waiting, self._back, self._starts, self._group, self._writing):
+            left.clear()
+        self._group_bytes, self._urgent, self._reading = 0, False, 0
+        self._commits = asyncio.Queue()
+        self._beat_at, self._solo_wanted, self.quiet = 0.0, False, False
+        self.fetcher.drop_idle(_IDLE_CONNECTION_S)
+        if self._opened:
+            self._knowledge.forget_ended()
+
+    async def _look_again(self) -> None:
+        """What changed since the last run; which epoch rules is told by the first exchange."""
+        await self._knowledge.refresh()
+        await confirm(self.frontier, self.store)
+        await self.oversight.heed()
 
     async def _open(self) -> None:
         self.upkeep.scan(await open_epoch(self.frontier, self.store))
         await self.oversight.heed()
+        self._opened = True
 
     async def _turn(self) -> None:
         """One round: give back and lease, look after everything, wait for the next event."""
+        closing = self._is_closing()
         reply = await self._exchange(self._wants())
         if reply is None:
+            self.pauses.note(Doing.WORK if self._is_busy() else Doing.NOTHING, boot())
             return
         self._start_all(reply.leases)
         await self._beat()
-        self._hand_over(idle=self._is_idle(reply))
-        await self._wait(reply)
+        idle = self._is_idle(reply)
+        self._hand_over(idle=idle)
+        # What was committed or listed during the exchange may be due by now: then another look decides.
+        self.quiet = idle and not closing and not self._is_closing() and not self._is_busy()
+        self._note(reply)
+        if not (self.leaves and self.quiet):
+            await self._wait(reply)
 
     def _wants(self) -> list[tuple[Lane, int]]:
         """How many more per lane; none while two groups wait for the store."""
         if self._commits.qsize() >= 2:
             count("backpressure_turns")
-            return [(Lane.BATCH, 0), (Lane.SLOW, 0)]
+            return [(lane, 0) for lane in self.lanes]
         if self._solo_wanted:
-            return [(Lane.BATCH, 0 if self._flights or self._waiting else 1)]
+            lane = Lane.BATCH if Lane.BATCH in self.lanes else self.lanes[0]
+            return [(lane, 0 if self._flights or self._waiting else 1)]
         slow = sum(flight.lease.lane is Lane.SLOW for flight in self._flights.values()) if self._flights else 0
-        batch = len(self._flights) + len(self._waiting) - slow
-        return [
-            (Lane.BATCH, min(_BATCH, self.settings.concurrency - batch)),
-            (Lane.SLOW, min(_BATCH, self.settings.slow_concurrency - slow)),
-        ]
+        others = len(self._flights) + len(self._waiting) - slow
+        free, free_slow = self.settings.concurrency - others, self.settings.slow_concurrency - slow
+        return [(lane, max(0, min(_BATCH, free_slow if lane is Lane.SLOW else free))) for lane in self.lanes]
 
     async def _exchange(self, wants: list[tuple[Lane, int]]) -> LeaseReply | None:
         back, self._back = self._back, []
@@ -175,12 +219,26 @@ class Shift:
         if reply.halted:
             self._knowledge.halt(reply.halted)
         self.upkeep.scan(reply.scans)
-        self._solo_wanted = reply.suspects > 0 or (self._solo_wanted and not solo)
+        # Lane high serves no suspects: they would hold up whoever must be served at once.
+        suspects = reply.suspects if self.lanes != (Lane.HIGH,) else 0
+        self._solo_wanted = suspects > 0 or (self._solo_wanted and not solo)
         return reply
 
     def _is_idle(self, reply: LeaseReply) -> bool:
-        soon = reply.next_ms is not None and reply.next_ms - reply.now_ms < 50
+        soon = reply.next_ms is not None and reply.next_ms - reply.now_ms < GAP_S * 1000
         return not (self._flights or self._waiting or self._back or reply.leases or soon)
+
+    def _is_closing(self) -> bool:
+        """Something is on its way to the store, or is being read there, that may bring more work."""
+        return bool(self._group or self._writing or not self._commits.empty() or self.upkeep.scanning)
+
+    def _note(self, reply: LeaseReply) -> None:
+        due = reply.next_ms is not None and reply.next_ms <= reply.now_ms
+        if self._is_busy() or due or self._solo_wanted:
+            doing = Doing.WORK
+        else:
+            doing = Doing.CLOSING if self._is_closing() else Doing.NOTHING
+        self.pauses.note(doing, boot())
 
     async def _wait(self, reply: LeaseReply) -> None:
         if self._back and len(self._back) >= _BATCH:
@@ -328,6 +386,7 @@ class Shift:
             return
         assert flight.context is not None
         count(f"status_{outcome.status // 100}xx" if outcome.status else "no_answer")
+        _measure(outcome)
         if outcome.status == 304 and flight.previous is not None and outcome.fault is None:
             self._unchanged(flight, outcome)
             return
@@ -485,26 +544,39 @@ class Shift:
             if done.effect is not None and done.outcome is not None and done.lease.fence not in known:
                 self._back.append((done.release(), None))
 
-    async def _drain(self) -> None:
+    async def _drain(self, drain_s: float | None) -> None:
         """No more leases; what is under way may end, then everything is committed."""
-        deadline = boot() + (0.0 if self.stop.now else self.settings.drain_s)
-        while self._is_busy() and boot() < deadline and not self.stop.now:
-            await self._exchange([(Lane.BATCH, 0)])
-            await self._beat()
-            self._hand_over(idle=True)
-            await self._nap(0.02)
+        began, stopped = boot(), False
+        limit_s = self.settings.drain_s if drain_s is None else drain_s
+        while self._is_busy() and not self.stop.now and boot() - began < limit_s:
+            if self.stop.drain and not stopped:
+                # Asked to end: whoever has sent nothing yet does not begin now, the others have the setting's time.
+                stopped, began, limit_s = True, boot(), self.settings.drain_s
+                for fence in list(self._flights):
+                    self.fetcher.cancel(fence, unsent_only=True)
+            await self._settle_down()
         for fence in list(self._flights):
             self.fetcher.cancel(fence)
         await asyncio.sleep(0)
-        last = boot() + (2.0 if self.stop.now else 30.0)
+        last = boot() + (2.0 if self.stop.now else self.settings.commit_timeout_s)
         while (self._back or self._group or self._writing or not self._commits.empty()) and boot() < last:
-            await self._exchange([(Lane.BATCH, 0)])
-            await self._beat()
-            self._hand_over(idle=True)
-            await self._nap(0.02)
+            await self._settle_down()
+
+    async def _settle_down(self) -> None:
+        await self._exchange([(lane, 0) for lane in self.lanes])
+        await self._beat()
+        self._hand_over(idle=True)
+        self.pauses.note(Doing.WORK if self._is_busy() else Doing.CLOSING, boot())
+        await self._nap(0.02)
 
     def _is_busy(self) -> bool:
         return bool(self._flights or self._waiting or self._back or self._reading)
+
+
+def _measure(outcome: Outcome) -> None:
+    metrics.inc("curtsy_pages_total", status=f"{outcome.status // 100}xx" if outcome.status else "none")
+    if outcome.started is not None:
+        metrics.observe("curtsy_fetch_seconds", outcome.ended - outcome.started)
 
 
 def _name_of(host: str) -> tuple[str, int]:

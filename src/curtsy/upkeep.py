@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from curtsy import metrics
 from curtsy.errors import EpochLost, FrontierUnavailable, StoreUnavailable
 from curtsy.faults import point
 from curtsy.frontier.clock import boot
@@ -56,8 +57,15 @@ class Upkeep:
         self.idle: set[int] = set()
         #: hosts that do not answer -> when that was last seen here
         self.silent: dict[str, int] = {}
+        #: called when a scan was carried out
+        self.scanned: Callable[[], None] = lambda: None
         #: told when a scan brought work
         self.on_work = asyncio.Event()
+
+    @property
+    def scanning(self) -> bool:
+        """Scans that this process was handed are not carried out yet."""
+        return bool(self._scanning)
 
     def start(self) -> None:
         loop = asyncio.get_running_loop()
@@ -87,6 +95,9 @@ class Upkeep:
                 log("scan_broke", level="error", host=scan.host, crawl=scan.crawl, error=repr(error))
             finally:
                 self._scanning[scan.crawl] -= 1
+                if not self._scanning[scan.crawl]:
+                    del self._scanning[scan.crawl]
+                self.scanned()
 
     async def _answer(self, scan: Scan) -> None:
         rows = await read(self.store, urls.open_rows, scan.crawl, scan.host, scan.cursor or 0, scan.head + 1)
@@ -126,7 +137,7 @@ class Upkeep:
             await self._load()
         if now - self._patience_checked >= _PATIENCE_CHECK_S:
             self._patience_checked = now
-            await self._bury_hosts()
+            await self.bury_hosts()
         if now - self._swept >= _SWEEP_S:
             self._swept = now
             await self._cancel_incomplete()
@@ -155,7 +166,10 @@ class Upkeep:
         items = await self.frontier.reaped()
         if not items:
             return
-        count("leases_reaped", sum(isinstance(item, ReapedLease) for item in items))
+        leases = sum(isinstance(item, ReapedLease) for item in items)
+        count("leases_reaped", leases)
+        metrics.inc("curtsy_lease_expiries_total", leases, kind="lease")
+        metrics.inc("curtsy_lease_expiries_total", len(items) - leases, kind="slot")
         now_ms = max(item.expiry_ms if isinstance(item, ReapedSlot) else 0 for item in items)
         await in_thread(self.store.run, _write_reaped, items, now_ms)
         point("reap.written")
@@ -186,7 +200,7 @@ class Upkeep:
             newest = sorted(self.silent.items(), key=lambda item: item[1])[_MOST_SILENT // 2 :]
             self.silent = dict(newest)
 
-    async def _bury_hosts(self) -> None:
+    async def bury_hosts(self) -> None:
         """A host whose requests failed over all of host_patience is dead for the crawls that wait for it.
 
         Only a failure that was seen after all that time condemns it: a crawl that was stopped, or a host that asked

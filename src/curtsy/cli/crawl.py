@@ -59,7 +59,7 @@ def crawl(
     per_host: Annotated[
         int | None, typer.Option("--per-host", min=1, max=64, metavar="N", help="Requests under way at once to a host.")
     ] = None,
-    lane: Annotated[str, typer.Option("--lane", metavar="batch|slow", help="Pool of work.")] = "batch",
+    lane: Annotated[str, typer.Option("--lane", metavar="high|batch|slow", help="Pool of work.")] = "batch",
     render: Annotated[
         str, typer.Option("--render", metavar="never", help="Rendering in a browser; not in this version.")
     ] = "never",
@@ -121,7 +121,7 @@ def crawl(
         max_depth=max_depth,
         delay_s=delay,
         per_host=per_host,
-        lane=_one_of("--lane", lane, ("batch", "slow")),
+        lane=_one_of("--lane", lane, ("high", "batch", "slow")),
         render=_one_of("--render", render, ("never",)),
         sitemaps=sitemaps,
         cookies=cookies,

@@ -7,7 +7,7 @@ from hashlib import sha1
 from importlib.resources import files
 
 #: parts that stand between the preamble and the script itself
-_PARTS = {"lease": ("release",), "settle": ("release",)}
+_PARTS = {"lease": ("release", "ripe"), "settle": ("release",), "look": ("ripe",)}
 
 
 @cache

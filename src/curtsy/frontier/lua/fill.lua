@@ -45,4 +45,5 @@ else
   look_further(h, c)
 end
 finish()
+rouse()
 return { tostring(now), 'ok', scans }

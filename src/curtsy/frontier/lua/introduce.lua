@@ -33,4 +33,5 @@ for i = 1, tonumber(ARGV[3]) do
   end
 end
 finish()
+rouse()
 return { tostring(now) }

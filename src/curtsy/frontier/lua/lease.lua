@@ -16,17 +16,7 @@ local reports = tonumber(ARGV[at])
 for i = 1, reports do report_start(ARGV[at + i]) end
 at = at + 1 + reports
 
--- Retries whose time has come go to the end of their lists: other pages of a host get their turn before it is given up.
-local ripe = call('ZRANGEBYSCORE', P .. 'delayed', '-inf', now, 'LIMIT', 0, 256)
-many('ZREM', P .. 'delayed', ripe)
-for _, member in ipairs(ripe) do
-  local f = split(member)
-  local h = host(f[1])
-  if in_ring(h, f[2]) then call('RPUSH', P .. 'q:' .. f[1] .. ':' .. f[2], f[3]) end
-  less_busy(f[1], f[2])
-  bench(h)
-end
-flush_due()
+ripen()
 
 -- entries of one list that a lease looks at for one whose origin's rules are known
 local LOOKED_AT = 16
@@ -73,7 +63,7 @@ end
 -- Crawls take turns; those of a better lane go first, 4 turns of 5.
 local function turns(h)
   local ring = ring_of(h)
-  if #ring < 2 or not h.hi then return ring end
+  if #ring < 2 or h.hi ~= true then return ring end
   local first, later = {}, {}
   for _, c in ipairs(ring) do
     local r = crawl(c)

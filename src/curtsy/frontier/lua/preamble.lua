@@ -25,7 +25,7 @@
 --                                    out while one request was allowed: its start is known with its end
 --                             fl sl  consecutive failures; slow or failing
 --                             met    an effect of a request stands in ad, fl, sl
---                             rn r1 hi tn   of the ring: its length; its only crawl; a crawl of lane high is in it;
+--                             rn r1 hi tn   of the ring: its length; its only crawl; a crawl of lane high is in it ('slow': only crawls of that);
 --                                    turns taken, for the 4-of-5 rule between lanes
 --                           q:<c> x:<c> b:<c> k:<c> l:<c>   of crawl c's queue here: its lane; delayed + leased;
 --                                  backlog flag (2: raised while a scan held the lock); cursor: rows up to it were
@@ -185,7 +185,7 @@ end
 -- Puts a host where it belongs: in one due set, or in none while its slots are out or nobody wants it.
 local function bench(h, at_least, lane)
   if not h.known or h.rn == 0 or h.out >= h.ph or h.un ~= '' then return unbench(h) end
-  place(h, lane or (h.sl and 'slow') or (h.hi and 'high') or 'batch', max(eligible(h), at_least or 0))
+  place(h, lane or ((h.sl or h.hi == 'slow') and 'slow') or (h.hi and 'high') or 'batch', max(eligible(h), at_least or 0))
 end
 
 local function flush_due()
@@ -245,6 +245,11 @@ local function finish()
   changed = {}
 end
 
+-- There may be something to do sooner than whoever sends shifts believes.
+local function rouse()
+  if call('LLEN', P .. 'wake') == 0 then call('LPUSH', P .. 'wake', '1') end
+end
+
 local function ring_of(h)
   if h.rn == 1 and h.r1 ~= '' then return { h.r1 } end
   return call('LRANGE', P .. 'ring:' .. h.name, 0, -1)
@@ -253,17 +258,17 @@ end
 -- The ring's part of delay, per_host and lane; again whenever a crawl joins or leaves, or wants more care.
 local function weigh(h)
   local ring = call('LRANGE', P .. 'ring:' .. h.name, 0, -1)
-  local cd, ph, hi = 0, 64, false
+  local cd, ph, hi, slow = 0, 64, false, #ring > 0
   for _, c in ipairs(ring) do
     local r = crawl(c)
     if r then
       cd, ph = max(cd, r.dl), min(ph, r.ph)
-      hi = hi or r.lane == 'high'
+      hi, slow = hi or r.lane == 'high', slow and r.lane == 'slow'
     end
   end
   if #ring == 0 then ph = h.oph > 0 and h.oph or 1 elseif h.oph > 0 then ph = min(ph, h.oph) end
   if h.ph == 1 and ph > 1 and h.out > 0 and h.un == '' then h.un = '?' end
-  h.cd, h.ph, h.rn, h.r1, h.hi = cd, ph, #ring, #ring == 1 and ring[1] or '', hi
+  h.cd, h.ph, h.rn, h.r1, h.hi = cd, ph, #ring, #ring == 1 and ring[1] or '', slow and 'slow' or hi
   touch(h)
 end
 

@@ -51,6 +51,6 @@ for _ = 1, tonumber(ARGV[4]) do
   end
   at = at + 3 + n
 end
-if call('LLEN', P .. 'wake') == 0 then call('LPUSH', P .. 'wake', '1') end
 finish()
+rouse()
 return { tostring(now), unknown_hosts, unknown_crawls, scans, waiting }

@@ -26,4 +26,5 @@ for i = 1, tonumber(ARGV[3]) do
   end
 end
 finish()
+rouse()
 return { tostring(now), unknown_hosts, unknown_crawls, scans, waiting }

@@ -1,0 +1,201 @@
+"""The Celery app: `celery -A curtsy.celery_app worker|beat|flower`. Settings come from CURTSY_* and curtsy.toml.
+
+Queues: fetch.high, fetch.batch, fetch.slow (shifts), render, inference (extraction), default (the other stages).
+Workers that are bound to shards serve queues of their own, `fetch.batch.0-7`. Messages carry ids, never bodies. A shift
+is acknowledged when it begins: its work is guarded by leases. A stage is acknowledged when it has ended. Nothing is
+ever sent with a countdown: whatever has to wait waits in the frontier or in the store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import mmap
+import os
+import signal
+import threading
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+from uuid import uuid4
+
+from celery import Celery, signals
+from kombu import Exchange, Queue  # type: ignore[attr-defined]
+
+from curtsy import observe, services, settings
+from curtsy.embedded import Embedded
+from curtsy.errors import FrontierUnavailable, SettingsError
+from curtsy.fleet import SIT_S, Fleet, Worker
+from curtsy.observe import log
+from curtsy.settings import Settings
+
+QUEUES = ("fetch.high", "fetch.batch", "fetch.slow", "render", "inference", "default")
+#: which queue carries out which stage
+STAGE_QUEUES = {"extract": "inference"}
+#: shared with the children, because it is made before they are: SIGTERM reaches the parent only
+_flag = mmap.mmap(-1, 1)
+
+
+@cache
+def the_settings() -> Settings:
+    """Read when first needed; CURTSY_CONFIG names a file."""
+    given = os.environ.get("CURTSY_CONFIG")
+    found = settings.load(Path(given) if given else None)
+    observe.configure(found.log_level, found.log_format)
+    return found
+
+
+@cache
+def _entered() -> Embedded:
+    """The share of this process (and its children) in the folder's private server."""
+    return Embedded.enter(the_settings().data_dir)
+
+
+def leave_folder(**_: Any) -> None:
+    """The last one out of the folder leaves a clean mark and stops the server."""
+    if the_settings().frontier_url is not None:
+        return
+
+    async def close() -> None:
+        built = services.build(the_settings())
+        _entered().abandon()
+        await built.close()
+
+    try:
+        asyncio.run(close())
+    except Exception as error:
+        log("folder_not_left", level="warning", error=repr(error))
+
+
+def frontier_url() -> str:
+    return the_settings().frontier_url or _entered().url
+
+
+def broker_url() -> str:
+    """As set; else the frontier's server, database 0."""
+    found = the_settings().broker_url
+    if found is not None:
+        return found
+    parts = urlsplit(frontier_url())
+    if parts.scheme == "unix":
+        return f"redis+socket://{parts.path}"
+    if parts.scheme in ("redis", "rediss"):
+        return urlunsplit(parts._replace(path="/0"))
+    raise SettingsError(
+        f"frontier_url names {parts.scheme}:// servers, which cannot carry Celery's messages: set broker_url to a "
+        "single Redis or Valkey, or to RabbitMQ."
+    )
+
+
+def _route(name: str, args: Any, _kwargs: Any, _options: Any, **_: Any) -> dict[str, str] | None:
+    if name == "curtsy.shift":
+        return {"queue": f"fetch.{args[0]}"}
+    if name == "curtsy.stage":
+        return {"queue": STAGE_QUEUES.get(args[0], "default")}
+    return None
+
+
+def _configuration() -> dict[str, Any]:
+    given = the_settings()
+    return {
+        "broker_url": broker_url(),
+        "broker_connection_retry_on_startup": True,
+        "broker_transport_options": {
+            "visibility_timeout": given.visibility_timeout_s,
+            "socket_timeout": 10,
+            "socket_connect_timeout": 5,
+            "socket_keepalive": True,
+        },
+        "imports": ("curtsy.tasks",),
+        "beat_scheduler": "curtsy.beat:Scheduler",
+        "task_default_queue": "default",
+        "task_queues": tuple(Queue(name, Exchange(name), routing_key=name) for name in QUEUES),
+        "task_routes": (_route,),
+        "task_serializer": "json",
+        "result_serializer": "json",
+        "event_serializer": "json",
+        "accept_content": ["json"],
+        "task_ignore_result": True,
+        "task_store_errors_even_if_ignored": False,
+        "task_soft_time_limit": given.task_soft_limit_s,
+        "task_time_limit": given.task_hard_limit_s,
+        "task_send_sent_event": True,
+        "worker_send_task_events": True,
+        "worker_prefetch_multiplier": 1,
+        # A message stays where every free seat can take it; one reserved by a busy worker would wait for a shift's end.
+        "worker_disable_prefetch": True,
+        "worker_cancel_long_running_tasks_on_connection_loss": False,
+        "worker_concurrency": given.worker_seats,
+        "worker_proc_alive_timeout": 30,
+        # Lines of our log are whole as they are.
+        "worker_redirect_stdouts": False,
+    }
+
+
+app = Celery("curtsy")
+app.add_defaults(_configuration)
+
+
+def ending() -> bool:
+    """The worker was asked to end; children see it too."""
+    return _flag[0] == 1
+
+
+# request_id: from whoever sends, through the message's headers, into every log line of the task
+
+
+def _send_request_id(headers: dict[str, Any], **_: Any) -> None:
+    headers.setdefault("request_id", observe.request_id.get() or str(uuid4()))
+
+
+def _take_request_id(task: Any, **_: Any) -> None:
+    observe.request_id.set(task.request.get("request_id") or task.request.id)
+
+
+def _drop_request_id(**_: Any) -> None:
+    observe.request_id.set(None)
+
+
+# The parent
+
+
+def _raise_flag(**_: Any) -> None:
+    _flag[0] = 1
+
+
+def _sit(sender: Any, **_: Any) -> None:
+    """Heartbeats tell Beat how many seats there are."""
+    queues = tuple(sender.app.amqp.queues.consume_from)
+    shards = next((queue.split(".", 2)[2] for queue in queues if queue.count(".") == 2), None)
+    me = Worker(name=sender.hostname, queues=queues, seats=sender.pool.num_processes, shards=shards)
+    threading.Thread(target=lambda: asyncio.run(_heartbeats(me)), name="heartbeats", daemon=True).start()
+
+
+async def _heartbeats(me: Worker) -> None:
+    fleet = Fleet(frontier_url(), the_settings())
+    while not ending():
+        try:
+            await fleet.sit(me)
+        except FrontierUnavailable as error:
+            log("heartbeat_failed", level="warning", error=str(error))
+        heed_keeper()
+        await asyncio.sleep(SIT_S)
+    try:
+        await fleet.stand_up(me.name)
+    except FrontierUnavailable as error:
+        log("heartbeat_failed", level="warning", error=str(error))
+
+
+def heed_keeper() -> None:
+    """A part that `curtsy` started ends with it, also where that was killed."""
+    keeper = os.environ.get("CURTSY_KEEPER")
+    if keeper and os.getppid() != int(keeper):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+signals.before_task_publish.connect(_send_request_id)
+signals.task_prerun.connect(_take_request_id)
+signals.task_postrun.connect(_drop_request_id)
+signals.worker_shutting_down.connect(_raise_flag)
+signals.worker_shutdown.connect(leave_folder)
+signals.worker_ready.connect(_sit)

@@ -1,0 +1,86 @@
+"""`worker` and `beat`: the parts of a fleet that crawl and that send shifts, as Celery runs them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from curtsy.cli.options import Config, DataDir, settings_from
+
+if TYPE_CHECKING:
+    from curtsy.settings import Settings
+
+#: what a worker serves unless told otherwise; lane render needs a browser and has workers of its own
+SERVED = ("fetch.high", "fetch.batch", "fetch.slow", "inference", "default")
+ALWAYS = "fetch.high"
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(worker)
+    app.command()(beat)
+
+
+def worker(
+    queues: Annotated[
+        str | None, typer.Option("--queues", metavar="A,B", help="Queues to serve; all but render unless given.")
+    ] = None,
+    concurrency: Annotated[
+        int | None,
+        typer.Option("--concurrency", min=1, max=256, metavar="N", help="Processes; as many as cores unless given."),
+    ] = None,
+    shards: Annotated[
+        str | None, typer.Option("--shards", metavar="0-7", help="Crawl only hosts of these shards of the frontier.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="Tells workers on one machine apart.")
+    ] = None,
+    high: Annotated[
+        bool, typer.Option("--high/--no-high", help="Beside the others, one process that serves fetch.high only.")
+    ] = True,
+    config: Config = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Serve the queues of a fleet: crawl what is due, carry out stages. Ends gently with SIGTERM or Ctrl-C."""
+    from curtsy.cli.keeping import keep
+    from curtsy.fleet import shards_of, shards_text
+
+    settings = settings_from(config, data_dir, worker_seats=concurrency)
+    total = _shards(settings)
+    bound = shards_text(shards_of(shards, total)) if shards else shards_text(settings.bind_shards) or None
+    served = [bind(queue, bound) for queue in (queues.split(",") if queues else SERVED)]
+    me = name or "worker"
+    commands = [_worker(f"{me}@%h", served, settings.worker_seats)]
+    if high and served != [bind(ALWAYS, bound)]:
+        commands.append(_worker(f"{me}-high@%h", [bind(ALWAYS, bound)], 1))
+    raise typer.Exit(keep(commands, settings, config))
+
+
+def beat(config: Config = None, data_dir: DataDir = None) -> None:
+    """Send shifts when hosts are due, end crawls, see to what expired. Several at once do no harm."""
+    from curtsy.cli.keeping import keep
+
+    settings = settings_from(config, data_dir)
+    raise typer.Exit(keep([_celery("beat")], settings, config))
+
+
+def bind(queue: str, shards: str | None) -> str:
+    """Shifts of workers that are bound to shards have queues of their own."""
+    return f"{queue}.{shards}" if shards and queue.startswith("fetch.") else queue
+
+
+def _shards(settings: Settings) -> int:
+    from curtsy.frontier.servers import default_shards
+
+    return settings.shards or default_shards(settings.frontier_url)
+
+
+def _worker(name: str, queues: list[str], seats: int | None) -> list[str]:
+    words = ["-n", name, "-Q", ",".join(queues), *(["-c", str(seats)] if seats else [])]
+    return _celery("worker", *words, "--without-gossip", "--without-mingle")
+
+
+def _celery(command: str, *words: str) -> list[str]:
+    import sys
+
+    return [sys.executable, "-m", "celery", "-A", "curtsy.celery_app", command, *words]

@@ -1,0 +1,15 @@
+-- ripe.lua: stands in front of lease.lua and look.lua.
+--
+-- Retries whose time has come go to the end of their lists: other pages of a host get their turn before it is given up.
+local function ripen()
+  local ripe = call('ZRANGEBYSCORE', P .. 'delayed', '-inf', now, 'LIMIT', 0, 256)
+  many('ZREM', P .. 'delayed', ripe)
+  for _, member in ipairs(ripe) do
+    local f = split(member)
+    local h = host(f[1])
+    if in_ring(h, f[2]) then call('RPUSH', P .. 'q:' .. f[1] .. ':' .. f[2], f[3]) end
+    less_busy(f[1], f[2])
+    bench(h)
+  end
+  flush_due()
+end

@@ -1,0 +1,100 @@
+"""The frontier as seen by whoever sends shifts: what is due in which shard, and a bell that rings when more is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from curtsy.errors import EpochLost
+from curtsy.frontier import messages
+from curtsy.frontier.frontier import Frontier, Scan
+from curtsy.frontier.shard import Shard
+from curtsy.model import Lane
+
+LANES = (Lane.HIGH, Lane.BATCH, Lane.SLOW)
+#: a bell that nobody rings is listened to anew after this long
+_LISTEN_S = 1.0
+
+
+@dataclass(slots=True)
+class View:
+    """One look at all shards."""
+
+    now_ms: int = 0
+    #: shard -> lane -> hosts that may be asked now; hosts of suspects stand with lane batch
+    due: dict[int, dict[Lane, int]] = field(default_factory=dict)
+    #: when the next host, retry, slot, lease or scan is due; by the clock of `now_ms`
+    next_ms: int | None = None
+    scans: list[Scan] = field(default_factory=list)
+    #: of a look in detail: queues in play, and requests under way
+    in_play: dict[Lane, int] = field(default_factory=dict)
+    in_flight: dict[Lane, int] = field(default_factory=dict)
+
+    def hosts(self, lane: Lane, shards: Iterable[int] | None = None) -> int:
+        return sum(self.due[shard][lane] for shard in (self.due if shards is None else shards) if shard in self.due)
+
+    @property
+    def next_s(self) -> float | None:
+        return None if self.next_ms is None else max(0.0, (self.next_ms - self.now_ms) / 1000)
+
+
+async def look(frontier: Frontier, *, detail: bool = False) -> View:
+    """What is due. Retries whose time has come are listed by it, unless it looks in detail, for the gauges."""
+    view = View()
+    for shard in frontier.shards:
+        raw = await shard.call("look", int(detail))
+        view.now_ms = max(view.now_ms, int(raw[0]))
+        high, batch, slow, solo = map(int, raw[1:5])
+        view.due[shard.number] = {Lane.HIGH: high, Lane.BATCH: batch + solo, Lane.SLOW: slow}
+        if raw[5] and (view.next_ms is None or int(raw[5]) < view.next_ms):
+            view.next_ms = int(raw[5])
+        view.scans += messages.scans_of(raw[6], shard.number)
+        for lane, queues, requests in zip(LANES, raw[7:10], raw[10:13], strict=True):
+            view.in_play[lane] = view.in_play.get(lane, 0) + int(queues)
+            view.in_flight[lane] = view.in_flight.get(lane, 0) + int(requests)
+    return view
+
+
+async def rouse(frontier: Frontier) -> None:
+    """Whoever sends shifts looks again at once."""
+    await frontier.shards[0].command("LPUSH", "%wake", "1")
+
+
+async def retire(frontier: Frontier) -> None:
+    """This process asks no hosts for now: others need not leave it those that it asked last."""
+    for shard in frontier.shards:
+        await shard.command("DEL", f"%owner:{frontier.owner}")
+
+
+class Bell:
+    """BLPOP on the `wake` list of every shard. What is under way stays under way: no ring is lost between two waits."""
+
+    def __init__(self, frontier: Frontier) -> None:
+        self._frontier = frontier
+        self._listening: dict[int, asyncio.Task[bool]] = {}
+
+    async def wait(self, timeout_s: float) -> None:
+        """Until somebody rings, or the time is up. Raises what made listening impossible."""
+        for shard in self._frontier.shards:
+            if shard.number not in self._listening:
+                task = asyncio.get_running_loop().create_task(self._listen(shard))
+                self._listening[shard.number] = task
+        done, _ = await asyncio.wait(self._listening.values(), timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        for number in [number for number, task in self._listening.items() if task in done]:
+            self._listening.pop(number).result()
+
+    async def close(self) -> None:
+        for task in self._listening.values():
+            task.cancel()
+        await asyncio.gather(*self._listening.values(), return_exceptions=True)
+        self._listening.clear()
+
+    async def _listen(self, shard: Shard) -> bool:
+        if shard.epoch is None:
+            raise EpochLost("No epoch is adopted yet.")
+        rang = await shard.command("BLPOP", "%wake", _LISTEN_S) is not None
+        if rang:
+            # One ring is enough for all who rang.
+            await shard.command("DEL", "%wake")
+        return rang

@@ -1,0 +1,50 @@
+"""How a process spends its seat: time in which it has nothing to do is measured, not guessed."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+#: shorter gaps are no waiting: a host that is due within this is worth staying for
+GAP_S = 0.05
+
+
+class Doing(Enum):
+    """What holds the seat now."""
+
+    WORK = 0  # requests are under way or due
+    CLOSING = 1  # commits or scans are under way, and nothing else
+    NOTHING = 2  # nothing is under way and nothing is due
+
+
+class Pauses:
+    """Adds up gaps of over 50 ms without work. A gap counts as waiting if nothing at all was under way in it."""
+
+    def __init__(self) -> None:
+        self.waiting_s = 0.0
+        self.closing_s = 0.0
+        self._since: dict[Doing, float | None] = {Doing.CLOSING: None, Doing.NOTHING: None}
+
+    def note(self, doing: Doing, now: float) -> None:
+        """From now on it is doing this."""
+        for kind, since in self._since.items():
+            if kind is doing:
+                if since is None:
+                    self._since[kind] = now
+            elif since is not None:
+                self._since[kind] = None
+                self._add(kind, now - since)
+
+    def _add(self, kind: Doing, gap_s: float) -> None:
+        if gap_s <= GAP_S:
+            return
+        if kind is Doing.NOTHING:
+            self.waiting_s += gap_s
+        else:
+            self.closing_s += gap_s
+
+    def take(self, now: float) -> tuple[float, float]:
+        """(waiting, closing) since the last call; a gap that goes on is cut here."""
+        self.note(Doing.WORK, now)
+        taken = self.waiting_s, self.closing_s
+        self.waiting_s = self.closing_s = 0.0
+        return taken

@@ -1,0 +1,216 @@
+"""One worker process's place for work: loop, parts and connections are made when first needed, and kept over shifts.
+
+A shift begins with its ticket, leases hosts of one lane, and gives its seat back when nothing is under way and nothing
+is due within 50 ms, or when its time is up and its requests have ended. It never waits for a host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+import uvloop
+
+from curtsy import metrics, services
+from curtsy.crawling import tune
+from curtsy.errors import CurtsyError, EpochLost, FrontierUnavailable, StoreUnavailable
+from curtsy.fleet import RENEW_S, Fleet, lane_of, shards_of
+from curtsy.frontier import watch
+from curtsy.frontier.clock import boot
+from curtsy.observe import log
+from curtsy.services import Services
+from curtsy.settings import Settings
+from curtsy.shift import Shift
+from curtsy.stopping import StopFlag, end
+
+T = TypeVar("T")
+#: how often a shift looks whether its worker is to end
+_LOOK_S = 0.05
+#: beyond the drain and the commit, what is left of a shift that was asked to end gets this long
+_LEAVE_S = 5.0
+
+
+class Seat:
+    """One per process, made after the fork. `ending` tells whether the worker was asked to end."""
+
+    def __init__(self, settings: Settings, ending: Callable[[], bool]) -> None:
+        self.settings = settings
+        self._ending = ending
+        self._runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
+        self._stop = StopFlag()
+        self._services: Services | None = None
+        self._fleet: Fleet | None = None
+        self._shift: Shift | None = None
+
+    # What the tasks call
+
+    def run(self, work: Callable[[Services], Coroutine[Any, Any, T]]) -> T:
+        """One piece of work with the parts of this process, on its loop."""
+
+        async def with_parts() -> T:
+            return await work(await self._parts())
+
+        return self._on_loop(with_parts())
+
+    def work_shift(self, queue: str, ticket: str, shards: str | None = None) -> str:
+        """One shift; how it ended: done, time, stopped, late, broken."""
+        ended = self._on_loop(self._work(queue, ticket, shards))
+        log("shift_ended", level="info", queue=queue, end=ended)
+        return ended
+
+    def close(self) -> None:
+        """The process ends."""
+        try:
+            self._on_loop(self._close())
+        except Exception as error:
+            log("seat_not_left", level="warning", error=repr(error))
+        self._runner.close()
+
+    def _on_loop(self, work: Coroutine[Any, Any, T]) -> T:
+        # The runner would use the context of its first run, and with it that one's request_id.
+        return self._runner.run(work, context=contextvars.copy_context())
+
+    # Parts
+
+    async def _parts(self) -> Services:
+        if self._services is None:
+            built = services.build(self.settings)
+            try:
+                await built.open()
+            except BaseException:
+                await built.close()
+                raise
+            tune()
+            self._services = built
+            self._fleet = Fleet(built.url, self.settings)
+        return self._services
+
+    async def _crew(self) -> tuple[Services, Fleet, Shift]:
+        parts = await self._parts()
+        if self._shift is None:
+            self._shift = Shift(
+                parts.frontier, parts.store, parts.segments, self.settings, self._stop, parts.revive, parts.tidy
+            )
+            self._shift.leaves = True
+        assert self._fleet is not None
+        return parts, self._fleet, self._shift
+
+    async def _close(self) -> None:
+        if self._shift is not None:
+            await self._shift.close()
+        if self._fleet is not None:
+            await self._fleet.close()
+        if self._services is not None:
+            await self._services.close()
+
+    # The shift
+
+    async def _work(self, queue: str, ticket: str, shards: str | None) -> str:
+        """Whatever goes wrong is told by the log: a shift has no result, and the next one is sent when work is due."""
+        began = boot()
+        ended = "broken"
+        try:
+            parts, fleet, shift = await self._crew()
+            if not await fleet.begin(queue, ticket):
+                ended = "late"
+            else:
+                count = len(parts.frontier.shards)
+                parts.frontier.bound = shards_of(shards, count) if shards else frozenset(range(count))
+                shift.upkeep.scan(parts.scans)
+                parts.scans = []
+                ended = await self._crawl(shift, fleet, queue, ticket)
+        except CurtsyError as error:
+            # Its ticket is spent and its place among the running shifts runs out: the next one comes after a pause.
+            log("shift_broke", level="warning", queue=queue, error=str(error))
+        except Exception as error:
+            log("shift_broke", level="error", queue=queue, error=repr(error))
+        await self._account(queue, ticket, ended, boot() - began)
+        return ended
+
+    async def _crawl(self, shift: Shift, fleet: Fleet, queue: str, ticket: str) -> str:
+        shift.lanes = (lane_of(queue),)
+        until = boot() + self.settings.shift_s
+        done = "stopped"
+
+        async def ended() -> bool:
+            nonlocal done
+            done = "done" if shift.quiet else "time" if boot() >= until else "stopped"
+            return done != "stopped"
+
+        crawl = asyncio.current_task()
+        assert crawl is not None
+        beside = [asyncio.create_task(self._attend(fleet, queue, ticket)), asyncio.create_task(self._watch(crawl))]
+        try:
+            async with asyncio.timeout(self.settings.longest_shift_s):
+                await shift.run(ended, drain_s=self.settings.fetch_timeout_s)
+                await self._look_after(shift)
+        except TimeoutError:
+            done = "broken"
+            log("shift_too_long", level="warning", queue=queue)
+        except asyncio.CancelledError:
+            # By `_watch`: what could not be committed in time is found by expiry.
+            crawl.uncancel()
+            log("shift_broken_off", level="warning", queue=queue)
+            done = "stopped"
+        finally:
+            await end(beside)
+        return done
+
+    async def _look_after(self, shift: Shift) -> None:
+        """What this process alone knows: hosts that do not answer, crawls that looked finished."""
+        try:
+            if shift.upkeep.silent:
+                await shift.upkeep.bury_hosts()
+            while shift.upkeep.idle:
+                await shift.is_finished(shift.upkeep.idle.pop())
+        except (EpochLost, FrontierUnavailable, StoreUnavailable) as error:
+            log("shift_not_tidied", level="warning", error=str(error))
+
+    async def _attend(self, fleet: Fleet, queue: str, ticket: str) -> None:
+        """Beside the crawl: it counts as running, and what it counts is handed over."""
+        while True:
+            await asyncio.sleep(RENEW_S)
+            try:
+                await fleet.renew(queue, ticket)
+                await self._publish(fleet)
+            except FrontierUnavailable as error:
+                log("shift_not_renewed", level="warning", error=str(error))
+
+    async def _watch(self, crawl: asyncio.Task[Any]) -> None:
+        """Beside the crawl: the worker is asked to end. A crawl that cannot is broken off."""
+        while not self._ending():  # noqa: ASYNC110 (the flag is another process's to set)
+            await asyncio.sleep(_LOOK_S)
+        if not self._stop.drain:
+            self._stop.request()
+        await asyncio.sleep(self.settings.drain_s + self.settings.commit_timeout_s + _LEAVE_S)
+        crawl.cancel()
+
+    async def _account(self, queue: str, ticket: str, ended: str, took_s: float) -> None:
+        lane = lane_of(queue).value
+        metrics.inc("curtsy_shifts_total", lane=lane, end=ended)
+        if ended != "late":
+            metrics.inc("curtsy_shift_seconds_total", took_s, lane=lane)
+        if self._shift is None or self._fleet is None or self._services is None:
+            return
+        waiting_s, closing_s = self._shift.pauses.take(boot())
+        metrics.inc("curtsy_shift_waiting_seconds_total", waiting_s, lane=lane)
+        metrics.inc("curtsy_shift_closing_seconds_total", closing_s, lane=lane)
+        try:
+            await self._publish(self._fleet)
+            if ended in ("done", "time", "stopped"):
+                await watch.retire(self._services.frontier)
+                await self._fleet.end(queue, ticket)
+                # Hosts that this shift asked last may be due sooner than whoever sends shifts believes.
+                await watch.rouse(self._services.frontier)
+        except (EpochLost, FrontierUnavailable) as error:
+            log("shift_not_accounted", level="warning", error=str(error))
+
+    async def _publish(self, fleet: Fleet) -> None:
+        deltas = metrics.drain()
+        try:
+            await fleet.publish(deltas)
+        except BaseException:
+            metrics.restore(deltas)
+            raise

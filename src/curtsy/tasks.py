@@ -1,0 +1,67 @@
+"""The tasks: a few lines each. What they do is in seat.py, shift.py and stages.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from celery import signals
+from celery.exceptions import SoftTimeLimitExceeded
+
+from curtsy import observe, stages
+from curtsy.celery_app import app, ending, the_settings
+from curtsy.observe import log
+from curtsy.seat import Seat
+
+_seat: Seat | None = None
+
+
+def seat() -> Seat:
+    """Of this process: made by the first task after the fork, kept until it ends."""
+    global _seat
+    if _seat is None:
+        found = the_settings()
+        observe.configure(found.log_level, found.log_format)
+        _seat = Seat(found, ending)
+    return _seat
+
+
+def _leave(**_: Any) -> None:
+    if _seat is not None:
+        _seat.close()
+
+
+signals.worker_process_shutdown.connect(_leave)
+
+
+@app.task(name="curtsy.shift", acks_late=False)  # type: ignore[untyped-decorator]
+def shift(queue: str, ticket: str, shards: str | None = None) -> None:
+    """Crawls whatever is due in a lane, then gives the seat back."""
+    try:
+        seat().work_shift(queue, ticket, shards)
+    except SoftTimeLimitExceeded:
+        log("shift_over_soft_limit", level="error", queue=queue)
+
+
+@app.task(name="curtsy.stage", acks_late=True, reject_on_worker_lost=True)  # type: ignore[untyped-decorator]
+def stage(kind: str, n: int) -> None:
+    """One stage of one row of the outbox; then the next ones are sent."""
+    for following in seat().run(lambda parts: stages.run(parts, kind, n)):
+        send_stage(following)
+
+
+def send_stage(sending: stages.Sending) -> None:
+    headers = {"request_id": sending.request_id} if sending.request_id else None
+    stage.apply_async((sending.kind, sending.n), headers=headers, retry=False)
+
+
+def send_shift(queue: str, ticket: str, shards: str | None) -> None:
+    shift.apply_async((queue, ticket, shards), retry=False)
+
+
+def depth(queue: str) -> int:
+    """Messages that wait in a queue of shifts; 0 where it does not exist yet."""
+    with app.connection_for_write() as connection:
+        try:
+            return int(connection.default_channel.queue_declare(f"fetch.{queue}", passive=True).message_count)
+        except connection.channel_errors:
+            return 0

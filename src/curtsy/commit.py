@@ -29,13 +29,16 @@ from curtsy.model import (
 from curtsy.observe import count
 from curtsy.recovery import in_thread, introduce, introduce_crawls, put_back
 from curtsy.settings import Settings
-from curtsy.store import pages
+from curtsy.store import pages, schedules
 from curtsy.store.engine import Store
 from curtsy.store.segments import SegmentStore
 from curtsy.store.warc import WarcItem
 from curtsy.transaction import Body, Links, Transaction, Written, ended_ms
 from curtsy.upkeep import Upkeep
 from curtsy.urls import short
+
+#: runs of a schedule that are looked through for a body
+_RUNS = 32
 
 
 class Committer:
@@ -134,9 +137,19 @@ class Committer:
         found: dict[tuple[int, str], pages.Same] = {}
         for crawl, wanted in by_crawl.items():
             with self._store.read() as tx:
-                for digest, one in pages.find_same(tx, crawl, wanted).items():
-                    found[crawl, digest] = one
+                for n in self._kin(tx, crawl):
+                    for digest, one in pages.find_same(tx, n, wanted).items():
+                        found[crawl, digest] = one
+                        wanted.discard(digest)
+                    if not wanted:
+                        break
         return found
+
+    def _kin(self, tx: Any, crawl: int) -> list[int]:
+        """The crawl, and the runs before it of its schedule: their bodies are not stored again."""
+        schedule = self._contexts[crawl].crawl.schedule
+        earlier = [] if schedule is None else schedules.crawls_of(tx, schedule, _RUNS)
+        return [crawl, *(n for n in earlier if n != crawl)]
 
     # 4
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from curtsy import crawling
+from curtsy import crawling, stages, webhooks
 from curtsy.errors import EpochLost, FrontierUnavailable, UsageError, WrongState
 from curtsy.model import Counts, Crawl, CrawlState, Lane, new_id
 from curtsy.observe import log
@@ -50,6 +50,15 @@ class CrawlWish(BaseModel):
     per_host: int | None = Field(None, ge=1, le=64, description="Requests under way at once to a host.")
     sitemaps: bool = Field(True, description="Use the sitemaps that robots.txt names.")
     cookies: bool = Field(False, description="Keep a cookie jar per host.")
+    schema_name: str | None = Field(
+        None, alias="schema", min_length=1, max_length=100, description="Make records of its pages; built in: `page`."
+    )
+    webhook: str | None = Field(
+        None, max_length=2000, description="Gets a signed POST when the crawl has finished or was cancelled."
+    )
+    webhook_secret: str | None = Field(
+        None, min_length=16, max_length=200, description="Signs the webhook; left out: the server's. It is not shown."
+    )
     proxy_pool: str | None = Field(
         None, min_length=1, max_length=100, description="A pool of proxies that the server's settings list."
     )
@@ -78,7 +87,9 @@ def crawl_of(wish: CrawlWish, settings: Settings, request_id: str, id: str | Non
     """The crawl that is wished for; an error says what the settings do not allow."""
     if wish.proxy_pool is not None and wish.proxy_pool not in settings.proxies:
         raise UsageError(f"There is no proxy pool {wish.proxy_pool!r} here: the settings name those there are.")
-    fields = wish.model_dump()
+    fields = wish.model_dump(by_alias=True)
+    stages.check_schema(wish.schema_name)
+    fields["webhook"] = webhooks.checked(wish.webhook, wish.webhook_secret, settings)
     fields |= {"include": tuple(wish.include), "exclude": tuple(wish.exclude), "lane": Lane(wish.lane)}
     crawl = Crawl(id=id or new_id(), request_id=request_id, created_ms=_now_ms(), **fields)
     Scope.of(crawl)  # a bad pattern is told before anything is written

@@ -21,7 +21,7 @@ _PLAN = text(
 )
 _PREVIOUS = text(
     "SELECT r.crawl FROM runs r JOIN runs this ON this.schedule = r.schedule AND this.planned_ms > r.planned_ms "
-    "WHERE this.crawl = :crawl AND this.schedule = :schedule AND r.state = 'started' "
+    "JOIN crawls c ON c.n = r.crawl WHERE this.crawl = :crawl AND this.schedule = :schedule AND r.state = 'started' "
     "ORDER BY r.planned_ms DESC LIMIT 1"
 )
 _GOING = text(

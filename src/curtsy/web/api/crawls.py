@@ -76,7 +76,7 @@ def _json(call: Call) -> tuple[CrawlWish, str, Iterator[Part]]:
     new: NewCrawl = call.body
     intake.checked(new.seeds, call.settings, _PLACE)  # all, before anything is written
     digest = intake.digest_of(new.model_dump_json().encode())
-    wish = CrawlWish(**new.model_dump(exclude={"seeds"}))
+    wish = CrawlWish(**new.model_dump(exclude={"seeds"}, by_alias=True))
     return wish, digest, intake.in_parts(new.seeds, _PLACE, digest)
 
 

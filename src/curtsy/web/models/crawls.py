@@ -78,7 +78,8 @@ def summary_of(crawl: Crawl) -> CrawlSummary:
 
 
 def status_of(status: Status) -> CrawlStatus:
-    wishes = {name: getattr(status.crawl, name) for name in CrawlWish.model_fields if hasattr(status.crawl, name)}
+    names = [field.alias or name for name, field in CrawlWish.model_fields.items() if name != "webhook_secret"]
+    wishes = {name: getattr(status.crawl, name) for name in names if hasattr(status.crawl, name)}
     return CrawlStatus.model_validate(
         _summary(status.crawl)
         | {

@@ -96,7 +96,9 @@ async def _begin(frontier: Frontier, shard: Shard, store: Store) -> bool:
         own_slot_ms = int(frontier.settings.slot_s * 1000)
         doubt_ms = _DOUBT_MS if frontier.servers.moves else 0
         before = boot()
-        epoch, quiet_ms = await in_thread(store.run, _next_epoch, shard.number, own_slot_ms, doubt_ms)
+        epoch, quiet_ms = await in_thread(
+            store.run, _next_epoch, shard.number, own_slot_ms, doubt_ms, facts.number or 0
+        )
         point("rebuild.epoch")
         try:
             await shard.begin_epoch(epoch, facts.run_id, quiet_ms / 1000)
@@ -112,16 +114,18 @@ async def _begin(frontier: Frontier, shard: Shard, store: Store) -> bool:
         await in_thread(lock.__exit__, None, None, None)
 
 
-def _next_epoch(tx: Any, shard: int, own_slot_ms: int, doubt_ms: int = 0) -> tuple[int, int]:
+def _next_epoch(tx: Any, shard: int, own_slot_ms: int, doubt_ms: int, used: int) -> tuple[int, int]:
     """A new number, and the quiet time it begins with: none after a clean end. The mark is gone before any lease.
 
     Otherwise requests may be under way for the longest slot that any process of the last epoch used, and such slots may
-    be given out for `doubt_ms` more.
+    be given out for `doubt_ms` more. A number that the server has seen (`used`) under another store is not given again.
     """
     before = meta.get(tx, f"epoch:{shard}")
     mark = meta.get(tx, f"clean:{shard}")
     clean = before is None or mark == before
     meta.clear(tx, f"clean:{shard}")
+    if (behind := used - meta.current_epoch(tx)) > 0:
+        meta.add(tx, "epoch", behind)
     epoch = meta.next_epoch(tx)
     meta.put(tx, f"epoch:{shard}", str(epoch))
     if clean:
@@ -219,11 +223,13 @@ async def introduce(frontier: Frontier, store: Store, reply: PushReply) -> None:
         await frontier.waits(Lane(lane) for lane in await in_thread(store.run, queues.wait, rows))
 
 
-async def introduce_hosts(frontier: Frontier, store: Store, names: set[str], *, again: bool = False) -> None:
+async def introduce_hosts(
+    frontier: Frontier, store: Store, names: set[str], *, again: bool = False, lift: bool = False
+) -> None:
     """What the store and the operator's settings know of these hosts; a host it has never met has no history."""
     known, rules = await in_thread(_read, store, _host_facts, names)
     states = [with_rule(frontier, known.get(name) or HostState(host=name)) for name in sorted(names)]
-    await frontier.introduce(states, rules, again=again)
+    await frontier.introduce(states, rules, again=again, lift=lift)
 
 
 def with_rule(frontier: Frontier, state: HostState) -> HostState:

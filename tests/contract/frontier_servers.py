@@ -31,7 +31,7 @@ T = TypeVar("T")
 FAR_MS = 4_000_000_000_000
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     """A test run that is killed leaves no server behind."""
     if sys.platform == "linux":
         pr_set_pdeathsig = 1
@@ -52,17 +52,17 @@ class Server:
         """`more`: further options of the server, with `_` for `-`."""
         options = {"port": "0", "unixsocket": str(self.socket), "save": "", "dir": str(self.folder)}
         options |= {name.replace("_", "-"): value for name, value in more.items()}
-        words = [word for key, value in options.items() for word in (f"--{key}", value)]
+        words = [word for key, value in options.items() for word in (f"--{key}", *value.split(" "))]
         nothing = subprocess.DEVNULL
         self.process = subprocess.Popen(
             [self.program, *words],
             stdout=nothing,
             stderr=nothing,
-            preexec_fn=_die_with_parent,  # noqa: PLW1509 (no threads here)
+            preexec_fn=die_with_parent,  # noqa: PLW1509 (no threads here)
         )
-        wait_for(self._answers, f"{self.program} does not answer")
+        wait_for(self.answers, f"{self.program} does not answer")
 
-    def _answers(self) -> bool:
+    def answers(self) -> bool:
         try:
             with socket.socket(socket.AF_UNIX) as client:
                 client.settimeout(1)
@@ -121,8 +121,8 @@ class Cluster:
             node.remove()
 
 
-def tell(node: Server, *words: str | int) -> Any:
-    with redis.Redis(unix_socket_path=str(node.socket), protocol=2) as client:
+def tell(node: Server, *words: str | int, password: str | None = None) -> Any:
+    with redis.Redis(unix_socket_path=str(node.socket), protocol=2, password=password) as client:
         return client.execute_command(*words)
 
 

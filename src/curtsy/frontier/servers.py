@@ -98,7 +98,7 @@ class Servers:
         self.service, self._database = "", ""
         options = dict(parse_qsl(parts.query))
         self._sentinel_user = _user_info(options.pop("sentinel_username", ""), options.pop("sentinel_password", ""))
-        self._query = f"?{urlencode(options, quote_via=quote)}" if options else ""
+        self._query = f"?{urlencode(options, safe='/', quote_via=quote)}" if options else ""
         self._claims: list[_Claim] = []
         self._nodes: list[Node] = []
         self._read_at = 0.0

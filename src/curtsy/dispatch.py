@@ -117,6 +117,7 @@ class Dispatcher:
             await self._knowledge.refresh()
             await self._knowledge.tell()
             await confirm(self.services.frontier, self.services.store)
+            await self.fleet.hand_over()
             states = await read(self.services.store, crawls.states)
             idle |= {n for n, (state, _) in states.items() if state is CrawlState.RUNNING}
         for n in sorted(idle):
@@ -135,6 +136,12 @@ class Dispatcher:
                 # One that cannot be done keeps nobody from crawling.
                 count("unexpected_errors")
                 log("chore_broke", level="error", chore=name, error=repr(error))
+        # A chore may have made crawls: what the frontier asked for is answered, what it did not take is put back.
+        self._upkeep.scan(self.services.scans)
+        self.services.scans = []
+        if self.services.unlisted:
+            await self._upkeep.sweep()
+            self.services.unlisted = False
 
     # Shifts
 
@@ -147,6 +154,7 @@ class Dispatcher:
             for at, ticket in enumerate(issued.tickets):
                 # Messages of a fleet that died would pile up: those that wait are enough for all its seats.
                 if at == 0 and self._depth(queue) >= max(1, issued.seats):
+                    log("shifts_withheld", level="debug", queue=queue, n=len(issued.tickets))
                     await self._withdraw(queue, issued.tickets)
                     break
                 try:

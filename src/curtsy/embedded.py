@@ -219,7 +219,12 @@ class Embedded:
 
     def _choose_socket(self) -> Path:
         path = self.data_dir / "valkey.sock"
-        if len(os.fsencode(path)) > MAX_SOCKET_PATH:
+        before = self._recorded()
+        if len(os.fsencode(path)) <= MAX_SOCKET_PATH:
+            pass
+        elif before is not None and before.parent.is_dir():
+            path = before  # others have been told of it
+        else:
             path = Path(tempfile.mkdtemp(prefix="curtsy-", dir=_short_temp())) / "valkey.sock"
         record = self.data_dir / "valkey.json.new"
         record.write_text(json.dumps({"socket": str(path)}))

@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from curtsy import metrics
 from curtsy.errors import SettingsError
 from curtsy.frontier.plain import Plain
 from curtsy.model import Lane
@@ -134,6 +135,15 @@ class Fleet:
     async def publish(self, deltas: dict[str, float]) -> None:
         if deltas:
             await self._plain.add("{fleet}:metrics", deltas)
+
+    async def hand_over(self) -> None:
+        """What this process counted since the last time."""
+        deltas = metrics.drain()
+        try:
+            await self.publish(deltas)
+        except BaseException:
+            metrics.restore(deltas)
+            raise
 
     async def metrics(self) -> dict[str, float]:
         raw = _pairs(await self._plain.command("HGETALL", "{fleet}:metrics"))

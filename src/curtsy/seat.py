@@ -174,7 +174,7 @@ class Seat:
             await asyncio.sleep(RENEW_S)
             try:
                 await fleet.renew(queue, ticket)
-                await self._publish(fleet)
+                await fleet.hand_over()
             except FrontierUnavailable as error:
                 log("shift_not_renewed", level="warning", error=str(error))
 
@@ -198,7 +198,7 @@ class Seat:
         metrics.inc("curtsy_shift_waiting_seconds_total", waiting_s, lane=lane)
         metrics.inc("curtsy_shift_closing_seconds_total", closing_s, lane=lane)
         try:
-            await self._publish(self._fleet)
+            await self._fleet.hand_over()
             if ended in ("done", "time", "stopped"):
                 await watch.retire(self._services.frontier)
                 await self._fleet.end(queue, ticket)
@@ -206,11 +206,3 @@ class Seat:
                 await watch.rouse(self._services.frontier)
         except (EpochLost, FrontierUnavailable) as error:
             log("shift_not_accounted", level="warning", error=str(error))
-
-    async def _publish(self, fleet: Fleet) -> None:
-        deltas = metrics.drain()
-        try:
-            await fleet.publish(deltas)
-        except BaseException:
-            metrics.restore(deltas)
-            raise

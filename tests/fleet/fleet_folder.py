@@ -44,11 +44,14 @@ class FleetFolder(CrawlFolder):
     # Parts
 
     def start_part(self, name: str, *words: str, **variables: str) -> subprocess.Popen[bytes]:
-        """Any command of the package as a process of the fleet; what it says goes to <name>.log."""
-        env = {**os.environ, "CURTSY_CONFIG": str(self.config), "CURTSY_DATA_DIR": str(self.data), **variables}
+        """Any module as a process of the fleet; what it says goes to <name>.log."""
+        given = {"CURTSY_CONFIG": str(self.config), "CURTSY_DATA_DIR": str(self.data), **variables}
+        return self.start_program(name, sys.executable, "-m", *words, **given)
+
+    def start_program(self, name: str, *words: str, **variables: str) -> subprocess.Popen[bytes]:
         with (self.path / f"{name}.log").open("ab") as said:
             process = subprocess.Popen(
-                [sys.executable, "-m", *words], cwd=self.path, env=env, stdout=said, stderr=said, start_new_session=True
+                words, cwd=self.path, env={**os.environ, **variables}, stdout=said, stderr=said, start_new_session=True
             )
         self.parts[name] = process
         return process
@@ -94,11 +97,19 @@ class FleetFolder(CrawlFolder):
                 self.kill(name)
             except ProcessLookupError:
                 pass
+        self.forget_store()
+        self.let_go()
+        super().close()
+
+    def forget_store(self) -> None:
         if self._store is not None:
             self._store.close()
+            self._store = None
+
+    def let_go(self) -> None:
+        """This process does not keep the private server running any more."""
         if self._embedded is not None:
             self._embedded.abandon()
-        super().close()
 
     # Work
 

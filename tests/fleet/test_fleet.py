@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -29,7 +30,9 @@ def test_a_crawl_of_ten_hosts_ends_politely_and_no_seat_waits(new_fleet: NewFlee
     assert not counts.failed
     assert fleet.verdict().polite
     assert fleet.stop("w1") == 0
+    shifts = [json.loads(line) for line in fleet.said("w1").splitlines() if '"shift_ended"' in line]
+    assert shifts
+    assert all(line["request_id"] for line in shifts)
     took_s, waited_s = fleet.seat_time()
-    print(took_s, waited_s, fleet.metrics())
     assert took_s > 0
     assert waited_s < 0.01 * took_s

@@ -29,19 +29,20 @@ class Jobs:
     def for_url(self, lease: Lease, context: CrawlContext, previous: Page | None) -> FetchJob:
         """A page, conditional if an earlier version is known, or a sitemap, of any type."""
         headers = self._headers(lease, context, previous)
+        pool = context.crawl.proxy_pool
         if lease.entry.kind is Kind.SITEMAP:
-            return self._job(lease, headers, self._sitemap_bytes, None, True)
-        return self._job(lease, headers, self._page_bytes, self._settings.keep_types, False)
+            return self._job(lease, headers, self._sitemap_bytes, None, True, pool)
+        return self._job(lease, headers, self._page_bytes, self._settings.keep_types, False, pool)
 
     def _job(
         self, lease: Lease, headers: tuple[tuple[str, str], ...], max_bytes: int, keep: tuple[str, ...] | None,
-        partial: bool,
+        partial: bool, pool: str | None = None,
     ) -> FetchJob:  # fmt: skip
         rule = self._rule_of(lease)
         return FetchJob(
             id=lease.fence, url=lease.entry.url, deadline=lease.valid_until, timeout_s=self._settings.fetch_timeout_s,
             max_bytes=max_bytes, keep_types=keep, headers=headers, keep_partial=partial,
-            proxy_pool=(rule.proxy_pool if rule is not None else None) or self._pool,
+            proxy_pool=(rule.proxy_pool if rule is not None else None) or pool or self._pool,
         )  # fmt: skip
 
     def _rule_of(self, lease: Lease) -> HostRule | None:

@@ -45,6 +45,7 @@ class Bridge:
         self.settings = settings
         # One for each part: whoever waits for the frontier keeps nobody from the store.
         self._store_lock, self._services_lock, self._loop_lock = threading.Lock(), threading.Lock(), threading.Lock()
+        self._closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._store: Store | None = None
@@ -194,10 +195,17 @@ class Bridge:
             raise Unavailable(f"It took longer than {timeout_s:g} s. Try again.") from None
 
     def _later(self, coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
-        return asyncio.run_coroutine_threadsafe(_under(request_id.get(), coroutine), self._running_loop())
+        try:
+            loop = self._running_loop()
+        except Unavailable:
+            coroutine.close()
+            raise
+        return asyncio.run_coroutine_threadsafe(_under(request_id.get(), coroutine), loop)
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         with self._loop_lock:
+            if self._closed:
+                raise Unavailable("The process is ending.")
             if self._loop is None:
                 self._loop = uvloop.new_event_loop()
                 self._thread = threading.Thread(target=self._loop.run_forever, name="bridge", daemon=True)
@@ -217,7 +225,9 @@ class Bridge:
             self._store.close()
         self._store = None
         with self._loop_lock:
+            self._closed = True
             if self._loop is not None and self._thread is not None:
+                asyncio.run_coroutine_threadsafe(_end_all(), self._loop).result(_LEAVE_S)
                 self._loop.call_soon_threadsafe(self._loop.stop)
                 self._thread.join(5.0)
                 self._loop.close()
@@ -232,6 +242,11 @@ class Bridge:
                 await self._fleet.publish(metrics.drain())
             await self._fleet.close()
         await opened.close()
+
+
+async def _end_all() -> None:
+    """Whatever still runs on the loop is broken off."""
+    await end([task for task in asyncio.all_tasks() if task is not asyncio.current_task()])
 
 
 async def _under(id: str | None, coroutine: Coroutine[Any, Any, T]) -> T:

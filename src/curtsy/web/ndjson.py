@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import IO
 
 from pydantic import ValidationError
+from werkzeug.exceptions import ClientDisconnected
 
 from curtsy.control import CrawlWish
 from curtsy.errors import RefusedSeeds
@@ -22,8 +23,9 @@ MAX_LINE = 1 << 20
 class Upload:
     """One body. `wish` is read at once, the seeds when `parts` is walked through."""
 
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._lines = _lines(stream)
+    def __init__(self, stream: IO[bytes], length: int | None) -> None:
+        """`length` is what the client says it sends; None if it does not say so before."""
+        self._lines = _lines(_blocks(stream, length))
         first = next(self._lines, b"")
         try:
             self.wish = CrawlWish.model_validate_json(first, strict=True)
@@ -57,9 +59,26 @@ class Upload:
             lines = following
 
 
-def _lines(stream: IO[bytes]) -> Iterator[bytes]:
+def _blocks(stream: IO[bytes], length: int | None) -> Iterator[bytes]:
+    """The body as it comes. One that ends early must not pass for a whole one."""
+    read = 0
+    try:
+        while block := stream.read(_BLOCK):
+            read += len(block)
+            yield block
+    except (OSError, ClientDisconnected) as error:
+        raise _broken() from error
+    if length is not None and read != length:
+        raise _broken()
+
+
+def _broken() -> Problem:
+    return Problem(400, "upload-broken", "The body ended early. Send it again under the same Idempotency-Key.")
+
+
+def _lines(blocks: Iterator[bytes]) -> Iterator[bytes]:
     tail = b""
-    while block := stream.read(_BLOCK):
+    for block in blocks:
         *whole, tail = (tail + block).split(b"\n")
         yield from whole
         if len(tail) > MAX_LINE:

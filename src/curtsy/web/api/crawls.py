@@ -82,7 +82,8 @@ def _json(call: Call) -> tuple[CrawlWish, str, Iterator[Part]]:
 
 def _ndjson(call: Call) -> tuple[CrawlWish, str, Iterator[Part]]:
     assert call.stream is not None
-    upload = Upload(call.stream)
+    length = call.headers.get("content-length", "")
+    upload = Upload(call.stream, int(length) if length.isdigit() else None)
     return upload.wish, upload.wishes, upload.parts()
 
 

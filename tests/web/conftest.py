@@ -1,0 +1,62 @@
+"""The API in this process, over a new database on SQLite and on PostgreSQL, with the folder's own frontier."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from curtsy.embedded_pg import PgServer, start_postgres
+from curtsy.settings import Settings, load
+from curtsy.web.bridge import Bridge
+from curtsy.web.factory import create_app
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PgServer]:
+    with start_postgres(tmp_path_factory.mktemp("postgres")) as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'curtsy.sqlite'}"
+    server: PgServer = request.getfixturevalue("postgres")
+    return server.create_database(f"web_{next(_numbers)}")
+
+
+@pytest.fixture
+def settings(tmp_path: Path, store_url: str) -> Settings:
+    return load(data_dir=tmp_path / "data", store_url=store_url, api_rate=10_000, api_burst=100_000)
+
+
+@pytest.fixture
+def apps(settings: Settings) -> Iterator[Callable[..., Flask]]:
+    """Makes applications, with other settings or another address if wished, and closes them."""
+    made: list[Bridge] = []
+
+    def make(host: str = "127.0.0.1", **changed: object) -> Flask:
+        app = create_app(settings.model_copy(update=changed), host=host)
+        made.append(app.extensions["curtsy"])
+        return app
+
+    yield make
+    for bridge in made:
+        bridge.close()
+
+
+@pytest.fixture
+def app(apps: Callable[..., Flask]) -> Flask:
+    return apps()
+
+
+@pytest.fixture
+def client(app: Flask) -> FlaskClient:
+    return app.test_client()

@@ -1,0 +1,203 @@
+"""Answers that are no success: RFC 9457 documents with a request_id, whatever went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from curtsy import observe
+from curtsy.errors import StoreUnavailable
+from curtsy.store import crawls
+from curtsy.web import limits
+from curtsy.web.problems import Problem
+
+
+@pytest.fixture
+def store_url(tmp_path: Any) -> str:
+    """Nothing here depends on the database."""
+    return f"sqlite:///{tmp_path / 'curtsy.sqlite'}"
+
+
+@pytest.fixture
+def logged(capfd: pytest.CaptureFixture[str]) -> Iterator[Callable[[], str]]:
+    """What is logged during the test; a logger that is there already writes to an older standard error."""
+    observe._logger.cache_clear()
+    yield lambda: capfd.readouterr().err
+    observe._logger.cache_clear()
+
+
+def problem_of(answer: Any, status: int, name: str) -> dict[str, Any]:
+    assert (answer.status_code, answer.content_type) == (status, "application/problem+json")
+    document: dict[str, Any] = answer.get_json()
+    assert document["type"] == f"urn:curtsy:problem:{name}"
+    assert document["status"] == status
+    assert document["title"]
+    assert document["detail"]
+    assert document["request_id"] == answer.headers["X-Request-Id"]
+    return document
+
+
+def test_an_unknown_route_is_a_problem(client: FlaskClient) -> None:
+    problem_of(client.get("/v1/nothing"), 404, "no-such-route")
+
+
+def test_another_method_is_a_problem_that_says_which_are_possible(client: FlaskClient) -> None:
+    answer = client.delete("/healthz")
+    problem_of(answer, 405, "method-not-allowed")
+    assert answer.headers["Allow"] == "GET, HEAD"
+
+
+@pytest.mark.parametrize("id", ["nothing", "0", "a" * 36, "%00", "..", "last", "x" * 500])
+def test_an_unknown_crawl_is_a_problem(client: FlaskClient, id: str) -> None:
+    problem_of(client.get(f"/v1/crawls/{id}"), 404, "no-such-crawl")
+
+
+@pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "text/plain", "multipart/form-data", ""])
+def test_bodies_that_a_web_page_can_post_are_refused(client: FlaskClient, kind: str) -> None:
+    problem_of(client.post("/v1/crawls", data=b"{}", content_type=kind), 415, "unsupported-media-type")
+
+
+def test_a_form_is_refused_also_where_no_body_is_expected(client: FlaskClient) -> None:
+    answer = client.post("/v1/crawls/last/pause", data=b"a=b", content_type="application/x-www-form-urlencoded")
+    problem_of(answer, 415, "unsupported-media-type")
+
+
+def test_a_body_over_the_limit_is_refused(apps: Callable[..., Flask]) -> None:
+    client = apps(api_body_mb=0.001).test_client()
+    problem_of(client.post("/v1/crawls", json={"seeds": ["https://a.test/" + "x" * 2000]}), 413, "body-too-large")
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        {"allow_private": ["10.0.0.0/8"]},
+        {"resolve": ["*=127.0.0.1:80"]},
+        {"out": "/tmp/x"},
+        {"schema": "os:system"},
+        {"proxy_pool": "none"},
+        {"proxy": "http://proxy.test/"},
+        {"render": "always"},
+        {"lane": "slow"},
+        {"max_pages": 0},
+        {"max_pages": "5"},
+        {"delay_s": -1},
+        {"include": ["("]},
+        {"include": ["x" * 1001]},
+    ],
+    ids=str,
+)
+def test_a_crawl_names_nothing_beyond_what_the_settings_list(client: FlaskClient, wish: dict[str, Any]) -> None:
+    problem_of(client.post("/v1/crawls", json={"seeds": ["https://a.test/"], **wish}), 422, "invalid-request")
+
+
+def test_what_is_wrong_is_named_by_its_field_without_its_value(client: FlaskClient) -> None:
+    answer = client.post("/v1/crawls", json={"seeds": ["https://a.test/"], "max_pages": "hunter2"})
+    document = problem_of(answer, 422, "invalid-request")
+    assert document["errors"][0]["where"] == "body.max_pages"
+    assert "hunter2" not in answer.text
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'{"seeds": []}', b'{"seeds": 5}', b"\xff"])
+def test_a_body_that_is_no_crawl_is_refused(client: FlaskClient, body: bytes) -> None:
+    problem_of(client.post("/v1/crawls", data=body, content_type="application/json"), 422, "invalid-request")
+
+
+@pytest.mark.parametrize("cursor", ["x", "W10", "WyJhIl0", "WzEuNV0", "%F0", "WzEsMl0", "WzFd" * 100])
+def test_a_cursor_of_another_list_is_refused(client: FlaskClient, cursor: str) -> None:
+    problem_of(client.get(f"/v1/crawls?cursor={cursor}"), 422, "invalid-cursor")
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=1001", "limit=x", "state=none", "nothing=1", "limit=1&limit=2"])
+def test_a_query_that_does_not_fit_is_refused(client: FlaskClient, query: str) -> None:
+    problem_of(client.get(f"/v1/crawls?{query}"), 422, "invalid-request")
+
+
+def test_the_callers_request_id_is_taken_over(client: FlaskClient) -> None:
+    assert client.get("/healthz", headers={"X-Request-Id": "mine-1"}).headers["X-Request-Id"] == "mine-1"
+    document = problem_of(client.get("/nothing", headers={"X-Request-Id": "mine-2"}), 404, "no-such-route")
+    assert document["request_id"] == "mine-2"
+
+
+@pytest.mark.parametrize("given", ["", "a b", "x" * 129, "ä"])
+def test_a_request_id_that_cannot_be_one_is_replaced(client: FlaskClient, given: str) -> None:
+    assert client.get("/healthz", headers={"X-Request-Id": given}).headers["X-Request-Id"] not in ("", given)
+
+
+def test_an_error_of_ours_tells_nothing_but_its_request_id(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch, logged: Callable[[], str]
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("the inside")
+
+    monkeypatch.setattr(crawls, "list_all", broken)
+    answer = client.get("/v1/crawls", headers={"X-Request-Id": "find-me"})
+    problem_of(answer, 500, "internal-error")
+    assert "inside" not in answer.text
+    assert "find-me" in (said := logged())
+    assert "the inside" in said
+
+
+def test_an_undeclared_problem_is_an_error_of_ours(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def teapot(*_: object, **__: object) -> None:
+        raise Problem(418, "teapot", "short and stout")
+
+    monkeypatch.setattr(crawls, "list_all", teapot)
+    problem_of(client.get("/v1/crawls"), 500, "internal-error")
+
+
+def test_a_store_that_is_away_is_503_with_retry_after(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(*_: object, **__: object) -> None:
+        raise StoreUnavailable("postgresql://user:hunter2@inside/ does not answer")
+
+    monkeypatch.setattr(crawls, "list_all", away)
+    answer = client.get("/v1/crawls")
+    problem_of(answer, 503, "unavailable")
+    assert int(answer.headers["Retry-After"]) > 0
+    assert "inside" not in answer.text
+
+
+def test_who_asks_too_often_is_told_when_to_come_back(apps: Callable[..., Flask]) -> None:
+    client = apps(api_rate=0.5, api_burst=3).test_client()
+    answers = [client.get("/v1/crawls") for _ in range(4)]
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
+    problem_of(answers[3], 429, "too-many-requests")
+    assert 1 <= int(answers[3].headers["Retry-After"]) <= 2
+    assert client.get("/healthz").status_code == 200
+
+
+def test_a_bucket_fills_again_with_time() -> None:
+    limit = limits.RateLimit(rate=2, burst=1)
+    limit.take("a", 0.0)
+    with pytest.raises(Problem):
+        limit.take("a", 0.4)
+    limit.take("b", 0.4)
+    limit.take("a", 0.5)
+
+
+def test_every_answer_forbids_what_a_browser_might_make_of_it(client: FlaskClient) -> None:
+    for path in ("/healthz", "/docs", "/openapi.json", "/v1/crawls", "/nothing"):
+        headers = client.get(path).headers
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Content-Security-Policy"].startswith("default-src 'none'")
+        assert "script-src" not in headers["Content-Security-Policy"]
+
+
+def test_the_page_for_people_needs_nothing_from_elsewhere(client: FlaskClient) -> None:
+    page = client.get("/docs").text
+    assert "<script" not in page
+    assert "src=" not in page
+    assert "http://" not in page
+    assert "https://" not in page.replace("https://example.com/", "")
+    assert "/v1/crawls/{id}/pause" in page
+
+
+def test_a_secret_is_logged_nowhere(client: FlaskClient, logged: Callable[[], str]) -> None:
+    secret = "curtsy_0123456789ab_" + "s" * 43
+    assert client.get("/v1/crawls", headers={"Authorization": f"Bearer {secret}"}).status_code == 401
+    said = logged()
+    assert "0123456789ab" in said
+    assert "s" * 43 not in said

@@ -10,7 +10,7 @@ from typing import Any
 
 from celery import beat
 
-from curtsy import services, stages, tasks
+from curtsy import scheduling, services, stages, tasks
 from curtsy.celery_app import heed_keeper, leave_folder, the_settings
 from curtsy.dispatch import Chore, Dispatcher
 from curtsy.errors import CurtsyError
@@ -22,6 +22,8 @@ from curtsy.stopping import end
 
 #: the outbox is looked through this often
 _OUTBOX_S = 0.5
+#: schedules are to the minute
+_SCHEDULES_S = 1.0
 
 
 class Scheduler(beat.Scheduler):  # type: ignore[misc]
@@ -104,4 +106,9 @@ async def _send_stages(parts: Services) -> None:
         tasks.send_stage(sending)
 
 
-CHORES: list[Chore] = [("stages", _OUTBOX_S, _send_stages)]
+async def _fire_schedules(parts: Services) -> None:
+    """Runs that are due become crawls."""
+    await scheduling.fire(parts)
+
+
+CHORES: list[Chore] = [("stages", _OUTBOX_S, _send_stages), ("schedules", _SCHEDULES_S, _fire_schedules)]

@@ -57,7 +57,7 @@ class CrawlWish(BaseModel):
         None, max_length=2000, description="Gets a signed POST when the crawl has finished or was cancelled."
     )
     webhook_secret: str | None = Field(
-        None, min_length=16, max_length=200, description="Signs the webhook; left out: the server's. It is not shown."
+        None, pattern=r"^[ -~]{16,200}$", description="Signs the webhook; left out: the server's. It is not shown."
     )
     proxy_pool: str | None = Field(
         None, min_length=1, max_length=100, description="A pool of proxies that the server's settings list."

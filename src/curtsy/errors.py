@@ -4,6 +4,8 @@
       UsageError            the person must change what they typed or configured
         SettingsError         a setting is wrong, or the chain of time limits does not hold
         UnknownCrawl          no crawl has that id
+        UnknownSchedule       no schedule has that id or name
+        NameTaken             another schedule has that name
         RefusedSeeds          some seeds cannot be crawled: they are named
         WrongState            the crawl is in a state in which this cannot be done
         KeyReused             the Idempotency-Key belongs to another body
@@ -37,6 +39,14 @@ class SettingsError(UsageError):
 
 class UnknownCrawl(UsageError):
     """No crawl has that id."""
+
+
+class UnknownSchedule(UsageError):
+    """No schedule has that id or name."""
+
+
+class NameTaken(UsageError):
+    """Another schedule has that name."""
 
 
 class RefusedSeeds(UsageError):

@@ -95,6 +95,13 @@ def crawl_of(schedule: Schedule, settings: Settings, id: str, request_id: str) -
     return replace(control.crawl_of(_wish(schedule.crawl), settings, request_id, id), schedule=schedule.n)
 
 
+def shown(schedule: Schedule) -> dict[str, Any]:
+    """A schedule as it is shown to people and programs: without the secret of its webhook."""
+    names = ("id", "name", "cron", "zone", "overlap", "enabled", "keep")
+    wishes = {name: value for name, value in schedule.crawl.items() if name != "webhook_secret"}
+    return {name: getattr(schedule, name) for name in names} | {"seeds": list(schedule.seeds), "crawl": wishes}
+
+
 def pause(store: Store, id: str) -> Schedule:
     return store.run(_enable, id, False, 0)
 

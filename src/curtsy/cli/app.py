@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from curtsy.cli import crawl, doctor, failures, hosts, results, state, tinyweb, workers
+from curtsy.cli import crawl, doctor, failures, hosts, keys, results, schedules, serve, state, submit, tinyweb, workers
 
 app = typer.Typer(
     name="curtsy",
@@ -26,10 +26,14 @@ def root(version: bool = typer.Option(False, "--version", help="Print the versio
 
 
 crawl.register(app)
+submit.register(app)
 state.register(app)
 results.register(app)
 failures.register(app)
 hosts.register(app)
+schedules.register(app)
 workers.register(app)
+serve.register(app)
+keys.register(app)
 tinyweb.register(app)
 doctor.register(app)

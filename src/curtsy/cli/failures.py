@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from curtsy.store.engine import Store
 
 Host = Annotated[str | None, typer.Option("--host", metavar="HOST", help="Only of this host; a URL of it will do.")]
-Stage = Annotated[str | None, typer.Option("--stage", metavar="STAGE", help="Only of this stage: fetch.")]
+Stage = Annotated[
+    str | None,
+    typer.Option("--stage", metavar="STAGE", help="Only of this stage: fetch, extract, score, store or webhook."),
+]
 Cause = Annotated[str | None, typer.Option("--cause", metavar="WORD", help="Only with this cause, such as timeout.")]
 Since = Annotated[
     str | None,

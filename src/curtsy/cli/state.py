@@ -106,7 +106,7 @@ def _change(
     allowed = {
         CrawlState.PAUSED: (CrawlState.RUNNING,),
         CrawlState.RUNNING: (CrawlState.PAUSED,),
-        CrawlState.CANCELLED: (CrawlState.RUNNING, CrawlState.PAUSED, CrawlState.LOADING),
+        CrawlState.CANCELLED: (CrawlState.RUNNING, CrawlState.PAUSED, CrawlState.LOADING, CrawlState.EXTRACTING),
     }[state]
     reason = "cancelled" if state is CrawlState.CANCELLED else None
     with stored(config, data_dir) as (_settings, store):

@@ -52,6 +52,12 @@ def submit(
     proxy_pool: Annotated[
         str | None, typer.Option("--proxy-pool", metavar="NAME", help="A pool of the setting `proxies`.")
     ] = None,
+    schema: Annotated[
+        str | None, typer.Option("--schema", metavar="NAME", help="Make records of its pages; built in: page.")
+    ] = None,
+    webhook: Annotated[
+        str | None, typer.Option("--webhook", metavar="URL", help="Gets a signed POST when the crawl has ended.")
+    ] = None,
     api: Api = None,
     config: Config = None,
     data_dir: DataDir = None,
@@ -66,7 +72,7 @@ def submit(
     wish = {
         "lane": lane, "scope": scope, "include": include or [], "exclude": exclude or [], "max_pages": max_pages,
         "max_depth": max_depth, "delay_s": delay, "per_host": per_host, "sitemaps": sitemaps, "cookies": cookies,
-        "proxy_pool": proxy_pool,
+        "proxy_pool": proxy_pool, "schema": schema, "webhook": webhook,
     }  # fmt: skip
     given = seeds.read(urls or (), from_)
     id = _remote(api, wish, given) if api else _local(wish, given, config, data_dir)

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, select, text, update
 
-from curtsy.errors import UsageError
+from curtsy.errors import NameTaken, UnknownSchedule
 from curtsy.model import Run, Schedule
 from curtsy.store.tables import runs, schedules
 
@@ -38,7 +38,7 @@ _BEYOND = text(
 def create(tx: Connection, schedule: Schedule) -> Schedule:
     """Write a new schedule; names are unique."""
     if tx.execute(select(schedules.c.n).where(schedules.c.name == schedule.name)).first():
-        raise UsageError(f"There is a schedule {schedule.name!r} already: remove it first, or choose another name.")
+        raise NameTaken(f"There is a schedule {schedule.name!r} already: remove it first, or choose another name.")
     values = {column.name: getattr(schedule, column.name) for column in schedules.columns if column.name != "n"}
     values |= {"crawl": json.dumps(schedule.crawl), "seeds": json.dumps(schedule.seeds)}
     tx.execute(schedules.insert().values(values))
@@ -47,12 +47,14 @@ def create(tx: Connection, schedule: Schedule) -> Schedule:
 
 def get(tx: Connection, id: str) -> Schedule:
     """By name, by id, or by the only id that begins so."""
-    rows = tx.execute(select(schedules).where((schedules.c.id == id) | (schedules.c.name == id))).all()
-    if not rows and id:
+    clean = id.isprintable()  # PostgreSQL takes no text with a zero byte
+    both = (schedules.c.id == id) | (schedules.c.name == id)
+    rows = tx.execute(select(schedules).where(both)).all() if clean else []
+    if not rows and id and clean:
         rows = tx.execute(select(schedules).where(schedules.c.id.startswith(id, autoescape=True)).limit(2)).all()
     if len(rows) != 1:
         what = "Several schedules begin with" if rows else "There is no schedule"
-        raise UsageError(f"{what} {id!r}. `curtsy schedules list` shows them.")
+        raise UnknownSchedule(f"{what} {id!r}. `curtsy schedules list` shows them.")
     return _schedule(rows[0])
 
 

@@ -1,0 +1,286 @@
+"""`schedules ...` and `changes`: crawls that are run again and again, and what changed between two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl, settings_from, stored
+from curtsy.cli.remote import Api
+
+if TYPE_CHECKING:
+    from curtsy.model import Run, Schedule
+    from curtsy.settings import Settings
+    from curtsy.store.engine import Store
+
+Which = Annotated[str, typer.Argument(metavar="SCHEDULE", help="Name or id of a schedule, or the beginning of its id.")]
+
+
+def register(app: typer.Typer) -> None:
+    group = typer.Typer(no_args_is_help=True, help="Crawls that are run again and again.")
+    group.command("list")(list_)
+    group.command()(add)
+    group.command()(remove)
+    group.command()(pause)
+    group.command()(resume)
+    group.command()(runs)
+    app.add_typer(group, name="schedules")
+    app.command()(changes)
+
+
+def add(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Yours to choose.")],
+    cron: Annotated[str, typer.Argument(metavar="CRON", help="Five fields in quotes, or @hourly, @daily, ...")],
+    urls: Annotated[
+        list[str] | None, typer.Argument(metavar="URL...", help="Where each run begins.", show_default=False)
+    ] = None,
+    from_: Annotated[
+        Path | None, typer.Option("--from", metavar="FILE", help="Seeds, one per line; - for standard input.")
+    ] = None,
+    zone: Annotated[str, typer.Option("--zone", metavar="NAME", help="Time zone of CRON: Europe/Berlin.")] = "UTC",
+    overlap: Annotated[
+        str, typer.Option("--overlap", metavar="skip|queue", help="If the last run is still going when one is due.")
+    ] = "skip",
+    keep: Annotated[
+        int | None, typer.Option("--keep", min=1, metavar="N", help="Keep the crawls of the newest N runs only.")
+    ] = None,
+    lane: Annotated[str, typer.Option("--lane", metavar="high|batch", help="`high` is served at once.")] = "batch",
+    scope: Annotated[
+        str, typer.Option("--scope", metavar="host|domain|any", help="Which links belong to it.")
+    ] = "host",
+    include: Annotated[
+        list[str] | None, typer.Option("--include", metavar="RE", help="Only URLs that match one of these (RE2).")
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option("--exclude", metavar="RE", help="No URLs that match one of these (RE2).")
+    ] = None,
+    max_pages: Annotated[int | None, typer.Option("--max-pages", metavar="N", help="End after N pages.")] = None,
+    max_depth: Annotated[
+        int | None, typer.Option("--max-depth", metavar="N", help="At most N links from a seed.")
+    ] = None,
+    delay: Annotated[
+        float | None, typer.Option("--delay", metavar="S", help="Seconds between requests to a host.")
+    ] = None,
+    schema: Annotated[
+        str | None, typer.Option("--schema", metavar="NAME", help="Make records of the pages; built in: page.")
+    ] = None,
+    webhook: Annotated[
+        str | None, typer.Option("--webhook", metavar="URL", help="Gets a signed POST when a run has ended.")
+    ] = None,
+    api: Api = None,
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a schedule; Beat fires it from then on."""
+    from curtsy.cli import seeds
+
+    wish = {
+        "lane": lane, "scope": scope, "include": include or [], "exclude": exclude or [], "max_pages": max_pages,
+        "max_depth": max_depth, "delay_s": delay, "schema": schema, "webhook": webhook,
+    }  # fmt: skip
+    crawl = {field: value for field, value in wish.items() if value is not None}
+    given = {"name": name, "cron": cron, "zone": zone, "overlap": overlap, "keep": keep, "crawl": crawl}
+    urls = list(seeds.read(urls or (), from_))
+    if api:
+        _show(_client(api).post("/v1/schedules", given | {"seeds": urls}), as_json)
+        return
+    from curtsy import scheduling
+
+    with _opened(config, data_dir) as (settings, store):
+        made = scheduling.add(store, settings, seeds=urls, **given)  # type: ignore[arg-type]
+    _show(_line(made), as_json)
+
+
+def list_(api: Api = None, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
+    """List schedules and when each is due."""
+    from curtsy.cli import show
+
+    found = list(_client(api).items("/v1/schedules")) if api else list(map(_line, _all(config, data_dir)))
+    if as_json:
+        show.document({"schedules": found})
+        return
+    rows = [(one["name"], one["cron"], one["zone"], one["next"] or "paused", len(one["seeds"])) for one in found]
+    show.table(["schedule", "cron", "zone", "next", "seeds"], rows)
+
+
+def remove(
+    schedule: Which, api: Api = None, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False
+) -> None:
+    """Remove a schedule and the list of its runs; its crawls stay."""
+    from curtsy import scheduling
+
+    if api:
+        found = _client(api).get(f"/v1/schedules/{_word(schedule)}")
+        _client(api).delete(f"/v1/schedules/{found['id']}")
+    else:
+        with stored(config, data_dir) as (_settings, store):
+            found = _line(scheduling.remove(store, schedule))
+    _show(found, as_json, "is removed")
+
+
+def pause(
+    schedule: Which, api: Api = None, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False
+) -> None:
+    """Fire a schedule no more until it is resumed; a crawl that is under way goes on."""
+    _change(schedule, "pause", api, config, data_dir, as_json)
+
+
+def resume(
+    schedule: Which, api: Api = None, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False
+) -> None:
+    """Let a paused schedule go on from now."""
+    _change(schedule, "resume", api, config, data_dir, as_json)
+
+
+def runs(
+    schedule: Which,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, metavar="N", help="At most so many.")] = 100,
+    api: Api = None,
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the runs of a schedule, newest first."""
+    from curtsy.cli import show
+    from curtsy.store import schedules
+
+    if api:
+        found = _client(api).get(f"/v1/schedules/{_word(schedule)}/runs", limit=limit)["items"]
+    else:
+        with stored(config, data_dir) as (_settings, store), store.read() as tx:
+            found = [_run(run) for run in schedules.runs_of(tx, schedules.get(tx, schedule).n, limit=limit)]
+    if as_json:
+        show.document({"runs": found})
+    else:
+        names = ["planned", "state", "crawl", "note"]
+        show.table(names, [[run[name] for name in names] for run in found])
+
+
+def changes(
+    crawl: WhichCrawl = "last",
+    against: Annotated[
+        str | None, typer.Option("--against", metavar="ID", help="The crawl to compare with; else the run before it.")
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option("--kind", metavar="KIND", help="List only new, changed, unchanged, gone, moved or unread pages."),
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", min=0, max=1000, metavar="N", help="List at most so many.")] = 100,
+    api: Api = None,
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what changed since the run before, or since another crawl."""
+    from curtsy.cli import show
+
+    if api:
+        query = {"against": against, "kind": kind, "limit": max(1, limit)}
+        found = _client(api).get(f"/v1/crawls/{_word(crawl)}/changes", **query)
+        del found["next"]
+        found["items"] = found["items"][:limit]
+    else:
+        with stored(config, data_dir) as (_settings, store):
+            found = _changes(store, crawl, against, kind, limit)
+    if as_json:
+        show.document(found)
+        return
+    show.say(f"crawl      {found['crawl']}")
+    show.say(f"against    {found['against']}")
+    for name, n in found["counts"].items():
+        show.say(f"{name:<10} {n:,}")
+    listed = [one for one in found["items"] if kind is not None or one["kind"] != "unchanged"]
+    if listed:
+        show.say()
+        show.table(["kind", "url", "why"], [(one["kind"], one["url"], one["why"]) for one in listed])
+
+
+def _changes(store: Store, crawl: str, against: str | None, kind: str | None, limit: int) -> dict[str, Any]:
+    from curtsy import changes
+    from curtsy.cli.show import when
+
+    report = changes.report_of(store, crawl, against)
+    found, _ = changes.chunk(store, report, kind, limit=limit) if limit else ([], None)
+    items = [
+        {
+            "kind": one.kind, "url": one.url, "why": one.why or None, "sha256_before": one.sha256_before,
+            "sha256": one.sha256, "before": when(one.before_ms), "at": when(one.at_ms),
+        }
+        for one in found
+    ]  # fmt: skip
+    counts = changes.counts(store, report)
+    return {"crawl": report.crawl.id, "against": report.against.id, "counts": counts, "items": items}
+
+
+def _change(
+    schedule: str, verb: str, api: str | None, config: Path | None, data_dir: Path | None, as_json: bool
+) -> None:
+    from curtsy import scheduling
+
+    if api:
+        found = _client(api).post(f"/v1/schedules/{_word(schedule)}/{verb}")
+    else:
+        with stored(config, data_dir) as (_settings, store):
+            change = scheduling.pause if verb == "pause" else scheduling.resume
+            found = _line(change(store, schedule))
+    _show(found, as_json)
+
+
+@contextmanager
+def _opened(config: Path | None, data_dir: Path | None) -> Iterator[tuple[Settings, Store]]:
+    """The store, made if it is not there: a schedule may be the first thing in a folder."""
+    from curtsy.store.engine import Store
+
+    settings = settings_from(config, data_dir)
+    with Store.open(settings.effective_store_url) as store:
+        yield settings, store
+
+
+def _all(config: Path | None, data_dir: Path | None) -> list[Schedule]:
+    from curtsy.store import schedules
+
+    with stored(config, data_dir) as (_settings, store), store.read() as tx:
+        return schedules.list_all(tx, limit=100_000)
+
+
+def _line(schedule: Schedule) -> dict[str, Any]:
+    """The fields that the API gives."""
+    from curtsy.cli.show import when
+    from curtsy.scheduling import shown
+
+    next_ms = schedule.next_ms if schedule.enabled else None
+    return shown(schedule) | {"next": when(next_ms), "created": when(schedule.created_ms)}
+
+
+def _run(run: Run) -> dict[str, Any]:
+    from curtsy.cli.show import when
+
+    crawl = run.crawl_id if run.state == "started" else None
+    return {"planned": when(run.planned_ms), "state": run.state, "crawl": crawl, "note": run.note}
+
+
+def _show(found: dict[str, Any], as_json: bool, said: str | None = None) -> None:
+    from curtsy.cli import show
+
+    if as_json:
+        show.document(found)
+    else:
+        due = f"is due at {found['next']}" if found["next"] else "is paused"
+        show.say(f"{found['name']} ({found['id']}) {said or due}")
+
+
+def _client(api: str) -> Any:
+    from curtsy.cli.remote import client
+
+    return client(api)
+
+
+def _word(text: str) -> str:
+    from urllib.parse import quote
+
+    return quote(text, safe="")

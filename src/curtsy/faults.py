@@ -23,10 +23,9 @@ POINTS = (
     "reap.written",
     "rebuild.epoch",
     "rebuild.begun",
-    "stage.begin",
-    "stage.stored",
-    "stage.sent",
 )
+#: and those between the steps of a stage, for crawls that name a schema
+STAGE_POINTS = ("stage.begin", "stage.stored", "stage.sent")
 
 _name, _, _nth = os.environ.get("CURTSY_FAULT", "").partition(":")
 _left = int(_nth or 1)

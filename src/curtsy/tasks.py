@@ -9,6 +9,7 @@ from celery.exceptions import SoftTimeLimitExceeded
 
 from curtsy import observe, stages
 from curtsy.celery_app import app, ending, the_settings
+from curtsy.faults import point
 from curtsy.observe import log
 from curtsy.seat import Seat
 
@@ -47,6 +48,7 @@ def stage(kind: str, n: int) -> None:
     """One stage of one row of the outbox; then the next ones are sent."""
     for following in seat().run(lambda parts: stages.run(parts, kind, n)):
         send_stage(following)
+    point("stage.sent")
 
 
 def send_stage(sending: stages.Sending) -> None:

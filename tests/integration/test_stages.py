@@ -18,6 +18,7 @@ from crawl_folder import CrawlFolder, finish
 from small_site import Say, SmallSite, linking
 
 from curtsy import pipeline, services, stages
+from curtsy.faults import STAGE_POINTS
 from curtsy.model import CrawlState
 from curtsy.services import Services
 from curtsy.settings import load
@@ -218,7 +219,7 @@ def test_a_page_that_kills_its_worker_each_time_becomes_a_dead_letter(folder: Cr
     assert state(folder) == "finished"
 
 
-@pytest.mark.parametrize("point", ["stage.begin", "stage.stored", "stage.sent"])
+@pytest.mark.parametrize("point", STAGE_POINTS)
 @pytest.mark.parametrize("nth", [1, 2, 3, 5, 9])
 def test_whatever_is_killed_between_the_steps_each_page_has_one_record(
     folder: CrawlFolder, point: str, nth: int

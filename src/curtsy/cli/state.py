@@ -148,5 +148,5 @@ def _describe(crawl: Crawl, counts: Counts) -> None:
     show.say(f"pending       {counts.pending:,}")
     show.say(f"skipped       {show.reasons(counts.skipped)}")
     show.say(f"dead letters  {show.reasons(counts.failed)}")
-    if crawl.state in (CrawlState.RUNNING, CrawlState.PAUSED, CrawlState.LOADING):
+    if crawl.state in (CrawlState.RUNNING, CrawlState.PAUSED, CrawlState.LOADING, CrawlState.EXTRACTING):
         show.say(f"Go on with: curtsy crawl --resume {crawl.id}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from itertools import islice
 from typing import IO
 
 from pydantic import ValidationError
@@ -39,24 +40,23 @@ class Upload:
     def parts(self) -> Iterator[Part]:
         """Always cut at the same places, so that a body sent again is recognised part by part."""
         number = 2
-        lines = [line for _, line in zip(range(PART), self._lines, strict=False)]
-        while lines:
-            following = [line for _, line in zip(range(PART), self._lines, strict=False)]
+        ahead = next(self._lines, None)
+        while ahead is not None:
+            lines = [ahead, *islice(self._lines, PART - 1)]
+            # One more line is enough to know that this is not the last part; it must not wait for a whole other one.
+            ahead = next(self._lines, None)
             body = b"\n".join(lines)
             self._hash.update(body)
             self._received += len(body)
-            seeds = _seeds(lines, number)
-            if seeds or not following:
-                yield Part(
-                    seeds=seeds,
-                    first=number,
-                    place="line {}",
-                    received=self._received,
-                    digest=self._hash.hexdigest(),
-                    last=not following,
-                )
+            yield Part(
+                seeds=_seeds(lines, number),
+                first=number,
+                place="line {}",
+                received=self._received,
+                digest=self._hash.hexdigest(),
+                last=ahead is None,
+            )
             number += len(lines)
-            lines = following
 
 
 def _blocks(stream: IO[bytes], length: int | None) -> Iterator[bytes]:

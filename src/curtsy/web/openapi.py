@@ -21,9 +21,11 @@ _REQUEST_ID = {
     "name": "X-Request-Id",
     "in": "header",
     "required": False,
-    "description": "Your name for this request: 1 to 128 visible ASCII characters. Without one it gets a new one.",
-    "schema": {"type": "string", "pattern": "^[!-~]{1,128}$"},
+    "description": "Your name for this request: 1 to 128 visible ASCII characters. Another one is replaced.",
+    "schema": {"type": "string"},
 }
+#: headers that are refused where they do not fit; others that do not are as good as none
+_PATTERNS = {"Idempotency-Key": "^[!-~]{1,255}$"}
 
 Mode = tuple[Any, JsonSchemaMode]
 
@@ -102,7 +104,7 @@ def _parameters(one: Endpoint, refs: dict[Mode, Any], definitions: dict[str, Any
                 }
             )
     for name, said in one.headers.items():
-        schema = {"type": "string", "pattern": "^[!-~]{1,255}$"}
+        schema = {"type": "string"} | ({"pattern": _PATTERNS[name]} if name in _PATTERNS else {})
         found.append({"name": name, "in": "header", "required": False, "description": said, "schema": schema})
     return found
 

@@ -1,0 +1,224 @@
+"""The API as a server with several processes, over real connections."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from served import Served, head_of, serving, wait_for
+
+from curtsy.client import Client
+from curtsy.errors import Unavailable, UsageError
+from curtsy.model import CrawlState
+from curtsy.store import crawls
+from curtsy.store.engine import Store
+
+SEEDS = [f"https://h{i % 7}.test/{i}" for i in range(6_000)]
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'curtsy.sqlite'}"
+
+
+def curtsy(served: Served, *words: str, key: str = "") -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"CURTSY_API_URL": served.url, "CURTSY_API_KEY": key}
+    return subprocess.run(
+        [sys.executable, "-m", "curtsy", *words],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_commands_do_over_the_api_what_they_do_locally(tmp_path: Path, store_url: str) -> None:
+    with serving(tmp_path / "served", store_url) as served:
+        submitted = curtsy(
+            served, "submit", "https://a.test/", "https://b.test/x", "--lane", "high", "--max-pages", "9"
+        )
+        id = submitted.stdout.strip()
+        assert submitted.returncode == 0, submitted.stderr
+        for verb, state in (("pause", "paused"), ("resume", "running"), ("cancel", "cancelled")):
+            ended = curtsy(served, verb, id, "--json")
+            assert json.loads(ended.stdout)["state"] == state
+        assert "cancelled 2" in curtsy(served, "status").stdout
+        assert id in curtsy(served, "status", "--all").stdout
+        wrong = curtsy(served, "resume", id)
+        assert (wrong.returncode, wrong.stdout, wrong.stderr.count("\n")) == (2, "", 1)
+        assert "cancelled" in wrong.stderr
+        unknown = curtsy(served, "status", "ffff")
+        assert (unknown.returncode, unknown.stderr.count("\n")) == (2, 1)
+    gone = curtsy(served, "status")
+    assert (gone.returncode, gone.stderr.count("\n")) == (4, 1)
+    assert "curtsy serve" in gone.stderr
+
+
+def test_a_key_made_by_a_command_opens_a_server_that_needs_one(tmp_path: Path, store_url: str) -> None:
+    environment = os.environ | {"CURTSY_STORE_URL": store_url}
+    words = ["keys", "create", "--name", "reader", "--scopes", "read", "--expires", "1h"]
+    made = subprocess.run(
+        [sys.executable, "-m", "curtsy", *words],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=True,
+        cwd=tmp_path,
+    )
+    key = made.stdout.strip()
+    assert key.startswith("curtsy_")
+    with serving(tmp_path / "served", store_url, "--host", "0.0.0.0") as served:
+        with pytest.raises(UsageError, match="key is needed"):
+            served.client.get("/v1/crawls")
+        assert Client(served.url, key).get("/v1/crawls") == {"items": [], "next": None}
+        with pytest.raises(UsageError, match="scope write"):
+            Client(served.url, key).post("/v1/crawls", {"seeds": ["https://a.test/"]})
+        assert served.client.get("/healthz")["status"] == "ok"
+        id = key.split("_")[1]
+        listed = subprocess.run(
+            [sys.executable, "-m", "curtsy", "keys", "list", "--json"], capture_output=True, env=environment, check=True
+        )
+        (shown,) = json.loads(listed.stdout)["keys"]
+        assert (shown["id"], shown["scopes"], shown["valid"]) == (id, "read", True)
+        assert shown["used"]
+        subprocess.run([sys.executable, "-m", "curtsy", "keys", "revoke", id], env=environment, check=True)
+        with pytest.raises(UsageError, match="revoked"):
+            Client(served.url, key).get("/v1/crawls")
+        assert key.split("_")[2] not in served.said()
+
+
+def test_many_seeds_are_uploaded_and_every_one_is_stored(tmp_path: Path, store_url: str) -> None:
+    with serving(tmp_path / "served", store_url) as served:
+        id = served.client.submit({"scope": "any"}, SEEDS)
+        status = served.client.get(f"/v1/crawls/{id}")
+        assert (status["state"], status["counts"]["pending"]) == ("running", len(SEEDS))
+
+
+def half_an_upload(served: Served, key: str, how: str) -> bytes:
+    """Sends more than a part of the seeds and hangs up; the whole body."""
+    body = "\n".join(["{}", *map(json.dumps, SEEDS)]).encode()
+    half = body[: len(body) * 9 // 10]
+    head = f"POST /v1/crawls HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nContent-Type: application/x-ndjson\r\n"
+    head += f"Idempotency-Key: {key}\r\n"
+    with served.connect() as connection:
+        if how == "length":
+            connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + half)
+        else:
+            connection.sendall(f"{head}Transfer-Encoding: chunked\r\n\r\n{len(half):x}\r\n".encode() + half + b"\r\n")
+        connection.shutdown(1)
+        connection.recv(65536)
+    return body
+
+
+@pytest.mark.parametrize("how", ["length", "chunks"])
+def test_an_upload_whose_client_vanishes_goes_on_under_its_key(tmp_path: Path, sqlite_url: str, how: str) -> None:
+    with serving(tmp_path / "served", sqlite_url) as served, Store.open(sqlite_url) as store:
+        body = half_an_upload(served, "key", how)
+        with store.read() as tx:
+            (begun,) = crawls.list_all(tx)
+            assert (begun.state, crawls.counts(tx, begun.n).pending) == (CrawlState.LOADING, 5_000)
+        headers = {"Content-Type": "application/x-ndjson", "Idempotency-Key": "key"}
+        answer = served.client._ask("POST", "/v1/crawls", body, headers)
+        assert answer["id"] == begun.id
+        status = served.client.get(f"/v1/crawls/{begun.id}")
+        assert (status["state"], status["counts"]["pending"]) == ("running", len(SEEDS))
+
+
+def test_told_to_end_it_lets_requests_end_and_leaves_nothing_behind(tmp_path: Path, sqlite_url: str) -> None:
+    with ExitStack() as opened, serving(tmp_path / "served", sqlite_url) as served:
+        id = served.client.submit({}, SEEDS[:3])
+        following = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
+        opened.callback(following.close)
+        following.request("GET", f"/v1/crawls/{id}/events")
+        stream = following.getresponse()
+        assert stream.readline().startswith(b"retry")
+        body = "\n".join(["{}", *map(json.dumps, SEEDS[:10])]).encode()
+        with served.connect() as connection:
+            head = f"POST /v1/crawls HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
+            connection.sendall(f"{head}Content-Type: application/x-ndjson\r\n\r\n".encode() + body[:20])
+            wait_for(lambda: served.children() or None)
+            others = psutil.Process(served.process.pid).children(recursive=True)
+            served.process.send_signal(signal.SIGTERM)
+            stream.read()  # to its end
+            connection.sendall(body[20:])
+            with connection.makefile("rb") as answer:
+                status, _ = head_of(answer)
+            assert status == 202
+        assert served.end() == 0
+        assert not [process for process in others if process.is_running() and "valkey" not in process.name()]
+        wait_for(lambda: not (tmp_path / "served" / "data" / "valkey.sock").exists())
+    with Store.open(sqlite_url) as store, store.read() as tx:
+        assert [crawl.state for crawl in crawls.list_all(tx)] == [CrawlState.RUNNING] * 2
+
+
+def test_a_process_that_is_killed_is_replaced(tmp_path: Path, sqlite_url: str) -> None:
+    with serving(tmp_path / "served", sqlite_url) as served:
+        id = served.client.submit({}, SEEDS[:3])
+        before = {process.pid for process in wait_for(lambda: served.children() or None)}
+        for process in served.children():
+            process.kill()
+
+        def answered() -> Any:
+            try:
+                return served.client.get(f"/v1/crawls/{id}")
+            except Unavailable:
+                return None
+
+        assert wait_for(answered)["counts"]["pending"] == 3
+        assert before.isdisjoint(process.pid for process in served.children())
+
+
+def test_a_client_that_falls_silent_is_dropped(tmp_path: Path, sqlite_url: str) -> None:
+    with serving(tmp_path / "served", sqlite_url, api_timeout_s=1) as served, served.connect() as connection:
+        connection.sendall(b"POST /v1/crawls HTTP/1.1\r\nHost: localhost\r\nContent-Le")
+        assert not connection.recv(65536).startswith(b"HTTP/1.1 2")
+        with served.connect() as other:
+            other.sendall(
+                b"POST /v1/crawls HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n"
+                b"Content-Type: application/x-ndjson\r\n\r\n{}\n"
+            )
+            with other.makefile("rb") as answer:
+                status, _ = head_of(answer)
+            assert status == 400
+
+
+def test_the_request_id_stands_in_the_log_of_every_process(tmp_path: Path, sqlite_url: str) -> None:
+    with serving(tmp_path / "served", sqlite_url) as served:
+        with closing(http.client.HTTPConnection("127.0.0.1", served.port)) as connection:
+            connection.request("GET", "/v1/crawls", headers={"X-Request-Id": "look-for-me"})
+            assert connection.getresponse().headers["X-Request-Id"] == "look-for-me"
+
+        def line() -> dict[str, Any] | None:
+            found = [one for one in served.said().splitlines() if "look-for-me" in one]
+            return json.loads(found[0]) if found else None
+
+        said = wait_for(line)
+        assert (said["event"], said["route"], said["status"]) == ("api", "/v1/crawls", 200)
+
+
+def test_a_port_that_is_taken_is_told_in_one_line(tmp_path: Path, sqlite_url: str) -> None:
+    with serving(tmp_path / "served", sqlite_url) as served:
+        words = ["serve", "--port", str(served.port), "--data-dir", str(tmp_path / "other")]
+        ended = subprocess.run(
+            [sys.executable, "-m", "curtsy", *words], capture_output=True, text=True, timeout=60, check=False
+        )
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
+    assert "--port" in ended.stderr
+
+
+def test_an_answer_that_is_not_of_this_api_is_told_in_one_line() -> None:
+    client = Client("http://127.0.0.1:1")
+    with pytest.raises(Unavailable, match="not this API"):
+        client._read(200, b"<html>")
+    with pytest.raises(UsageError):
+        Client("ftp://x")

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from curtsy import webhooks
 from curtsy.document import Document, is_html
-from curtsy.errors import CurtsyError, Damaged, Unavailable, UsageError
+from curtsy.errors import CurtsyError, Damaged, Unavailable, UnknownCrawl, UsageError
 from curtsy.faults import point
 from curtsy.model import Crawl, CrawlState, Failure, Page, Record
 from curtsy.observe import count, log, request_id
@@ -172,6 +172,8 @@ async def _tell(services: Services, row: Row, now_ms: int) -> None:
         await webhooks.deliver(services.store, services.settings, row)
         await in_thread(services.store.run, outbox.done, row.n)
         point("stage.stored")
+    except UnknownCrawl:
+        await in_thread(services.store.run, outbox.done, row.n)  # it was deleted: there is nothing to tell of
     except webhooks.NotTaken as error:
         retry_ms = webhooks.next_try_ms(row, now_ms) if error.again else None
         letter = webhooks.letter(await read(services.store, crawls.by_n, row.crawl), row, now_ms)
@@ -198,8 +200,15 @@ def _do(services: Services, row: Row, now_ms: int, lease_ms: int) -> list[Sendin
     point("stage.stored")
     count(f"stage_{row.kind}")
     if not following:
-        store.run(finish_if_extracted, row.crawl, now_ms)
+        with store.read() as tx:
+            last = _is_extracted(tx, row.crawl)
+        if last:
+            store.run(finish_if_extracted, row.crawl, now_ms)
     return following
+
+
+def _is_extracted(tx: Any, n: int) -> bool:
+    return crawls.state_of(tx, n) is CrawlState.EXTRACTING and not outbox.has_open(tx, n)
 
 
 def _extract(services: Services, crawl: Crawl, row: Row, _found: dict[str, Any]) -> list[dict[str, Any]]:
@@ -292,6 +301,7 @@ def sweep(store: Store, settings: Settings, now_ms: int | None = None) -> list[S
     now = now_ms or _now_ms()
     with store.read() as tx:
         ending = crawls.list_all(tx, limit=1000, states=(CrawlState.EXTRACTING,))
+        ending = [crawl for crawl in ending if not outbox.has_open(tx, crawl.n)]
     for crawl in ending:
         store.run(finish_if_extracted, crawl.n, now)
     return store.run(_take, settings.stages_in_flight, now, int(settings.stage_lease_s * 1000))
@@ -306,9 +316,9 @@ def _take(tx: Any, most: int, now_ms: int, lease_ms: int) -> list[Sending]:
 
 def finish_if_extracted(tx: Any, n: int, now_ms: int) -> bool:
     """A crawl that only waited for its stages has finished."""
-    crawl = crawls.by_n(tx, n)
-    if crawl.state is not CrawlState.EXTRACTING:
+    if crawls.state_of(tx, n) is not CrawlState.EXTRACTING:
         return False
+    crawl = crawls.by_n(tx, n)
     crawls.lock_budgets(tx, [n])  # a replay puts rows under the same lock
     if outbox.has_open(tx, n):
         return False

@@ -90,6 +90,10 @@ def test_a_crawl_with_a_schema_ends_with_a_record_of_each_page(folder: CrawlFold
     assert found["http://a.small.test/"][2]
     assert folder.rows("SELECT * FROM outbox") == []
     assert folder.rows("SELECT * FROM results") == []
+    listed = folder.run("records", "last")["records"]
+    assert {one["url"]: one["data"] for one in listed} == {url: data for url, (data, _, _) in found.items()}
+    assert [one["url"] for one in folder.run("records", "--no-low-confidence")["records"]] == [data["url"]]
+    assert len(folder.run("records", "--limit", "2")["records"]) == 2
 
 
 def test_a_crawl_without_a_schema_ends_as_ever(folder: CrawlFolder) -> None:

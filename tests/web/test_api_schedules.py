@@ -212,6 +212,7 @@ def test_commands_do_the_same_over_the_api(command: Callable[..., Any], store: S
     assert [run["crawl"] for run in command("schedules", "runs", "news")["runs"]] == ["018f-bb", "018f-aa"]
     found = command("changes", "018f-bb", "--kind", "changed")
     assert (found["against"], [one["url"] for one in found["items"]]) == ("018f-aa", ["https://a.test/b"])
+    assert [one["url"] for one in command("records", "018f-bb", "--low-confidence")["records"]] == ["https://a.test/a"]
     assert command("schedules", "remove", "news")["name"] == "news"
     command("schedules", "remove", "news", code=2)
     assert scheduling.shown(schedule)["seeds"] == ["https://a.test/"]

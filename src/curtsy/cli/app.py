@@ -4,7 +4,21 @@ from __future__ import annotations
 
 import typer
 
-from curtsy.cli import crawl, doctor, failures, hosts, keys, results, schedules, serve, state, submit, tinyweb, workers
+from curtsy.cli import (
+    crawl,
+    doctor,
+    failures,
+    hosts,
+    keys,
+    records,
+    results,
+    schedules,
+    serve,
+    state,
+    submit,
+    tinyweb,
+    workers,
+)
 
 app = typer.Typer(
     name="curtsy",
@@ -32,6 +46,7 @@ results.register(app)
 failures.register(app)
 hosts.register(app)
 schedules.register(app)
+records.register(app)
 workers.register(app)
 serve.register(app)
 keys.register(app)

@@ -105,6 +105,12 @@ def states(tx: Connection) -> dict[int, tuple[CrawlState, int]]:
     return {n: (CrawlState(state), version) for n, state, version in tx.execute(query)}
 
 
+def state_of(tx: Connection, n: int) -> CrawlState | None:
+    """None if it was deleted."""
+    found = tx.execute(select(crawls.c.state).where(crawls.c.n == n)).scalar()
+    return None if found is None else CrawlState(found)
+
+
 def settings_of(tx: Connection, n: int) -> dict[str, Any]:
     found = tx.execute(select(crawls.c.settings).where(crawls.c.n == n)).scalar()
     loaded: dict[str, Any] = json.loads(found or "{}")

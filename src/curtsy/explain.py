@@ -276,6 +276,11 @@ def _about_host(host: HostState, now_ms: int, options: str = "") -> list[str]:
     return said
 
 
+def about_host(host: HostState, now_ms: int, seen: Sight | None) -> list[str]:
+    """Whether a host is asked, and why not."""
+    return [*_about_host(host, now_ms), *(_turn(seen) if seen else ())]
+
+
 def _about_robots(facts: UrlFacts) -> list[str]:
     if facts.robots is None:
         return [f"robots.txt of {origin(facts.url)} has not been fetched yet."]

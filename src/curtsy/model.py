@@ -44,6 +44,7 @@ class CrawlState(StrEnum):
     EXTRACTING = "extracting"  # every URL is settled, stages are still at work
     FINISHED = "finished"  # every URL is settled
     CANCELLED = "cancelled"  # ended by a person; open rows count as skipped
+    DELETING = "deleting"  # ended, and everything of it is being removed
 
 
 class UrlState(StrEnum):

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import fnmatch
 import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from curtsy.frontier.frontier import Frontier
+from curtsy.model import HostState
 from curtsy.recovery import introduce_hosts, read
-from curtsy.store import hosts
+from curtsy.settings import Settings
+from curtsy.store import crawls, hosts, urls
 from curtsy.store.engine import Store
+
+if TYPE_CHECKING:
+    from curtsy.services import Services
 
 
 class Oversight:
@@ -39,3 +47,42 @@ class Oversight:
         self._named, self._denied = named, {state.host for state in said if state.denied}
         self._version = version
         return True
+
+
+# What the operator says
+
+
+def say(tx: Any, host: str, changes: Mapping[str, Any]) -> None:
+    """Changes of `operator_delay_ms`, `operator_per_host` or `denied`; what is not named stays."""
+    state = replace(hosts.get(tx, host) or HostState(host=host), **changes)
+    hosts.set_operator(
+        tx, host, delay_ms=state.operator_delay_ms, per_host=state.operator_per_host, denied=state.denied
+    )
+
+
+def block(tx: Any, host: str, until_ms: int) -> None:
+    """Nobody asks the host before; a block that lasts longer stays."""
+    hosts.raise_times(tx, [(host, 0, until_ms)])
+
+
+def lift(store: Store, settings: Settings, host: str, now_ms: int) -> None:
+    """Ends every wait of the host: it may be asked a delay from now, whichever is the longest that may be in force."""
+    with store.read() as tx:
+        state = hosts.get(tx, host) or HostState(host=host)
+        wishes_s = [crawl.delay_s or 0 for crawl in crawls.running(tx)]
+    asked_for_ms = (state.operator_delay_ms, state.robots_delay_ms, state.adaptive_ms)
+    delay_ms = max(int(max([settings.delay_s, *wishes_s]) * 1000), *(ms or 0 for ms in asked_for_ms))
+    store.run(hosts.lift, host, now_ms + delay_ms)
+    store.run(urls.hasten, host, now_ms)
+
+
+async def tell(services: Services, host: str, *, lift: bool = False) -> bool:
+    """Whether the frontier heard of it at once; otherwise it learns it from the store."""
+    from curtsy import control
+
+    async def step() -> None:
+        await introduce_hosts(services.frontier, services.store, {host}, again=True, lift=lift)
+        if lift:
+            await services.frontier.hasten(host)
+
+    return await control.with_frontier(services, step)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from curtsy import control, recovery
 from curtsy.model import Crawl, CrawlState, Failure
 from curtsy.store import crawls, failures, outbox, queues, urls
 from curtsy.store.engine import Store
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
+
+    from curtsy.services import Services
 
 #: dead letters opened in one transaction
 BATCH = 1000
@@ -37,6 +40,8 @@ class Replay:
     crawls: tuple[str, ...] = ()
     #: left alone because their crawl was cancelled
     of_cancelled_crawls: int = 0
+    #: queues (crawl, host) that have work again
+    queues: tuple[tuple[int, str], ...] = ()
 
 
 def find(store: Store, which: Filter) -> list[Failure]:
@@ -64,7 +69,8 @@ def replay(store: Store, which: Filter, now_ms: int, *, dry_run: bool = False) -
     """Open dead letters again; their attempts start anew. A host that was dead is dead no longer, with all its URLs."""
     found = find(store, which)
     owners = _owners(store, {failure.crawl for failure in found})
-    wanted = [failure for failure in found if owners[failure.crawl].state is not CrawlState.CANCELLED]
+    over = (CrawlState.CANCELLED, CrawlState.DELETING)
+    wanted = [failure for failure in found if owners[failure.crawl].state not in over]
     opened = len(wanted)
     if not dry_run:
         opened = sum(
@@ -72,7 +78,31 @@ def replay(store: Store, which: Filter, now_ms: int, *, dry_run: bool = False) -
             for start in range(0, len(wanted), BATCH)
         )
     ids = tuple(owners[n].id for n in sorted({failure.crawl for failure in wanted}))
-    return Replay(dead_letters=opened, crawls=ids, of_cancelled_crawls=len(found) - len(wanted))
+    pairs = {(failure.crawl, failure.host) for failure in wanted if failure.stage == "fetch"}
+    return Replay(
+        dead_letters=opened,
+        crawls=ids,
+        of_cancelled_crawls=len(found) - len(wanted),
+        queues=() if dry_run else tuple(sorted(pairs)),
+    )
+
+
+async def put_back_replayed(services: Services, done: Replay) -> None:
+    """The queues of a replay stand in the frontier at once, so that whoever is crawling takes them up.
+
+    A frontier that is away learns of them from the store.
+    """
+    if not done.queues:
+        return
+
+    async def tell() -> None:
+        for n in sorted({crawl for crawl, _ in done.queues}):
+            await services.frontier.set_crawl(await recovery.read(services.store, crawls.by_n, n), keep_budget=True)
+        for start in range(0, len(done.queues), BATCH):
+            some = list(done.queues[start : start + BATCH])
+            services.scans += await recovery.put_back(services.frontier, services.store, some)
+
+    await control.with_frontier(services, tell)
 
 
 def _owners(store: Store, numbers: set[int]) -> dict[int, Crawl]:
@@ -109,7 +139,8 @@ def _fetch_again(tx: Connection, wanted: list[Failure], owners: dict[int, Crawl]
     reopened = urls.reopen(tx, [(failure.crawl, failure.fp) for failure in wanted])
     failures.mark_replayed(tx, [failure.id for failure in wanted], now_ms)
     for n in sorted({failure.crawl for failure in wanted}):
-        crawls.set_state(tx, n, CrawlState.RUNNING, None, now_ms, only_from=(CrawlState.FINISHED,))
+        ended = (CrawlState.FINISHED, CrawlState.EXTRACTING)
+        crawls.set_state(tx, n, CrawlState.RUNNING, None, now_ms, only_from=ended)
     opened = {(row.crawl, row.fp) for row in reopened}
     opened |= {(failure.crawl, failure.fp) for failure in wanted if (failure.crawl, failure.host) in revived}
     return len(opened)

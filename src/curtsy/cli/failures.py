@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, host_of, stored
+from curtsy.cli.remote import Api
 
 if TYPE_CHECKING:
-    from curtsy.pipeline import Filter
+    from curtsy.pipeline import Filter, Replay
+    from curtsy.settings import Settings
     from curtsy.store.engine import Store
 
 Host = Annotated[str | None, typer.Option("--host", metavar="HOST", help="Only of this host; a URL of it will do.")]
@@ -24,6 +26,9 @@ Since = Annotated[
     str | None,
     typer.Option("--since", metavar="TIME", help="Only since then: 30m, 12h, 7d ago, or 2026-01-31[T12:00]."),
 ]
+
+#: dead letters that one request to the API may name
+_AT_ONCE = 100_000
 
 
 def register(app: typer.Typer) -> None:
@@ -43,8 +48,11 @@ def list_(
     config: Config = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
+    api: Api = None,
 ) -> None:
     """List dead letters, oldest first."""
+    if api:
+        return _list_remote(api, _asked(crawl, host, stage, cause, since), limit, as_json)
     from curtsy import pipeline
     from curtsy.cli import show
 
@@ -71,17 +79,24 @@ def replay(
     config: Config = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
+    api: Api = None,
 ) -> None:
     """Open dead letters again; `curtsy crawl --resume` then fetches them."""
     from curtsy import pipeline
     from curtsy.cli import show
 
+    if api:
+        return _replay_remote(api, _asked(crawl, host, stage, cause, since), limit, dry_run, as_json)
     with stored(config, data_dir) as (settings, store):
         host = host_of(host, settings.politeness_unit) if host is not None else None
         which = _filter(store, crawl, host, stage, cause, since, limit)
         done = pipeline.replay(store, which, int(time.time() * 1000), dry_run=dry_run)
+    if done.queues:
+        _put_back(settings, done)
     if as_json:
-        show.document(asdict(done) | {"dry_run": dry_run})
+        told = asdict(done)
+        del told["queues"]
+        show.document(told | {"dry_run": dry_run})
         return
     show.say(f"{done.dead_letters:,} dead letters {'would be' if dry_run else 'are'} open again.")
     if done.of_cancelled_crawls:
@@ -108,3 +123,69 @@ def _filter(
         with store.read() as tx:
             n = crawls.get(tx, crawl).n
     return Filter(crawl=n, host=host, stage=stage, cause=cause, since_ms=since_ms(since, time.time()), limit=limit)
+
+
+def _put_back(settings: Settings, done: Replay) -> None:
+    """A crawl that is running takes them up at once; without one, the next process reads the store."""
+    import asyncio
+
+    from curtsy import pipeline, services
+    from curtsy.embedded import Embedded
+
+    async def put_back() -> None:
+        built = services.build(settings)
+        try:
+            await built.open()
+            await pipeline.put_back_replayed(built, done)
+        finally:
+            await built.close()
+
+    if settings.frontier_url is not None or Embedded.running(settings.data_dir) is not None:
+        asyncio.run(put_back())
+
+
+# Over the API
+
+
+def _asked(
+    crawl: str | None, host: str | None, stage: str | None, cause: str | None, since: str | None
+) -> dict[str, str]:
+    given = {"crawl": crawl, "host": host, "stage": stage, "cause": cause, "since": since}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _list_remote(api: str, asked: dict[str, str], limit: int, as_json: bool) -> None:
+    from itertools import islice
+
+    from curtsy.cli import remote, show
+
+    found = list(islice(remote.client(api).items("/v1/failures", **asked, limit=min(limit, 1000)), limit))
+    if as_json:
+        show.document({"failures": found})
+    else:
+        cells = [(f["cause"], f["status"] or None, f["attempts"], f["at"], f["url"]) for f in found]
+        show.table(["cause", "status", "attempts", "at", "url"], cells)
+
+
+def _replay_remote(api: str, asked: dict[str, str], limit: int | None, dry_run: bool, as_json: bool) -> None:
+    """So many at a time as the API takes in one request."""
+    from curtsy.cli import remote, show
+
+    client = remote.client(api)
+    done: dict[str, Any] = {"dead_letters": 0, "crawls": [], "of_cancelled_crawls": 0, "dry_run": dry_run}
+    left = limit if limit is not None else 10**9
+    while left > 0:
+        some = min(left, _AT_ONCE)
+        told = client.post("/v1/failures/replay", {**asked, "limit": some, "dry_run": dry_run})
+        done["dead_letters"] += told["dead_letters"]
+        done["of_cancelled_crawls"] = told["of_cancelled_crawls"]
+        done["crawls"] = sorted({*done["crawls"], *told["crawls"]})
+        left -= some
+        if dry_run or told["dead_letters"] < some:
+            break
+    if as_json:
+        show.document(done)
+        return
+    show.say(f"{done['dead_letters']:,} dead letters {'would be' if dry_run else 'are'} open again.")
+    if done["of_cancelled_crawls"]:
+        show.say(f"{done['of_cancelled_crawls']:,} belong to cancelled crawls and were left alone.")

@@ -11,10 +11,11 @@ from sqlalchemy import Connection, func, select, text, update
 
 from curtsy.errors import UnknownCrawl
 from curtsy.model import Counts, Crawl, CrawlState, Lane
+from curtsy.store import meta
 from curtsy.store.rows import Bulk, is_postgresql, unique_sorted
 from curtsy.store.tables import crawl_counts, crawl_members, crawls
 
-ENDED = (CrawlState.FINISHED, CrawlState.CANCELLED)
+ENDED = (CrawlState.FINISHED, CrawlState.CANCELLED, CrawlState.DELETING)
 #: crawls whose queues the frontier holds
 ACTIVE = (CrawlState.LOADING, CrawlState.RUNNING)
 
@@ -54,6 +55,10 @@ def create(tx: Connection, crawl: Crawl, settings: Mapping[str, Any] | None = No
     }
     values |= {"include": json.dumps(crawl.include), "exclude": json.dumps(crawl.exclude)}
     values |= {"settings": json.dumps(settings or {}, default=str)}
+    if not is_postgresql(tx):
+        # SQLite would give the number of a deleted crawl to the next one.
+        newest = tx.execute(select(func.max(crawls.c.n))).scalar() or 0
+        values["n"] = 1 + max(newest, int(meta.get(tx, "last_deleted_crawl") or 0))
     n = int(tx.execute(crawls.insert().values(values).returning(crawls.c.n)).scalar_one())
     _add_members(tx, [(n, member) for member in sorted(crawl.members)])
     return replace(crawl, n=n)
@@ -79,6 +84,12 @@ def by_n(tx: Connection, n: int) -> Crawl:
     if row is None:
         raise UnknownCrawl(f"There is no crawl number {n} in the store.")
     return _crawl(row, _members(tx, n))
+
+
+def ids(tx: Connection, ns: Iterable[int]) -> dict[int, str]:
+    """The ids of these crawls by their numbers."""
+    rows = tx.execute(select(crawls.c.n, crawls.c.id).where(crawls.c.n.in_(unique_sorted(ns))))
+    return {row.n: row.id for row in rows}
 
 
 def list_all(
@@ -132,7 +143,7 @@ def set_state(
         values["started_ms"] = func.coalesce(crawls.c.started_ms, now_ms)
     allowed = crawls.c.state.in_(only_from) if only_from else crawls.c.state != state
     changed = tx.execute(update(crawls).where(crawls.c.n == n, allowed).values(values)).rowcount > 0
-    if changed and state in ENDED:
+    if changed and state in (CrawlState.FINISHED, CrawlState.CANCELLED):
         tx.execute(_TELL, {"n": n, "state": state.value, "now": now_ms, "payload": json.dumps({"since_ms": now_ms})})
     return changed
 

@@ -5,7 +5,7 @@ The open rows of a host that is dead for a crawl are dead letters too, without r
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -113,21 +113,30 @@ def of_dead_hosts(
     """The open rows of hosts that are dead for their crawl, as dead letters. Replay them by `queues.revive`."""
     given: dict[str, Any] = {"crawl": crawl or 0, "host": host or "", "cause": cause or ""}
     rows = tx.execute(_DEAD, {**given, "after": after_seq, "limit": limit})
-    return [
-        Failure(
-            id=f"{n}-{fp.hex()}",
-            crawl=n,
-            fp=fp,
-            url=url,
-            host=name,
-            cause=reason,
-            detail="its host did not answer for longer than host_patience_s",
-            attempts=attempts,
-            fence=fence,
-            at_ms=since_ms or 0,
-        )
-        for n, fp, url, name, reason, attempts, fence, since_ms in rows
-    ]
+    return [of_dead_row(row) for row in rows]
+
+
+def of_dead_row(row: Sequence[Any]) -> Failure:
+    """Of (crawl, fp, url, host, reason, attempts, fence, failing since)."""
+    n, fp, url, name, reason, attempts, fence, since_ms = row
+    return Failure(
+        id=f"{n}-{fp.hex()}",
+        crawl=n,
+        fp=fp,
+        url=url,
+        host=name,
+        cause=reason,
+        detail="its host did not answer for longer than host_patience_s",
+        attempts=attempts,
+        fence=fence,
+        at_ms=since_ms or 0,
+    )
+
+
+def where(tx: Connection, condition: str, given: Mapping[str, Any], order: str, limit: int) -> list[Failure]:
+    """The dead letters that fulfil a condition."""
+    query = text(f"SELECT {', '.join(_FIELDS)} FROM failures WHERE {condition} ORDER BY {order} LIMIT :limit")
+    return [Failure(**row._mapping) for row in tx.execute(query, {**given, "limit": limit})]
 
 
 def mark_replayed(tx: Connection, ids: Iterable[str], now_ms: int) -> int:

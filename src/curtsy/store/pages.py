@@ -197,6 +197,12 @@ def chunk(tx: Connection, crawl: int, after: int = 0, limit: int = 500) -> tuple
     return [_page(row) for row in rows], (rows[-1][23] if rows else after)
 
 
+def where(tx: Connection, condition: str, given: Mapping[str, Any], order: str, limit: int) -> list[tuple[int, Page]]:
+    """(number, page) of the pages `p` that fulfil a condition."""
+    query = text(f"SELECT {_FIELDS}, p.n FROM {_FROM} WHERE {condition} ORDER BY {order} LIMIT :limit")
+    return [(row[23], _page(row)) for row in tx.execute(query, {**given, "limit": limit})]
+
+
 def previous(tx: Connection, crawl: int, fps: Iterable[bytes]) -> dict[bytes, Page]:
     """The newest good page of each URL in any other crawl: what a conditional request can name."""
     pages = map(_page, _previous(tx, [(fp, crawl) for fp in unique_sorted(fps)]))

@@ -196,6 +196,15 @@ def open_of(
     return found
 
 
+def of_host(tx: Connection, host: str, limit: int) -> list[tuple[str, Queue]]:
+    """(id of the crawl, queue) of a host, newest crawl first."""
+    query = text(
+        f"SELECT c.id, {_LISTED} FROM queues q JOIN crawls c ON c.n = q.crawl WHERE q.host = :host "
+        "ORDER BY q.crawl DESC LIMIT :limit"
+    )
+    return [(row[0], Queue(*row[1:])) for row in tx.execute(query, {"host": host, "limit": limit})]
+
+
 def has_open(tx: Connection, crawl: int) -> bool:
     return bool(open_of(tx, crawl, limit=1))
 

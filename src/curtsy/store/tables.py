@@ -13,6 +13,7 @@ migrations of the features that use them create them.
     schedules       cron + crawl                runs           (schedule, planned time): what came of it
     outbox          what is still to be done    results        of stages, until the record is stored
     records         structured items of pages
+    deletions       what is to be deleted       erasures       records of segments that are to be overwritten
     api_keys        who may ask over HTTP       idempotency    which crawl an Idempotency-Key made
 """
 
@@ -223,7 +224,24 @@ pages = Table(
     # fp first: the same index answers "when was this URL last fetched, in any crawl?"
     UniqueConstraint("fp", "crawl", name="pages_key"),
     Index("pages_crawl", "crawl", "n"),
-    Index("pages_segment", "segment"),
+    Index("pages_place", "segment", "body_offset"),
+    Index("pages_host", "host", "crawl", "n"),
+    Index("pages_fetched", "crawl", "fetched_ms", "n"),
+    # Nearly all pages are 200: those are found without it.
+    Index(
+        "pages_odd",
+        "crawl",
+        "status",
+        "n",
+        sqlite_where=text("status <> 200"),
+        postgresql_where=text("status <> 200"),
+    ),
+    Index(
+        "pages_same",
+        "same_as",
+        sqlite_where=text("same_as IS NOT NULL"),
+        postgresql_where=text("same_as IS NOT NULL"),
+    ),
     Index(
         "pages_sha256",
         "crawl",
@@ -276,6 +294,46 @@ failures = Table(
     PrimaryKeyConstraint("fence", "ordinal"),
     UniqueConstraint("id", name="failures_id"),
     Index("failures_crawl", "crawl", "at_ms"),
+    Index("failures_at", "at_ms", "fence", "ordinal"),
+    Index("failures_host", "host", "at_ms"),
+    Index(
+        "failures_open",
+        "crawl",
+        "cause",
+        "stage",
+        "host",
+        sqlite_where=text("replayed_ms IS NULL"),
+        postgresql_where=text("replayed_ms IS NULL"),
+    ),
+)
+
+# A row stays until everything that it names is gone, so a killed deletion goes on.
+deletions = Table(
+    "deletions",
+    metadata,
+    Column("n", Serial, Identity(), primary_key=True),
+    _need("id", Text),
+    _may("crawl", BigInteger),  # None: of every crawl
+    _need("whole", Boolean),  # the crawl itself, with all its rows
+    _may("host", Text),
+    _may("fp", LargeBinary),
+    _may("before_ms", BigInteger),  # only what was fetched before
+    _need("created_ms", BigInteger),
+    _need("pages", BigInteger, "0"),  # deleted so far
+    _need("request_id", Text, "''"),
+    UniqueConstraint("id", name="deletions_id"),
+)
+
+# Records of segments that no page refers to any more, until they are overwritten.
+erasures = Table(
+    "erasures",
+    metadata,
+    _need("segment", Text),
+    _need("body_offset", BigInteger),
+    _need("body_length", BigInteger),
+    _may("start", BigInteger),  # where what belongs to the record begins; known before anything is overwritten
+    PrimaryKeyConstraint("segment", "body_offset"),
+    sqlite_with_rowid=False,
 )
 
 hosts = Table(

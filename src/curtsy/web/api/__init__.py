@@ -1,5 +1,5 @@
 """The endpoints, one module per group. Importing this declares them all."""
 
-from curtsy.web.api import about, crawls, events, health, records, schedules
+from curtsy.web.api import about, crawls, events, explain, failures, health, hosts, pages, records, schedules
 
-__all__ = ["about", "crawls", "events", "health", "records", "schedules"]
+__all__ = ["about", "crawls", "events", "explain", "failures", "health", "hosts", "pages", "records", "schedules"]

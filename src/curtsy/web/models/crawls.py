@@ -11,7 +11,7 @@ from curtsy.control import CrawlWish, Status
 from curtsy.model import Counts, Crawl
 from curtsy.web.paging import Paged
 
-State = Literal["loading", "running", "paused", "extracting", "finished", "cancelled"]
+State = Literal["loading", "running", "paused", "extracting", "finished", "cancelled", "deleting"]
 
 
 class NewCrawl(CrawlWish):

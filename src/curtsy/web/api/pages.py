@@ -1,0 +1,126 @@
+"""Pages: listed, looked at, and their stored bodies."""
+
+from __future__ import annotations
+
+import re
+
+from curtsy import export
+from curtsy.errors import Damaged, UsageError
+from curtsy.model import Page as StoredPage
+from curtsy.store import crawls, listing, pages
+from curtsy.store.segments import read_page
+from curtsy.urls import host_key, normalise
+from curtsy.web.models.asking import moment_ms, unit_of
+from curtsy.web.models.pages import PageOf, PagesQuery, page_of
+from curtsy.web.paging import Page, decode, encode
+from curtsy.web.problems import Mistake, Problem
+from curtsy.web.routing import Call, Download, Media, endpoint
+
+_PAGE_ID = re.compile(r"[1-9][0-9]{0,17}-[0-9a-f]{32}")
+_ENDINGS = {
+    "text/html": "html",
+    "application/xhtml+xml": "xhtml",
+    "application/pdf": "pdf",
+    "application/json": "json",
+    "text/plain": "txt",
+    "application/xml": "xml",
+    "text/xml": "xml",
+}
+
+
+@endpoint("GET", "/v1/crawls/{id}/pages", scope="read", query=PagesQuery, answers={200: Page[PageOf]}, tags=("pages",))
+def list_pages(call: Call, id: str) -> Page[PageOf]:
+    """List the pages of a crawl, in the order in which they were stored.
+
+    With `since` and neither `host`, `url` nor an unusual `status`: in the order in which they were fetched. An answer
+    looks through a bounded number of pages, so it may hold few items, or none, although `next` is not null.
+    """
+    query: PagesQuery = call.query
+    crawl = call.crawl(id)
+    wanted = listing.PagesWanted(
+        crawl=crawl.n,
+        status=query.status,
+        host=_host(call, query),
+        since_ms=None if query.since is None else moment_ms(query.since),
+        prefix=None if query.url is None else _beginning(query.url),
+    )
+    with call.store.read() as tx:
+        found, following = listing.pages_of(tx, wanted, _position(query.cursor), query.limit)
+    items = [page_of(page, crawl.id) for page in found]
+    return Page[PageOf](items=items, next=None if following is None else encode(*following))
+
+
+def _position(cursor: str | None) -> listing.Place | None:
+    found = decode(cursor, int, int)
+    if found is not None and max(map(abs, found)) >= 1 << 62:
+        raise Problem(422, "invalid-cursor", "The cursor is not of this list. Begin without one.")
+    return None if found is None else (found[0], found[1])
+
+
+def _host(call: Call, query: PagesQuery) -> str | None:
+    unit = call.settings.politeness_unit
+    named = None if query.host is None else unit_of(query.host, unit)
+    if query.url is None:
+        return named
+    meant = host_key(_beginning(query.url), unit)
+    if named not in (None, meant):
+        raise UsageError(f"The URL {query.url!r} is not of the host {named!r}.")
+    return meant
+
+
+def _beginning(url: str) -> str:
+    """As stored URLs begin: with the host in its usual spelling, the rest as it is."""
+    found = re.fullmatch(r"(https?://[^/?#]+/)(.*)", url, re.IGNORECASE)
+    origin = normalise(found[1]) if found else None
+    if found is None or origin is None:
+        mistake = Mistake(where="query.url", message="must begin like https://example.com/")
+        raise Problem(422, "invalid-request", "The beginning of the URL must name a whole host.", errors=[mistake])
+    return origin + found[2]
+
+
+@endpoint("GET", "/v1/pages/{id}", scope="read", answers={200: PageOf}, tags=("pages",))
+def page(call: Call, id: str) -> PageOf:
+    """What is known of a page."""
+    found, crawl = _page(call, id)
+    return page_of(found, crawl)
+
+
+@endpoint(
+    "GET",
+    "/v1/pages/{id}/content",
+    scope="read",
+    answers={200: Media(type="application/octet-stream", description="The body as it was stored, decoded")},
+    tags=("pages",),
+)
+def content(call: Call, id: str) -> Download:
+    """The stored body of a page, as an attachment: a browser does not show it as part of this site."""
+    found, _ = _page(call, id)
+    segments = export.segments_of(call.settings)
+    try:
+        with call.store.read() as tx:
+            record = read_page(tx, segments, found)
+    except Damaged:
+        _page(call, id)  # perhaps it was deleted meanwhile
+        raise
+    finally:
+        segments.close()
+    if record is not None and record.type not in ("response", "revisit"):
+        raise _unknown()
+    if record is None:
+        raise Problem(404, "no-content", "The body of this page was not kept.")
+    kind = (found.content_type or "").partition(";")[0].strip().lower()
+    return Download(body=record.body, name=f"{found.id}.{_ENDINGS.get(kind, 'bin')}")
+
+
+def _page(call: Call, id: str) -> tuple[StoredPage, str]:
+    """The page and its crawl's id."""
+    with call.store.read() as tx:
+        found = pages.by_id(tx, id) if _PAGE_ID.fullmatch(id) else None
+        crawl = crawls.ids(tx, [found.crawl]).get(found.crawl) if found is not None else None
+    if found is None or crawl is None:
+        raise _unknown()
+    return found, crawl
+
+
+def _unknown() -> Problem:
+    return Problem(404, "no-such-page", "There is no page of that id. GET /v1/crawls/{id}/pages lists them.")

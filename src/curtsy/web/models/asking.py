@@ -1,0 +1,41 @@
+"""Parts of queries and bodies that several endpoints share."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+from pydantic import Field
+
+from curtsy.cli.times import since_ms
+from curtsy.errors import UsageError
+from curtsy.urls import host_key, normalise
+
+#: text that every database takes
+_PRINTABLE = r"^[^\x00-\x1f\x7f]+$"
+
+Word = Annotated[str, Field(pattern=_PRINTABLE, max_length=100)]
+Name = Annotated[str, Field(pattern=_PRINTABLE, max_length=300)]
+Address = Annotated[str, Field(pattern=_PRINTABLE, max_length=4000)]
+#: an id, the beginning of one, or `last`
+CrawlId = Annotated[str, Field(pattern=r"^([0-9a-f-]{1,36}|last)$", description="Id of a crawl, or `last`.")]
+Since = Annotated[
+    str,
+    Field(
+        pattern=r"^([0-9]{1,6}[smhd]|[12][0-9]{3}-[0-9]{2}-[0-9]{2}([T ][0-9:.]{5,15}(Z|[+-][0-9]{2}:[0-9]{2})?)?)$",
+        description="Only since then: `30m`, `12h` or `7d` ago, or a date or time as `2026-01-31[T12:00:00Z]` (UTC).",
+    ),
+]
+
+
+def moment_ms(since: str | None) -> int:
+    """0 without a moment."""
+    return since_ms(since, time.time())
+
+
+def unit_of(name: str, unit: str) -> str:
+    """The unit of politeness that is meant by a host name or a URL."""
+    url = None if "*" in name else normalise(name if "://" in name else f"https://{name}/")
+    if url is None:
+        raise UsageError(f"{name!r} is no host. Write hostname, hostname:port, or a URL.")
+    return host_key(url, unit)

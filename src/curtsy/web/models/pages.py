@@ -1,0 +1,52 @@
+"""Pages over HTTP."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import BaseModel, Field
+
+from curtsy.model import Page
+from curtsy.web.models.asking import Address, Name, Since
+from curtsy.web.models.crawls import when
+from curtsy.web.paging import Paged
+
+
+class PageOf(BaseModel):
+    """A fetched URL of a crawl."""
+
+    id: str
+    crawl: str
+    url: str
+    host: str
+    status: int
+    fetched: datetime
+    depth: int
+    content_type: str | None
+    charset: str | None
+    title: str | None
+    language: str | None
+    canonical: str | None
+    sha256: str | None = Field(description="Of the body.")
+    size: int = Field(description="Bytes of the body.")
+    etag: str | None
+    last_modified: str | None
+    unchanged: bool = Field(description="Since an earlier crawl.")
+    same_as: str | None = Field(description="Id of the page whose equal body is kept for both.")
+    has_content: bool = Field(description="Whether `/v1/pages/{id}/content` has a body.")
+    request_id: str
+
+
+class PagesQuery(Paged):
+    status: int | None = Field(None, ge=100, le=999, description="Only with this HTTP status.")
+    host: Name | None = Field(None, description="Only of this host.")
+    since: Since | None = None
+    url: Address | None = Field(
+        None, description="Only URLs that begin so; it must name a whole host: `https://example.com/blog/`."
+    )
+
+
+def page_of(page: Page, crawl: str) -> PageOf:
+    names = set(PageOf.model_fields) - {"crawl", "fetched", "has_content"}
+    fields = {name: getattr(page, name) for name in names}
+    return PageOf(crawl=crawl, fetched=when(page.fetched_ms), has_content=page.body is not None, **fields)

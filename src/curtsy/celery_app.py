@@ -95,21 +95,34 @@ def _route(name: str, args: Any, _kwargs: Any, _options: Any, **_: Any) -> dict[
     return None
 
 
+def _queue(name: str) -> Any:
+    exchange = Exchange(name)  # type: ignore[no-untyped-call]
+    return Queue(name, exchange, routing_key=name)  # type: ignore[no-untyped-call]
+
+
+def _transport_options() -> dict[str, Any]:
+    """Of Redis and Valkey; messages of tasks that did not end are handed out again after the visibility timeout."""
+    return {
+        "visibility_timeout": the_settings().visibility_timeout_s,
+        "socket_timeout": 10,
+        "socket_connect_timeout": 5,
+        "socket_keepalive": True,
+    }
+
+
 def _configuration() -> dict[str, Any]:
     given = the_settings()
+    broker = broker_url()
+    redis = broker.partition(":")[0] in ("redis", "rediss", "redis+socket")
     return {
-        "broker_url": broker_url(),
+        "broker_url": broker,
         "broker_connection_retry_on_startup": True,
-        "broker_transport_options": {
-            "visibility_timeout": given.visibility_timeout_s,
-            "socket_timeout": 10,
-            "socket_connect_timeout": 5,
-            "socket_keepalive": True,
-        },
+        "broker_connection_max_retries": None,
+        "broker_transport_options": _transport_options() if redis else {},
         "imports": ("curtsy.tasks",),
         "beat_scheduler": "curtsy.beat:Scheduler",
         "task_default_queue": "default",
-        "task_queues": tuple(Queue(name, Exchange(name), routing_key=name) for name in QUEUES),
+        "task_queues": tuple(map(_queue, QUEUES)),
         "task_routes": (_route,),
         "task_serializer": "json",
         "result_serializer": "json",
@@ -123,7 +136,7 @@ def _configuration() -> dict[str, Any]:
         "worker_send_task_events": True,
         "worker_prefetch_multiplier": 1,
         # A message stays where every free seat can take it; one reserved by a busy worker would wait for a shift's end.
-        "worker_disable_prefetch": True,
+        "worker_disable_prefetch": redis,
         "worker_cancel_long_running_tasks_on_connection_loss": False,
         "worker_concurrency": given.worker_seats,
         "worker_proc_alive_timeout": 30,

@@ -9,14 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
+from typing import NamedTuple
 
 from curtsy.errors import EpochLost, FrontierUnavailable, SegmentsUnavailable, StoreUnavailable
-from curtsy.fleet import Fleet, Worker, queue_of, shards_of, shards_text
+from curtsy.fleet import Fleet, Issued, Worker, queue_of, shards_of, shards_text
 from curtsy.frontier import watch
 from curtsy.frontier.clock import boot
 from curtsy.knowledge import Knowledge
 from curtsy.lifeline import Lifeline
-from curtsy.model import CrawlState
+from curtsy.model import CrawlState, Lane
 from curtsy.observe import count, log
 from curtsy.oversight import Oversight
 from curtsy.recovery import confirm, read
@@ -29,6 +30,10 @@ from curtsy.upkeep import Upkeep
 _TICK_S = 1.0
 #: crawls are looked at, and the store is asked what changed, this often
 _LOOK_S = 0.5
+#: where shifts run or were sent, whether they are enough is looked at this often
+_SERVED_S = 0.25
+#: the least time between two ticks
+_LEAST_S = 0.005
 #: a part that is away is tried again after this long
 _PAUSE_S = 0.5
 
@@ -38,6 +43,18 @@ Send = Callable[[str, str, str | None], None]
 Depth = Callable[[str], int]
 #: something else that is done in every tick, at most every so many seconds
 Chore = tuple[str, float, Callable[[Services], Awaitable[None]]]
+
+
+class _Work(NamedTuple):
+    """What is to do in one queue of shifts."""
+
+    queue: str
+    #: hosts that may be asked now
+    due: int
+    #: until the next one may be
+    next_s: float | None
+    #: None: all
+    shards: str | None
 
 
 class Dispatcher:
@@ -65,12 +82,14 @@ class Dispatcher:
             if not self._began:
                 await self._begin()
             await self._bell.wait(self._wait_s)
-            await self._look()
+            view, _ = await self._look()
+            if view.next_s == 0.0:
+                self._upkeep.hurry()
             await self._upkeep.tick()
             await self._see_to_crawls()
             await self._do_chores()
-            view = await self._look()
-            self._wait_s = _TICK_S if view.next_s is None else min(_TICK_S, max(0.002, view.next_s))
+            view, host_s = await self._look()
+            self._wait_s = min(host_s, _TICK_S if view.next_s is None else max(_LEAST_S, view.next_s))
             return
         except EpochLost as error:
             await self._lifeline.recover(error)
@@ -99,12 +118,24 @@ class Dispatcher:
         # What the frontier lacks of the store's running crawls, whoever was to tell it.
         await self._upkeep.sweep()
 
-    async def _look(self) -> watch.View:
-        """What is due is sent for: first of all, and again after everything that may have brought more."""
+    async def _look(self) -> tuple[watch.View, float]:
+        """What is due is sent for: first of all, and again after everything that may have brought more.
+
+        Answers what was seen, and how long the bell may be waited for: until the next host is due in a queue that no
+        shift serves. Where one does it takes what comes; whether one is enough is seen a few times a second.
+        """
         view = await watch.look(self.services.frontier)
         self._upkeep.scan(view.scans)
-        await self._send_shifts(view)
-        return view
+        wait_s = _TICK_S
+        workers = await self.fleet.workers()
+        for work in self._queues(view, workers):
+            issued = await self.fleet.issue(work.queue, work.due)
+            sent = await self._send_all(work, issued)
+            if sent or issued.running or issued.outstanding or work.due:
+                wait_s = min(wait_s, _SERVED_S)
+            elif work.next_s is not None:
+                wait_s = min(wait_s, max(_LEAST_S, work.next_s))
+        return view, wait_s
 
     # Crawls
 
@@ -145,32 +176,29 @@ class Dispatcher:
 
     # Shifts
 
-    async def _send_shifts(self, view: watch.View) -> None:
-        if not any(view.hosts(lane) for lane in watch.LANES):
-            return
-        workers = await self.fleet.workers()
-        for queue, due, shards in self._queues(view, workers):
-            issued = await self.fleet.issue(queue, due)
-            for at, ticket in enumerate(issued.tickets):
-                # Messages of a fleet that died would pile up: those that wait are enough for all its seats.
-                if at == 0 and self._depth(queue) >= max(1, issued.seats):
-                    log("shifts_withheld", level="debug", queue=queue, n=len(issued.tickets))
-                    await self._withdraw(queue, issued.tickets)
-                    break
-                try:
-                    self._send(queue, ticket, shards)
-                except Exception as error:
-                    log("shift_not_sent", level="warning", queue=queue, error=repr(error))
-                    await self._withdraw(queue, issued.tickets[at:])
-                    break
-                count("shifts_sent")
+    async def _send_all(self, work: _Work, issued: Issued) -> int:
+        """How many were sent; tickets of the others are taken back."""
+        sent = 0
+        try:
+            # Messages of a fleet that died would pile up: those that wait are enough for all its seats.
+            if issued.tickets and self._depth(work.queue) >= max(1, issued.seats):
+                log("shifts_withheld", level="debug", queue=work.queue, n=len(issued.tickets))
+            else:
+                for ticket in issued.tickets:
+                    self._send(work.queue, ticket, work.shards)
+                    sent += 1
+        except Exception as error:
+            log("shift_not_sent", level="warning", queue=work.queue, error=repr(error))
+        count("shifts_sent", sent)
+        await self._withdraw(work.queue, issued.tickets[sent:])
+        return sent
 
     async def _withdraw(self, queue: str, tickets: tuple[str, ...]) -> None:
         for ticket in tickets:
             await self.fleet.withdraw(queue, ticket)
 
-    def _queues(self, view: watch.View, workers: list[Worker]) -> Iterator[tuple[str, int, str | None]]:
-        """(queue, due hosts, their shards). Shards that workers are bound to are theirs, the rest is anybody's."""
+    def _queues(self, view: watch.View, workers: list[Worker]) -> Iterator[_Work]:
+        """Queues with work now or soon. Shards that workers are bound to are theirs, the rest is anybody's."""
         total = len(self.services.frontier.shards)
         for lane in watch.LANES:
             bound = sorted({w.shards for w in workers if w.shards and f"fetch.{queue_of(lane, w.shards)}" in w.queues})
@@ -178,8 +206,12 @@ class Dispatcher:
             for text in bound:
                 numbers = shards_of(text, total)
                 owned |= numbers
-                if due := view.hosts(lane, numbers):
-                    yield queue_of(lane, text), due, text
+                yield from self._work(view, lane, numbers, queue_of(lane, text), text)
             rest = frozenset(range(total)) - owned
-            if due := view.hosts(lane, rest):
-                yield lane.value, due, shards_text(rest) if owned else None
+            yield from self._work(view, lane, rest, lane.value, shards_text(rest) if owned else None)
+
+    @staticmethod
+    def _work(view: watch.View, lane: Lane, numbers: frozenset[int], queue: str, shards: str | None) -> Iterator[_Work]:
+        due, next_s = view.hosts(lane, numbers), view.next_host_s(lane, numbers)
+        if due or next_s is not None:
+            yield _Work(queue, due, next_s, shards)

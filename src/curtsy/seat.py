@@ -90,10 +90,9 @@ class Seat:
     async def _crew(self) -> tuple[Services, Fleet, Shift]:
         parts = await self._parts()
         if self._shift is None:
-            self._shift = Shift(
-                parts.frontier, parts.store, parts.segments, self.settings, self._stop, parts.revive, parts.tidy
-            )
-            self._shift.leaves = True
+            # Beat looks after segments and sweeps.
+            self._shift = Shift(parts.frontier, parts.store, parts.segments, self.settings, self._stop, parts.revive)
+            self._shift.leaves, self._shift.upkeep.sweeps = True, False
         assert self._fleet is not None
         return parts, self._fleet, self._shift
 

@@ -174,10 +174,11 @@ class Shift:
         await self._beat()
         idle = self._is_idle(reply)
         self._hand_over(idle=idle)
-        # What was committed or listed during the exchange may be due by now: then another look decides.
-        self.quiet = idle and not closing and not self._is_closing() and not self._is_busy()
+        # What was committed or listed during the exchange may be due by now: then another look decides, at once.
+        nothing = idle and not self._is_closing() and not self._is_busy()
+        self.quiet = nothing and not closing
         self._note(reply)
-        if not (self.leaves and self.quiet):
+        if not (self.leaves and nothing):
             await self._wait(reply)
 
     def _wants(self) -> list[tuple[Lane, int]]:

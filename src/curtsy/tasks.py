@@ -13,6 +13,8 @@ from curtsy.faults import point
 from curtsy.observe import log
 from curtsy.seat import Seat
 
+#: a message that cannot be sent is the caller's to send again
+_TRIES = {"max_retries": 1, "interval_start": 0, "interval_step": 0.2, "interval_max": 0.2}
 _seat: Seat | None = None
 
 
@@ -53,17 +55,23 @@ def stage(kind: str, n: int) -> None:
 
 def send_stage(sending: stages.Sending) -> None:
     headers = {"request_id": sending.request_id} if sending.request_id else None
-    stage.apply_async((sending.kind, sending.n), headers=headers, retry=False)
+    stage.apply_async((sending.kind, sending.n), headers=headers, retry=True, retry_policy=_TRIES)
 
 
 def send_shift(queue: str, ticket: str, shards: str | None) -> None:
-    shift.apply_async((queue, ticket, shards), retry=False)
+    shift.apply_async((queue, ticket, shards), retry=True, retry_policy=_TRIES)
 
 
 def depth(queue: str) -> int:
     """Messages that wait in a queue of shifts; 0 where it does not exist yet."""
-    with app.connection_for_write() as connection:
-        try:
-            return int(connection.default_channel.queue_declare(f"fetch.{queue}", passive=True).message_count)
-        except connection.channel_errors:
-            return 0
+    with app.pool.acquire(block=True) as connection:
+
+        def ask(channel: Any) -> int:
+            try:
+                return int(channel.queue_declare(f"fetch.{queue}", passive=True).message_count)
+            except connection.channel_errors:
+                return 0
+
+        # The connection may have died with the broker: once more over a new one, then the caller is told.
+        count: int = connection.autoretry(ask, connection.default_channel, **_TRIES)()[0]
+        return count

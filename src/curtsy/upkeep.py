@@ -49,6 +49,8 @@ class Upkeep:
         #: scans of each crawl that are not carried out yet
         self._scanning: Counter[int] = Counter()
         self._swept = boot()
+        #: whether it looks through all that runs once a minute; in a fleet Beat does
+        self.sweeps = True
         self._patience_checked = 0.0
         self._reap_at = 0.0
         #: queues wait in the store for others to leave
@@ -138,13 +140,17 @@ class Upkeep:
         if now - self._patience_checked >= _PATIENCE_CHECK_S:
             self._patience_checked = now
             await self.bury_hosts()
-        if now - self._swept >= _SWEEP_S:
+        if self.sweeps and now - self._swept >= _SWEEP_S:
             self._swept = now
             await self._cancel_incomplete()
             await self.sweep()
         if self._tidy is not None and now - self._tidied >= _TIDY_S:
             self._tidied = now
             await in_thread(self._tidy)
+
+    def hurry(self) -> None:
+        """Something has expired: the next tick takes it back."""
+        self._reap_at = 0.0
 
     async def sweep(self, crawl: int | None = None) -> None:
         """Open queues that are not on the bench are put back: of one crawl, or of every running one."""

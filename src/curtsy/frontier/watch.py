@@ -24,7 +24,9 @@ class View:
     now_ms: int = 0
     #: shard -> lane -> hosts that may be asked now; hosts of suspects stand with lane batch
     due: dict[int, dict[Lane, int]] = field(default_factory=dict)
-    #: when the next host, retry, slot, lease or scan is due; by the clock of `now_ms`
+    #: shard -> lane -> when the next host is due there
+    soon: dict[int, dict[Lane, int | None]] = field(default_factory=dict)
+    #: when the next retry, slot, lease or scan is due
     next_ms: int | None = None
     scans: list[Scan] = field(default_factory=list)
     #: of a look in detail: queues in play, and requests under way
@@ -33,6 +35,10 @@ class View:
 
     def hosts(self, lane: Lane, shards: Iterable[int] | None = None) -> int:
         return sum(self.due[shard][lane] for shard in (self.due if shards is None else shards) if shard in self.due)
+
+    def next_host_s(self, lane: Lane, shards: Iterable[int]) -> float | None:
+        found = [at for shard in shards if (at := self.soon[shard][lane]) is not None]
+        return max(0.0, (min(found) - self.now_ms) / 1000) if found else None
 
     @property
     def next_s(self) -> float | None:
@@ -47,10 +53,14 @@ async def look(frontier: Frontier, *, detail: bool = False) -> View:
         view.now_ms = max(view.now_ms, int(raw[0]))
         high, batch, slow, solo = map(int, raw[1:5])
         view.due[shard.number] = {Lane.HIGH: high, Lane.BATCH: batch + solo, Lane.SLOW: slow}
-        if raw[5] and (view.next_ms is None or int(raw[5]) < view.next_ms):
-            view.next_ms = int(raw[5])
-        view.scans += messages.scans_of(raw[6], shard.number)
-        for lane, queues, requests in zip(LANES, raw[7:10], raw[10:13], strict=True):
+        soon = [int(at) if at else None for at in raw[5:9]]
+        ahead = [at for at in (soon[1], soon[3]) if at is not None]
+        batch_soon = min(ahead) if ahead else None
+        view.soon[shard.number] = {Lane.HIGH: soon[0], Lane.BATCH: batch_soon, Lane.SLOW: soon[2]}
+        if raw[9] and (view.next_ms is None or int(raw[9]) < view.next_ms):
+            view.next_ms = int(raw[9])
+        view.scans += messages.scans_of(raw[10], shard.number)
+        for lane, queues, requests in zip(LANES, raw[11:14], raw[14:17], strict=True):
             view.in_play[lane] = view.in_play.get(lane, 0) + int(queues)
             view.in_flight[lane] = view.in_flight.get(lane, 0) + int(requests)
     return view

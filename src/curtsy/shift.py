@@ -171,6 +171,8 @@ class Shift:
             self.pauses.note(Doing.WORK if self._is_busy() else Doing.NOTHING, boot())
             return
         self._start_all(reply.leases)
+        if reply.trouble is not None:
+            await self._mend(reply.trouble)
         await self._beat()
         idle = self._is_idle(reply)
         self._hand_over(idle=idle)
@@ -201,19 +203,18 @@ class Shift:
         point("release.before")
         try:
             reply = await self.frontier.lease(wants, [release for release, _ in back], started=starts, solo=solo)
-        except EpochLost as error:
-            self._back, self._starts = back + self._back, []
-            await self._lifeline.recover(error)
-            return None
-        except FrontierUnavailable as error:
+        except (EpochLost, FrontierUnavailable) as error:
             # A report that comes late or twice is harmless; without it the host would wait for the end of that request.
             self._back, self._starts = back + self._back, starts + self._starts
-            count("frontier_unavailable")
-            log("frontier_unavailable", level="warning", error=str(error))
-            await self._nap(0.2)
-            await self._lifeline.look_for_server(error)
+            if isinstance(error, FrontierUnavailable):
+                await self._nap(0.2)
+            await self._mend(error)
             return None
         point("release.after")
+        if reply.trouble is not None:
+            self._back += [one for one in back if one[0].lease.shard not in reply.asked]
+            self._starts += starts
+            back = [one for one in back if one[0].lease.shard in reply.asked]
         for release, done in back:
             if done is not None:
                 self._collect(done, reply.times.get(release.lease.fence))
@@ -224,6 +225,15 @@ class Shift:
         suspects = reply.suspects if self.lanes != (Lane.HIGH,) else 0
         self._solo_wanted = suspects > 0 or (self._solo_wanted and not solo)
         return reply
+
+    async def _mend(self, error: Exception) -> None:
+        """The frontier, or a part of it, was lost or is away."""
+        if isinstance(error, EpochLost):
+            await self._lifeline.recover(error)
+            return
+        count("frontier_unavailable")
+        log("frontier_unavailable", level="warning", error=str(error))
+        await self._lifeline.look_for_server(error)
 
     def _is_idle(self, reply: LeaseReply) -> bool:
         soon = reply.next_ms is not None and reply.next_ms - reply.now_ms < GAP_S * 1000

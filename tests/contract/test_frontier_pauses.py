@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from frontier_servers import Cluster, Server, World
 
+from curtsy.errors import EpochLost
 from curtsy.frontier.clock import boot
 from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.shard import CONFIRMED_S
@@ -130,3 +131,32 @@ def test_slots_go_back_also_while_nothing_may_be_leased(world: World) -> None:
     world.frontier.shards[0].confirmed = 0.0
     assert world.back(lease) is not None
     assert world.do("ZCARD", "%slots") == 0
+
+
+# A shard that is away
+
+
+def test_what_other_shards_granted_is_kept_when_one_is_away(sharded: World) -> None:
+    frontier = sharded.frontier
+    away = frontier.shards[2]
+    sharded.lease(1)  # the next call begins with shard 1
+    epoch, away.epoch = away.epoch, None
+    reply = sharded.run(frontier.lease([(Lane.BATCH, 64)]))
+    assert isinstance(reply.trouble, EpochLost)
+    assert {lease.shard for lease in reply.leases} == reply.asked == {1}
+    with pytest.raises(EpochLost):
+        sharded.lease()  # it begins with the one that is away: nothing would be lost
+    away.epoch = epoch
+    reply = sharded.run(frontier.lease([(Lane.BATCH, 64)]))
+    assert (reply.trouble, reply.asked) == (None, {0, 1, 2, 3})
+
+
+def test_leases_of_other_shards_are_renewed_when_one_is_away(sharded: World) -> None:
+    leases = sharded.lease()
+    sharded.frontier.shards[1].epoch = None
+    sharded.advance(20)
+    with pytest.raises(EpochLost):
+        sharded.run(sharded.frontier.beat(leases))
+    soon = str(sharded.now() + 29_000)
+    for i in (0, 2, 3):
+        assert sharded.do("ZCOUNT", f"{{s{i:02d}}}:e{i + 1}:leases", "-inf", soon, shard=i) == 0

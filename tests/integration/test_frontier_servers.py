@@ -169,6 +169,20 @@ def test_a_master_that_was_replaced_behind_our_back_is_not_leased_from_for_longe
     asyncio.run(scene())
 
 
+def test_a_master_that_became_a_replica_is_a_loss(watched: Watched, store: Store) -> None:
+    async def scene() -> None:
+        frontier = Frontier(watched.url, Settings(**SHORT_SLOT), "one")
+        await open_epoch(frontier, store)
+        tell(watched.master, "REPLICAOF", "127.0.0.1", watched.ports[1])
+        with pytest.raises((EpochLost, FrontierUnavailable)):
+            await frontier.beat([])
+        with pytest.raises(FrontierUnavailable, match="replica"):
+            await frontier.shards[0].facts()
+        await frontier.close()
+
+    asyncio.run(scene())
+
+
 def test_a_replica_is_no_frontier(watched: Watched) -> None:
     async def scene() -> None:
         frontier = Frontier(f"redis://127.0.0.1:{watched.ports[1]}", Settings(), "one")
@@ -320,7 +334,7 @@ def test_a_server_is_reached_over_tls_with_its_own_authority(
         await open_epoch(frontier, store)
         await give_work(frontier, "a.test", "b.test")
         assert len((await frontier.lease([(Lane.BATCH, 8)])).leases) == 2
-        assert "secret" not in await frontier.describe()
+        assert "secret" not in await frontier.shards[0].where()
         await frontier.close()
 
     asyncio.run(scene())

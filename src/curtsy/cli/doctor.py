@@ -16,6 +16,7 @@ import typer
 from curtsy.cli.options import AsJson, Config, DataDir, settings_from
 
 if TYPE_CHECKING:
+    from curtsy.frontier.frontier import Frontier
     from curtsy.settings import Settings
 
 #: a queue in play: list, ring, host hash, due entry; measured on 100,000 hosts: 580 (Valkey 9) to 890 (Redis 7)
@@ -119,9 +120,23 @@ async def _reach(settings: Settings, url: str) -> str:
     frontier = Frontier(url, settings, "doctor")
     try:
         await frontier.check_policy()
-        return await frontier.describe()
+        return await _where(frontier)
     finally:
         await frontier.close()
+
+
+async def _where(frontier: Frontier) -> str:
+    """What kind of server the frontier is on, and where."""
+    servers = frontier.servers
+    owners = [await shard.where() for shard in frontier.shards]
+    others = len(await servers.nodes()) - len(set(owners))
+    more = f", {others} more may take over" if others else ""
+    if servers.family == "sentinel":
+        return f"Sentinel master {owners[0]} of {servers.service!r} ({len(servers.seeds)} to ask){more}"
+    if servers.family == "cluster":
+        held = ", ".join(f"{where} ({owners.count(where)})" for where in dict.fromkeys(owners))
+        return f"cluster, {len(owners)} shards on {held}{more}"
+    return f"single server {owners[0]}"
 
 
 def _store(settings: Settings) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from xxhash import xxh32_intdigest
 
-from curtsy.errors import SettingsError
+from curtsy.errors import EpochLost, FrontierUnavailable, SettingsError
 from curtsy.frontier import messages
 from curtsy.frontier.clock import boot
 from curtsy.frontier.entry import encode, short_origin
@@ -103,19 +103,6 @@ class Frontier:
                     "CONFIG SET maxmemory-policy noeviction."
                 )
 
-    async def describe(self) -> str:
-        """What kind of server the frontier is on, and where."""
-        owners = [await shard.where() for shard in self.shards]
-        others = len(await self.servers.nodes()) - len(set(owners))
-        more = f", {others} more may take over" if others else ""
-        if self.servers.family == "sentinel":
-            seeds = len(self.servers.seeds)
-            return f"Sentinel master {owners[0]} of {self.servers.service!r} ({seeds} to ask){more}"
-        if self.servers.family == "cluster":
-            held = ", ".join(f"{where} ({owners.count(where)})" for where in dict.fromkeys(owners))
-            return f"cluster, {len(owners)} shards on {held}{more}"
-        return f"single server {owners[0]}"
-
     # Leasing
 
     async def lease(
@@ -144,7 +131,15 @@ class Frontier:
                 args += [lane.value, n, self._slot_ms]
             args.append(shard.halts)
             had = len(reply.leases)
-            self._read_lease_reply(shard, await shard.call("lease", *args), mine, before, reply)
+            try:
+                raw = await shard.call("lease", *args)
+            except (EpochLost, FrontierUnavailable) as error:
+                if not had:
+                    raise
+                # What others have granted is not thrown away: it would count as lost with its worker.
+                reply.trouble = error
+                break
+            self._read_lease_reply(shard, raw, mine, before, reply)
             for lease in reply.leases[had:]:
                 missing = dict.fromkeys(missing, 0) if solo else missing | {lease.lane: missing[lease.lane] - 1}
         return reply
@@ -153,6 +148,7 @@ class Frontier:
         self, shard: Shard, raw: list[Any], mine: Sequence[Release], before: float, reply: LeaseReply
     ) -> None:
         reply.now_ms = int(raw[0])
+        reply.asked.add(shard.number)
         messages.read_times(raw[1], mine, reply.times)
         valid_until = before + self.settings.slot_validity_s
         epoch = shard.epoch or 0
@@ -170,13 +166,21 @@ class Frontier:
         """Renews the URL leases of this process; answers the fences that are no longer ours."""
         lost: set[int] = set()
         held = list(leases)
+        trouble: Exception | None = None
         for shard in self.shards:
             ids = [counter_of(lease.fence) for lease in held if lease.fence >> 40 == shard.epoch]
-            raw = await shard.call("beat", self.owner, self._lease_ms, *ids)
+            try:
+                raw = await shard.call("beat", self.owner, self._lease_ms, *ids)
+            except (EpochLost, FrontierUnavailable) as error:
+                # The leases of the others are renewed all the same.
+                trouble = trouble or error
+                continue
             lost.update(fence_of(shard.epoch or 0, int(i)) for i in raw[1])
             lost.update(
                 lease.fence for lease in held if lease.shard == shard.number and lease.fence >> 40 != shard.epoch
             )
+        if trouble is not None:
+            raise trouble
         return lost
 
     async def slot(self, host: str, delay_s: float = 0) -> tuple[int | None, int]:

@@ -89,6 +89,9 @@ class LeaseReply:
     next_ms: int | None = None
     #: hosts whose head is a suspect wait for a process with nothing in flight
     suspects: int = 0
+    #: shards that answered; only some where there was trouble with one after others had granted leases
+    asked: set[int] = field(default_factory=set)
+    trouble: Exception | None = None
     #: crawls that were paused or have ended since the last reply
     halted: set[int] = field(default_factory=set)
 

@@ -267,8 +267,8 @@ class Settings(BaseSettings):
         if not self.longest_shift_s < soft < hard < visible:
             raise SettingsError(
                 f"shift_s {self.shift_s} + fetch_timeout_s {self.fetch_timeout_s} + commit_timeout_s "
-                f"{self.commit_timeout_s} = {self.longest_shift_s} must be less than task_soft_limit_s {soft}, that less "
-                f"than task_hard_limit_s {hard}, and that less than visibility_timeout_s {visible}."
+                f"{self.commit_timeout_s} = {self.longest_shift_s} must be less than task_soft_limit_s {soft}, that "
+                f"less than task_hard_limit_s {hard}, and that less than visibility_timeout_s {visible}."
             )
 
 

@@ -119,7 +119,8 @@ class World:
         for shard in self.frontier.shards:
             self.epoch += 1
             facts = self.run(shard.facts())
-            self.run(shard.begin_epoch(self.epoch, facts.run_id, quiet_s))
+            self.run(shard.begin_epoch(self.epoch, facts.run_id, quiet_s, over=facts.number))
+            shard.adopt(self.epoch, facts.run_id)
             self.do("HINCRBY", shard.epoch_key, "skew", self.skew)
             if quiet_s:
                 self.do("HINCRBY", shard.epoch_key, "quiet", self.skew)

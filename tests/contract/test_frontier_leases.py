@@ -187,6 +187,25 @@ def test_a_flushed_server_is_a_loss(world: World) -> None:
     assert (facts.number, facts.valid) == (None, False)
 
 
+def test_who_was_overtaken_does_not_begin_its_epoch_over_a_newer_one(world: World) -> None:
+    slow = world.another("slow").shards[0]
+    seen = world.run(slow.facts())
+    world.rebuild()
+    with pytest.raises(EpochLost):
+        world.run(slow.begin_epoch(world.epoch - 1, seen.run_id, 0, over=seen.number))
+    assert slow.epoch is None
+    assert world.run(slow.facts()).number == world.epoch
+    assert world.lease() == [], "the newer one goes on"
+
+
+def test_the_stores_number_is_begun_over_a_larger_one_that_is_not_its_own(world: World) -> None:
+    shard = world.frontier.shards[0]
+    world.do("HSET", shard.epoch_key, "n", 900)
+    seen = world.run(shard.facts())
+    world.run(shard.begin_epoch(7, seen.run_id, 0, over=seen.number))
+    assert world.run(shard.facts()).number == 7
+
+
 def test_a_restarted_server_is_a_loss_on_the_first_new_connection(frontier_server: Server) -> None:
     server = Server(frontier_server.program)
     server.start()

@@ -6,7 +6,6 @@ import os
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pycurl
@@ -15,7 +14,7 @@ from curtsy.fetch.codings import BadCoding, Decoder, TooLarge, decoder_for
 from curtsy.fetch.faults import fault_of
 from curtsy.fetch.guard import Target
 from curtsy.fetch.heads import BASE_HEADERS, Head, header_lines, read_head, request_head, type_kept
-from curtsy.model import Fault, Outcome
+from curtsy.model import Fault, Outcome, hot_value
 
 #: An idle connection is kept for two minutes: longer than any delay that is usual.
 _MAX_IDLE_S = 120
@@ -32,7 +31,7 @@ def boot_clock() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class FetchJob:
     """One request to make."""
 

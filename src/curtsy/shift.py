@@ -31,7 +31,7 @@ from curtsy.oversight import Oversight
 from curtsy.politeness import effect
 from curtsy.recovery import open_epoch, read
 from curtsy.settings import Settings
-from curtsy.stopping import StopFlag, end
+from curtsy.stopping import StopFlag, end, see_through
 from curtsy.store.engine import Store
 from curtsy.store.segments import SegmentStore, read_page
 from curtsy.upkeep import Upkeep
@@ -42,6 +42,10 @@ _BATCH = 64
 #: a slot waits at most this long for company on its way back
 _RELEASE_S = 0.015
 _IDLE_S = 0.25
+#: what is fetched gets this long to be committed after the drain; if all is to stop at once, this long
+_LAST_S, _LAST_NOW_S = 30.0, 2.0
+#: beyond that, one call to a part that does not answer
+_GRACE_S = 6.0
 
 
 @dataclass(slots=True)
@@ -94,6 +98,7 @@ class Shift:
         #: what is being committed
         self._writing: list[Finished] = []
         self._tasks: set[asyncio.Task[None]] = set()
+        self._draining = False
         #: time with nothing in flight and nothing due
         self.waited_s = 0.0
         stop.listen(self._wake.set)
@@ -103,21 +108,30 @@ class Shift:
     async def run(self, ended: Callable[[], Awaitable[bool]]) -> None:
         """Crawls until `ended()` or the stop flag; then everything fetched is committed, unless stopped at once."""
         self.upkeep.start()
-        writer = asyncio.get_running_loop().create_task(self._write())
-        caretaker: asyncio.Task[None] | None = None
+        loop = asyncio.get_running_loop()
+        writer = loop.create_task(self._write())
+        work = loop.create_task(self._crawl(ended, writer))
         try:
-            await self._lifeline.persist(self._open)
-            caretaker = asyncio.get_running_loop().create_task(self._look_after())
-            while not (self.stop.drain or writer.done()) and not await ended():
-                await self._turn()
-            if writer.done():
-                writer.result()  # it never ends by itself: without it nothing would become durable
-            await self._drain()
+            await see_through(work, self._time_left)
         finally:
-            tasks = [writer, *self._tasks, *([caretaker] if caretaker is not None else [])]
-            await end(tasks)
+            await end([work, writer, *self._tasks])
             await self.upkeep.stop()
             await self.fetcher.close()
+
+    async def _crawl(self, ended: Callable[[], Awaitable[bool]], writer: asyncio.Task[None]) -> None:
+        await self._lifeline.persist(self._open)
+        self._spawn(self._look_after())
+        while not (self.stop.drain or writer.done()) and not await ended():
+            await self._turn()
+        if writer.done():
+            writer.result()  # it never ends by itself: without it nothing would become durable
+        await self._drain()
+
+    def _time_left(self) -> float | None:
+        """How long it may still take to end, from now; None as long as it need not."""
+        if self.stop.now:
+            return _LAST_NOW_S + _GRACE_S
+        return self.settings.drain_s + _LAST_S + _GRACE_S if self.stop.drain or self._draining else None
 
     async def _open(self) -> None:
         self.upkeep.scan(await open_epoch(self.frontier, self.store))
@@ -465,6 +479,7 @@ class Shift:
 
     async def _drain(self) -> None:
         """No more leases; what is under way may end, then everything is committed."""
+        self._draining = True
         deadline = boot() + (0.0 if self.stop.now else self.settings.drain_s)
         while self._is_busy() and boot() < deadline and not self.stop.now:
             await self._exchange([(Lane.BATCH, 0)])
@@ -474,8 +489,10 @@ class Shift:
         for fence in list(self._flights):
             self.fetcher.cancel(fence)
         await asyncio.sleep(0)
-        last = boot() + (2.0 if self.stop.now else 30.0)
-        while (self._back or self._group or self._writing or not self._commits.empty()) and boot() < last:
+        ended = boot()
+        while (self._back or self._group or self._writing or not self._commits.empty()) and (
+            boot() - ended < (_LAST_NOW_S if self.stop.now else _LAST_S)
+        ):
             await self._exchange([(Lane.BATCH, 0)])
             await self._beat()
             self._hand_over(idle=True)

@@ -17,18 +17,20 @@ from dataclasses import dataclass
 import uvloop
 
 from curtsy import crawling, services
-from curtsy.cli import DEAD_LETTERS, DONE, INTERRUPTED, Interrupted
+from curtsy.cli import DEAD_LETTERS, DONE, INTERRUPTED, UNAVAILABLE, Interrupted
 from curtsy.cli.show import elapsed_s, note
 from curtsy.errors import UnknownCrawl
 from curtsy.model import Counts, Crawl, CrawlState
-from curtsy.observe import configure, counters
+from curtsy.observe import counters
 from curtsy.settings import Settings
-from curtsy.stopping import StopFlag
+from curtsy.stopping import StopFlag, end_by
 from curtsy.store import crawls, summaries
 from curtsy.store.engine import Store
 
 #: beyond the drain, a helper gets this long to commit and leave
 LEAVE_S = 20.0
+#: then this process has this long to close: a database that is away is asked again for a minute and a half
+CLOSE_S = 150.0
 #: a resumed crawl needs these again: they are settings of the process, not of the crawl
 KEPT_OPTIONS = ("--config", "--data-dir", "--resolve", "--allow-private", "--proxy", "--processes", "--out")
 
@@ -95,6 +97,7 @@ async def _drive(
         helpers.start(crawl.n, processes - 1)
         await crawling.run(built, crawl.n, on_progress, stop)
     finally:
+        end_by(settings.drain_s + LEAVE_S + CLOSE_S, UNAVAILABLE, asyncio.get_running_loop())
         await helpers.leave(settings.drain_s + LEAVE_S)
         await built.close()
     return dict(counters + helpers.counted)

@@ -18,7 +18,8 @@ def short_origin(origin: str, host: str) -> str:
     return "h" if origin == f"http://{host}" else origin
 
 
-def _rest(url: str, host: str) -> str:
+def in_entry(url: str, host: str) -> str:
+    """The URL as its entry writes it."""
     https = f"https://{host}/"
     if url.startswith(https):
         return url[len(https) - 1 :]
@@ -64,7 +65,7 @@ def encode(entry: Entry, host: str) -> str:
     head = f"{entry.kind.value}{entry.depth}"
     if entry.attempts or entry.crashes or entry.solo_crashes:
         head += f",{entry.attempts},{entry.crashes},{entry.solo_crashes}"
-    text = f"{head} {_rest(entry.url, host)}"
+    text = f"{head} {in_entry(entry.url, host)}"
     return text if entry.chain is None else f"{text}\t{chain_json(entry.chain)}"
 
 

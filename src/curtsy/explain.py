@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import asyncio
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from curtsy.embedded import Embedded
+from curtsy.errors import EpochLost, FrontierUnavailable
+from curtsy.frontier.look import Sight, sight
 from curtsy.model import Crawl, CrawlState, Failure, HostState, Page, Request, RobotsState, UrlState
+from curtsy.observe import log
 from curtsy.robots import Robots
-from curtsy.store import crawls, failures, hosts, pages, queues, requests, urls
+from curtsy.store import crawls, failures, hosts, meta, pages, queues, requests, urls
 from curtsy.urls import Scope, fingerprint, host_key, normalise, origin
 
 if TYPE_CHECKING:
@@ -58,6 +63,10 @@ class UrlFacts:
     requests: tuple[Request, ...]
     #: why the crawl's scope leaves it out; None: it does not
     out_of_scope: str | None
+    #: what the frontier says; None: it was not asked, or is not there
+    sight: Sight | None = None
+    #: what every command that is named needs again: --data-dir, --config
+    options: str = ""
 
 
 def of_url(tx: Connection, url: str, settings: Settings, crawl: Crawl | None) -> UrlFacts:
@@ -87,6 +96,33 @@ def of_url(tx: Connection, url: str, settings: Settings, crawl: Crawl | None) ->
     )
 
 
+def with_frontier(tx: Connection, facts: UrlFacts, settings: Settings) -> UrlFacts:
+    """With what the frontier knows of a URL that is still open, if its server runs. None is started for it."""
+    if facts.crawl is None or facts.row is None or facts.row.state != UrlState.OPEN:
+        return facts
+    return replace(facts, sight=see(tx, settings, facts.host.host, facts.crawl.n, facts.url))
+
+
+def see(
+    tx: Connection, settings: Settings, host: str, crawl: int | None = None, url: str | None = None
+) -> Sight | None:
+    """What the frontier knows of a host or URL; None if its server does not run or holds nothing of this store."""
+    server = settings.frontier_url
+    if server is None:
+        running = Embedded.running(settings.data_dir)
+        if running is None:
+            return None
+        server = running.url
+    # As the crawls have it, whatever this command was told.
+    shards = int(meta.get(tx, "shards") or settings.shards)
+    epochs = [int(meta.get(tx, f"epoch:{shard}") or 0) for shard in range(shards)]
+    try:
+        return asyncio.run(sight(server, settings.model_copy(update={"shards": shards}), epochs, host, crawl, url))
+    except (EpochLost, FrontierUnavailable) as error:
+        log("frontier_not_asked", level="warning", error=str(error))
+        return None
+
+
 def _best_crawl(tx: Connection, fp: bytes) -> Crawl | None:
     if known := urls.crawls_of(tx, fp):
         return crawls.by_n(tx, known[0])
@@ -98,7 +134,8 @@ def sentences(facts: UrlFacts, now_ms: int) -> list[str]:
     """Where the URL is and why it is not done, most telling first."""
     said = [*_about_row(facts, now_ms), *_about_robots(facts), *_about_requests(facts)]
     if facts.row is not None and facts.row.state == UrlState.OPEN:
-        said[1:1] = [*_about_crawl(facts), *_about_host(facts.host, now_ms)]
+        about_host = _about_host(facts.host, now_ms, facts.options)
+        said[1:1] = [*_about_sight(facts.sight), *_about_crawl(facts), *about_host]
     return said
 
 
@@ -116,7 +153,7 @@ def _about_row(facts: UrlFacts, now_ms: int) -> list[str]:
         told = f" ({facts.failure.detail})" if facts.failure and facts.failure.detail else ""
         return [
             f"It is a dead letter{why}{told}, after {row.attempts} attempts.",
-            f"Try it again with: curtsy failures replay --crawl {facts.crawl.id} --cause {row.reason}",
+            f"Try it again with: curtsy failures replay --crawl {facts.crawl.id} --cause {row.reason}{facts.options}",
         ]
     kept = f" Its page is {facts.page.id}, status {facts.page.status}." if facts.page else ""
     return [f"It is {row.state}{why} since {_when(row.settled_ms)}.{kept}"]
@@ -136,7 +173,8 @@ def _about_open(facts: UrlFacts, row: urls.UrlRow, now_ms: int) -> list[str]:
     if facts.queue is not None and facts.queue.state == "dead":
         meaning = MEANINGS.get(facts.queue.reason, facts.queue.reason)
         return [
-            f"It counts as a dead letter {facts.queue.reason!r}: {meaning}. `curtsy failures replay` opens it again."
+            f"It counts as a dead letter {facts.queue.reason!r}: {meaning}. "
+            f"`curtsy failures replay{facts.options}` opens it again."
         ]
     tried = f", after {row.attempts} attempts" if row.attempts else ""
     lost = f", its worker vanished {row.crashes} times" if row.crashes else ""
@@ -148,18 +186,80 @@ def _about_open(facts: UrlFacts, row: urls.UrlRow, now_ms: int) -> list[str]:
 def _about_crawl(facts: UrlFacts) -> list[str]:
     crawl = facts.crawl
     if crawl is None or crawl.state is CrawlState.RUNNING:
-        return ["If nothing moves, no process is crawling: curtsy crawl --resume " + crawl.id] if crawl else []
+        go_on = f"curtsy crawl --resume {crawl.id}{facts.options}" if crawl else ""
+        return [f"If nothing moves, no process is crawling: {go_on}"] if crawl else []
     if crawl.state is CrawlState.PAUSED:
-        return [f"The crawl is paused. Let it go on with: curtsy resume {crawl.id}"]
+        return [f"The crawl is paused. Let it go on with: curtsy crawl --resume {crawl.id}{facts.options}"]
     if crawl.state is CrawlState.LOADING:
         return ["The crawl is still loading its seeds."]
     return [f"The crawl is {crawl.state}, so it counts as skipped ({crawl.reason or crawl.state})."]
 
 
-def _about_host(host: HostState, now_ms: int) -> list[str]:
+def _about_sight(seen: Sight | None) -> list[str]:
+    """Where the URL stands in the frontier, and when its host has its turn."""
+    if seen is None:
+        return []
+    said = [_place(seen)]
+    if seen.starved:
+        said.append("Its host is passed over for now: the requests under way may use up the crawl's max_pages.")
+    return [*said, *_turn(seen)]
+
+
+def _place(seen: Sight) -> str:
+    if seen.leased_ms is not None or seen.lease_expiry_ms is not None:
+        since = f" since {_when(seen.leased_ms)}" if seen.leased_ms else ""
+        return f"A process has it{since}{f' ({seen.owner})' if seen.owner else ''}: it is being fetched or stored."
+    if seen.delayed_until_ms is not None:
+        return f"The frontier tries it again in {_span(seen.delayed_until_ms - seen.now_ms)}."
+    if seen.behind is not None:
+        return f"In the frontier it stands in its queue, behind {seen.behind:,} others."
+    if not seen.loaded:
+        return "Its queue is not loaded into the frontier: it waits in the store until there is room."
+    if seen.scanning:
+        return "Its queue is being read from the store."
+    return f"It waits in the store; {seen.listed:,} URLs of its queue are listed before it."
+
+
+def _turn(seen: Sight) -> list[str]:
+    said = []
+    if seen.slots_out:
+        said.append(f"{seen.slots_out} of its host's requests {'is' if seen.slots_out == 1 else 'are'} under way.")
+    if seen.blocked_until_ms > seen.now_ms:
+        said.append(f"The frontier does not ask its host for another {_span(seen.blocked_until_ms - seen.now_ms)}.")
+    elif seen.due_ms is not None:
+        wait_ms = seen.due_ms - seen.now_ms
+        said.append(f"Its host is due in {_span(wait_ms)}." if wait_ms > 0 else "Its host is due now.")
+    return said
+
+
+def frontier_fields(seen: Sight | None) -> dict[str, Any] | None:
+    """`frontier` in `explain --json`; docs/output.md has the fields."""
+    if seen is None:
+        return None
+    leased = seen.leased_ms is not None or seen.lease_expiry_ms is not None
+    return {
+        "at": _when(seen.now_ms),
+        "queued_behind": seen.behind,
+        "delayed_until": _when(seen.delayed_until_ms),
+        "leased_since": _when(seen.leased_ms),
+        "lease_ends": _when(seen.lease_expiry_ms),
+        "owner": seen.owner if leased or seen.slots_out else None,
+        "loaded": seen.loaded,
+        "scan_pending": seen.scanning,
+        "backlog": seen.backlog,
+        "listed": seen.listed,
+        "starved": seen.starved,
+        "host_due": _when(seen.due_ms),
+        "host_blocked_until": _when(seen.blocked_until_ms) if seen.blocked_until_ms > seen.now_ms else None,
+        "host_slots_out": seen.slots_out,
+        "host_delay_s": seen.delay_ms / 1000,
+    }
+
+
+def _about_host(host: HostState, now_ms: int, options: str = "") -> list[str]:
     said = []
     if host.denied:
-        said.append(f"{host.host} is on the deny list; `curtsy hosts unblock {host.host}` takes it off.")
+        said.append(f"{host.host} is on the deny list; `curtsy hosts unblock {host.host}{options}` takes it off.")
     if host.blocked_until_ms > now_ms:
         said.append(
             f"{host.host} is not asked for another {_span(host.blocked_until_ms - now_ms)}: it told us to wait."
@@ -194,7 +294,7 @@ def _about_requests(facts: UrlFacts) -> list[str]:
     ]
 
 
-def document(facts: UrlFacts, now_ms: int, frontier: dict[str, Any] | None = None) -> dict[str, Any]:
+def document(facts: UrlFacts, now_ms: int) -> dict[str, Any]:
     """The fields of `explain --json`."""
     row = facts.row
     return {
@@ -207,12 +307,14 @@ def document(facts: UrlFacts, now_ms: int, frontier: dict[str, Any] | None = Non
         "page": facts.page.id if facts.page else None,
         "robots": {"allowed": facts.allowed, "rule": facts.rule},
         "host": asdict(facts.host),
-        "frontier": frontier,
+        "frontier": frontier_fields(facts.sight),
         "why": sentences(facts, now_ms),
     }
 
 
-def of_host(tx: Connection, host: str, now_ms: int) -> tuple[list[str], dict[str, Any]]:
+def of_host(
+    tx: Connection, host: str, now_ms: int, seen: Sight | None = None, options: str = ""
+) -> tuple[list[str], dict[str, Any]]:
     """Sentences and fields about a host."""
     state = hosts.get(tx, host)
     known = hosts.robots_of_hosts(tx, [host]).get(host, [])
@@ -222,8 +324,9 @@ def of_host(tx: Connection, host: str, now_ms: int) -> tuple[list[str], dict[str
         if (queue := queues.get(tx, [(crawl.n, host)]).get((crawl.n, host))) is not None
     ]
     if state is None and not waiting:
-        return [f"Nothing is known of {host}."], {"host": None, "queues": [], "robots": []}
-    said = _about_host(state, now_ms) if state else []
+        return [f"Nothing is known of {host}."], {"host": None, "queues": [], "robots": [], "frontier": None}
+    said = _about_host(state, now_ms, options) if state else []
+    said += _turn(seen) if seen else []
     said += [f"robots.txt of {where}: {verdict}, fetched {_when(at_ms)}." for where, at_ms, _, verdict in known]
     for crawl, queue in waiting:
         word = f"{queue.state}{f' ({queue.reason})' if queue.reason else ''}"
@@ -236,7 +339,12 @@ def of_host(tx: Connection, host: str, now_ms: int) -> tuple[list[str], dict[str
         "host": asdict(state) if state else None,
         "queues": fields,
         "robots": [{"origin": where, "fetched_at": _when(at), "verdict": v} for where, at, _, v in known],
+        "frontier": _of_host_only(frontier_fields(seen)),
     }
+
+
+def _of_host_only(fields: dict[str, Any] | None) -> dict[str, Any] | None:
+    return fields and {name: value for name, value in fields.items() if name == "at" or name.startswith("host_")}
 
 
 def target(text: str, unit: str) -> tuple[str | None, str]:

@@ -120,7 +120,7 @@ def test_ctrl_c_once_drains_and_the_crawl_is_resumed(start: Callable[..., subpro
     told = json.loads(out)
     assert told["state"] == "running"
     assert told["pending"] > 0
-    assert f"--resume {told['id']} --config fast.toml --resolve" in err
+    assert f"curtsy crawl --resume {told['id']} --config fast.toml\n" in err
     again = finish(start("crawl", "--resume", told["id"], "--json"))
     assert (again["state"], again["pending"]) == ("finished", 0)
     assert again["pages"] >= PAGES

@@ -71,12 +71,15 @@ def replay(
 ) -> None:
     """Open dead letters again; `curtsy crawl --resume` then fetches them."""
     from curtsy import pipeline
-    from curtsy.cli import show
+    from curtsy.cli import hints, show
+    from curtsy.store import crawls
 
-    with stored(config, data_dir) as (settings, store):
+    with stored(config, data_dir, looks=dry_run) as (settings, store):
         host = host_of(host, settings.politeness_unit) if host is not None else None
         which = _filter(store, crawl, host, stage, cause, since, limit)
         done = pipeline.replay(store, which, int(time.time() * 1000), dry_run=dry_run)
+        with store.read() as tx:
+            kept = {id: crawls.settings_of(tx, crawls.get(tx, id).n) for id in done.crawls}
     if as_json:
         show.document(asdict(done) | {"dry_run": dry_run})
         return
@@ -84,7 +87,7 @@ def replay(
     if done.of_cancelled_crawls:
         show.say(f"{done.of_cancelled_crawls:,} belong to cancelled crawls and were left alone.")
     for id in () if dry_run else done.crawls:
-        show.say(f"Fetch them with: curtsy crawl --resume {id}")
+        show.say(f"Fetch them with: {hints.resume(id, kept[id])}")
 
 
 def _filter(

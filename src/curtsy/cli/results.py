@@ -127,21 +127,25 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Say where a URL or a host is, and why it is not done."""
+    from dataclasses import replace
+
     from curtsy import explain as explaining
-    from curtsy.cli import show
+    from curtsy.cli import hints, show
     from curtsy.errors import UsageError
     from curtsy.store import crawls
 
     now_ms = int(time.time() * 1000)
+    options = hints.command().removeprefix("curtsy")
     with stored(config, data_dir) as (settings, store), store.read() as tx:
         url, host = explaining.target(target, settings.politeness_unit)
         if not host:
             raise UsageError(f"{target!r} is neither an http or https URL nor a host.")
         if url is not None:
             facts = explaining.of_url(tx, url, settings, crawls.get(tx, crawl) if crawl else None)
+            facts = replace(explaining.with_frontier(tx, facts, settings), options=options)
             said, fields = explaining.sentences(facts, now_ms), explaining.document(facts, now_ms)
         else:
-            said, fields = explaining.of_host(tx, host, now_ms)
+            said, fields = explaining.of_host(tx, host, now_ms, explaining.see(tx, settings, host), options)
             fields["why"] = said
     if as_json:
         show.document(fields)

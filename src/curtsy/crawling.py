@@ -103,7 +103,8 @@ async def _list(services: Services, crawl: Crawl, rows: list[NewUrl], inserted: 
     )
     frontier = services.frontier
     try:
-        await frontier.set_crawl(crawl)
+        # Seeds that came earlier may be under way: what they were granted stays counted.
+        await frontier.set_crawl(crawl, keep_budget=True)
         reply = await frontier.push([(crawl.n, row.host, seq, Entry(url=row.url)) for row, seq in listed])
         services.scans += reply.scans
         await introduce(frontier, services.store, reply)
@@ -139,7 +140,7 @@ async def take_up(services: Services, id: str, wishes: Mapping[str, Any] | None 
 
 
 async def _put_back(services: Services, crawl: Crawl) -> None:
-    await services.frontier.set_crawl(crawl)
+    await services.frontier.set_crawl(crawl, keep_budget=True)
     services.scans += await put_open_back(services.frontier, services.store, crawl.n)
 
 

@@ -386,3 +386,21 @@ def test_a_suspect_is_alone_over_all_shards(frontier_server: Server) -> None:
         assert len(world.solo()) == 1
     finally:
         world.close()
+
+
+def test_a_budget_goes_where_the_work_is(frontier_server: Server) -> None:
+    """One page is left, and all that is open stands in the last shard: split evenly, nothing could ever use it."""
+    world = World(frontier_server, shards=3)
+    try:
+        crawl = world.crawl(max_pages=1)
+        host = next(name for i in range(99) if world.frontier.shard_of(name := f"h{i}.test").number == 2)
+        world.add(1, host, "/1", "/2")
+        assert world.lease() == []
+        assert world.run(world.frontier.idle(1)), "the check for completion looks, and sets the budget anew"
+        world.run(world.frontier.set_crawl(crawl))
+        (lease,) = world.lease()
+        world.finish(lease)
+        world.advance(61)
+        assert world.lease() == []
+    finally:
+        world.close()

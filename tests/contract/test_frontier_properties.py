@@ -6,9 +6,7 @@ CURTSY_FRONTIER_EXAMPLES=5000 runs longer, with fresh randomness.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 
-import pytest
 from frontier_model import Flight, Model
 from frontier_servers import Server
 from hypothesis import HealthCheck, Phase, settings
@@ -21,8 +19,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from curtsy.embedded import find_server
 from curtsy.model import CrawlState, HostEffect, Lane
+
+pytest_plugins = ["frontier_fixtures"]
 
 HOSTS = ("a.test", "b.test", "c.test:8080")
 EXAMPLES = int(os.environ.get("CURTSY_FRONTIER_EXAMPLES", "0"))
@@ -43,18 +42,20 @@ class FrontierMachine(RuleBasedStateMachine):
         per_host=st.sampled_from([1, 1, 2]),
         delays=st.lists(st.sampled_from([0.0, 5.0, 20.0]), min_size=3, max_size=3),
         lane=st.sampled_from([Lane.BATCH, Lane.BATCH, Lane.HIGH]),
-        budget=st.sampled_from([None, 2]),
+        shards=st.sampled_from([1, 1, 2, 3]),
+        budgets=st.lists(st.sampled_from([None, None, 1, 2, 5]), min_size=2, max_size=2),
         rows=st.lists(st.tuples(crawls, hosts, st.sampled_from([1, 3, 3, 18])), min_size=2, max_size=5),
     )
     def begin(
-        self, per_host: int, delays: list[float], lane: Lane, budget: int | None, rows: list[tuple[int, str, int]]
-    ) -> None:
-        self.model = Model(self.server)
+        self, per_host: int, delays: list[float], lane: Lane, shards: int, budgets: list[int | None],
+        rows: list[tuple[int, str, int]],
+    ) -> None:  # fmt: skip
+        self.model = Model(self.server, shards=shards)
         for host in HOSTS[1:]:
             self.model.know_robots(host)
         self.model.new_crawl(1, Lane.BATCH, delays[0], per_host, None)
-        self.model.new_crawl(2, Lane.BATCH, delays[1], per_host, None)
-        self.model.new_crawl(3, lane, delays[2], 1, budget)
+        self.model.new_crawl(2, Lane.BATCH, delays[1], per_host, budgets[0])
+        self.model.new_crawl(3, lane, delays[2], 1, budgets[1])
         for crawl, host, count in rows:
             self.model.add(crawl, host, count, "https", "now")
 
@@ -188,18 +189,10 @@ class FrontierMachine(RuleBasedStateMachine):
                 self.model.close()
 
 
-@pytest.fixture(scope="module")
-def valkey() -> Iterator[Server]:
-    server = Server(find_server() or "redis-server")
-    server.start()
-    yield server
-    server.remove()
-
-
-def test_the_invariants_hold_in_every_state_and_everything_ends(valkey: Server) -> None:
-    FrontierMachine.server = valkey
+def test_the_invariants_hold_in_every_state_and_everything_ends(frontier_server: Server) -> None:
+    FrontierMachine.server = frontier_server
     profile = settings(
-        max_examples=EXAMPLES or 200,
+        max_examples=EXAMPLES or 150,
         stateful_step_count=25,
         derandomize=not EXAMPLES,
         deadline=None,

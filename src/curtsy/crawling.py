@@ -132,15 +132,15 @@ async def take_up(services: Services, id: str, wishes: Mapping[str, Any] | None 
     await in_thread(services.store.run, _run_again, crawl, wishes or {}, keep(services.settings))
     crawl = await read(services.store, crawls.by_n, crawl.n)
     try:
-        await _put_back(services, crawl)
+        await _put_back(services, crawl, keep_budget="max_pages" not in (wishes or {}))
     except (EpochLost, FrontierUnavailable) as error:
         services.unlisted = True
         log("queues_not_put_back", level="warning", crawl=crawl.id, error=str(error))
     return crawl
 
 
-async def _put_back(services: Services, crawl: Crawl) -> None:
-    await services.frontier.set_crawl(crawl, keep_budget=True)
+async def _put_back(services: Services, crawl: Crawl, *, keep_budget: bool) -> None:
+    await services.frontier.set_crawl(crawl, keep_budget=keep_budget)
     services.scans += await put_open_back(services.frontier, services.store, crawl.n)
 
 

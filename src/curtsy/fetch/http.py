@@ -141,6 +141,9 @@ class HttpFetcher:
     def socket_opened(self, fd: int) -> None:
         self._multi.own(fd)
 
+    def sending(self, transfer: Transfer) -> None:
+        self._multi.sending.append(transfer.sent)
+
     def callback_failed(self, error: Exception) -> None:
         """One caller's mistake must not stop the others' transfers."""
         self._loop.call_exception_handler({"message": "a fetch callback failed", "exception": error})

@@ -21,6 +21,8 @@ _MAX_IDLE_S = 120
 
 #: libcurl rounds its timers to milliseconds and may be called late
 _CLOCK_SLACK_S = 0.05
+#: bytes that left within this time left at once
+_LATE_S = 0.02
 
 Done = Callable[[int, Outcome], None]
 Started = Callable[[int, float], None]
@@ -68,6 +70,9 @@ class Watch(Protocol):
     def may_connect(self, transfer: Transfer, address: str) -> bool: ...
 
     def socket_opened(self, fd: int) -> None: ...
+
+    def sending(self, transfer: Transfer) -> None:
+        """Its bytes leave now; `sent` is to be called when they have left."""
 
     def callback_failed(self, error: Exception) -> None: ...
 
@@ -246,6 +251,7 @@ class Transfer:
         if self._fault is not None:
             return pycurl.PREREQFUNC_ABORT  # type: ignore[no-any-return]
         self.started = now
+        self._watch.sending(self)
         self._fresh = self._opened
         if self._on_started is not None:
             try:
@@ -253,6 +259,12 @@ class Transfer:
             except Exception as error:
                 self._watch.callback_failed(error)
         return pycurl.PREREQFUNC_OK  # type: ignore[no-any-return]
+
+    def sent(self, now: float) -> None:
+        """A process that is not let run between reading the clock and sending sends later than it thinks: the host's
+        next turn would come that much too early."""
+        if self.started is not None and now - self.started > _LATE_S:
+            self.started = now
 
     def _on_body(self, data: bytes) -> int | None:
         if not self._begun:

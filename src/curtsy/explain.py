@@ -262,7 +262,8 @@ def _about_host(host: HostState, now_ms: int, options: str = "") -> list[str]:
         said.append(f"{host.host} is on the deny list; `curtsy hosts unblock {host.host}{options}` takes it off.")
     if host.blocked_until_ms > now_ms:
         said.append(
-            f"{host.host} is not asked for another {_span(host.blocked_until_ms - now_ms)}: it told us to wait."
+            f"{host.host} is not asked for another {_span(host.blocked_until_ms - now_ms)}: it told us to wait, or "
+            f"failed; `curtsy hosts unblock {host.host}{options}` ends that."
         )
     elif host.next_ms > now_ms:
         said.append(f"{host.host} may be asked again in {_span(host.next_ms - now_ms)}.")

@@ -196,11 +196,13 @@ async def introduce(frontier: Frontier, store: Store, reply: PushReply) -> None:
         await frontier.waits(Lane(lane) for lane in await in_thread(store.run, queues.wait, rows))
 
 
-async def introduce_hosts(frontier: Frontier, store: Store, names: set[str], *, again: bool = False) -> None:
+async def introduce_hosts(
+    frontier: Frontier, store: Store, names: set[str], *, again: bool = False, lift: bool = False
+) -> None:
     """What the store and the operator's settings know of these hosts; a host it has never met has no history."""
     known, rules = await in_thread(_read, store, _host_facts, names)
     states = [with_rule(frontier, known.get(name) or HostState(host=name)) for name in sorted(names)]
-    await frontier.introduce(states, rules, again=again)
+    await frontier.introduce(states, rules, again=again, lift=lift)
 
 
 def with_rule(frontier: Frontier, state: HostState) -> HostState:

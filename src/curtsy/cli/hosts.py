@@ -14,6 +14,7 @@ from curtsy.cli.options import AsJson, Config, DataDir, host_of, stored
 if TYPE_CHECKING:
     from curtsy.model import HostState
     from curtsy.settings import Settings
+    from curtsy.store.engine import Store
 
 Host = Annotated[str, typer.Argument(metavar="HOST", help="hostname[:port], or a URL of the host.")]
 
@@ -62,8 +63,8 @@ def block(host: Host, config: Config = None, data_dir: DataDir = None, as_json: 
 
 
 def unblock(host: Host, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """Take `block` back."""
-    _change(host, config, data_dir, as_json, lambda state: replace(state, denied=False))
+    """Take `block` back, and end the wait that a host asked for (429, 503, Retry-After) or its failures brought."""
+    _change(host, config, data_dir, as_json, lambda state: replace(state, denied=False), lift=True)
 
 
 def delay(
@@ -88,6 +89,8 @@ def _change(
     data_dir: Path | None,
     as_json: bool,
     change: Callable[[HostState], HostState] | None,
+    *,
+    lift: bool = False,
 ) -> None:
     from curtsy.cli import show
     from curtsy.errors import UsageError
@@ -112,7 +115,9 @@ def _change(
                 per_host=state.operator_per_host,
                 denied=state.denied,
             )
-            _tell_frontier(settings, host)
+            if lift:
+                state = _lift(store, settings, host)
+            _tell_frontier(settings, host, lift)
     if as_json:
         show.document(asdict(state))
         return
@@ -121,7 +126,25 @@ def _change(
         show.say(f"{field:<18} {'-' if shown is None else shown}")
 
 
-def _tell_frontier(settings: Settings, host: str) -> None:
+def _lift(store: Store, settings: Settings, host: str) -> HostState:
+    """It may be asked a delay from now, whichever is the longest that may be in force."""
+    import time
+
+    from curtsy.store import crawls, hosts, urls
+
+    now_ms = int(time.time() * 1000)
+    with store.read() as tx:
+        state = hosts.get_many(tx, [host])[host]
+        wishes_s = [crawl.delay_s or 0 for crawl in crawls.running(tx)]
+    asked_for_ms = (state.operator_delay_ms, state.robots_delay_ms, state.adaptive_ms)
+    delay_ms = max(int(max([settings.delay_s, *wishes_s]) * 1000), *(ms or 0 for ms in asked_for_ms))
+    store.run(hosts.lift, host, now_ms + delay_ms)
+    store.run(urls.hasten, host, now_ms)
+    with store.read() as tx:
+        return hosts.get_many(tx, [host])[host]
+
+
+def _tell_frontier(settings: Settings, host: str, lift: bool) -> None:
     """A crawl that is running takes it up at once; without one, the next crawl reads the store."""
     import asyncio
 
@@ -133,7 +156,9 @@ def _tell_frontier(settings: Settings, host: str) -> None:
         built = services.build(settings)
         try:
             await built.open()
-            await introduce_hosts(built.frontier, built.store, {host}, again=True)
+            await introduce_hosts(built.frontier, built.store, {host}, again=True, lift=lift)
+            if lift:
+                await built.frontier.hasten(host)
         finally:
             await built.close()
 

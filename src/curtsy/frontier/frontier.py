@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any
 
 from xxhash import xxh32_intdigest
@@ -236,9 +236,9 @@ class Frontier:
         await self.shards[room.shard].call("seen_to", room.lane.value, room.mark, int(none_wait), pause_ms)
 
     async def introduce(
-        self, hosts: Sequence[HostState], robots: Sequence[RobotsState] = (), *, again: bool = False
+        self, hosts: Sequence[HostState], robots: Sequence[RobotsState] = (), *, again: bool = False, lift: bool = False
     ) -> None:
-        """Facts of hosts from the store; a host is asked only after this."""
+        """Facts of hosts from the store; a host is asked only after this. `lift`: blocks may end sooner too."""
         rules: dict[str, list[str]] = {}
         for r in robots:
             known = rules.setdefault(r.host, [])
@@ -248,7 +248,17 @@ class Frontier:
             for at in range(0, len(mine), 1000):
                 some = mine[at : at + 1000]
                 texts = [messages.host_text(h, rules.get(h.host, [])) for h in some]
-                await shard.call("introduce", int(again), len(some), *texts)
+                await shard.call("introduce", 2 if lift else int(again), len(some), *texts)
+
+    async def hasten(self, host: str) -> int:
+        """Retries of a host that wait for their time are tried with its next turns; how many."""
+        shard = self.shard_of(host)
+        seconds, micros = await shard.command("TIME")
+        now_ms, hastened = int(seconds) * 1000 + int(micros) // 1000, 0
+        async for member, _ in delayed(shard, f"{host}{US}"):
+            # XX: one that was taken meanwhile is not put back.
+            hastened += await shard.command("ZADD", "%delayed", "XX", "CH", now_ms, member)
+        return hastened
 
     async def set_crawl(self, crawl: Crawl, *, keep_budget: bool = False) -> None:
         """Introduces a crawl, or tells that its state, wishes or budget changed."""
@@ -356,3 +366,15 @@ class Frontier:
             if busy > 0 or (pairs > 0 and left != 0):
                 return False
         return True
+
+
+async def delayed(shard: Shard, before: str) -> AsyncIterator[tuple[Any, int]]:
+    """(member, ms) of the retries whose member begins so. A part at a time: the server serves others meanwhile."""
+    pattern = "".join(f"\\{sign}" if sign in "*?[]\\" else sign for sign in before) + "*"
+    cursor = 0
+    while True:
+        cursor, found = await shard.command("ZSCAN", "%delayed", cursor, "MATCH", pattern, "COUNT", 1000)
+        for member, score in found:
+            yield member, int(float(score))
+        if int(cursor) == 0:
+            return

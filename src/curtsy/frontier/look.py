@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from curtsy.frontier.entry import in_entry
-from curtsy.frontier.frontier import Frontier
+from curtsy.frontier.frontier import Frontier, delayed
 from curtsy.frontier.messages import US
 from curtsy.frontier.shard import Shard
 from curtsy.settings import Settings
@@ -90,21 +90,12 @@ async def look(frontier: Frontier, host: str, crawl: int | None = None, url: str
 
 
 async def _delayed(shard: Shard, before: str, rest: str) -> int | None:
-    """When an entry of this queue is tried again. Looked for a part at a time: the server serves others meanwhile."""
-    pattern = "".join(f"\\{sign}" if sign in "*?[]\\" else sign for sign in before) + "*"
-    cursor = 0
-    while True:
-        cursor, found = await shard.command("ZSCAN", "%delayed", cursor, "MATCH", pattern, "COUNT", 1000)
-        for member, score in zip(found[::2], found[1::2], strict=True) if _is_flat(found) else found:
-            entry = member.decode().split(US, 2)[2]
-            if entry.partition(" ")[2].partition("\t")[0] == rest:
-                return int(float(score))
-        if int(cursor) == 0:
-            return None
-
-
-def _is_flat(found: Any) -> bool:
-    return not found or isinstance(found[0], bytes)
+    """When an entry of this queue is tried again."""
+    async for member, at_ms in delayed(shard, before):
+        entry = member.decode().split(US, 2)[2]
+        if entry.partition(" ")[2].partition("\t")[0] == rest:
+            return at_ms
+    return None
 
 
 def _ms(value: Any) -> int | None:

@@ -74,6 +74,10 @@ _OPERATOR = text(
     "operator_delay_ms = excluded.operator_delay_ms, operator_per_host = excluded.operator_per_host, "
     "denied = excluded.denied"
 )
+_LIFT = text(
+    "UPDATE hosts SET blocked_until_ms = 0, next_ms = CASE WHEN next_ms > :next_ms THEN :next_ms ELSE next_ms END "
+    "WHERE host = :host"
+)
 _LISTED = f"SELECT {', '.join(_HOST_FIELDS)} FROM hosts"
 _OPERATED = text(
     f"{_LISTED} WHERE denied OR operator_delay_ms IS NOT NULL OR operator_per_host IS NOT NULL ORDER BY host"
@@ -131,6 +135,12 @@ def set_operator(
 ) -> None:
     """What the operator says about a host; None takes it back."""
     tx.execute(_OPERATOR, {"host": host, "delay_ms": delay_ms, "per_host": per_host, "denied": denied})
+    meta.add(tx, "operator", 1)
+
+
+def lift(tx: Connection, host: str, next_ms: int) -> None:
+    """The operator ends the wait that a host asked for: it may be asked at `next_ms` at the latest."""
+    tx.execute(_LIFT, {"host": host, "next_ms": next_ms})
     meta.add(tx, "operator", 1)
 
 

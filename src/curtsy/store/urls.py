@@ -127,6 +127,11 @@ _OPEN_ROWS = text(
     "SELECT seq, url, kind, depth, attempts, crashes, solo_crashes, retry_ms, chain FROM urls "
     "WHERE crawl = :crawl AND host = :host AND state = 'open' AND seq > :after ORDER BY seq LIMIT :limit"
 )
+# By crawl first: so the index of open rows serves it.
+_HASTEN = text(
+    "UPDATE urls SET retry_ms = NULL WHERE crawl IN (SELECT crawl FROM queues WHERE host = :host AND state = 'open') "
+    "AND host = :host AND state = 'open' AND retry_ms > :now_ms"
+)
 _HAS_OPEN = text("SELECT 1 FROM urls WHERE crawl = :crawl AND state = 'open' LIMIT 1")
 _HAS_LIVE = text(
     "SELECT 1 FROM queues q WHERE q.crawl = :crawl AND q.state <> 'dead' AND EXISTS "
@@ -246,6 +251,11 @@ def reopen(tx: Connection, keys: Iterable[Key]) -> list[UrlRow]:
         undone[key] = undone.get(key, 0) - 1
     crawls.add_counts(tx, undone)
     return failed
+
+
+def hasten(tx: Connection, host: str, now_ms: int) -> int:
+    """Retries of a host that wait for their time need not any more; how many."""
+    return tx.execute(_HASTEN, {"host": host, "now_ms": now_ms}).rowcount
 
 
 def has_open(tx: Connection, crawl: int, on_dead_hosts: bool = False) -> bool:

@@ -1,6 +1,7 @@
 -- introduce.lua: a host's facts from the store, once per epoch; only then may it be asked.
 --
--- ARGV  2 again (1: also for hosts already known: the operator changed something; a block only grows)
+-- ARGV  2 again (1: also for hosts already known: the operator changed something, a block only grows;
+--                2: the operator lifts the block too, and the host is due a delay after its last start)
 --       3 number of hosts, then for each one string, split by 0x1f:
 --         host next blocked op oph rd ad failures slow, then pairs: origin, "until:fetched"   ('-' for absent)
 -- Answers { now }
@@ -24,9 +25,15 @@ end
 for i = 1, tonumber(ARGV[3]) do
   local f = split(ARGV[3 + i])
   local h = host(f[1])
-  if not h.known or ARGV[2] == '1' then
-    if h.known then h.bl = max(h.bl, tonumber(f[3])) else learn(h, f) end
-    h.known, h.nx = true, max(h.nx, tonumber(f[2]))
+  if not h.known or ARGV[2] ~= '0' then
+    if not h.known then
+      learn(h, f)
+      h.known, h.nx = true, max(h.nx, tonumber(f[2]))
+    else
+      -- The store's next start counts the delay of then, perhaps a longer one; here the last start itself is known.
+      h.bl = max(h.bl, tonumber(f[3]))
+    end
+    if ARGV[2] == '2' then h.bl, h.nx = tonumber(f[3]), min(h.nx, tonumber(f[2])) end
     h.op, h.oph = tonumber(f[4]) or 0, tonumber(f[5]) or 0
     weigh(h)
     bench(h)

@@ -18,13 +18,13 @@ from curtsy.errors import Damaged, SchemaMismatch, StoreUnavailable, UsageError
 from curtsy.store import meta
 from curtsy.store.engine import Store
 from curtsy.store.migrations import HEAD, upgrade, version
-from curtsy.store.tables import metadata
+from curtsy.store.tables import with_postgresql
 
 
 def test_the_migrations_leave_what_the_tables_say(store: Store) -> None:
     with store.read() as tx:
         context = MigrationContext.configure(tx, opts={"include_name": _is_ours, "include_object": _is_shared})
-        assert compare_metadata(context, metadata) == []
+        assert compare_metadata(context, with_postgresql()) == []
 
 
 def _is_ours(name: str | None, kind: str, _parents: object) -> bool:
@@ -48,6 +48,15 @@ def test_two_processes_may_open_a_new_database_at_once(store_url: str) -> None:
     code = f"from curtsy.store.engine import Store; Store.open({store_url!r}).close()"
     started = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(3)]
     assert [process.wait(60) for process in started] == [0, 0, 0]
+
+
+def test_sqlite_does_not_load_what_only_postgresql_needs(tmp_path: Path) -> None:
+    code = (
+        "import sys; from curtsy.store.engine import Store; from curtsy.store import crawls, hosts, pages, urls; "
+        f"Store.open('sqlite:///{tmp_path}/x.sqlite').close(); "
+        "sys.exit('sqlalchemy.dialects.postgresql' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
 
 
 def test_neither_a_new_nor_a_current_schema_imports_alembic(store_url: str) -> None:

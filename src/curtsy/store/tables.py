@@ -47,6 +47,10 @@ def _may(name: str, kind: Any) -> Column[Any]:
     return Column(name, kind)
 
 
+def _partial(name: str, *columns: str, where: str) -> Index:
+    return Index(name, *columns, sqlite_where=text(where), info={"where": where})
+
+
 meta = Table("meta", metadata, Column("key", Text, primary_key=True), _need("value", Text))
 
 crawls = Table(
@@ -110,35 +114,10 @@ queues = Table(
     _may("failing_since_ms", BigInteger),
     PrimaryKeyConstraint("crawl", "host"),
     Index("queues_host", "host"),
-    Index(
-        "queues_open",
-        "crawl",
-        "host",
-        sqlite_where=text("state = 'open'"),
-        postgresql_where=text("state = 'open'"),
-    ),
-    Index(
-        "queues_waiting",
-        "crawl",
-        "next_ms",
-        "host",
-        sqlite_where=text("state = 'open' AND next_ms > 0"),
-        postgresql_where=text("state = 'open' AND next_ms > 0"),
-    ),
-    Index(
-        "queues_dead",
-        "crawl",
-        "host",
-        sqlite_where=text("state = 'dead'"),
-        postgresql_where=text("state = 'dead'"),
-    ),
-    Index(
-        "queues_failing",
-        "host",
-        "failing_since_ms",
-        sqlite_where=text("failing_since_ms IS NOT NULL"),
-        postgresql_where=text("failing_since_ms IS NOT NULL"),
-    ),
+    _partial("queues_open", "crawl", "host", where="state = 'open'"),
+    _partial("queues_waiting", "crawl", "next_ms", "host", where="state = 'open' AND next_ms > 0"),
+    _partial("queues_dead", "crawl", "host", where="state = 'dead'"),
+    _partial("queues_failing", "host", "failing_since_ms", where="failing_since_ms IS NOT NULL"),
     sqlite_with_rowid=False,
 )
 
@@ -165,14 +144,7 @@ urls = Table(
     _need("added_ms", BigInteger),
     _may("settled_ms", BigInteger),
     UniqueConstraint("crawl", "fp", name="urls_key"),
-    Index(
-        "urls_open",
-        "crawl",
-        "host",
-        "seq",
-        sqlite_where=text("state = 'open'"),
-        postgresql_where=text("state = 'open'"),
-    ),
+    _partial("urls_open", "crawl", "host", "seq", where="state = 'open'"),
 )
 
 segments = Table(
@@ -215,13 +187,7 @@ pages = Table(
     UniqueConstraint("fp", "crawl", name="pages_key"),
     Index("pages_crawl", "crawl", "n"),
     Index("pages_segment", "segment"),
-    Index(
-        "pages_sha256",
-        "crawl",
-        "sha256",
-        sqlite_where=text("same_as IS NULL AND segment IS NOT NULL"),
-        postgresql_where=text("same_as IS NULL AND segment IS NOT NULL"),
-    ),
+    _partial("pages_sha256", "crawl", "sha256", where="same_as IS NULL AND segment IS NOT NULL"),
 )
 
 # start_ms is in the key because PostgreSQL wants the partition key there; a repeated transaction has the same start.
@@ -243,7 +209,6 @@ requests = Table(
     _need("nature", Text),
     PrimaryKeyConstraint("fence", "ordinal", "start_ms"),
     sqlite_with_rowid=False,
-    postgresql_partition_by="RANGE (start_ms)",
 )
 
 failures = Table(
@@ -297,3 +262,13 @@ robots = Table(
     _need("verdict", Text),
     Index("robots_host", "host"),
 )
+
+
+def with_postgresql() -> MetaData:
+    """The same with PostgreSQL's own options. To name them loads its dialect: 30 ms that a start on SQLite saves."""
+    requests.dialect_options["postgresql"]["partition_by"] = "RANGE (start_ms)"
+    for table in metadata.tables.values():
+        for index in table.indexes:
+            if "where" in index.info:
+                index.dialect_options["postgresql"]["where"] = text(index.info["where"])
+    return metadata

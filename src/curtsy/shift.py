@@ -25,11 +25,12 @@ from curtsy.harvest import UNSENT, Finished
 from curtsy.jobs import Jobs
 from curtsy.knowledge import Knowledge
 from curtsy.lifeline import Lifeline
+from curtsy.links import sitemap
 from curtsy.model import Action, CrawlState, Decision, Fault, Kind, Lane, Lease, Outcome, Page
 from curtsy.observe import count, log
 from curtsy.oversight import Oversight
 from curtsy.politeness import effect
-from curtsy.recovery import open_epoch, read
+from curtsy.recovery import in_thread, open_epoch, read
 from curtsy.settings import Settings
 from curtsy.stopping import StopFlag, end, see_through
 from curtsy.store.engine import Store
@@ -339,6 +340,9 @@ class Shift:
         done = harvest.of_url(lease, outcome, flight.context, self.settings, self._rng, flight.previous)
         self._offer_sitemaps(done, flight.context)
         self._bring(done, done.release())
+        if not done.complete:
+            self._reading += 1
+            self._spawn(self._read_long(done, flight.context))
 
     def _bring(self, done: Finished, release: Release) -> None:
         self._held[done.lease.fence] = done
@@ -383,6 +387,26 @@ class Shift:
             done.complete = True
             if done.returned:
                 self._group_up(done)
+
+    async def _read_long(self, done: Finished, context: CrawlContext) -> None:
+        """A long sitemap: others have their turn between the slices of its links."""
+        assert done.outcome is not None
+        try:
+            content = await in_thread(sitemap, done.outcome.body, harvest.MAX_SITEMAP_URLS)
+            for _ in harvest.sitemap_links(done, context, content):
+                await asyncio.sleep(0)
+        except Exception as error:
+            # Half of its links are not its links: the lease runs out, and the URL counts as one that harms its worker.
+            count("unexpected_errors")
+            log("sitemap_unreadable", level="error", url=done.lease.entry.url, error=repr(error))
+            self._held.pop(done.lease.fence, None)
+        else:
+            done.complete = True
+            if done.returned:
+                self._group_up(done)
+                self._wake.set()
+        finally:
+            self._reading -= 1
 
     def _collect(self, done: Finished, times: Times | None) -> None:
         done.times, done.returned = times, True

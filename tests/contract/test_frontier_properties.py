@@ -39,7 +39,7 @@ class FrontierMachine(RuleBasedStateMachine):
     server: Server
 
     @initialize(
-        per_host=st.sampled_from([1, 1, 2]),
+        per_host=st.sampled_from([1, 2, 3]),
         delays=st.lists(st.sampled_from([0.0, 5.0, 20.0]), min_size=3, max_size=3),
         lane=st.sampled_from([Lane.BATCH, Lane.BATCH, Lane.HIGH]),
         shards=st.sampled_from([1, 1, 2, 3]),
@@ -55,7 +55,7 @@ class FrontierMachine(RuleBasedStateMachine):
             self.model.know_robots(host)
         self.model.new_crawl(1, Lane.BATCH, delays[0], per_host, None)
         self.model.new_crawl(2, Lane.BATCH, delays[1], per_host, budgets[0])
-        self.model.new_crawl(3, lane, delays[2], 1, budgets[1])
+        self.model.new_crawl(3, lane, delays[2], 1 if lane is Lane.HIGH else per_host, budgets[1])
         for crawl, host, count in rows:
             self.model.add(crawl, host, count, "https", "now")
 
@@ -114,17 +114,21 @@ class FrontierMachine(RuleBasedStateMachine):
             if fate == "done":
                 self.model.scan(scan)
 
-    @rule(worker=workers, pauses=pauses, fate=fates, broken=st.booleans(), report=st.booleans(), scans=st.booleans())
-    def work(self, worker: int, pauses: list[float], fate: str, broken: bool, report: bool, scans: bool) -> None:
+    @rule(worker=workers, pauses=pauses, fate=fates, broken=st.booleans(), report=st.booleans(), scans=st.booleans(),
+          block=st.sampled_from([None, None, 0, 15_000]))  # fmt: skip
+    def work(
+        self, worker: int, pauses: list[float], fate: str, broken: bool, report: bool, scans: bool, block: int | None
+    ) -> None:
         """What a worker does most of the time: so that random walks get far enough to meet the rare things."""
         model = self.model
+        effect = None if block is None else HostEffect(block_ms=block)
         for pause in pauses:
             model.lease(worker, 64)
             for flight in [f for f in model.flights if f.worker == worker]:
                 model.start(flight, report=report)
             model.advance(pause)
             for flight in [f for f in model.flights if f.worker == worker]:
-                model.end(flight, broken=broken, effect=None, url_back=False, wait_ms=0)
+                model.end(flight, broken=broken, effect=effect, url_back=False, wait_ms=0)
             if fate != "later":
                 for flight in [f for f in model.waiting if f.worker == worker]:
                     model.commit(flight, retry_ms=None if fate == "done" else 3000, tell=True)
@@ -134,7 +138,19 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @rule(worker=workers, pauses=pauses, report=st.booleans())
     def more_work(self, worker: int, pauses: list[float], report: bool) -> None:
-        self.work(worker, pauses, "done", broken=False, report=report, scans=True)
+        self.work(worker, pauses, "done", broken=False, report=report, scans=True, block=None)
+
+    @rule(worker=workers, pause=st.sampled_from([0.2, 6.0, 21.0]), report=st.booleans())
+    def start_late(self, worker: int, pause: float, report: bool) -> None:
+        """What was leased waits before it is sent; meanwhile rows are added, and the other worker looks for work."""
+        model = self.model
+        model.lease(worker, 64)
+        for crawl, host in sorted({(f.lease.crawl, f.lease.host) for f in model.flights}):
+            model.add(crawl, host, 1, "https", "now")
+        model.advance(pause)
+        model.lease(3 - worker, 64)
+        for flight in [*model.flights]:
+            model.start(flight, report=report)
 
     @rule(worker=workers, started=st.booleans(), after=st.sampled_from([31, 31, 45]))
     def lose_worker(self, worker: int, started: bool, after: float) -> None:

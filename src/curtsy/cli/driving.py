@@ -64,8 +64,8 @@ def drive(
     wishes: Mapping[str, Any] | None = None,
 ) -> Ended:
     """Submit a new crawl, or take up the one of that id with new wishes; run it until it ends or is interrupted."""
-    # Until the brake is there, Ctrl-C cancels what is being done: what was entered is left.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Until the brake is there, Ctrl-C breaks off what is being done, also while seeds are waited for.
+    signal.signal(signal.SIGINT, _break_off)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             counted = runner.run(_drive(settings, what, seeds, on_progress, processes, wishes))
@@ -105,6 +105,11 @@ async def _drive(
         await helpers.leave(settings.drain_s + LEAVE_S)
         await built.close()
     return dict(counters + helpers.counted)
+
+
+def _break_off(*_: object) -> None:
+    # With the interpreter's own handler the loop would only take note, and not before the next seed has come.
+    raise KeyboardInterrupt
 
 
 def _give_up(settings: Settings, what: Crawl | str) -> None:

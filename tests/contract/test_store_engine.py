@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -15,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 
 from curtsy.embedded_pg import PgServer, start_postgres
 from curtsy.errors import Damaged, SchemaMismatch, StoreUnavailable, UsageError
-from curtsy.store import meta
+from curtsy.store import engine, meta
 from curtsy.store.engine import Store
 from curtsy.store.migrations import HEAD, upgrade, version
 from curtsy.store.tables import with_postgresql
@@ -244,3 +245,29 @@ def _in_threads(*work: object) -> None:
     for thread in threads:
         thread.join(60)
         assert not thread.is_alive()
+
+
+class _Busy:
+    """A connection that says busy at once, as SQLite does now and then while another enters or leaves WAL mode."""
+
+    def __init__(self, times: int) -> None:
+        self.left = times
+
+    def execute(self, statement: str) -> None:
+        if self.left:
+            self.left -= 1
+            error = sqlite3.OperationalError("database is locked")
+            error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+            raise error
+
+
+def test_entering_wal_mode_waits_for_others() -> None:
+    busy = _Busy(3)
+    engine._patiently(busy, "PRAGMA journal_mode=WAL")
+    assert busy.left == 0
+
+
+def test_entering_wal_mode_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "_BUSY_MS", 30)
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        engine._patiently(_Busy(10_000), "PRAGMA journal_mode=WAL")

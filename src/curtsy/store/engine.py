@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sqlite3
 import time
 import zlib
 from collections.abc import Callable, Iterator
@@ -253,7 +254,7 @@ def _sqlite_engine(url: URL, pragmas: tuple[str, ...] = _SQLITE_PRAGMAS) -> Engi
         # We say BEGIN ourselves: the driver's own idea of transactions would never make it IMMEDIATE.
         connection.isolation_level = None
         for pragma in pragmas:
-            connection.execute(pragma)
+            _patiently(connection, pragma)
 
     @event.listens_for(engine, "begin")
     def _begun(connection: Connection) -> None:
@@ -261,6 +262,19 @@ def _sqlite_engine(url: URL, pragmas: tuple[str, ...] = _SQLITE_PRAGMAS) -> Engi
         connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
 
     return engine
+
+
+def _patiently(connection: Any, pragma: str) -> None:
+    """SQLite does not wait for others while it enters or leaves WAL mode: it says busy at once, so we wait."""
+    deadline = time.monotonic() + _BUSY_MS / 1000
+    while True:
+        try:
+            connection.execute(pragma)
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
 
 
 def _postgresql_engine(url: URL) -> Engine:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -16,6 +16,7 @@ from curtsy.model import Counts, Crawl, CrawlState, Entry, NewUrl
 from curtsy.observe import count, log
 from curtsy.recovery import in_thread, introduce, put_open_back, read
 from curtsy.services import Services
+from curtsy.settings import keep
 from curtsy.shift import Shift
 from curtsy.stopping import StopFlag
 from curtsy.store import crawls, queues, urls
@@ -41,7 +42,9 @@ async def submit(services: Services, crawl: Crawl, seeds: Iterable[str]) -> Craw
         while chunk:
             following = list(islice(source, _CHUNK))
             unit = services.settings.politeness_unit
-            crawl, rows, inserted = await in_thread(services.store.run, load_chunk, crawl, chunk, unit, not following)
+            crawl, rows, inserted = await in_thread(
+                services.store.run, load_chunk, crawl, chunk, unit, not following, keep(services.settings)
+            )
             await list_chunk(services, crawl, rows, inserted)
             chunk = following
     except UsageError:
@@ -60,10 +63,10 @@ def _normal(seeds: Iterable[str]) -> Iterator[str]:
 
 
 def load_chunk(
-    tx: Any, crawl: Crawl, seeds: list[str], unit: str, last: bool
+    tx: Any, crawl: Crawl, seeds: list[str], unit: str, last: bool, kept: Mapping[str, Any]
 ) -> tuple[Crawl, list[NewUrl], dict[tuple[int, bytes], int]]:
     """The crawl as it stands with these seeds, their rows, and which of them are new. Harmless when repeated."""
-    n = crawl.n or _number(tx, crawl)
+    n = crawl.n or _number(tx, crawl, kept)
     rows = [NewUrl(crawl=n, fp=fingerprint(url), url=url, host=host_key(url, unit)) for url in seeds]
     queues.open_queues(tx, [(n, row.host, crawl.lane.value, 0) for row in rows])
     inserted = urls.insert(tx, rows, _now_ms())
@@ -80,12 +83,12 @@ def load_chunk(
     return crawls.by_n(tx, n), rows, inserted
 
 
-def _number(tx: Any, crawl: Crawl) -> int:
+def _number(tx: Any, crawl: Crawl, kept: Mapping[str, Any]) -> int:
     """Of the crawl as it was written by this call, or by an earlier one whose answer was lost."""
     try:
         return crawls.get(tx, crawl.id).n
     except UnknownCrawl:
-        return crawls.create(tx, replace(crawl, state=CrawlState.LOADING)).n
+        return crawls.create(tx, replace(crawl, state=CrawlState.LOADING), kept).n
 
 
 def give_up(tx: Any, n: int) -> None:
@@ -103,7 +106,8 @@ async def list_chunk(
     )
     frontier = services.frontier
     try:
-        await frontier.set_crawl(crawl)
+        # Seeds that came earlier may be under way: what they were granted stays counted.
+        await frontier.set_crawl(crawl, keep_budget=True)
         reply = await frontier.push([(crawl.n, row.host, seq, Entry(url=row.url)) for row, seq in listed])
         services.scans += reply.scans
         await introduce(frontier, services.store, reply)
@@ -117,8 +121,8 @@ def _now_ms() -> int:
     return int(time.time() * 1000)
 
 
-async def take_up(services: Services, id: str) -> Crawl:
-    """Makes an interrupted, paused or replayed crawl runnable again."""
+async def take_up(services: Services, id: str, wishes: Mapping[str, Any] | None = None) -> Crawl:
+    """Makes an interrupted, paused or replayed crawl runnable again, with what is wished otherwise from here on."""
     crawl = await read(services.store, crawls.get, id)
     if crawl.state in (CrawlState.CANCELLED,):
         raise UsageError(f"The crawl {crawl.id} was cancelled; start a new one.")
@@ -126,26 +130,30 @@ async def take_up(services: Services, id: str) -> Crawl:
         raise UsageError(
             f"The crawl {crawl.id} was stopped while its seeds were still arriving: start a new one with all of them."
         )
+    if wishes and crawl.state in (CrawlState.FINISHED, CrawlState.EXTRACTING):
+        raise UsageError(f"The crawl {crawl.id} has finished with what it was told; start a new one.")
     if crawl.state is CrawlState.EXTRACTING:
         return crawl  # nothing is left to fetch
-    if crawl.state is CrawlState.PAUSED:
-        await in_thread(services.store.run, _run_again, crawl.n, crawl.state)
-        crawl = await read(services.store, crawls.by_n, crawl.n)
+    await in_thread(services.store.run, _run_again, crawl, wishes or {}, keep(services.settings))
+    crawl = await read(services.store, crawls.by_n, crawl.n)
     try:
-        await _put_back(services, crawl)
+        await _put_back(services, crawl, keep_budget="max_pages" not in (wishes or {}))
     except (EpochLost, FrontierUnavailable) as error:
         services.unlisted = True
         log("queues_not_put_back", level="warning", crawl=crawl.id, error=str(error))
     return crawl
 
 
-async def _put_back(services: Services, crawl: Crawl) -> None:
-    await services.frontier.set_crawl(crawl)
+async def _put_back(services: Services, crawl: Crawl, *, keep_budget: bool) -> None:
+    await services.frontier.set_crawl(crawl, keep_budget=keep_budget)
     services.scans += await put_open_back(services.frontier, services.store, crawl.n)
 
 
-def _run_again(tx: Any, n: int, state: CrawlState) -> None:
-    crawls.set_state(tx, n, CrawlState.RUNNING, None, _now_ms(), only_from=(state,))
+def _run_again(tx: Any, crawl: Crawl, wishes: Mapping[str, Any], kept: Mapping[str, Any]) -> None:
+    crawls.keep_settings(tx, crawl.n, kept)
+    if wishes:
+        crawls.amend(tx, crawl.n, wishes)
+    crawls.set_state(tx, crawl.n, CrawlState.RUNNING, None, _now_ms(), only_from=(CrawlState.PAUSED,))
 
 
 async def run(

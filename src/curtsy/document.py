@@ -80,6 +80,8 @@ class Document:
     nodes: list[LexborNode]
     #: their tags
     tags: list[str | None]
+    #: their attributes
+    attributes: list[dict[str, str | None]]
     tree: LexborHTMLParser
 
     @classmethod
@@ -90,10 +92,11 @@ class Document:
         root = tree.root
         nodes = [] if root is None else _select(root)
         tags = [node.tag for node in nodes]
+        attributes = [node.attributes for node in nodes]
         head = _Head(agent)
-        for tag, node in zip(tags, nodes, strict=True):
+        for at, tag in enumerate(tags):
             if tag != "a":
-                head.read(tag, node)
+                head.read(tag, nodes[at], attributes[at])
         base_url = _base_url(head.base, url)
         return cls(
             url=url,
@@ -107,6 +110,7 @@ class Document:
             refresh=None if head.refresh is None else normalise(head.refresh, base_url),
             nodes=nodes,
             tags=tags,
+            attributes=attributes,
             tree=tree,
         )
 
@@ -145,18 +149,17 @@ class _Head:
         self.title: str | None = None
         self.noindex = self.nofollow = False
 
-    def read(self, tag: str | None, node: LexborNode) -> None:
+    def read(self, tag: str | None, node: LexborNode, attributes: dict[str, str | None]) -> None:
         if tag == "meta":
-            self._meta(node.attributes)
+            self._meta(attributes)
         elif tag == "link":
-            attributes = node.attributes
             if self.canonical is None and "canonical" in (attributes.get("rel") or "").lower().split():
                 self.canonical = attributes.get("href")
         elif tag == "title":
             if self.title is None and not _in_svg(node):
                 self.title = " ".join(node.text().split())[:MAX_TITLE_LENGTH]
         elif tag == "base" and self.base is None:
-            self.base = node.attributes.get("href") or ""
+            self.base = attributes.get("href") or ""
 
     def _meta(self, attributes: dict[str, str | None]) -> None:
         name = attributes.get("name")
@@ -196,7 +199,8 @@ def _in_svg(node: LexborNode) -> bool:
 
 def refresh_target(attributes: dict[str, str | None]) -> str | None:
     """The URL of a <meta http-equiv="refresh">, as written; None: another element, or it only reloads the page."""
-    if (attributes.get("http-equiv") or "").lower() != "refresh":
+    kind = attributes.get("http-equiv")
+    if kind is None or kind.lower() != "refresh":
         return None
     found = _REFRESH.match(attributes.get("content") or "")
     if found is None:

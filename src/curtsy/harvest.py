@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from curtsy.contexts import CrawlContext
 from curtsy.decide import RobotsDecision, decide, decide_robots, next_chain, set_cookies
 from curtsy.document import Document, is_html, robots_tag
 from curtsy.frontier.frontier import Release, Times
-from curtsy.links import hrefs, sitemap
+from curtsy.links import SitemapContent, hrefs, sitemap
 from curtsy.model import (
     Action,
     Decision,
@@ -29,6 +30,9 @@ from curtsy.urls import fingerprint, normalise, origin
 
 #: an index of sitemaps may name this many URLs at a time; the rest of a larger one is left
 MAX_SITEMAP_URLS = 50_000
+#: a longer one, which may be compressed, is read beside the loop: 50,000 links would stop it for a third of a second
+LONG_SITEMAP_BYTES = 16_384
+_SLICE = 1000
 _FEEDS = ("application/rss+xml", "application/atom+xml")
 #: nothing was learnt of the URL: it goes back to the head of its list
 UNSENT = frozenset({Fault.SLOT_EXPIRED, Fault.ADDRESS_BUSY, Fault.CANCELLED})
@@ -66,7 +70,7 @@ class Finished:
     returned: bool = False
     #: the status that was answered, where the outcome shows the stored page instead
     answered: int | None = None
-    #: everything about the page is known; False while its stored body is being read
+    #: everything about the page is known; False while its stored body or a long sitemap is being read
     complete: bool = True
 
     def take(self, other: Finished) -> None:
@@ -180,9 +184,19 @@ def _follow(done: Finished, context: CrawlContext, location: str) -> None:
 
 def _read_sitemap(done: Finished, context: CrawlContext, outcome: Outcome) -> None:
     done.decision = Decision(action=Action.DONE, reason="sitemap")
-    content = sitemap(outcome.body, MAX_SITEMAP_URLS)
+    if len(outcome.body) > LONG_SITEMAP_BYTES:
+        done.complete = False
+        return
+    for _ in sitemap_links(done, context, sitemap(outcome.body, MAX_SITEMAP_URLS)):
+        pass
+
+
+def sitemap_links(done: Finished, context: CrawlContext, content: SitemapContent) -> Iterator[None]:
+    """Adds the links of a sitemap, and stops after each slice of them."""
     url = done.lease.entry.url
-    done.links = context.new_links(url, content.urls, 1)
+    for at in range(0, len(content.urls), _SLICE):
+        done.links += context.new_links(url, content.urls[at : at + _SLICE], 1)
+        yield
     for href in content.sitemaps:
         target = normalise(href, url)
         if target and (row := context.row(target, 1, Kind.SITEMAP)) is not None:

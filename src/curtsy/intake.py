@@ -17,7 +17,7 @@ from curtsy import crawling
 from curtsy.errors import KeyReused, RefusedSeeds, UnknownCrawl, UploadHeld, UsageError, WrongState
 from curtsy.fetch.guard import Network, address_allowed, check_url, is_address, networks
 from curtsy.model import Crawl, CrawlState, NewUrl
-from curtsy.settings import Settings
+from curtsy.settings import Settings, keep
 from curtsy.store import crawls, idempotency
 from curtsy.store.engine import Store
 from curtsy.urls import normalise
@@ -120,7 +120,9 @@ class _Intake:
             raise KeyReused("This Idempotency-Key was used for other seeds. Take a new key for a new crawl.")
         urls = checked(part.seeds, self._settings, part.place, part.first)
         unit = self._settings.politeness_unit
-        crawl, rows, inserted = self._store.run(crawling.load_chunk, self._crawl, urls, unit, part.last)
+        crawl, rows, inserted = self._store.run(
+            crawling.load_chunk, self._crawl, urls, unit, part.last, keep(self._settings)
+        )
         self._crawl, self._begun = crawl, True
         self._note(part)
         self._listing(crawl, rows, inserted)

@@ -86,7 +86,7 @@ class Knowledge:
             context.renew(crawl)
         if crawl.state not in crawls.ACTIVE:
             # It was paused or ended while no process looked after it.
-            await self._frontier.set_crawl(crawl)
+            await self._frontier.set_crawl(crawl, keep_budget=True)
         return context
 
     async def previous(self, leases: list[Lease]) -> dict[int, Page]:
@@ -144,7 +144,7 @@ class Knowledge:
                 raise
 
     async def _let(self, crawl: Crawl) -> None:
-        """The frontier learns that a crawl may run, or may not."""
-        await self._frontier.set_crawl(crawl)
+        """The frontier learns that a crawl may run, or may not. What is under way keeps what it was granted."""
+        await self._frontier.set_crawl(crawl, keep_budget=True)
         if crawl.state is CrawlState.RUNNING:
             await self._upkeep.sweep(crawl.n)

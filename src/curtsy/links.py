@@ -31,11 +31,10 @@ def hrefs(document: Document) -> list[str]:
     if document.robots_nofollow:
         return []
     found: dict[str, None] = {}
-    for tag, node in zip(document.tags, document.nodes, strict=True):
-        attributes = node.attributes
+    for tag, attributes in zip(document.tags, document.attributes, strict=True):
         if tag == "a" or tag == "area":
             href = attributes.get("href")
-            if not href or ("rel" in attributes and _nofollow(attributes["rel"])):
+            if "rel" in attributes and _nofollow(attributes["rel"]):
                 continue
         elif tag == "link":
             relations = (attributes.get("rel") or "").lower().split()

@@ -8,9 +8,12 @@ from __future__ import annotations
 import os
 import time
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar, dataclass_transform
+
+T = TypeVar("T")
 
 
 def new_id() -> str:
@@ -18,6 +21,15 @@ def new_id() -> str:
     value = (int(time.time() * 1000) << 80) | int.from_bytes(os.urandom(10))
     value = (value & ~(0xF << 76)) | (0x7 << 76)
     return str(uuid.UUID(int=(value & ~(0x3 << 62)) | (0x2 << 62)))
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
+def hot_value(*, kw_only: bool = True, eq: bool = True) -> Callable[[type[T]], type[T]]:
+    """A frozen value of which every page makes one: the type checker, not the interpreter, keeps it from being changed.
+
+    A frozen dataclass sets each field through `object.__setattr__`, which makes it three times as dear to build.
+    """
+    return dataclass(slots=True, kw_only=kw_only, eq=eq, unsafe_hash=eq)
 
 
 class Kind(StrEnum):
@@ -117,7 +129,7 @@ class Chain:
     robots_of: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class Entry:
     """One URL as it stands in the frontier."""
 
@@ -133,7 +145,7 @@ class Entry:
     chain: Chain | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class Lease:
     """A host's slot plus the URL to use it for."""
 
@@ -180,7 +192,7 @@ class Fault(StrEnum):
     PROXY = "proxy_failed"  # no proxy of the pool answers
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class Outcome:
     """What came back for one request. Times are the worker's boot-time clock in seconds."""
 
@@ -218,7 +230,7 @@ class Outcome:
         return [value for key, value in self.headers if len(key) == length and key.lower() == name]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class HostEffect:
     """What an outcome does to its host, decided from status and headers alone."""
 
@@ -240,7 +252,7 @@ class Action(StrEnum):
     RENDER = "render"  # plain HTML has no content worth having
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class Decision:
     """What becomes of a URL: the shift only obeys."""
 
@@ -255,7 +267,7 @@ class Decision:
     location: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class BodyRef:
     """Where a body stands: a gzip member of a segment."""
 
@@ -264,7 +276,7 @@ class BodyRef:
     length: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@hot_value(eq=False)
 class NewUrl:
     """A link that may become a row of `urls`. One object serves all pages that bear the link, so identity is enough."""
 
@@ -278,7 +290,7 @@ class NewUrl:
     chain: Chain | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class HostState:
     """A host as the store remembers it. `None` means never learnt."""
 
@@ -314,7 +326,7 @@ class RobotsState:
     verdict: str = "rules"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class Request:
     """A row of the request log: what `audit` judges. Times as the `release` script computed them."""
 
@@ -335,7 +347,7 @@ class Request:
     nature: str = "sent"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class Page:
     """One fetched URL's row."""
 

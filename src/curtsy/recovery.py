@@ -95,17 +95,24 @@ async def _begin(frontier: Frontier, shard: Shard, store: Store) -> bool:
         facts = await shard.facts()
         own_slot_ms = int(frontier.settings.slot_s * 1000)
         doubt_ms = _DOUBT_MS if frontier.servers.moves else 0
-        before = boot()
         epoch, quiet_ms = await in_thread(
             store.run, _next_epoch, shard.number, own_slot_ms, doubt_ms, facts.number or 0
         )
         point("rebuild.epoch")
         try:
-            await shard.begin_epoch(epoch, facts.run_id, quiet_ms / 1000)
-            shard.confirmed = before
+            await shard.begin_epoch(epoch, facts.run_id, quiet_ms / 1000, over=facts.number)
         except Exception as error:
             raise FrontierUnavailable(f"The frontier could not be rebuilt: {error}") from error
         point("rebuild.begun")
+        # The lock ends with its connection to the store. If we stood still since the number was allotted, somebody else
+        # may have begun a newer epoch: the server refuses ours then, unless it was emptied once more. Ours may be one
+        # that needs no quiet time, and requests of the newer one may be under way: only the number that the store calls
+        # the ruling one now is leased under. Whoever is allotted one after this look begins it with a quiet time.
+        before = boot()
+        if await in_thread(_read, store, _ruling, shard.number) != epoch:
+            raise FrontierUnavailable(f"Another process rebuilt the frontier while epoch {epoch} was being begun.")
+        shard.adopt(epoch, facts.run_id)
+        shard.confirmed = before
         if quiet_ms:
             log("frontier_rebuilt", level="warning", shard=shard.number, epoch=epoch, quiet_s=quiet_ms / 1000)
         count("rebuilds")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -272,12 +272,21 @@ class Settings(BaseSettings):
             )
 
 
+#: they say where a crawl is, how it is watched, and who serves it: they are not its own
+_OF_THE_PLACE = {
+    "data_dir", "store_url", "log_level", "log_format", "bind_shards", "broker_url", "worker_seats", "webhook_secret",
+    *(name for name in Settings.model_fields if name.startswith("api_")),
+}  # fmt: skip
 #: profiles that come with the package, usable as --config NAME
 BUILT_IN_PROFILES = {"tinyweb.toml": Path(__file__).parent / "tinyweb" / "tinyweb.toml"}
 
 
-def load(config: Path | None = None, **overrides: Any) -> Settings:
-    """Settings from file, environment and overrides (None means not given); checks the chain of time limits."""
+def load(config: Path | None = None, kept: Mapping[str, Any] | None = None, **overrides: Any) -> Settings:
+    """Settings from file, environment and overrides (None means not given); checks the chain of time limits.
+
+    `kept` are those of a crawl that is resumed: stronger than a `curtsy.toml` that lies here, weaker than all that is
+    given.
+    """
     path = config or Path("curtsy.toml")
     if config is not None and not path.exists():
         built_in = BUILT_IN_PROFILES.get(str(config))
@@ -292,7 +301,9 @@ def load(config: Path | None = None, **overrides: Any) -> Settings:
     try:
         # The environment must win over the file, and the command line over both.
         from_env = Settings().model_dump(exclude_unset=True)
-        settings = Settings(**{**from_file, **from_env, **given})
+        from_crawl = {name: value for name, value in (kept or {}).items() if name in Settings.model_fields}
+        from_both = {**from_file, **from_crawl} if config is None else {**from_crawl, **from_file}
+        settings = Settings(**{**from_both, **from_env, **given})
     except EnvironmentFault as error:
         raise SettingsError(
             f"A setting in the environment cannot be read: {error}. Lists and tables are JSON."
@@ -302,6 +313,25 @@ def load(config: Path | None = None, **overrides: Any) -> Settings:
         raise SettingsError("A setting is wrong (docs/settings.md has them all): " + "; ".join(lines)) from error
     settings.check_chain()
     return settings
+
+
+def keep(settings: Settings) -> dict[str, Any]:
+    """What is stored with a crawl, so that resuming it needs no options: `settings`, and the names of those that were
+    `withheld` because they may hold secrets."""
+    given = settings.model_dump(mode="json", exclude_unset=True, exclude=_OF_THE_PLACE)
+    withheld = sorted(name for name, value in given.items() if value and _may_hold_secrets(name, value))
+    return {"settings": {name: given[name] for name in sorted(given) if name not in withheld}, "withheld": withheld}
+
+
+def missing(kept: Mapping[str, Any], settings: Settings) -> list[str]:
+    """What a crawl was made with, is not stored, and was not given again."""
+    return [name for name in kept.get("withheld", ()) if name not in settings.model_fields_set]
+
+
+def _may_hold_secrets(name: str, value: Any) -> bool:
+    if name == "hosts":
+        return any(rule.get("headers") for rule in value.values())
+    return name == "proxies" or (name.endswith("_url") and ("@" in value or "password=" in value))
 
 
 def _said(kind: str, where: list[str], message: str) -> str:

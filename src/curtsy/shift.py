@@ -8,35 +8,29 @@ ends within its slots, and nothing more is leased until they are back.
 from __future__ import annotations
 
 import asyncio
-import random
-from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Awaitable, Callable
 
-from curtsy import harvest, metrics
 from curtsy.commit import Committer
-from curtsy.contexts import CrawlContext
 from curtsy.errors import EpochLost, FrontierUnavailable, StoreUnavailable
 from curtsy.faults import point
 from curtsy.fetch.http import HttpFetcher
+from curtsy.flights import Flights
 from curtsy.frontier.clock import boot
-from curtsy.frontier.frontier import Frontier, LeaseReply, Release, Times
-from curtsy.harvest import UNSENT, Finished
-from curtsy.jobs import Jobs
+from curtsy.frontier.frontier import Frontier, LeaseReply
+from curtsy.groups import Groups
 from curtsy.knowledge import Knowledge
 from curtsy.lifeline import Lifeline
-from curtsy.model import Action, CrawlState, Decision, Fault, Kind, Lane, Lease, Outcome, Page
+from curtsy.model import CrawlState, Lane, Lease, Page
 from curtsy.observe import count, log
 from curtsy.oversight import Oversight
 from curtsy.pauses import GAP_S, Doing, Pauses
-from curtsy.politeness import effect
 from curtsy.recovery import confirm, open_epoch, read
 from curtsy.settings import Settings
-from curtsy.stopping import StopFlag, end
+from curtsy.stopping import StopFlag, end, see_through
 from curtsy.store.engine import Store
 from curtsy.store.segments import SegmentStore, read_page
+from curtsy.store.warc import WarcRecord
 from curtsy.upkeep import Upkeep
-from curtsy.urls import fingerprint, origin
 
 #: leases asked for at once: beyond this little is gained, and the server is kept from others
 _BATCH = 64
@@ -45,13 +39,10 @@ _RELEASE_S = 0.015
 _IDLE_S = 0.25
 #: connections that nobody used for this long are closed when a shift begins
 _IDLE_CONNECTION_S = 15.0
-
-
-@dataclass(slots=True)
-class _Flight:
-    lease: Lease
-    context: CrawlContext | None
-    previous: Page | None = None
+#: if all is to stop at once, what is fetched gets this long to be committed
+_LAST_NOW_S = 2.0
+#: beyond that, one call to a part that does not answer
+_GRACE_S = 6.0
 
 
 class Shift:
@@ -67,37 +58,25 @@ class Shift:
         self.upkeep.meets = self._look_up
         self.oversight = Oversight(frontier, store)
         self._knowledge = Knowledge(frontier, store, settings, self.oversight, self.upkeep)
-        self._knowledge.stops = self._break_off
         self.contexts = self._knowledge.contexts
         self._lifeline = Lifeline(frontier, store, self.upkeep, stop, revive, self._tell_again)
         self.fetcher = HttpFetcher(settings, asyncio.get_running_loop())
-        self._committer = Committer(
-            frontier, store, segments, settings, self.contexts, self.upkeep, self._lifeline.persist
-        )
-        self._jobs = Jobs(settings)
-        self._rng = random.Random()
-        self._flights: dict[int, _Flight] = {}
-        #: slots on their way back, with what they brought
-        self._back: list[tuple[Release, Finished | None]] = []
-        self._starts: list[tuple[int, float]] = []
-        self._group: list[Finished] = []
-        self._group_bytes = 0
-        self._group_since = 0.0
-        self._urgent = False
-        self._commits: asyncio.Queue[list[Finished]] = asyncio.Queue()
-        #: leases whose commit is not durable yet, by fence
-        self._held: dict[int, Finished] = {}
+        committer = Committer(frontier, store, segments, settings, self.contexts, self.upkeep, self._lifeline.persist)
         self._wake = asyncio.Event()
+        self._groups = Groups(settings, committer.commit, self._wake.set)
+        self._flights = Flights(
+            settings, self.fetcher, self._knowledge, self.oversight, self._groups, self._stored, self._rouse_soon
+        )
+        self._knowledge.stops = self._flights.break_off
         self._timer: asyncio.TimerHandle | None = None
         self._beat_at = 0.0
         self._tell_at = 0.0
         self._solo_wanted = False
-        self._reading = 0
         #: leases whose crawl or rules are being read from the store
         self._waiting: dict[int, Lease] = {}
-        #: what is being committed
-        self._writing: list[Finished] = []
-        self._tasks: set[asyncio.Task[None]] = set()
+        #: how long requests under way may take to end when a run does
+        self._drain_s = settings.drain_s
+        self._draining = False
         #: time with nothing in flight and nothing due
         self.waited_s = 0.0
         self.pauses = Pauses()
@@ -118,39 +97,50 @@ class Shift:
 
         May be called again after it has returned. What is under way at the end gets `drain_s`, or the setting's time.
         """
-        self._begin_run()
+        self._begin_run(drain_s)
         self.upkeep.start()
-        writer = asyncio.get_running_loop().create_task(self._write())
-        caretaker: asyncio.Task[None] | None = None
+        loop = asyncio.get_running_loop()
+        writer = loop.create_task(self._groups.write())
+        work = loop.create_task(self._crawl(ended, writer))
         try:
-            await self._lifeline.persist(self._look_again if self._opened else self._open)
-            self._spawn(self._watch_store())
-            caretaker = asyncio.get_running_loop().create_task(self._look_after())
-            while not (self.stop.drain or writer.done()) and not await ended():
-                await self._turn()
-            if writer.done():
-                writer.result()  # it never ends by itself: without it nothing would become durable
-            await self._drain(drain_s)
+            await see_through(work, self._time_left)
         finally:
-            tasks = [writer, *self._tasks, *([caretaker] if caretaker is not None else [])]
-            await end(tasks)
+            await end([work, writer, *self._flights.tasks])
             await self.upkeep.stop()
-            for fence in list(self._flights):
-                self.fetcher.cancel(fence)
+            self._flights.cancel_all()
 
     async def close(self) -> None:
         await self.fetcher.close()
 
-    def _begin_run(self) -> None:
+    def _begin_run(self, drain_s: float | None) -> None:
         """Nothing of an earlier run is under way. What it could not commit or give back is found by expiry."""
-        for left in (self._flights, self._held, self._waiting, self._back, self._starts, self._group, self._writing):
-            left.clear()
-        self._group_bytes, self._urgent, self._reading = 0, False, 0
-        self._commits = asyncio.Queue()
-        self._beat_at, self._solo_wanted, self.quiet = 0.0, False, False
+        self._flights.begin()
+        self._groups.begin()
+        self._waiting.clear()
+        self._beat_at, self._solo_wanted, self.quiet, self._draining = 0.0, False, False, False
+        self._drain_s = self.settings.drain_s if drain_s is None else drain_s
         self.fetcher.drop_idle(_IDLE_CONNECTION_S)
         if self._opened:
             self._knowledge.forget_ended()
+
+    async def _crawl(self, ended: Callable[[], Awaitable[bool]], writer: asyncio.Task[None]) -> None:
+        await self._lifeline.persist(self._look_again if self._opened else self._open)
+        self._flights.spawn(self._watch_store())
+        self._flights.spawn(self._look_after())
+        while not (self.stop.drain or writer.done()) and not await ended():
+            await self._turn()
+        if writer.done():
+            writer.result()  # it never ends by itself: without it nothing would become durable
+        await self._drain()
+
+    def _time_left(self) -> float | None:
+        """How long it may still take to end, from now; None as long as it need not."""
+        if self.stop.now:
+            return _LAST_NOW_S + _GRACE_S
+        if not (self.stop.drain or self._draining):
+            return None
+        drain_s = self.settings.drain_s if self.stop.drain else self._drain_s
+        return drain_s + self.settings.commit_timeout_s + _GRACE_S
 
     async def _look_again(self) -> None:
         """What changed since the last run; which epoch rules is told by the first exchange."""
@@ -175,7 +165,7 @@ class Shift:
             await self._mend(reply.trouble)
         await self._beat()
         idle = self._is_idle(reply)
-        self._hand_over(idle=idle)
+        self._groups.hand_over(idle=idle)
         # What was committed or listed during the exchange may be due by now: then another look decides, at once.
         nothing = idle and not self._is_closing() and not self._is_busy()
         self.quiet = nothing and not closing
@@ -185,39 +175,39 @@ class Shift:
 
     def _wants(self) -> list[tuple[Lane, int]]:
         """How many more per lane; none while two groups wait for the store."""
-        if self._commits.qsize() >= 2:
+        if self._groups.is_full:
             count("backpressure_turns")
             return [(lane, 0) for lane in self.lanes]
         if self._solo_wanted:
             lane = Lane.BATCH if Lane.BATCH in self.lanes else self.lanes[0]
-            return [(lane, 0 if self._flights or self._waiting else 1)]
-        slow = sum(flight.lease.lane is Lane.SLOW for flight in self._flights.values()) if self._flights else 0
-        others = len(self._flights) + len(self._waiting) - slow
+            return [(lane, 0 if self._is_asking() else 1)]
+        slow = self._flights.slow
+        others = len(self._flights.under_way) + len(self._waiting) - slow
         free, free_slow = self.settings.concurrency - others, self.settings.slow_concurrency - slow
         return [(lane, max(0, min(_BATCH, free_slow if lane is Lane.SLOW else free))) for lane in self.lanes]
 
     async def _exchange(self, wants: list[tuple[Lane, int]]) -> LeaseReply | None:
-        back, self._back = self._back, []
-        starts, self._starts = self._starts, []
-        solo = self._solo_wanted and not (self._flights or self._waiting) and any(n for _, n in wants)
+        flights = self._flights
+        back, starts = flights.take()
+        solo = self._solo_wanted and not self._is_asking() and any(n for _, n in wants)
         point("release.before")
         try:
             reply = await self.frontier.lease(wants, [release for release, _ in back], started=starts, solo=solo)
         except (EpochLost, FrontierUnavailable) as error:
             # A report that comes late or twice is harmless; without it the host would wait for the end of that request.
-            self._back, self._starts = back + self._back, starts + self._starts
+            flights.back, flights.starts = back + flights.back, starts + flights.starts
             if isinstance(error, FrontierUnavailable):
                 await self._nap(0.2)
             await self._mend(error)
             return None
         point("release.after")
         if reply.trouble is not None:
-            self._back += [one for one in back if one[0].lease.shard not in reply.asked]
-            self._starts += starts
+            flights.back += [one for one in back if one[0].lease.shard not in reply.asked]
+            flights.starts += starts
             back = [one for one in back if one[0].lease.shard in reply.asked]
         for release, done in back:
             if done is not None:
-                self._collect(done, reply.times.get(release.lease.fence))
+                self._groups.collect(done, reply.times.get(release.lease.fence))
         if reply.halted:
             self._knowledge.halt(reply.halted)
         self.upkeep.scan(reply.scans)
@@ -237,11 +227,11 @@ class Shift:
 
     def _is_idle(self, reply: LeaseReply) -> bool:
         soon = reply.next_ms is not None and reply.next_ms - reply.now_ms < GAP_S * 1000
-        return not (self._flights or self._waiting or self._back or reply.leases or soon)
+        return not (self._is_asking() or self._flights.back or reply.leases or soon)
 
     def _is_closing(self) -> bool:
         """Something is on its way to the store, or is being read there, that may bring more work."""
-        return bool(self._group or self._writing or not self._commits.empty() or self.upkeep.scanning)
+        return not self._groups.is_empty or self.upkeep.scanning
 
     def _note(self, reply: LeaseReply) -> None:
         due = reply.next_ms is not None and reply.next_ms <= reply.now_ms
@@ -252,19 +242,20 @@ class Shift:
         self.pauses.note(doing, boot())
 
     async def _wait(self, reply: LeaseReply) -> None:
-        if self._back and len(self._back) >= _BATCH:
+        flights = self._flights
+        if len(flights.back) >= _BATCH:
             return
         wait_s = _IDLE_S
-        if reply.next_ms is not None and len(self._flights) < self.settings.concurrency:
+        if reply.next_ms is not None and len(flights.under_way) < self.settings.concurrency:
             wait_s = min(wait_s, max(0.003, (reply.next_ms - reply.now_ms) / 1000))
-        if self._group and not self._flights:
+        if self._groups.is_begun and not flights.under_way:
             wait_s = min(wait_s, 0.01)
-        if self._back or self._starts:
+        if flights.back or flights.starts:
             # Their alarm may have gone off while the last exchange was under way.
             wait_s = min(wait_s, _RELEASE_S)
         began = boot()
         await self._nap(wait_s)
-        if not self._flights and not self._back:
+        if not flights.under_way and not flights.back:
             self.waited_s += boot() - began
 
     async def _nap(self, wait_s: float) -> None:
@@ -278,7 +269,7 @@ class Shift:
 
     def _rouse_soon(self) -> None:
         """The next exchange comes at once with a full batch, else after a short wait for company."""
-        if len(self._back) >= _BATCH:
+        if len(self._flights.back) >= _BATCH:
             self._wake.set()
         elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_RELEASE_S, self._rouse)
@@ -294,10 +285,10 @@ class Shift:
         waiting = [lease for lease in leases if self._knowledge.is_missing(lease)]
         if waiting:
             self._waiting.update((lease.fence, lease) for lease in waiting)
-            self._spawn(self._load_and_start(waiting))
+            self._flights.spawn(self._load_and_start(waiting))
         for lease in leases:
             if lease.fence not in self._waiting:
-                self._start(lease, None)
+                self._flights.start(lease, None)
 
     async def _load_and_start(self, leases: list[Lease]) -> None:
         try:
@@ -308,181 +299,14 @@ class Shift:
                 self._waiting.pop(lease.fence, None)
         for lease in leases:
             if self.stop.drain:
-                self._give_back(lease)
+                self._flights.give_back(lease)
             else:
-                self._start(lease, before.get(lease.fence))
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+                self._flights.start(lease, before.get(lease.fence))
 
     def _look_up(self, hosts_met: set[str]) -> None:
         """Names are looked up before their hosts' first slots are taken."""
         if hosts_met and self.settings.politeness_unit == "host":
-            self._spawn(self.fetcher.prepare([_name_of(host) for host in hosts_met]))
-
-    def _start(self, lease: Lease, previous: Page | None) -> None:
-        entry = lease.entry
-        if not self._knowledge.may_run(lease.crawl):
-            self._give_back(lease)
-            return
-        if entry.kind is Kind.ROBOTS:
-            if self.oversight.denies(lease.host):
-                done = harvest.unasked_robots(lease, "denied", boot())
-                self._bring(done, Release(lease=lease, started=None, ended=boot(), hold=entry.chain is None))
-                return
-            self._flights[lease.fence] = _Flight(lease, None)
-            self.fetcher.start(self._jobs.for_robots(lease), self._done)
-            return
-        context = self.contexts[lease.crawl]
-        rules = self._knowledge.rules.get(origin(entry.url))
-        if rules is None:
-            # Its rules vanished between lease and reading: nothing is sent without them.
-            self._give_back(lease)
-            return
-        if self.oversight.denies(lease.host):
-            self._skip(lease, "denied")
-            return
-        if rules[2] == "denied":
-            # Not any more, but its rules are to be asked for first.
-            self._give_back(lease, wait_ms=1000)
-            return
-        if rules[2] == Fault.FORBIDDEN_ADDRESS:
-            self._skip(lease, rules[2])
-            return
-        if not rules[1].allows(entry.url, self.settings.agent):
-            self._skip(lease, "robots")
-            return
-        job = self._jobs.for_url(lease, context, previous)
-        self._flights[lease.fence] = _Flight(lease, context, previous)
-        self.fetcher.start(job, self._done, self._started if lease.per_host > 1 else None)
-
-    def _give_back(self, lease: Lease, wait_ms: int = 0) -> None:
-        release = Release(lease=lease, started=None, ended=boot(), url_back=True, wait_ms=wait_ms)
-        self._back.append((release, None))
-        self._rouse_soon()
-
-    def _skip(self, lease: Lease, reason: str) -> None:
-        """Nothing is sent: the turn goes back, the URL is settled."""
-        done = harvest.not_sent(lease, reason)
-        self._held[lease.fence] = done
-        self._back.append((Release(lease=lease, started=None, ended=boot()), done))
-        self._rouse_soon()
-
-    def _break_off(self, crawls: set[int]) -> None:
-        """They were paused or have ended: of what is under way only that goes on whose bytes have left."""
-        for fence in [fence for fence, flight in self._flights.items() if flight.lease.crawl in crawls]:
-            self.fetcher.cancel(fence, unsent_only=True)
-
-    # Ending
-
-    def _started(self, fence: int, at: float) -> None:
-        self._starts.append((fence, at))
-        asyncio.get_running_loop().call_soon(self._rouse_soon)
-
-    def _done(self, fence: int, outcome: Outcome) -> None:
-        """A fetch ended: its slot goes back with the next exchange, its result into the group."""
-        flight = self._flights.pop(fence)
-        lease = flight.lease
-        if outcome.ended > lease.valid_until:
-            # Only a process that was stopped sees this; the transfer itself was limited by the slot.
-            outcome = replace(outcome, ended=max(lease.valid_until, outcome.started or 0.0))
-        if outcome.started is None and outcome.fault in UNSENT:
-            self._give_back(lease, wait_ms=250)
-            return
-        if lease.entry.kind is Kind.ROBOTS:
-            done = harvest.of_robots(lease, outcome, self.settings, self._rng)
-            self._bring(done, done.release(hold=lease.entry.chain is None))
-            return
-        assert flight.context is not None
-        count(f"status_{outcome.status // 100}xx" if outcome.status else "no_answer")
-        _measure(outcome)
-        if outcome.status == 304 and flight.previous is not None and outcome.fault is None:
-            self._unchanged(flight, outcome)
-            return
-        done = harvest.of_url(lease, outcome, flight.context, self.settings, self._rng, flight.previous)
-        self._offer_sitemaps(done, flight.context)
-        self._bring(done, done.release())
-
-    def _bring(self, done: Finished, release: Release) -> None:
-        self._held[done.lease.fence] = done
-        self._back.append((release, done))
-        self._rouse_soon()
-
-    def _offer_sitemaps(self, done: Finished, context: CrawlContext) -> None:
-        where = origin(done.lease.entry.url)
-        rules = self._knowledge.rules.get(where)
-        if rules is not None and rules[1].sitemaps:
-            done.offers = where
-            done.links += harvest.sitemaps_of(rules[1], done.lease.entry.url, context)
-
-    def _unchanged(self, flight: _Flight, outcome: Outcome) -> None:
-        """304: the stored body is read again for its links; the slot does not wait for that."""
-        lease = flight.lease
-        done = Finished(
-            lease=lease, fp=fingerprint(lease.entry.url), decision=Decision(action=Action.DONE, reason="not_modified"),
-            outcome=outcome, previous=flight.previous,
-        )  # fmt: skip
-        done.effect = effect(outcome, lease.failures, lease.adaptive_ms, self.settings, rng=self._rng)
-        done.complete, done.answered = False, outcome.status
-        self._bring(done, done.release())
-        self._reading += 1
-        self._spawn(self._read_stored(flight, done))
-
-    async def _read_stored(self, flight: _Flight, done: Finished) -> None:
-        assert flight.previous is not None
-        assert flight.context is not None
-        assert done.outcome is not None
-        try:
-            record = await read(self.store, read_page, self.segments, flight.previous)
-            if record is not None:
-                stored = replace(done.outcome, status=200, headers=record.headers, body=record.body)
-                again = harvest.of_url(done.lease, stored, flight.context, self.settings, self._rng, flight.previous)
-                done.take(again)
-        except Exception as error:
-            log("stored_body_unreadable", level="warning", url=done.lease.entry.url, error=str(error))
-        finally:
-            self._reading -= 1
-            self._offer_sitemaps(done, flight.context)
-            done.complete = True
-            if done.returned:
-                self._group_up(done)
-
-    def _collect(self, done: Finished, times: Times | None) -> None:
-        done.times, done.returned = times, True
-        if done.complete:
-            self._group_up(done)
-
-    def _group_up(self, done: Finished) -> None:
-        if not self._group:
-            self._group_since = boot()
-        self._group.append(done)
-        self._group_bytes += done.size
-        blocks = done.effect is not None and done.effect.block_ms > 0
-        if blocks or done.robots is not None or done.member is not None:
-            self._urgent = True
-
-    def _hand_over(self, idle: bool) -> None:
-        """Groups: 200 pages, 16 MB, 1 s, at once if a host is blocked or its rules change, or when all is quiet."""
-        if not self._group:
-            return
-        s = self.settings
-        full = len(self._group) >= s.commit_pages or self._group_bytes >= s.commit_mb * 1_000_000
-        if full or idle or self._urgent or boot() - self._group_since >= s.commit_s:
-            self._commits.put_nowait(self._group)
-            self._group, self._group_bytes, self._urgent = [], 0, False
-
-    async def _write(self) -> None:
-        """Commits groups in order; what it was handed stays in the queue's count until it is durable."""
-        while True:
-            group = await self._commits.get()
-            self._writing = group
-            await self._committer.commit(group)
-            for done in group:
-                self._held.pop(done.lease.fence, None)
-            self._writing = []
-            self._wake.set()
+            self._flights.spawn(self.fetcher.prepare([_name_of(host) for host in hosts_met]))
 
     # Looking after
 
@@ -492,16 +316,16 @@ class Shift:
         if now < self._beat_at:
             return
         self._beat_at = now + self.settings.heartbeat_s
-        leases = [flight.lease for flight in self._flights.values()] + list(self._waiting.values())
+        leases = self._flights.leases + list(self._waiting.values())
         try:
-            lost = await self.frontier.beat(leases + [done.lease for done in self._held.values()])
+            lost = await self.frontier.beat(leases + [done.lease for done in self._groups.held.values()])
         except EpochLost as error:
             await self._lifeline.recover(error)
         except FrontierUnavailable as error:
             log("beat_failed", level="warning", error=str(error))
         else:
             # Those of the group that is being written may be settled already.
-            count("leases_lost", len(lost - {done.lease.fence for done in self._writing}))
+            count("leases_lost", len(lost - {done.lease.fence for done in self._groups.writing}))
 
     async def _look_after(self) -> None:
         """Beside the loop: a store that does not answer holds up the upkeep, not the slots."""
@@ -550,44 +374,44 @@ class Shift:
 
     def _tell_again(self) -> None:
         """The frontier was rebuilt: effects of results that the store does not know yet are sent again."""
-        known = {release.lease.fence for release, _ in self._back}
-        for done in self._held.values():
+        known = {release.lease.fence for release, _ in self._flights.back}
+        for done in self._groups.held.values():
             if done.effect is not None and done.outcome is not None and done.lease.fence not in known:
-                self._back.append((done.release(), None))
+                self._flights.back.append((done.release(), None))
 
-    async def _drain(self, drain_s: float | None) -> None:
+    async def _drain(self) -> None:
         """No more leases; what is under way may end, then everything is committed."""
-        began, stopped = boot(), False
-        limit_s = self.settings.drain_s if drain_s is None else drain_s
+        self._draining = True
+        began, limit_s, stopped = boot(), self._drain_s, False
         while self._is_busy() and not self.stop.now and boot() - began < limit_s:
             if self.stop.drain and not stopped:
                 # Asked to end: whoever has sent nothing yet does not begin now, the others have the setting's time.
                 stopped, began, limit_s = True, boot(), self.settings.drain_s
-                for fence in list(self._flights):
-                    self.fetcher.cancel(fence, unsent_only=True)
+                self._flights.cancel_all(unsent_only=True)
             await self._settle_down()
-        for fence in list(self._flights):
-            self.fetcher.cancel(fence)
+        self._flights.cancel_all()
         await asyncio.sleep(0)
-        last = boot() + (2.0 if self.stop.now else self.settings.commit_timeout_s)
-        while (self._back or self._group or self._writing or not self._commits.empty()) and boot() < last:
+        ended = boot()
+        while (self._flights.back or not self._groups.is_empty) and (
+            boot() - ended < (_LAST_NOW_S if self.stop.now else self.settings.commit_timeout_s)
+        ):
             await self._settle_down()
 
     async def _settle_down(self) -> None:
         await self._exchange([(lane, 0) for lane in self.lanes])
         await self._beat()
-        self._hand_over(idle=True)
+        self._groups.hand_over(idle=True)
         self.pauses.note(Doing.WORK if self._is_busy() else Doing.CLOSING, boot())
         await self._nap(0.02)
 
+    def _is_asking(self) -> bool:
+        return bool(self._flights.under_way or self._waiting)
+
     def _is_busy(self) -> bool:
-        return bool(self._flights or self._waiting or self._back or self._reading)
+        return self._is_asking() or bool(self._flights.back or self._flights.reading)
 
-
-def _measure(outcome: Outcome) -> None:
-    metrics.inc("curtsy_pages_total", status=f"{outcome.status // 100}xx" if outcome.status else "none")
-    if outcome.started is not None:
-        metrics.observe("curtsy_fetch_seconds", outcome.ended - outcome.started)
+    async def _stored(self, page: Page) -> WarcRecord | None:
+        return await read(self.store, read_page, self.segments, page)
 
 
 def _name_of(host: str) -> tuple[str, int]:

@@ -111,18 +111,22 @@ class Transaction:
     ) -> Written:  # fmt: skip
         """Tables in one order, rows sorted by key: two processes' commits do not deadlock."""
         written = Written(now_ms=now_ms)
-        surplus = self._surplus(tx, group)
+        left = self._lock_budgets(tx, group)
         self._write_hosts(tx, group, written)
         opened = self._open_queues(tx, links)
-        written.surplus, written.dead = surplus, {key for key, queue in opened.items() if queue.state == "dead"}
-        changed = urls.settle(tx, [_settle(d, surplus, now_ms) for d in group if d.fp], now_ms)
-        effective = [d for d in group if d.fp and (d.lease.crawl, d.fp) in changed]
+        written.dead = {key for key, queue in opened.items() if queue.state == "dead"}
+        newest = _newest(group)
+        counted = _spend(tx, newest, left, written) if left else set()
+        surplus = written.surplus
+        changed = urls.settle(tx, [_settle(d, surplus, now_ms) for d in newest.values()], now_ms)
+        effective = [newest[key] for key in newest if key in changed]
         self._insert_links(tx, self._effective_links(group, effective, links), opened, written)
         written.known = links.known
         written.offered = {(d.lease.crawl, d.offers) for d in effective if d.offers is not None}
         kept = [d for d in effective if d.page and d.lease.fence not in surplus]
         written.used = {d.lease.fence for d in kept}
         pages.insert(tx, [self._page(d, _standing(bodies, d.lease.fence, written.used)) for d in kept])
+        written.used |= counted
         requests.insert(tx, [_request(d) for d in group if d.times is not None])
         failures.insert(tx, [self._failure(d, now_ms) for d in effective if d.decision.action is Action.DEAD])
         outbox.put(tx, self._extractions(kept, now_ms))
@@ -138,20 +142,12 @@ class Transaction:
             if crawl.schema is not None
         ]
 
-    def _surplus(self, tx: Any, group: Sequence[Finished]) -> set[int]:
-        """Fences whose page is over max_pages: decided under the crawl row's lock."""
+    def _lock_budgets(self, tx: Any, group: Sequence[Finished]) -> dict[int, int]:
+        """Pages left of the crawls in the group that have max_pages, their rows locked."""
         limited = {d.lease.crawl for d in group if self._contexts[d.lease.crawl].crawl.max_pages is not None and d.page}
         if not limited:
-            return set()
-        left = {n: (most or 0) - pages_ for n, (most, pages_) in crawls.lock_budgets(tx, limited).items()}
-        surplus: set[int] = set()
-        for done in group:
-            n = done.lease.crawl
-            if done.page and n in left:
-                left[n] -= 1
-                if left[n] < 0:
-                    surplus.add(done.lease.fence)
-        return surplus
+            return {}
+        return {n: (most or 0) - pages_ for n, (most, pages_) in crawls.lock_budgets(tx, limited).items()}
 
     def _write_hosts(self, tx: Any, group: Sequence[Finished], written: Written) -> None:
         states: dict[str, HostState] = {}
@@ -316,6 +312,36 @@ class Transaction:
                 joined.setdefault(done.lease.crawl, set()).add(done.member)
         for n in sorted(joined):
             written.versions[n] = crawls.extend_members(tx, n, joined[n])
+
+
+def _newest(group: Sequence[Finished]) -> dict[Key, Finished]:
+    """Of two results for one row in a group the later lease's counts."""
+    newest: dict[Key, Finished] = {}
+    for done in group:
+        key = (done.lease.crawl, done.fp)
+        if done.fp and (key not in newest or newest[key].lease.fence < done.lease.fence):
+            newest[key] = done
+    return newest
+
+
+def _spend(tx: Any, newest: Mapping[Key, Finished], left: dict[int, int], written: Written) -> set[int]:
+    """Finds the fences whose page is over max_pages. A result whose row will not change spends nothing.
+
+    Answers the fences that spent a page already: this transaction was carried out before, and its answer was lost.
+    """
+    rows = urls.standing(tx, newest)
+    counted: set[int] = set()
+    for key, done in newest.items():
+        n, fence, row = done.lease.crawl, done.lease.fence, rows.get(key)
+        if not done.page or n not in left or row is None:
+            continue
+        if row.state == UrlState.OPEN and row.fence < fence:
+            left[n] -= 1
+            if left[n] < 0:
+                written.surplus.add(fence)
+        elif row.state != UrlState.OPEN and row.fence == fence:
+            (written.surplus if row.reason == "budget" else counted).add(fence)
+    return counted
 
 
 def ended_ms(done: Finished) -> int:

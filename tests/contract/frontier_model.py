@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from frontier_servers import Cluster, Server, World
 from curtsy.frontier.clock import boot
 from curtsy.frontier.entry import decode
 from curtsy.frontier.frontier import ReapedLease, ReapedSlot, Release, Rules, Scan, Settled
+from curtsy.frontier.messages import counter_of
 from curtsy.model import Crawl, CrawlState, Entry, HostEffect, HostState, Kind, Lane, Lease, RobotsState
 
 
@@ -57,6 +59,7 @@ class Sent:
 @dataclass(slots=True)
 class Site:
     last: Sent | None = None
+    started_ms: int = 0
     #: slots taken by this model that no release or expiry has ended, by fence
     out: dict[int, Flight] = field(default_factory=dict)
     blocked_ms: int = 0
@@ -101,41 +104,61 @@ class State:
     ring: dict[str, list[str]]
     #: (crawl, host) -> entries
     listed: dict[tuple[int, str], list[str]]
-    crawl: dict[int, dict[str, str]]
+    #: its numbers in each shard
+    crawl: dict[int, list[dict[str, str]]]
     starved: dict[int, list[str]]
     due: dict[str, list[str]]
-    play: dict[str, str]
+    play: dict[str, int]
     scans: set[str]
     #: (crawl, host) -> URLs leased or delayed
     under_way: dict[tuple[int, str], int]
+    #: pages of each crawl that are leased: what they spend of the budget is not in `left`
+    granted: dict[int, int]
     #: every page that is listed, delayed or leased, as often as it is
     pages: list[tuple[int, str]]
 
     @classmethod
     def read(cls, world: World, hosts: list[str], crawls: list[int]) -> State:
-        raw = json.loads(world.do("EVAL", _DUMP, 0, "%", json.dumps(hosts), json.dumps(crawls)))
+        shards = world.frontier.shards
+        raws = [
+            json.loads(world.do("EVAL", _DUMP, 0, "%", json.dumps(hosts), json.dumps(crawls), shard=shard.number))
+            for shard in shards
+        ]
+        home = {name: raws[world.frontier.shard_of(name).number] for name in hosts}
         under_way: dict[tuple[int, str], int] = defaultdict(int)
-        leased = [lease.split("\x1f") for key, lease in _flat(raw["ld"]).items() if key[0].isdigit()]
-        delayed = [member.split("\x1f") for member in raw["delayed"]]
+        leased = [lease.split("\x1f") for raw in raws for key, lease in _flat(raw["ld"]).items() if key[0].isdigit()]
+        delayed = [member.split("\x1f") for raw in raws for member in raw["delayed"]]
         pages = []
         for name, crawl, *_, entry in (*leased, *delayed):
             under_way[(int(crawl), name)] += 1
             pages.append((int(crawl), decode(entry, name).url))
-        for key, texts in raw["listed"].items():
-            crawl, name = key.split(" ")
-            pages += [(int(crawl), decode(entry, name).url) for entry in texts]
+        granted: dict[int, int] = defaultdict(int)
+        for _, crawl, *_, entry in leased:
+            granted[int(crawl)] += entry.startswith("p")
+        listed = {(n, h): list(home[h]["listed"][f"{n} {h}"]) for n in crawls for h in hosts}
+        for (crawl, name), texts in listed.items():
+            pages += [(crawl, decode(entry, name).url) for entry in texts]
         return cls(
-            host={name: _flat(fields) for name, fields in dict(raw["host"]).items()},
-            ring={name: list(ring) for name, ring in dict(raw["ring"]).items()},
-            listed={(n, h): list(raw["listed"][f"{n} {h}"]) for n in crawls for h in hosts},
-            crawl={int(n): _flat(fields) for n, fields in raw["crawl"].items()},
-            starved={int(n): list(names) for n, names in raw["starved"].items()},
-            due={lane: list(names) for lane, names in raw["due"].items()},
-            play=_flat(raw["play"]),
-            scans=set(raw["scans"]),
+            host={name: _flat(home[name]["host"][name]) for name in hosts},
+            ring={name: list(home[name]["ring"][name]) for name in hosts},
+            listed=listed,
+            crawl={n: [_flat(raw["crawl"][str(n)]) for raw in raws] for n in crawls},
+            starved={n: [name for raw in raws for name in raw["starved"][str(n)]] for n in crawls},
+            due={lane: [name for raw in raws for name in raw["due"][lane]] for lane in raws[0]["due"]},
+            play=_sum([_flat(raw["play"]) for raw in raws]),
+            scans={member for raw in raws for member in raw["scans"]},
             under_way=under_way,
+            granted=granted,
             pages=[page for page in pages if not page[1].endswith("/robots.txt")],
         )
+
+
+def _sum(counts: list[dict[str, str]]) -> dict[str, int]:
+    total: dict[str, int] = defaultdict(int)
+    for some in counts:
+        for key, value in some.items():
+            total[key] += int(value)
+    return total
 
 
 def _flat(words: Any) -> dict[str, str]:
@@ -146,8 +169,8 @@ class Model:
     SLOT_MS = 30_000
     VALID_MS = 27_000
 
-    def __init__(self, server: Server | Cluster) -> None:
-        self.world = World(server)
+    def __init__(self, server: Server | Cluster, *, shards: int = 1) -> None:
+        self.world = World(server, shards=shards)
         self.rows: dict[tuple[int, str, int], Row] = {}
         self.by_url: dict[tuple[int, str], Row] = {}
         self.crawls: dict[int, Crawl] = {}
@@ -162,7 +185,11 @@ class Model:
         #: rows of commits whose process has not pushed them yet
         self.unpushed: list[list[tuple[int, str, int, Entry]]] = []
         self.seq = 0
-        self.quiet_ms = 0
+        #: by shard
+        self.quiet_ms: dict[int, int] = defaultdict(int)
+        #: by how much the frontier's budget of a crawl is larger than what the store has left: results whose settling
+        #: it was never told of, and leases that were out when the budget was set
+        self.excess: dict[int, int] = defaultdict(int)
 
     # The store
 
@@ -189,7 +216,12 @@ class Model:
             max_pages=max_pages,
         )  # fmt: skip
         self.crawls[n] = crawl
-        self.world.run(self.world.frontier.set_crawl(crawl))
+        self.set_budget(n)
+
+    def set_budget(self, n: int) -> None:
+        """The frontier is told anew what is left, as the store has it."""
+        self.excess[n] = self.state().granted[n]
+        self.world.run(self.world.frontier.set_crawl(self.crawls[n]))
 
     def add(self, crawl: int, host: str, count: int, scheme: str, push: str) -> None:
         """A commit inserted rows; it pushes them now, later, or never, if its process died in between."""
@@ -243,7 +275,9 @@ class Model:
         self.scans += reply.scans
         assert len(reply.leases) <= (1 if solo else n * len(lanes))
         for lease in reply.leases:
-            self._granted(lease, worker, before, reply.now_ms, ready[lease.host])
+            # The shards were asked one after another: each has its own moment.
+            expires_ms = int(self.world.do("ZSCORE", "%slots", counter_of(lease.fence), shard=lease.shard))
+            self._granted(lease, worker, before, expires_ms - self.SLOT_MS, ready[lease.host])
 
     def _ready(self, seen: State, name: str) -> set[int]:
         """Crawls that share the host, all of one lane, and have a page listed there that nothing keeps waiting."""
@@ -254,7 +288,7 @@ class Model:
         for n in ring:
             head = next(iter(seen.listed[(n, name)]), None)
             # A budget may be spent on other hosts in the same call.
-            free = seen.crawl[n].get("left") == "-1"
+            free = all(numbers["left"] == "-1" for numbers in seen.crawl[n])
             if head and free and "," not in head and self.crawls[n].state is CrawlState.RUNNING:
                 scheme = "http" if " http:/" in head else "https"
                 if self.rules.get((name, f"{scheme}://{name}"), (0, 0))[0] > self.now() + 1000:
@@ -270,7 +304,8 @@ class Model:
         assert crawl.state is CrawlState.RUNNING, "a paused crawl was leased"
         assert lease.delay_ms >= (crawl.delay_s or 0) * 1000
         assert now >= site.blocked_ms, "a blocked host was leased"
-        assert now >= self.quiet_ms + (lease.delay_ms if self.quiet_ms else 0), "leased in the quiet time"
+        quiet_ms = self.quiet_ms[lease.shard]
+        assert now >= quiet_ms + (lease.delay_ms if quiet_ms else 0), "leased in the quiet time"
         self._check_gap(lease, now)
         if lease.entry.kind is Kind.PAGE:
             origin = lease.entry.url.split("/", 3)
@@ -293,10 +328,15 @@ class Model:
         if flight.start_ms is not None or now > flight.expires_ms - self.SLOT_MS + self.VALID_MS:
             return
         site = self.sites[flight.lease.host]
-        self._check_gap(flight.lease, now)
+        if flight.lease.per_host == 1:
+            self._check_gap(flight.lease, now)
+        else:
+            # The end of one that was broken off may have come after this turn was given out: starts are what counts.
+            early = site.started_ms + flight.lease.delay_ms - now
+            assert early <= 0, f"{flight.lease.host}: started {early} ms early"
         living = [f for f in self.all_requests(flight.lease.host) if f.end_ms is None and now < f.expires_ms]
         assert len(living) < flight.lease.per_host, f"{flight.lease.host}: overlap"
-        flight.start_ms = now
+        flight.start_ms = site.started_ms = now
         if site.last is None or now > site.last.base_ms:
             site.last = Sent(now, now)
         if report and flight.lease.per_host > 1:
@@ -367,19 +407,35 @@ class Model:
         self.waiting.remove(flight)
         lease = flight.lease
         row = self.by_url[(lease.crawl, lease.entry.url)]
-        settled = Settled(lease=lease, used=retry_ms is None)
+        settled = Settled(lease=lease)
+        known = lease.fence >> 40 == self.world.frontier.shards[lease.shard].epoch
         if row.state == "open" and row.fence < lease.fence:
             row.fence = lease.fence
             if retry_ms is None:
-                row.state, row.settled = "done", row.settled + 1
-                assert row.settled == 1, "settled twice"
+                settled = replace(settled, used=True)
+                self._count_page(row, told=tell and known)
             else:
                 row.retry_ms = self.now() + retry_ms
                 row.entry = replace(lease.entry, attempts=lease.entry.attempts + 1)
                 settled = replace(settled, retry_ms=row.retry_ms, entry=row.entry)
         if tell:
+            if settled.used and not known:
+                self.set_budget(lease.crawl)
             reply = self.world.run(self.world.frontier.settle([settled]))
             self.scans += reply.scans
+
+    def _count_page(self, row: Row, *, told: bool) -> None:
+        """The store's count is exact: what is over it is skipped, but has spent what was granted for it."""
+        row.settled += 1
+        assert row.settled == 1, "settled twice"
+        crawl = self.crawls[row.crawl]
+        if crawl.max_pages is not None and crawl.pages >= crawl.max_pages:
+            row.state = "skipped"
+            self.excess[row.crawl] -= told
+        else:
+            row.state = "done"
+            self.crawls[row.crawl] = replace(crawl, pages=crawl.pages + 1)
+            self.excess[row.crawl] += not told
 
     def crash(self, worker: int) -> None:
         """The worker and everything it held vanish; its requests may live on until their slots end."""
@@ -425,7 +481,9 @@ class Model:
         if item.own_robots:
             return
         row = self.by_url[(item.crawl, item.entry.url)]
-        if row.state == "open":
+        if row.state == "open" and row.fence < item.fence:
+            if not item.condemned:
+                row.fence = item.fence
             row.entry = replace(row.entry, crashes=item.entry.crashes, solo_crashes=item.entry.solo_crashes)
         if item.condemned:
             if row.state == "open" and row.fence < item.fence:
@@ -441,7 +499,7 @@ class Model:
         self._forget_turns()
         crawl = replace(self.crawls[n], state=CrawlState.PAUSED)
         self.crawls[n] = crawl
-        self.world.run(self.world.frontier.set_crawl(crawl))
+        self.world.run(self.world.frontier.set_crawl(crawl, keep_budget=True))
         self.world.run(
             self.world.frontier.drop(sorted({(r.crawl, r.host) for r in self.rows.values() if r.crawl == n}))
         )
@@ -450,22 +508,24 @@ class Model:
         self._forget_turns()
         crawl = replace(self.crawls[n], state=CrawlState.RUNNING)
         self.crawls[n] = crawl
-        self.world.run(self.world.frontier.set_crawl(crawl))
+        self.world.run(self.world.frontier.set_crawl(crawl, keep_budget=True))
         self.put_back()
 
     def lose(self, *, flush: bool) -> None:
         """Valkey is lost; what was under way is known to nobody. One process rebuilds, with a quiet time."""
         if flush:
-            self.world.do("FLUSHALL")
+            for shard in self.world.frontier.shards:
+                self.world.do("FLUSHALL", shard=shard.number)
         self.world.rebuild(quiet_s=self.SLOT_MS / 1000)
-        self.quiet_ms = int(self.world.do("HGET", "{s00}:epoch", "quiet"))
+        for shard in self.world.frontier.shards:
+            self.quiet_ms[shard.number] = int(self.world.do("HGET", shard.epoch_key, "quiet", shard=shard.number))
         self.scans = []
         for site in self.sites.values():
             # Requests under way live on in `flights` and `ghosts` until their slots would have ended.
             site.out.clear()
             site.turn = None
-        for crawl in self.crawls.values():
-            self.world.run(self.world.frontier.set_crawl(crawl))
+        for n in self.crawls:
+            self.set_budget(n)
         self.put_back()
 
     def advance(self, seconds: float) -> None:
@@ -494,12 +554,23 @@ class Model:
                     pairs[int(key[2:])] += 1
                     play[value] += 1
         for n in self.crawls:
-            numbers = seen.crawl[n]
+            numbers = _sum([{k: v for k, v in part.items() if k in ("busy", "pairs")} for part in seen.crawl[n]])
             under_way = sum(count for (crawl, _), count in seen.under_way.items() if crawl == n)
-            assert int(numbers.get("busy", 0)) == under_way, f"crawl {n}: busy"
-            assert int(numbers.get("pairs", 0)) == pairs[n], f"crawl {n}: pairs"
-            assert int(numbers["left"]) >= -1, f"crawl {n}: budget"
-        assert {lane: int(count) for lane, count in seen.play.items() if int(count)} == dict(play)
+            assert numbers["busy"] == under_way, f"crawl {n}: busy"
+            assert numbers["pairs"] == pairs[n], f"crawl {n}: pairs"
+            self._check_budget(n, seen)
+        assert {lane: count for lane, count in seen.play.items() if count} == dict(play)
+
+    def _check_budget(self, n: int, seen: State) -> None:
+        """Over all shards: what is left and what is granted are what the store has left, to the page."""
+        shares = [int(numbers["left"]) for numbers in seen.crawl[n]]
+        crawl = self.crawls[n]
+        if crawl.max_pages is None:
+            assert set(shares) == {-1}, f"crawl {n}: a budget that nobody set"
+            return
+        assert min(shares) >= 0, f"crawl {n}: more granted than was left"
+        known = crawl.max_pages - crawl.pages + self.excess[n]
+        assert sum(shares) + seen.granted[n] == known, f"crawl {n}: {shares} + {seen.granted[n]} granted, not {known}"
 
     def _check_host(self, name: str, seen: State) -> None:
         fields = seen.host[name]
@@ -526,21 +597,39 @@ class Model:
     # The end
 
     def drain(self) -> None:
-        """Whatever happened: from here on everything ends, with every row settled."""
+        """Whatever happened: from here on everything ends: budgets to the page, then every row."""
         for n, crawl in self.crawls.items():
             if crawl.state is CrawlState.PAUSED:
                 self.resume(n)
-            self.crawls[n] = replace(self.crawls[n], max_pages=None)
-            self.world.run(self.world.frontier.set_crawl(self.crawls[n]))
         for flight in [*self.flights]:
             self.end(flight, broken=False, effect=None, url_back=False, wait_ms=0)
         for flight in [*self.waiting]:
             self.commit(flight, retry_ms=None, tell=True)
+        self._work_off(self._spent)
+        for n in self.crawls:
+            self.crawls[n] = replace(self.crawls[n], max_pages=None)
+            self.set_budget(n)
+        self._work_off(lambda: not self.open_queues())
+        stuck = [r for r in self.rows.values() if r.state == "open"]
+        assert not stuck, f"never settled: {stuck}"
+        assert all(r.settled == 1 for r in self.rows.values())
+
+    def _spent(self) -> bool:
+        """Every crawl with a budget has its pages, or no open row; looks as the check for completion does."""
+        wanting = {n for n, _ in self.open_queues() if self.crawls[n].max_pages is not None}
+        wanting = {n for n in wanting if self.crawls[n].pages < (self.crawls[n].max_pages or 0)}
+        for n in wanting:
+            if self.world.run(self.world.frontier.idle(n)):
+                # What a shard has left of the budget may be what another lacks.
+                self.set_budget(n)
+        return not wanting
+
+    def _work_off(self, ended: Callable[[], bool]) -> None:
         for _ in range(400):
             while self.scans:
                 self.scan(self.scans.pop(0))
-            if not self.open_queues():
-                break
+            if ended():
+                return
             self.put_back()
             self.lease(1, 64)
             if not self.flights:
@@ -553,9 +642,7 @@ class Model:
             self.check()
             self.advance(21)
             self.reap()
-        stuck = [r for r in self.rows.values() if r.state == "open"]
-        assert not stuck, f"never settled: {stuck}"
-        assert all(r.settled == 1 for r in self.rows.values())
+        assert ended(), "it does not come to an end"
 
     def close(self) -> None:
         self.world.close()

@@ -180,7 +180,8 @@ class World:
         for shard in self.frontier.shards:
             self.epoch += 1
             facts = self.run(shard.facts())
-            self.run(shard.begin_epoch(self.epoch, facts.run_id, quiet_s))
+            self.run(shard.begin_epoch(self.epoch, facts.run_id, quiet_s, over=facts.number))
+            shard.adopt(self.epoch, facts.run_id)
             shard.confirmed = float("inf")
             self.do("HINCRBY", shard.epoch_key, "skew", self.skew, shard=shard.number)
             if quiet_s:

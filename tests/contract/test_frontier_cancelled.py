@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import uvloop
@@ -46,6 +48,16 @@ async def survivors(url: str) -> list[int]:
     return found
 
 
+async def answered(shard: Shard, *words: str) -> Any:
+    """The first answer: a server that goes on on a busy machine may need more than the limit."""
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            return await shard.command(*words)
+        except FrontierUnavailable:
+            assert time.monotonic() < deadline
+
+
 @pytest.mark.parametrize("loop_factory", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
 def test_no_moment_of_a_call_swallows_a_cancellation(
     frontier_server: Server, loop_factory: Callable[[], asyncio.AbstractEventLoop]
@@ -62,7 +74,7 @@ def test_a_server_that_stands_still_is_unavailable_after_the_limit(frontier_serv
 
     async def scene() -> None:
         shard = Shard(0, server.url, timeout_s=0.2)
-        await shard.command("TIME")
+        await answered(shard, "TIME")
         os.kill(pid, signal.SIGSTOP)
         for _ in range(2):  # over the kept connection, then over a new one
             with pytest.raises(FrontierUnavailable):
@@ -71,7 +83,7 @@ def test_a_server_that_stands_still_is_unavailable_after_the_limit(frontier_serv
             await shard.facts()
         os.kill(pid, signal.SIGCONT)
         # A late reply to a question that was given up is no answer to the next one.
-        assert await shard.command("PING") in (b"PONG", True)
+        assert await answered(shard, "PING") in (b"PONG", True)
         await shard.close()
 
     try:

@@ -187,6 +187,25 @@ def test_a_flushed_server_is_a_loss(world: World) -> None:
     assert (facts.number, facts.valid) == (None, False)
 
 
+def test_who_was_overtaken_does_not_begin_its_epoch_over_a_newer_one(world: World) -> None:
+    slow = world.another("slow").shards[0]
+    seen = world.run(slow.facts())
+    world.rebuild()
+    with pytest.raises(EpochLost):
+        world.run(slow.begin_epoch(world.epoch - 1, seen.run_id, 0, over=seen.number))
+    assert slow.epoch is None
+    assert world.run(slow.facts()).number == world.epoch
+    assert world.lease() == [], "the newer one goes on"
+
+
+def test_the_stores_number_is_begun_over_a_larger_one_that_is_not_its_own(world: World) -> None:
+    shard = world.frontier.shards[0]
+    world.do("HSET", shard.epoch_key, "n", 900)
+    seen = world.run(shard.facts())
+    world.run(shard.begin_epoch(7, seen.run_id, 0, over=seen.number))
+    assert world.run(shard.facts()).number == 7
+
+
 def test_a_restarted_server_is_a_loss_on_the_first_new_connection(frontier_server: Server) -> None:
     server = Server(frontier_server.program)
     server.start()
@@ -365,5 +384,23 @@ def test_a_suspect_is_alone_over_all_shards(frontier_server: Server) -> None:
             world.add(1, f"host-{i}.test", "/1", crashes=2)
         assert world.lease() == []
         assert len(world.solo()) == 1
+    finally:
+        world.close()
+
+
+def test_a_budget_goes_where_the_work_is(frontier_server: Server) -> None:
+    """One page is left, and all that is open stands in the last shard: split evenly, nothing could ever use it."""
+    world = World(frontier_server, shards=3)
+    try:
+        crawl = world.crawl(max_pages=1)
+        host = next(name for i in range(99) if world.frontier.shard_of(name := f"h{i}.test").number == 2)
+        world.add(1, host, "/1", "/2")
+        assert world.lease() == []
+        assert world.run(world.frontier.idle(1)), "the check for completion looks, and sets the budget anew"
+        world.run(world.frontier.set_crawl(crawl))
+        (lease,) = world.lease()
+        world.finish(lease)
+        world.advance(61)
+        assert world.lease() == []
     finally:
         world.close()

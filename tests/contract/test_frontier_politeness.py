@@ -7,7 +7,7 @@ from frontier_servers import World, blocked, paths, released, robots_of
 
 from curtsy.frontier.clock import boot
 from curtsy.frontier.frontier import Rules
-from curtsy.model import Entry, HostEffect, Kind, Lane, Lease
+from curtsy.model import Entry, HostEffect, HostState, Kind, Lane, Lease
 
 pytest_plugins = ["frontier_fixtures"]
 
@@ -254,6 +254,59 @@ def test_facts_told_again_never_shorten_a_block_that_the_store_does_not_know_yet
 
 
 # Expiry
+
+
+def test_a_delay_that_the_operator_takes_back_is_gone_at_once(world: World) -> None:
+    """Although the store's next start still counts it."""
+    world.crawl(delay_s=5.0)
+    world.add(1, "a.test", "/1", "/2")
+    world.introduce("a.test", again=True, operator_delay_ms=600_000)
+    times = world.finish(world.one())
+    assert times is not None
+    assert world.due()["a.test"] == times.next_ms
+    world.introduce("a.test", again=True, next_ms=times.next_ms)
+    assert world.due()["a.test"] == times.start_ms + 5010
+    world.advance(6)
+    assert world.one().delay_ms == 5000
+
+
+def test_the_operator_may_lift_a_block_but_not_the_delay(world: World) -> None:
+    world.crawl(delay_s=5.0)
+    world.add(1, "a.test", "/1", "/2")
+    lease = world.one()
+    times = world.back(lease, effect=blocked(600_000))
+    assert times is not None
+    world.retry(lease, 600)
+    state = HostState(host="a.test", next_ms=times.start_ms + 7000)
+    world.run(world.frontier.introduce([state], lift=True))
+    assert world.due()["a.test"] == times.start_ms + 5010, "the last start is known here"
+    world.advance(6)
+    assert paths([world.one()]) == ["/2"]
+
+
+def test_a_block_is_lifted_from_a_host_that_this_epoch_has_not_asked_yet(world: World) -> None:
+    world.crawl(delay_s=5.0)
+    far = world.now() + 600_000
+    world.introduce("a.test", next_ms=far, blocked_until_ms=far)
+    world.add(1, "a.test", "/1")
+    assert world.due()["a.test"] == far
+    soon = world.now() + 5000
+    world.run(world.frontier.introduce([HostState(host="a.test", next_ms=soon)], lift=True))
+    assert world.due()["a.test"] == soon
+
+
+def test_retries_of_a_host_are_hastened_and_those_of_others_are_not(world: World) -> None:
+    world.crawl(delay_s=0.0)
+    for host in ("a.test", "a.test:81"):
+        world.add(1, host, "/1%20x")
+    for lease in world.lease():
+        world.back(lease)
+        world.retry(lease, 600)
+    assert world.lease() == []
+    assert world.run(world.frontier.hasten("a.test")) == 1
+    world.advance(1)
+    assert [lease.entry.url for lease in world.lease()] == ["https://a.test/1%20x"]
+    assert world.run(world.frontier.hasten("a.test")) == 0
 
 
 def test_an_expired_slot_counts_its_delay_from_its_expiry(world: World) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 
-import pytest
 from frontier_model import Flight, Model
 from frontier_servers import Cluster, Server
 from hypothesis import HealthCheck, Phase, settings
@@ -20,8 +19,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from curtsy.embedded import find_server
 from curtsy.model import CrawlState, HostEffect, Lane
+
+pytest_plugins = ["frontier_fixtures"]
 
 HOSTS = ("a.test", "b.test", "c.test:8080")
 EXAMPLES = int(os.environ.get("CURTSY_FRONTIER_EXAMPLES", "0"))
@@ -39,21 +39,23 @@ class FrontierMachine(RuleBasedStateMachine):
     server: Server | Cluster
 
     @initialize(
-        per_host=st.sampled_from([1, 1, 2]),
+        per_host=st.sampled_from([1, 2, 3]),
         delays=st.lists(st.sampled_from([0.0, 5.0, 20.0]), min_size=3, max_size=3),
         lane=st.sampled_from([Lane.BATCH, Lane.BATCH, Lane.HIGH]),
-        budget=st.sampled_from([None, 2]),
+        shards=st.sampled_from([1, 1, 2, 3]),
+        budgets=st.lists(st.sampled_from([None, None, 1, 2, 5]), min_size=2, max_size=2),
         rows=st.lists(st.tuples(crawls, hosts, st.sampled_from([1, 3, 3, 18])), min_size=2, max_size=5),
     )
     def begin(
-        self, per_host: int, delays: list[float], lane: Lane, budget: int | None, rows: list[tuple[int, str, int]]
-    ) -> None:
-        self.model = Model(self.server)
+        self, per_host: int, delays: list[float], lane: Lane, shards: int, budgets: list[int | None],
+        rows: list[tuple[int, str, int]],
+    ) -> None:  # fmt: skip
+        self.model = Model(self.server, shards=shards)
         for host in HOSTS[1:]:
             self.model.know_robots(host)
         self.model.new_crawl(1, Lane.BATCH, delays[0], per_host, None)
-        self.model.new_crawl(2, Lane.BATCH, delays[1], per_host, None)
-        self.model.new_crawl(3, lane, delays[2], 1, budget)
+        self.model.new_crawl(2, Lane.BATCH, delays[1], per_host, budgets[0])
+        self.model.new_crawl(3, lane, delays[2], 1 if lane is Lane.HIGH else per_host, budgets[1])
         for crawl, host, count in rows:
             self.model.add(crawl, host, count, "https", "now")
 
@@ -112,17 +114,21 @@ class FrontierMachine(RuleBasedStateMachine):
             if fate == "done":
                 self.model.scan(scan)
 
-    @rule(worker=workers, pauses=pauses, fate=fates, broken=st.booleans(), report=st.booleans(), scans=st.booleans())
-    def work(self, worker: int, pauses: list[float], fate: str, broken: bool, report: bool, scans: bool) -> None:
+    @rule(worker=workers, pauses=pauses, fate=fates, broken=st.booleans(), report=st.booleans(), scans=st.booleans(),
+          block=st.sampled_from([None, None, 0, 15_000]))  # fmt: skip
+    def work(
+        self, worker: int, pauses: list[float], fate: str, broken: bool, report: bool, scans: bool, block: int | None
+    ) -> None:
         """What a worker does most of the time: so that random walks get far enough to meet the rare things."""
         model = self.model
+        effect = None if block is None else HostEffect(block_ms=block)
         for pause in pauses:
             model.lease(worker, 64)
             for flight in [f for f in model.flights if f.worker == worker]:
                 model.start(flight, report=report)
             model.advance(pause)
             for flight in [f for f in model.flights if f.worker == worker]:
-                model.end(flight, broken=broken, effect=None, url_back=False, wait_ms=0)
+                model.end(flight, broken=broken, effect=effect, url_back=False, wait_ms=0)
             if fate != "later":
                 for flight in [f for f in model.waiting if f.worker == worker]:
                     model.commit(flight, retry_ms=None if fate == "done" else 3000, tell=True)
@@ -132,7 +138,19 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @rule(worker=workers, pauses=pauses, report=st.booleans())
     def more_work(self, worker: int, pauses: list[float], report: bool) -> None:
-        self.work(worker, pauses, "done", broken=False, report=report, scans=True)
+        self.work(worker, pauses, "done", broken=False, report=report, scans=True, block=None)
+
+    @rule(worker=workers, pause=st.sampled_from([0.2, 6.0, 21.0]), report=st.booleans())
+    def start_late(self, worker: int, pause: float, report: bool) -> None:
+        """What was leased waits before it is sent; meanwhile rows are added, and the other worker looks for work."""
+        model = self.model
+        model.lease(worker, 64)
+        for crawl, host in sorted({(f.lease.crawl, f.lease.host) for f in model.flights}):
+            model.add(crawl, host, 1, "https", "now")
+        model.advance(pause)
+        model.lease(3 - worker, 64)
+        for flight in [*model.flights]:
+            model.start(flight, report=report)
 
     @rule(worker=workers, started=st.booleans(), after=st.sampled_from([31, 31, 45]))
     def lose_worker(self, worker: int, started: bool, after: float) -> None:
@@ -187,20 +205,10 @@ class FrontierMachine(RuleBasedStateMachine):
                 self.model.close()
 
 
-@pytest.mark.parametrize(("kind", "examples"), [(Server, 200), (Cluster, 30)], ids=["valkey", "cluster"])
-def test_the_invariants_hold_in_every_state_and_everything_ends(kind: type[Server | Cluster], examples: int) -> None:
-    server = kind(find_server() or "redis-server")
-    try:
-        server.start()
-        play(server, EXAMPLES or examples)
-    finally:
-        server.remove()
-
-
-def play(server: Server | Cluster, examples: int) -> None:
-    FrontierMachine.server = server
+def test_the_invariants_hold_in_every_state_and_everything_ends(frontier_server: Server | Cluster) -> None:
+    FrontierMachine.server = frontier_server
     profile = settings(
-        max_examples=examples,
+        max_examples=EXAMPLES or (30 if isinstance(frontier_server, Cluster) else 150),
         stateful_step_count=25,
         derandomize=not EXAMPLES,
         deadline=None,

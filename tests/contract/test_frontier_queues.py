@@ -42,6 +42,36 @@ def test_the_head_of_a_queue_is_bounded_by_its_delay(world: World, delay_s: floa
     assert len(world.listed("a.test")) == head, "behind a backlog flag nothing is listed"
 
 
+def test_a_queue_that_comes_back_while_a_page_of_it_is_leased_is_refilled_and_rescanned_later(world: World) -> None:
+    crawl = world.crawl(delay_s=10.0)
+    world.add(1, "a.test", *[f"/{i}" for i in range(20)])
+    lease = world.one()
+    world.run(world.frontier.drop([(1, "a.test")]))
+    world.run(world.frontier.set_crawl(crawl))
+    scan = only(world.run(world.frontier.put_back([(1, "a.test")])).scans)
+    assert scan.cursor == 16, "what was listed may be leased; what lies behind the cursor was never listed"
+    assert world.fill(scan, (17, "/16"), more=False) == ("ok", [])
+    world.finish(lease)
+    world.advance(11)
+    last = world.one()
+    assert paths([last]) == ["/16"]
+    world.back(last)
+    assert only(world.settle(last).scans).cursor is None, "the others are found by the rescan"
+
+
+def test_a_queue_that_left_with_nothing_under_way_keeps_no_cursor(world: World) -> None:
+    world.crawl(delay_s=10.0)
+    world.add(1, "a.test", *[f"/{i}" for i in range(20)])
+    first = world.one()
+    world.run(world.frontier.drop([(1, "a.test")]))
+    assert world.do("HGET", "%host:a.test", "k:1") == b"16"
+    world.finish(first)
+    assert world.do("HGET", "%host:a.test", "k:1") is None
+    assert only(world.run(world.frontier.put_back([(1, "a.test")])).scans).cursor is None
+    world.run(world.frontier.drop([(1, "a.test")]))
+    assert world.do("HGET", "%host:a.test", "k:1") is None
+
+
 def test_a_flagged_queue_is_refilled_behind_its_cursor_when_it_is_half_empty(world: World) -> None:
     world.crawl(delay_s=10.0)
     world.add(1, "a.test", *[f"/{i}" for i in range(20)])

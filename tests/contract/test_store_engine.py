@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -15,16 +16,16 @@ from sqlalchemy.exc import DBAPIError
 
 from curtsy.embedded_pg import PgServer, start_postgres
 from curtsy.errors import Damaged, SchemaMismatch, StoreUnavailable, UsageError
-from curtsy.store import meta
+from curtsy.store import engine, meta
 from curtsy.store.engine import Store
 from curtsy.store.migrations import HEAD, upgrade, version
-from curtsy.store.tables import metadata
+from curtsy.store.tables import with_postgresql
 
 
 def test_the_migrations_leave_what_the_tables_say(store: Store) -> None:
     with store.read() as tx:
         context = MigrationContext.configure(tx, opts={"include_name": _is_ours, "include_object": _is_shared})
-        assert compare_metadata(context, metadata) == []
+        assert compare_metadata(context, with_postgresql()) == []
 
 
 def _is_ours(name: str | None, kind: str, _parents: object) -> bool:
@@ -48,6 +49,15 @@ def test_two_processes_may_open_a_new_database_at_once(store_url: str) -> None:
     code = f"from curtsy.store.engine import Store; Store.open({store_url!r}).close()"
     started = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(3)]
     assert [process.wait(60) for process in started] == [0, 0, 0]
+
+
+def test_sqlite_does_not_load_what_only_postgresql_needs(tmp_path: Path) -> None:
+    code = (
+        "import sys; from curtsy.store.engine import Store; from curtsy.store import crawls, hosts, pages, urls; "
+        f"Store.open('sqlite:///{tmp_path}/x.sqlite').close(); "
+        "sys.exit('sqlalchemy.dialects.postgresql' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
 
 
 def test_neither_a_new_nor_a_current_schema_imports_alembic(store_url: str) -> None:
@@ -235,3 +245,29 @@ def _in_threads(*work: object) -> None:
     for thread in threads:
         thread.join(60)
         assert not thread.is_alive()
+
+
+class _Busy:
+    """A connection that says busy at once, as SQLite does now and then while another enters or leaves WAL mode."""
+
+    def __init__(self, times: int) -> None:
+        self.left = times
+
+    def execute(self, statement: str) -> None:
+        if self.left:
+            self.left -= 1
+            error = sqlite3.OperationalError("database is locked")
+            error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+            raise error
+
+
+def test_entering_wal_mode_waits_for_others() -> None:
+    busy = _Busy(3)
+    engine._patiently(busy, "PRAGMA journal_mode=WAL")
+    assert busy.left == 0
+
+
+def test_entering_wal_mode_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "_BUSY_MS", 30)
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        engine._patiently(_Busy(10_000), "PRAGMA journal_mode=WAL")

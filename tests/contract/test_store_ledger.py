@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection
 
 from curtsy.errors import UnknownCrawl
-from curtsy.model import Counts, Crawl, CrawlState, Lane, NewUrl
-from curtsy.store import crawls, queues, urls
+from curtsy.model import Counts, Crawl, CrawlState, HostState, Lane, NewUrl, UrlState
+from curtsy.store import crawls, hosts, queues, urls
 from curtsy.store.engine import Store
 
 
@@ -244,3 +245,37 @@ def _in_threads(*work: object) -> None:
     for thread in threads:
         thread.join(60)
         assert not thread.is_alive()
+
+
+def test_what_a_crawl_is_run_with_is_kept_and_may_be_amended(store: Store) -> None:
+    crawl = _crawl(store, delay_s=1.0, max_pages=5, version=3)
+    store.run(crawls.keep_settings, crawl.n, {"settings": {"resolve": ["ü=127.0.0.1:1"]}, "withheld": ["proxies"]})
+    store.run(crawls.amend, crawl.n, {"delay_s": 2.5, "max_pages": 9})
+    with store.read() as tx:
+        kept, now = crawls.settings_of(tx, crawl.n), crawls.by_n(tx, crawl.n)
+    assert kept == {"settings": {"resolve": ["ü=127.0.0.1:1"]}, "withheld": ["proxies"]}
+    assert (now.delay_s, now.max_pages, now.per_host, now.version) == (2.5, 9, None, 4)
+
+
+def test_a_lifted_host_is_asked_soon_and_its_retries_wait_no_longer(store: Store) -> None:
+    crawl = _crawl(store)
+    with store.begin() as tx:
+        for host, n in (("a.test", 1), ("b.test", 2)):
+            _add(tx, crawl.n, n, host=host)
+            hosts.upsert(tx, [HostState(host=host, next_ms=9000, blocked_until_ms=9000)])
+            again = urls.Settle(crawl.n, _url(crawl.n, n).fp, 1, UrlState.OPEN, "", 1, retry_ms=9000)
+            urls.settle(tx, [again], 5)
+    before = _read(store, hosts.operator_version)
+    store.run(hosts.lift, "a.test", 2000)
+    assert store.run(urls.hasten, "a.test", 1000) == 1
+    assert store.run(urls.hasten, "a.test", 1000) == 0
+    states = _read(store, hosts.get_many, ["a.test", "b.test"])
+    assert [(s.next_ms, s.blocked_until_ms) for s in states.values()] == [(2000, 0), (9000, 9000)]
+    rows = [_read(store, urls.open_rows, crawl.n, host)[0].retry_ms for host in ("a.test", "b.test")]
+    assert rows == [None, 9000]
+    assert _read(store, hosts.operator_version) > before
+
+
+def _read(store: Store, fn: Any, *args: Any) -> Any:
+    with store.read() as tx:
+        return fn(tx, *args)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +56,7 @@ def start(web: TinyWeb, tmp_path: Path) -> Iterator[Callable[..., subprocess.Pop
             [sys.executable, "-m", "curtsy.cli", *words, *options],
             cwd=tmp_path,
             text=True,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
@@ -89,6 +92,15 @@ def pages_so_far(start: Callable[..., subprocess.Popen[str]]) -> int:
     return int(json.loads(out)["pages"]) if process.returncode == 0 else 0
 
 
+def rows(folder: Path, query: str) -> list[Any]:
+    """From the store as it stands; nothing while it is being made."""
+    try:
+        with closing(sqlite3.connect(f"file:{folder}/.curtsy/curtsy.sqlite?mode=ro", uri=True)) as db:
+            return db.execute(query).fetchall()
+    except sqlite3.OperationalError:
+        return []
+
+
 def test_a_crawl_fetches_every_page_and_says_so(start: Callable[..., subprocess.Popen[str]], tmp_path: Path) -> None:
     seeds = [f"http://org-{n:04}.tinyweb.test/" for n in range(HOSTS)]
     (tmp_path / "seeds.txt").write_text("\n".join(seeds))
@@ -120,10 +132,31 @@ def test_ctrl_c_once_drains_and_the_crawl_is_resumed(start: Callable[..., subpro
     told = json.loads(out)
     assert told["state"] == "running"
     assert told["pending"] > 0
-    assert f"--resume {told['id']} --config fast.toml --resolve" in err
+    assert f"curtsy crawl --resume {told['id']} --config fast.toml\n" in err
     again = finish(start("crawl", "--resume", told["id"], "--json"))
     assert (again["state"], again["pending"]) == ("finished", 0)
     assert again["pages"] >= PAGES
+
+
+@pytest.mark.parametrize("seeds", [1, 10_001])
+def test_ctrl_c_while_seeds_are_waited_for_leaves_no_crawl_that_runs(
+    start: Callable[..., subprocess.Popen[str]], tmp_path: Path, seeds: int
+) -> None:
+    process = start("crawl", "--from", "-")
+    assert process.stdin is not None
+    process.stdin.write("".join(f"http://org-0000.tinyweb.test/{n}\n" for n in range(seeds)))
+    process.stdin.flush()
+    # Seeds are written when more than the next ones have come: with one alone, the frontier is all that was begun.
+    begun = "SELECT 1 FROM meta WHERE key = 'epoch:0'" if seeds == 1 else "SELECT 1 FROM crawls WHERE state = 'loading'"
+    until(lambda: bool(rows(tmp_path, begun)))
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=30)
+    assert process.returncode == 3
+    said = process.stderr.read() if process.stderr else ""
+    assert said.endswith("Interrupted; no crawl was started.\n") if seeds == 1 else "given up" in said
+    assert Embedded.running(tmp_path / ".curtsy") is None
+    states = json.loads(start("status", "--all", "--json").communicate(timeout=60)[0])["crawls"]
+    assert [crawl["state"] for crawl in states] == ([] if seeds == 1 else ["cancelled"])
 
 
 def test_ctrl_c_twice_stops_at_once_and_the_crawl_is_resumed(start: Callable[..., subprocess.Popen[str]]) -> None:

@@ -7,8 +7,11 @@ import gzip
 import hashlib
 import io
 import json
+import os
+import shutil
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +30,8 @@ from curtsy.urls import fingerprint
 HTML = b"<html><head><title>Hello</title></head><body><h1>Hello</h1><p>A page about <b>geese</b>.</p></body></html>"
 ID = "01930000-0000-7000-8000-000000000001"
 T0 = 1_730_000_000_000
+#: a user who owns nothing
+NOBODY = 65534
 
 
 class Result(NamedTuple):
@@ -353,6 +358,79 @@ def test_the_operator_may_slow_and_block_a_host(run: Run, crawled: Path) -> None
     assert run("hosts", "delay", "a.test", "--json").document["operator_delay_ms"] is None
     assert run("hosts", "show", "nobody.test").code == 2
     assert "a.test" in run("hosts", "list").out
+
+
+@pytest.fixture
+def read_only(crawled: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
+    """Call it, and the folder cannot be written any more by this process, root or not."""
+    place = Path(tempfile.mkdtemp(prefix="curtsy-shut-"))
+    data = place / ".curtsy"
+    shutil.copytree(crawled, data)
+    monkeypatch.chdir(place)
+    folders = [place, data, data / "segments"]
+
+    def shut() -> None:
+        for folder in folders:
+            folder.chmod(0o555)
+        for file in data.glob("curtsy.sqlite*"):
+            file.chmod(0o444)
+        if os.geteuid() == 0:
+            os.seteuid(NOBODY)
+
+    yield shut
+    if os.getuid() == 0:
+        os.seteuid(0)
+    for folder in folders:
+        folder.chmod(0o755)
+    shutil.rmtree(place)
+
+
+#: commands that change nothing
+LOOKING = [
+    ("status",), ("status", "--all"), ("audit",), ("export",), ("explain", "https://a.test/bad"), ("explain", "a.test"),
+    ("failures", "list"), ("failures", "replay", "--dry-run"), ("hosts", "list"),
+]  # fmt: skip
+
+
+def test_commands_that_look_work_where_nothing_can_be_written(run: Run, read_only: Callable[[], None]) -> None:
+    before = [run(*words) for words in LOOKING]
+    out = Path("out")
+    out.mkdir()
+    out.chmod(0o777)
+    run("export", "--out", str(out / "before.warc.gz"))
+    read_only()
+    assert [run(*words) for words in LOOKING] == before
+    assert {result.code for result in before} == {0}
+    assert run("export", "--out", str(out / "after.warc.gz")).code == 0
+    assert (out / "after.warc.gz").stat().st_size > 0
+    refused = run("failures", "replay")
+    assert refused.code == 4
+    assert "Mend its permissions" in refused.err
+
+
+def test_a_store_that_somebody_has_open_can_be_looked_at(run: Run, read_only: Callable[[], None]) -> None:
+    with Store.open("sqlite:///.curtsy/curtsy.sqlite") as store:
+        store.run(crawls.set_state, 1, CrawlState.PAUSED, None, T0)
+        assert run("status", "--json").document["state"] == "paused"
+        assert Path(".curtsy/curtsy.sqlite-wal").stat().st_size > 0
+        read_only()
+        assert run("status", "--json").document["state"] == "paused"
+        assert run("audit").code == 0
+
+
+def test_what_was_not_closed_well_is_told_where_nothing_can_be_written(
+    run: Run, read_only: Callable[[], None], tmp_path: Path
+) -> None:
+    assert run("status").code == 0
+    with Store.open("sqlite:///.curtsy/curtsy.sqlite") as store:
+        store.run(crawls.set_state, 1, CrawlState.PAUSED, None, T0)
+        shutil.copy(".curtsy/curtsy.sqlite-wal", tmp_path / "wal")
+    shutil.copy(tmp_path / "wal", ".curtsy/curtsy.sqlite-wal")
+    read_only()
+    result = run("status")
+    assert result.code == 4
+    assert len(result.err.splitlines()) == 1
+    assert "copy the folder" in result.err
 
 
 def test_doctor_finds_everything_it_needs(run: Run, crawled: Path) -> None:

@@ -71,7 +71,28 @@ def test_started_is_told_before_the_server_sees_the_request() -> None:
             assert fetcher.in_flight == 1
             outcome = await done
             assert fetcher.in_flight == 0
-        assert seen == [(wanted.id, outcome.started)]
+        assert [id for id, _ in seen] == [wanted.id]
+        assert outcome.started is not None
+        assert seen[0][1] <= outcome.started
+
+    run(test)
+
+
+def test_the_start_of_a_process_that_stood_still_before_it_sent_is_when_it_sent() -> None:
+    async def test() -> None:
+        still_until: list[float] = []
+
+        def stand_still(_id: int, _at: float) -> None:
+            time.sleep(0.1)
+            still_until.append(boot_clock())
+
+        async with serving(answering(PAGE, PAGE)) as server, fetching(resolve=rule(server)) as fetcher:
+            for _ in range(2):  # over a new connection, then over the kept one
+                done: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+                fetcher.start(job("http://a.test/"), lambda _, o, done=done: done.set_result(o), stand_still)  # type: ignore[misc]
+                outcome = await done
+                assert outcome.started is not None
+                assert still_until.pop() <= outcome.started <= outcome.ended
 
     run(test)
 

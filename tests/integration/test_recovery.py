@@ -6,15 +6,17 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 import redis
 
 from curtsy.embedded import Embedded
-from curtsy.errors import EpochLost
+from curtsy.errors import EpochLost, FrontierUnavailable
 from curtsy.frontier.frontier import Frontier
 from curtsy.model import Lane
-from curtsy.recovery import open_epoch
+from curtsy.recovery import _next_epoch, in_thread, open_epoch
 from curtsy.settings import Settings
 from curtsy.store.engine import Store
 
@@ -72,6 +74,29 @@ def test_a_frontier_whose_clock_stepped_is_rebuilt_and_not_adopted_again(tmp_pat
                 await frontier.lease([(Lane.BATCH, 8)])
             await open_epoch(frontier, store)
             assert (frontier.shards[0].epoch or 0) > before
+            await frontier.lease([(Lane.BATCH, 8)])
+
+    asyncio.run(scene())
+
+
+def test_an_epoch_that_the_store_does_not_call_the_ruling_one_any_more_is_not_leased_under(tmp_path: Path) -> None:
+    """A process stood still while it rebuilt; another took over; then the server was emptied."""
+
+    async def scene() -> None:
+        async with frontier_in(tmp_path) as (frontier, store, client):
+            shard = frontier.shards[0]
+            begin = shard.begin_epoch
+
+            async def stand_still(*words: Any, **more: Any) -> int:
+                await in_thread(store.run, _next_epoch, 0, 30_000)
+                return await begin(*words, **more)
+
+            client.flushall()
+            with patch.object(shard, "begin_epoch", stand_still), pytest.raises(FrontierUnavailable):
+                await open_epoch(frontier, store)
+            with pytest.raises(EpochLost):
+                await frontier.lease([(Lane.BATCH, 8)])
+            await open_epoch(frontier, store)
             await frontier.lease([(Lane.BATCH, 8)])
 
     asyncio.run(scene())

@@ -372,3 +372,43 @@ def test_the_list_names_every_host(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--seeds", "--demo"]) == 0
     assert "http://org-0000.tinyweb.test/" in capsys.readouterr().out
     assert main(["--faults", "nonsense"]) == 2
+
+
+def stalled(web: TinyWeb, seconds: float, act: Callable[[], None]) -> None:
+    """Something happens at the beginning of a time in which the server cannot run."""
+    os.kill(web.pid, signal.SIGSTOP)
+    act()
+    time.sleep(seconds)
+    os.kill(web.pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["kept connection", "new connection"])
+def test_a_server_that_could_not_run_does_not_make_a_polite_client_look_early(web: TinyWeb, kept: bool) -> None:
+    name = f"org-000{7 + kept}"
+    with Client(web, name) as first, Client(web, name) as second:
+        if kept:
+            first.get("/robots.txt")
+            second.get("/robots.txt")
+            time.sleep(0.6)
+        asked = time.time_ns() // 1000
+        stalled(web, 0.4, lambda: first.send("/"))
+        http.client.HTTPResponse(first.socket).begin()
+        time.sleep(max(0.0, asked / 1e6 + 0.6 - time.time()))
+        second.get("/")
+    lines = [line for line in web.requests() if line.host == f"{name}.tinyweb.test" and line.start_us >= asked - 50_000]
+    assert len(lines) == 2
+    assert abs(lines[0].start_us - asked) < 50_000
+    assert lines[0].end_us - asked > 390_000
+    verdict = judge(lines, 0.6)
+    assert (verdict.shortfalls, verdict.overlaps) == (0, 0), verdict.summary()
+
+
+def test_a_close_is_logged_when_it_came_though_the_server_could_not_run(web: TinyWeb) -> None:
+    client = Client(web, "hang-all")
+    client.send("/a")
+    web.requests()  # the server has run since
+    closed = time.time_ns() // 1000
+    stalled(web, 0.4, client.socket.close)
+    until(lambda: any(line.path == "/a" and line.name == client.host for line in web.requests()))
+    line = next(line for line in web.requests() if line.path == "/a" and line.name == client.host)
+    assert abs(line.end_us - closed) < 50_000

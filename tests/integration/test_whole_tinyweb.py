@@ -78,17 +78,21 @@ def command(folder: Path, *words: str, data: str = "data") -> subprocess.Complet
     )
 
 
+def crawl(folder: Path, *words: str, **web_of: Any) -> Whole:
+    log = folder / "access.log"
+    with TinyWeb.start(log=log, **web_of) as web:
+        (folder / "seeds.txt").write_text("\n".join(web.seeds), encoding="utf-8")
+        began = time.monotonic()
+        ended = command(folder, "crawl", "--from", "seeds.txt", "--resolve", web.resolve_rule, "--json", *words)
+        took_s = time.monotonic() - began
+    assert ended.returncode in (0, 1), ended.stderr
+    return Whole(folder, json.loads(ended.stdout), ended.returncode, ended.stderr, took_s, log)
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Whole]:
     folder = tmp_path_factory.mktemp("whole")
-    log = folder / "access.log"
-    with TinyWeb.start(log=log) as web:
-        (folder / "seeds.txt").write_text("\n".join(web.seeds), encoding="utf-8")
-        began = time.monotonic()
-        ended = command(folder, "crawl", "--from", "seeds.txt", "--resolve", web.resolve_rule, "--json")
-        took_s = time.monotonic() - began
-    assert ended.returncode in (0, 1), ended.stderr
-    yield Whole(folder, json.loads(ended.stdout), ended.returncode, ended.stderr, took_s, log)
+    yield crawl(folder)
     shutil.rmtree(folder)
 
 
@@ -184,6 +188,33 @@ def test_the_servers_own_log_is_clean(whole: Whole) -> None:
     summary = verdict.summary()
     assert verdict.ok, summary
     assert verdict.before_robots == 0
+
+
+#: hosts with 200 URLs: at half a second each they alone would take as long as the whole
+LONG = {"trap-calendar", "links-10000", "sitemap-50000"}
+
+
+def test_two_processes_do_the_same_as_one(tmp_path: Path) -> None:
+    """Judged from every side too, without the hosts that are long."""
+    chosen = [fault for fault in faults.every() if fault.name not in LONG]
+    both = crawl(tmp_path, "--processes", "2", hosts=4, faults=[fault.name for fault in chosen])
+    print(f"took {both.took_s:.0f} s")
+    assert (both.told["state"], both.told["pending"], both.errors) == ("finished", 0, "")
+    ends = both.ends()
+    for fault in chosen:
+        for path, allowed in fault.ends.items():
+            end = ends.get(normalise(f"http://{fault.host}{path}") or "", "never met")
+            assert end in allowed or end.partition(" ")[0] in allowed, f"{fault.name}{path}: {end!r}, not {allowed}"
+    assert both.told["pages"] == sum(end == "done" for end in ends.values())
+    assert both.rows("SELECT count(*) FROM pages") == [(both.told["pages"],)]
+    # Each process writes a segment of its own.
+    assert both.rows("SELECT count(DISTINCT segment) FROM pages WHERE segment IS NOT NULL") == [(2,)]
+    verdict = json.loads(command(tmp_path, "audit", "--json").stdout)
+    counted = ("overlaps", "early", "robots_violations", "presumed", "unaccounted", "gaps")
+    assert {name: verdict[name] for name in counted} == dict.fromkeys(counted, 0)
+    assert verdict["requests"] == len(list(read(both.log)))
+    seen = judge.judge(both.log, DELAY_S)
+    assert seen.ok, seen.summary()
 
 
 #: the start of the request that came before

@@ -20,8 +20,8 @@ OUR_ERROR = 70
 
 
 class Interrupted(SystemExit):
-    """Ctrl-C before a crawl has its own brake. Not KeyboardInterrupt: the parser and the interpreter answer that one with
-    exit codes of their own."""
+    """Ctrl-C before a crawl has its own brake. Not KeyboardInterrupt: parser and interpreter answer that one with exit
+    codes of their own."""
 
 
 def _press(*_: object) -> None:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from curtsy.settings import Settings
 
 
+#: what may be another when a crawl is resumed; the rest decided which URLs it has
+CHANGEABLE = {"delay_s", "per_host", "max_pages"}
+
+
 def register(app: typer.Typer) -> None:
     app.command()(crawl)
     app.command()(demo)
@@ -37,8 +41,9 @@ def crawl(
         str | None, typer.Option("--resume", metavar="ID", help="Go on with a crawl: its id, its beginning, or `last`.")
     ] = None,
     scope: Annotated[
-        str, typer.Option("--scope", metavar="host|domain|any", help="Which links belong to it.")
-    ] = "host",
+        str | None,
+        typer.Option("--scope", metavar="host|domain|any", help="Which links belong to it.", show_default="host"),
+    ] = None,
     include: Annotated[
         list[str] | None, typer.Option("--include", metavar="RE", help="Only URLs that match one of these (RE2).")
     ] = None,
@@ -59,20 +64,27 @@ def crawl(
     per_host: Annotated[
         int | None, typer.Option("--per-host", min=1, max=64, metavar="N", help="Requests under way at once to a host.")
     ] = None,
-    lane: Annotated[str, typer.Option("--lane", metavar="high|batch|slow", help="Pool of work.")] = "batch",
+    lane: Annotated[
+        str | None, typer.Option("--lane", metavar="high|batch|slow", help="Pool of work.", show_default="batch")
+    ] = None,
     render: Annotated[
-        str, typer.Option("--render", metavar="never", help="Rendering in a browser; not in this version.")
-    ] = "never",
+        str | None, typer.Option("--render", metavar="never", help="Rendering in a browser; not in this version.")
+    ] = None,
     sitemaps: Annotated[
-        bool, typer.Option("--sitemaps/--no-sitemaps", help="Use the sitemaps that robots.txt names.")
-    ] = True,
-    cookies: Annotated[bool, typer.Option("--cookies", help="Keep a cookie jar per host.")] = False,
+        bool | None,
+        typer.Option(
+            "--sitemaps/--no-sitemaps", help="Use the sitemaps that robots.txt names.", show_default="sitemaps"
+        ),
+    ] = None,
+    cookies: Annotated[bool | None, typer.Option("--cookies", help="Keep a cookie jar per host.")] = None,
     schema: Annotated[
         str | None, typer.Option("--schema", metavar="NAME", help="Make records of its pages; built in: page.")
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="PATH", help="Export at the end: .jsonl, .csv, .parquet, .warc.gz or a folder."),
+        typer.Option(
+            "--out", metavar="PATH", help="Export when it has finished: .jsonl, .csv, .parquet, .warc.gz or a folder."
+        ),
     ] = None,
     processes: Annotated[int, typer.Option("--processes", min=1, max=256, metavar="N", help="Use N cores.")] = 1,
     resolve: Annotated[
@@ -97,38 +109,72 @@ def crawl(
     from curtsy.cli import seeds
     from curtsy.errors import UsageError
 
-    settings = settings_from(
-        config,
-        data_dir,
-        resolve=tuple(resolve) if resolve else None,
-        allow_private=tuple(allow_private) if allow_private else None,
-        proxies={"default": tuple(proxy)} if proxy else None,
-    )
+    if delay is not None and not delay >= 0:
+        raise UsageError("--delay takes a number of seconds, for example 0.5.")
+    wishes = {
+        "scope": _one_of("--scope", scope, ("host", "domain", "any")),
+        "include": tuple(include) if include else None,
+        "exclude": tuple(exclude) if exclude else None,
+        "max_pages": max_pages,
+        "max_depth": max_depth,
+        "delay_s": delay,
+        "per_host": per_host,
+        "lane": _one_of("--lane", lane, ("high", "batch", "slow")),
+        "render": _one_of("--render", render, ("never",)),
+        "sitemaps": sitemaps,
+        "cookies": cookies,
+        "schema": schema,
+    }
+    wishes = {name: value for name, value in wishes.items() if value is not None}
+    options = {
+        "resolve": tuple(resolve) if resolve else None,
+        "allow_private": tuple(allow_private) if allow_private else None,
+        "proxies": {"default": tuple(proxy)} if proxy else None,
+    }
+    settings = settings_from(config, data_dir, **options)
+    what: Crawl | str
     if resume is not None:
         if urls or from_:
             raise UsageError("--resume goes on with the seeds it has: leave the URLs and --from out.")
-        _finish(_drive(settings, resume, (), out, processes, as_json), settings, out, as_json)
-        return
-    if not urls and from_ is None:
+        _check_changes(wishes)
+        what, settings = _stored(resume, settings, config, data_dir, options)
+    elif urls or from_ is not None:
+        what = _crawl(**wishes)
+    else:
         raise UsageError(
             "Give at least one URL, or --from FILE, or --resume ID. For example: curtsy crawl https://example.com/"
         )
-    wanted = _crawl(
-        scope=_one_of("--scope", scope, ("host", "domain", "any")),
-        include=tuple(include or ()),
-        exclude=tuple(exclude or ()),
-        max_pages=max_pages,
-        max_depth=max_depth,
-        delay_s=delay,
-        per_host=per_host,
-        lane=_one_of("--lane", lane, ("high", "batch", "slow")),
-        render=_one_of("--render", render, ("never",)),
-        sitemaps=sitemaps,
-        cookies=cookies,
-        schema=schema,
-    )
-    ended = _drive(settings, wanted, seeds.read(urls or (), from_), out, processes, as_json)
-    _finish(ended, settings, out, as_json)
+    found = () if resume is not None else seeds.read(urls or (), from_)
+    _finish(_drive(settings, what, found, out, processes, as_json, wishes), settings, out, as_json)
+
+
+def _check_changes(wishes: dict[str, Any]) -> None:
+    from curtsy.errors import UsageError
+
+    if fixed := sorted(wishes.keys() - CHANGEABLE):
+        options = ", ".join("--" + name.replace("_", "-") for name in fixed)
+        raise UsageError(f"{options} cannot be changed when a crawl is resumed: leave it out, or start a new crawl.")
+
+
+def _stored(
+    which: str, settings: Settings, config: Path | None, data_dir: Path | None, options: dict[str, Any]
+) -> tuple[str, Settings]:
+    """The id of a crawl, and the settings it goes on with: those it had, and what is given now."""
+    from curtsy.errors import UsageError
+    from curtsy.settings import load, missing
+    from curtsy.store import crawls
+    from curtsy.store.engine import Store
+
+    with Store.open(settings.effective_store_url, create=False) as store, store.read() as tx:
+        crawl = crawls.get(tx, which)
+        kept = crawls.settings_of(tx, crawl.n)
+    settings = load(config, kept.get("settings"), data_dir=data_dir, **options)
+    if lacking := missing(kept, settings):
+        raise UsageError(
+            f"Crawl {crawl.id} was made with {' and '.join(lacking)}, which may hold secrets and are not stored: give "
+            f"them again by --config, the environment{' or --proxy' if 'proxies' in lacking else ''}."
+        )
+    return crawl.id, settings
 
 
 def demo(
@@ -166,7 +212,6 @@ def crawl_worker() -> None:
 def _crawl(**fields: Any) -> Crawl:
     import time
 
-    from curtsy.errors import UsageError
     from curtsy.model import Crawl, Lane, new_id
 
     if fields.get("schema") is not None:
@@ -174,23 +219,27 @@ def _crawl(**fields: Any) -> Crawl:
 
         check_schema(fields["schema"])
     fields["lane"] = Lane(fields.get("lane", "batch"))
-    if fields.get("delay_s") is not None and not fields["delay_s"] >= 0:
-        raise UsageError("--delay takes a number of seconds, for example 0.5.")
     return Crawl(id=new_id(), request_id=new_id(), created_ms=int(time.time() * 1000), **fields)
 
 
-def _one_of(option: str, value: str, allowed: tuple[str, ...]) -> str:
+def _one_of(option: str, value: str | None, allowed: tuple[str, ...]) -> str | None:
     from curtsy.errors import UsageError
 
-    if value not in allowed:
+    if value is not None and value not in allowed:
         raise UsageError(f"{option} {value} is not possible here. Use {' or '.join(allowed)}.")
     return value
 
 
 def _drive(
-    settings: Settings, what: Crawl | str, seeds: Iterable[str], out: Path | None, processes: int, as_json: bool
+    settings: Settings,
+    what: Crawl | str,
+    seeds: Iterable[str],
+    out: Path | None,
+    processes: int,
+    as_json: bool,
+    wishes: dict[str, Any] | None = None,
 ) -> Ended:
-    """Run it to its end, or until it is interrupted; then export."""
+    """Run it to its end and export, or until it is interrupted: a part never stands under the name of the whole."""
     from curtsy import export
     from curtsy.cli import progress
     from curtsy.cli.driving import drive
@@ -199,8 +248,8 @@ def _drive(
     if chosen is not None:
         export.check_target(out, chosen)
     with progress.for_terminal(quiet=as_json) as shown:
-        ended = drive(settings, what, seeds, shown.update, processes)
-    if chosen is not None:
+        ended = drive(settings, what, seeds, shown.update, processes, wishes)
+    if chosen is not None and not ended.interrupted:
         from curtsy.store.engine import Store
 
         with Store.open(settings.effective_store_url) as store:
@@ -217,14 +266,16 @@ def _finish(ended: Ended, settings: Settings, out: Path | None, as_json: bool) -
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done: another press changes nothing
     if as_json:
         show.document(show.ledger(ended.crawl, ended.counts, ended.elapsed_s) | {"counters": ended.counters})
+        if ended.interrupted and out is not None:
+            show.note(_not_exported(ended, out))
     else:
         _summary(ended, settings, out)
     raise typer.Exit(ended.exit_code)
 
 
 def _summary(ended: Ended, settings: Settings, out: Path | None) -> None:
-    from curtsy.cli import show
-    from curtsy.cli.driving import resume_hint
+    from curtsy.cli import hints, show
+    from curtsy.settings import keep
 
     counts = ended.counts
     rate = counts.pages / ended.elapsed_s if ended.elapsed_s else 0.0
@@ -237,9 +288,19 @@ def _summary(ended: Ended, settings: Settings, out: Path | None) -> None:
     show.say(
         f"data          {settings.store_url or settings.sqlite_path}, {settings.segments_url or settings.segments_dir}"
     )
-    if out is not None:
+    if out is not None and not ended.interrupted:
         show.say(f"pages are in  {out}")
     if ended.interrupted:
-        show.say(f"It has {counts.pending:,} URLs to go. Go on with: {resume_hint(ended.crawl.id)}")
+        go_on = hints.resume(ended.crawl.id, keep(settings))
+        show.say(f"It has {counts.pending:,} URLs to go. Go on with: {go_on}")
+        if out is not None:
+            show.say(_not_exported(ended, out))
     elif counts.failed:
-        show.say(f"Look at them: curtsy failures list --crawl {ended.crawl.id}")
+        show.say(f"Look at them: {hints.command('failures', 'list', '--crawl', ended.crawl.id)}")
+
+
+def _not_exported(ended: Ended, out: Path) -> str:
+    from curtsy.cli import hints
+
+    so_far = hints.command("export", ended.crawl.id, "--out", str(out))
+    return f"{out} was not written: the crawl is not finished. What there is so far: {so_far}"

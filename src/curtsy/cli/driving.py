@@ -5,32 +5,32 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shlex
 import signal
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import uvloop
 
 from curtsy import crawling, services
-from curtsy.cli import DEAD_LETTERS, DONE, INTERRUPTED, Interrupted
+from curtsy.cli import DEAD_LETTERS, DONE, INTERRUPTED, UNAVAILABLE, Interrupted, hints
 from curtsy.cli.show import elapsed_s, note
 from curtsy.errors import UnknownCrawl
 from curtsy.model import Counts, Crawl, CrawlState
-from curtsy.observe import configure, counters
-from curtsy.settings import Settings
-from curtsy.stopping import StopFlag
+from curtsy.observe import counters
+from curtsy.settings import Settings, keep
+from curtsy.stopping import StopFlag, end_by
 from curtsy.store import crawls, summaries
 from curtsy.store.engine import Store
 
 #: beyond the drain, a helper gets this long to commit and leave
 LEAVE_S = 20.0
-#: a resumed crawl needs these again: they are settings of the process, not of the crawl
-KEPT_OPTIONS = ("--config", "--data-dir", "--resolve", "--allow-private", "--proxy", "--processes", "--out")
+#: then this process has this long to close: a database that is away is asked again for a minute and a half
+CLOSE_S = 150.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,13 +61,14 @@ def drive(
     seeds: Iterable[str],
     on_progress: Callable[[Counts], None],
     processes: int = 1,
+    wishes: Mapping[str, Any] | None = None,
 ) -> Ended:
-    """Submit a new crawl, or take up the one of that id, and run it until it ends or is interrupted."""
-    # Until the brake is there, Ctrl-C cancels what is being done: what was entered is left.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Submit a new crawl, or take up the one of that id with new wishes; run it until it ends or is interrupted."""
+    # Until the brake is there, Ctrl-C breaks off what is being done, also while seeds are waited for.
+    signal.signal(signal.SIGINT, _break_off)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            counted = runner.run(_drive(settings, what, seeds, on_progress, processes))
+            counted = runner.run(_drive(settings, what, seeds, on_progress, processes, wishes))
     except KeyboardInterrupt:
         counted = {}
         _give_up(settings, what)
@@ -80,7 +81,12 @@ def drive(
 
 
 async def _drive(
-    settings: Settings, what: Crawl | str, seeds: Iterable[str], on_progress: Callable[[Counts], None], processes: int
+    settings: Settings,
+    what: Crawl | str,
+    seeds: Iterable[str],
+    on_progress: Callable[[Counts], None],
+    processes: int,
+    wishes: Mapping[str, Any] | None,
 ) -> dict[str, int]:
     stop = StopFlag()
     built = services.build(settings)
@@ -88,10 +94,10 @@ async def _drive(
     try:
         await built.open()
         if isinstance(what, str):
-            crawl = await crawling.take_up(built, what)
+            crawl = await crawling.take_up(built, what, wishes)
         else:
             crawl = await crawling.submit(built, what, seeds)
-        _brake(stop, resume_hint(crawl.id), helpers)
+        _brake(stop, hints.resume(crawl.id, keep(settings)), helpers)
         helpers.start(crawl.n, processes - 1)
         await crawling.run(built, crawl.n, on_progress, stop)
         if crawl.schema is not None or crawl.webhook is not None:
@@ -99,9 +105,15 @@ async def _drive(
 
             await stages.run_all(built, crawl.n, stop)
     finally:
+        end_by(settings.drain_s + LEAVE_S + CLOSE_S, UNAVAILABLE, asyncio.get_running_loop())
         await helpers.leave(settings.drain_s + LEAVE_S)
         await built.close()
     return dict(counters + helpers.counted)
+
+
+def _break_off(*_: object) -> None:
+    # With the interpreter's own handler the loop would only take note, and not before the next seed has come.
+    raise KeyboardInterrupt
 
 
 def _give_up(settings: Settings, what: Crawl | str) -> None:
@@ -129,17 +141,6 @@ def _ended(store: Store, id: str, counted: dict[str, int]) -> Ended:
             elapsed_s=elapsed_s(crawl, int(time.time() * 1000)),
             counters=counted,
         )
-
-
-def resume_hint(id: str) -> str:
-    """The command that goes on with this crawl: with the options of this one that are settings, not the crawl's own."""
-    kept: list[str] = []
-    words = iter(sys.argv[1:])
-    for word in words:
-        name, given, _ = word.partition("=")
-        if name in KEPT_OPTIONS:
-            kept += [word] if given else [word, next(words, "")]
-    return shlex.join(["curtsy", "crawl", "--resume", id, *kept])
 
 
 def _brake(stop: StopFlag, hint: str, helpers: Helpers) -> None:

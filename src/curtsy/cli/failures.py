@@ -52,7 +52,8 @@ def list_(
 ) -> None:
     """List dead letters, oldest first."""
     if api:
-        return _list_remote(api, _asked(crawl, host, stage, cause, since), limit, as_json)
+        _list_remote(api, _asked(crawl, host, stage, cause, since), limit, as_json)
+        return
     from curtsy import pipeline
     from curtsy.cli import show
 
@@ -83,14 +84,18 @@ def replay(
 ) -> None:
     """Open dead letters again; `curtsy crawl --resume` then fetches them."""
     from curtsy import pipeline
-    from curtsy.cli import show
+    from curtsy.cli import hints, show
+    from curtsy.store import crawls
 
     if api:
-        return _replay_remote(api, _asked(crawl, host, stage, cause, since), limit, dry_run, as_json)
-    with stored(config, data_dir) as (settings, store):
+        _replay_remote(api, _asked(crawl, host, stage, cause, since), limit, dry_run, as_json)
+        return
+    with stored(config, data_dir, looks=dry_run) as (settings, store):
         host = host_of(host, settings.politeness_unit) if host is not None else None
         which = _filter(store, crawl, host, stage, cause, since, limit)
         done = pipeline.replay(store, which, int(time.time() * 1000), dry_run=dry_run)
+        with store.read() as tx:
+            kept = {id: crawls.settings_of(tx, crawls.get(tx, id).n) for id in done.crawls}
     if done.queues:
         _put_back(settings, done)
     if as_json:
@@ -102,7 +107,7 @@ def replay(
     if done.of_cancelled_crawls:
         show.say(f"{done.of_cancelled_crawls:,} belong to cancelled crawls and were left alone.")
     for id in () if dry_run else done.crawls:
-        show.say(f"Fetch them with: curtsy crawl --resume {id}")
+        show.say(f"Fetch them with: {hints.resume(id, kept[id])}")
 
 
 def _filter(

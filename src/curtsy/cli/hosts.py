@@ -99,7 +99,7 @@ def _change(
 
     if "*" in name:
         raise UsageError(f"{name!r} is a pattern: name one host here, or put the pattern into the setting deny_hosts.")
-    with stored(config, data_dir) as (settings, store):
+    with stored(config, data_dir, looks=change is None) as (settings, store):
         host = host_of(name, settings.politeness_unit)
         with store.read() as tx:
             state = hosts.get(tx, host)

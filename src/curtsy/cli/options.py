@@ -44,12 +44,12 @@ def settings_from(config: Path | None, data_dir: Path | None, **overrides: Any) 
 
 
 @contextmanager
-def stored(config: Path | None, data_dir: Path | None) -> Iterator[tuple[Settings, Store]]:
-    """An existing store, for commands that look at what was crawled."""
+def stored(config: Path | None, data_dir: Path | None, looks: bool = True) -> Iterator[tuple[Settings, Store]]:
+    """An existing store, for commands that look at what was crawled; unless `looks` is False they change nothing."""
     from curtsy.store.engine import Store
 
     settings = settings_from(config, data_dir)
-    with Store.open(settings.effective_store_url, create=False) as store:
+    with Store.open(settings.effective_store_url, create=False, looks=looks) as store:
         yield settings, store
 
 

@@ -42,6 +42,7 @@ def status(
     with stored(config, data_dir) as (_settings, store), store.read() as tx:
         chosen = crawls.list_all(tx) if all_ else [crawls.get(tx, crawl)]
         found = [(one, crawls.counts(tx, one.n)) for one in chosen]
+        kept = {} if all_ else crawls.settings_of(tx, chosen[0].n)
     documents = [_ledger(one, counts) for one, counts in found]
     if as_json:
         show.document({"crawls": documents} if all_ else documents[0])
@@ -49,7 +50,7 @@ def status(
         rows = [(d["id"], d["state"], d["pages"], d["pending"], _total(d["failed"]), d["elapsed_s"]) for d in documents]
         show.table(["crawl", "state", "pages", "pending", "dead letters", "seconds"], rows)
     else:
-        _describe(*found[0])
+        _describe(*found[0], kept)
 
 
 def pause(
@@ -109,18 +110,19 @@ def _change(
         CrawlState.CANCELLED: (CrawlState.RUNNING, CrawlState.PAUSED, CrawlState.LOADING, CrawlState.EXTRACTING),
     }[state]
     reason = "cancelled" if state is CrawlState.CANCELLED else None
-    with stored(config, data_dir) as (_settings, store):
+    with stored(config, data_dir, looks=False) as (_settings, store):
         with store.read() as tx:
             crawl = crawls.get(tx, which)
         changed = store.run(crawls.set_state, crawl.n, state, reason, int(time.time() * 1000), only_from=allowed)
         with store.read() as tx:
             crawl, counts = crawls.by_n(tx, crawl.n), crawls.counts(tx, crawl.n)
+            kept = crawls.settings_of(tx, crawl.n)
     if not changed and crawl.state is not state:
         raise UsageError(f"Crawl {crawl.id} is {crawl.state}: only a crawl that is {_or(allowed)} can be {state}.")
     if as_json:
         show.document(_ledger(crawl, counts))
     else:
-        _describe(crawl, counts)
+        _describe(crawl, counts, kept)
 
 
 def _or(states: tuple[CrawlState, ...]) -> str:
@@ -137,8 +139,8 @@ def _total(counts: dict[str, int]) -> int:
     return sum(counts.values())
 
 
-def _describe(crawl: Crawl, counts: Counts) -> None:
-    from curtsy.cli import show
+def _describe(crawl: Crawl, counts: Counts, kept: dict[str, Any]) -> None:
+    from curtsy.cli import hints, show
     from curtsy.model import CrawlState
 
     show.say(f"crawl         {crawl.id}")
@@ -149,4 +151,4 @@ def _describe(crawl: Crawl, counts: Counts) -> None:
     show.say(f"skipped       {show.reasons(counts.skipped)}")
     show.say(f"dead letters  {show.reasons(counts.failed)}")
     if crawl.state in (CrawlState.RUNNING, CrawlState.PAUSED, CrawlState.LOADING, CrawlState.EXTRACTING):
-        show.say(f"Go on with: curtsy crawl --resume {crawl.id}")
+        show.say(f"Go on with: {hints.resume(crawl.id, kept)}")

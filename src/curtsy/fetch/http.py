@@ -88,7 +88,7 @@ class HttpFetcher:
         self._end(transfer, transfer.outcome(0, "cancelled", Fault.CANCELLED))
 
     def drop_idle(self, older_than_s: float) -> int:
-        """Close connections idle for longer than that; how many."""
+        """Close connections idle for longer than that; how many. For whoever keeps a fetcher over several shifts."""
         return self._multi.drop_idle(older_than_s)
 
     async def prepare(self, hosts: Iterable[tuple[str, int]]) -> None:
@@ -140,6 +140,9 @@ class HttpFetcher:
 
     def socket_opened(self, fd: int) -> None:
         self._multi.own(fd)
+
+    def sending(self, transfer: Transfer) -> None:
+        self._multi.sending.append(transfer.sent)
 
     def callback_failed(self, error: Exception) -> None:
         """One caller's mistake must not stop the others' transfers."""

@@ -51,6 +51,8 @@ class Multi:
         self._timer: asyncio.Handle | None = None
         self._timer_at = 0.0
         self._due: float | None = None
+        #: told the time when libcurl has sent what it was about to send
+        self.sending: list[Callable[[float], None]] = []
         #: libcurl is running: handles may be neither added nor removed
         self.busy = False
         self._curl = pycurl.CurlMulti()
@@ -194,6 +196,11 @@ class Multi:
             self._curl.socket_action(fd, flags)
         finally:
             self.busy = False
+            if self.sending:
+                now = time.clock_gettime(time.CLOCK_BOOTTIME)
+                for sent in self.sending:
+                    sent(now)
+                self.sending.clear()
 
     def _collect(self) -> None:
         while True:

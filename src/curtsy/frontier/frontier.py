@@ -294,13 +294,22 @@ class Frontier:
         delay_s = self.settings.delay_s if crawl.delay_s is None else crawl.delay_s
         left = -1 if crawl.max_pages is None else max(0, crawl.max_pages - crawl.pages)
         state = "running" if crawl.state in ("running", "loading") else crawl.state.value
-        for shard in self.shards:
-            # A budget is split over the shards; what is left is split again when it is set again.
-            share = left if left < 0 else left // len(self.shards) + (shard.number < left % len(self.shards))
+        for shard, share in zip(self.shards, await self._shares(crawl.n, left), strict=True):
             await shard.call(
                 "crawl_set", crawl.n, state, crawl.lane.value, int(delay_s * 1000),
                 crawl.per_host or self.settings.per_host, share, crawl.version, int(keep_budget),
             )  # fmt: skip
+
+    async def _shares(self, crawl: int, left: int) -> list[int]:
+        """A budget is split over the shards in which the crawl has queues, or over all as long as it has none. What is
+        left is split again when it is set again: where a page is left, it must not go where nothing can use it."""
+        if left < 0 or len(self.shards) == 1:
+            return [left] * len(self.shards)
+        loaded = [shard.number for shard in self.shards if (await shard.call("idle", crawl))[1] > 0]
+        loaded = loaded or [shard.number for shard in self.shards]
+        each, over = divmod(left, len(loaded))
+        shares = dict.fromkeys(loaded, each) | dict.fromkeys(loaded[:over], each + 1)
+        return [shares.get(shard.number, 0) for shard in self.shards]
 
     async def drop(self, queues: Sequence[tuple[int, str]]) -> None:
         """Queues (crawl, host) leave at once: paused, ended, or the host is dead for the crawl."""

@@ -67,7 +67,7 @@ async def look(frontier: Frontier, host: str, crawl: int | None = None, url: str
     """Under the epoch that was adopted; without a crawl and a URL, of the host alone."""
     shard = frontier.shard_of(host)
     rest = in_entry(url, host) if url is not None and crawl is not None else ""
-    raw = await shard.call("sight", host, "" if crawl is None else crawl, rest)
+    raw = await shard.call("look", host, "" if crawl is None else crawl, rest)
     expiry, slot, times = raw[14], raw[15].decode(), raw[16].decode()
     waiting = raw[8] and rest and raw[12] == b"" and not raw[13]
     return Sight(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from curtsy.frontier.entry import decode, encode, short_origin
-from curtsy.model import Entry, HostEffect, HostState, Lane, Lease
+from curtsy.model import Entry, HostEffect, HostState, Lane, Lease, hot_value
 
 US = "\x1f"
 _COUNTER = (1 << 40) - 1
@@ -19,7 +19,7 @@ def fence_of(epoch: int, counter: int) -> int:
     return epoch << 40 | counter
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class Release:
     """A slot on its way back. Times are the worker's boot clock."""
 
@@ -56,7 +56,7 @@ class Release:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@hot_value(kw_only=False)
 class Times:
     """When a request began and ended, and when its host may next be asked, by the server's clock."""
 
@@ -96,7 +96,7 @@ class LeaseReply:
     halted: set[int] = field(default_factory=set)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class Settled:
     """A lease whose commit is durable."""
 

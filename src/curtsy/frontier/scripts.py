@@ -1,4 +1,4 @@
-"""The Lua scripts: read from lua/*.lua, each behind the preamble, called by their digest."""
+"""The Lua scripts: read from lua/*.lua, each but `begin` behind the preamble, called by their digest."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from hashlib import sha1
 from importlib.resources import files
 
 #: parts that stand between the preamble and the script itself
-_PARTS = {"lease": ("release", "ripe"), "settle": ("release",), "look": ("ripe",)}
+_PARTS = {"lease": ("release", "ripe"), "settle": ("release",), "watch": ("ripe",)}
 
 
 @cache
 def source(name: str) -> str:
     folder = files("curtsy.frontier") / "lua"
-    parts = ("preamble", *_PARTS.get(name, ()), name)
+    parts = (name,) if name == "begin" else ("preamble", *_PARTS.get(name, ()), name)
     return "\n".join((folder / f"{part}.lua").read_text("utf-8") for part in parts)
 
 

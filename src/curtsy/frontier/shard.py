@@ -97,22 +97,18 @@ class Shard:
     async def where(self) -> str:
         return await self._link.where()
 
-    async def begin_epoch(self, epoch: int, run_id: str, quiet_s: float) -> int:
-        """Writes a new epoch; everything older is refused from here on. Answers the server's time in ms."""
+    async def begin_epoch(self, epoch: int, run_id: str, quiet_s: float, *, over: int | None) -> int:
+        """Writes a new epoch in place of the number `over`, read before the new one was allotted; everything older is
+        refused from here on. Not adopted yet. Raises EpochLost if another one was begun since; answers the server's ms.
+        """
         # Nobody may take what an old snapshot left in this run of the server for the epoch that it knew.
         self.epoch, self._run_id = None, run_id
         async with self._link.talking() as redis:
-            seconds, micros = await redis.time()
-            now_ms = int(seconds) * 1000 + int(micros) // 1000
-            fields = {"n": epoch, "run_id": run_id, "layout": LAYOUT, "ctr": 0, "quiet": 0}
-            if quiet_s > 0:
-                fields["quiet"] = now_ms + int(quiet_s * 1000)
-            async with redis.pipeline(transaction=True) as pipe:
-                pipe.delete(self.epoch_key)
-                pipe.hset(self.epoch_key, mapping=fields)
-                await pipe.execute()
-        self.adopt(epoch, run_id)
-        return now_ms
+            now_ms = await redis.eval(
+                scripts.source("begin"), 1, self.epoch_key, "" if over is None else over, epoch, run_id, LAYOUT,
+                int(quiet_s * 1000),
+            )  # fmt: skip
+        return int(now_ms)
 
     async def unlink_older(self) -> int:
         """Removes the keys of older epochs, a few hundred at a time."""

@@ -49,7 +49,7 @@ async def look(frontier: Frontier, *, detail: bool = False) -> View:
     """What is due. Retries whose time has come are listed by it, unless it looks in detail, for the gauges."""
     view = View()
     for shard in frontier.shards:
-        raw = await shard.call("look", int(detail))
+        raw = await shard.call("watch", int(detail))
         view.now_ms = max(view.now_ms, int(raw[0]))
         high, batch, slow, solo = map(int, raw[1:5])
         view.due[shard.number] = {Lane.HIGH: high, Lane.BATCH: batch + solo, Lane.SLOW: slow}

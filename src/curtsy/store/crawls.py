@@ -128,6 +128,16 @@ def settings_of(tx: Connection, n: int) -> dict[str, Any]:
     return loaded
 
 
+def keep_settings(tx: Connection, n: int, settings: Mapping[str, Any]) -> None:
+    """What the crawl is run with from here on; the next --resume finds it."""
+    tx.execute(update(crawls).where(crawls.c.n == n).values(settings=json.dumps(settings, default=str)))
+
+
+def amend(tx: Connection, n: int, wishes: Mapping[str, Any]) -> None:
+    """Change `delay_s`, `per_host` or `max_pages`. Its version tells every process to look again."""
+    tx.execute(update(crawls).where(crawls.c.n == n).values(**wishes, version=crawls.c.version + 1))
+
+
 def set_state(
     tx: Connection,
     n: int,

@@ -7,20 +7,23 @@ costs one fsync per commit (of some 200 pages), wall time and hardly any CPU.
 from __future__ import annotations
 
 import fcntl
+import os
+import sqlite3
 import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
+from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, InvalidRequestError
 from sqlalchemy.exc import TimeoutError as SqlTimeout
 
-from curtsy.errors import CurtsyError, Damaged, MissingPart, StoreUnavailable, UsageError
+from curtsy.errors import CurtsyError, Damaged, MissingPart, SchemaMismatch, StoreUnavailable, UsageError
 from curtsy.observe import count, log
-from curtsy.store.migrations import migrate
+from curtsy.store.migrations import HEAD, migrate, version
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -61,16 +64,24 @@ class Store:
         self._lock_folder = lock_folder
 
     @classmethod
-    def open(cls, url: str, create: bool = True) -> Store:
-        """Open, and bring the schema up to date. With `create=False` a missing SQLite file is an error."""
+    def open(cls, url: str, create: bool = True, looks: bool = False) -> Store:
+        """Open, and bring the schema up to date. With `create=False` a missing SQLite file is an error.
+
+        Who only `looks` may do so where nothing can be written.
+        """
         parsed = _parse(url)
+        shut = False
         if parsed.get_backend_name() == "sqlite":
             path = _sqlite_path(parsed, create)
-            store = cls(_sqlite_engine(parsed), path)
+            shut = looks and not _may_write(path)
+            store = cls(_sqlite_engine(_to_look(parsed, path), ()) if shut else _sqlite_engine(parsed), path)
         else:
             store = cls(_postgresql_engine(parsed), None)
         try:
-            migrate(store.begin, store.read, store.lock)
+            if shut:
+                _check_readable(store, path)
+            else:
+                migrate(store.begin, store.read, store.lock)
         except BaseException:
             store.close()
             raise
@@ -195,7 +206,45 @@ def _sqlite_path(url: URL, create: bool) -> Path:
     return path
 
 
-def _sqlite_engine(url: URL) -> Engine:
+def _may_write(path: Path) -> bool:
+    effective = os.access in os.supports_effective_ids
+    wanted = ((path.parent, os.W_OK | os.X_OK), (path, os.W_OK))
+    return all(os.access(place, mode, effective_ids=effective) for place, mode in wanted)
+
+
+def _is_open(path: Path) -> bool:
+    """A process has the database open, or had it and did not close it: WAL's two files stand beside it."""
+    shm, wal = (path.with_name(path.name + ending) for ending in ("-shm", "-wal"))
+    return shm.exists() or (wal.exists() and wal.stat().st_size > 0)
+
+
+def _to_look(url: URL, path: Path) -> URL:
+    """WAL needs its files beside the database even to read. Where they are not, everything stands in the database
+    itself and nobody has it open: it is read as a file that does not change."""
+    how = "mode=ro" if _is_open(path) else "immutable=1"
+    return url.set(database=f"file:{quote(str(path.absolute()))}?{how}", query={"uri": "true"})
+
+
+def _check_readable(store: Store, path: Path) -> None:
+    try:
+        with store.read() as tx:
+            found = version(tx)
+    except StoreUnavailable as error:
+        if not _is_open(path):
+            raise
+        raise StoreUnavailable(
+            f"{path} was left open by a process that ended badly, and {path.parent} cannot be written, so its last "
+            "changes cannot be read. Run this command once as somebody who may write there, or copy the folder to "
+            "where you may and name the copy with --data-dir."
+        ) from error
+    if found != HEAD:
+        raise SchemaMismatch(
+            f"{path} has schema {found}, this program needs {HEAD}, and {path.parent} cannot be written. Run this "
+            "command once as somebody who may write there, or use the program that made it."
+        )
+
+
+def _sqlite_engine(url: URL, pragmas: tuple[str, ...] = _SQLITE_PRAGMAS) -> Engine:
     connect_args = {"check_same_thread": False, "cached_statements": 512, "timeout": _BUSY_MS / 1000}
     # The connection given back last is taken first: the pages that it wrote are still in its cache.
     engine = create_engine(url, connect_args=connect_args, pool_size=8, max_overflow=56, pool_use_lifo=True)
@@ -204,8 +253,8 @@ def _sqlite_engine(url: URL) -> Engine:
     def _connected(connection: Any, _record: Any) -> None:
         # We say BEGIN ourselves: the driver's own idea of transactions would never make it IMMEDIATE.
         connection.isolation_level = None
-        for pragma in _SQLITE_PRAGMAS:
-            connection.execute(pragma)
+        for pragma in pragmas:
+            _patiently(connection, pragma)
 
     @event.listens_for(engine, "begin")
     def _begun(connection: Connection) -> None:
@@ -213,6 +262,19 @@ def _sqlite_engine(url: URL) -> Engine:
         connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
 
     return engine
+
+
+def _patiently(connection: Any, pragma: str) -> None:
+    """SQLite does not wait for others while it enters or leaves WAL mode: it says busy at once, so we wait."""
+    deadline = time.monotonic() + _BUSY_MS / 1000
+    while True:
+        try:
+            connection.execute(pragma)
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
 
 
 def _postgresql_engine(url: URL) -> Engine:

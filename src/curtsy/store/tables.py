@@ -52,6 +52,10 @@ def _may(name: str, kind: Any) -> Column[Any]:
     return Column(name, kind)
 
 
+def _partial(name: str, *columns: str, where: str) -> Index:
+    return Index(name, *columns, sqlite_where=text(where), info={"where": where})
+
+
 meta = Table("meta", metadata, Column("key", Text, primary_key=True), _need("value", Text))
 
 crawls = Table(
@@ -120,35 +124,10 @@ queues = Table(
     _may("failing_since_ms", BigInteger),
     PrimaryKeyConstraint("crawl", "host"),
     Index("queues_host", "host"),
-    Index(
-        "queues_open",
-        "crawl",
-        "host",
-        sqlite_where=text("state = 'open'"),
-        postgresql_where=text("state = 'open'"),
-    ),
-    Index(
-        "queues_waiting",
-        "crawl",
-        "next_ms",
-        "host",
-        sqlite_where=text("state = 'open' AND next_ms > 0"),
-        postgresql_where=text("state = 'open' AND next_ms > 0"),
-    ),
-    Index(
-        "queues_dead",
-        "crawl",
-        "host",
-        sqlite_where=text("state = 'dead'"),
-        postgresql_where=text("state = 'dead'"),
-    ),
-    Index(
-        "queues_failing",
-        "host",
-        "failing_since_ms",
-        sqlite_where=text("failing_since_ms IS NOT NULL"),
-        postgresql_where=text("failing_since_ms IS NOT NULL"),
-    ),
+    _partial("queues_open", "crawl", "host", where="state = 'open'"),
+    _partial("queues_waiting", "crawl", "next_ms", "host", where="state = 'open' AND next_ms > 0"),
+    _partial("queues_dead", "crawl", "host", where="state = 'dead'"),
+    _partial("queues_failing", "host", "failing_since_ms", where="failing_since_ms IS NOT NULL"),
     sqlite_with_rowid=False,
 )
 
@@ -175,14 +154,7 @@ urls = Table(
     _need("added_ms", BigInteger),
     _may("settled_ms", BigInteger),
     UniqueConstraint("crawl", "fp", name="urls_key"),
-    Index(
-        "urls_open",
-        "crawl",
-        "host",
-        "seq",
-        sqlite_where=text("state = 'open'"),
-        postgresql_where=text("state = 'open'"),
-    ),
+    _partial("urls_open", "crawl", "host", "seq", where="state = 'open'"),
 )
 
 segments = Table(
@@ -228,27 +200,9 @@ pages = Table(
     Index("pages_host", "host", "crawl", "n"),
     Index("pages_fetched", "crawl", "fetched_ms", "n"),
     # Nearly all pages are 200: those are found without it.
-    Index(
-        "pages_odd",
-        "crawl",
-        "status",
-        "n",
-        sqlite_where=text("status <> 200"),
-        postgresql_where=text("status <> 200"),
-    ),
-    Index(
-        "pages_same",
-        "same_as",
-        sqlite_where=text("same_as IS NOT NULL"),
-        postgresql_where=text("same_as IS NOT NULL"),
-    ),
-    Index(
-        "pages_sha256",
-        "crawl",
-        "sha256",
-        sqlite_where=text("same_as IS NULL AND segment IS NOT NULL"),
-        postgresql_where=text("same_as IS NULL AND segment IS NOT NULL"),
-    ),
+    _partial("pages_odd", "crawl", "status", "n", where="status <> 200"),
+    _partial("pages_same", "same_as", where="same_as IS NOT NULL"),
+    _partial("pages_sha256", "crawl", "sha256", where="same_as IS NULL AND segment IS NOT NULL"),
 )
 
 # start_ms is in the key because PostgreSQL wants the partition key there; a repeated transaction has the same start.
@@ -270,7 +224,6 @@ requests = Table(
     _need("nature", Text),
     PrimaryKeyConstraint("fence", "ordinal", "start_ms"),
     sqlite_with_rowid=False,
-    postgresql_partition_by="RANGE (start_ms)",
 )
 
 failures = Table(
@@ -296,15 +249,7 @@ failures = Table(
     Index("failures_crawl", "crawl", "at_ms"),
     Index("failures_at", "at_ms", "fence", "ordinal"),
     Index("failures_host", "host", "at_ms"),
-    Index(
-        "failures_open",
-        "crawl",
-        "cause",
-        "stage",
-        "host",
-        sqlite_where=text("replayed_ms IS NULL"),
-        postgresql_where=text("replayed_ms IS NULL"),
-    ),
+    _partial("failures_open", "crawl", "cause", "stage", "host", where="replayed_ms IS NULL"),
 )
 
 # A row stays until everything that it names is gone, so a killed deletion goes on.
@@ -428,13 +373,7 @@ runs = Table(
     _need("at_ms", BigInteger),
     _need("lease_ms", BigInteger, "0"),
     PrimaryKeyConstraint("schedule", "planned_ms"),
-    Index(
-        "runs_waiting",
-        "state",
-        "planned_ms",
-        sqlite_where=text("state IN ('planned', 'queued')"),
-        postgresql_where=text("state IN ('planned', 'queued')"),
-    ),
+    _partial("runs_waiting", "state", "planned_ms", where="state IN ('planned', 'queued')"),
     sqlite_with_rowid=False,
 )
 
@@ -453,25 +392,9 @@ outbox = Table(
     _may("begun_ms", BigInteger),  # since when somebody works at it
     _need("request_id", Text, "''"),
     UniqueConstraint("kind", "crawl", "subject", name="outbox_key"),
-    Index(
-        "outbox_due",
-        "crawl",
-        "next_ms",
-        sqlite_where=text("state = 'open' AND kind <> 'webhook'"),
-        postgresql_where=text("state = 'open' AND kind <> 'webhook'"),
-    ),
-    Index(
-        "outbox_sent",
-        "next_ms",
-        sqlite_where=text("state = 'open' AND sent_ms IS NOT NULL"),
-        postgresql_where=text("state = 'open' AND sent_ms IS NOT NULL"),
-    ),
-    Index(
-        "outbox_webhooks",
-        "next_ms",
-        sqlite_where=text("state = 'open' AND kind = 'webhook'"),
-        postgresql_where=text("state = 'open' AND kind = 'webhook'"),
-    ),
+    _partial("outbox_due", "crawl", "next_ms", where="state = 'open' AND kind <> 'webhook'"),
+    _partial("outbox_sent", "next_ms", where="state = 'open' AND sent_ms IS NOT NULL"),
+    _partial("outbox_webhooks", "next_ms", where="state = 'open' AND kind = 'webhook'"),
     # A number is never given to another row: a late message would take it for its own.
     sqlite_autoincrement=True,
 )
@@ -506,3 +429,13 @@ records = Table(
     UniqueConstraint("crawl", "subject", "schema_hash", "ordinal", name="records_key"),
     Index("records_crawl", "crawl", "n"),
 )
+
+
+def with_postgresql() -> MetaData:
+    """The same with PostgreSQL's own options. To name them loads its dialect: 30 ms that a start on SQLite saves."""
+    requests.dialect_options["postgresql"]["partition_by"] = "RANGE (start_ms)"
+    for table in metadata.tables.values():
+        for index in table.indexes:
+            if "where" in index.info:
+                index.dialect_options["postgresql"]["where"] = text(index.info["where"])
+    return metadata

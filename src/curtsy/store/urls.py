@@ -222,6 +222,13 @@ def select_many(tx: Connection, keys: Iterable[Key]) -> dict[Key, UrlRow]:
     return {(row.crawl, row.fp): row for row in rows}
 
 
+def standing(tx: Connection, keys: Iterable[Key]) -> dict[Key, UrlRow]:
+    """The rows as they stand, locked until the transaction ends."""
+    wanted = unique_sorted(keys)
+    _lock_rows(tx, wanted)
+    return select_many(tx, wanted)
+
+
 def crawls_of(tx: Connection, fp: bytes) -> list[int]:
     """The crawls that know this URL, newest first, for `explain`."""
     numbers = [row.n for row in crawls.list_all(tx, limit=1_000_000)]

@@ -22,6 +22,7 @@ from isal.igzip_lib import IsalError
 
 from curtsy import __version__
 from curtsy.errors import Damaged
+from curtsy.model import hot_value
 
 #: isal's fastest: level 1 saves 7 % of the bytes for a quarter more time (decision 17)
 _LEVEL = 0
@@ -40,7 +41,7 @@ _BREAKERS = str.maketrans({"\r": " ", "\n": " ", "\0": " ", "\x0b": " ", "\x0c":
 Headers = Sequence[tuple[str, str]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@hot_value()
 class WarcItem:
     """One answered request, to be written."""
 
@@ -88,7 +89,7 @@ def warcinfo(name: str) -> bytes:
         "robots: obey\r\n"
     ).encode()
     fields = (
-        f"WARC/1.1\r\nWARC-Type: warcinfo\r\nWARC-Record-ID: {_ids.take(1)[0]}\r\n"
+        f"WARC/1.1\r\nWARC-Type: warcinfo\r\nWARC-Record-ID: {_ids.take()[0]}\r\n"
         f"WARC-Date: {warc_date(int(time.time() * 1000))}\r\nWARC-Filename: {name}\r\n"
         f"Content-Type: application/warc-fields\r\nContent-Length: {len(body)}\r\n\r\n"
     )
@@ -97,7 +98,7 @@ def warcinfo(name: str) -> bytes:
 
 def records(item: WarcItem) -> tuple[bytes, bytes]:
     """(what goes before, the response or revisit record), compressed."""
-    response_id, request_id, metadata_id = _ids.take(3)
+    response_id, request_id, metadata_id = _ids.take()
     date = warc_date(item.fetched_ms)
     target = _line(item.url)
     shared = f"WARC-Target-URI: {target}\r\nWARC-Date: {date}\r\n"
@@ -175,7 +176,10 @@ def _line(value: str) -> str:
 
 
 class _Ids:
-    """UUIDs of version 4: the first part is drawn once per process, the rest counts from a drawn number."""
+    """UUIDs of version 4: the first part is drawn once per process, the rest counts from a drawn number.
+
+    The last digit tells the records of one response apart.
+    """
 
     def __init__(self) -> None:
         self.draw()
@@ -183,12 +187,13 @@ class _Ids:
     def draw(self) -> None:
         digits = os.urandom(16).hex()
         self._start = f"<urn:uuid:{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-"
-        self._next = int(digits[20:], 16)
+        self._next = int(digits[20:31], 16)
 
-    def take(self, n: int) -> list[str]:
-        start, first = self._start, self._next
-        self._next = (first + n) & 0xFFFFFFFFFFFF
-        return [f"{start}{(first + i) & 0xFFFFFFFFFFFF:012x}>" for i in range(n)]
+    def take(self) -> tuple[str, str, str]:
+        """Three that nobody else has."""
+        stem = f"{self._start}{self._next:011x}"
+        self._next = (self._next + 1) & 0xFFFFFFFFFFF
+        return stem + "0>", stem + "1>", stem + "2>"
 
 
 _ids = _Ids()

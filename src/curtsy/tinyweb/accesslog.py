@@ -2,9 +2,10 @@
 
     host  method  path  status  start_us  end_us  connection  bytes  hold_until_us
 
-Times are microseconds of CLOCK_REALTIME. `start` is when the request's head had been received; `end` is when the last
-byte was written to the socket or the client's close was seen, whichever came first. `status` is 0 where no status line
-was sent. `hold_until_us` is the time before which the answer asked not to be asked again (Retry-After), else 0.
+Times are microseconds of CLOCK_REALTIME. `start` is when the request's head had arrived; `end` is when the last byte
+was written to the socket or the client's close had arrived, whichever came first. A server that was not let run reads
+late: the kernel then says when it had come (on Linux, within 10 ms). `status` is 0 where no status line was sent.
+`hold_until_us` is the time before which the answer asked not to be asked again (Retry-After), else 0.
 """
 
 from __future__ import annotations

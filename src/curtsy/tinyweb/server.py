@@ -11,6 +11,7 @@ import gc
 import os
 import socket
 import struct
+import sys
 import time
 from collections.abc import Callable, Iterator
 from email.utils import parsedate_to_datetime
@@ -22,14 +23,19 @@ from curtsy.tinyweb.web import CONTROL, Site, Web
 
 MAX_HEAD_BYTES = 65536
 _time_ns = time.time_ns
+#: of struct tcp_info: milliseconds since data came, and since anything came; in steps of a kernel tick of 1 to 10 ms
+_TCP_INFO = getattr(socket, "TCP_INFO", None)
+_SINCE_DATA, _SINCE_ANYTHING, _INFO_BYTES = 52, 56, 60
+#: what was read sooner after its arrival is stamped with our own clock, which is finer
+_LATE_MS = 20
 
 
 class Connection(asyncio.Protocol):
     """One client connection: requests are answered one after the other."""
 
     __slots__ = (
-        "_answering", "_buffer", "_fd", "_hold_us", "_host", "_loop", "_method", "_number", "_paused", "_play",
-        "_sent", "_server", "_start", "_status", "_target", "_transport", "_turn", "_whole",
+        "_answering", "_buffer", "_ended", "_fd", "_hold_us", "_host", "_loop", "_method", "_number", "_paused",
+        "_play", "_sent", "_server", "_socket", "_start", "_status", "_target", "_transport", "_turn", "_whole",
     )  # fmt: skip
 
     def __init__(self, server: Server) -> None:
@@ -39,12 +45,16 @@ class Connection(asyncio.Protocol):
         self._answering = False
         self._paused = False
         self._turn = 0
+        #: when the client closed its side
+        self._ended: int | None = None
         self._play: Iterator[bytes | float] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports do not inherit from asyncio's.
         self._transport = cast(asyncio.Transport, transport)
         self._fd: int = transport.get_extra_info("socket").fileno()
+        # For asking the kernel only: the descriptor belongs to the transport.
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 0, fileno=self._fd)
         # With a limit of 0, resume_writing tells when the very last byte has gone to the socket.
         self._transport.set_write_buffer_limits(0)
         self._server.connections += 1
@@ -52,26 +62,37 @@ class Connection(asyncio.Protocol):
         self._server.open.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._socket.detach()
         self._server.open.discard(self)
         if self._answering:
-            self._log(_time_ns())
+            self._log(self._ended or _time_ns())
 
     def eof_received(self) -> bool:
+        self._ended = self._arrival(_SINCE_ANYTHING)
         return False
 
-    def data_received(self, data: bytes) -> None:
-        if self._answering or self._buffer:
-            self._buffer += data
-            if not self._answering:
-                self._next()
-            return
-        if data.find(b"\r\n\r\n") == len(data) - 4:
-            self._request(data)
-        else:
-            self._buffer = data
-            self._next()
+    def _arrival(self, since: int) -> int:
+        """When what was just read had arrived: a process that was not let run reads it later, and must not say so."""
+        now = _time_ns()
+        if _TCP_INFO is not None:
+            info = self._socket.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, _INFO_BYTES)
+            ago_ms = int.from_bytes(info[since : since + 4], sys.byteorder)
+            if ago_ms >= _LATE_MS:
+                return now - ago_ms * 1_000_000
+        return now
 
-    def _next(self) -> None:
+    def data_received(self, data: bytes) -> None:
+        if self._answering:
+            self._buffer += data
+            return
+        start = self._arrival(_SINCE_DATA)
+        if not self._buffer and data.find(b"\r\n\r\n") == len(data) - 4:
+            self._request(data, start)
+        else:
+            self._buffer += data
+            self._next(start)
+
+    def _next(self, start: int | None = None) -> None:
         """Take requests from the buffer, one at a time."""
         while not self._answering and self._buffer and not self._transport.is_closing():
             end = self._buffer.find(b"\r\n\r\n")
@@ -81,10 +102,11 @@ class Connection(asyncio.Protocol):
                     self._transport.abort()
                 return
             request, self._buffer = self._buffer[: end + 4], self._buffer[end + 4 :]
-            self._request(request)
+            self._request(request, start or _time_ns())
+            start = None
 
-    def _request(self, data: bytes) -> None:
-        self._start = _time_ns()
+    def _request(self, data: bytes, start: int) -> None:
+        self._start = start
         self._turn += 1
         self._status = self._sent = self._hold_us = 0
         parts = data[: data.find(b"\r\n")].split(b" ")
@@ -119,7 +141,7 @@ class Connection(asyncio.Protocol):
     def _answer(self, answer: Answer, *, last: bool = False) -> None:
         self._status = answer.status
         if answer.hold_s:
-            self._hold_us = self._start // 1000 + int(answer.hold_s * 1_000_000)
+            self._hold_us = _time_ns() // 1000 + int(answer.hold_s * 1_000_000)
         self._whole = answer.after if not last else After.CLOSE
         wire = answer.wire if self._method != "HEAD" else answer.head
         if self._write(wire):

@@ -1,33 +1,38 @@
--- look.lua: how much is due, and when there is more to do; for whoever sends shifts, and for the gauges.
+-- look.lua: where a host, and one of its URLs, stands. Reads only.
 --
--- ARGV  2 detail (1: count requests under way by lane; nothing is changed)
--- Answers { now, hosts due now in due:high, due:batch, due:slow, due:solo, when the next host is due in each of them
---           or '', when the next retry, slot, lease or scan is due or '', scans,
---           queues in play in high, batch, slow, requests under way in high, batch, slow }
-local LANES = { 'high', 'batch', 'slow', 'solo' }
-local detail = ARGV[2] == '1'
-if not detail then ripen() end
-finish()
+-- ARGV  2 host   3 crawl   4 the URL as an entry writes it (entry.py); both '' to ask about the host alone
+-- Answers { now, due or '', blocked until, slots out, delay, owner, loaded, backlog, delayed + leased, scan, starved,
+--           listed, listed before it or '', lease or '', its expiry or '', its slot or '', its times or '' }
+local name, c, rest = ARGV[2], ARGV[3], ARGV[4]
+local h = host(name)
+local v = call('HMGET', h.key, 'q:' .. c, 'b:' .. c, 'x:' .. c, 'l:' .. c)
+local due = h.la ~= '' and call('ZSCORE', P .. 'due:' .. h.la, name)
 
-local due, soon, earliest = {}, {}, nil
-for i, lane in ipairs(LANES) do
-  due[i] = call('ZCOUNT', P .. 'due:' .. lane, '-inf', now)
-  soon[i] = call('ZRANGEBYSCORE', P .. 'due:' .. lane, '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2] or ''
-end
-for _, key in ipairs({ 'delayed', 'slots', 'leases', 'scans' }) do
-  local first = call('ZRANGE', P .. key, 0, 0, 'WITHSCORES')[2]
-  if first and first ~= 'inf' then earliest = min(earliest or tonumber(first), tonumber(first)) end
-end
+local function is_it(entry) return rest ~= '' and match(entry, '^%S+ ([^\t]*)') == rest end
 
-local play, out = { 0, 0, 0 }, { high = 0, batch = 0, slow = 0, solo = 0 }
-if detail then
-  for i = 1, 3 do play[i] = tonumber(call('HGET', P .. 'play', LANES[i]) or 0) end
-  for _, id in ipairs(call('ZRANGE', P .. 'slots', 0, -1)) do
-    local lease = call('HGET', P .. 'ld', id)
-    local lane = lease and split(lease)[9] or 'batch'
-    out[lane] = (out[lane] or 0) + 1
+local list, before = call('LRANGE', P .. 'q:' .. name .. ':' .. c, 0, -1), ''
+for i = 1, #list do
+  if is_it(list[i]) then
+    before = i - 1
+    break
   end
 end
-return { tostring(now), due[1], due[2], due[3], due[4], soon[1], soon[2], soon[3], soon[4],
-  earliest and tostring(earliest) or '', scans,
-  play[1], play[2], play[3], out.high, out.batch + out.solo, out.slow }
+
+-- What is leased is bounded by what all processes have under way.
+local id, lease = '', ''
+if tonumber(v[3] or 0) > 0 and before == '' then
+  local granted = call('HGETALL', P .. 'ld')
+  for i = 1, #granted, 2 do
+    if match(granted[i], '^%d+$') then
+      local f = split(granted[i + 1])
+      if f[1] == name and f[2] == c and is_it(f[#f]) then id, lease = granted[i], granted[i + 1] end
+    end
+  end
+end
+local out = id ~= '' and call('HMGET', P .. 'ld', 's' .. id, 't' .. id) or {}
+
+return {
+  tostring(now), due or '', str(h.bl), str(h.out), str(delay_of(h)), h.ow, v[1] and 1 or 0, v[2] and 1 or 0,
+  tonumber(v[3] or 0), (v[4] and tonumber(v[4]) > now) and 1 or 0, call('SISMEMBER', P .. 'starved:' .. c, name), #list,
+  before, lease, id ~= '' and (call('ZSCORE', P .. 'leases', id) or '') or '', out[1] or '', out[2] or '',
+}

@@ -297,7 +297,10 @@ local function drop(h, c)
   if not lane then return end
   call('LREM', P .. 'ring:' .. h.name, 0, c)
   call('UNLINK', P .. 'q:' .. h.name .. ':' .. c)
-  call('HDEL', h.key, 'q:' .. c, 'b:' .. c, 'k:' .. c, 'l:' .. c)
+  call('HDEL', h.key, 'q:' .. c, 'b:' .. c, 'l:' .. c)
+  -- While something of it is leased or delayed it cannot be rescanned, but if it comes back (a crawl that was paused), rows
+  -- behind the cursor were never listed in this epoch: they need not wait. The rescan finds those that were.
+  if call('HEXISTS', h.key, 'x:' .. c) == 0 then call('HDEL', h.key, 'k:' .. c) end
   call('ZREM', P .. 'scans', h.name .. US .. c)
   if crawl(c) then call('HINCRBY', P .. 'crawl:' .. c, 'pairs', -1) end
   call('HINCRBY', P .. 'play', lane, -1)
@@ -334,7 +337,8 @@ local function less_busy(name, c)
   if call('HINCRBY', key, 'x:' .. c, '-1') > 0 then return end
   call('HDEL', key, 'x:' .. c)
   local h = host(name)
-  if in_ring(h, c) and call('EXISTS', P .. 'q:' .. name .. ':' .. c) == 0 then look_further(h, c) end
+  if not in_ring(h, c) then return call('HDEL', key, 'k:' .. c) end
+  if call('EXISTS', P .. 'q:' .. name .. ':' .. c) == 0 then look_further(h, c) end
 end
 
 local function more_busy(name, c)

@@ -1,4 +1,4 @@
--- ripe.lua: stands in front of lease.lua and look.lua.
+-- ripe.lua: stands in front of lease.lua and watch.lua.
 --
 -- Retries whose time has come go to the end of their lists: other pages of a host get their turn before it is given up.
 local function ripen()

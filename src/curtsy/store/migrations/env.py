@@ -2,8 +2,8 @@
 
 from alembic import context
 
-from curtsy.store.tables import metadata
+from curtsy.store.tables import with_postgresql
 
-context.configure(connection=context.config.attributes["connection"], target_metadata=metadata)
+context.configure(connection=context.config.attributes["connection"], target_metadata=with_postgresql())
 with context.begin_transaction():
     context.run_migrations()

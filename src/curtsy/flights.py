@@ -1,0 +1,253 @@
+"""Leases under way in one process: judged, asked, and given back with what they brought.
+
+Nothing is sent for a lease whose crawl does not run, whose host is denied or whose robots rules forbid it. Pages are
+read in the fetch callbacks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, replace
+from typing import Any
+
+from curtsy import harvest, metrics
+from curtsy.contexts import CrawlContext
+from curtsy.fetch.http import HttpFetcher
+from curtsy.frontier.clock import boot
+from curtsy.frontier.frontier import Release
+from curtsy.groups import Groups
+from curtsy.harvest import UNSENT, Finished
+from curtsy.jobs import Jobs
+from curtsy.knowledge import Knowledge
+from curtsy.links import sitemap
+from curtsy.model import Action, Decision, Fault, Kind, Lane, Lease, Outcome, Page
+from curtsy.observe import count, log
+from curtsy.oversight import Oversight
+from curtsy.politeness import effect
+from curtsy.recovery import in_thread
+from curtsy.settings import Settings
+from curtsy.store.warc import WarcRecord
+from curtsy.urls import fingerprint, origin
+
+
+@dataclass(slots=True)
+class _Flight:
+    lease: Lease
+    context: CrawlContext | None
+    previous: Page | None = None
+
+
+class Flights:
+    """One per process. `back` and `starts` wait for the next exchange with the frontier; `on_back` tells of them."""
+
+    def __init__(
+        self, settings: Settings, fetcher: HttpFetcher, knowledge: Knowledge, oversight: Oversight, groups: Groups,
+        stored: Callable[[Page], Awaitable[WarcRecord | None]], on_back: Callable[[], None],
+    ) -> None:  # fmt: skip
+        self._settings, self._fetcher, self._knowledge = settings, fetcher, knowledge
+        self._oversight, self._groups = oversight, groups
+        #: reads the stored response of a page
+        self._stored = stored
+        self._on_back = on_back
+        self._jobs = Jobs(settings)
+        self._rng = random.Random()
+        self.under_way: dict[int, _Flight] = {}
+        #: slots on their way back, with what they brought
+        self.back: list[tuple[Release, Finished | None]] = []
+        #: (fence, boot time) of requests that have begun, where the frontier waits to hear of it
+        self.starts: list[tuple[int, float]] = []
+        #: stored bodies being read
+        self.reading = 0
+        self.tasks: set[asyncio.Task[None]] = set()
+
+    def begin(self) -> None:
+        """A run begins: nothing of an earlier one is under way."""
+        self.under_way.clear()
+        self.back.clear()
+        self.starts.clear()
+        self.reading = 0
+
+    @property
+    def leases(self) -> list[Lease]:
+        return [flight.lease for flight in self.under_way.values()]
+
+    @property
+    def slow(self) -> int:
+        """How many of lane slow."""
+        return sum(flight.lease.lane is Lane.SLOW for flight in self.under_way.values()) if self.under_way else 0
+
+    def take(self) -> tuple[list[tuple[Release, Finished | None]], list[tuple[int, float]]]:
+        """What is to be told in the next exchange."""
+        back, self.back = self.back, []
+        starts, self.starts = self.starts, []
+        return back, starts
+
+    def cancel_all(self, *, unsent_only: bool = False) -> None:
+        for fence in list(self.under_way):
+            self._fetcher.cancel(fence, unsent_only=unsent_only)
+
+    def break_off(self, crawls: set[int]) -> None:
+        """They were paused or have ended: of what is under way only that goes on whose bytes have left."""
+        for fence in [fence for fence, flight in self.under_way.items() if flight.lease.crawl in crawls]:
+            self._fetcher.cancel(fence, unsent_only=True)
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Work beside the loop."""
+        task = asyncio.get_running_loop().create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    # Starting
+
+    def start(self, lease: Lease, previous: Page | None) -> None:
+        entry = lease.entry
+        if not self._knowledge.may_run(lease.crawl):
+            self.give_back(lease)
+            return
+        if entry.kind is Kind.ROBOTS:
+            if self._oversight.denies(lease.host):
+                done = harvest.unasked_robots(lease, "denied", boot())
+                self._bring(done, Release(lease=lease, started=None, ended=boot(), hold=entry.chain is None))
+                return
+            self.under_way[lease.fence] = _Flight(lease, None)
+            self._fetcher.start(self._jobs.for_robots(lease), self._done)
+            return
+        context = self._knowledge.contexts[lease.crawl]
+        rules = self._knowledge.rules.get(origin(entry.url))
+        if rules is None:
+            # Its rules vanished between lease and reading: nothing is sent without them.
+            self.give_back(lease)
+            return
+        if self._oversight.denies(lease.host):
+            self._skip(lease, "denied")
+            return
+        if rules[2] == "denied":
+            # Not any more, but its rules are to be asked for first.
+            self.give_back(lease, wait_ms=1000)
+            return
+        if rules[2] == Fault.FORBIDDEN_ADDRESS:
+            self._skip(lease, rules[2])
+            return
+        if not rules[1].allows(entry.url, self._settings.agent):
+            self._skip(lease, "robots")
+            return
+        job = self._jobs.for_url(lease, context, previous)
+        self.under_way[lease.fence] = _Flight(lease, context, previous)
+        self._fetcher.start(job, self._done, self._started if lease.per_host > 1 else None)
+
+    def give_back(self, lease: Lease, wait_ms: int = 0) -> None:
+        release = Release(lease=lease, started=None, ended=boot(), url_back=True, wait_ms=wait_ms)
+        self.back.append((release, None))
+        self._on_back()
+
+    def _skip(self, lease: Lease, reason: str) -> None:
+        """Nothing is sent: the turn goes back, the URL is settled."""
+        done = harvest.not_sent(lease, reason)
+        self._groups.hold(done)
+        self.back.append((Release(lease=lease, started=None, ended=boot()), done))
+        self._on_back()
+
+    # Ending
+
+    def _started(self, fence: int, at: float) -> None:
+        self.starts.append((fence, at))
+        asyncio.get_running_loop().call_soon(self._on_back)
+
+    def _done(self, fence: int, outcome: Outcome) -> None:
+        """A fetch ended: its slot goes back with the next exchange, its result into the group."""
+        flight = self.under_way.pop(fence)
+        lease = flight.lease
+        if outcome.ended > lease.valid_until:
+            # Only a process that was stopped sees this; the transfer itself was limited by the slot.
+            outcome = replace(outcome, ended=max(lease.valid_until, outcome.started or 0.0))
+        if outcome.started is None and outcome.fault in UNSENT:
+            self.give_back(lease, wait_ms=250)
+            return
+        if lease.entry.kind is Kind.ROBOTS:
+            done = harvest.of_robots(lease, outcome, self._settings, self._rng)
+            self._bring(done, done.release(hold=lease.entry.chain is None))
+            return
+        assert flight.context is not None
+        count(f"status_{outcome.status // 100}xx" if outcome.status else "no_answer")
+        _measure(outcome)
+        if outcome.status == 304 and flight.previous is not None and outcome.fault is None:
+            self._unchanged(flight, outcome)
+            return
+        done = harvest.of_url(lease, outcome, flight.context, self._settings, self._rng, flight.previous)
+        self._offer_sitemaps(done, flight.context)
+        self._bring(done, done.release())
+        if not done.complete:
+            self.reading += 1
+            self.spawn(self._read_long(done, flight.context))
+
+    def _bring(self, done: Finished, release: Release) -> None:
+        self._groups.hold(done)
+        self.back.append((release, done))
+        self._on_back()
+
+    def _offer_sitemaps(self, done: Finished, context: CrawlContext) -> None:
+        where = origin(done.lease.entry.url)
+        rules = self._knowledge.rules.get(where)
+        if rules is not None and rules[1].sitemaps:
+            done.offers = where
+            done.links += harvest.sitemaps_of(rules[1], done.lease.entry.url, context)
+
+    def _unchanged(self, flight: _Flight, outcome: Outcome) -> None:
+        """304: the stored body is read again for its links; the slot does not wait for that."""
+        lease = flight.lease
+        done = Finished(
+            lease=lease, fp=fingerprint(lease.entry.url), decision=Decision(action=Action.DONE, reason="not_modified"),
+            outcome=outcome, previous=flight.previous,
+        )  # fmt: skip
+        done.effect = effect(outcome, lease.failures, lease.adaptive_ms, self._settings, rng=self._rng)
+        done.complete, done.answered = False, outcome.status
+        self._bring(done, done.release())
+        self.reading += 1
+        self.spawn(self._read_stored(flight, done))
+
+    async def _read_stored(self, flight: _Flight, done: Finished) -> None:
+        assert flight.previous is not None
+        assert flight.context is not None
+        assert done.outcome is not None
+        try:
+            record = await self._stored(flight.previous)
+            if record is not None:
+                stored = replace(done.outcome, status=200, headers=record.headers, body=record.body)
+                again = harvest.of_url(done.lease, stored, flight.context, self._settings, self._rng, flight.previous)
+                done.take(again)
+        except Exception as error:
+            log("stored_body_unreadable", level="warning", url=done.lease.entry.url, error=str(error))
+        finally:
+            self.reading -= 1
+            self._offer_sitemaps(done, flight.context)
+            done.complete = True
+            if done.returned:
+                self._groups.add(done)
+
+    async def _read_long(self, done: Finished, context: CrawlContext) -> None:
+        """A long sitemap: others have their turn between the slices of its links."""
+        assert done.outcome is not None
+        try:
+            content = await in_thread(sitemap, done.outcome.body, harvest.MAX_SITEMAP_URLS)
+            for _ in harvest.sitemap_links(done, context, content):
+                await asyncio.sleep(0)
+        except Exception as error:
+            # Half of its links are not its links: the lease runs out, and the URL counts as one that harms its worker.
+            count("unexpected_errors")
+            log("sitemap_unreadable", level="error", url=done.lease.entry.url, error=repr(error))
+            self._groups.held.pop(done.lease.fence, None)
+        else:
+            done.complete = True
+            if done.returned:
+                self._groups.add(done)
+                self._on_back()
+        finally:
+            self.reading -= 1
+
+
+def _measure(outcome: Outcome) -> None:
+    metrics.inc("curtsy_pages_total", status=f"{outcome.status // 100}xx" if outcome.status else "none")
+    if outcome.started is not None:
+        metrics.observe("curtsy_fetch_seconds", outcome.ended - outcome.started)

@@ -1,0 +1,16 @@
+-- begin.lua: writes a new epoch, if what stands in the server is what its maker saw before the number was allotted.
+-- Stands alone: there is no epoch yet that the preamble could compare.
+--
+-- Numbers are not compared by size: the store's sequence decides, and a server may hold a larger one of another store or
+-- of a store that was put back from a backup. Who was overtaken finds the number of whoever came after it.
+-- KEYS[1]  {shard}:epoch, see preamble.lua
+-- ARGV     1 number that stood there ('' for none)   2 new number   3 run_id   4 layout   5 quiet time in ms (0: none)
+-- Answers now
+local held = redis.call('HGET', KEYS[1], 'n') or ''
+if held ~= ARGV[1] then return redis.error_reply('EPOCH ' .. held) end
+local clock, quiet = redis.call('TIME'), tonumber(ARGV[5])
+local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
+redis.call('DEL', KEYS[1])
+redis.call('HSET', KEYS[1], 'n', ARGV[2], 'run_id', ARGV[3], 'layout', ARGV[4], 'ctr', 0, 'quiet',
+  quiet > 0 and string.format('%d', now + quiet) or 0)
+return string.format('%d', now)

@@ -1,0 +1,33 @@
+-- watch.lua: how much is due, and when there is more to do; for whoever sends shifts, and for the gauges.
+--
+-- ARGV  2 detail (1: count requests under way by lane; nothing is changed)
+-- Answers { now, hosts due now in due:high, due:batch, due:slow, due:solo, when the next host is due in each of them
+--           or '', when the next retry, slot, lease or scan is due or '', scans,
+--           queues in play in high, batch, slow, requests under way in high, batch, slow }
+local LANES = { 'high', 'batch', 'slow', 'solo' }
+local detail = ARGV[2] == '1'
+if not detail then ripen() end
+finish()
+
+local due, soon, earliest = {}, {}, nil
+for i, lane in ipairs(LANES) do
+  due[i] = call('ZCOUNT', P .. 'due:' .. lane, '-inf', now)
+  soon[i] = call('ZRANGEBYSCORE', P .. 'due:' .. lane, '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2] or ''
+end
+for _, key in ipairs({ 'delayed', 'slots', 'leases', 'scans' }) do
+  local first = call('ZRANGE', P .. key, 0, 0, 'WITHSCORES')[2]
+  if first and first ~= 'inf' then earliest = min(earliest or tonumber(first), tonumber(first)) end
+end
+
+local play, out = { 0, 0, 0 }, { high = 0, batch = 0, slow = 0, solo = 0 }
+if detail then
+  for i = 1, 3 do play[i] = tonumber(call('HGET', P .. 'play', LANES[i]) or 0) end
+  for _, id in ipairs(call('ZRANGE', P .. 'slots', 0, -1)) do
+    local lease = call('HGET', P .. 'ld', id)
+    local lane = lease and split(lease)[9] or 'batch'
+    out[lane] = (out[lane] or 0) + 1
+  end
+end
+return { tostring(now), due[1], due[2], due[3], due[4], soon[1], soon[2], soon[3], soon[4],
+  earliest and tostring(earliest) or '', scans,
+  play[1], play[2], play[3], out.high, out.batch + out.solo, out.slow }

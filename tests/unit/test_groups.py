@@ -1,0 +1,93 @@
+"""Results on their way into the store: when a group is handed over, and how long its results are held."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from curtsy.frontier.frontier import Times
+from curtsy.groups import Groups
+from curtsy.harvest import Finished, not_sent
+from curtsy.model import Entry, HostEffect, Lane, Lease
+from curtsy.settings import Settings
+
+TIMES = Times(1, 2, 3)
+
+
+def result(fence: int) -> Finished:
+    lease = Lease(
+        fence=fence, shard=0, host="a.example", crawl=1, crawl_version=0, lane=Lane.BATCH,
+        entry=Entry(url=f"https://a.example/{fence}"), delay_ms=0, per_host=1, robots_ms=1, valid_until=1e9,
+    )  # fmt: skip
+    return not_sent(lease, "robots")
+
+
+async def nothing(_group: Sequence[Finished]) -> None: ...
+
+
+def groups(settings: Settings | None = None) -> Groups:
+    return Groups(settings or Settings(commit_pages=3, commit_s=1000), nothing, lambda: None)
+
+
+def test_a_group_is_handed_over_when_it_is_full_or_all_is_quiet() -> None:
+    full, quiet = groups(), groups()
+    for fence in (1, 2):
+        full.collect(result(fence), TIMES)
+        full.hand_over(idle=False)
+    assert full.is_begun
+    full.collect(result(3), TIMES)
+    full.hand_over(idle=False)
+    assert not full.is_begun
+    quiet.collect(result(1), TIMES)
+    quiet.hand_over(idle=True)
+    assert not quiet.is_begun
+
+
+def test_a_result_that_blocks_its_host_is_handed_over_at_once() -> None:
+    some = groups()
+    done = result(1)
+    done.effect = HostEffect(block_ms=1000)
+    some.collect(done, TIMES)
+    some.hand_over(idle=False)
+    assert not some.is_begun
+
+
+def test_a_page_that_is_still_being_read_joins_no_group() -> None:
+    some = groups()
+    done = result(1)
+    done.complete = False
+    some.collect(done, TIMES)
+    assert done.returned
+    assert not some.is_begun
+
+
+def test_results_are_held_until_their_group_is_durable() -> None:
+    asyncio.run(_hold_three())
+
+
+async def _hold_three() -> None:
+    entered, go, over = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    left: list[set[int]] = []
+
+    async def commit(_group: Sequence[Finished]) -> None:
+        entered.set()
+        await go.wait()
+
+    def durable() -> None:
+        left.append(set(some.held))
+        if len(left) == 3:
+            over.set()
+
+    some = Groups(Settings(commit_pages=1), commit, durable)
+    writer = asyncio.get_running_loop().create_task(some.write())
+    for fence in (1, 2, 3):
+        some.hold(result(fence))
+        some.collect(some.held[fence], TIMES)
+        some.hand_over(idle=False)
+        await entered.wait()
+    assert (some.is_full, some.is_empty, set(some.held)) == (True, False, {1, 2, 3})
+    go.set()
+    await over.wait()
+    assert left == [{2, 3}, {3}, set()]
+    assert some.is_empty
+    writer.cancel()

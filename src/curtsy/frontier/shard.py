@@ -104,8 +104,8 @@ class Shard:
         # Nobody may take what an old snapshot left in this run of the server for the epoch that it knew.
         self.epoch, self._run_id = None, run_id
         async with self._link.talking() as redis:
-            now_ms = await redis.eval(
-                scripts.source("begin"), 1, self.epoch_key, "" if over is None else over, epoch, run_id, LAYOUT,
+            now_ms = await redis.execute_command(
+                "EVAL", scripts.source("begin"), 1, self.epoch_key, "" if over is None else over, epoch, run_id, LAYOUT,
                 int(quiet_s * 1000),
             )  # fmt: skip
         return int(now_ms)

@@ -178,6 +178,20 @@ def test_a_stage_that_fails_is_tried_again_then_dead_and_replayed_from_there(
     assert folder.rows("SELECT count(*) FROM requests WHERE url LIKE '%/text'") == [(1,)], "nothing is fetched again"
 
 
+def test_a_url_that_is_replayed_while_the_crawl_extracts_is_fetched(folder: CrawlFolder, site: SmallSite) -> None:
+    pages = dict(SITE) | {"/": linking("/long", "/shut"), "/shut": Say(status=403)}
+    site.pages = pages
+    folder.crawl("http://a.small.test/", schema="page")
+    assert state(folder) == "extracting"
+    with Store.open(folder.settings().effective_store_url) as store:
+        pages["/shut"] = LONG
+        assert pipeline.replay(store, pipeline.Filter(), 1).dead_letters == 1
+    assert state(folder) == "running"
+    finish(folder.start("crawl", "--resume", "last", "--json"))
+    assert state(folder) == "finished"
+    assert len(stored_records(folder)) == 3
+
+
 def test_a_later_stage_never_repeats_an_earlier_one(folder: CrawlFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.crawl("http://a.small.test/text", schema="page", max_pages=1)
     scored: list[dict[str, Any]] = []

@@ -20,7 +20,8 @@ from dns_server import A, dns_serving
 
 from curtsy import stages, webhooks
 from curtsy.errors import UsageError
-from curtsy.model import Crawl, CrawlState
+from curtsy.fetch.http import FetchJob, HttpFetcher, boot_clock
+from curtsy.model import Crawl, CrawlState, Outcome
 from curtsy.pipeline import Filter, replay
 from curtsy.settings import Settings
 from curtsy.store import crawls, failures, outbox
@@ -249,6 +250,32 @@ def test_a_receiver_that_is_away_or_slow_is_tried_again(store: Store) -> None:
     assert row is not None
     assert row.sent_ms is None
     assert row.next_ms > now_ms() + 5_000
+
+
+def test_a_handle_that_has_posted_gets_again(receiver: Receiver) -> None:
+    """Handles are used one request after the other: nothing of a POST stays on them."""
+    url = f"http://127.0.0.1:{receiver.port}/"
+
+    async def both() -> list[int]:
+        loop = asyncio.get_running_loop()
+        fetcher = HttpFetcher(Settings(allow_private=("127.0.0.0/8",)), loop)
+        statuses = []
+        try:
+            for id, body in enumerate((b"one", None, b"two")):
+                told: asyncio.Future[Outcome] = loop.create_future()
+                job = FetchJob(
+                    id=id, url=url, deadline=boot_clock() + 5, timeout_s=3, max_bytes=1000, body=body,
+                    headers=(("Content-Type", "text/plain"),) if body else (),
+                )  # fmt: skip
+                fetcher.start(job, lambda _id, outcome, told=told: told.set_result(outcome))  # type: ignore[misc]
+                statuses.append((await told).status)
+        finally:
+            await fetcher.close()
+        return statuses
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        assert runner.run(both()) == [200, 501, 200]  # 501: it does not know GET
+    assert [body for _, _, body in receiver.got] == [b"one", b"two"]
 
 
 def test_a_webhook_without_a_secret_or_a_url_is_told_before_anything_is_written() -> None:

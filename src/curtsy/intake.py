@@ -33,7 +33,7 @@ Listing = Callable[[Crawl, list[NewUrl], dict[tuple[int, bytes], int]], None]
 
 @dataclass(slots=True, kw_only=True)
 class Part:
-    """Some seeds, and how much of the body ends with them."""
+    """Some seeds, and how much of the body ends with them. `normal`: they have been checked already."""
 
     seeds: list[str]
     #: where the first one stands, and how its place is called: `line {}`, `body.seeds.{}`
@@ -42,6 +42,7 @@ class Part:
     received: int
     digest: str
     last: bool
+    normal: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +119,7 @@ class _Intake:
             return
         if self._known is not None and (self._known.complete or not self._met):
             raise KeyReused("This Idempotency-Key was used for other seeds. Take a new key for a new crawl.")
-        urls = checked(part.seeds, self._settings, part.place, part.first)
+        urls = part.seeds if part.normal else checked(part.seeds, self._settings, part.place, part.first)
         unit = self._settings.politeness_unit
         crawl, rows, inserted = self._store.run(crawling.load_chunk, self._crawl, urls, unit, part.last)
         self._crawl, self._begun = crawl, True
@@ -207,11 +208,17 @@ def _private(cidrs: tuple[str, ...]) -> tuple[Network, ...]:
 
 
 def in_parts(seeds: list[str], place: str, digest: str) -> Iterator[Part]:
-    """Seeds that are all here already, under the digest of their whole body."""
+    """Seeds that are all here already, and checked, under the digest of their whole body."""
     for start in range(0, len(seeds), PART):
         end = start + PART
         yield Part(
-            seeds=seeds[start:end], first=start, place=place, received=end, digest=digest, last=end >= len(seeds)
+            seeds=seeds[start:end],
+            first=start,
+            place=place,
+            received=end,
+            digest=digest,
+            last=end >= len(seeds),
+            normal=True,
         )
 
 

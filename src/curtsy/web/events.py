@@ -127,7 +127,9 @@ class Events:
     def _look(self, wanted: dict[int, list[queue.SimpleQueue[Event | None]]]) -> dict[int, Event]:
         now_ms = int(time.time() * 1000)
         with self._bridge.store.read() as tx:
-            return {n: Event(status_of(control.status_in(tx, crawls.by_n(tx, n), now_ms))) for n in wanted}
+            return {
+                n: Event(status_of(control.status_in(tx, crawls.by_n(tx, n, members=False), now_ms))) for n in wanted
+            }
 
     def close(self) -> None:
         """The process ends: every stream ends with it, and its client asks another one."""

@@ -28,8 +28,16 @@ _KEEP_ALIVE_S = 15
 _WAITING = 1000
 
 
+#: an upload keeps a thread busy: the others get their turn after so long
+_SWITCH_S = 0.001
+
+
 class Threads(ThreadWorker):  # type: ignore[misc]
     """A process of the server. Event streams end when it is told to."""
+
+    def init_process(self) -> None:
+        sys.setswitchinterval(_SWITCH_S)
+        super().init_process()
 
     def handle_exit(self, sig: Any, frame: Any) -> None:
         _bridge_of(self.app.wsgi()).events.close()

@@ -24,6 +24,8 @@ from curtsy.urls import normalise
 
 #: seeds stored in one transaction
 PART = 5_000
+#: seeds that came all at once are stored before the first are listed: the answer is sooner
+PART_AT_HAND = 10_000
 #: refused seeds that are named
 MOST_REFUSED = 20
 
@@ -209,8 +211,8 @@ def _private(cidrs: tuple[str, ...]) -> tuple[Network, ...]:
 
 def in_parts(seeds: list[str], place: str, digest: str) -> Iterator[Part]:
     """Seeds that are all here already, and checked, under the digest of their whole body."""
-    for start in range(0, len(seeds), PART):
-        end = start + PART
+    for start in range(0, len(seeds), PART_AT_HAND):
+        end = start + PART_AT_HAND
         yield Part(
             seeds=seeds[start:end],
             first=start,

@@ -95,6 +95,13 @@ class Bridge:
             raise
         return built
 
+    def warm(self) -> None:
+        """Opens everything before somebody waits for it."""
+        try:
+            self.publish()
+        except CurtsyError as error:
+            log("services_not_opened", level="warning", error=str(error))
+
     @property
     def services_or_none(self) -> Services | None:
         """None while the frontier is away."""
@@ -226,7 +233,10 @@ class Bridge:
     def close(self) -> None:
         """Leaves the frontier and the store; harmless when nothing was opened."""
         self.events.close()
+        entered = self._services_lock.acquire(timeout=_LEAVE_S)  # somebody may be opening them
         opened, self._services = self._services, None
+        if entered:
+            self._services_lock.release()
         if opened is not None:
             try:
                 self.wait(self._leave(opened), _LEAVE_S)

@@ -58,7 +58,9 @@ class Events:
     def take(self) -> bool:
         """A place for one more stream; False if all are taken."""
         with self._lock:
-            if self._streams >= MOST_STREAMS or self._closed.is_set():
+            # A stream keeps a thread: some are left for everybody else.
+            most = min(MOST_STREAMS, max(1, self._bridge.settings.api_threads * 4 // 5))
+            if self._streams >= most or self._closed.is_set():
                 return False
             self._streams += 1
             return True

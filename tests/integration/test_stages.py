@@ -255,6 +255,27 @@ def test_whatever_is_killed_between_the_steps_each_page_has_one_record(
     assert folder.rows("SELECT * FROM outbox") == folder.rows("SELECT * FROM failures") == []
 
 
+def test_dead_letters_of_stages_show_in_the_exit_code_and_are_mended_by_a_replay(
+    tmp_path: Path, site: SmallSite
+) -> None:
+    folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule], stage_lease_s=1, stage_attempts=1)
+    try:
+        command = [sys.executable, "-m", "curtsy.cli", "crawl", "http://a.small.test/text", "--schema", "page"]
+        killed = subprocess.run(
+            [*command, "--config", str(folder.config)], cwd=tmp_path, env={**os.environ, "CURTSY_FAULT": "stage.begin"},
+            capture_output=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert killed.returncode == -signal.SIGKILL
+        finish(folder.start("crawl", "--resume", "last", "--json"), 1)
+        (dead,) = folder.run("failures", "list", "--stage", "extract")["failures"]
+        assert (dead["cause"], dead["url"]) == ("kills_worker", "http://a.small.test/text")
+        assert folder.run("failures", "replay", "--stage", "extract")["dead_letters"] == 1
+        finish(folder.start("crawl", "--resume", "last", "--json"))
+        assert len(stored_records(folder)) == 1
+    finally:
+        folder.close()
+
+
 def test_pausing_and_cancelling_rest_the_stages(folder: CrawlFolder) -> None:
     folder.crawl("http://a.small.test/", schema="page")
     with Store.open(folder.settings().effective_store_url) as store:

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import hmac
 import json
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -245,9 +246,14 @@ def test_a_name_that_leads_to_a_private_address_is_refused(store: Store, receive
         assert [f.cause for f in failures.find(tx, crawl=n)] == ["forbidden_address"]
 
 
-def test_a_receiver_that_is_away_or_slow_is_tried_again(store: Store) -> None:
-    n = ended(store, "http://127.0.0.1:9/")
-    tell(store)
+@pytest.mark.parametrize("silent", [False, True], ids=["away", "silent"])
+def test_a_receiver_that_is_away_or_does_not_answer_is_tried_again(store: Store, silent: bool) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        if not silent:
+            listening.close()
+        n = ended(store, f"http://127.0.0.1:{port}/")
+        tell(store, webhook_timeout_s=1)
     with store.read() as tx:
         row = outbox.find(tx, "webhook", n, "finished")
         assert failures.find(tx, crawl=n) == []

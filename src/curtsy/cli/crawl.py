@@ -233,7 +233,7 @@ def _summary(ended: Ended, settings: Settings, out: Path | None) -> None:
     show.say(f"hosts         {ended.hosts:,}")
     show.say(f"done          {counts.done:,} URLs")
     show.say(f"skipped       {show.reasons(counts.skipped)}")
-    show.say(f"dead letters  {show.reasons(counts.failed)}")
+    show.say(f"dead letters  {show.reasons(dict(counts.failed) | ended.stages)}")
     show.say(
         f"data          {settings.store_url or settings.sqlite_path}, {settings.segments_url or settings.segments_dir}"
     )
@@ -241,5 +241,5 @@ def _summary(ended: Ended, settings: Settings, out: Path | None) -> None:
         show.say(f"pages are in  {out}")
     if ended.interrupted:
         show.say(f"It has {counts.pending:,} URLs to go. Go on with: {resume_hint(ended.crawl.id)}")
-    elif counts.failed:
+    elif counts.failed or ended.stages:
         show.say(f"Look at them: curtsy failures list --crawl {ended.crawl.id}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, delete, select, text, update
+from sqlalchemy import ColumnElement, Connection, delete, select, text, update
 
 from curtsy.store.tables import idempotency
 
@@ -79,6 +79,6 @@ def find(tx: Connection, caller: str, key: str) -> str | None:
     return None if found is None else str(found)
 
 
-def _held(caller: str, key: str, holder: str) -> tuple[object, ...]:
+def _held(caller: str, key: str, holder: str) -> tuple[ColumnElement[bool], ...]:
     c = idempotency.c
     return c.caller == caller, c.key == key, c.holder == holder

@@ -22,6 +22,8 @@ from curtsy.stopping import end
 
 #: the outbox is looked through this often
 _OUTBOX_S = 0.5
+#: segments are looked through this often
+_TIDY_S = 3600.0
 #: schedules are to the minute
 _SCHEDULES_S = 1.0
 
@@ -111,4 +113,13 @@ async def _fire_schedules(parts: Services) -> None:
     await scheduling.fire(parts)
 
 
-CHORES: list[Chore] = [("stages", _OUTBOX_S, _send_stages), ("schedules", _SCHEDULES_S, _fire_schedules)]
+async def _tidy(parts: Services) -> None:
+    """Small segments are merged, those that nothing refers to are deleted."""
+    await in_thread(parts.tidy)
+
+
+CHORES: list[Chore] = [
+    ("stages", _OUTBOX_S, _send_stages),
+    ("schedules", _SCHEDULES_S, _fire_schedules),
+    ("segments", _TIDY_S, _tidy),
+]

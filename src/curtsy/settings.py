@@ -143,6 +143,11 @@ class Settings(BaseSettings):
     max_repeated_segments: int = Field(3, ge=1)
     max_path_segments: int = Field(32, ge=1)
 
+    # Retention
+    retain_pages_days: float = Field(0, ge=0, le=36500)
+    retain_requests_days: float = Field(0, ge=0, le=36500)
+    retain_crawls_days: float = Field(0, ge=0, le=36500)
+
     # The API
     api_host: str = "127.0.0.1"
     api_port: int = Field(8080, ge=0, le=65535)

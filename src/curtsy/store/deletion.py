@@ -125,6 +125,18 @@ def pending(tx: Connection, limit: int = 100) -> list[Deletion]:
     return [row._replace(whole=bool(row.whole)) for row in rows]
 
 
+def erasing(tx: Connection) -> bool:
+    """Whether bodies of pages that are gone are still to be overwritten."""
+    return tx.execute(text("SELECT 1 FROM erasures LIMIT 1")).first() is not None
+
+
+def crawls_with_pages_before(tx: Connection, before_ms: int) -> list[int]:
+    """Crawls that hold pages fetched before then."""
+    old = "EXISTS (SELECT 1 FROM pages p WHERE p.crawl = c.n AND p.fetched_ms < :before_ms)"
+    query = text(f"SELECT c.n FROM crawls c WHERE {old} ORDER BY c.n")
+    return [int(n) for n in tx.execute(query, {"before_ms": before_ms}).scalars()]
+
+
 def carry_out(store: Store, segments: SegmentStore, one: Deletion, now_ms: int, stop: Callable[[], bool]) -> bool:
     """Delete until nothing is left (True), or until told to stop; it can go on later."""
     if one.whole and not _empty(store, one, _BEFORE_PAGES, stop):

@@ -26,7 +26,7 @@ STREAM_S = 300.0
 _LOOK_S = 1.0
 #: something is sent at least this often, so that a vanished client is noticed
 _KEEP_ALIVE_S = 15.0
-_ENDED = ("finished", "cancelled")
+_ENDED = ("finished", "cancelled", "deleting")
 
 
 class Event:

@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import metadata
 
-from bench import contestants, frontier, loss, polite, report, site
+from bench import api, contestants, frontier, loss, polite, report, site
 from bench.contestants import BARE, CRAWLEE, CURTSY, CURTSY_TWO, SCRAPY, compete, median_ms
 from bench.measure import RunFailed
 from bench.plan import FULL, SHORT, Plan, serve
 from bench.report import Bar, Section
 
-PARTS = ("crawl", "peers", "frontier", "loss", "polite")
+PARTS = ("crawl", "peers", "frontier", "loss", "polite", "api")
 
 
 def crawl(plan: Plan, say: Callable[[str], None]) -> list[Section]:
@@ -99,6 +99,7 @@ def run_parts(plan: Plan, wanted: Sequence[str], say: Callable[[str], None]) -> 
         "frontier": frontier.figures,
         "loss": loss.figures,
         "polite": polite.figures,
+        "api": api.figures,
     }
     sections: list[Section] = []
     for name in wanted:

@@ -10,7 +10,7 @@ from typing import Any
 
 from celery import beat
 
-from curtsy import scheduling, services, stages, tasks
+from curtsy import retention, scheduling, services, stages, tasks
 from curtsy.celery_app import heed_keeper, leave_folder, the_settings
 from curtsy.dispatch import Chore, Dispatcher
 from curtsy.errors import CurtsyError
@@ -22,6 +22,10 @@ from curtsy.stopping import end
 
 #: the outbox is looked through this often
 _OUTBOX_S = 0.5
+#: and the list of what is to be deleted
+_DELETIONS_S = 2.0
+#: segments are looked through this often
+_TIDY_S = 3600.0
 #: schedules are to the minute
 _SCHEDULES_S = 1.0
 
@@ -111,4 +115,32 @@ async def _fire_schedules(parts: Services) -> None:
     await scheduling.fire(parts)
 
 
-CHORES: list[Chore] = [("stages", _OUTBOX_S, _send_stages), ("schedules", _SCHEDULES_S, _fire_schedules)]
+_deleting: set[asyncio.Task[bool]] = set()
+
+
+async def _delete(parts: Services) -> None:
+    """What is to be deleted goes beside the ticks: nobody waits for it."""
+    if not _deleting:
+        work = in_thread(retention.delete_some, parts.store, parts.settings)
+        task = asyncio.get_running_loop().create_task(work)
+        _deleting.add(task)
+        task.add_done_callback(_deleted)
+
+
+def _deleted(task: asyncio.Task[bool]) -> None:
+    _deleting.discard(task)
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log("deletion_broke", level="error", error=repr(error))
+
+
+async def _tidy(parts: Services) -> None:
+    """Small segments are merged, those that nothing refers to are deleted."""
+    await in_thread(parts.tidy)
+
+
+CHORES: list[Chore] = [
+    ("segments", _TIDY_S, _tidy),
+    ("stages", _OUTBOX_S, _send_stages),
+    ("schedules", _SCHEDULES_S, _fire_schedules),
+    ("deletions", _DELETIONS_S, _delete),
+]

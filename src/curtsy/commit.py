@@ -25,6 +25,7 @@ from curtsy.harvest import Finished
 from curtsy.model import (
     Entry,
     NewUrl,
+    Page,
 )
 from curtsy.observe import count
 from curtsy.recovery import in_thread, introduce, introduce_crawls, put_back
@@ -64,13 +65,19 @@ class Committer:
         point("commit.begin")
         began = time.monotonic()
         links = await self._persist(lambda: self._may_be_new(group))
-        bodies = await self._persist(lambda: in_thread(self._write_bodies, group))
-        point("commit.segments")
         epochs = [shard.epoch for shard in self._frontier.shards]
         now_ms = _latest(group) or int(time.time() * 1000)
-        written: Written = await self._persist(
-            lambda: in_thread(self._store.run, self._transaction, group, links, bodies, now_ms)
-        )
+        written: Written | None = None
+        gone: set[tuple[int, bytes]] = set()
+        while written is None:
+            bodies = await self._persist(lambda g=gone: in_thread(self._write_bodies, group, g))  # type: ignore[misc]
+            point("commit.segments")
+            try:
+                written = await self._persist(
+                    lambda b=bodies: in_thread(self._store.run, self._transaction, group, links, b, now_ms)  # type: ignore[misc]
+                )
+            except pages.BodiesGone as deleted:
+                gone = gone | deleted.keys
         point("commit.stored")
         self._upkeep.heard(written.answered, written.silent, written.now_ms)
         await self._publish(group, written, epochs)
@@ -96,8 +103,9 @@ class Committer:
 
     # 2
 
-    def _write_bodies(self, group: Sequence[Finished]) -> dict[int, Body]:
-        """Where the body of each fence stands. Of equal bodies in a crawl one is written, the others refer to it."""
+    def _write_bodies(self, group: Sequence[Finished], gone: set[tuple[int, bytes]]) -> dict[int, Body]:
+        """Where the body of each fence stands. Of equal bodies in a crawl one is written, the others refer to it;
+        never to a page that is gone."""
         digests = {
             done.lease.fence: sha256(done.outcome.body).hexdigest() for done in group if done.page and done.outcome
         }
@@ -112,7 +120,7 @@ class Committer:
             fence, crawl = done.lease.fence, done.lease.crawl
             digest = digests[fence]
             before = done.previous
-            if before is not None and before.sha256 == digest and before.body is not None:
+            if before is not None and before.sha256 == digest and before.body is not None and _stays(before, gone):
                 placed[fence] = Body(digest, before.body, before.same_as, unchanged=True)
                 continue
             first = firsts.setdefault((crawl, digest), done)
@@ -228,6 +236,11 @@ class Committer:
 
 def _latest(group: Sequence[Finished]) -> int:
     return max((done.times.end_ms for done in group if done.times is not None), default=0)
+
+
+def _stays(page: Page, gone: set[tuple[int, bytes]]) -> bool:
+    own = (page.crawl, page.fp) in gone
+    return not own and (page.same_as is None or pages.key_of(page.same_as) not in gone)
 
 
 def _settled(done: Finished, written: Written) -> Settled:

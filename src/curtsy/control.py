@@ -106,7 +106,7 @@ async def submit(
 def status(store: Store, id: str, now_ms: int | None = None) -> Status:
     """By id, the beginning of one, or `last`."""
     with store.read() as tx:
-        return status_in(tx, crawls.get(tx, id), now_ms or _now_ms())
+        return status_in(tx, crawls.get(tx, id, members=False), now_ms or _now_ms())
 
 
 def status_in(tx: Any, crawl: Crawl, now_ms: int) -> Status:

@@ -68,25 +68,35 @@ def load_chunk(
     """The crawl as it stands with these seeds, their rows, and which of them are new. Harmless when repeated."""
     n = crawl.n or _number(tx, crawl, kept)
     rows = [NewUrl(crawl=n, fp=fingerprint(url), url=url, host=host_key(url, unit)) for url in seeds]
-    queues.open_queues(tx, [(n, row.host, crawl.lane.value, 0) for row in rows])
+    # All of them are new as a rule: they are counted as such, and what was not new is taken off again.
+    queues.open_queues(tx, [(n, row.host, crawl.lane.value, 1) for row in rows])
     inserted = urls.insert(tx, rows, _now_ms())
-    added: dict[tuple[int, str], int] = {}
-    for row in {(row.crawl, row.fp): row for row in rows}.values():
-        if (row.crawl, row.fp) in inserted:
-            added[row.crawl, row.host] = added.get((row.crawl, row.host), 0) + 1
-    queues.count_added(tx, added)
+    if len(inserted) < len(rows):
+        queues.count_added(tx, _surplus(rows, inserted))
     if crawl.scope != "any":
         crawls.extend_members(tx, n, {Scope.member(row.url, crawl.scope) for row in rows})
     crawls.add_counts(tx, {(n, "open", ""): len(inserted)})
     if last:
         crawls.set_state(tx, n, CrawlState.RUNNING, None, _now_ms(), only_from=(CrawlState.LOADING,))
-    return crawls.by_n(tx, n), rows, inserted
+    return crawls.by_n(tx, n, members=False), rows, inserted
+
+
+def _surplus(rows: list[NewUrl], inserted: dict[tuple[int, bytes], int]) -> dict[tuple[int, str], int]:
+    """By queue, less one for each row that was there already or came twice."""
+    surplus: dict[tuple[int, str], int] = {}
+    fresh = set(inserted)
+    for row in rows:
+        if (row.crawl, row.fp) in fresh:
+            fresh.discard((row.crawl, row.fp))
+        else:
+            surplus[row.crawl, row.host] = surplus.get((row.crawl, row.host), 0) - 1
+    return surplus
 
 
 def _number(tx: Any, crawl: Crawl, kept: Mapping[str, Any]) -> int:
     """Of the crawl as it was written by this call, or by an earlier one whose answer was lost."""
     try:
-        return crawls.get(tx, crawl.id).n
+        return crawls.get(tx, crawl.id, members=False).n
     except UnknownCrawl:
         return crawls.create(tx, replace(crawl, state=CrawlState.LOADING), kept).n
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import NamedTuple
 
 from curtsy.errors import EpochLost, FrontierUnavailable, SegmentsUnavailable, StoreUnavailable
@@ -22,7 +23,7 @@ from curtsy.observe import count, log
 from curtsy.oversight import Oversight
 from curtsy.recovery import confirm, read
 from curtsy.services import Services
-from curtsy.stopping import StopFlag
+from curtsy.stopping import StopFlag, end
 from curtsy.store import crawls
 from curtsy.upkeep import Upkeep
 
@@ -34,6 +35,10 @@ _LOOK_S = 0.5
 _SERVED_S = 0.25
 #: the least time between two ticks
 _LEAST_S = 0.005
+#: how often what expired, what waits and what is idle is looked after
+_BESIDE_S = 0.1
+#: what is done seldom is done for the first time after this long
+_FIRST_S = 60.0
 #: a part that is away is tried again after this long
 _PAUSE_S = 0.5
 
@@ -64,33 +69,47 @@ class Dispatcher:
         self.services, self.fleet = services, fleet
         self._send, self._depth = send, depth
         frontier, store = services.frontier, services.store
-        self._upkeep = Upkeep(frontier, store, services.tidy)
+        self._upkeep = Upkeep(frontier, store)
         self._oversight = Oversight(frontier, store)
         self._knowledge = Knowledge(frontier, store, services.settings, self._oversight, self._upkeep)
         self._lifeline = Lifeline(frontier, store, self._upkeep, StopFlag(), services.revive, lambda: None)
         self._bell = watch.Bell(frontier)
         self._chores = chores
         #: chore -> when it is done again
-        self._chore_at: dict[str, float] = {}
+        self._chore_at = {name: boot() + min(every_s, _FIRST_S) for name, every_s, _ in chores}
+        self._doing: dict[str, asyncio.Task[None]] = {}
         self._look_at = 0.0
         self._wait_s = 0.0
         self._began = False
+        self._beside: asyncio.Task[None] | None = None
 
     async def tick(self) -> None:
-        """Waits until something may be due, and does what is. Never raises what time can mend."""
+        """Waits until something may be due, and sends for it. Never raises what time can mend."""
+        if not self._began:
+            self._begin()
+        if await self._mending(self._step):
+            self._wait_s = 0.0
+            await asyncio.sleep(_PAUSE_S)
+
+    async def close(self) -> None:
+        with suppress(Exception):
+            await self._bell.close()
+        if self._beside is not None:
+            await end([self._beside, *self._doing.values()])
+        await self._upkeep.stop()
+
+    def _begin(self) -> None:
+        self._began = True
+        self._upkeep.start()
+        self._upkeep.scan(self.services.scans)
+        self.services.scans = []
+        self._beside = asyncio.get_running_loop().create_task(self._look_after())
+
+    async def _mending(self, work: Callable[[], Awaitable[None]]) -> bool:
+        """Does a step, and whatever gets a part back that is away; whether it could not be done."""
         try:
-            if not self._began:
-                await self._begin()
-            await self._bell.wait(self._wait_s)
-            view, _ = await self._look()
-            if view.next_s == 0.0:
-                self._upkeep.hurry()
-            await self._upkeep.tick()
-            await self._see_to_crawls()
-            await self._do_chores()
-            view, host_s = await self._look()
-            self._wait_s = min(host_s, _TICK_S if view.next_s is None else max(_LEAST_S, view.next_s))
-            return
+            await work()
+            return False
         except EpochLost as error:
             await self._lifeline.recover(error)
         except FrontierUnavailable as error:
@@ -99,27 +118,35 @@ class Dispatcher:
         except (StoreUnavailable, SegmentsUnavailable) as error:
             log("part_unavailable", level="warning", error=str(error))
         except Exception as error:
-            # Without ticks no crawl goes on: it does, and says what happened.
+            # Without Beat no crawl goes on: it does, and says what happened.
             count("unexpected_errors")
             log("tick_broke", level="error", error=repr(error))
-        self._wait_s = 0.0
-        await asyncio.sleep(_PAUSE_S)
+        return True
 
-    async def close(self) -> None:
-        with suppress(Exception):
-            await self._bell.close()
-        await self._upkeep.stop()
+    async def _step(self) -> None:
+        await self._bell.wait(self._wait_s)
+        view, host_s = await self._look()
+        if view.next_s == 0.0:
+            self._upkeep.hurry()
+        self._wait_s = min(host_s, _TICK_S if view.next_s is None else max(_LEAST_S, view.next_s))
 
-    async def _begin(self) -> None:
-        self._upkeep.start()
-        self._began = True
-        self._upkeep.scan(self.services.scans)
-        self.services.scans = []
+    # Beside the ticks: what may take its time does not keep anybody from being sent
+
+    async def _look_after(self) -> None:
         # What the frontier lacks of the store's running crawls, whoever was to tell it.
-        await self._upkeep.sweep()
+        while await self._mending(self._upkeep.sweep):  # noqa: ASYNC110 (nobody tells when a part is back)
+            await asyncio.sleep(_PAUSE_S)
+        while True:
+            failed = await self._mending(self._see_to_all)
+            await asyncio.sleep(_PAUSE_S if failed else _BESIDE_S)
+
+    async def _see_to_all(self) -> None:
+        await self._upkeep.tick()
+        await self._see_to_crawls()
+        self._do_chores()
 
     async def _look(self) -> tuple[watch.View, float]:
-        """What is due is sent for: first of all, and again after everything that may have brought more.
+        """What is due is sent for.
 
         Answers what was seen, and how long the bell may be waited for: until the next host is due in a queue that no
         shift serves. Where one does it takes what comes; whether one is enough is seen a few times a second.
@@ -154,25 +181,26 @@ class Dispatcher:
         for n in sorted(idle):
             await self._upkeep.check_finished(n)
 
-    async def _do_chores(self) -> None:
+    def _do_chores(self) -> None:
+        """Each has a task of its own: one that takes long holds up none of the others."""
         for name, every_s, work in self._chores:
-            if boot() < self._chore_at.get(name, 0.0):
-                continue
-            self._chore_at[name] = boot() + every_s
-            try:
-                await work(self.services)
-            except StoreUnavailable:
-                raise
-            except Exception as error:
-                # One that cannot be done keeps nobody from crawling.
-                count("unexpected_errors")
-                log("chore_broke", level="error", chore=name, error=repr(error))
-        # A chore may have made crawls: what the frontier asked for is answered, what it did not take is put back.
-        self._upkeep.scan(self.services.scans)
-        self.services.scans = []
-        if self.services.unlisted:
-            await self._upkeep.sweep()
-            self.services.unlisted = False
+            if name not in self._doing and boot() >= self._chore_at[name]:
+                self._chore_at[name] = boot() + every_s
+                task = asyncio.get_running_loop().create_task(self._do_chore(name, work))
+                self._doing[name] = task
+                task.add_done_callback(partial(self._done, name))
+
+    def _done(self, name: str, _task: asyncio.Task[None]) -> None:
+        self._doing.pop(name, None)
+
+    async def _do_chore(self, name: str, work: Callable[[Services], Awaitable[None]]) -> None:
+        try:
+            await work(self.services)
+        except (EpochLost, FrontierUnavailable, StoreUnavailable, SegmentsUnavailable) as error:
+            log("chore_failed", level="warning", chore=name, error=str(error))
+        except Exception as error:
+            count("unexpected_errors")
+            log("chore_broke", level="error", chore=name, error=repr(error))
 
     # Shifts
 

@@ -26,6 +26,8 @@ POINTS = (
 )
 #: and those between the steps of a stage, for crawls that name a schema
 STAGE_POINTS = ("stage.begin", "stage.stored", "stage.sent")
+#: and those of a deletion
+DELETION_POINTS = ("delete.moved", "delete.rows", "delete.planned", "delete.erased", "delete.emptied")
 
 _name, _, _nth = os.environ.get("CURTSY_FAULT", "").partition(":")
 _left = int(_nth or 1)

@@ -24,6 +24,8 @@ from curtsy.urls import normalise
 
 #: seeds stored in one transaction
 PART = 5_000
+#: seeds that came all at once are stored before the first are listed: the answer is sooner
+PART_AT_HAND = 10_000
 #: refused seeds that are named
 MOST_REFUSED = 20
 
@@ -33,7 +35,7 @@ Listing = Callable[[Crawl, list[NewUrl], dict[tuple[int, bytes], int]], None]
 
 @dataclass(slots=True, kw_only=True)
 class Part:
-    """Some seeds, and how much of the body ends with them."""
+    """Some seeds, and how much of the body ends with them. `normal`: they have been checked already."""
 
     seeds: list[str]
     #: where the first one stands, and how its place is called: `line {}`, `body.seeds.{}`
@@ -42,6 +44,7 @@ class Part:
     received: int
     digest: str
     last: bool
+    normal: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +121,7 @@ class _Intake:
             return
         if self._known is not None and (self._known.complete or not self._met):
             raise KeyReused("This Idempotency-Key was used for other seeds. Take a new key for a new crawl.")
-        urls = checked(part.seeds, self._settings, part.place, part.first)
+        urls = part.seeds if part.normal else checked(part.seeds, self._settings, part.place, part.first)
         unit = self._settings.politeness_unit
         crawl, rows, inserted = self._store.run(
             crawling.load_chunk, self._crawl, urls, unit, part.last, keep(self._settings)
@@ -209,11 +212,17 @@ def _private(cidrs: tuple[str, ...]) -> tuple[Network, ...]:
 
 
 def in_parts(seeds: list[str], place: str, digest: str) -> Iterator[Part]:
-    """Seeds that are all here already, under the digest of their whole body."""
-    for start in range(0, len(seeds), PART):
-        end = start + PART
+    """Seeds that are all here already, and checked, under the digest of their whole body."""
+    for start in range(0, len(seeds), PART_AT_HAND):
+        end = start + PART_AT_HAND
         yield Part(
-            seeds=seeds[start:end], first=start, place=place, received=end, digest=digest, last=end >= len(seeds)
+            seeds=seeds[start:end],
+            first=start,
+            place=place,
+            received=end,
+            digest=digest,
+            last=end >= len(seeds),
+            normal=True,
         )
 
 

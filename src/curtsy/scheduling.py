@@ -213,6 +213,17 @@ def _give_up(tx: Any, run: Run, why: str, now_ms: int) -> None:
     schedules.set_run(tx, run, "skipped", "planned", note=why[:500], at_ms=now_ms)
 
 
+def beyond_keep(tx: Any) -> list[str]:
+    """Ids of ended crawls that are older than the runs that their schedule keeps: to be deleted."""
+    found: list[str] = []
+    after = 0
+    while some := schedules.list_all(tx, after, 1000):
+        after = some[-1].n
+        for schedule in some:
+            found += schedules.beyond_keep(tx, schedule)
+    return found
+
+
 def previous(tx: Any, crawl: Crawl) -> Crawl | None:
     """The crawl of the run before this one."""
     if crawl.schedule is None:

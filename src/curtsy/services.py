@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from dataclasses import dataclass, field
 
 from curtsy.embedded import Embedded
@@ -70,9 +71,11 @@ class Services:
             await in_thread(self.embedded.ensure)
 
     def tidy(self) -> None:
-        """Merges small segments and deletes those that nothing refers to."""
+        """Deletes what is not to be kept, merges small segments and deletes those that nothing refers to."""
+        from curtsy import retention
         from curtsy.store import sweep
 
+        retention.sweep(self, int(time.time() * 1000))
         sweep.tidy(self.store, self.segments, self.store_name)
 
     async def close(self) -> None:

@@ -143,6 +143,11 @@ class Settings(BaseSettings):
     max_repeated_segments: int = Field(3, ge=1)
     max_path_segments: int = Field(32, ge=1)
 
+    # Retention
+    retain_pages_days: float = Field(0, ge=0, le=36500)
+    retain_requests_days: float = Field(0, ge=0, le=36500)
+    retain_crawls_days: float = Field(0, ge=0, le=36500)
+
     # The API
     api_host: str = "127.0.0.1"
     api_port: int = Field(8080, ge=0, le=65535)
@@ -272,10 +277,10 @@ class Settings(BaseSettings):
             )
 
 
-#: they say where a crawl is, how it is watched, and who serves it: they are not its own
+#: they say where a crawl is, how it is watched, who serves it and how long it is kept: they are not its own
 _OF_THE_PLACE = {
     "data_dir", "store_url", "log_level", "log_format", "bind_shards", "broker_url", "worker_seats", "webhook_secret",
-    *(name for name in Settings.model_fields if name.startswith("api_")),
+    *(name for name in Settings.model_fields if name.startswith(("api_", "retain_"))),
 }  # fmt: skip
 #: profiles that come with the package, usable as --config NAME
 BUILT_IN_PROFILES = {"tinyweb.toml": Path(__file__).parent / "tinyweb" / "tinyweb.toml"}

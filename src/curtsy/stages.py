@@ -302,8 +302,11 @@ def sweep(store: Store, settings: Settings, now_ms: int | None = None) -> list[S
     with store.read() as tx:
         ending = crawls.list_all(tx, limit=1000, states=(CrawlState.EXTRACTING,))
         ending = [crawl for crawl in ending if not outbox.has_open(tx, crawl.n)]
+        idle = not outbox.due(tx, now, 1, lock=False)
     for crawl in ending:
         store.run(finish_if_extracted, crawl.n, now)
+    if idle:
+        return []  # nobody's write is held up by looking
     return store.run(_take, settings.stages_in_flight, now, int(settings.stage_lease_s * 1000))
 
 

@@ -125,7 +125,9 @@ class Transaction:
         written.offered = {(d.lease.crawl, d.offers) for d in effective if d.offers is not None}
         kept = [d for d in effective if d.page and d.lease.fence not in surplus]
         written.used = {d.lease.fence for d in kept}
-        pages.insert(tx, [self._page(d, _standing(bodies, d.lease.fence, written.used)) for d in kept])
+        standing = {d.lease.fence: _standing(bodies, d.lease.fence, written.used) for d in kept}
+        pages.hold(tx, _others(kept, standing))
+        pages.insert(tx, [self._page(d, standing[d.lease.fence]) for d in kept])
         written.used |= counted
         requests.insert(tx, [_request(d) for d in group if d.times is not None])
         failures.insert(tx, [self._failure(d, now_ms) for d in effective if d.decision.action is Action.DEAD])
@@ -354,6 +356,18 @@ def _standing(bodies: Mapping[int, Body], fence: int, kept: set[int]) -> Body:
     if body.first is None or body.first in kept:
         return body
     return body._replace(ref=bodies[body.first].ref, same_as=None)
+
+
+def _others(kept: Sequence[Finished], standing: Mapping[int, Body]) -> set[Key]:
+    """Pages outside this group whose bodies its pages refer to."""
+    found: set[Key] = set()
+    for done in kept:
+        body = standing[done.lease.fence]
+        if body.unchanged and done.previous is not None:
+            found.add((done.previous.crawl, done.previous.fp))
+        if body.same_as is not None and body.first is None:
+            found.add(pages.key_of(body.same_as))
+    return found
 
 
 def _state_of(done: Finished, surplus: set[int]) -> tuple[UrlState, str]:

@@ -14,6 +14,7 @@ import time
 from typing import Any
 
 from curtsy.errors import CurtsyError, UsageError
+from curtsy.fetch.guard import address_allowed, check_url, is_address, networks
 from curtsy.fetch.http import FetchJob, HttpFetcher, boot_clock
 from curtsy.model import Counts, Crawl, Failure, Fault, Outcome
 from curtsy.recovery import read
@@ -40,12 +41,20 @@ class NotTaken(CurtsyError):
 
 
 def checked(url: str | None, secret: str | None, settings: Settings) -> str | None:
-    """A webhook as it may be kept with a crawl, in normal form; an error says what is wrong with it."""
+    """A webhook as it may be kept with a crawl, in normal form; an error says what is wrong with it.
+
+    An address that is not public is told here; a name that leads to one is found out by the guard.
+    """
     if url is None:
         return None
     normal = normalise(url)
     if normal is None:
         raise UsageError(f"{url!r} is no http or https URL: a webhook looks like https://example.com/told")
+    target = check_url(normal)
+    if target is None or (
+        is_address(target.host) and not address_allowed(target.host, networks(settings.allow_private))
+    ):
+        raise UsageError("The webhook's address is not public: name a receiver that anybody can reach.")
     if not (secret or settings.webhook_secret):
         raise UsageError("A webhook needs a secret to be signed with: give one, or set webhook_secret.")
     return normal

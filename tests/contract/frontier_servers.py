@@ -91,30 +91,44 @@ class Cluster:
         self.program = program
         self.nodes: list[Server] = []
         self.ports: list[int] = []
+        self._addresses: list[tuple[int, int]] = []
         self.url = ""
 
     def start(self) -> None:
-        ports = free_ports(6)
-        self.ports = ports[:3]
-        for port, bus in zip(ports[:3], ports[3:], strict=True):
-            node = Server(self.program)
-            self.nodes.append(node)
-            node.start(
-                port=str(port), bind="127.0.0.1", cluster_enabled="yes", cluster_port=str(bus),
-                cluster_node_timeout="5000",
-            )  # fmt: skip
+        self.ports = [self._add() for _ in range(3)]
         for i, node in enumerate(self.nodes):
             tell(node, "CLUSTER", "ADDSLOTSRANGE", i * 16384 // 3, (i + 1) * 16384 // 3 - 1)
             tell(node, "CLUSTER", "SET-CONFIG-EPOCH", i + 1)
-        for port, bus in zip(ports[1:3], ports[4:], strict=True):
-            tell(self.nodes[0], "CLUSTER", "MEET", "127.0.0.1", port, bus)
-        wait_for(lambda: all(self._is_ready(node) for node in self.nodes), "the cluster is not ready")
+        self._meet()
         self.url = "cluster://" + ",".join(f"127.0.0.1:{port}" for port in self.ports)
 
-    @staticmethod
-    def _is_ready(node: Server) -> bool:
+    def add_replica(self, of: Server) -> Server:
+        """One more node, ready to take over."""
+        self._add()
+        self._meet()
+        replica = self.nodes[-1]
+        tell(replica, "CLUSTER", "REPLICATE", tell(of, "CLUSTER", "MYID").decode())
+        wait_for(lambda: tell(replica, "INFO", "replication").get("master_link_status") == "up", "no replica")
+        return replica
+
+    def _add(self) -> int:
+        port, bus = free_ports(2)
+        node = Server(self.program)
+        self.nodes.append(node)
+        self._addresses.append((port, bus))
+        node.start(
+            port=str(port), bind="127.0.0.1", cluster_enabled="yes", cluster_port=str(bus), cluster_node_timeout="2000"
+        )
+        return port
+
+    def _meet(self) -> None:
+        for port, bus in self._addresses[1:]:
+            tell(self.nodes[0], "CLUSTER", "MEET", "127.0.0.1", port, bus)
+        wait_for(lambda: all(self._is_ready(node) for node in self.nodes), "the cluster is not ready")
+
+    def _is_ready(self, node: Server) -> bool:
         said = tell(node, "CLUSTER", "INFO").decode()
-        return "cluster_state:ok" in said and tell(node, "CLUSTER", "NODES").count(b" connected") == 3
+        return "cluster_state:ok" in said and tell(node, "CLUSTER", "NODES").count(b" connected") == len(self.nodes)
 
     def remove(self) -> None:
         for node in self.nodes:

@@ -185,6 +185,20 @@ def test_a_run_that_cannot_be_made_is_noted_and_not_tried_for_ever(store: Store,
     assert "no schema 'lost'" in run.note
 
 
+def test_crawls_beyond_the_runs_to_keep_are_named(store: Store, settings: Settings) -> None:
+    add(store, settings, keep=2)
+    add(store, settings, name="all")
+    ids = []
+    for hour in range(4):
+        for made in fire(settings, NOON + hour * HOUR)[0]:
+            with store.read() as tx:
+                kept = crawls.get(tx, made).schedule == schedules.get(tx, "news").n
+            ids += [made] if kept else []
+            end(store, made)
+    with store.read() as tx:
+        assert sorted(scheduling.beyond_keep(tx)) == sorted(ids[:2])
+
+
 @pytest.mark.parametrize(
     ("fields", "says"),
     [

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 
-from curtsy.errors import UsageError
+from curtsy.errors import NameTaken, UsageError
 from curtsy.model import Crawl, CrawlState, Record, Schedule
 from curtsy.store import crawls, records, schedules
 from curtsy.store.engine import Store
@@ -30,6 +32,24 @@ def test_a_schedule_is_found_by_name_id_and_beginning(store: Store) -> None:
         schedules.get(tx, "old")
     with store.begin() as tx, pytest.raises(UsageError, match="schedule 'news' already"):
         schedules.create(tx, replace(NEWS, id="other"))
+
+
+def test_of_rivals_for_a_name_one_gets_it_and_the_others_are_told(store: Store) -> None:
+    barrier = threading.Barrier(4)
+
+    def make(i: int) -> bool:
+        barrier.wait()
+        try:
+            store.run(schedules.create, replace(NEWS, id=f"id-{i}"))
+        except NameTaken:
+            return False
+        return True
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sorted(pool.map(make, range(4))) == [False, False, False, True]
+    with store.read() as tx:
+        (made,) = schedules.list_all(tx)
+    assert store.run(schedules.create, made).n == made.n, "the same one again changes nothing"
 
 
 def test_a_schedule_advances_once(store: Store) -> None:

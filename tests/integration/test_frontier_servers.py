@@ -268,6 +268,34 @@ def test_a_slot_that_moved_to_another_node_is_a_loss_and_is_rebuilt_there(cluste
     asyncio.run(scene())
 
 
+def test_a_crawl_survives_the_death_of_a_cluster_node(tmp_path: Path) -> None:
+    cluster = Cluster(_program())
+    try:
+        cluster.start()
+        replica = cluster.add_replica(cluster.nodes[1])
+        with TinyWeb.start(hosts=12, pages=25, faults=False, log=tmp_path / "access.log") as web:
+            folder = CrawlFolder(tmp_path, web, frontier_url=cluster.url)
+            killer = threading.Thread(
+                target=lambda: (until(lambda: len(web.requests()) > 60), cluster.nodes[1].stop()), daemon=True
+            )
+            killer.start()
+            counts = folder.crawl(*web.seeds, delay_s=0.2)
+            killer.join()
+            assert (counts.pages > 200, counts.pending, counts.failed) == (True, 0, {})
+            verdict = judge(web.requests(), 0.2)
+            assert verdict.ok, verdict.summary()
+            gaps = folder.rows("SELECT count(*), min(end_ms - start_ms) FROM requests WHERE nature = 'gap'")
+            lost = {
+                shard for shard in range(16) if 16384 // 3 <= key_slot(f"{{s{shard:02d}}}".encode()) < 2 * 16384 // 3
+            }
+            assert gaps == [(len(lost), 14_000)]
+            # What the nodes that live had granted was used, not left to expire.
+            assert folder.rows("SELECT count(*) FROM urls WHERE crashes > 0") == [(0,)]
+            assert tell(replica, "INFO", "replication")["role"] == "master"
+    finally:
+        cluster.remove()
+
+
 def _move(slot: int, source: Server, target: Server) -> None:
     """Key by key, as clusters are resharded by hand."""
     ids = {node: tell(node, "CLUSTER", "MYID").decode() for node in (source, target)}

@@ -110,18 +110,20 @@ def test_after_a_pause_nothing_is_sent_later_than_two_seconds(folder: CrawlFolde
     pid = server.pid
     assert pid is not None
     assert doors.of(".hangs.test") == []
-    if frontier == "stands still":
-        os.kill(pid, signal.SIGSTOP)
-    assert folder.run("pause")["state"] == "paused"
-    paused = time.time()
-    time.sleep(max(0.0, paused + 2 - time.time()))
-    doors.open()
-    # Whoever still knocks is let in at its next try, at the latest 7 s after the first one.
-    time.sleep(max(0.0, paused + 8 - time.time()))
-    late = [(round(at - paused, 2), host, path) for at, host, path in list(doors.asked) if at > paused + 2]
-    assert late == []
-    if frontier == "stands still":
-        os.kill(pid, signal.SIGCONT)
+    try:
+        if frontier == "stands still":
+            os.kill(pid, signal.SIGSTOP)
+        assert folder.run("pause")["state"] == "paused"
+        paused = time.time()
+        time.sleep(max(0.0, paused + 2 - time.time()))
+        doors.open()
+        # Whoever still knocks is let in at its next try, at the latest 7 s after the first one.
+        time.sleep(max(0.0, paused + 8 - time.time()))
+        late = [(round(at - paused, 2), host, path) for at, host, path in list(doors.asked) if at > paused + 2]
+        assert late == []
+    finally:
+        if frontier == "stands still":
+            os.kill(pid, signal.SIGCONT)
     assert finish(crawl, code=3)["state"] == "paused"
     before = len(doors.asked)
     told = folder.run("crawl", "--resume", "last")

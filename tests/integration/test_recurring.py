@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ import uvloop
 from crawl_folder import CrawlFolder
 from small_site import Asked, Say, SmallSite, linking
 
-from curtsy import changes, crawling, scheduling, services
+from curtsy import changes, crawling, retention, scheduling, services
+from curtsy.store import schedules
 from curtsy.store.engine import Store
 
 HOUR = 3_600_000
@@ -139,3 +141,28 @@ def test_the_body_of_a_revisit_reads_back(folder: CrawlFolder, pages: dict[str, 
     out = tmp_path / "pages"
     folder.run("export", second, "--out", str(out), "--format", "markdown")
     assert any("lostlost" in path.read_text() for path in out.rglob("*.md"))
+
+
+def test_crawls_beyond_the_runs_to_keep_are_deleted_and_what_they_shared_stays(
+    folder: CrawlFolder, pages: dict[str, Any], tmp_path: Path
+) -> None:
+    with Store.open(folder.settings().effective_store_url) as store:
+        scheduling.add(
+            store, folder.settings(), name="site", cron="@hourly", seeds=["http://a.small.test/same"], keep=1,
+            crawl={"delay_s": 0.01}, now_ms=NOON - 1,
+        )  # fmt: skip
+        first, second = run_schedule(folder, NOON), run_schedule(folder, NOON + HOUR)
+        built = services.build(folder.settings())
+        later_ms = int(time.time() * 1000) + 120_000
+        try:
+            retention.sweep(built, later_ms)
+            retention.sweep(built, later_ms)
+        finally:
+            asyncio.run(built.close())
+        with store.read() as tx:
+            runs = {run.crawl_id: run.crawl for run in schedules.runs_of(tx, 1)}
+    assert [id for (id,) in folder.rows("SELECT id FROM crawls")] == [second]
+    assert (runs[first], runs[second]) == (None, 2)
+    out = tmp_path / "pages"
+    folder.run("export", second, "--out", str(out), "--format", "markdown")
+    assert any("samesame" in path.read_text() for path in out.rglob("*.md"))

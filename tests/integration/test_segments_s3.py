@@ -9,13 +9,15 @@ from pathlib import Path
 
 import boto3
 import pytest
+import stored
 from moto.server import ThreadedMotoServer
 from warcio.archiveiterator import ArchiveIterator
 
 from curtsy.errors import Damaged, SegmentsUnavailable, UsageError
 from curtsy.model import BodyRef, Crawl, Page
-from curtsy.store import crawls, pages
+from curtsy.store import crawls, deletion, pages
 from curtsy.store.engine import Store
+from curtsy.store.erasing import erase_all
 from curtsy.store.objects import ObjectSegments
 from curtsy.store.segments import open_segments, read_page
 from curtsy.store.sweep import delete_unreferenced, merge_small
@@ -133,3 +135,31 @@ def test_a_missing_object_is_damage_and_a_missing_store_unavailable(
         ObjectSegments(bucket, retry_config=no_retries).append([_item(1)])
     with pytest.raises(UsageError):
         ObjectSegments("nonsense://x")
+
+
+def test_a_deleted_body_is_gone_from_its_object_and_the_object_with_the_last_page(bucket: str, tmp_path: Path) -> None:
+    segments = ObjectSegments(bucket)
+    with Store.open(f"sqlite:///{tmp_path / 'curtsy.sqlite'}") as store:
+        crawl = stored.crawl(store)
+        made = stored.add_pages(
+            store, segments, crawl, [(f"https://a.test/{n}", b"secret %d " % n * 99) for n in range(3)]
+        )
+        assert made[0].body is not None
+        name = made[0].body.segment
+        before = segments.read_whole(name)
+        for doomed in ([made[1]], [made[0], made[2]]):
+            for page in doomed:
+                store.run(deletion.add, page.id, 0, fp=page.fp)
+            with store.read() as tx:
+                noted = deletion.pending(tx)
+            for one in noted:
+                assert deletion.carry_out(store, segments, one, 0, lambda: False)
+            erase_all(store, segments)
+            if doomed == [made[1]]:
+                whole = segments.read_whole(name)
+                assert len(whole) == len(before)
+                records = [record.content_stream().read() for record in ArchiveIterator(io.BytesIO(whole))]
+                assert not any(b"secret 1 " in record for record in records)
+                assert sum(b"secret 2 " in record for record in records) == 1
+        with pytest.raises(Damaged):
+            segments.read_whole(name)

@@ -178,6 +178,20 @@ def test_a_stage_that_fails_is_tried_again_then_dead_and_replayed_from_there(
     assert folder.rows("SELECT count(*) FROM requests WHERE url LIKE '%/text'") == [(1,)], "nothing is fetched again"
 
 
+def test_a_url_that_is_replayed_while_the_crawl_extracts_is_fetched(folder: CrawlFolder, site: SmallSite) -> None:
+    pages = dict(SITE) | {"/": linking("/long", "/shut"), "/shut": Say(status=403)}
+    site.pages = pages
+    folder.crawl("http://a.small.test/", schema="page")
+    assert state(folder) == "extracting"
+    with Store.open(folder.settings().effective_store_url) as store:
+        pages["/shut"] = LONG
+        assert pipeline.replay(store, pipeline.Filter(), 1).dead_letters == 1
+    assert state(folder) == "running"
+    finish(folder.start("crawl", "--resume", "last", "--json"))
+    assert state(folder) == "finished"
+    assert len(stored_records(folder)) == 3
+
+
 def test_a_later_stage_never_repeats_an_earlier_one(folder: CrawlFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.crawl("http://a.small.test/text", schema="page", max_pages=1)
     scored: list[dict[str, Any]] = []
@@ -239,6 +253,27 @@ def test_whatever_is_killed_between_the_steps_each_page_has_one_record(
     assert state(folder) == "finished"
     assert set(stored_records(folder)) == {f"http://a.small.test/{path}" for path in ("", "long", "text")}
     assert folder.rows("SELECT * FROM outbox") == folder.rows("SELECT * FROM failures") == []
+
+
+def test_dead_letters_of_stages_show_in_the_exit_code_and_are_mended_by_a_replay(
+    tmp_path: Path, site: SmallSite
+) -> None:
+    folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule], stage_lease_s=1, stage_attempts=1)
+    try:
+        command = [sys.executable, "-m", "curtsy.cli", "crawl", "http://a.small.test/text", "--schema", "page"]
+        killed = subprocess.run(
+            [*command, "--config", str(folder.config)], cwd=tmp_path, env={**os.environ, "CURTSY_FAULT": "stage.begin"},
+            capture_output=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert killed.returncode == -signal.SIGKILL
+        finish(folder.start("crawl", "--resume", "last", "--json"), 1)
+        (dead,) = folder.run("failures", "list", "--stage", "extract")["failures"]
+        assert (dead["cause"], dead["url"]) == ("kills_worker", "http://a.small.test/text")
+        assert folder.run("failures", "replay", "--stage", "extract")["dead_letters"] == 1
+        finish(folder.start("crawl", "--resume", "last", "--json"))
+        assert len(stored_records(folder)) == 1
+    finally:
+        folder.close()
 
 
 def test_pausing_and_cancelling_rest_the_stages(folder: CrawlFolder) -> None:

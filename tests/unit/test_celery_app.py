@@ -67,7 +67,8 @@ def test_tasks_go_to_their_queues(task: str, args: tuple[object, ...], queue: st
     assert celery_app._route(task, args, {}, {}) == {"queue": queue}
 
 
-def test_shifts_are_acknowledged_early_and_stages_late() -> None:
+def test_shifts_are_acknowledged_early_and_stages_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_settings(monkeypatch, frontier_url="redis://v/2")  # the app reads its settings when a task is first looked at
     from curtsy import tasks
 
     assert not tasks.shift.acks_late

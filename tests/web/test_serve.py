@@ -22,7 +22,7 @@ from curtsy.model import CrawlState
 from curtsy.store import crawls
 from curtsy.store.engine import Store
 
-SEEDS = [f"https://h{i % 7}.test/{i}" for i in range(6_000)]
+SEEDS = [f"https://h{i % 7}.test/{i}" for i in range(9_000)]
 
 
 @pytest.fixture
@@ -222,3 +222,44 @@ def test_an_answer_that_is_not_of_this_api_is_told_in_one_line() -> None:
         client._read(200, b"<html>")
     with pytest.raises(UsageError):
         Client("ftp://x")
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"NONSENSE\r\n\r\n", 400),
+        (b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\n\r\n", 414),
+        (b"GET / HTTP/1.1\r\n" + b"".join(b"X-%d: y\r\n" % i for i in range(100)) + b"\r\n", 431),
+    ],
+)
+def test_what_is_no_http_is_a_problem_too(tmp_path: Path, sqlite_url: str, sent: bytes, status: int) -> None:
+    with serving(tmp_path / "served", sqlite_url) as served, served.connect() as connection:
+        connection.sendall(sent)
+        with connection.makefile("rb") as answer:
+            code, headers = head_of(answer)
+            document = json.loads(answer.read(int(headers["content-length"])))
+    assert (code, headers["content-type"]) == (status, "application/problem+json")
+    assert document["request_id"] == headers["x-request-id"]
+
+
+def test_without_an_api_a_crawl_is_handed_in_to_the_local_folder(tmp_path: Path) -> None:
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("CURTSY_")}
+        return subprocess.run(
+            [sys.executable, "-m", "curtsy", *words],
+            capture_output=True,
+            text=True,
+            env=environment,
+            cwd=tmp_path,
+            check=False,
+        )
+
+    (tmp_path / "seeds.txt").write_text("https://a.test/\n# a comment\nb.test/x\n")
+    submitted = run("submit", "--from", "seeds.txt", "--lane", "high", "--max-pages", "5")
+    assert submitted.returncode == 0, submitted.stderr
+    status = json.loads(run("status", submitted.stdout.strip(), "--json").stdout)
+    assert (status["state"], status["pending"]) == ("running", 2)
+    for words in (("--lane", "slow"), ("--max-pages", "0"), ("--include", "("), ("--proxy-pool", "none")):
+        wrong = run("submit", "https://a.test/", *words)
+        assert (wrong.returncode, wrong.stdout, wrong.stderr.count("\n")) == (2, "", 1), wrong.stderr
+    assert run("submit").returncode == 2

@@ -6,6 +6,7 @@ import typer
 
 from curtsy.cli import (
     crawl,
+    delete,
     doctor,
     failures,
     hosts,
@@ -45,6 +46,7 @@ state.register(app)
 results.register(app)
 failures.register(app)
 hosts.register(app)
+delete.register(app)
 schedules.register(app)
 records.register(app)
 workers.register(app)

@@ -284,7 +284,7 @@ def _summary(ended: Ended, settings: Settings, out: Path | None) -> None:
     show.say(f"hosts         {ended.hosts:,}")
     show.say(f"done          {counts.done:,} URLs")
     show.say(f"skipped       {show.reasons(counts.skipped)}")
-    show.say(f"dead letters  {show.reasons(counts.failed)}")
+    show.say(f"dead letters  {show.reasons(dict(counts.failed) | ended.stages)}")
     show.say(
         f"data          {settings.store_url or settings.sqlite_path}, {settings.segments_url or settings.segments_dir}"
     )
@@ -295,7 +295,7 @@ def _summary(ended: Ended, settings: Settings, out: Path | None) -> None:
         show.say(f"It has {counts.pending:,} URLs to go. Go on with: {go_on}")
         if out is not None:
             show.say(_not_exported(ended, out))
-    elif counts.failed:
+    elif counts.failed or ended.stages:
         show.say(f"Look at them: {hints.command('failures', 'list', '--crawl', ended.crawl.id)}")
 
 

@@ -11,7 +11,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import uvloop
@@ -24,7 +24,7 @@ from curtsy.model import Counts, Crawl, CrawlState
 from curtsy.observe import counters
 from curtsy.settings import Settings, keep
 from curtsy.stopping import StopFlag, end_by
-from curtsy.store import crawls, summaries
+from curtsy.store import crawls, failures, summaries
 from curtsy.store.engine import Store
 
 #: beyond the drain, a helper gets this long to commit and leave
@@ -43,6 +43,8 @@ class Ended:
     elapsed_s: float
     #: what the processes counted: frontier calls, commits, pages by status, ...
     counters: dict[str, int]
+    #: dead letters of the stages after fetching
+    stages: dict[str, int] = field(default_factory=dict)
 
     @property
     def interrupted(self) -> bool:
@@ -52,7 +54,7 @@ class Ended:
     def exit_code(self) -> int:
         if self.interrupted:
             return INTERRUPTED
-        return DEAD_LETTERS if self.counts.failed else DONE
+        return DEAD_LETTERS if self.counts.failed or self.stages else DONE
 
 
 def drive(
@@ -140,6 +142,7 @@ def _ended(store: Store, id: str, counted: dict[str, int]) -> Ended:
             hosts=summaries.hosts_of(tx, crawl.n),
             elapsed_s=elapsed_s(crawl, int(time.time() * 1000)),
             counters=counted,
+            stages=failures.of_stages(tx, crawl.n) if crawl.schema is not None else {},
         )
 
 

@@ -260,7 +260,7 @@ def _line(schedule: Schedule) -> dict[str, Any]:
 def _run(run: Run) -> dict[str, Any]:
     from curtsy.cli.show import when
 
-    crawl = run.crawl_id if run.state == "started" else None
+    crawl = run.crawl_id if run.crawl is not None else None
     return {"planned": when(run.planned_ms), "state": run.state, "crawl": crawl, "note": run.note}
 
 

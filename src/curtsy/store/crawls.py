@@ -64,8 +64,11 @@ def create(tx: Connection, crawl: Crawl, settings: Mapping[str, Any] | None = No
     return replace(crawl, n=n)
 
 
-def get(tx: Connection, id: str) -> Crawl:
-    """The crawl of that id, or of that beginning of an id if it is the only one; `last` is the newest."""
+def get(tx: Connection, id: str, *, members: bool = True) -> Crawl:
+    """The crawl of that id, or of that beginning of an id if it is the only one; `last` is the newest.
+
+    Its members may be many: whoever does not need them leaves them out.
+    """
     if id == "last":
         rows = tx.execute(select(crawls).order_by(crawls.c.n.desc()).limit(1)).all()
     else:
@@ -73,17 +76,18 @@ def get(tx: Connection, id: str) -> Crawl:
         if not rows and id:
             rows = tx.execute(select(crawls).where(crawls.c.id.startswith(id, autoescape=True)).limit(2)).all()
     if len(rows) == 1:
-        return _crawl(rows[0], _members(tx, rows[0].n))
+        return _crawl(rows[0], _members(tx, rows[0].n) if members else frozenset())
     if not rows:
         raise UnknownCrawl(f"There is no crawl {id!r} here. `curtsy status --all` lists them.")
     raise UnknownCrawl(f"Several crawls begin with {id!r}: give more of the id. `curtsy status --all` lists them.")
 
 
-def by_n(tx: Connection, n: int) -> Crawl:
+def by_n(tx: Connection, n: int, *, members: bool = True) -> Crawl:
+    """Numbers are not given twice: one that is not there was deleted, and whoever still holds it learns that so."""
     row = tx.execute(select(crawls).where(crawls.c.n == n)).first()
     if row is None:
-        raise UnknownCrawl(f"There is no crawl number {n} in the store.")
-    return _crawl(row, _members(tx, n))
+        return Crawl(n=n, id="", request_id="", state=CrawlState.DELETING)
+    return _crawl(row, _members(tx, n) if members else frozenset())
 
 
 def ids(tx: Connection, ns: Iterable[int]) -> dict[int, str]:
@@ -108,6 +112,13 @@ def running(tx: Connection) -> list[Crawl]:
     """Every crawl that is loading or running, with its members, oldest first."""
     rows = tx.execute(select(crawls).where(crawls.c.state.in_(ACTIVE)).order_by(crawls.c.n)).all()
     return [_crawl(row, _members(tx, row.n)) for row in rows]
+
+
+def ended_before(tx: Connection, before_ms: int, limit: int = 1000) -> list[Crawl]:
+    """Crawls that ended before then, oldest first, without their members."""
+    over = crawls.c.state.in_((CrawlState.FINISHED, CrawlState.CANCELLED))
+    query = select(crawls).where(over, crawls.c.ended_ms < before_ms).order_by(crawls.c.n).limit(limit)
+    return [_crawl(row, frozenset()) for row in tx.execute(query)]
 
 
 def states(tx: Connection) -> dict[int, tuple[CrawlState, int]]:

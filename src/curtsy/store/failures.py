@@ -139,6 +139,15 @@ def where(tx: Connection, condition: str, given: Mapping[str, Any], order: str, 
     return [Failure(**row._mapping) for row in tx.execute(query, {**given, "limit": limit})]
 
 
+def of_stages(tx: Connection, crawl: int) -> dict[str, int]:
+    """Open dead letters of a crawl by the stage after fetching in which they failed."""
+    count = text(
+        "SELECT stage, count(*) FROM failures WHERE crawl = :crawl AND stage <> 'fetch' AND replayed_ms IS NULL "
+        "GROUP BY stage"
+    )
+    return {stage: int(n) for stage, n in tx.execute(count, {"crawl": crawl})}
+
+
 def mark_replayed(tx: Connection, ids: Iterable[str], now_ms: int) -> int:
     """Mark them as replayed; how many were not yet."""
     return len(_replayed(tx, [(id, now_ms) for id in unique_sorted(ids)]))

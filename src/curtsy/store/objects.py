@@ -75,6 +75,21 @@ class ObjectSegments:
         self._count += 1
         return new_name(self._writer_id, self._count)
 
+    def size_at_rest(self, name: str) -> int | None:
+        try:
+            return int(obstore.head(self._store, name)["size"])
+        except (NotFoundError, FileNotFoundError):
+            return None
+        except (BaseError, OSError) as error:
+            raise self._unavailable("read", error) from error
+
+    def overwrite(self, name: str, parts: Sequence[tuple[int, bytes]]) -> None:
+        """By another object of the same name and length: readers see the one or the other."""
+        data = bytearray(self.read_whole(name))
+        for offset, part in parts:
+            data[offset : offset + len(part)] = part
+        self.put(name, bytes(data))
+
     def older_than(self, age_s: float) -> list[tuple[str, int]]:
         before = datetime.now(UTC) - timedelta(seconds=age_s)
         try:

@@ -108,12 +108,12 @@ def put(tx: Connection, rows: Iterable[Put]) -> None:
     )
 
 
-def due(tx: Connection, now_ms: int, limit: int) -> list[Row]:
+def due(tx: Connection, now_ms: int, limit: int, lock: bool = True) -> list[Row]:
     """What may be sent: never sent, to be tried again, or sent and not done within its lease. Crawls take turns.
 
     On PostgreSQL the rows are locked, and rows that another process is about to send are passed over.
     """
-    found = _due(tx, "kind = 'webhook' AND next_ms <= :now", {"now": now_ms}, limit)
+    found = _due(tx, "kind = 'webhook' AND next_ms <= :now", {"now": now_ms}, limit, lock)
     crawls = list(tx.execute(_CRAWLS).scalars())
     for place, crawl in enumerate(crawls):
         room = limit - len(found)
@@ -121,13 +121,13 @@ def due(tx: Connection, now_ms: int, limit: int) -> list[Row]:
             break
         share = max(1, room // (len(crawls) - place))
         where = "crawl = :crawl AND kind <> 'webhook' AND next_ms <= :now"
-        found += _due(tx, where, {"crawl": crawl, "now": now_ms}, share)
+        found += _due(tx, where, {"crawl": crawl, "now": now_ms}, share, lock)
     return found
 
 
-def _due(tx: Connection, where: str, given: dict[str, Any], limit: int) -> list[Row]:
-    lock = " FOR UPDATE SKIP LOCKED" if is_postgresql(tx) else ""
-    sql = f"SELECT {_COLUMNS} FROM outbox WHERE state = 'open' AND {where} ORDER BY next_ms LIMIT :limit{lock}"
+def _due(tx: Connection, where: str, given: dict[str, Any], limit: int, lock: bool = True) -> list[Row]:
+    locked = " FOR UPDATE SKIP LOCKED" if lock and is_postgresql(tx) else ""
+    sql = f"SELECT {_COLUMNS} FROM outbox WHERE state = 'open' AND {where} ORDER BY next_ms LIMIT :limit{locked}"
     return [_row(row) for row in tx.execute(text(sql), {**given, "limit": limit})]
 
 

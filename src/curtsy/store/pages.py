@@ -223,6 +223,23 @@ def find_same(tx: Connection, crawl: int, sha256s: Iterable[str]) -> dict[str, S
     }
 
 
+class BodiesGone(Exception):
+    """Pages whose bodies are to be referred to were deleted meanwhile: write the bodies again."""
+
+    def __init__(self, keys: set[Key]) -> None:
+        super().__init__(f"{len(keys)} pages were deleted")
+        self.keys = keys
+
+
+def hold(tx: Connection, keys: Iterable[Key]) -> None:
+    """These pages stay until the transaction ends, so that others may refer to their bodies; BodiesGone otherwise."""
+    wanted = unique_sorted((fp, crawl) for crawl, fp in keys)
+    found = {(row[1], row[0]) for row in (_hold if is_postgresql(tx) else _held)(tx, wanted)}
+    gone = {(crawl, fp) for fp, crawl in wanted} - found
+    if gone:
+        raise BodiesGone(gone)
+
+
 def committed(tx: Connection) -> dict[str, int]:
     """Committed bytes of every segment. To be asked once their writers are known to be gone."""
     if is_postgresql(tx):
@@ -253,6 +270,16 @@ def forget_segments(tx: Connection, names: Iterable[str]) -> list[str]:
     return [row[0] for row in _forget(tx, [(name,) for name in unique_sorted(names)])]
 
 
+_held = Bulk(
+    "SELECT p.fp, p.crawl FROM v JOIN pages p ON p.fp = v.fp AND p.crawl = v.crawl", fp="bytea", crawl="bigint"
+)
+# Whoever deletes a page holds its row: one of the two waits for the other.
+_hold = Bulk(
+    "SELECT p.fp, p.crawl FROM v JOIN pages p ON p.fp = v.fp AND p.crawl = v.crawl ORDER BY p.fp, p.crawl "
+    "FOR KEY SHARE OF p",
+    fp="bytea",
+    crawl="bigint",
+)
 _refs = Bulk(
     "SELECT p.n, s.name, p.body_offset, p.body_length FROM v JOIN segments s ON s.name = v.name "
     "JOIN pages p ON p.segment = s.n ORDER BY s.name, p.body_offset",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -87,6 +88,39 @@ def _make_partition(tx: Connection, year: int, month: int) -> None:
     ).first()
     if known is None and taken is None:
         tx.exec_driver_sql(f"CREATE TABLE {name} PARTITION OF requests FOR VALUES FROM ({first_ms}) TO ({last_ms})")
+
+
+#: rows of the log forgotten in one transaction
+_FORGOTTEN = 5000
+_FORGET = text(
+    "DELETE FROM requests WHERE (fence, ordinal, start_ms) IN (SELECT fence, ordinal, start_ms FROM requests "
+    "WHERE start_ms < :before_ms LIMIT :limit)"
+)
+_PARTITIONS = (
+    "SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid "
+    "WHERE i.inhparent = to_regclass('requests') ORDER BY c.relname"
+)
+
+
+def forget_before(tx: Connection, before_ms: int) -> int:
+    """Forget requests that began before then, some at a time; how many went. Whole months go at once."""
+    gone = _drop_months(tx, before_ms) if is_postgresql(tx) else 0
+    return gone + int(tx.execute(_FORGET, {"before_ms": before_ms, "limit": _FORGOTTEN}).rowcount)
+
+
+def _drop_months(tx: Connection, before_ms: int) -> int:
+    dropped = 0
+    for name in tx.exec_driver_sql(_PARTITIONS).scalars().all():
+        found = re.fullmatch(r"requests_(\d{4})_(\d{2})", name)
+        if found is None:
+            continue
+        year, month = int(found[1]), int(found[2])
+        behind_ms = int(datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC).timestamp()) * 1000
+        if behind_ms <= before_ms:
+            tx.exec_driver_sql(f"DROP TABLE {name}")
+            _months.discard((str(tx.engine.url), year, month))
+            dropped += 1
+    return dropped
 
 
 def by_host(tx: Connection, since_ms: int = 0, crawl: int | None = None) -> Iterator[Request]:

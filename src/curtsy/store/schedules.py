@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from sqlalchemy import Connection, delete, select, text, update
+from sqlalchemy.exc import IntegrityError
 
 from curtsy.errors import NameTaken, UnknownSchedule
 from curtsy.model import Run, Schedule
@@ -21,12 +22,13 @@ _PLAN = text(
 )
 _PREVIOUS = text(
     "SELECT r.crawl FROM runs r JOIN runs this ON this.schedule = r.schedule AND this.planned_ms > r.planned_ms "
-    "JOIN crawls c ON c.n = r.crawl WHERE this.crawl = :crawl AND this.schedule = :schedule AND r.state = 'started' "
+    "JOIN crawls c ON c.n = r.crawl AND c.state <> 'deleting' WHERE this.crawl = :crawl AND this.schedule = :schedule "
+    "AND r.state = 'started' "
     "ORDER BY r.planned_ms DESC LIMIT 1"
 )
 _GOING = text(
     "SELECT r.planned_ms FROM runs r LEFT JOIN crawls c ON c.id = r.crawl_id WHERE r.schedule = :schedule "
-    "AND (r.state = 'planned' OR (r.state = 'started' AND c.state NOT IN ('finished', 'cancelled'))) "
+    "AND (r.state = 'planned' OR (r.state = 'started' AND c.state NOT IN ('finished', 'cancelled', 'deleting'))) "
     "ORDER BY r.planned_ms DESC LIMIT 1"
 )
 _BEYOND = text(
@@ -36,12 +38,19 @@ _BEYOND = text(
 
 
 def create(tx: Connection, schedule: Schedule) -> Schedule:
-    """Write a new schedule; names are unique."""
-    if tx.execute(select(schedules.c.n).where(schedules.c.name == schedule.name)).first():
-        raise NameTaken(f"There is a schedule {schedule.name!r} already: remove it first, or choose another name.")
+    """Write a new schedule; names are unique. Harmless when repeated."""
+    taken = NameTaken(f"There is a schedule {schedule.name!r} already: remove it first, or choose another name.")
+    found = tx.execute(select(schedules.c.id).where(schedules.c.name == schedule.name)).scalar()
+    if found == schedule.id:
+        return get(tx, schedule.id)
+    if found is not None:
+        raise taken
     values = {column.name: getattr(schedule, column.name) for column in schedules.columns if column.name != "n"}
     values |= {"crawl": json.dumps(schedule.crawl), "seeds": json.dumps(schedule.seeds)}
-    tx.execute(schedules.insert().values(values))
+    try:
+        tx.execute(schedules.insert().values(values))
+    except IntegrityError:  # somebody made it in this moment
+        raise taken from None
     return get(tx, schedule.id)
 
 

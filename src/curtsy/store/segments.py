@@ -41,6 +41,12 @@ class SegmentStore(Protocol):
     def older_than(self, age_s: float) -> list[tuple[str, int]]:
         """(name, bytes) of segments that nobody has written to for so long."""
 
+    def size_at_rest(self, name: str) -> int | None:
+        """Bytes of a segment whose writer is gone; None while it lives, or if there is no such segment."""
+
+    def overwrite(self, name: str, parts: Sequence[tuple[int, bytes]]) -> None:
+        """Put bytes in the place of as many others, durable on return; Damaged if there is no such segment."""
+
     def delete(self, names: Iterable[str]) -> int: ...
 
     def recover(self, committed: Callable[[], Mapping[str, int]]) -> int:
@@ -186,6 +192,33 @@ class Segments:
         if len(data) < ref.length:
             raise Damaged(f"The segment {ref.segment} in {self._folder} is shorter than the database says.")
         return data
+
+    def size_at_rest(self, name: str) -> int | None:
+        file = _lock_abandoned(self._folder / name)
+        if file is None:
+            return None
+        try:
+            return os.fstat(file).st_size
+        finally:
+            os.close(file)
+
+    def overwrite(self, name: str, parts: Sequence[tuple[int, bytes]]) -> None:
+        """Also in a file that is being written: its writer only adds at the end."""
+        try:
+            file = os.open(self._folder / name, os.O_WRONLY | os.O_CLOEXEC)
+            try:
+                for offset, data in parts:
+                    view = memoryview(data)
+                    while view:
+                        written = os.pwrite(file, view, offset)
+                        view, offset = view[written:], offset + written
+                os.fdatasync(file)
+            finally:
+                os.close(file)
+        except FileNotFoundError as error:
+            raise Damaged(f"The segment {name} is not in {self._folder}.") from error
+        except OSError as error:
+            raise SegmentsUnavailable(f"The segment {name} cannot be written: {error}.") from error
 
     def older_than(self, age_s: float) -> list[tuple[str, int]]:
         before = time.time() - age_s

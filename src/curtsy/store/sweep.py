@@ -65,7 +65,9 @@ def merge_small(
     The old objects stay for readers that still hold a reference; `delete_unreferenced` takes them a day later.
     """
     with store.read() as tx:
-        known = set(tx.exec_driver_sql("SELECT name FROM segments").scalars())
+        # A copy of a record that is to be overwritten would outlive it.
+        unspoilt = "SELECT name FROM segments WHERE name NOT IN (SELECT segment FROM erasures)"
+        known = set(tx.exec_driver_sql(unspoilt).scalars())
     small = [(name, size) for name, size in segments.older_than(older_than_s) if size < small_bytes and name in known]
     merged = 0
     for group in _groups(small, merged_bytes):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -207,6 +208,59 @@ def _second(second: int) -> str:
 
 def warc_date(ms: int) -> str:
     return f"{_second(ms // 1000)}.{ms % 1000:03}Z"
+
+
+#: of deflate
+_STORED_BLOCK = 65_535
+#: records are looked through in parts of so many bytes
+_PART = 16_384
+
+
+def blank(length: int) -> bytes:
+    """A record of exactly so many bytes that says nothing: it takes the place of records that were deleted.
+
+    A gzip member of stored blocks, whose content is padded: what stands behind it keeps its place.
+    """
+    fields = (
+        f"WARC/1.1\r\nWARC-Type: metadata\r\nWARC-Record-ID: {_ids.take()[0]}\r\n"
+        f"WARC-Date: {warc_date(int(time.time() * 1000))}\r\nContent-Type: text/plain\r\nContent-Length: "
+    )
+    # Header and trailer of gzip, and five bytes per block; the length has ten digits whatever it is.
+    blocks = max(1, -(-(length - 18) // (_STORED_BLOCK + 5)))
+    head = len(fields) + 10 + 4
+    padding = length - 18 - 5 * blocks - head - len(_END)
+    if padding < 0:
+        raise ValueError(f"{length} bytes are too few for a record")
+    data = f"{fields}{padding:010}\r\n\r\n".encode() + b" " * padding + _END
+    parts = [b"\x1f\x8b\x08\0\0\0\0\0\0\xff"]
+    for n in range(blocks):
+        part = data[n * _STORED_BLOCK : (n + 1) * _STORED_BLOCK]
+        size = len(part).to_bytes(2, "little")
+        parts += (bytes([n == blocks - 1]), size, bytes(b ^ 0xFF for b in size), part)
+    parts.append(zlib.crc32(data).to_bytes(4, "little") + (len(data) & 0xFFFFFFFF).to_bytes(4, "little"))
+    return b"".join(parts)
+
+
+def begins(data: bytes) -> int:
+    """Where in these whole records those begin that belong to the response behind them: its request and metadata."""
+    start = at = 0
+    view = memoryview(data)
+    while at < len(data):
+        member, head = zlib.decompressobj(_GZIP), b""
+        try:
+            while not member.eof and at < len(data):
+                part = view[at : at + _PART]
+                found = member.decompress(part)
+                head = head or found
+                at += len(part) - len(member.unused_data)
+        except zlib.error as error:
+            raise Damaged(f"A stored record cannot be decompressed: {error}.") from error
+        if not member.eof:
+            raise Damaged("A stored record is cut short.")
+        kind = head.partition(b"WARC-Type: ")[2].partition(b"\r\n")[0]
+        if kind not in (b"request", b"metadata"):
+            start = at
+    return start
 
 
 def _member(fields: bytes, block: bytes) -> bytes:

@@ -7,6 +7,7 @@ import concurrent.futures
 import contextlib
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -29,7 +30,9 @@ T = TypeVar("T")
 #: an answer that takes longer is a 503: the caller may ask again
 WAIT_S = 60.0
 #: how long an answer waits for its last seeds to be listed
-_LAST_S = 0.2
+_LAST_S = 0.1
+#: parts of one upload that are stored and not listed yet
+_PARTS_AHEAD = 3
 #: after a failed attempt to open the services the next one is made this much later
 _AGAIN_S = 3.0
 #: a lost frontier may have to be rebuilt first
@@ -91,6 +94,13 @@ class Bridge:
             self._refused = (time.monotonic(), error)
             raise
         return built
+
+    def warm(self) -> None:
+        """Opens everything before somebody waits for it."""
+        try:
+            self.publish()
+        except CurtsyError as error:
+            log("services_not_opened", level="warning", error=str(error))
 
     @property
     def services_or_none(self) -> Services | None:
@@ -160,26 +170,34 @@ class Bridge:
         The last part is not waited for long: the seeds are stored, and it goes on by itself.
         """
         opened = self.services_or_none
-        under_way: list[concurrent.futures.Future[None]] = []
+        under_way: deque[concurrent.futures.Future[None]] = deque()
 
-        def end(wait_s: float = WAIT_S) -> None:
-            while under_way:
+        def wait(most: int, wait_s: float) -> None:
+            while len(under_way) > most:
                 try:
-                    under_way.pop().result(wait_s)
+                    under_way.popleft().result(wait_s)
                 except concurrent.futures.TimeoutError:
                     if wait_s >= WAIT_S:
                         raise Unavailable("The frontier takes too long.") from None
 
         def begin(crawl: Crawl, rows: list[NewUrl], inserted: dict[tuple[int, bytes], int]) -> None:
-            end()
+            wait(_PARTS_AHEAD - 1, WAIT_S)
             if opened is not None:
-                under_way.append(self._later(self._list(opened, crawl, rows, inserted)))
+                before = under_way[-1] if under_way else None
+                under_way.append(self._later(self._list(opened, crawl, rows, inserted, before)))
 
-        return begin, lambda: end(_LAST_S)
+        return begin, lambda: wait(0, _LAST_S)
 
     async def _list(
-        self, opened: Services, crawl: Crawl, rows: list[NewUrl], inserted: dict[tuple[int, bytes], int]
+        self,
+        opened: Services,
+        crawl: Crawl,
+        rows: list[NewUrl],
+        inserted: dict[tuple[int, bytes], int],
+        before: concurrent.futures.Future[None] | None,
     ) -> None:
+        if before is not None:  # rows are listed in the order in which they were stored
+            await asyncio.wait([asyncio.wrap_future(before)])
         await crawling.list_chunk(opened, crawl, rows, inserted)
         if opened.unlisted:
             await control.with_frontier(opened, lambda: control.recover(opened))
@@ -215,7 +233,10 @@ class Bridge:
     def close(self) -> None:
         """Leaves the frontier and the store; harmless when nothing was opened."""
         self.events.close()
+        entered = self._services_lock.acquire(timeout=_LEAVE_S)  # somebody may be opening them
         opened, self._services = self._services, None
+        if entered:
+            self._services_lock.release()
         if opened is not None:
             try:
                 self.wait(self._leave(opened), _LEAVE_S)

@@ -26,7 +26,7 @@ STREAM_S = 300.0
 _LOOK_S = 1.0
 #: something is sent at least this often, so that a vanished client is noticed
 _KEEP_ALIVE_S = 15.0
-_ENDED = ("finished", "cancelled")
+_ENDED = ("finished", "cancelled", "deleting")
 
 
 class Event:
@@ -58,7 +58,9 @@ class Events:
     def take(self) -> bool:
         """A place for one more stream; False if all are taken."""
         with self._lock:
-            if self._streams >= MOST_STREAMS or self._closed.is_set():
+            # A stream keeps a thread: some are left for everybody else.
+            most = min(MOST_STREAMS, max(1, self._bridge.settings.api_threads * 4 // 5))
+            if self._streams >= most or self._closed.is_set():
                 return False
             self._streams += 1
             return True
@@ -127,7 +129,9 @@ class Events:
     def _look(self, wanted: dict[int, list[queue.SimpleQueue[Event | None]]]) -> dict[int, Event]:
         now_ms = int(time.time() * 1000)
         with self._bridge.store.read() as tx:
-            return {n: Event(status_of(control.status_in(tx, crawls.by_n(tx, n), now_ms))) for n in wanted}
+            return {
+                n: Event(status_of(control.status_in(tx, crawls.by_n(tx, n, members=False), now_ms))) for n in wanted
+            }
 
     def close(self) -> None:
         """The process ends: every stream ends with it, and its client asks another one."""

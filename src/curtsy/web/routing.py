@@ -106,11 +106,10 @@ class Call:
         return self.bridge.services
 
     def crawl(self, id: str) -> Crawl:
-        """By its id, the beginning of one, or `last`."""
-        if not _CRAWL_ID.fullmatch(id):
-            raise UnknownCrawl(id)
+        """By its id, the beginning of one, or `last`; without its members."""
+        check_id(id)
         with self.store.read() as tx:
-            return crawls.get(tx, id)
+            return crawls.get(tx, id, members=False)
 
     def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run it on the process's background loop, and wait."""
@@ -174,6 +173,12 @@ class Endpoint:
 
 
 ENDPOINTS: list[Endpoint] = []
+
+
+def check_id(id: str) -> None:
+    """What cannot be the id of a crawl does not reach the store."""
+    if not _CRAWL_ID.fullmatch(id):
+        raise UnknownCrawl(id)
 
 
 def endpoint(

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import struct
 import sys
+import threading
+from http import HTTPStatus
 from typing import Any
 
 from flask import Flask
 from gunicorn.app.base import BaseApplication
+from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseException
 from gunicorn.workers.gthread import ThreadWorker
 
 from curtsy.errors import UsageError
+from curtsy.model import new_id
 from curtsy.observe import log
 from curtsy.settings import Settings
 from curtsy.web.auth import is_loopback
 from curtsy.web.bridge import Bridge
 from curtsy.web.factory import create_app
+from curtsy.web.problems import MEDIA_TYPE, of_status
 
 #: requests under way have this long to end after SIGTERM
 GRACE_S = 20
@@ -28,8 +34,33 @@ _KEEP_ALIVE_S = 15
 _WAITING = 1000
 
 
+#: an upload keeps a thread busy: the others get their turn after so long
+_SWITCH_S = 0.001
+
+
 class Threads(ThreadWorker):  # type: ignore[misc]
     """A process of the server. Event streams end when it is told to."""
+
+    def init_process(self) -> None:
+        sys.setswitchinterval(_SWITCH_S)
+        threading.Thread(target=_bridge_of(self.app.wsgi()).warm, name="warm", daemon=True).start()
+        super().init_process()
+
+    def handle_error(self, req: Any, client: Any, addr: Any, exc: Any) -> None:
+        """What is no HTTP, or too much of it, never reaches the application: it gets a problem document too."""
+        if not isinstance(exc, ParseException):
+            super().handle_error(req, client, addr, exc)
+            return
+        status = 431 if isinstance(exc, LimitRequestHeaders) else 414 if isinstance(exc, LimitRequestLine) else 400
+        problem = of_status(status).document(new_id())
+        log("api_refused", status=status, error=repr(exc), request_id=problem.request_id)
+        body = problem.model_dump_json(exclude_none=True).encode()
+        head = (
+            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nConnection: close\r\nContent-Type: {MEDIA_TYPE}\r\n"
+            f"X-Request-Id: {problem.request_id}\r\nContent-Length: {len(body)}\r\n\r\n"
+        )
+        with contextlib.suppress(OSError):
+            client.sendall(head.encode() + body)
 
     def handle_exit(self, sig: Any, frame: Any) -> None:
         _bridge_of(self.app.wsgi()).events.close()

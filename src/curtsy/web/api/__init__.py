@@ -1,5 +1,29 @@
 """The endpoints, one module per group. Importing this declares them all."""
 
-from curtsy.web.api import about, crawls, events, explain, failures, health, hosts, pages, records, schedules
+from curtsy.web.api import (
+    about,
+    crawls,
+    deletion,
+    events,
+    explain,
+    failures,
+    health,
+    hosts,
+    pages,
+    records,
+    schedules,
+)
 
-__all__ = ["about", "crawls", "events", "explain", "failures", "health", "hosts", "pages", "records", "schedules"]
+__all__ = [
+    "about",
+    "crawls",
+    "deletion",
+    "events",
+    "explain",
+    "failures",
+    "health",
+    "hosts",
+    "pages",
+    "records",
+    "schedules",
+]

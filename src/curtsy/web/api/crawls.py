@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
@@ -24,7 +23,7 @@ from curtsy.web.models.crawls import (
 from curtsy.web.ndjson import Upload
 from curtsy.web.paging import Page, decode, page
 from curtsy.web.problems import Mistake, Problem
-from curtsy.web.routing import NDJSON, Call, endpoint
+from curtsy.web.routing import NDJSON, Call, check_id, endpoint
 
 _KEY = re.compile(r"[!-~]{1,255}")
 _PLACE = "body.seeds.{}"
@@ -74,10 +73,10 @@ def _idempotency_key(call: Call) -> str | None:
 
 def _json(call: Call) -> tuple[CrawlWish, str, Iterator[Part]]:
     new: NewCrawl = call.body
-    intake.checked(new.seeds, call.settings, _PLACE)  # all, before anything is written
+    seeds = intake.checked(new.seeds, call.settings, _PLACE)  # all, before anything is written
     digest = intake.digest_of(new.model_dump_json().encode())
     wish = CrawlWish(**new.model_dump(exclude={"seeds"}, by_alias=True))
-    return wish, digest, intake.in_parts(new.seeds, _PLACE, digest)
+    return wish, digest, intake.in_parts(seeds, _PLACE, digest)
 
 
 def _ndjson(call: Call) -> tuple[CrawlWish, str, Iterator[Part]]:
@@ -137,6 +136,5 @@ def _changed(call: Call, id: str, change: Callable[..., Coroutine[Any, Any, Craw
 
 
 def _status(call: Call, id: str) -> CrawlStatus:
-    found = call.crawl(id)
-    with call.store.read() as tx:
-        return status_of(control.status_in(tx, found, int(time.time() * 1000)))
+    check_id(id)
+    return status_of(control.status(call.store, id))

@@ -54,7 +54,7 @@ class RunInfo(BaseModel):
 
     planned: datetime
     state: Literal["planned", "queued", "started", "skipped"]
-    crawl: str | None = Field(description="Id of its crawl, once that was made.")
+    crawl: str | None = Field(description="Id of its crawl, once that was made and until it is deleted.")
     note: str = Field(description="Why it was skipped or waits, or how many missed runs it stands for.")
 
 
@@ -69,7 +69,7 @@ def schedule_of(schedule: Schedule) -> ScheduleInfo:
 
 
 def run_of(run: Run) -> RunInfo:
-    crawl = run.crawl_id if run.state == "started" else None
+    crawl = run.crawl_id if run.crawl is not None else None
     return RunInfo.model_validate(
         {"planned": when(run.planned_ms), "state": run.state, "crawl": crawl, "note": run.note}
     )

@@ -1,0 +1,360 @@
+"""Deletion: what is named in `deletions` goes, in small transactions, until nothing of it is left.
+
+A page goes in one transaction with everything that refers to it. A body that other pages refer to is moved to the
+oldest of them first. In the same transaction the places of bodies that nobody refers to any more are noted in
+`erasures`; then they are overwritten (erasing.py), and only then the notes go. So a killed deletion goes on where it
+was, and no page ever refers to a body that is gone. Only one process deletes at a time (the lock `sweep`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import BindParameter, Connection, bindparam, text
+
+from curtsy.faults import point
+from curtsy.model import BodyRef, Page
+from curtsy.store import meta, pages
+from curtsy.store.engine import Store
+from curtsy.store.rows import Bulk, is_postgresql
+from curtsy.store.segments import SegmentStore
+from curtsy.store.warc import WarcItem
+
+#: pages, or rows of another table, deleted in one transaction
+BATCH = 200
+ROWS = 5000
+
+
+class Deletion(NamedTuple):
+    """What is to be deleted: a whole crawl, or pages by crawl, host, URL and age."""
+
+    n: int
+    id: str
+    crawl: int | None
+    whole: bool
+    host: str | None
+    fp: bytes | None
+    #: of pages: only those fetched before; of a whole crawl: its row stays until then
+    before_ms: int | None
+    created_ms: int
+    #: pages deleted so far
+    pages: int
+    request_id: str
+
+
+_COLUMNS = ", ".join(Deletion._fields)
+_ADD = text(
+    "INSERT INTO deletions (id, crawl, whole, host, fp, before_ms, created_ms, request_id) "
+    "VALUES (:id, :crawl, :whole, :host, :fp, :before_ms, :created_ms, :request_id)"
+)
+_PENDING = text(f"SELECT {_COLUMNS} FROM deletions ORDER BY n LIMIT :limit")
+_OF_CRAWL = text("SELECT id FROM deletions WHERE crawl = :crawl AND whole = :whole ORDER BY n LIMIT 1")
+_DONE = text("DELETE FROM deletions WHERE n = :n")
+_COUNT = text("UPDATE deletions SET pages = pages + :by WHERE n = :n")
+
+_NS: BindParameter[Any] = bindparam("ns", expanding=True)
+_LOCK = text("SELECT n FROM pages WHERE n IN :ns ORDER BY fp, crawl FOR UPDATE").bindparams(_NS)
+_REFERRERS = text(
+    "SELECT same_as, min(n) FROM pages WHERE same_as IN :ids AND n NOT IN :ns GROUP BY same_as"
+).bindparams(bindparam("ids", expanding=True), _NS)
+_SHARER = text(
+    "SELECT p.n FROM pages p JOIN segments s ON s.n = p.segment WHERE s.name = :segment AND p.body_offset = :offset "
+    "AND p.same_as IS NULL AND p.n NOT IN :ns ORDER BY p.n LIMIT 1"
+).bindparams(_NS)
+_PLACE = text(
+    "UPDATE pages SET segment = :segment, body_offset = :offset, body_length = :length, same_as = NULL WHERE n = :n"
+)
+_REFER = text("UPDATE pages SET same_as = :heir WHERE same_as = :id AND n NOT IN :ns").bindparams(_NS)
+_DELETE = text("DELETE FROM pages WHERE n IN :ns").bindparams(_NS)
+_subjects = tuple(
+    Bulk(
+        f"DELETE FROM {table} WHERE EXISTS (SELECT 1 FROM v WHERE v.crawl = {table}.crawl "
+        f"AND v.subject = {table}.subject){more} RETURNING {table}.crawl",
+        crawl="bigint",
+        subject="text",
+    )
+    for table, more in (("records", ""), ("results", ""), ("outbox", " AND kind <> 'webhook'"))
+)
+_note = Bulk(
+    "INSERT INTO erasures (segment, body_offset, body_length) SELECT v.name, v.body_offset, v.body_length FROM v "
+    "WHERE NOT EXISTS (SELECT 1 FROM pages p JOIN segments s ON s.n = p.segment WHERE s.name = v.name "
+    "AND p.body_offset = v.body_offset) ON CONFLICT (segment, body_offset) DO NOTHING",
+    name="text",
+    body_offset="bigint",
+    body_length="bigint",
+)
+
+
+class _Changed(Exception):
+    """Somebody has begun to refer to a page that is to go: look again."""
+
+
+class _Heir(NamedTuple):
+    """The page that gets the body of one that goes."""
+
+    n: int
+    ref: BodyRef
+
+
+def add(
+    tx: Connection,
+    id: str,
+    now_ms: int,
+    *,
+    crawl: int | None = None,
+    whole: bool = False,
+    host: str | None = None,
+    fp: bytes | None = None,
+    before_ms: int | None = None,
+    request_id: str = "",
+) -> str:
+    """Note what is to be deleted; its id. A whole crawl is noted once, and old pages of a crawl at a time."""
+    if whole or (crawl is not None and before_ms is not None):
+        known = tx.execute(_OF_CRAWL, {"crawl": crawl, "whole": whole}).scalar()
+        if known is not None:
+            return str(known)
+    given = {"id": id, "crawl": crawl, "whole": whole, "host": host, "fp": fp, "before_ms": before_ms}
+    tx.execute(_ADD, {**given, "created_ms": now_ms, "request_id": request_id})
+    return id
+
+
+def pending(tx: Connection, limit: int = 100) -> list[Deletion]:
+    """Oldest first."""
+    rows = (Deletion(*row) for row in tx.execute(_PENDING, {"limit": limit}))
+    return [row._replace(whole=bool(row.whole)) for row in rows]
+
+
+def erasing(tx: Connection) -> bool:
+    """Whether bodies of pages that are gone are still to be overwritten."""
+    return tx.execute(text("SELECT 1 FROM erasures LIMIT 1")).first() is not None
+
+
+def crawls_with_pages_before(tx: Connection, before_ms: int) -> list[int]:
+    """Crawls that hold pages fetched before then."""
+    old = "EXISTS (SELECT 1 FROM pages p WHERE p.crawl = c.n AND p.fetched_ms < :before_ms)"
+    query = text(f"SELECT c.n FROM crawls c WHERE {old} ORDER BY c.n")
+    return [int(n) for n in tx.execute(query, {"before_ms": before_ms}).scalars()]
+
+
+def carry_out(store: Store, segments: SegmentStore, one: Deletion, now_ms: int, stop: Callable[[], bool]) -> bool:
+    """Delete until nothing is left (True), or until told to stop; it can go on later."""
+    if one.whole and not _empty(store, one, _BEFORE_PAGES, stop):
+        return False
+    # First those that refer to others: what they refer to goes after them.
+    for refers in (True, False):
+        if not _delete_all(store, segments, one, refers, stop):
+            return False
+    if one.whole:
+        if not _empty(store, one, _AFTER_PAGES, stop) or not _empty_log(store, one, stop):
+            return False
+        point("delete.emptied")
+        if one.before_ms is not None and now_ms < one.before_ms:
+            return False
+    store.run(_finish, one)
+    return True
+
+
+def _delete_all(store: Store, segments: SegmentStore, one: Deletion, refers: bool, stop: Callable[[], bool]) -> bool:
+    conditions, given = _named(one)
+    conditions += ["p.same_as IS NOT NULL"] if refers else []
+    condition = " AND ".join((*conditions, "p.n > :after"))
+    after = 0
+    while not stop():
+        with store.read() as tx:
+            found = pages.where(tx, condition, {**given, "after": after}, "p.n", BATCH)
+        if not found:
+            return True
+        _delete(store, segments, one, [n for n, _ in found])
+        after = found[-1][0]
+    return False
+
+
+def _named(one: Deletion) -> tuple[list[str], dict[str, Any]]:
+    conditions, given = [], {}
+    for name in ("crawl", "host", "fp"):
+        if (value := getattr(one, name)) is not None:
+            conditions.append(f"p.{name} = :{name}")
+            given[name] = value
+    if one.before_ms is not None and not one.whole:
+        # +: pages are walked by number, whatever there is by time.
+        conditions.append("+p.fetched_ms < :before_ms")
+        given["before_ms"] = one.before_ms
+    return conditions, given
+
+
+def _delete(store: Store, segments: SegmentStore, one: Deletion, ns: Sequence[int]) -> None:
+    while True:
+        moved = _move(store, segments, ns)
+        point("delete.moved")
+        try:
+            store.run(_delete_rows, one, ns, moved)
+            point("delete.rows")
+            return
+        except _Changed:
+            continue
+
+
+# Bodies that others refer to
+
+
+def _move(store: Store, segments: SegmentStore, ns: Sequence[int]) -> dict[str, _Heir]:
+    """Write the bodies that outlive their pages once more; page that goes -> page that gets its body, and where."""
+    with store.read() as tx:
+        going = dict(pages.where(tx, f"p.n IN ({_listed(ns)})", {}, "p.n", len(ns)))
+        wanted = _needed(tx, going)
+        heirs = dict(pages.where(tx, f"p.n IN ({_listed(wanted.values())})", {}, "p.n", len(wanted))) if wanted else {}
+    items = []
+    for id, n in wanted.items():
+        page = next(page for page in going.values() if page.id == id)
+        assert page.body is not None
+        items.append(_item(segments, page.body, heirs[n]))
+    refs = segments.append(items)
+    return {id: _Heir(n, ref) for (id, n), ref in zip(wanted.items(), refs, strict=True)}
+
+
+def _needed(tx: Connection, going: dict[int, Page]) -> dict[str, int]:
+    """Pages that go and whose body nobody else holds -> number of the oldest page that refers to it."""
+    found = {}
+    for id, n in _referrers(tx, going).items():
+        page = next(page for page in going.values() if page.id == id)
+        if page.body is not None and page.same_as is None and _sharer(tx, page.body, going) is None:
+            found[id] = n
+    return found
+
+
+def _referrers(tx: Connection, going: dict[int, Page]) -> dict[str, int]:
+    if not going:
+        return {}
+    rows = tx.execute(_REFERRERS, {"ids": [page.id for page in going.values()], "ns": list(going)})
+    return {same_as: n for same_as, n in rows}  # noqa: C416
+
+
+def _sharer(tx: Connection, place: BodyRef, going: dict[int, Page]) -> int | None:
+    """The oldest page that stays and whose body stands in the same place."""
+    given = {"segment": place.segment, "offset": place.offset, "ns": list(going)}
+    found = tx.execute(_SHARER, given).scalar()
+    return None if found is None else int(found)
+
+
+def _item(segments: SegmentStore, place: BodyRef, heir: Page) -> WarcItem:
+    """The body at that place as the heir's own response."""
+    original = segments.read(place)
+    own = segments.read(heir.body) if heir.body is not None else original
+    answer = original if own.status == 304 else own
+    return WarcItem(
+        url=heir.url,
+        fetched_ms=heir.fetched_ms,
+        status=answer.status,
+        headers=answer.headers,
+        body=original.body,
+        sha256=heir.sha256 or "",
+        address=own.fields.get("warc-ip-address"),
+        facts=(("depth", str(heir.depth)),),
+    )
+
+
+# One transaction
+
+
+def _delete_rows(tx: Connection, one: Deletion, ns: Sequence[int], moved: dict[str, _Heir]) -> None:
+    if is_postgresql(tx):
+        tx.execute(_LOCK, {"ns": list(ns)})
+    going = dict(pages.where(tx, f"p.n IN ({_listed(ns)})", {}, "p.n", len(ns)))
+    if not going:
+        return
+    left = _bequeath(tx, going, moved)
+    left += [page.body for page in going.values() if page.body is not None]
+    tx.execute(_DELETE, {"ns": list(going)})
+    subjects = sorted({(page.crawl, page.fp.hex()) for page in going.values()})
+    for forget in _subjects:
+        forget(tx, subjects)
+    _note(tx, sorted({(ref.segment, ref.offset, ref.length) for ref in left}))
+    tx.execute(_COUNT, {"by": len(going), "n": one.n})
+
+
+def _bequeath(tx: Connection, going: dict[int, Page], moved: dict[str, _Heir]) -> list[BodyRef]:
+    """Whoever refers to a page that goes refers to its heir instead; places that the heirs have left."""
+    left: list[BodyRef] = []
+    for id, oldest in _referrers(tx, going).items():
+        page = next(page for page in going.values() if page.id == id)
+        heir = None if page.body is None else _sharer(tx, page.body, going)
+        if heir is None:
+            planned = moved.get(id)
+            if planned is None or planned.n != oldest:
+                raise _Changed
+            heir = planned.n
+            left += _place(tx, planned)
+        ((_, named),) = pages.where(tx, f"p.n = {heir:d}", {}, "p.n", 1)
+        tx.execute(_REFER, {"heir": named.id, "id": id, "ns": list(going)})
+    return left
+
+
+def _place(tx: Connection, heir: _Heir) -> list[BodyRef]:
+    ((_, before),) = pages.where(tx, f"p.n = {heir.n:d}", {}, "p.n", 1)
+    numbers = pages.commit_bytes(tx, [heir.ref])
+    place = {"segment": numbers[heir.ref.segment], "offset": heir.ref.offset, "length": heir.ref.length}
+    tx.execute(_PLACE, {**place, "n": heir.n})
+    return [] if before.body is None else [before.body]
+
+
+def _listed(ns: Iterable[int]) -> str:
+    return ", ".join(str(int(n)) for n in ns)
+
+
+# Everything else of a crawl
+
+#: (table, its key). A result that comes late finds no open URL, so it adds no page: URLs go before pages.
+_BEFORE_PAGES = (("outbox", "n"), ("results", "crawl, subject, stage"), ("urls", "seq"))
+_AFTER_PAGES = (
+    ("records", "n"),
+    ("queues", "crawl, host"),
+    ("failures", "fence, ordinal"),
+    ("crawl_counts", "crawl, state, reason"),
+    ("crawl_members", "crawl, member"),
+)
+
+
+def _empty(store: Store, one: Deletion, tables: Sequence[tuple[str, str]], stop: Callable[[], bool]) -> bool:
+    for table, key in tables:
+        some = text(
+            f"DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE crawl = :crawl LIMIT {ROWS})"
+        )
+        while store.run(_run, some, {"crawl": one.crawl}):
+            if stop():
+                return False
+    return True
+
+
+_WINDOW = text("SELECT fence FROM requests WHERE fence > :after ORDER BY fence LIMIT 1 OFFSET :rows")
+_LOGGED = text("DELETE FROM requests WHERE crawl = :crawl AND fence > :after AND fence <= :end")
+
+
+def _empty_log(store: Store, one: Deletion, stop: Callable[[], bool]) -> bool:
+    """The log has no index by crawl: it is walked once, a part at a time."""
+    after: int | None = -1
+    while after is not None:
+        if stop():
+            return False
+        with store.read() as tx:
+            end = tx.execute(_WINDOW, {"after": after, "rows": 2 * ROWS}).scalar()
+        given = {"crawl": one.crawl, "after": after, "end": (1 << 63) - 1 if end is None else end}
+        store.run(_run, _LOGGED, given)
+        after = end
+    return True
+
+
+def _run(tx: Connection, statement: Any, given: dict[str, Any]) -> int:
+    return int(tx.execute(statement, given).rowcount)
+
+
+def _finish(tx: Connection, one: Deletion) -> None:
+    """Nothing is left: the note goes, and with the last row of a crawl its number, which is not given again."""
+    if one.whole:
+        crawl = {"crawl": one.crawl}
+        last = max(one.crawl or 0, int(meta.get(tx, "last_deleted_crawl") or 0))
+        meta.put(tx, "last_deleted_crawl", str(last))
+        tx.execute(text("UPDATE runs SET crawl = NULL WHERE crawl = :crawl"), crawl)
+        tx.execute(text("DELETE FROM idempotency WHERE crawl = (SELECT id FROM crawls WHERE n = :crawl)"), crawl)
+        tx.execute(text("DELETE FROM crawls WHERE n = :crawl"), crawl)
+    tx.execute(_DONE, {"n": one.n})

@@ -115,22 +115,9 @@ async def _fire_schedules(parts: Services) -> None:
     await scheduling.fire(parts)
 
 
-_deleting: set[asyncio.Task[bool]] = set()
-
-
 async def _delete(parts: Services) -> None:
-    """What is to be deleted goes beside the ticks: nobody waits for it."""
-    if not _deleting:
-        work = in_thread(retention.delete_some, parts.store, parts.settings)
-        task = asyncio.get_running_loop().create_task(work)
-        _deleting.add(task)
-        task.add_done_callback(_deleted)
-
-
-def _deleted(task: asyncio.Task[bool]) -> None:
-    _deleting.discard(task)
-    if not task.cancelled() and (error := task.exception()) is not None:
-        log("deletion_broke", level="error", error=repr(error))
+    """What is to be deleted goes, some seconds' worth at a time."""
+    await in_thread(retention.delete_some, parts.store, parts.settings)
 
 
 async def _tidy(parts: Services) -> None:

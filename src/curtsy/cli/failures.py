@@ -52,7 +52,8 @@ def list_(
 ) -> None:
     """List dead letters, oldest first."""
     if api:
-        return _list_remote(api, _asked(crawl, host, stage, cause, since), limit, as_json)
+        _list_remote(api, _asked(crawl, host, stage, cause, since), limit, as_json)
+        return
     from curtsy import pipeline
     from curtsy.cli import show
 
@@ -86,7 +87,8 @@ def replay(
     from curtsy.cli import show
 
     if api:
-        return _replay_remote(api, _asked(crawl, host, stage, cause, since), limit, dry_run, as_json)
+        _replay_remote(api, _asked(crawl, host, stage, cause, since), limit, dry_run, as_json)
+        return
     with stored(config, data_dir) as (settings, store):
         host = host_of(host, settings.politeness_unit) if host is not None else None
         which = _filter(store, crawl, host, stage, cause, since, limit)

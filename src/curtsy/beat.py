@@ -39,15 +39,16 @@ class Scheduler(beat.Scheduler):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ticking: asyncio.Task[None] | None = None
+        self._heeding: asyncio.Task[None] | None = None
         self._services: Services | None = None
         self._dispatcher: Dispatcher | None = None
 
     def tick(self, *_: Any, **__: Any) -> float:
-        heed_keeper()
         super().tick()
         if self._loop is None:
             # Signals end a wait of this loop by an exception, as the service around it expects.
             self._loop = asyncio.new_event_loop()
+            self._heeding = self._loop.create_task(_heed_keeper())
         self._ticking = self._loop.create_task(self._tick())
         self._loop.run_until_complete(self._ticking)
         return 0.0
@@ -92,13 +93,19 @@ class Scheduler(beat.Scheduler):  # type: ignore[misc]
             log("beat_not_left", level="warning", error=repr(error))
 
     async def _close(self) -> None:
-        if self._ticking is not None:
-            await end([self._ticking])
+        await end([task for task in (self._ticking, self._heeding) if task is not None])
         if self._dispatcher is not None:
             await self._dispatcher.close()
             await self._dispatcher.fleet.close()
         if self._services is not None:
             await self._services.close()
+
+
+async def _heed_keeper() -> None:
+    """Beside the ticks: one of them may wait for a part that is away, for as long as that takes."""
+    while True:
+        heed_keeper()
+        await asyncio.sleep(1.0)
 
 
 # What else is done in a tick
@@ -115,22 +122,9 @@ async def _fire_schedules(parts: Services) -> None:
     await scheduling.fire(parts)
 
 
-_deleting: set[asyncio.Task[bool]] = set()
-
-
 async def _delete(parts: Services) -> None:
-    """What is to be deleted goes beside the ticks: nobody waits for it."""
-    if not _deleting:
-        work = in_thread(retention.delete_some, parts.store, parts.settings)
-        task = asyncio.get_running_loop().create_task(work)
-        _deleting.add(task)
-        task.add_done_callback(_deleted)
-
-
-def _deleted(task: asyncio.Task[bool]) -> None:
-    _deleting.discard(task)
-    if not task.cancelled() and (error := task.exception()) is not None:
-        log("deletion_broke", level="error", error=repr(error))
+    """What is to be deleted goes, some seconds' worth at a time."""
+    await in_thread(retention.delete_some, parts.store, parts.settings)
 
 
 async def _tidy(parts: Services) -> None:

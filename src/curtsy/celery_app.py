@@ -139,7 +139,6 @@ def _configuration() -> dict[str, Any]:
         "worker_disable_prefetch": redis,
         "worker_cancel_long_running_tasks_on_connection_loss": False,
         "worker_concurrency": given.worker_seats,
-        "worker_proc_alive_timeout": 30,
         # Lines of our log are whole as they are.
         "worker_redirect_stdouts": False,
     }

@@ -144,6 +144,15 @@ class Dispatcher:
         await self._upkeep.tick()
         await self._see_to_crawls()
         self._do_chores()
+        await self._see_to_new()
+
+    async def _see_to_new(self) -> None:
+        """A chore may have made crawls: what the frontier asked for is answered, what it did not take is put back."""
+        scans, self.services.scans = self.services.scans, []
+        self._upkeep.scan(scans)
+        if self.services.unlisted:
+            await self._upkeep.sweep()
+            self.services.unlisted = False
 
     async def _look(self) -> tuple[watch.View, float]:
         """What is due is sent for.

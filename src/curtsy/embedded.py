@@ -105,10 +105,10 @@ class Embedded:
     def answers(self) -> bool:
         return _ask(self.socket, b"PING\r\n").startswith(b"+PONG")
 
-    def ensure(self) -> bool:
+    def ensure(self, within_s: float = START_TIMEOUT_S) -> bool:
         """Wait for the server, starting it if none lives; True if we started it. Its memory is then empty."""
         alive = _open(self.data_dir / "valkey.alive")
-        deadline = time.monotonic() + START_TIMEOUT_S
+        deadline = time.monotonic() + within_s
         try:
             while True:
                 if _try_lock(alive):

@@ -41,6 +41,7 @@ def unused(lock: int, grace_s: float) -> bool:
 def main(lock_file: str, alive: str, grace_s: str, socket: str, *command: str) -> None:
     if os.fork():
         os._exit(0)  # whoever started us need not reap us
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # whoever started us may have blocked some
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, lambda *_: os._exit(0))

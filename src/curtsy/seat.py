@@ -33,10 +33,12 @@ _LEAVE_S = 5.0
 
 
 class Seat:
-    """One per process, made after the fork. `ending` tells whether the worker was asked to end."""
+    """One per process, made after the fork. `ending` tells whether the worker was asked to end, `url` where the
+    frontier's server is."""
 
-    def __init__(self, settings: Settings, ending: Callable[[], bool]) -> None:
+    def __init__(self, settings: Settings, ending: Callable[[], bool], url: str) -> None:
         self.settings = settings
+        self._url = url
         self._ending = ending
         self._runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
         self._stop = StopFlag()
@@ -84,17 +86,15 @@ class Seat:
                 raise
             tune()
             self._services = built
-            self._fleet = Fleet(built.url, self.settings)
         return self._services
 
-    async def _crew(self) -> tuple[Services, Fleet, Shift]:
+    async def _crew(self) -> tuple[Services, Shift]:
         parts = await self._parts()
         if self._shift is None:
             # Beat looks after segments and sweeps.
             self._shift = Shift(parts.frontier, parts.store, parts.segments, self.settings, self._stop, parts.revive)
             self._shift.leaves, self._shift.upkeep.sweeps = True, False
-        assert self._fleet is not None
-        return parts, self._fleet, self._shift
+        return parts, self._shift
 
     async def _close(self) -> None:
         if self._shift is not None:
@@ -111,17 +111,19 @@ class Seat:
         began = boot()
         ended = "broken"
         try:
-            parts, fleet, shift = await self._crew()
+            fleet = self._fleet = self._fleet or Fleet(self._url, self.settings)
+            # First of all: a ticket that is not used would keep others from being sent until it is late.
             if not await fleet.begin(queue, ticket):
                 ended = "late"
             else:
+                parts, shift = await self._crew()
                 count = len(parts.frontier.shards)
                 parts.frontier.bound = shards_of(shards, count) if shards else frozenset(range(count))
                 shift.upkeep.scan(parts.scans)
                 parts.scans = []
                 ended = await self._crawl(shift, fleet, queue, ticket)
         except CurtsyError as error:
-            # Its ticket is spent and its place among the running shifts runs out: the next one comes after a pause.
+            # Its place among the running shifts runs out: the next one comes after a pause.
             log("shift_broke", level="warning", queue=queue, error=str(error))
         except Exception as error:
             log("shift_broke", level="error", queue=queue, error=repr(error))
@@ -191,14 +193,15 @@ class Seat:
         metrics.inc("curtsy_shifts_total", lane=lane, end=ended)
         if ended != "late":
             metrics.inc("curtsy_shift_seconds_total", took_s, lane=lane)
-        if self._shift is None or self._fleet is None or self._services is None:
+        if self._shift is not None:
+            waiting_s, closing_s = self._shift.pauses.take(boot())
+            metrics.inc("curtsy_shift_waiting_seconds_total", waiting_s, lane=lane)
+            metrics.inc("curtsy_shift_closing_seconds_total", closing_s, lane=lane)
+        if self._fleet is None:
             return
-        waiting_s, closing_s = self._shift.pauses.take(boot())
-        metrics.inc("curtsy_shift_waiting_seconds_total", waiting_s, lane=lane)
-        metrics.inc("curtsy_shift_closing_seconds_total", closing_s, lane=lane)
         try:
             await self._fleet.hand_over()
-            if ended in ("done", "time", "stopped"):
+            if self._services is not None and ended in ("done", "time", "stopped"):
                 await watch.retire(self._services.frontier)
                 await self._fleet.end(queue, ticket)
                 # Hosts that this shift asked last may be due sooner than whoever sends shifts believes.

@@ -8,7 +8,7 @@ from celery import signals
 from celery.exceptions import SoftTimeLimitExceeded
 
 from curtsy import observe, stages
-from curtsy.celery_app import app, ending, the_settings
+from curtsy.celery_app import app, ending, frontier_url, the_settings
 from curtsy.faults import point
 from curtsy.observe import log
 from curtsy.seat import Seat
@@ -24,7 +24,7 @@ def seat() -> Seat:
     if _seat is None:
         found = the_settings()
         observe.configure(found.log_level, found.log_format)
-        _seat = Seat(found, ending)
+        _seat = Seat(found, ending, frontier_url())
     return _seat
 
 

@@ -301,3 +301,81 @@ def _revisit(segments: Segments, page: Page) -> BodyRef:
         same_as=(page.url, page.fetched_ms),
     )  # fmt: skip
     return segments.append([item])[0]
+
+
+def test_rival_commits_and_deletions_leave_no_page_without_its_body(store: Store, segments: Segments) -> None:
+    """Threads store pages of few bodies, as commits do, while others are deleted again and again."""
+    import threading
+
+    crawl = stored.crawl(store)
+    stop, broke = threading.Event(), []
+    rounds = 60
+
+    def commits(own: int) -> None:
+        mine = Segments(segments._folder)
+        dice = random.Random(own)
+        try:
+            for i in range(rounds):
+                _commit_one(
+                    store, mine, crawl, f"https://a.test/{own}/{i}", body(dice.randrange(3), 600), own * 1000 + i
+                )
+        except Exception as error:
+            broke.append(error)
+        finally:
+            mine.close()
+
+    def deletes() -> None:
+        dice = random.Random(7)
+        try:
+            while not stop.is_set():
+                with store.read() as tx:
+                    found = pages.where(tx, "p.n > 0", {}, "p.n", 1000)
+                if found:
+                    _, page = dice.choice(found[:3])
+                    unwanted(store, segments, fp=page.fp)
+        except Exception as error:
+            broke.append(error)
+
+    workers = [threading.Thread(target=commits, args=(own,)) for own in (1, 2)]
+    deleter = threading.Thread(target=deletes)
+    for thread in (*workers, deleter):
+        thread.start()
+    for thread in workers:
+        thread.join()
+    stop.set()
+    deleter.join()
+    assert broke == []
+    left = readable(store, segments)
+    assert 0 < len(left) < 2 * rounds
+    assert is_valid(segments._folder)
+
+
+def _commit_one(store: Store, segments: Segments, crawl: Crawl, url: str, content: bytes, fence: int) -> None:
+    """Decides what to refer to, writes, and then holds it in the transaction, as commit.py does."""
+    import hashlib
+
+    from curtsy.store.warc import WarcItem
+
+    digest, fp = hashlib.sha256(content).hexdigest(), fingerprint(url)
+    while True:
+        with store.read() as tx:
+            same = pages.find_same(tx, crawl.n, [digest]).get(digest)
+        twin = None if same is None else (same.url, same.fetched_ms)
+        item = WarcItem(
+            url=url, fetched_ms=fence, status=200, headers=(), body=content, sha256=digest, same_as=twin,
+            request_head=b"GET / HTTP/1.1\r\n\r\n",
+        )  # fmt: skip
+        (ref,) = segments.append([item])
+        page = Page(
+            id=pages.page_id(crawl.n, fp), crawl=crawl.n, fp=fp, url=url, host="a.test", status=200, fetched_ms=fence,
+            depth=0, sha256=digest, size=len(content), body=ref, same_as=None if same is None else same.id, fence=fence,
+        )  # fmt: skip
+
+        def write(tx: Any, page: Page = page) -> None:
+            pages.hold(tx, [] if page.same_as is None else [pages.key_of(page.same_as)])
+            pages.insert(tx, [page])
+
+        try:
+            return store.run(write)
+        except pages.BodiesGone:
+            continue

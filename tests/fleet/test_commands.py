@@ -17,6 +17,7 @@ import pytest
 from crawl_folder import until
 from fleet_folder import FleetFolder
 
+from curtsy.embedded_pg import PgServer
 from curtsy.tinyweb import TinyWeb
 
 NewFleet = Callable[..., FleetFolder]
@@ -98,3 +99,23 @@ def test_parts_end_with_the_command_that_was_killed(new_fleet: NewFleet, web: Ti
     os.kill(worker.pid, signal.SIGKILL)
     worker.wait()
     until(lambda: not any(process.is_running() for process in family))
+
+
+def test_a_beat_that_waits_for_its_database_ends_with_the_command_that_was_killed(
+    new_fleet: NewFleet, postgres: PgServer
+) -> None:
+    fleet = new_fleet(on="postgresql")
+    words = ("--config", str(fleet.config), "--data-dir", str(fleet.data))
+    beat = fleet.start_part("beat", "curtsy.cli", "beat", *words)
+    fleet.submit(["http://no.such.host.test/"])
+    until(lambda: fleet.command("LLEN", "fetch.batch") == 1)
+    family = psutil.Process(beat.pid).children(recursive=True)
+    postgres.kill9()
+    try:
+        fleet.command("FLUSHALL")
+        until(lambda: "recovery_waits" in fleet.said("beat"))
+        os.kill(beat.pid, signal.SIGKILL)
+        beat.wait()
+        until(lambda: not any(process.is_running() for process in family))
+    finally:
+        postgres.start()

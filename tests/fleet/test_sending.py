@@ -8,6 +8,7 @@ import pytest
 from crawl_folder import until
 from fleet_folder import FleetFolder
 
+from curtsy.seat import Seat
 from curtsy.tinyweb import TinyWeb
 
 NewFleet = Callable[..., FleetFolder]
@@ -62,3 +63,15 @@ def test_a_crawl_that_is_resumed_while_no_shift_runs_goes_on(new_fleet: NewFleet
     until(lambda: fleet.command("ZCARD", "{fleet}:shifts:batch") == 0)
     fleet.run("resume", crawl.id)
     assert fleet.until_ended(crawl).pages == 120
+
+
+def test_a_shift_that_finds_no_database_uses_its_ticket_and_is_followed_by_another(new_fleet: NewFleet) -> None:
+    fleet = new_fleet(store_url="postgresql://nobody@127.0.0.1:1/none")
+    (ticket,) = fleet.ask(lambda f: f.issue("batch", 1)).tickets
+    seat = Seat(fleet.settings(), lambda: False, fleet.frontier_url)
+    assert seat.work_shift("batch", ticket) == "broken"
+    assert fleet.ask(lambda f: f.outstanding("batch")) == 0
+    assert fleet.ask(lambda f: f.running("batch")) == 1  # until it expires: a pause before the next
+    until(lambda: len(fleet.ask(lambda f: f.issue("batch", 1)).tickets) == 1)
+    assert seat.work_shift("batch", ticket) == "late"
+    seat.close()

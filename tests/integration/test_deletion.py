@@ -1,4 +1,4 @@
-"""Deletion and the deny list while crawls run; the command."""
+"""Deletion, replay and the deny list over the API while crawls run; the command."""
 
 from __future__ import annotations
 
@@ -87,4 +87,55 @@ def test_the_command_deletes_pages_and_crawls(tmp_path: Path) -> None:
             assert folder.pages(1) == set()
             assert folder.pages(2) == {f"http://{ONE}/"}
         finally:
+            folder.close()
+
+
+def test_a_crawl_that_is_deleted_while_it_runs_leaves_nothing(tmp_path: Path) -> None:
+    links = [f"/{n}" for n in range(400)]
+    with SmallSite({"/": linking(*links), **{link: linking(*links[:50], title=link) for link in links}}) as site:
+        folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule])
+        bridge = Bridge(folder.settings())
+        try:
+            process = folder.start("crawl", f"http://{ONE}/", f"http://{TWO}/", "--delay", "0.02", "--json")
+            until(lambda: folder.has_pages(20))
+            client: FlaskClient = create_app(folder.settings(), bridge).test_client()
+            id = client.get("/v1/crawls").get_json()["items"][0]["id"]
+            assert client.delete(f"/v1/crawls/{id}").status_code == 202
+            process.communicate(timeout=30)
+            assert process.returncode in (0, 1, 3)
+            settings = folder.settings()
+            with bridge.store.begin() as tx:
+                tx.exec_driver_sql("UPDATE deletions SET before_ms = 1")
+            until(lambda: retention.delete_some(bridge.store, settings))
+            for table in ("crawls", "urls", "pages", "failures", "queues", "requests", "crawl_counts"):
+                assert folder.rows(f"SELECT count(*) FROM {table}") == [(0,)], table
+            assert client.get("/v1/crawls").get_json()["items"] == []
+        finally:
+            bridge.close()
+            folder.close()
+
+
+def test_a_replay_over_the_api_is_taken_up_by_the_process_that_crawls(tmp_path: Path) -> None:
+    links = [f"/{n}" for n in range(60)]
+    healed: list[bool] = []
+
+    def bad(_: Asked) -> Say:
+        return linking() if healed else Say(b"Broken.", 500)
+
+    answers: dict[str, Answer] = {"/": linking(*links), "/bad": bad, **{link: linking() for link in links}}
+    with SmallSite(answers) as site:
+        folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule], max_attempts=1)
+        bridge = Bridge(folder.settings())
+        try:
+            process = folder.start("crawl", f"http://{ONE}/", f"http://{TWO}/bad", "--delay", "0.2", "--json")
+            client: FlaskClient = create_app(folder.settings(), bridge).test_client()
+            until(lambda: bool(client.get("/v1/failures").get_json()["items"]))
+            healed.append(True)
+            asked = site.paths().count("/bad")
+            assert client.post("/v1/failures/replay", json={"host": TWO}).get_json()["dead_letters"] == 1
+            until(lambda: site.paths().count("/bad") > asked, 10)
+            assert process.poll() is None
+            assert finish(process)["failed"] == {}
+        finally:
+            bridge.close()
             folder.close()

@@ -18,6 +18,7 @@ from curtsy.cli import (
     state,
     submit,
     tinyweb,
+    up,
     workers,
 )
 
@@ -49,6 +50,7 @@ hosts.register(app)
 delete.register(app)
 schedules.register(app)
 records.register(app)
+up.register(app)
 workers.register(app)
 serve.register(app)
 keys.register(app)

@@ -46,7 +46,7 @@ def delete(
             told = client.delete("/v1/pages", url=url, host=host, crawl=crawl)
         done = False
     else:
-        with stored(config, data_dir) as (settings, store):
+        with stored(config, data_dir, looks=False) as (settings, store):
             told = {"id": _note(store, settings, crawl, url, host)}
             done = _carry_out(store, settings, str(told["id"]))
     if as_json:

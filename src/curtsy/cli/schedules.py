@@ -118,7 +118,7 @@ def remove(
         found = _client(api).get(f"/v1/schedules/{_word(schedule)}")
         _client(api).delete(f"/v1/schedules/{found['id']}")
     else:
-        with stored(config, data_dir) as (_settings, store):
+        with stored(config, data_dir, looks=False) as (_settings, store):
             found = _line(scheduling.remove(store, schedule))
     _show(found, as_json, "is removed")
 
@@ -225,7 +225,7 @@ def _change(
     if api:
         found = _client(api).post(f"/v1/schedules/{_word(schedule)}/{verb}")
     else:
-        with stored(config, data_dir) as (_settings, store):
+        with stored(config, data_dir, looks=False) as (_settings, store):
             change = scheduling.pause if verb == "pause" else scheduling.resume
             found = _line(change(store, schedule))
     _show(found, as_json)

@@ -46,13 +46,12 @@ def worker(
     from curtsy.fleet import shards_of, shards_text
 
     settings = settings_from(config, data_dir, worker_seats=concurrency)
-    total = _shards(settings)
-    bound = shards_text(shards_of(shards, total)) if shards else shards_text(settings.bind_shards) or None
+    bound = shards_text(shards_of(shards, _shards(settings))) if shards else shards_text(settings.bind_shards)
     served = [bind(queue, bound) for queue in (queues.split(",") if queues else SERVED)]
     me = name or "worker"
-    commands = [_worker(f"{me}@%h", served, settings.worker_seats)]
+    commands = [worker_command(f"{me}@%h", served, settings.worker_seats)]
     if high and served != [bind(ALWAYS, bound)]:
-        commands.append(_worker(f"{me}-high@%h", [bind(ALWAYS, bound)], 1))
+        commands.append(worker_command(f"{me}-high@%h", [bind(ALWAYS, bound)], 1))
     raise typer.Exit(keep(commands, settings, config))
 
 
@@ -61,10 +60,10 @@ def beat(config: Config = None, data_dir: DataDir = None) -> None:
     from curtsy.cli.keeping import keep
 
     settings = settings_from(config, data_dir)
-    raise typer.Exit(keep([_celery("beat")], settings, config))
+    raise typer.Exit(keep([celery_command("beat")], settings, config))
 
 
-def bind(queue: str, shards: str | None) -> str:
+def bind(queue: str, shards: str) -> str:
     """Shifts of workers that are bound to shards have queues of their own."""
     return f"{queue}.{shards}" if shards and queue.startswith("fetch.") else queue
 
@@ -75,12 +74,12 @@ def _shards(settings: Settings) -> int:
     return settings.shards or default_shards(settings.frontier_url)
 
 
-def _worker(name: str, queues: list[str], seats: int | None) -> list[str]:
+def worker_command(name: str, queues: list[str], seats: int | None, quiet: bool = False) -> list[str]:
     words = ["-n", name, "-Q", ",".join(queues), *(["-c", str(seats)] if seats else [])]
-    return _celery("worker", *words, "--without-gossip", "--without-mingle")
+    return celery_command("worker", *words, "--without-gossip", "--without-mingle", quiet=quiet)
 
 
-def _celery(command: str, *words: str) -> list[str]:
+def celery_command(command: str, *words: str, quiet: bool = False) -> list[str]:
     import sys
 
-    return [sys.executable, "-m", "celery", "-A", "curtsy.celery_app", command, *words]
+    return [sys.executable, "-m", "celery", *(["--quiet"] if quiet else []), "-A", "curtsy.celery_app", command, *words]

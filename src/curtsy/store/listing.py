@@ -43,6 +43,9 @@ def pages_of(
     if after is not None:
         along.append("(p.fetched_ms, p.n) > (:at, :n)" if by_time else "p.n > :n")
         given |= {"at": after[0], "n": after[1]}
+        if by_time:
+            # The index is entered there, not at the beginning of what was asked for.
+            given["since_ms"] = max(after[0], wanted.since_ms or 0)
     end = None
     if others:
         far = text(
@@ -123,6 +126,7 @@ def _written(
     if after is not None:
         along.append("(at_ms, fence, ordinal) > (:at, :fence, :ordinal)")
         given |= {"at": after[1], "fence": int(after[2]), "ordinal": after[3]}
+        given["since_ms"] = max(after[1], wanted.since_ms)
     order = "at_ms, fence, ordinal"
     far = text(
         f"SELECT at_ms, fence, ordinal FROM failures WHERE {' AND '.join(along)} ORDER BY {order} "

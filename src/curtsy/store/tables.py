@@ -246,9 +246,9 @@ failures = Table(
     _need("request_id", Text),
     PrimaryKeyConstraint("fence", "ordinal"),
     UniqueConstraint("id", name="failures_id"),
-    Index("failures_crawl", "crawl", "at_ms"),
+    Index("failures_crawl", "crawl", "at_ms", "fence", "ordinal"),
     Index("failures_at", "at_ms", "fence", "ordinal"),
-    Index("failures_host", "host", "at_ms"),
+    Index("failures_host", "host", "at_ms", "fence", "ordinal"),
     _partial("failures_open", "crawl", "cause", "stage", "host", where="replayed_ms IS NULL"),
 )
 

@@ -10,9 +10,13 @@ CREATE INDEX pages_odd ON pages (crawl, status, n) WHERE status <> 200;
 
 CREATE INDEX pages_same ON pages (same_as) WHERE same_as IS NOT NULL;
 
+DROP INDEX failures_crawl;
+
+CREATE INDEX failures_crawl ON failures (crawl, at_ms, fence, ordinal);
+
 CREATE INDEX failures_at ON failures (at_ms, fence, ordinal);
 
-CREATE INDEX failures_host ON failures (host, at_ms);
+CREATE INDEX failures_host ON failures (host, at_ms, fence, ordinal);
 
 CREATE INDEX failures_open ON failures (crawl, cause, stage, host) WHERE replayed_ms IS NULL;
 

@@ -1,0 +1,104 @@
+"""`up`: all parts of a fleet on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from curtsy.cli.options import AsJson, Config, DataDir, settings_from
+
+if TYPE_CHECKING:
+    from curtsy.settings import Settings
+    from curtsy.up import Part
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(up)
+
+
+def up(
+    host: Annotated[str | None, typer.Option("--host", metavar="ADDR", help="Address of the API.")] = None,
+    port: Annotated[
+        int | None, typer.Option("--port", min=0, max=65535, help="Port of the API; 0 chooses a free one.")
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers", min=1, max=256, metavar="N", help="Processes that crawl; as many as cores unless given."
+        ),
+    ] = None,
+    processes: Annotated[
+        int | None, typer.Option("--processes", min=1, max=64, metavar="N", help="Processes of the API.")
+    ] = None,
+    flower: Annotated[
+        int | None,
+        typer.Option("--flower", min=1, max=65535, metavar="PORT", help="Flower too, on this port of loopback."),
+    ] = None,
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Everything on this machine: Valkey, workers, beat and API. What dies is started again; Ctrl-C ends all."""
+    from curtsy.cli.keeping import environment
+    from curtsy.up import Up, free_port, only_one
+
+    given = settings_from(config, data_dir, api_host=host, api_port=port, api_processes=processes, worker_seats=workers)
+    with only_one(given.data_dir):
+        settings = given.model_copy(update={"api_port": free_port(given.api_host, given.api_port)})
+        parts = parts_of(settings, config, flower)
+        Up(settings, parts, environment(settings, config)).run(lambda: _ready(settings, flower, as_json))
+
+
+def parts_of(settings: Settings, config: Path | None, flower: int | None) -> list[Part]:
+    from curtsy.cli.workers import ALWAYS, SERVED, bind, celery_command, worker_command
+    from curtsy.fleet import shards_text
+    from curtsy.up import Part
+
+    bound = shards_text(settings.bind_shards)
+    served = [bind(queue, bound) for queue in SERVED]
+    parts = [
+        Part(name="beat", command=(*celery_command("beat", quiet=True),)),
+        Part(name="api", command=(*_serve(settings, config),)),
+        Part(name="worker", works=True, command=(*worker_command("worker@%h", served, settings.worker_seats, True),)),
+        Part(name="high", works=True, command=(*worker_command("high@%h", [bind(ALWAYS, bound)], 1, True),)),
+    ]
+    if flower is not None:
+        parts.append(Part(name="flower", command=(*_flower(flower),)))
+    return parts
+
+
+def _serve(settings: Settings, config: Path | None) -> list[str]:
+    import sys
+
+    words = ["--host", settings.api_host, "--port", str(settings.api_port), "--processes", str(settings.api_processes)]
+    return [sys.executable, "-m", "curtsy", "serve", *words, *(["--config", str(config)] if config else [])]
+
+
+def _flower(port: int) -> list[str]:
+    from importlib.util import find_spec
+
+    from curtsy.cli.workers import celery_command
+    from curtsy.errors import MissingPart
+
+    if find_spec("flower") is None:
+        raise MissingPart("Flower is not installed: pip install 'curtsy[flower]', or leave --flower out.")
+    return celery_command("flower", "--address=127.0.0.1", f"--port={port}")
+
+
+def _ready(settings: Settings, flower: int | None, as_json: bool) -> None:
+    import sys
+
+    from curtsy.cli.show import document, say
+    from curtsy.up import reachable
+
+    host = reachable(settings.api_host)
+    api = f"http://{f'[{host}]' if ':' in host else host}:{settings.api_port}"
+    submit = f"curtsy submit --api {api} https://example.com/"
+    watched = f"http://127.0.0.1:{flower}/" if flower is not None else None
+    if as_json:
+        document({"api": api, "docs": f"{api}/docs", "flower": watched, "submit": submit})
+    else:
+        say(f"Ready. API: {api}/ (docs at /docs){f'; Flower: {watched}' if watched else ''}. Submit: {submit}")
+    sys.stdout.flush()

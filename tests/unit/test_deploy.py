@@ -1,0 +1,165 @@
+"""Files under deploy/ name commands, options, settings and metrics that exist."""
+
+from __future__ import annotations
+
+import configparser
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+import yaml
+
+from curtsy.celery_app import QUEUES
+from curtsy.cli.app import app
+from curtsy.metrics import HISTOGRAM, METRICS
+from curtsy.settings import NO_SETTINGS, Settings
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
+OURS = {name: service for name, service in COMPOSE["services"].items() if service["image"] == "curtsy"}
+UNITS = sorted(DEPLOY.glob("systemd/*.service"))
+DASHBOARD: dict[str, Any] = json.loads((DEPLOY / "grafana" / "curtsy.json").read_text("utf-8"))
+
+
+def check_command(words: list[str]) -> None:
+    """It would be understood: a command that exists, with options that it has."""
+    command = typer.main.get_command(app).commands[words[0]]  # type: ignore[attr-defined]
+    command.make_context(words[0], words[1:])
+    if "--queues" in words:
+        queues = words[words.index("--queues") + 1]
+        assert queues == "%i" or set(queues.split(",")) <= set(QUEUES)
+
+
+def check_setting(name: str) -> None:
+    if name.startswith("CURTSY_") and name not in NO_SETTINGS:
+        assert name.removeprefix("CURTSY_").lower() in Settings.model_fields, name
+
+
+# Containers
+
+
+@pytest.mark.parametrize("name", sorted(OURS))
+def test_every_service_runs_a_command_that_exists(name: str) -> None:
+    service = OURS[name]
+    if "entrypoint" in service:
+        assert service["entrypoint"] == ["celery", "-A", "curtsy.celery_app", "flower"]
+    else:
+        check_command(service["command"])
+    assert service["stop_grace_period"] == "60s"
+    for setting in service["environment"]:
+        check_setting(setting)
+
+
+@pytest.mark.parametrize("name", sorted(COMPOSE["services"]))
+def test_every_service_is_watched_and_started_again(name: str) -> None:
+    service = COMPOSE["services"][name]
+    assert service["healthcheck"]["test"][0] in ("CMD", "CMD-SHELL")
+    assert service["restart"] == "unless-stopped"
+    for needed in service.get("depends_on", {}):
+        assert "healthcheck" in COMPOSE["services"][needed]
+
+
+def test_there_is_a_worker_for_every_queue_that_is_served() -> None:
+    words = [service["command"] for service in OURS.values() if service["command"][0] == "worker"]
+    queues = [queue for given in words for queue in given[given.index("--queues") + 1].split(",")]
+    assert sorted(queues) == sorted(set(QUEUES) - {"render"})
+
+
+def test_valkey_keeps_nothing_and_evicts_nothing() -> None:
+    said = COMPOSE["services"]["valkey"]["command"][-1]
+    assert "--maxmemory-policy noeviction" in said
+    assert "--appendonly no" in said
+    assert '--save ""' in said
+
+
+def test_no_secret_stands_in_the_compose_file() -> None:
+    text = (DEPLOY / "compose.yaml").read_text("utf-8")
+    for name in ("POSTGRES_PASSWORD", "VALKEY_PASSWORD", "FLOWER_BASIC_AUTH"):
+        assert f"${{{name}:?" in text
+    assert not re.findall(r"(?i)password: (?!\$\{)", text)
+
+
+def test_the_image_runs_as_nobody_in_particular() -> None:
+    last = (DEPLOY / "Dockerfile").read_text("utf-8").rpartition("\nFROM ")[2]
+    assert "\nUSER curtsy\n" in last
+    assert "apt-get" not in last
+    assert 'ENTRYPOINT ["curtsy"]' in last
+    check_command(json.loads(re.findall(r"^CMD (.*)$", last, re.MULTILINE)[0]))
+    for name in re.findall(r"(CURTSY_\w+)=", last):
+        check_setting(name)
+
+
+# Units
+
+
+def read_unit(path: Path) -> configparser.ConfigParser:
+    unit = configparser.ConfigParser(interpolation=None, strict=True)
+    unit.optionxform = str  # type: ignore[assignment,method-assign]
+    unit.read_string(path.read_text("utf-8"))
+    return unit
+
+
+def test_there_is_a_unit_for_every_part() -> None:
+    assert {path.stem for path in UNITS} >= {"curtsy-api", "curtsy-beat", "curtsy-worker", "curtsy-up"}
+
+
+@pytest.mark.parametrize("path", UNITS, ids=lambda path: path.stem)
+def test_a_unit_ends_its_part_gently_and_keeps_it_in_bounds(path: Path) -> None:
+    service = read_unit(path)["Service"]
+    assert (service["KillMode"], service["TimeoutStopSec"], service["Restart"]) == ("mixed", "60", "always")
+    assert service["User"] == "curtsy"
+    for option in ("NoNewPrivileges", "PrivateTmp", "ProtectHome", "RestrictNamespaces"):
+        assert service[option] == "yes"
+    assert service["ProtectSystem"] == "strict"
+    assert service["CapabilityBoundingSet"] == ""
+    program, *words = shlex.split(service["ExecStart"])
+    assert program.endswith("/curtsy")
+    check_command(words)
+
+
+def test_the_example_of_the_environment_names_settings() -> None:
+    for line in (DEPLOY / "systemd" / "curtsy.env.example").read_text("utf-8").splitlines():
+        if not line.startswith("#"):
+            check_setting(line.partition("=")[0])
+
+
+# Watching
+
+
+def expressions() -> list[str]:
+    return [target["expr"] for panel in DASHBOARD["panels"] for target in panel.get("targets", ())]
+
+
+def test_the_dashboard_names_metrics_that_exist_and_all_of_them() -> None:
+    series = {f"{name}{end}" for name, (kind, _) in METRICS.items() if kind == HISTOGRAM
+            for end in ("_bucket", "_sum", "_count")}  # fmt: skip
+    known = series | {name for name, (kind, _) in METRICS.items() if kind != HISTOGRAM}
+    named = set(re.findall(r"curtsy_\w+", " ".join(expressions())))
+    assert named <= known
+    assert {re.sub("_(bucket|sum|count)$", "", name) for name in named} == set(METRICS)
+
+
+def test_the_dashboard_can_be_laid_out() -> None:
+    assert DASHBOARD["uid"] == "curtsy"
+    ids = [panel["id"] for panel in DASHBOARD["panels"]]
+    assert len(set(ids)) == len(ids)
+    taken: set[tuple[int, int]] = set()
+    for panel in DASHBOARD["panels"]:
+        at = panel["gridPos"]
+        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+        assert not cells & taken, panel["title"]
+        assert at["x"] + at["w"] <= 24
+        taken |= cells
+        if panel["type"] != "row":
+            assert panel["targets"]
+            assert panel["datasource"]["uid"] == "${datasource}"
+
+
+def test_prometheus_asks_where_metrics_are() -> None:
+    (job,) = yaml.safe_load((DEPLOY / "prometheus.yaml").read_text("utf-8"))["scrape_configs"]
+    assert job["metrics_path"] == "/metrics"
+    assert job["static_configs"][0]["targets"]

@@ -1,0 +1,43 @@
+"""`failures` and `delete` against the API and in the local folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import stored
+from served import serving
+
+from curtsy.store.engine import Store
+
+
+def run(folder: Path, store_url: str, *words: str) -> Any:
+    around = os.environ | {"CURTSY_STORE_URL": store_url}
+    command = [sys.executable, "-m", "curtsy.cli", *words, "--json"]
+    done = subprocess.run(command, env=around, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_dead_letters_are_replayed_locally_and_over_the_api_alike(tmp_path: Path, store_url: str) -> None:
+    with Store.open(store_url) as store:
+        crawl = stored.crawl(store)
+        stored.add_failures(store, crawl, [(f"https://a.test/{n}", "timeout") for n in range(6)])
+        with serving(tmp_path, store_url) as server:
+            api = ("--api", server.url)
+            for where in ((), api):
+                words = ("failures", "replay", "--since", "2023-02-01", "--limit", "2", *where)
+                assert run(tmp_path, store_url, *words, "--dry-run")["dead_letters"] == 2
+                assert run(tmp_path, store_url, *words)["dead_letters"] == 2
+            assert run(tmp_path, store_url, "failures", "replay", "--since", "7d", *api)["dead_letters"] == 0
+            left = run(tmp_path, store_url, "failures", "list", "--crawl", crawl.id, *api)["failures"]
+            assert left == run(tmp_path, store_url, "failures", "list", *api)["failures"]
+            assert [one["url"] for one in left] == ["https://a.test/4", "https://a.test/5"]
+            assert server.client.get(f"/v1/crawls/{crawl.id}")["counts"]["pending"] == 4
+            told = run(tmp_path, store_url, "delete", "--crawl", crawl.id, "--yes", *api)
+            assert told["done"] is False
+            assert server.client.get(f"/v1/crawls/{crawl.id}")["state"] == "deleting"

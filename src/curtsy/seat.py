@@ -112,8 +112,7 @@ class Seat:
         ended = "broken"
         try:
             fleet = self._fleet = self._fleet or Fleet(self._url, self.settings)
-            # First of all: a ticket that is not used would keep others from being sent until it is late.
-            if not await fleet.begin(queue, ticket):
+            if not await self._begin(fleet, queue, ticket):
                 ended = "late"
             else:
                 parts, shift = await self._crew()
@@ -129,6 +128,15 @@ class Seat:
             log("shift_broke", level="error", queue=queue, error=repr(error))
         await self._account(queue, ticket, ended, boot() - began)
         return ended
+
+    @staticmethod
+    async def _begin(fleet: Fleet, queue: str, ticket: str) -> bool:
+        """First of all: a ticket that is not used would keep others from being sent until it is late."""
+        try:
+            return await fleet.begin(queue, ticket)
+        except FrontierUnavailable:
+            # The connection is from an earlier shift and may have died with its server: once more over a new one.
+            return await fleet.begin(queue, ticket)
 
     async def _crawl(self, shift: Shift, fleet: Fleet, queue: str, ticket: str) -> str:
         shift.lanes = (lane_of(queue),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -207,6 +208,10 @@ def test_whatever_part_is_killed_comes_back_and_the_crawl_goes_on(up: Callable[.
     running.until_gone()
     judged = running.folder.run("audit")
     assert (judged["overlaps"], judged["early"], judged["robots_violations"]) == (0, 0, 0)
+    starts = [at for (at,) in running.folder.rows("SELECT start_ms FROM requests ORDER BY start_ms")]
+    assert (
+        max(later - at for at, later in itertools.pairwise(starts)) < 20_000
+    )  # no ticket was lost: they last for 30 s
     rows = running.folder.rows("SELECT count(*), count(DISTINCT url) FROM pages WHERE crawl = 1")
     assert rows == [(320, 320)]
 

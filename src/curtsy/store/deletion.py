@@ -69,12 +69,16 @@ _REFER = text("UPDATE pages SET same_as = :heir WHERE same_as = :id AND n NOT IN
 _DELETE = text("DELETE FROM pages WHERE n IN :ns").bindparams(_NS)
 _subjects = tuple(
     Bulk(
-        f"DELETE FROM {table} WHERE EXISTS (SELECT 1 FROM v WHERE v.crawl = {table}.crawl "
-        f"AND v.subject = {table}.subject){more} RETURNING {table}.crawl",
+        f"DELETE FROM {table} WHERE ({key}) IN (SELECT {', '.join(f't.{part}' for part in key.split(', '))} FROM v "
+        f"JOIN {table} t ON {also}t.crawl = v.crawl AND t.subject = v.subject)",
         crawl="bigint",
         subject="text",
     )
-    for table, more in (("records", ""), ("results", ""), ("outbox", " AND kind <> 'webhook'"))
+    for table, key, also in (
+        ("records", "n", ""),
+        ("results", "crawl, subject, stage", ""),
+        ("outbox", "n", "t.kind IN ('extract', 'score', 'store') AND "),
+    )
 )
 _note = Bulk(
     "INSERT INTO erasures (segment, body_offset, body_length) SELECT v.name, v.body_offset, v.body_length FROM v "

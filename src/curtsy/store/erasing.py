@@ -7,6 +7,7 @@ byte is overwritten: whoever comes after a kill overwrites the same bytes again,
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from sqlalchemy import Connection, text
@@ -17,8 +18,12 @@ from curtsy.model import BodyRef
 from curtsy.observe import log
 from curtsy.store import pages, warc
 from curtsy.store.engine import Store
+from curtsy.store.objects import ObjectSegments
 from curtsy.store.rows import Bulk
 from curtsy.store.segments import SegmentStore
+
+#: bytes overwritten at a time
+_AT_ONCE = 64_000_000
 
 _NAMES = text("SELECT DISTINCT segment FROM erasures WHERE segment > :after ORDER BY segment LIMIT 100")
 _OF = text("SELECT body_offset, body_length, start FROM erasures WHERE segment = :name ORDER BY body_offset")
@@ -38,8 +43,7 @@ _begin = Bulk(
     start="bigint",
 )
 _done = Bulk(
-    "DELETE FROM erasures WHERE EXISTS (SELECT 1 FROM v WHERE v.name = erasures.segment "
-    "AND v.body_offset = erasures.body_offset)",
+    "DELETE FROM erasures WHERE (segment, body_offset) IN (SELECT name, body_offset FROM v)",
     name="text",
     body_offset="bigint",
 )
@@ -81,7 +85,10 @@ def _erase(store: Store, segments: SegmentStore, name: str) -> None:
     # Those that were begun first: they may be torn, and nothing can be read across them.
     begun = [one for one in doomed if one.start is not None]
     _overwrite(store, segments, name, begun)
-    planned = [one._replace(start=_start(segments, name, one, ends)) for one in doomed if one.start is None]
+    fresh = [one for one in doomed if one.start is None]
+    # An object is asked for once, not for every record.
+    whole = segments.read_whole(name) if fresh and isinstance(segments, ObjectSegments) else None
+    planned = [one._replace(start=_start(segments, name, one, ends, whole)) for one in fresh]
     store.run(_begin, [(name, one.offset, one.start) for one in planned])
     point("delete.planned")
     _overwrite(store, segments, name, planned)
@@ -91,23 +98,38 @@ def _doomed(tx: Connection, name: str) -> list[_Doomed]:
     return [_Doomed(*row) for row in tx.execute(_OF, {"name": name})]
 
 
-def _start(segments: SegmentStore, name: str, one: _Doomed, ends: list[int]) -> int:
+def _start(segments: SegmentStore, name: str, one: _Doomed, ends: list[int], whole: bytes | None) -> int:
     """Where the records before the response begin: behind the last one that is known, or later."""
     place = bisect_right(ends, one.offset)
     known = ends[place - 1] if place else 0
     if known == one.offset:
         return one.offset
+    if whole is not None:
+        return known + warc.begins(whole[known : one.offset])
     between = segments.read_bytes(BodyRef(segment=name, offset=known, length=one.offset - known))
     return known + warc.begins(between)
 
 
 def _overwrite(store: Store, segments: SegmentStore, name: str, doomed: list[_Doomed]) -> None:
-    if not doomed:
-        return
-    parts = [(one.start, warc.blank(one.end - one.start)) for one in doomed if one.start is not None]
-    segments.overwrite(name, parts)
-    point("delete.erased")
-    store.run(_done, [(name, one.offset) for one in doomed])
+    for some in _groups(doomed):
+        parts = [(one.start, warc.blank(one.end - one.start)) for one in some if one.start is not None]
+        segments.overwrite(name, parts)
+        point("delete.erased")
+        store.run(_done, [(name, one.offset) for one in some])
+
+
+def _groups(doomed: list[_Doomed]) -> Iterator[list[_Doomed]]:
+    """Not more at a time than fits well into memory."""
+    group: list[_Doomed] = []
+    size = 0
+    for one in doomed:
+        if group and size + one.length > _AT_ONCE:
+            yield group
+            group, size = [], 0
+        group.append(one)
+        size += one.length
+    if group:
+        yield group
 
 
 def _delete_whole(store: Store, segments: SegmentStore, name: str) -> bool:

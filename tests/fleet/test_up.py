@@ -240,6 +240,20 @@ def test_a_second_ctrl_c_ends_all_at_once(up: Callable[..., Running], web: TinyW
     running.until_gone()
 
 
+def test_a_server_that_is_named_is_used_and_left_running(
+    up: Callable[..., Running], web: TinyWeb, tmp_path: Path
+) -> None:
+    with Embedded.enter(tmp_path / "elsewhere") as server:
+        running = up(frontier_url=f"{server.url}?db=2")
+        assert Embedded.running(running.folder.data) is None
+        crawl = running.client.submit({"delay_s": 0.02, "max_pages": 20}, orgs(web))
+        until(lambda: running.state(crawl) == "finished", 60)
+        os.kill(running.process.pid, signal.SIGTERM)
+        assert running.process.wait(30) == 0
+        running.until_gone()
+        assert server.answers()
+
+
 def test_a_part_that_cannot_run_is_told_before_anything_is_started(tmp_path: Path) -> None:
     folder = CrawlFolder(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as taken:

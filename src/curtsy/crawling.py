@@ -20,7 +20,7 @@ from curtsy.settings import keep
 from curtsy.shift import Shift
 from curtsy.stopping import StopFlag
 from curtsy.store import crawls, queues, urls
-from curtsy.urls import Scope, fingerprint, host_key, normalise, short
+from curtsy.urls import Scope, fingerprint, host_key, normalise, short, veiled
 
 _CHUNK = 5_000
 _PROGRESS_S = 0.5
@@ -58,7 +58,9 @@ def _normal(seeds: Iterable[str]) -> Iterator[str]:
     for seed in seeds:
         url = normalise(seed.strip())
         if url is None:
-            raise UsageError(f"{seed.strip()!r} is no http or https URL. Write it in full: https://example.com/")
+            raise UsageError(
+                f"{veiled(seed.strip())!r} is no http or https URL. Write it in full: https://example.com/"
+            )
         yield url
 
 
@@ -110,15 +112,15 @@ async def list_chunk(
     services: Services, crawl: Crawl, rows: list[NewUrl], inserted: dict[tuple[int, bytes], int]
 ) -> None:
     """Lists the seeds. A frontier that is away finds them in the store when it is back."""
-    listed = sorted(
-        ((row, inserted[row.crawl, row.fp]) for row in rows if (row.crawl, row.fp) in inserted),
-        key=lambda pair: pair[1],
-    )
+    # By seq: a seed that was given several times is one row.
+    listed = {inserted[row.crawl, row.fp]: row for row in rows if (row.crawl, row.fp) in inserted}
     frontier = services.frontier
     try:
         # Seeds that came earlier may be under way: what they were granted stays counted.
         await frontier.set_crawl(crawl, keep_budget=True)
-        reply = await frontier.push([(crawl.n, row.host, seq, Entry(url=row.url)) for row, seq in listed])
+        reply = await frontier.push(
+            [(crawl.n, row.host, seq, Entry(url=row.url)) for seq, row in sorted(listed.items())]
+        )
         services.scans += reply.scans
         await introduce(frontier, services.store, reply)
         await frontier.see(crawl.n, [short(row.fp) for row in rows])

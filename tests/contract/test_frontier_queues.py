@@ -42,6 +42,13 @@ def test_the_head_of_a_queue_is_bounded_by_its_delay(world: World, delay_s: floa
     assert len(world.listed("a.test")) == head, "behind a backlog flag nothing is listed"
 
 
+def test_a_row_that_is_pushed_several_times_at_once_is_listed_once(world: World) -> None:
+    world.crawl()
+    row = (1, "a.test", 1, Entry(url="https://a.test/1"))
+    world.introduce(*world.run(world.frontier.push([row, row, (1, "a.test", 2, Entry(url="https://a.test/2"))])).hosts)
+    assert len(world.listed("a.test")) == 2
+
+
 def test_a_queue_that_comes_back_while_a_page_of_it_is_leased_is_refilled_and_rescanned_later(world: World) -> None:
     crawl = world.crawl(delay_s=10.0)
     world.add(1, "a.test", *[f"/{i}" for i in range(20)])

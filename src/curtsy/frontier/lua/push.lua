@@ -21,8 +21,8 @@ local function list(h, c, from, n)
   for i = 1, n do
     local seq, entry = match(ARGV[from + i], '^(%d+)\31(.*)$')
     seq = tonumber(seq)
-    -- A row up to the cursor may have been read by a scan and listed; if not, the rescan finds it.
-    if seq > was then
+    -- A row up to the cursor may have been read by a scan and listed, or come twice; if not, the rescan finds it.
+    if seq > cursor then
       if #entries >= room then
         call('HSET', h.key, 'b:' .. c, 1)
         break

@@ -170,7 +170,7 @@ class Segments:
             self._file = None
 
     def read(self, ref: BodyRef) -> WarcRecord:
-        return warc.read(self.read_bytes(ref))
+        return warc.read(self.read_bytes(ref), ref)
 
     def read_bytes(self, ref: BodyRef) -> bytes:
         try:

@@ -262,8 +262,7 @@ def _groups(rows: Iterator[dict[str, Any]], size: int) -> Iterator[list[dict[str
 
 
 def _warc(found: Iterator[Page], segments: SegmentStore, file: IO[bytes], name: str) -> int:
-    """The stored records as they are, each read first: a damaged one ends the export. A page whose body was not kept has
-    none."""
+    """The stored records as they are, each checked: a damaged one ends it. A page whose body was not kept has none."""
     file.write(warc.warcinfo(name))
     written = 0
     for page in found:

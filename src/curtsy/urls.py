@@ -79,10 +79,21 @@ def origin(url: str) -> str:
 
 
 def host_key(url: str, unit: str = "host") -> str:
-    """The unit of politeness of a normal URL: `hostname[:port]`, or its registrable domain for unit `domain`."""
+    """The unit of politeness of a normal URL: `hostname[:port]`, or its registrable domain for unit `domain`.
+
+    The root's dot is dropped: `example.com.` is the machine `example.com`, though its URLs and origin stay others.
+    """
     start = url.index("//") + 2
     host = url[start : url.index("/", start)]
+    if host[-1] == "." or ".:" in host:
+        host = _rootless(host)
     return host if unit == "host" else registrable_domain(host)
+
+
+def _rootless(host: str) -> str:
+    """`example.com` for `example.com.`: the same machine, so the same unit."""
+    name, colon, port = host.partition(":")
+    return (name.removesuffix(".") or name) + colon + port
 
 
 @cache

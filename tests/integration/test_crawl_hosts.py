@@ -119,6 +119,17 @@ def test_hosts_of_one_domain_are_one_where_the_domain_is_the_unit(tmp_path: Path
     assert folder.rows("SELECT DISTINCT host FROM requests") == [("small.test",)]
 
 
+def test_a_name_with_the_roots_dot_is_the_same_host(tmp_path: Path, watched: Watched) -> None:
+    with SmallSite({"/": watched.page("/a"), "/a": watched.page()}) as site:
+        folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule])
+        folder.crawl("http://one.small.test/", "http://one.small.test./", delay_s=0.1)
+        assert {one.host for one in site.asked} >= {"one.small.test"}
+    assert len(folder.pages()) == 4
+    assert watched.most == 1
+    assert watched.shortest_gap_s() >= 0.3 - TOLERANCE_S
+    assert folder.rows("SELECT DISTINCT host FROM requests") == [("one.small.test",)]
+
+
 def test_an_origin_without_rules_does_not_keep_the_others_of_its_domain_waiting(tmp_path: Path) -> None:
     def robots(asked: Asked) -> Say:
         return Say(b"Oh dear.", 500) if asked.host.startswith("bad") else Say(b"", 404)

@@ -65,7 +65,8 @@ class UrlFacts:
     out_of_scope: str | None
     #: what the frontier says; None: it was not asked, or is not there
     sight: Sight | None = None
-    #: what every command that is named needs again: --data-dir, --config
+    #: how commands that are named begin, and what they need again: --data-dir, --config
+    program: str = "curtsy"
     options: str = ""
 
 
@@ -134,7 +135,7 @@ def sentences(facts: UrlFacts, now_ms: int) -> list[str]:
     """Where the URL is and why it is not done, most telling first."""
     said = [*_about_row(facts, now_ms), *_about_robots(facts), *_about_requests(facts)]
     if facts.row is not None and facts.row.state == UrlState.OPEN:
-        about_host = _about_host(facts.host, now_ms, facts.options)
+        about_host = _about_host(facts.host, now_ms, facts.program, facts.options)
         said[1:1] = [*_about_sight(facts.sight), *_about_crawl(facts), *about_host]
     return said
 
@@ -153,7 +154,8 @@ def _about_row(facts: UrlFacts, now_ms: int) -> list[str]:
         told = f" ({facts.failure.detail})" if facts.failure and facts.failure.detail else ""
         return [
             f"It is a dead letter{why}{told}, after {row.attempts} attempts.",
-            f"Try it again with: curtsy failures replay --crawl {facts.crawl.id} --cause {row.reason}{facts.options}",
+            f"Try it again with: {facts.program} failures replay --crawl {facts.crawl.id} "
+            f"--cause {row.reason}{facts.options}",
         ]
     kept = f" Its page is {facts.page.id}, status {facts.page.status}." if facts.page else ""
     return [f"It is {row.state}{why} since {_when(row.settled_ms)}.{kept}"]
@@ -174,7 +176,7 @@ def _about_open(facts: UrlFacts, row: urls.UrlRow, now_ms: int) -> list[str]:
         meaning = MEANINGS.get(facts.queue.reason, facts.queue.reason)
         return [
             f"It counts as a dead letter {facts.queue.reason!r}: {meaning}. "
-            f"`curtsy failures replay{facts.options}` opens it again."
+            f"`{facts.program} failures replay{facts.options}` opens it again."
         ]
     tried = f", after {row.attempts} attempts" if row.attempts else ""
     lost = f", its worker vanished {row.crashes} times" if row.crashes else ""
@@ -186,10 +188,10 @@ def _about_open(facts: UrlFacts, row: urls.UrlRow, now_ms: int) -> list[str]:
 def _about_crawl(facts: UrlFacts) -> list[str]:
     crawl = facts.crawl
     if crawl is None or crawl.state is CrawlState.RUNNING:
-        go_on = f"curtsy crawl --resume {crawl.id}{facts.options}" if crawl else ""
+        go_on = f"{facts.program} crawl --resume {crawl.id}{facts.options}" if crawl else ""
         return [f"If nothing moves, no process is crawling: {go_on}"] if crawl else []
     if crawl.state is CrawlState.PAUSED:
-        return [f"The crawl is paused. Let it go on with: curtsy crawl --resume {crawl.id}{facts.options}"]
+        return [f"The crawl is paused. Let it go on with: {facts.program} crawl --resume {crawl.id}{facts.options}"]
     if crawl.state is CrawlState.LOADING:
         return ["The crawl is still loading its seeds."]
     return [f"The crawl is {crawl.state}, so it counts as skipped ({crawl.reason or crawl.state})."]
@@ -256,14 +258,14 @@ def frontier_fields(seen: Sight | None) -> dict[str, Any] | None:
     }
 
 
-def _about_host(host: HostState, now_ms: int, options: str = "") -> list[str]:
+def _about_host(host: HostState, now_ms: int, program: str, options: str) -> list[str]:
     said = []
     if host.denied:
-        said.append(f"{host.host} is on the deny list; `curtsy hosts unblock {host.host}{options}` takes it off.")
+        said.append(f"{host.host} is on the deny list; `{program} hosts unblock {host.host}{options}` takes it off.")
     if host.blocked_until_ms > now_ms:
         said.append(
             f"{host.host} is not asked for another {_span(host.blocked_until_ms - now_ms)}: it told us to wait, or "
-            f"failed; `curtsy hosts unblock {host.host}{options}` ends that."
+            f"failed; `{program} hosts unblock {host.host}{options}` ends that."
         )
     elif host.next_ms > now_ms:
         said.append(f"{host.host} may be asked again in {_span(host.next_ms - now_ms)}.")
@@ -314,7 +316,7 @@ def document(facts: UrlFacts, now_ms: int) -> dict[str, Any]:
 
 
 def of_host(
-    tx: Connection, host: str, now_ms: int, seen: Sight | None = None, options: str = ""
+    tx: Connection, host: str, now_ms: int, seen: Sight | None = None, program: str = "curtsy", options: str = ""
 ) -> tuple[list[str], dict[str, Any]]:
     """Sentences and fields about a host."""
     state = hosts.get(tx, host)
@@ -326,7 +328,7 @@ def of_host(
     ]
     if state is None and not waiting:
         return [f"Nothing is known of {host}."], {"host": None, "queues": [], "robots": [], "frontier": None}
-    said = _about_host(state, now_ms, options) if state else []
+    said = _about_host(state, now_ms, program, options) if state else []
     said += _turn(seen) if seen else []
     said += [f"robots.txt of {where}: {verdict}, fetched {_when(at_ms)}." for where, at_ms, _, verdict in known]
     for crawl, queue in waiting:

@@ -265,12 +265,8 @@ _OF_THE_PLACE = {"data_dir", "store_url", "log_level", "log_format"}
 BUILT_IN_PROFILES = {"tinyweb.toml": Path(__file__).parent / "tinyweb" / "tinyweb.toml"}
 
 
-def load(config: Path | None = None, kept: Mapping[str, Any] | None = None, **overrides: Any) -> Settings:
-    """Settings from file, environment and overrides (None means not given); checks the chain of time limits.
-
-    `kept` are those of a crawl that is resumed: stronger than a `curtsy.toml` that lies here, weaker than all that is
-    given.
-    """
+def from_file(config: Path | None) -> dict[str, Any]:
+    """What that file says, or a `curtsy.toml` that lies here."""
     path = config or Path("curtsy.toml")
     if config is not None and not path.exists():
         built_in = BUILT_IN_PROFILES.get(str(config))
@@ -278,15 +274,24 @@ def load(config: Path | None = None, kept: Mapping[str, Any] | None = None, **ov
             raise SettingsError(f"There is no settings file {config}. Give --config an existing TOML file.")
         path = built_in
     try:
-        from_file = tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
+        return tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise SettingsError(f"{path} cannot be read as TOML: {error}") from error
+
+
+def load(config: Path | None = None, kept: Mapping[str, Any] | None = None, **overrides: Any) -> Settings:
+    """Settings from file, environment and overrides (None means not given); checks the chain of time limits.
+
+    `kept` are those of a crawl that is resumed: stronger than a `curtsy.toml` that lies here, weaker than all that is
+    given.
+    """
+    told = from_file(config)
     given = {key: value for key, value in overrides.items() if value is not None}
     try:
         # The environment must win over the file, and the command line over both.
         from_env = Settings().model_dump(exclude_unset=True)
         from_crawl = {name: value for name, value in (kept or {}).items() if name in Settings.model_fields}
-        from_both = {**from_file, **from_crawl} if config is None else {**from_crawl, **from_file}
+        from_both = {**told, **from_crawl} if config is None else {**from_crawl, **told}
         settings = Settings(**{**from_both, **from_env, **given})
     except EnvironmentFault as error:
         raise SettingsError(

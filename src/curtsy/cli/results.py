@@ -135,17 +135,17 @@ def explain(
     from curtsy.store import crawls
 
     now_ms = int(time.time() * 1000)
-    options = hints.command().removeprefix("curtsy")
+    program, options = hints.beginning(), hints.ending()
     with stored(config, data_dir) as (settings, store), store.read() as tx:
         url, host = explaining.target(target, settings.politeness_unit)
         if not host:
             raise UsageError(f"{target!r} is neither an http or https URL nor a host.")
         if url is not None:
             facts = explaining.of_url(tx, url, settings, crawls.get(tx, crawl) if crawl else None)
-            facts = replace(explaining.with_frontier(tx, facts, settings), options=options)
+            facts = replace(explaining.with_frontier(tx, facts, settings), program=program, options=options)
             said, fields = explaining.sentences(facts, now_ms), explaining.document(facts, now_ms)
         else:
-            said, fields = explaining.of_host(tx, host, now_ms, explaining.see(tx, settings, host), options)
+            said, fields = explaining.of_host(tx, host, now_ms, explaining.see(tx, settings, host), program, options)
             fields["why"] = said
     if as_json:
         show.document(fields)

@@ -14,7 +14,7 @@ from curtsy.errors import EpochLost, FrontierUnavailable, StoreUnavailable, Unkn
 from curtsy.frontier.clock import boot
 from curtsy.model import Counts, Crawl, CrawlState, Entry, NewUrl
 from curtsy.observe import count, log
-from curtsy.recovery import in_thread, introduce, put_open_back, read
+from curtsy.recovery import in_thread, introduce, lift_resolved, put_open_back, read
 from curtsy.services import Services
 from curtsy.settings import keep
 from curtsy.shift import Shift
@@ -166,6 +166,10 @@ async def run(
     )
     shift.upkeep.scan(services.scans)
     services.scans = []
+    try:
+        await lift_resolved(services.frontier, services.store)
+    except (EpochLost, FrontierUnavailable) as error:
+        log("hosts_not_lifted", level="warning", error=str(error))
     _tune()
     watch = _Watch(shift, services, n, on_progress)
     await shift.run(watch.ended)
@@ -215,6 +219,7 @@ class _Watch:
     async def _tell(self) -> None:
         assert self._on_progress is not None
         try:
-            self._on_progress(await read(self._services.store, crawls.counts, self._n))
+            counts = await read(self._services.store, crawls.counts, self._n)
+            self._on_progress(replace(counts, waiting=self._shift.waits_for()))
         except StoreUnavailable as error:
             log("progress_not_read", level="debug", error=str(error))

@@ -39,6 +39,11 @@ MEANINGS = {
     "cancelled": "the crawl was cancelled",
     "refused": "the site refuses (401, 403 or 451); we do not argue",
     "no_such_host": "the name does not exist in DNS",
+    "dns_failed": "the DNS servers do not answer, or not usably",
+    "connect_failed": "no connection: refused or unreachable",
+    "tls_failed": "its certificate or its TLS does not hold",
+    "timeout": "it took longer than fetch_timeout_s",
+    "connection_lost": "the connection was closed before the response was complete",
     "robots_unreachable": "robots.txt could not be fetched for longer than host_patience_s, so nothing may be asked",
     "host_unreachable": "the host has not answered for longer than host_patience_s",
     "kills_worker": "the process that fetched it died twice while doing nothing else",
@@ -63,6 +68,8 @@ class UrlFacts:
     requests: tuple[Request, ...]
     #: why the crawl's scope leaves it out; None: it does not
     out_of_scope: str | None
+    #: the fault since which the host is silent, and that moment
+    silent: tuple[str, int] | None = None
     #: what the frontier says; None: it was not asked, or is not there
     sight: Sight | None = None
     #: how commands that are named begin, and what they need again: --data-dir, --config
@@ -94,6 +101,7 @@ def of_url(tx: Connection, url: str, settings: Settings, crawl: Crawl | None) ->
         failure=dead[-1] if dead else None,
         requests=tuple(requests.of_url(tx, host, url)),
         out_of_scope=Scope.of(crawl).admits(url, 0) if crawl and row is None else None,
+        silent=queues.faults(tx, host).get(host),
     )
 
 
@@ -136,7 +144,8 @@ def sentences(facts: UrlFacts, now_ms: int) -> list[str]:
     said = [*_about_row(facts, now_ms), *_about_robots(facts), *_about_requests(facts)]
     if facts.row is not None and facts.row.state == UrlState.OPEN:
         about_host = _about_host(facts.host, now_ms, facts.program, facts.options)
-        said[1:1] = [*_about_sight(facts.sight), *_about_crawl(facts), *about_host]
+        silence = _about_silence(facts.host.host, facts.silent)
+        said[1:1] = [*silence, *_about_sight(facts.sight), *_about_crawl(facts), *about_host]
     return said
 
 
@@ -278,6 +287,14 @@ def _about_host(host: HostState, now_ms: int, program: str, options: str) -> lis
     return said
 
 
+def _about_silence(host: str, silent: tuple[str, int] | None) -> list[str]:
+    if silent is None:
+        return []
+    fault, since_ms = silent
+    meaning = MEANINGS.get(fault)
+    return [f"{host} has not answered since {_when(since_ms)}: {fault}{f' ({meaning})' if meaning else ''}."]
+
+
 def _about_robots(facts: UrlFacts) -> list[str]:
     if facts.robots is None:
         return [f"robots.txt of {origin(facts.url)} has not been fetched yet."]
@@ -310,6 +327,7 @@ def document(facts: UrlFacts, now_ms: int) -> dict[str, Any]:
         "page": facts.page.id if facts.page else None,
         "robots": {"allowed": facts.allowed, "rule": facts.rule},
         "host": asdict(facts.host),
+        "fault": facts.silent[0] if facts.silent else None,
         "frontier": frontier_fields(facts.sight),
         "why": sentences(facts, now_ms),
     }
@@ -327,8 +345,15 @@ def of_host(
         if (queue := queues.get(tx, [(crawl.n, host)]).get((crawl.n, host))) is not None
     ]
     if state is None and not waiting:
-        return [f"Nothing is known of {host}."], {"host": None, "queues": [], "robots": [], "frontier": None}
-    said = _about_host(state, now_ms, program, options) if state else []
+        return [f"Nothing is known of {host}."], {
+            "host": None,
+            "fault": None,
+            "queues": [],
+            "robots": [],
+            "frontier": None,
+        }
+    silent = queues.faults(tx, host).get(host)
+    said = _about_silence(host, silent) + (_about_host(state, now_ms, program, options) if state else [])
     said += _turn(seen) if seen else []
     said += [f"robots.txt of {where}: {verdict}, fetched {_when(at_ms)}." for where, at_ms, _, verdict in known]
     for crawl, queue in waiting:
@@ -340,6 +365,7 @@ def of_host(
     ]
     return said, {
         "host": asdict(state) if state else None,
+        "fault": silent[0] if silent else None,
         "queues": fields,
         "robots": [{"origin": where, "fetched_at": _when(at), "verdict": v} for where, at, _, v in known],
         "frontier": _of_host_only(frontier_fields(seen)),

@@ -8,7 +8,8 @@ ends within its slots, and nothing more is leased until they are back.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import math
+from collections.abc import Awaitable, Callable, Mapping
 
 from curtsy.commit import Committer
 from curtsy.errors import EpochLost, FrontierUnavailable, StoreUnavailable
@@ -38,6 +39,8 @@ _RELEASE_S = 0.015
 _IDLE_S = 0.25
 #: what is fetched gets this long to be committed after the drain; if all is to stop at once, this long
 _LAST_S, _LAST_NOW_S = 30.0, 2.0
+#: a process that has nothing under way for so long says why
+_QUIET_S = 5.0
 #: beyond that, one call to a part that does not answer
 _GRACE_S = 6.0
 
@@ -71,6 +74,8 @@ class Shift:
         #: leases whose crawl or rules are being read from the store
         self._waiting: dict[int, Lease] = {}
         self._draining = False
+        #: when the next host is due, by the boot clock
+        self._next_due = 0.0
         #: time with nothing in flight and nothing due
         self.waited_s = 0.0
         stop.listen(self._wake.set)
@@ -169,6 +174,7 @@ class Shift:
         if len(flights.back) >= _BATCH:
             return
         wait_s = _IDLE_S
+        self._next_due = boot() + ((reply.next_ms or reply.now_ms) - reply.now_ms) / 1000
         if reply.next_ms is not None and len(flights.under_way) < self.settings.concurrency:
             wait_s = min(wait_s, max(0.003, (reply.next_ms - reply.now_ms) / 1000))
         if self._groups.is_begun and not flights.under_way:
@@ -309,6 +315,13 @@ class Shift:
             self._groups.hand_over(idle=True)
             await self._nap(0.02)
 
+    def waits_for(self) -> str:
+        """What the process waits for, if nothing was under way for a while; else nothing."""
+        now = boot()
+        if self._is_asking() or now - self._flights.last_end < _QUIET_S:
+            return ""
+        return describe_wait(self._flights.troubled, self._next_due - now, now)
+
     def _is_asking(self) -> bool:
         return bool(self._flights.under_way or self._waiting)
 
@@ -317,6 +330,16 @@ class Shift:
 
     async def _stored(self, page: Page) -> WarcRecord | None:
         return await read(self.store, read_page, self.segments, page)
+
+
+def describe_wait(troubled: Mapping[str, tuple[str, float]], due_s: float, now: float) -> str:
+    """`waiting: 2 hosts do not answer (dns_failed), next try in 12 s`."""
+    left = sorted((until, fault) for fault, until in troubled.values() if until > now)
+    if left:
+        faults = ", ".join(sorted({fault for _, fault in left}))
+        hosts = "1 host does not answer" if len(left) == 1 else f"{len(left):,} hosts do not answer"
+        return f"waiting: {hosts} ({faults}), next try in {math.ceil(left[0][0] - now)} s"
+    return f"waiting: the next host is due in {math.ceil(due_s)} s" if due_s > 1 else ""
 
 
 def _name_of(host: str) -> tuple[str, int]:

@@ -37,7 +37,8 @@ _BATCH = 64
 #: a slot waits at most this long for company on its way back
 _RELEASE_S = 0.015
 _IDLE_S = 0.25
-#: what is fetched gets this long to be committed after the drain; if all is to stop at once, this long
+#: what is fetched gets this long to be committed after the drain; if all is to stop at once, or the disk takes nothing,
+#: this long
 _LAST_S, _LAST_NOW_S = 30.0, 2.0
 #: a process that has nothing under way for so long says why
 _QUIET_S = 5.0
@@ -299,7 +300,7 @@ class Shift:
         """No more leases; what is under way may end, then everything is committed."""
         self._draining = True
         deadline = boot() + (0.0 if self.stop.now else self.settings.drain_s)
-        while self._is_busy() and boot() < deadline and not self.stop.now:
+        while self._is_busy() and boot() < deadline and not (self.stop.now or self._lifeline.is_refused):
             await self._exchange([(Lane.BATCH, 0)])
             await self._beat()
             self._groups.hand_over(idle=True)
@@ -308,7 +309,7 @@ class Shift:
         await asyncio.sleep(0)
         ended = boot()
         while (self._flights.back or not self._groups.is_empty) and (
-            boot() - ended < (_LAST_NOW_S if self.stop.now else _LAST_S)
+            boot() - ended < (_LAST_NOW_S if self.stop.now or self._lifeline.is_refused else _LAST_S)
         ):
             await self._exchange([(Lane.BATCH, 0)])
             await self._beat()

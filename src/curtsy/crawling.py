@@ -29,12 +29,12 @@ _GC_OBJECTS = 20_000
 
 
 async def submit(services: Services, crawl: Crawl, seeds: Iterable[str]) -> Crawl:
-    """Writes the crawl and its seeds to the store, then to the frontier. A seed that is no URL is an error.
+    """Writes the crawl and its seeds to the store, then to the frontier. A bad seed is an error.
 
     The first seeds are written with the crawl: there is none without seeds, however early a process is killed.
     """
     Scope.of(crawl)  # a bad pattern is told before anything is written
-    source = _normal(seeds)
+    source = _normal(seeds, services.settings.max_url_length)
     chunk = list(islice(source, _CHUNK))
     if not chunk:
         raise UsageError("There are no seeds: give at least one URL, or a file with one URL per line.")
@@ -54,11 +54,16 @@ async def submit(services: Services, crawl: Crawl, seeds: Iterable[str]) -> Craw
     return crawl
 
 
-def _normal(seeds: Iterable[str]) -> Iterator[str]:
+def _normal(seeds: Iterable[str], max_length: int) -> Iterator[str]:
     for seed in seeds:
         url = normalise(seed.strip())
         if url is None:
             raise UsageError(f"{seed.strip()!r} is no http or https URL. Write it in full: https://example.com/")
+        if len(url) > max_length:
+            raise UsageError(
+                f"The seed {url[:60]}... has {len(url):,} characters; max_url_length is {max_length:,}. Leave it out, "
+                "or raise the setting."
+            )
         yield url
 
 

@@ -33,6 +33,8 @@ from curtsy.store.segments import SegmentStore, open_segments, read_page
 
 #: rows per group of a Parquet file: some MB
 GROUP = 10_000
+#: a cell that begins so may be a formula to a spreadsheet
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 #: marks a folder as ours, so that the next export may replace it
 MARK = ".curtsy-export"
 
@@ -137,7 +139,9 @@ def segments_of(settings: Settings) -> SegmentStore:
     return open_segments(settings.segments_url or settings.segments_dir, int(settings.segment_mb * 1e6))
 
 
-def export(store: Store, segments: SegmentStore, crawl: Crawl, out: Path | None, chosen: Format) -> int:
+def export(
+    store: Store, segments: SegmentStore, crawl: Crawl, out: Path | None, chosen: Format, csv_safe: bool = False
+) -> int:
     """Write all pages of a crawl; how many they were."""
     found = pages_of(store, crawl.n)
     if chosen is Format.MARKDOWN:
@@ -146,7 +150,9 @@ def export(store: Store, segments: SegmentStore, crawl: Crawl, out: Path | None,
     with _whole(out) as file:
         if chosen is Format.WARC:
             return _warc(found, segments, file, out.name if out else "export.warc.gz")
-        return {Format.JSONL: _jsonl, Format.CSV: _csv, Format.PARQUET: _parquet}[chosen](found, file)
+        if chosen is Format.CSV:
+            return _csv(found, file, csv_safe)
+        return (_jsonl if chosen is Format.JSONL else _parquet)(found, file)
 
 
 def pages_of(store: Store, crawl: int) -> Iterator[Page]:
@@ -225,14 +231,20 @@ class _Utf8:
         return self._file.write(text.encode("utf-8", "replace"))
 
 
-def _csv(found: Iterator[Page], file: IO[bytes]) -> int:
+def _csv(found: Iterator[Page], file: IO[bytes], safe: bool) -> int:
     writer = csv.DictWriter(_Utf8(file), list(COLUMNS))
     writer.writeheader()
     written = 0
     for page in found:
-        writer.writerow(row_of(page))
+        row = row_of(page)
+        writer.writerow({name: _inert(value) for name, value in row.items()} if safe else row)
         written += 1
     return written
+
+
+def _inert(value: Any) -> Any:
+    """What a spreadsheet would take for a formula begins with a quotation mark."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 def _parquet(found: Iterator[Page], file: IO[bytes]) -> int:

@@ -138,6 +138,16 @@ def test_ctrl_c_once_drains_and_the_crawl_is_resumed(start: Callable[..., subpro
     assert again["pages"] >= PAGES
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_being_told_to_end_drains(
+    start: Callable[..., subprocess.Popen[str]], number: signal.Signals, tmp_path: Path
+) -> None:
+    process = start("crawl", "http://org-0001.tinyweb.test/", "--delay", "0.3", "--json")
+    until(lambda: rows(tmp_path, "SELECT 1 FROM pages") != [])
+    process.send_signal(number)
+    assert finish(process, 3)["state"] == "running"
+
+
 @pytest.mark.parametrize("seeds", [1, 10_001])
 def test_ctrl_c_while_seeds_are_waited_for_leaves_no_crawl_that_runs(
     start: Callable[..., subprocess.Popen[str]], tmp_path: Path, seeds: int

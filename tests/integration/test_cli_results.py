@@ -9,6 +9,7 @@ import io
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -191,6 +192,47 @@ def test_csv_and_parquet_have_the_same_rows(run: Run, crawled: Path, tmp_path: P
     assert [row["url"] for row in rows] == [line["url"] for line in lines]
     assert [row["sha256"] for row in rows] == [line["sha256"] for line in lines]
     assert parquet.read_table(tmp_path / "t.parquet").to_pylist() == lines
+
+
+def test_csv_for_spreadsheets_has_no_formulas(run: Run, crawled: Path, tmp_path: Path) -> None:
+    with Store.open(f"sqlite:///{crawled}/curtsy.sqlite") as store, store.begin() as tx:
+        tx.exec_driver_sql("UPDATE pages SET title = '=1+1'")
+    for options, title in (((), "=1+1"), (("--csv-safe",), "'=1+1")):
+        assert run("export", "--out", "t.csv", *options).code == 0
+        with (tmp_path / "t.csv").open() as file:
+            assert {row["title"] for row in csv.DictReader(file)} == {title}
+    assert run("export", "--csv-safe").code == 2
+
+
+@pytest.mark.parametrize("words", [("status", "--json"), ("export",), ("hosts", "list")])
+def test_a_reader_that_has_enough_is_no_error(crawled: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        command = [sys.executable, "-m", "curtsy.cli", *words]
+        ended = subprocess.run(command, cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    finally:
+        os.close(writer)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_an_emptied_database_beside_segments_is_warned_of(crawled: Path, tmp_path: Path) -> None:
+    def warned() -> bool:
+        command = [sys.executable, "-m", "curtsy.cli", "status"]
+        ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        return "database_empty" in ended.stderr
+
+    assert not warned()
+    for file in crawled.glob("curtsy.sqlite*"):
+        file.write_bytes(b"")
+    assert warned()
+
+
+def test_a_data_folder_that_is_a_file_is_told(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for words in (("status",), ("crawl", "http://a.test/")):
+        told = run(*words, "--data-dir", "file")
+        assert (told.code, told.err) == (2, "curtsy: file is a file; --data-dir (data_dir) names a folder.\n")
 
 
 def test_warc_has_the_stored_records(run: Run, crawled: Path, tmp_path: Path) -> None:

@@ -221,6 +221,14 @@ def _sqlite_path(url: URL, create: bool) -> Path:
         raise StoreUnavailable(
             f"The folder {path.parent} cannot be made: {error}. Choose another --data-dir."
         ) from error
+    if (not path.exists() or path.stat().st_size == 0) and any(path.parent.glob("segments/*.warc.gz")):
+        log(
+            "database_empty",
+            level="warning",
+            database=str(path),
+            meaning="segments stand beside it: if they are of crawls made here, their database was lost or emptied; "
+            "restore it from a copy before you crawl",
+        )
     return path
 
 

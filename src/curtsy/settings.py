@@ -45,7 +45,8 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _HEADER_VALUE = re.compile(r"[ -~\t]*\Z")
 #: headers that say where a request ends and whose it is: ours to send
 _OUR_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection", "te", "trailer", "upgrade"})
-_FRONTIER_SCHEME = re.compile(r"(?:rediss?|valkeys?|unix)(?:\+[a-z]+)?\Z")
+#: what the frontier's client understands
+_FRONTIER_SCHEMES = ("redis", "rediss", "unix")
 
 
 class HostRule(BaseModel, frozen=True, extra="forbid"):
@@ -154,7 +155,7 @@ class Settings(BaseSettings):
     @classmethod
     def _address(cls, value: str | None, info: ValidationInfo) -> str | None:
         scheme, mark, rest = (value or "").partition("://")
-        if value is not None and info.field_name == "frontier_url" and not (mark and _FRONTIER_SCHEME.match(scheme)):
+        if value is not None and info.field_name == "frontier_url" and not (mark and scheme in _FRONTIER_SCHEMES):
             raise ValueError(
                 f"{_without_password(value)!r} is no server's URL: use redis://host:6379/0 or unix:///path"
             )

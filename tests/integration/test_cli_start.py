@@ -102,6 +102,7 @@ def test_a_setting_that_does_not_exist_is_told_with_the_nearest(tmp_path: Path) 
         ('[hosts."a.test".headers]\nhost = "b.test"', "the header host cannot be set"),
         ('[hosts."a.test".headers]\n"Transfer-Encoding" = "chunked"', "cannot be set"),
         ('frontier_url = "foo://x"', "is no server's URL"),
+        ('frontier_url = "127.0.0.1:6379"', "is no server's URL"),
         ('frontier_url = "redis://:secret@127.0.0.1:abc"', "'abc' in 'redis://:***@127.0.0.1:abc' is no port"),
         ('store_url = "postgresql://nobody:pw@127.0.0.1:xx/x"', "'postgresql://nobody:***@127.0.0.1:xx/x' is no port"),
     ],

@@ -14,7 +14,7 @@ from curtsy.errors import EpochLost, FrontierUnavailable, StoreUnavailable, Unkn
 from curtsy.frontier.clock import boot
 from curtsy.model import Counts, Crawl, CrawlState, Entry, NewUrl
 from curtsy.observe import count, log
-from curtsy.recovery import in_thread, introduce, put_open_back, read
+from curtsy.recovery import in_thread, introduce, lift_resolved, put_open_back, read
 from curtsy.services import Services
 from curtsy.settings import keep
 from curtsy.shift import Shift
@@ -29,12 +29,12 @@ _GC_OBJECTS = 20_000
 
 
 async def submit(services: Services, crawl: Crawl, seeds: Iterable[str]) -> Crawl:
-    """Writes the crawl and its seeds to the store, then to the frontier. A seed that is no URL is an error.
+    """Writes the crawl and its seeds to the store, then to the frontier. A bad seed is an error.
 
     The first seeds are written with the crawl: there is none without seeds, however early a process is killed.
     """
     Scope.of(crawl)  # a bad pattern is told before anything is written
-    source = _normal(seeds)
+    source = _normal(seeds, services.settings.max_url_length)
     chunk = list(islice(source, _CHUNK))
     if not chunk:
         raise UsageError("There are no seeds: give at least one URL, or a file with one URL per line.")
@@ -54,12 +54,17 @@ async def submit(services: Services, crawl: Crawl, seeds: Iterable[str]) -> Craw
     return crawl
 
 
-def _normal(seeds: Iterable[str]) -> Iterator[str]:
+def _normal(seeds: Iterable[str], max_length: int) -> Iterator[str]:
     for seed in seeds:
         url = normalise(seed.strip())
         if url is None:
             raise UsageError(
                 f"{veiled(seed.strip())!r} is no http or https URL. Write it in full: https://example.com/"
+            )
+        if len(url) > max_length:
+            raise UsageError(
+                f"The seed {veiled(url)[:60]}... has {len(url):,} characters; max_url_length is {max_length:,}. "
+                "Leave it out, or raise the setting."
             )
         yield url
 
@@ -183,6 +188,10 @@ async def run(
     )
     shift.upkeep.scan(services.scans)
     services.scans = []
+    try:
+        await lift_resolved(services.frontier, services.store)
+    except (EpochLost, FrontierUnavailable) as error:
+        log("hosts_not_lifted", level="warning", error=str(error))
     tune()
     watch = _Watch(shift, services, n, on_progress)
     try:
@@ -235,6 +244,7 @@ class _Watch:
     async def _tell(self) -> None:
         assert self._on_progress is not None
         try:
-            self._on_progress(await read(self._services.store, crawls.counts, self._n))
+            counts = await read(self._services.store, crawls.counts, self._n)
+            self._on_progress(replace(counts, waiting=self._shift.waits_for()))
         except StoreUnavailable as error:
             log("progress_not_read", level="debug", error=str(error))

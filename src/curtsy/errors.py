@@ -87,6 +87,18 @@ class SegmentsUnavailable(Unavailable):
     """The segment store cannot be written or read."""
 
 
+class Unwritable(Unavailable):
+    """Full, or shut: trying again in a moment does not help, somebody must do something."""
+
+
+class StoreUnwritable(StoreUnavailable, Unwritable):
+    """The database takes nothing."""
+
+
+class SegmentsUnwritable(SegmentsUnavailable, Unwritable):
+    """The folder of segments takes nothing."""
+
+
 class MissingPart(Unavailable):
     """A program or package is not installed."""
 

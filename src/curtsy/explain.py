@@ -39,6 +39,11 @@ MEANINGS = {
     "cancelled": "the crawl was cancelled",
     "refused": "the site refuses (401, 403 or 451); we do not argue",
     "no_such_host": "the name does not exist in DNS",
+    "dns_failed": "the DNS servers do not answer, or not usably",
+    "connect_failed": "no connection: refused or unreachable",
+    "tls_failed": "its certificate or its TLS does not hold",
+    "timeout": "it took longer than fetch_timeout_s",
+    "connection_lost": "the connection was closed before the response was complete",
     "robots_unreachable": "robots.txt could not be fetched for longer than host_patience_s, so nothing may be asked",
     "host_unreachable": "the host has not answered for longer than host_patience_s",
     "kills_worker": "the process that fetched it died twice while doing nothing else",
@@ -63,9 +68,12 @@ class UrlFacts:
     requests: tuple[Request, ...]
     #: why the crawl's scope leaves it out; None: it does not
     out_of_scope: str | None
+    #: the fault since which the host is silent, and that moment
+    silent: tuple[str, int] | None = None
     #: what the frontier says; None: it was not asked, or is not there
     sight: Sight | None = None
-    #: what every command that is named needs again: --data-dir, --config
+    #: how commands that are named begin, and what they need again: --data-dir, --config
+    program: str = "curtsy"
     options: str = ""
 
 
@@ -93,6 +101,7 @@ def of_url(tx: Connection, url: str, settings: Settings, crawl: Crawl | None) ->
         failure=dead[-1] if dead else None,
         requests=tuple(requests.of_url(tx, host, url)),
         out_of_scope=Scope.of(crawl).admits(url, 0) if crawl and row is None else None,
+        silent=queues.faults(tx, host).get(host),
     )
 
 
@@ -134,8 +143,9 @@ def sentences(facts: UrlFacts, now_ms: int) -> list[str]:
     """Where the URL is and why it is not done, most telling first."""
     said = [*_about_row(facts, now_ms), *_about_robots(facts), *_about_requests(facts)]
     if facts.row is not None and facts.row.state == UrlState.OPEN:
-        about_host = _about_host(facts.host, now_ms, facts.options)
-        said[1:1] = [*_about_sight(facts.sight), *_about_crawl(facts), *about_host]
+        about_host = _about_host(facts.host, now_ms, facts.program, facts.options)
+        silence = _about_silence(facts.host.host, facts.silent)
+        said[1:1] = [*silence, *_about_sight(facts.sight), *_about_crawl(facts), *about_host]
     return said
 
 
@@ -153,7 +163,8 @@ def _about_row(facts: UrlFacts, now_ms: int) -> list[str]:
         told = f" ({facts.failure.detail})" if facts.failure and facts.failure.detail else ""
         return [
             f"It is a dead letter{why}{told}, after {row.attempts} attempts.",
-            f"Try it again with: curtsy failures replay --crawl {facts.crawl.id} --cause {row.reason}{facts.options}",
+            f"Try it again with: {facts.program} failures replay --crawl {facts.crawl.id} "
+            f"--cause {row.reason}{facts.options}",
         ]
     kept = f" Its page is {facts.page.id}, status {facts.page.status}." if facts.page else ""
     return [f"It is {row.state}{why} since {_when(row.settled_ms)}.{kept}"]
@@ -174,7 +185,7 @@ def _about_open(facts: UrlFacts, row: urls.UrlRow, now_ms: int) -> list[str]:
         meaning = MEANINGS.get(facts.queue.reason, facts.queue.reason)
         return [
             f"It counts as a dead letter {facts.queue.reason!r}: {meaning}. "
-            f"`curtsy failures replay{facts.options}` opens it again."
+            f"`{facts.program} failures replay{facts.options}` opens it again."
         ]
     tried = f", after {row.attempts} attempts" if row.attempts else ""
     lost = f", its worker vanished {row.crashes} times" if row.crashes else ""
@@ -186,10 +197,10 @@ def _about_open(facts: UrlFacts, row: urls.UrlRow, now_ms: int) -> list[str]:
 def _about_crawl(facts: UrlFacts) -> list[str]:
     crawl = facts.crawl
     if crawl is None or crawl.state is CrawlState.RUNNING:
-        go_on = f"curtsy crawl --resume {crawl.id}{facts.options}" if crawl else ""
+        go_on = f"{facts.program} crawl --resume {crawl.id}{facts.options}" if crawl else ""
         return [f"If nothing moves, no process is crawling: {go_on}"] if crawl else []
     if crawl.state is CrawlState.PAUSED:
-        return [f"The crawl is paused. Let it go on with: curtsy crawl --resume {crawl.id}{facts.options}"]
+        return [f"The crawl is paused. Let it go on with: {facts.program} crawl --resume {crawl.id}{facts.options}"]
     if crawl.state is CrawlState.LOADING:
         return ["The crawl is still loading its seeds."]
     return [f"The crawl is {crawl.state}, so it counts as skipped ({crawl.reason or crawl.state})."]
@@ -256,14 +267,14 @@ def frontier_fields(seen: Sight | None) -> dict[str, Any] | None:
     }
 
 
-def _about_host(host: HostState, now_ms: int, options: str = "") -> list[str]:
+def _about_host(host: HostState, now_ms: int, program: str, options: str) -> list[str]:
     said = []
     if host.denied:
-        said.append(f"{host.host} is on the deny list; `curtsy hosts unblock {host.host}{options}` takes it off.")
+        said.append(f"{host.host} is on the deny list; `{program} hosts unblock {host.host}{options}` takes it off.")
     if host.blocked_until_ms > now_ms:
         said.append(
             f"{host.host} is not asked for another {_span(host.blocked_until_ms - now_ms)}: it told us to wait, or "
-            f"failed; `curtsy hosts unblock {host.host}{options}` ends that."
+            f"failed; `{program} hosts unblock {host.host}{options}` ends that."
         )
     elif host.next_ms > now_ms:
         said.append(f"{host.host} may be asked again in {_span(host.next_ms - now_ms)}.")
@@ -278,7 +289,15 @@ def _about_host(host: HostState, now_ms: int, options: str = "") -> list[str]:
 
 def about_host(host: HostState, now_ms: int, seen: Sight | None) -> list[str]:
     """Whether a host is asked, and why not."""
-    return [*_about_host(host, now_ms), *(_turn(seen) if seen else ())]
+    return [*_about_host(host, now_ms, "curtsy", ""), *(_turn(seen) if seen else ())]
+
+
+def _about_silence(host: str, silent: tuple[str, int] | None) -> list[str]:
+    if silent is None:
+        return []
+    fault, since_ms = silent
+    meaning = MEANINGS.get(fault)
+    return [f"{host} has not answered since {_when(since_ms)}: {fault}{f' ({meaning})' if meaning else ''}."]
 
 
 def _about_robots(facts: UrlFacts) -> list[str]:
@@ -313,13 +332,14 @@ def document(facts: UrlFacts, now_ms: int) -> dict[str, Any]:
         "page": facts.page.id if facts.page else None,
         "robots": {"allowed": facts.allowed, "rule": facts.rule},
         "host": asdict(facts.host),
+        "fault": facts.silent[0] if facts.silent else None,
         "frontier": frontier_fields(facts.sight),
         "why": sentences(facts, now_ms),
     }
 
 
 def of_host(
-    tx: Connection, host: str, now_ms: int, seen: Sight | None = None, options: str = ""
+    tx: Connection, host: str, now_ms: int, seen: Sight | None = None, program: str = "curtsy", options: str = ""
 ) -> tuple[list[str], dict[str, Any]]:
     """Sentences and fields about a host."""
     state = hosts.get(tx, host)
@@ -330,8 +350,15 @@ def of_host(
         if (queue := queues.get(tx, [(crawl.n, host)]).get((crawl.n, host))) is not None
     ]
     if state is None and not waiting:
-        return [f"Nothing is known of {host}."], {"host": None, "queues": [], "robots": [], "frontier": None}
-    said = _about_host(state, now_ms, options) if state else []
+        return [f"Nothing is known of {host}."], {
+            "host": None,
+            "fault": None,
+            "queues": [],
+            "robots": [],
+            "frontier": None,
+        }
+    silent = queues.faults(tx, host).get(host)
+    said = _about_silence(host, silent) + (_about_host(state, now_ms, program, options) if state else [])
     said += _turn(seen) if seen else []
     said += [f"robots.txt of {where}: {verdict}, fetched {_when(at_ms)}." for where, at_ms, _, verdict in known]
     for crawl, queue in waiting:
@@ -343,6 +370,7 @@ def of_host(
     ]
     return said, {
         "host": asdict(state) if state else None,
+        "fault": silent[0] if silent else None,
         "queues": fields,
         "robots": [{"origin": where, "fetched_at": _when(at), "verdict": v} for where, at, _, v in known],
         "frontier": _of_host_only(frontier_fields(seen)),

@@ -1,15 +1,18 @@
 """A crawl's pages as lines, a table, a WARC file or a folder of Markdown; streamed, and never half-written.
 
-A file is written beside its place under another name and moved there when it is complete; so is the folder.
+A file is written beside its place under another name and moved there when it is complete; so is the folder. A pipe or a
+device is written into, and a symbolic link is followed: what stands under that name stays what it is.
 """
 
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import os
 import re
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -30,6 +33,8 @@ from curtsy.store.segments import SegmentStore, open_segments, read_page
 
 #: rows per group of a Parquet file: some MB
 GROUP = 10_000
+#: a cell that begins so may be a formula to a spreadsheet
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 #: marks a folder as ours, so that the next export may replace it
 MARK = ".curtsy-export"
 
@@ -97,17 +102,36 @@ def check_target(out: Path | None, chosen: Format) -> None:
         return
     if chosen is Format.PARQUET:
         _pyarrow()
-    if chosen is Format.MARKDOWN:
-        if out.exists() and not (out / MARK).exists() and (not out.is_dir() or any(out.iterdir())):
-            raise UsageError(f"{out} is there already and is no export of ours. Name another folder, or empty it.")
-    elif out.is_dir():
-        raise UsageError(f"{out} is a folder; {chosen} is written to a file.")
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=out.parent):
+        if chosen is Format.MARKDOWN:
+            if out.exists() and not (out / MARK).exists() and (not out.is_dir() or any(out.iterdir())):
+                raise UsageError(f"{out} is there already and is no export of ours. Name another folder, or empty it.")
+        elif out.is_dir():
+            raise UsageError(f"{out} is a folder; {chosen} is written to a file.")
+        elif _is_special(out):
+            if chosen is Format.PARQUET:
+                raise UsageError(f"{out} is a pipe or a device; {chosen} needs a file.")
+            if not os.access(out, os.W_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            return
+        with tempfile.TemporaryFile(dir=_nearest(out.resolve().parent)):
             pass
-    except OSError as error:
+    except (OSError, RuntimeError) as error:  # RuntimeError: links that go round in a circle
         raise UsageError(f"{out} cannot be written: {error}. Name another place with --out.") from error
+
+
+def _is_special(out: Path) -> bool:
+    """A pipe, a socket or a device, also behind a link: nothing that another file may take the place of."""
+    try:
+        mode = out.stat().st_mode
+    except FileNotFoundError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+def _nearest(folder: Path) -> Path:
+    """The folder, or the nearest above it that is there: the others are made when the export is written."""
+    return next(place for place in (folder, *folder.parents) if place.exists())
 
 
 def segments_of(settings: Settings) -> SegmentStore:
@@ -115,7 +139,9 @@ def segments_of(settings: Settings) -> SegmentStore:
     return open_segments(settings.segments_url or settings.segments_dir, int(settings.segment_mb * 1e6))
 
 
-def export(store: Store, segments: SegmentStore, crawl: Crawl, out: Path | None, chosen: Format) -> int:
+def export(
+    store: Store, segments: SegmentStore, crawl: Crawl, out: Path | None, chosen: Format, csv_safe: bool = False
+) -> int:
     """Write all pages of a crawl; how many they were."""
     found = pages_of(store, crawl.n)
     if chosen is Format.MARKDOWN:
@@ -124,7 +150,9 @@ def export(store: Store, segments: SegmentStore, crawl: Crawl, out: Path | None,
     with _whole(out) as file:
         if chosen is Format.WARC:
             return _warc(found, segments, file, out.name if out else "export.warc.gz")
-        return {Format.JSONL: _jsonl, Format.CSV: _csv, Format.PARQUET: _parquet}[chosen](found, file)
+        if chosen is Format.CSV:
+            return _csv(found, file, csv_safe)
+        return (_jsonl if chosen is Format.JSONL else _parquet)(found, file)
 
 
 def pages_of(store: Store, crawl: int) -> Iterator[Page]:
@@ -154,15 +182,27 @@ def _whole(out: Path | None) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    descriptor, name = tempfile.mkstemp(prefix=f".{out.name}.", dir=out.parent)
+    if _is_special(out):
+        with open(os.open(out, os.O_WRONLY | os.O_CLOEXEC), "wb") as file:
+            yield file
+        return
+    target = _place(out)
+    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
         os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, out)
+        os.replace(name, target)
     except BaseException:
         os.unlink(name)
         raise
+
+
+def _place(out: Path) -> Path:
+    """Where it goes once links are followed, in a folder that is there."""
+    target = out.resolve()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return target
 
 
 def _umask() -> int:
@@ -191,14 +231,20 @@ class _Utf8:
         return self._file.write(text.encode("utf-8", "replace"))
 
 
-def _csv(found: Iterator[Page], file: IO[bytes]) -> int:
+def _csv(found: Iterator[Page], file: IO[bytes], safe: bool) -> int:
     writer = csv.DictWriter(_Utf8(file), list(COLUMNS))
     writer.writeheader()
     written = 0
     for page in found:
-        writer.writerow(row_of(page))
+        row = row_of(page)
+        writer.writerow({name: _inert(value) for name, value in row.items()} if safe else row)
         written += 1
     return written
+
+
+def _inert(value: Any) -> Any:
+    """What a spreadsheet would take for a formula begins with a quotation mark."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 def _parquet(found: Iterator[Page], file: IO[bytes]) -> int:
@@ -228,17 +274,20 @@ def _groups(rows: Iterator[dict[str, Any]], size: int) -> Iterator[list[dict[str
 
 
 def _warc(found: Iterator[Page], segments: SegmentStore, file: IO[bytes], name: str) -> int:
-    """The stored records as they are; a page whose body was not kept has none."""
+    """The stored records as they are, each checked: a damaged one ends it. A page whose body was not kept has none."""
     file.write(warc.warcinfo(name))
     written = 0
     for page in found:
         if page.body is not None:
-            file.write(segments.read_bytes(page.body))
+            record = segments.read_bytes(page.body)
+            warc.read(record, page.body)
+            file.write(record)
             written += 1
     return written
 
 
 def _markdown_folder(store: Store, segments: SegmentStore, found: Iterator[Page], out: Path) -> int:
+    out = _place(out)
     made = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
     try:
         os.chmod(made, 0o777 & ~_umask())

@@ -31,6 +31,9 @@ from curtsy.settings import Settings
 from curtsy.store.warc import WarcRecord
 from curtsy.urls import fingerprint, origin
 
+#: more hosts than anybody reads of
+_MAX_TROUBLED = 10_000
+
 
 @dataclass(slots=True)
 class _Flight:
@@ -58,6 +61,10 @@ class Flights:
         self.back: list[tuple[Release, Finished | None]] = []
         #: (fence, boot time) of requests that have begun, where the frontier waits to hear of it
         self.starts: list[tuple[int, float]] = []
+        #: hosts that are left alone because of a fault, with it and until when by the boot clock
+        self.troubled: dict[str, tuple[str, float]] = {}
+        #: when the last request ended
+        self.last_end = boot()
         #: stored bodies being read
         self.reading = 0
         self.tasks: set[asyncio.Task[None]] = set()
@@ -159,6 +166,7 @@ class Flights:
         """A fetch ended: its slot goes back with the next exchange, its result into the group."""
         flight = self.under_way.pop(fence)
         lease = flight.lease
+        self.last_end = boot()
         if outcome.ended > lease.valid_until:
             # Only a process that was stopped sees this; the transfer itself was limited by the slot.
             outcome = replace(outcome, ended=max(lease.valid_until, outcome.started or 0.0))
@@ -182,7 +190,17 @@ class Flights:
             self.reading += 1
             self.spawn(self._read_long(done, flight.context))
 
+    def _note_trouble(self, done: Finished) -> None:
+        host, effect_, outcome = done.lease.host, done.effect, done.outcome
+        if effect_ is None or not effect_.block_ms or outcome is None:
+            self.troubled.pop(host, None)
+        elif len(self.troubled) < _MAX_TROUBLED:
+            fault = outcome.fault.value if outcome.fault else f"status {outcome.status}"
+            self.troubled[host] = fault, boot() + effect_.block_ms / 1000
+
     def _bring(self, done: Finished, release: Release) -> None:
+        if self.troubled or done.effect is not None:
+            self._note_trouble(done)
         self._groups.hold(done)
         self.back.append((release, done))
         self._on_back()

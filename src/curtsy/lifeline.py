@@ -6,13 +6,17 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from curtsy.errors import EpochLost, FrontierUnavailable, MissingPart, SegmentsUnavailable, StoreUnavailable
+from curtsy.errors import EpochLost, FrontierUnavailable, MissingPart, SegmentsUnavailable, StoreUnavailable, Unwritable
+from curtsy.frontier.clock import boot
 from curtsy.frontier.frontier import Frontier
 from curtsy.observe import count, log
 from curtsy.recovery import open_epoch
 from curtsy.stopping import StopFlag
 from curtsy.store.engine import Store
 from curtsy.upkeep import Upkeep
+
+#: a refusal holds for so long: longer than the pause before the next try
+_REFUSED_S = 4.0
 
 
 class Lifeline:
@@ -28,6 +32,12 @@ class Lifeline:
         #: a new epoch does not know the effects of results that are not committed yet
         self._tell_again = tell_again
         self._recovering = asyncio.Lock()
+        self._refused_at = -_REFUSED_S
+
+    @property
+    def is_refused(self) -> bool:
+        """The disk takes nothing: what is not durable cannot become so now."""
+        return boot() - self._refused_at < _REFUSED_S
 
     async def persist(self, step: Callable[[], Awaitable[Any]]) -> Any:
         """Repeats a step until the frontier, the store and the segments answer; a lost frontier is rebuilt."""
@@ -40,6 +50,8 @@ class Lifeline:
             except (FrontierUnavailable, StoreUnavailable, SegmentsUnavailable) as error:
                 count("waits_for_parts")
                 log("part_unavailable", level="warning", error=str(error), pause_s=pause_s)
+                if isinstance(error, Unwritable):
+                    self._refused_at = boot()
                 if isinstance(error, FrontierUnavailable):
                     await self.look_for_server(error)
                 await asyncio.sleep(pause_s)

@@ -473,3 +473,5 @@ class Counts:
     pending: int = 0
     skipped: dict[str, int] = field(default_factory=dict)
     failed: dict[str, int] = field(default_factory=dict)
+    #: what the process waits for while it has nothing to do; not kept
+    waiting: str = ""

@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import Any, TypeVar
 
 from curtsy.errors import EpochLost, FrontierUnavailable, SettingsError
@@ -19,15 +20,16 @@ from curtsy.faults import point
 from curtsy.frontier.clock import boot
 from curtsy.frontier.frontier import Frontier, PushReply, Scan
 from curtsy.frontier.shard import CONFIRMED_S, Shard
-from curtsy.model import HostState, Lane, Request, RobotsState
+from curtsy.model import Fault, HostState, Lane, Request, RobotsState
 from curtsy.observe import count, log
-from curtsy.store import crawls, hosts, meta, queues, requests
+from curtsy.store import crawls, hosts, meta, queues, requests, urls
 from curtsy.store.engine import Store
 
 T = TypeVar("T")
 _BATCH = 1000
 #: where servers take over from each other, a process may lease for so long under an epoch that rules no more
 _DOUBT_MS = int(CONFIRMED_S * 1000)
+_NEVER_MS = 1 << 62
 #: the loop itself keeps no hold of its tasks
 _tasks: set[asyncio.Task[None]] = set()
 
@@ -237,6 +239,37 @@ async def introduce_hosts(
     known, rules = await in_thread(_read, store, _host_facts, names)
     states = [with_rule(frontier, known.get(name) or HostState(host=name)) for name in sorted(names)]
     await frontier.introduce(states, rules, again=again, lift=lift)
+
+
+async def lift_resolved(frontier: Frontier, store: Store) -> None:
+    """Hosts that are left alone because their names were not found, and that --resolve gives an address now, may be
+    asked: nothing was sent to them meanwhile."""
+    rules = [rule.partition("=")[0].lower() for rule in frontier.settings.resolve]
+    if not rules:
+        return
+    found = [host for host in await read(store, _nameless) if any(fnmatchcase(_name(host), rule) for rule in rules)]
+    for host in found:
+        await in_thread(store.run, _lift, host)
+    if found:
+        await introduce_hosts(frontier, store, set(found), again=True, lift=True)
+    for host in found:
+        await frontier.hasten(host)
+
+
+def _nameless(tx: Any) -> list[str]:
+    found = queues.faults(tx)
+    dns = {host: since_ms for host, (fault, since_ms) in found.items() if fault in (Fault.DNS_NONE, Fault.DNS_FAIL)}
+    return [host for host, since_ms in sorted(dns.items()) if not requests.any_since(tx, host, since_ms)]
+
+
+def _lift(tx: Any, host: str) -> None:
+    hosts.lift(tx, host, _NEVER_MS)  # the delay after an earlier request stays
+    queues.recovered(tx, [host])
+    urls.hasten(tx, host, int(time.time() * 1000))
+
+
+def _name(host: str) -> str:
+    return host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
 
 
 def with_rule(frontier: Frontier, state: HostState) -> HostState:

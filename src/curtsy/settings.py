@@ -6,13 +6,14 @@ Every field is documented in docs/settings.md; a test checks that.
 from __future__ import annotations
 
 import ipaddress
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, ValidationError, field_validator
+from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as EnvironmentFault
 
@@ -46,13 +47,34 @@ NO_SETTINGS = (
 )
 
 
-class HostRule(BaseModel, frozen=True):
+#: what can stand in a header line: more would begin another line, or cannot be sent
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
+_HEADER_VALUE = re.compile(r"[ -~\t]*\Z")
+#: headers that say where a request ends and whose it is: ours to send
+_OUR_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection", "te", "trailer", "upgrade"})
+#: what the frontier's client understands
+_FRONTIER_SCHEMES = ("redis", "rediss", "unix", "sentinel", "sentinels", "cluster", "clusters")
+
+
+class HostRule(BaseModel, frozen=True, extra="forbid"):
     """What the operator says about one host: goes to that host only, never into logs or WARC."""
 
     delay_s: float | None = Field(None, ge=0)
     per_host: int | None = Field(None, ge=1)
     headers: dict[str, str] = {}
     proxy_pool: str | None = None
+
+    @field_validator("headers")
+    @classmethod
+    def _headers(cls, value: dict[str, str]) -> dict[str, str]:
+        for name, said in value.items():
+            if _HEADER_NAME.match(name) is None:
+                raise ValueError(f"{name!r} is no name of a header")
+            if name.lower() in _OUR_HEADERS:
+                raise ValueError(f"the header {name} cannot be set: it belongs to the connection")
+            if _HEADER_VALUE.match(said) is None:
+                raise ValueError(f"the header {name} has a character that cannot be sent: use printable ASCII")
+        return value
 
 
 class Settings(BaseSettings):
@@ -163,6 +185,39 @@ class Settings(BaseSettings):
     # Watching
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
     log_format: Literal["console", "json"] = "console"
+
+    @field_validator("contact", "user_agent")
+    @classmethod
+    def _one_line(cls, value: str | None) -> str | None:
+        if value is not None and _HEADER_VALUE.match(value) is None:
+            raise ValueError(f"{value!r} cannot stand in a header: use printable ASCII on one line")
+        return value
+
+    @field_validator("store_url", "frontier_url")
+    @classmethod
+    def _address(cls, value: str | None, info: ValidationInfo) -> str | None:
+        scheme, mark, rest = (value or "").partition("://")
+        if value is not None and info.field_name == "frontier_url" and not (mark and scheme in _FRONTIER_SCHEMES):
+            raise ValueError(
+                f"{_without_password(value)!r} is no server's URL: use redis://host:6379/0 or unix:///path"
+            )
+        if not scheme.startswith(("sqlite", "unix")):
+            for place in re.split(r"[/?]", rest, maxsplit=1)[0].rpartition("@")[2].split(","):
+                port = place.rpartition("]")[2].partition(":")[2]
+                if port and not (port.isdecimal() and int(port) < 65536):
+                    raise ValueError(f"{port!r} in {_without_password(value or '')!r} is no port")
+        return value
+
+    @field_validator("deny_hosts")
+    @classmethod
+    def _rootless(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        """As hosts are named: without the root's dot."""
+        return tuple(host.rstrip(".") or host for host in value)
+
+    @field_validator("hosts")
+    @classmethod
+    def _rootless_rules(cls, value: dict[str, HostRule]) -> dict[str, HostRule]:
+        return {host.rstrip(".") or host: rule for host, rule in value.items()}
 
     @field_validator("allow_private", "resolve", mode="before")
     @classmethod
@@ -286,12 +341,8 @@ _OF_THE_PLACE = {
 BUILT_IN_PROFILES = {"tinyweb.toml": Path(__file__).parent / "tinyweb" / "tinyweb.toml"}
 
 
-def load(config: Path | None = None, kept: Mapping[str, Any] | None = None, **overrides: Any) -> Settings:
-    """Settings from file, environment and overrides (None means not given); checks the chain of time limits.
-
-    `kept` are those of a crawl that is resumed: stronger than a `curtsy.toml` that lies here, weaker than all that is
-    given.
-    """
+def from_file(config: Path | None) -> dict[str, Any]:
+    """What that file says, or a `curtsy.toml` that lies here."""
     path = config or Path("curtsy.toml")
     if config is not None and not path.exists():
         built_in = BUILT_IN_PROFILES.get(str(config))
@@ -299,15 +350,24 @@ def load(config: Path | None = None, kept: Mapping[str, Any] | None = None, **ov
             raise SettingsError(f"There is no settings file {config}. Give --config an existing TOML file.")
         path = built_in
     try:
-        from_file = tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
+        return tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise SettingsError(f"{path} cannot be read as TOML: {error}") from error
+
+
+def load(config: Path | None = None, kept: Mapping[str, Any] | None = None, **overrides: Any) -> Settings:
+    """Settings from file, environment and overrides (None means not given); checks the chain of time limits.
+
+    `kept` are those of a crawl that is resumed: stronger than a `curtsy.toml` that lies here, weaker than all that is
+    given.
+    """
+    told = from_file(config)
     given = {key: value for key, value in overrides.items() if value is not None}
     try:
         # The environment must win over the file, and the command line over both.
         from_env = Settings().model_dump(exclude_unset=True)
         from_crawl = {name: value for name, value in (kept or {}).items() if name in Settings.model_fields}
-        from_both = {**from_file, **from_crawl} if config is None else {**from_crawl, **from_file}
+        from_both = {**told, **from_crawl} if config is None else {**from_crawl, **told}
         settings = Settings(**{**from_both, **from_env, **given})
     except EnvironmentFault as error:
         raise SettingsError(
@@ -342,7 +402,15 @@ def _may_hold_secrets(name: str, value: Any) -> bool:
 def _said(kind: str, where: list[str], message: str) -> str:
     if kind == "extra_forbidden" and len(where) == 1:
         return f"there is no setting {where[0]!r}{_perhaps(where[0])}"
+    if kind == "extra_forbidden" and len(where) == 3:
+        near = get_close_matches(where[2], HostRule.model_fields, n=1)
+        meant = f"perhaps you mean {near[0]}" if near else f"it can have {', '.join(HostRule.model_fields)}"
+        return f"the rule of {where[0]} for {where[1]!r} has no {where[2]!r}, {meant}"
     return f"{'.'.join(where) or 'settings'}: {message}"
+
+
+def _without_password(url: str) -> str:
+    return re.sub(r"(://[^:@/]*):.*@", r"\1:***@", url)
 
 
 def _perhaps(name: str, prefix: str = "") -> str:

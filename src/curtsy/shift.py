@@ -8,7 +8,8 @@ ends within its slots, and nothing more is leased until they are back.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import math
+from collections.abc import Awaitable, Callable, Mapping
 
 from curtsy.commit import Committer
 from curtsy.errors import EpochLost, FrontierUnavailable, StoreUnavailable
@@ -39,8 +40,10 @@ _RELEASE_S = 0.015
 _IDLE_S = 0.25
 #: connections that nobody used for this long are closed when a shift begins
 _IDLE_CONNECTION_S = 15.0
-#: if all is to stop at once, what is fetched gets this long to be committed
+#: if all is to stop at once, or the disk takes nothing, what is fetched gets this long to be committed
 _LAST_NOW_S = 2.0
+#: a process that has nothing under way for so long says why
+_QUIET_S = 5.0
 #: beyond that, one call to a part that does not answer
 _GRACE_S = 6.0
 
@@ -77,6 +80,8 @@ class Shift:
         #: how long requests under way may take to end when a run does
         self._drain_s = settings.drain_s
         self._draining = False
+        #: when the next host is due, by the boot clock
+        self._next_due = 0.0
         #: time with nothing in flight and nothing due
         self.waited_s = 0.0
         self.pauses = Pauses()
@@ -246,6 +251,7 @@ class Shift:
         if len(flights.back) >= _BATCH:
             return
         wait_s = _IDLE_S
+        self._next_due = boot() + ((reply.next_ms or reply.now_ms) - reply.now_ms) / 1000
         if reply.next_ms is not None and len(flights.under_way) < self.settings.concurrency:
             wait_s = min(wait_s, max(0.003, (reply.next_ms - reply.now_ms) / 1000))
         if self._groups.is_begun and not flights.under_way:
@@ -383,7 +389,7 @@ class Shift:
         """No more leases; what is under way may end, then everything is committed."""
         self._draining = True
         began, limit_s, stopped = boot(), self._drain_s, False
-        while self._is_busy() and not self.stop.now and boot() - began < limit_s:
+        while self._is_busy() and boot() - began < limit_s and not (self.stop.now or self._lifeline.is_refused):
             if self.stop.drain and not stopped:
                 # Asked to end: whoever has sent nothing yet does not begin now, the others have the setting's time.
                 stopped, began, limit_s = True, boot(), self.settings.drain_s
@@ -393,7 +399,8 @@ class Shift:
         await asyncio.sleep(0)
         ended = boot()
         while (self._flights.back or not self._groups.is_empty) and (
-            boot() - ended < (_LAST_NOW_S if self.stop.now else self.settings.commit_timeout_s)
+            boot() - ended
+            < (_LAST_NOW_S if self.stop.now or self._lifeline.is_refused else self.settings.commit_timeout_s)
         ):
             await self._settle_down()
 
@@ -404,6 +411,13 @@ class Shift:
         self.pauses.note(Doing.WORK if self._is_busy() else Doing.CLOSING, boot())
         await self._nap(0.02)
 
+    def waits_for(self) -> str:
+        """What the process waits for, if nothing was under way for a while; else nothing."""
+        now = boot()
+        if self._is_asking() or now - self._flights.last_end < _QUIET_S:
+            return ""
+        return describe_wait(self._flights.troubled, self._next_due - now, now)
+
     def _is_asking(self) -> bool:
         return bool(self._flights.under_way or self._waiting)
 
@@ -412,6 +426,16 @@ class Shift:
 
     async def _stored(self, page: Page) -> WarcRecord | None:
         return await read(self.store, read_page, self.segments, page)
+
+
+def describe_wait(troubled: Mapping[str, tuple[str, float]], due_s: float, now: float) -> str:
+    """`waiting: 2 hosts do not answer (dns_failed), next try in 12 s`."""
+    left = sorted((until, fault) for fault, until in troubled.values() if until > now)
+    if left:
+        faults = ", ".join(sorted({fault for _, fault in left}))
+        hosts = "1 host does not answer" if len(left) == 1 else f"{len(left):,} hosts do not answer"
+        return f"waiting: {hosts} ({faults}), next try in {math.ceil(left[0][0] - now)} s"
+    return f"waiting: the next host is due in {math.ceil(due_s)} s" if due_s > 1 else ""
 
 
 def _name_of(host: str) -> tuple[str, int]:

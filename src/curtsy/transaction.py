@@ -167,13 +167,14 @@ class Transaction:
         """Hosts that did not answer, and those that do again; one that did both in this group answers."""
         known = self._silent
         answered = {d.lease.host for d in group if _is_answer(d) and (d.lease.failures or d.lease.host in known)}
-        silent = {d.lease.host for d in group if d.effect is not None and d.effect.failures > 0}
-        silent |= {self._asked_first(d)[1] for d in group if d.robots is not None and d.robots.verdict == "forbid"}
+        silent = {d.lease.host: _fault(d) for d in group if d.effect is not None and d.effect.failures > 0}
+        forbid = [d for d in group if d.robots is not None and d.robots.verdict == "forbid"]
+        silent |= {self._asked_first(d)[1]: _fault(d) for d in forbid}
         if answered:
             queues.recovered(tx, answered)
         if silent:
             queues.failing(tx, silent, written.now_ms)
-        written.answered, written.silent = answered, silent
+        written.answered, written.silent = answered, set(silent)
         for done in group:
             if _has_no_name(done) and queues.mark_dead(tx, done.lease.crawl, done.lease.host, Fault.DNS_NONE.value):
                 written.nameless.add((done.lease.crawl, done.lease.host))
@@ -407,6 +408,12 @@ def _has_no_name(done: Finished) -> bool:
     outcome, lease = done.outcome, done.lease
     own = done.robots is not None and lease.entry.chain is None
     return own and outcome is not None and outcome.fault is Fault.DNS_NONE and lease.failures > 0
+
+
+def _fault(done: Finished) -> str:
+    """In a word: the fault, or the status that counts as one."""
+    outcome = done.outcome
+    return "" if outcome is None else outcome.fault.value if outcome.fault else f"status_{outcome.status}"
 
 
 def _is_answer(done: Finished) -> bool:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 #: longer patterns are refused: nobody writes them by hand, and their automata eat memory
 MAX_PATTERN_LENGTH = 1_000
 _PATTERN_MEMORY_BYTES = 4 << 20
+#: all before the last "@": in what cannot be parsed nobody knows where a password ends
+_CREDENTIALS = re.compile(r"\A([a-z][a-z0-9+.-]*://)?.*@", re.DOTALL | re.IGNORECASE)
 
 
 def parse(url: str, base: str | None = None) -> str | None:
@@ -63,6 +65,16 @@ def normalise(url: str, base: str | None = None) -> str | None:
     return href if at < 0 else href[:start] + href[at + 1 :]
 
 
+def has_credentials(url: str) -> bool:
+    """Does it name a user or a password, as `https://user:password@example.com/` does?"""
+    return "@" in (parse(url) or "").partition("//")[2].partition("/")[0]
+
+
+def veiled(text: str) -> str:
+    """What somebody gave for a URL, to be told of: without what may be a user or a password."""
+    return _CREDENTIALS.sub(r"\1***@", text)
+
+
 def fingerprint(url: str) -> bytes:
     """16 bytes that stand for a normal URL."""
     return xxh3_128_digest(url.encode())
@@ -79,10 +91,21 @@ def origin(url: str) -> str:
 
 
 def host_key(url: str, unit: str = "host") -> str:
-    """The unit of politeness of a normal URL: `hostname[:port]`, or its registrable domain for unit `domain`."""
+    """The unit of politeness of a normal URL: `hostname[:port]`, or its registrable domain for unit `domain`.
+
+    The root's dot is dropped: `example.com.` is the machine `example.com`, though its URLs and origin stay others.
+    """
     start = url.index("//") + 2
     host = url[start : url.index("/", start)]
+    if host[-1] == "." or ".:" in host:
+        host = _rootless(host)
     return host if unit == "host" else registrable_domain(host)
+
+
+def _rootless(host: str) -> str:
+    """`example.com` for `example.com.`: the same machine, so the same unit."""
+    name, colon, port = host.partition(":")
+    return (name.removesuffix(".") or name) + colon + port
 
 
 @cache

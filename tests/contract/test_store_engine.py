@@ -15,7 +15,8 @@ from sqlalchemy import Connection, Inspector, MetaData, inspect, text
 from sqlalchemy.exc import DBAPIError
 
 from curtsy.embedded_pg import PgServer, start_postgres
-from curtsy.errors import Damaged, SchemaMismatch, StoreUnavailable, UsageError
+from curtsy.errors import Damaged, SchemaMismatch, StoreUnavailable, StoreUnwritable, UsageError
+from curtsy.observe import counters
 from curtsy.store import engine, meta
 from curtsy.store.engine import Store
 from curtsy.store.migrations import HEAD, upgrade, version
@@ -271,3 +272,15 @@ def test_entering_wal_mode_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(engine, "_BUSY_MS", 30)
     with pytest.raises(sqlite3.OperationalError, match="locked"):
         engine._patiently(_Busy(10_000), "PRAGMA journal_mode=WAL")
+
+
+def test_a_disk_that_stays_full_is_told_soon(tmp_path: Path) -> None:
+    def write(tx: Connection) -> None:
+        pages = tx.exec_driver_sql("PRAGMA page_count").scalar()
+        tx.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+        tx.exec_driver_sql("INSERT INTO meta (\"key\", value) VALUES ('big', zeroblob(1000000))")
+
+    before = counters["store_retries"]
+    with Store.open(f"sqlite:///{tmp_path}/x.sqlite") as store, pytest.raises(StoreUnwritable, match="is full"):
+        store.run(write)
+    assert counters["store_retries"] - before == 2

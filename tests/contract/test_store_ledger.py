@@ -230,12 +230,15 @@ def test_a_host_fails_from_the_first_failure_until_it_recovers(store: Store) -> 
     n = _crawl(store).n
     with store.begin() as tx:
         _add(tx, n, 1)
-        queues.failing(tx, ["a.test", "unknown.test"], 100)
-        queues.failing(tx, ["a.test"], 200)
+        queues.failing(tx, {"a.test": "dns_failed", "unknown.test": "timeout"}, 100)
+        queues.failing(tx, {"a.test": "timeout"}, 200)
+        assert queues.faults(tx) == queues.faults(tx, "a.test") == {"a.test": ("dns_failed", 100)}
         assert [queue.failing_since_ms for queue in queues.failing_since(tx, 150)] == [100]
         assert queues.failing_since(tx, 99) == []
         queues.recovered(tx, ["a.test"])
         assert queues.failing_since(tx, 10_000) == []
+        assert queues.faults(tx) == {}
+        assert [queue.reason for queue in queues.open_of(tx, n)] == [""]
 
 
 def _in_threads(*work: object) -> None:

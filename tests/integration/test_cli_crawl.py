@@ -124,7 +124,7 @@ def test_max_pages_is_exact(start: Callable[..., subprocess.Popen[str]]) -> None
 
 
 def test_ctrl_c_once_drains_and_the_crawl_is_resumed(start: Callable[..., subprocess.Popen[str]]) -> None:
-    process = start("crawl", "http://org-0000.tinyweb.test/", "--delay", "0.3", "--json")
+    process = start("crawl", "http://org-0000.tinyweb.test/", "--delay", "2", "--json")
     until(lambda: pages_so_far(start) >= 1)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
@@ -133,9 +133,19 @@ def test_ctrl_c_once_drains_and_the_crawl_is_resumed(start: Callable[..., subpro
     assert told["state"] == "running"
     assert told["pending"] > 0
     assert f"curtsy crawl --resume {told['id']} --config fast.toml\n" in err
-    again = finish(start("crawl", "--resume", told["id"], "--json"))
+    again = finish(start("crawl", "--resume", told["id"], "--delay", "0.1", "--json"))
     assert (again["state"], again["pending"]) == ("finished", 0)
     assert again["pages"] >= PAGES
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_being_told_to_end_drains(
+    start: Callable[..., subprocess.Popen[str]], number: signal.Signals, tmp_path: Path
+) -> None:
+    process = start("crawl", "http://org-0001.tinyweb.test/", "--delay", "2", "--json")
+    until(lambda: rows(tmp_path, "SELECT 1 FROM pages") != [])
+    process.send_signal(number)
+    assert finish(process, 3)["state"] == "running"
 
 
 @pytest.mark.parametrize("seeds", [1, 10_001])
@@ -160,21 +170,21 @@ def test_ctrl_c_while_seeds_are_waited_for_leaves_no_crawl_that_runs(
 
 
 def test_ctrl_c_twice_stops_at_once_and_the_crawl_is_resumed(start: Callable[..., subprocess.Popen[str]]) -> None:
-    process = start("crawl", "http://org-0001.tinyweb.test/", "--delay", "0.3", "--json")
+    process = start("crawl", "http://org-0001.tinyweb.test/", "--delay", "2", "--json")
     until(lambda: pages_so_far(start) >= 1)
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     assert process.returncode == 3
-    assert finish(start("crawl", "--resume", "last", "--json"))["state"] == "finished"
+    assert finish(start("crawl", "--resume", "last", "--delay", "0.1", "--json"))["state"] == "finished"
 
 
 def test_a_killed_crawl_is_resumed_and_stays_polite(start: Callable[..., subprocess.Popen[str]]) -> None:
-    process = start("crawl", "http://org-0002.tinyweb.test/", "--delay", "0.3", "--json")
+    process = start("crawl", "http://org-0002.tinyweb.test/", "--delay", "2", "--json")
     until(lambda: pages_so_far(start) >= 1)
     process.kill()
     process.communicate()
-    again = finish(start("crawl", "--resume", "last", "--json"))
+    again = finish(start("crawl", "--resume", "last", "--delay", "0.1", "--json"))
     assert (again["state"], again["pending"]) == ("finished", 0)
     assert finish(start("audit", "--json"))["overlaps"] == 0
 
@@ -196,11 +206,11 @@ def test_two_processes_share_one_crawl(start: Callable[..., subprocess.Popen[str
 
 
 def test_a_paused_crawl_ends_its_process_and_goes_on_when_resumed(start: Callable[..., subprocess.Popen[str]]) -> None:
-    process = start("crawl", "http://org-0000.tinyweb.test/", "--delay", "0.3", "--json")
+    process = start("crawl", "http://org-0000.tinyweb.test/", "--delay", "2", "--json")
     until(lambda: pages_so_far(start) >= 1)
     assert finish(start("pause", "--json"))["state"] == "paused"
     assert finish(process, code=3)["state"] == "paused"
-    assert finish(start("crawl", "--resume", "last", "--json"))["state"] == "finished"
+    assert finish(start("crawl", "--resume", "last", "--delay", "0.1", "--json"))["state"] == "finished"
 
 
 def test_a_delay_set_by_the_operator_holds_for_a_running_crawl(

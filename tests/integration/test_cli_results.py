@@ -9,15 +9,18 @@ import io
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
+from curtsy import export
 from curtsy.cli import main
 from curtsy.model import Crawl, CrawlState, Failure, Kind, NewUrl, Page, Request, RobotsState
 from curtsy.store import crawls, failures, hosts, pages, queues, requests, urls
@@ -191,6 +194,47 @@ def test_csv_and_parquet_have_the_same_rows(run: Run, crawled: Path, tmp_path: P
     assert parquet.read_table(tmp_path / "t.parquet").to_pylist() == lines
 
 
+def test_csv_for_spreadsheets_has_no_formulas(run: Run, crawled: Path, tmp_path: Path) -> None:
+    with Store.open(f"sqlite:///{crawled}/curtsy.sqlite") as store, store.begin() as tx:
+        tx.exec_driver_sql("UPDATE pages SET title = '=1+1'")
+    for options, title in (((), "=1+1"), (("--csv-safe",), "'=1+1")):
+        assert run("export", "--out", "t.csv", *options).code == 0
+        with (tmp_path / "t.csv").open() as file:
+            assert {row["title"] for row in csv.DictReader(file)} == {title}
+    assert run("export", "--csv-safe").code == 2
+
+
+@pytest.mark.parametrize("words", [("status", "--json"), ("export",), ("hosts", "list")])
+def test_a_reader_that_has_enough_is_no_error(crawled: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        command = [sys.executable, "-m", "curtsy.cli", *words]
+        ended = subprocess.run(command, cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    finally:
+        os.close(writer)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_an_emptied_database_beside_segments_is_warned_of(crawled: Path, tmp_path: Path) -> None:
+    def warned() -> bool:
+        command = [sys.executable, "-m", "curtsy.cli", "status"]
+        ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        return "database_empty" in ended.stderr
+
+    assert not warned()
+    for file in crawled.glob("curtsy.sqlite*"):
+        file.write_bytes(b"")
+    assert warned()
+
+
+def test_a_data_folder_that_is_a_file_is_told(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for words in (("status",), ("crawl", "http://a.test/")):
+        told = run(*words, "--data-dir", "file")
+        assert (told.code, told.err) == (2, "curtsy: file is a file; --data-dir (data_dir) names a folder.\n")
+
+
 def test_warc_has_the_stored_records(run: Run, crawled: Path, tmp_path: Path) -> None:
     result = run("export", "--out", "t.warc.gz", "--json")
     assert result.document == {"id": ID, "format": "warc", "out": "t.warc.gz", "pages": 2}
@@ -223,6 +267,72 @@ def test_an_export_that_fails_leaves_nothing_behind(run: Run, crawled: Path, tmp
     assert run("export", "--out", "t.warc.gz").code == 4
     assert run("export", "--out", "md").code == 4
     assert set(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("out", ["t.warc.gz", "md"])
+def test_bytes_overwritten_in_a_segment_end_the_export_and_name_it(run: Run, crawled: Path, out: str) -> None:
+    (segment,) = (crawled / "segments").iterdir()
+    data = bytearray(segment.read_bytes())
+    data[-200:-100] = bytes(100)
+    segment.write_bytes(data)
+    result = run("export", "--out", out)
+    assert result.code == 4
+    assert segment.name in result.err
+    assert not Path(out).exists()
+
+
+def test_a_pipe_is_written_into_and_stays_a_pipe(run: Run, crawled: Path, tmp_path: Path) -> None:
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for out, format_ in ((pipe, "jsonl"), (link, "csv")):
+        with ThreadPoolExecutor(1) as pool:
+            reading = pool.submit(pipe.read_text)
+            assert run("export", "--out", str(out), "--format", format_).code == 0
+            assert "https://a.test/two" in reading.result()
+    assert pipe.is_fifo()
+    assert link.is_symlink()
+    refused = run("export", "--out", str(pipe), "--format", "parquet")
+    assert (refused.code, "needs a file" in refused.err) == (2, True)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_is_followed(run: Run, crawled: Path, tmp_path: Path, there: bool) -> None:
+    target, link = tmp_path / "elsewhere" / "target.jsonl", tmp_path / "link.jsonl"
+    target.parent.mkdir()
+    if there:
+        target.write_text("old")
+    link.symlink_to(target)
+    assert run("export", "--out", str(link)).code == 0
+    assert link.is_symlink()
+    assert not target.is_symlink()
+    assert len(target.read_text().splitlines()) == 2
+    assert [path.name for path in target.parent.iterdir()] == ["target.jsonl"]
+
+
+def test_a_link_to_a_folder_of_markdown_is_followed(run: Run, crawled: Path, tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "md").symlink_to("real")
+    for _ in range(2):
+        assert run("export", "--out", "md").code == 0
+    assert (tmp_path / "md").is_symlink()
+    assert len(list((tmp_path / "real" / "a.test").iterdir())) == 2
+
+
+def test_links_that_go_in_a_circle_are_told(run: Run, crawled: Path, tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").symlink_to("y.jsonl")
+    (tmp_path / "y.jsonl").symlink_to("x.jsonl")
+    assert run("export", "--out", "x.jsonl").code == 2
+
+
+def test_missing_folders_are_made_only_by_the_export_itself(run: Run, crawled: Path, tmp_path: Path) -> None:
+    out = tmp_path / "new" / "deep" / "t.jsonl"
+    export.check_target(out, export.Format.JSONL)
+    assert not (tmp_path / "new").exists()
+    assert run("export", "--out", str(out)).code == 0
+    assert len(out.read_text().splitlines()) == 2
+    (tmp_path / "file").touch()
+    assert run("export", "--out", "file/below/t.jsonl").code == 2
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from crawl_folder import CrawlFolder, until
 
+from curtsy.cli import hints
 from curtsy.settings import keep, load, missing
 from curtsy.tinyweb import TinyWeb
 
@@ -96,7 +97,7 @@ def test_what_decided_which_urls_a_crawl_has_cannot_be_changed(folder: CrawlFold
 def test_every_command_names_the_options_that_find_the_folder(folder: CrawlFolder, web: TinyWeb) -> None:
     id, _, _ = interrupted(folder, "--resolve", web.resolve_rule, "--data-dir", str(folder.data))
     place = f"--data-dir {folder.data}"
-    assert f"Go on with: curtsy crawl --resume {id} {place}\n" in curtsy(folder, "status", *place.split()).stdout
+    assert f"curtsy crawl --resume {id} {place}\n" in curtsy(folder, "status", *place.split()).stdout
     waiting = folder.rows("SELECT url FROM urls WHERE state = 'open'")[0][0]
     assert f"curtsy crawl --resume {id} {place}\n" in curtsy(folder, "explain", waiting, *place.split()).stdout
     paused = curtsy(folder, "pause", *place.split())
@@ -123,18 +124,69 @@ def test_secrets_are_not_stored_and_must_be_given_again(tmp_path: Path, web: Tin
     folder = CrawlFolder(tmp_path, delay_s=0.3, hosts=secret, resolve=[web.resolve_rule])
     try:
         id, _, err = interrupted(folder)
-        assert "give again what is not stored: hosts" in err
+        assert "what is not stored" not in err  # the hint names the file that has them
         assert "hunter2" not in err
         assert stored(folder)["withheld"] == ["hosts"]
         for file in folder.data.glob("curtsy.sqlite*"):
             assert b"hunter2" not in file.read_bytes()
-        assert "give again what is not stored: hosts" in curtsy(folder, "status").stdout
+        assert f"--resume {id}\nGive again what is not stored: hosts.\n" in curtsy(folder, "status").stdout
         refused = curtsy(folder, "crawl", "--resume", id)
         assert refused.returncode == 2
         assert "was made with hosts, which may hold secrets" in refused.stderr
         assert curtsy(folder, "crawl", "--resume", id, "--config", "test.toml").returncode == 0
     finally:
         folder.close()
+
+
+def test_a_hint_can_be_typed_where_the_program_is_not_on_the_path(folder: CrawlFolder, web: TinyWeb) -> None:
+    id, _, _ = interrupted(folder, "--resolve", web.resolve_rule)
+    plain = {"PATH": "/usr/bin:/bin", "CURTSY_DATA_DIR": str(folder.data)}
+    (said,) = [line for line in curtsy(folder, "status", **plain).stdout.splitlines() if line.startswith("Go on")]
+    typed = said.partition(": ")[2]
+    assert typed.startswith(f"CURTSY_DATA_DIR={folder.data} /")
+    bare = {name: value for name, value in os.environ.items() if name != "CURTSY_DATA_DIR"} | {"PATH": "/usr/bin:/bin"}
+    done = subprocess.run(typed + " --json", shell=True, cwd="/", env=bare, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["id"] == id
+
+
+@pytest.mark.parametrize(
+    ("config", "variables", "said"),
+    [
+        ("", {}, ["Give again what is not stored: hosts, proxies."]),
+        ("[hosts.x]", {}, ["Give again what is not stored: proxies."]),
+        ("[hosts.x]", {"CURTSY_PROXIES": "{}"}, ["It needs CURTSY_PROXIES in the environment, as now."]),
+        ("proxies = {}\n[hosts.x]", {"CURTSY_STORE_URL": "postgresql://me:pw@db/x"},
+         ["It needs CURTSY_STORE_URL in the environment, as now."]),
+        ("proxies = {}\n[hosts.x]", {}, []),
+    ],
+)  # fmt: skip
+def test_a_hint_says_on_lines_of_their_own_what_is_to_be_given_again(
+    config: str, variables: dict[str, str], said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x.toml").write_text(config)
+    monkeypatch.setattr(sys, "argv", ["curtsy", "status", "--config", str(tmp_path / "x.toml")])
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    first, *others = hints.resume("abc", {"withheld": ["hosts", "proxies"]}).splitlines()
+    assert first.endswith(f"curtsy crawl --resume abc --config {tmp_path / 'x.toml'}")
+    assert "pw" not in first
+    assert others == said
+
+
+def test_the_program_is_named_as_it_was_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    mine, other = tmp_path / ".venv" / "bin" / "curtsy", tmp_path / "elsewhere" / "curtsy"
+    for path in (mine, other):
+        path.parent.mkdir(parents=True)
+        path.write_text("#!/bin/sh\n")
+        path.chmod(0o755)
+    monkeypatch.setattr(sys, "argv", [".venv/bin/curtsy", "status"])
+    for path in ("", str(other.parent)):
+        monkeypatch.setenv("PATH", path)
+        assert hints.program() == ".venv/bin/curtsy"
+    monkeypatch.setenv("PATH", str(mine.parent))
+    assert hints.program() == "curtsy"
 
 
 def test_what_may_hold_secrets_is_only_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from curtsy.errors import SettingsError
+from curtsy.settings import load
 
 HEAVY = ("sqlalchemy", "pycurl", "redis", "selectolax", "pydantic_settings", "uvloop", "pyarrow", "alembic")
 
@@ -83,6 +88,52 @@ def test_a_setting_that_does_not_exist_is_told_with_the_nearest(tmp_path: Path) 
     result = curtsy("status", cwd=tmp_path)
     assert result.returncode == 2
     assert "there is no setting 'dlay_s', perhaps you mean delay_s" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[hosts."a.test"]\ndelay = 5', "the rule of hosts for 'a.test' has no 'delay', perhaps you mean delay_s"),
+        ('[hosts."a.test"]\nxyz = 5', "it can have delay_s, per_host, headers, proxy_pool"),
+        ('user_agent = "Me\\r\\nX-Evil: 1"', "user_agent"),
+        ('contact = "me@a.test\\nX: 1"', "contact"),
+        ('[hosts."a.test".headers]\n"X\\r\\nY" = "1"', "no name of a header"),
+        ('[hosts."a.test".headers]\nX = "1\\r\\nY: 2"', "cannot be sent"),
+        ('[hosts."a.test".headers]\nhost = "b.test"', "the header host cannot be set"),
+        ('[hosts."a.test".headers]\n"Transfer-Encoding" = "chunked"', "cannot be set"),
+        ('frontier_url = "foo://x"', "is no server's URL"),
+        ('frontier_url = "127.0.0.1:6379"', "is no server's URL"),
+        ('frontier_url = "redis://:secret@127.0.0.1:abc"', "'abc' in 'redis://:***@127.0.0.1:abc' is no port"),
+        ('store_url = "postgresql://nobody:pw@127.0.0.1:xx/x"', "'postgresql://nobody:***@127.0.0.1:xx/x' is no port"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_told_in_one_line(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "curtsy.toml").write_text(text + "\n")
+    with pytest.raises(SettingsError, match=re.escape(said)) as error:
+        load(tmp_path / "curtsy.toml")
+    assert len(str(error.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"frontier_url": "redis://user:p@ss:1@[::1]:6379/2"},
+        {"frontier_url": "unix:///tmp/x:y.sock"},
+        {"store_url": "postgresql://u:p@db.test:5432/x"},
+        {"store_url": "sqlite:///a:b/c"},
+        {"hosts": {"a.test.": {"headers": {"Authorization": "Bearer a b\tc"}}}},
+    ],
+)
+def test_settings_that_can_be_are_taken(settings: dict[str, Any]) -> None:
+    assert load(None, **settings)
+
+
+def test_a_url_that_cannot_be_in_the_environment_is_told_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CURTSY_STORE_URL", "postgresql://nobody@127.0.0.1:xx/x")
+    result = curtsy("status", cwd=tmp_path)
+    assert (result.returncode, len(result.stderr.splitlines())) == (2, 1)
 
 
 def test_an_object_store_that_cannot_be_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

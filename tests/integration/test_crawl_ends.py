@@ -48,6 +48,23 @@ def test_a_link_to_a_host_that_died_before_does_not_keep_the_crawl_from_ending(t
     assert folder.rows("SELECT state FROM crawls") == [("finished",)]
 
 
+def test_a_crawl_whose_disk_takes_nothing_says_so_and_ends_soon_when_it_is_told_to(tmp_path: Path) -> None:
+    with SmallSite({"/": linking()}) as site:
+        folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule], drain_s=60)
+        folder.data.mkdir()
+        (folder.data / "segments").touch()  # no folder can be made there
+        crawl = folder.start("crawl", "http://a.small.test/")
+        try:
+            assert crawl.stderr is not None
+            assert any("cannot be written" in line for line in crawl.stderr)
+            crawl.terminate()
+            # Far less than the drain, and than the half minute that a database may take to come back.
+            assert crawl.wait(25) == 3
+        finally:
+            folder.close()
+    assert folder.ends() == {"http://a.small.test/": "open"}
+
+
 def test_a_spent_budget_stays_spent_when_the_frontier_is_lost(folder: CrawlFolder) -> None:
     pages = {f"/{i}": linking(*(f"/{j}" for j in range(i, i + 20))) for i in range(600)}
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import IO
 
 import pytest
 from crawl_folder import CrawlFolder, finish, until
@@ -117,6 +118,43 @@ def test_hosts_of_one_domain_are_one_where_the_domain_is_the_unit(tmp_path: Path
     assert watched.most == 1
     assert watched.shortest_gap_s() >= 0.3 - TOLERANCE_S
     assert folder.rows("SELECT DISTINCT host FROM requests") == [("small.test",)]
+
+
+def test_a_name_with_the_roots_dot_is_the_same_host(tmp_path: Path, watched: Watched) -> None:
+    with SmallSite({"/": watched.page("/a"), "/a": watched.page()}) as site:
+        folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule])
+        folder.crawl("http://one.small.test/", "http://one.small.test./", delay_s=0.1)
+        assert {one.host for one in site.asked} >= {"one.small.test"}
+    assert len(folder.pages()) == 4
+    assert watched.most == 1
+    assert watched.shortest_gap_s() >= 0.3 - TOLERANCE_S
+    assert folder.rows("SELECT DISTINCT host FROM requests") == [("one.small.test",)]
+
+
+def test_a_host_whose_name_was_not_found_says_so_and_is_asked_once_it_has_an_address(tmp_path: Path) -> None:
+    url = "http://one.small.test/"
+    # Nobody answers there: the host is left alone for 100 s at least.
+    folder = CrawlFolder(tmp_path, dns_servers=["127.0.0.1"], backoff_s=200, backoff_cap_s=300, host_patience_s=3600)
+    with SmallSite({"/": linking()}) as site:
+        stuck = folder.start("crawl", url)
+        assert stuck.stderr is not None
+        until_said(stuck.stderr, "waiting: 1 host does not answer (dns_failed), next try in ")
+        why = folder.run("explain", url)
+        assert why["fault"] == "dns_failed"
+        assert any("has not answered since" in said for said in why["why"])
+        assert [(h["host"], h["fault"]) for h in folder.run("hosts", "list")["hosts"]] == [
+            ("one.small.test", "dns_failed")
+        ]
+        stuck.send_signal(signal.SIGINT)
+        stuck.communicate(timeout=60)
+        crawled = finish(folder.start("crawl", url, "--resolve", site.resolve_rule, "--json"), timeout_s=40)
+        assert crawled["pages"] == 1
+        assert folder.run("explain", url)["fault"] is None
+    folder.close()
+
+
+def until_said(stream: IO[str], words: str) -> None:
+    assert any(words in line for line in stream), f"never said: {words}"
 
 
 def test_an_origin_without_rules_does_not_keep_the_others_of_its_domain_waiting(tmp_path: Path) -> None:

@@ -195,6 +195,7 @@ def test_redirects_are_not_followed() -> None:
         "http://a_b.test/",
         "http://xn--bcher-kva.test/%C3%BC",
         "http://a.test/%00",
+        "http://a.test/q%2fz?%c3%BC=%aA",
         "http://a.test/'|^`{}",
         "http://a.test/a;b/.../c",
         "http://a.test/?" + "z" * 100_000,
@@ -206,6 +207,19 @@ def test_an_odd_url_is_asked_as_it_is(url: str) -> None:
             assert (await fetch(fetcher, url)).status == 200
             path = url[url.index("/", 8) :]
             assert server.requests[0].startswith(f"GET {path} HTTP/1.1\r\n".encode())
+
+    run(test)
+
+
+def test_escapes_are_sent_as_they_are_written_one_request_after_the_other() -> None:
+    async def test() -> None:
+        paths = ["/q%2fz", "/q%2Fz", "/plain", "/q%2fz?x=%5b", "/"]
+        handler = answering(*[PAGE] * len(paths), then_close=False)
+        async with serving(handler) as server, fetching(resolve=rule(server)) as fetcher:
+            for path in paths:
+                assert (await fetch(fetcher, f"http://a.test{path}")).status == 200
+            assert [head.split(b" ")[1].decode() for head in server.requests] == paths
+            assert all(b"\r\nHost: a.test\r\n" in head for head in server.requests)
 
     run(test)
 

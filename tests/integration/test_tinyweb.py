@@ -371,6 +371,8 @@ def test_the_list_names_every_host(capsys: pytest.CaptureFixture[str]) -> None:
     assert {"name", "host", "about", "expected", "seeds", "ends"} <= set(listed[0])
     assert main(["--seeds", "--demo"]) == 0
     assert "http://org-0000.tinyweb.test/" in capsys.readouterr().out
+    assert main(["--seeds", "--demo", "--json"]) == 0
+    assert "http://org-0000.tinyweb.test/" in json.loads(capsys.readouterr().out)["seeds"]
     assert main(["--faults", "nonsense"]) == 2
 
 

@@ -175,6 +175,7 @@ def test_http2_is_spoken_where_the_server_offers_it(nginx: int) -> None:
             outcome = await fetch(fetcher, "https://a.test/big.html")
             assert (outcome.fault, outcome.broken_off) == (Fault.TOO_LARGE, True)
             assert (await fetch(fetcher, "https://a.test/")).body == b"hello"
+            assert (await fetch(fetcher, "https://a.test/index%2ehtml?%c3")).body == b"hello"
 
     run(test)
 
@@ -214,6 +215,18 @@ def test_a_page_through_the_proxy_that_answers() -> None:
                     outcome = await fetch(fetcher, "http://8.8.8.8/x", proxy_pool="pool")
                     assert outcome.body == b"hello"
             assert proxy.requests[0].startswith(b"GET http://8.8.8.8/x HTTP/1.1\r\nHost: 8.8.8.8\r\n")
+
+    run(test)
+
+
+def test_escapes_are_sent_through_a_proxy_as_they_are_written() -> None:
+    async def test() -> None:
+        async with serving(answering(PAGE, PAGE, then_close=False)) as proxy:
+            async with fetching(proxies={"pool": (f"http://127.0.0.1:{proxy.port}",)}) as fetcher:
+                for path in ("/q%2fz", "/plain"):
+                    assert (await fetch(fetcher, f"http://8.8.8.8{path}", proxy_pool="pool")).body == b"hello"
+            asked = [head.split(b" ")[1] for head in proxy.requests]
+        assert asked == [b"http://8.8.8.8/q%2fz", b"http://8.8.8.8/plain"]
 
     run(test)
 

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from curtsy.cli import main, progress, seeds, show
+from curtsy.cli.progress import sentence
 from curtsy.cli.times import since_ms
 from curtsy.errors import UsageError
 from curtsy.model import Counts, new_id
+from curtsy.shift import describe_wait
 
 NOW_S = 1_730_000_000.0
 
@@ -84,6 +86,15 @@ def test_the_progress_line_names_what_there_is() -> None:
     counts = Counts(pages=1200, pending=3, skipped={"robots": 2}, failed={"timeout": 1})
     assert progress.sentence(counts, 12.34) == "1,200 pages, 12.3/s, 3 pending, 2 skipped, 1 dead letters"
     assert progress.sentence(Counts(), None) == "0 pages, 0 pending"
+
+
+def test_what_is_waited_for_is_said_in_a_few_words() -> None:
+    troubled = {"a": ("dns_failed", 112.5), "b": ("timeout", 130.0), "c": ("timeout", 99.0)}
+    assert describe_wait(troubled, 0, 100.0) == "waiting: 2 hosts do not answer (dns_failed, timeout), next try in 13 s"
+    assert describe_wait({"a": ("dns_failed", 112.0)}, 0, 100.0).startswith("waiting: 1 host does not answer")
+    assert describe_wait({}, 39.2, 100.0) == "waiting: the next host is due in 40 s"
+    assert describe_wait({}, 0.2, 100.0) == ""
+    assert sentence(Counts(pages=1, pending=2, waiting="waiting: x"), None) == "1 pages, 2 pending, waiting: x"
 
 
 def test_lines_in_a_log_are_seconds_apart(capsys: pytest.CaptureFixture[str]) -> None:

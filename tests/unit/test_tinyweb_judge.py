@@ -120,6 +120,19 @@ def test_what_is_written_can_be_read_and_half_a_line_is_left_out(tmp_path: Path)
     assert [line.path for line in read(path)] == ["/caf\xe9?a=1", "/"]
 
 
+def test_an_empty_log_proves_nothing_and_a_missing_one_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "access.log"
+    assert judging.main([str(path), "--delay", "0.5"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    path.touch()
+    assert judging.main([str(path), "--delay", "0.5", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["ok"] is False
+    assert judging.main([str(path), "--delay", "0.5"]) == 1
+    assert "clean" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(("second_ms", "code"), [(500, 0), (100, 1)])
 def test_the_command_exits_with_the_verdict(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], second_ms: int, code: int

@@ -39,17 +39,27 @@ def main() -> None:
         from curtsy.cli.app import app
 
         code = app(standalone_mode=False)
+        sys.stdout.flush()
     except (Interrupted, KeyboardInterrupt):
         code = _interrupted()
-    except BrokenPipeError:  # `curtsy ... | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = DONE
+    except BrokenPipeError:
+        code = _unread()
+    except SystemExit as error:
+        if not isinstance(error.__context__, BrokenPipeError):
+            raise
+        code = _unread()  # the parser makes this of it
     except Exception as error:
         code = _failed(error)
     finally:
         if signal.getsignal(signal.SIGINT) is _press:
             signal.signal(signal.SIGINT, before)
     sys.exit(code if isinstance(code, int) else DONE)
+
+
+def _unread() -> int:
+    """`curtsy ... | head`: who reads has enough."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    return DONE
 
 
 def _failed(error: Exception) -> int:

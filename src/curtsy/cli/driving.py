@@ -11,6 +11,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -156,11 +157,15 @@ def _brake(stop: StopFlag, hint: str, helpers: Helpers) -> None:
     def pressed() -> None:
         if not said:
             os._exit(INTERRUPTED)
-        note(said.pop(0))
         helpers.tell("stop")
         stop.request()
+        with suppress(OSError):  # a terminal that has gone cannot be told
+            note(said.pop(0))
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    brakes = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # unless started by nohup
+        brakes.append(signal.SIGHUP)
+    for number in brakes:
         asyncio.get_running_loop().add_signal_handler(number, pressed)
 
 

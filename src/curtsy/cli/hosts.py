@@ -38,18 +38,31 @@ def list_(
     import time
 
     from curtsy.cli import show
-    from curtsy.store import hosts
+    from curtsy.model import HostState
+    from curtsy.store import hosts, queues
 
     at_ms = int(time.time() * 1000) if notable else None
     with stored(config, data_dir) as (_settings, store), store.read() as tx:
         found = hosts.chunk(tx, limit=limit, notable_at_ms=at_ms)
+        faults = {host: fault for host, (fault, _) in queues.faults(tx).items()}
+    # Names that were never found have no row: nothing was learnt of them.
+    found += [HostState(host=host) for host in sorted(faults.keys() - {state.host for state in found})]
+    found = sorted(found, key=lambda state: state.host)[:limit]
     if as_json:
-        show.document({"hosts": [asdict(state) for state in found]})
+        show.document({"hosts": [asdict(state) | {"fault": faults.get(state.host)} for state in found]})
         return
     rows = [
-        (s.host, _delays(s), s.failures, show.when(s.blocked_until_ms), "denied" if s.denied else "") for s in found
+        (
+            s.host,
+            _delays(s),
+            s.failures,
+            show.when(s.blocked_until_ms),
+            faults.get(s.host),
+            "denied" if s.denied else "",
+        )
+        for s in found
     ]
-    show.table(["host", "delay (operator/robots/adaptive)", "failures", "blocked until", ""], rows)
+    show.table(["host", "delay (operator/robots/adaptive)", "failures", "blocked until", "fault", ""], rows)
 
 
 def show_(host: Host, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
@@ -95,7 +108,7 @@ def _change(
     from curtsy.cli import show
     from curtsy.errors import UsageError
     from curtsy.model import HostState
-    from curtsy.store import hosts
+    from curtsy.store import hosts, queues
 
     if "*" in name:
         raise UsageError(f"{name!r} is a pattern: name one host here, or put the pattern into the setting deny_hosts.")
@@ -103,7 +116,8 @@ def _change(
         host = host_of(name, settings.politeness_unit)
         with store.read() as tx:
             state = hosts.get(tx, host)
-        if state is None and change is None:
+            fault, _ = queues.faults(tx, host).get(host, (None, 0))
+        if state is None and fault is None and change is None:
             raise UsageError(f"Nothing is known of {host!r}. `curtsy hosts list` lists the hosts asked so far.")
         state = state or HostState(host=host)
         if change is not None:
@@ -118,10 +132,11 @@ def _change(
             if lift:
                 state = _lift(store, settings, host)
             _tell_frontier(settings, host, lift)
+    fields = asdict(state) | {"fault": fault}
     if as_json:
-        show.document(asdict(state))
+        show.document(fields)
         return
-    for field, value in asdict(state).items():
+    for field, value in fields.items():
         shown = show.when(value) if field in ("next_ms", "blocked_until_ms", "last_ok_ms") else value
         show.say(f"{field:<18} {'-' if shown is None else shown}")
 

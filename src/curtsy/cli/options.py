@@ -34,11 +34,14 @@ def settings_from(config: Path | None, data_dir: Path | None, **overrides: Any) 
 
     from curtsy import observe
     from curtsy.cli.show import note
+    from curtsy.errors import SettingsError
     from curtsy.settings import load, strays
 
     for stray in strays(os.environ):
         note(f"curtsy: {stray}")
     settings = load(config, data_dir=data_dir, **overrides)
+    if settings.data_dir.exists() and not settings.data_dir.is_dir():
+        raise SettingsError(f"{settings.data_dir} is a file; --data-dir (data_dir) names a folder.")
     observe.configure(settings.log_level, settings.log_format)
     return settings
 

@@ -124,4 +124,6 @@ def sentence(counts: Counts, rate: float | None) -> str:
         parts.append(f"{skipped:,} skipped")
     if failed := sum(counts.failed.values()):
         parts.append(f"{failed:,} dead letters")
+    if counts.waiting:
+        parts.append(counts.waiting)
     return ", ".join(parts)

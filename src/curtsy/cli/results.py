@@ -35,6 +35,9 @@ def export(
             "--format", metavar="FORMAT", help="jsonl, csv, parquet, warc or markdown; by default as --out says."
         ),
     ] = None,
+    csv_safe: Annotated[
+        bool, typer.Option("--csv-safe", help="CSV for spreadsheets: cells like formulas begin with '.")
+    ] = False,
     config: Config = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
@@ -48,11 +51,13 @@ def export(
     chosen = exporting.format_of(out, format_)
     if as_json and out is None:
         raise UsageError("With --json the document goes to standard output, so the pages need --out PATH.")
+    if csv_safe and chosen is not exporting.Format.CSV:
+        raise UsageError(f"--csv-safe is for CSV, not for {chosen}.")
     exporting.check_target(out, chosen)
     with stored(config, data_dir) as (settings, store):
         with store.read() as tx:
             found = crawls.get(tx, crawl)
-        written = exporting.export(store, exporting.segments_of(settings), found, out, chosen)
+        written = exporting.export(store, exporting.segments_of(settings), found, out, chosen, csv_safe)
     if as_json:
         show.document({"id": found.id, "format": chosen.value, "out": str(out), "pages": written})
     elif out is not None:
@@ -135,17 +140,17 @@ def explain(
     from curtsy.store import crawls
 
     now_ms = int(time.time() * 1000)
-    options = hints.command().removeprefix("curtsy")
+    program, options = hints.beginning(), hints.ending()
     with stored(config, data_dir) as (settings, store), store.read() as tx:
         url, host = explaining.target(target, settings.politeness_unit)
         if not host:
             raise UsageError(f"{target!r} is neither an http or https URL nor a host.")
         if url is not None:
             facts = explaining.of_url(tx, url, settings, crawls.get(tx, crawl) if crawl else None)
-            facts = replace(explaining.with_frontier(tx, facts, settings), options=options)
+            facts = replace(explaining.with_frontier(tx, facts, settings), program=program, options=options)
             said, fields = explaining.sentences(facts, now_ms), explaining.document(facts, now_ms)
         else:
-            said, fields = explaining.of_host(tx, host, now_ms, explaining.see(tx, settings, host), options)
+            said, fields = explaining.of_host(tx, host, now_ms, explaining.see(tx, settings, host), program, options)
             fields["why"] = said
     if as_json:
         show.document(fields)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import time
 from collections.abc import Callable
@@ -23,6 +24,7 @@ _MAX_IDLE_S = 120
 _CLOCK_SLACK_S = 0.05
 #: bytes that left within this time left at once
 _LATE_S = 0.02
+_LOWER_ESCAPE = re.compile(r"%(?:[a-f][0-9a-fA-F]|[0-9A-F][a-f])")
 
 Done = Callable[[int, Outcome], None]
 Started = Callable[[int, float], None]
@@ -100,6 +102,7 @@ class Transfer:
         "_chunks",
         "_decoder",
         "_detail",
+        "_exact",
         "_extra",
         "_fault",
         "_fresh",
@@ -131,6 +134,7 @@ class Transfer:
         self._chunks: list[bytes] = []
         self._extra = False
         self._posts = False
+        self._exact = False
         self._fresh_connect = False
         self.proxy: str | None = None
         self.curl = pycurl.Curl()
@@ -208,6 +212,8 @@ class Transfer:
         job, target, set_option = self.job, self.target, self.curl.setopt
         self.addresses = addresses
         set_option(pycurl.URL, job.url)
+        if self._exact or ("%" in job.url and _LOWER_ESCAPE.search(job.url) is not None):
+            self._ask_exactly(proxy)
         set_option(pycurl.TIMEOUT_MS, max(1, int(total_s * 1000)))
         if proxy != self.proxy:
             set_option(pycurl.PROXY, proxy or "")
@@ -230,6 +236,13 @@ class Transfer:
         if job.headers or self._extra:
             set_option(pycurl.HTTPHEADER, header_lines(job.headers))
             self._extra = bool(job.headers)
+
+    def _ask_exactly(self, proxy: str | None) -> None:
+        """libcurl writes `%2f` as `%2F`. To a server these may be two pages, and what is stored is what was asked."""
+        # A proxy that is no tunnel is asked for the whole URL. The option cannot be unset: the handle keeps using it.
+        whole = self.target.scheme == "http" and proxy is not None and proxy.startswith("http")
+        self.curl.setopt(pycurl.REQUEST_TARGET, self.job.url if whole else self.job.url[len(self.origin) :])
+        self._exact = True
 
     # libcurl's callbacks: they must not raise, and must not touch the multi handle.
 

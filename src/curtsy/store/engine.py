@@ -21,7 +21,15 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, InvalidRequestError
 from sqlalchemy.exc import TimeoutError as SqlTimeout
 
-from curtsy.errors import CurtsyError, Damaged, MissingPart, SchemaMismatch, StoreUnavailable, UsageError
+from curtsy.errors import (
+    CurtsyError,
+    Damaged,
+    MissingPart,
+    SchemaMismatch,
+    StoreUnavailable,
+    StoreUnwritable,
+    UsageError,
+)
 from curtsy.observe import count, log
 from curtsy.store.migrations import HEAD, migrate, version
 
@@ -34,8 +42,12 @@ _BUSY_MS = 10_000
 _PAUSES_S = (0.02, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
 #: serialisation failure, deadlock, lock time-out, and a server that goes down or comes up
 _SQLSTATES = frozenset({"40001", "40P01", "55P03", "57P01", "57P02", "57P03", "25P03"})
-#: busy, locked, I/O error, disk full
-_SQLITE_PASSING = frozenset({5, 6, 10, 13})
+#: busy, locked, I/O error
+_SQLITE_PASSING = frozenset({5, 6, 10})
+#: disk full
+_SQLITE_FULL, _POSTGRESQL_FULL = 13, "53100"
+#: the longest pause for a full disk: people are to hear of it soon
+_FULL_PAUSE_S = 0.1
 #: read-only, cannot open
 _SQLITE_SHUT = frozenset({8, 14})
 #: corrupt, not a database
@@ -54,6 +66,10 @@ _SQLITE_PRAGMAS = (
 
 class _Passing(StoreUnavailable):
     """The same transaction may well succeed a moment later."""
+
+
+class _Full(StoreUnwritable):
+    """Room may come at any moment, or not at all: it is not waited for long."""
 
 
 class Store:
@@ -135,7 +151,9 @@ class Store:
             try:
                 with self.begin() as tx:
                     return fn(tx, *args, **kwargs)
-            except _Passing as error:
+            except (_Passing, _Full) as error:
+                if isinstance(error, _Full) and pause_s > _FULL_PAUSE_S:
+                    raise
                 count("store_retries")
                 log("store_retry", level="debug", error=str(error), pause_s=pause_s)
                 time.sleep(pause_s)
@@ -203,6 +221,14 @@ def _sqlite_path(url: URL, create: bool) -> Path:
         raise StoreUnavailable(
             f"The folder {path.parent} cannot be made: {error}. Choose another --data-dir."
         ) from error
+    if (not path.exists() or path.stat().st_size == 0) and any(path.parent.glob("segments/*.warc.gz")):
+        log(
+            "database_empty",
+            level="warning",
+            database=str(path),
+            meaning="segments stand beside it: if they are of crawls made here, their database was lost or emptied; "
+            "restore it from a copy before you crawl",
+        )
     return path
 
 
@@ -297,7 +323,9 @@ def _told(where: str, error: BaseException | None, disconnected: bool = False) -
             f"{where} is damaged or no database ({said}). Restore it from a copy, or use another --data-dir."
         )
     if code in _SQLITE_SHUT:
-        return StoreUnavailable(f"The database {where} cannot be opened for writing: {said}. Mend its permissions.")
+        return StoreUnwritable(f"The database {where} cannot be opened for writing: {said}. Mend its permissions.")
+    if code == _SQLITE_FULL or getattr(error, "sqlstate", None) == _POSTGRESQL_FULL:
+        return _Full(f"The disk of the database {where} is full ({said}). Make room; nothing is lost.")
     if not disconnected and not _is_passing(error, code):
         return None
     return _Passing(

@@ -50,7 +50,7 @@ class ObjectSegments:
             raise self._unavailable("written", error) from error
 
     def read(self, ref: BodyRef) -> WarcRecord:
-        return warc.read(self.read_bytes(ref))
+        return warc.read(self.read_bytes(ref), ref)
 
     def read_bytes(self, ref: BodyRef) -> bytes:
         try:

@@ -1,6 +1,7 @@
 """Queues: which (crawl, host) pairs have work. Rebuild, resume and the completion check read these, never `urls`.
 
-A queue is `open`, `empty` (a rescan found no open row) or `dead` for its crawl, with the reason. An open queue whose
+A queue is `open`, `empty` (a rescan found no open row) or `dead` for its crawl, with the reason; the reason of an open
+one is the fault since which its host is silent. An open queue whose
 `next_ms` is not 0 waits here, because enough are in play; it is loaded in the order of that time.
 """
 
@@ -59,13 +60,15 @@ _loaded = Bulk(
     host="text",
 )
 _failing = Bulk(
-    "UPDATE queues SET failing_since_ms = v.now_ms FROM v WHERE queues.host = v.host AND queues.state = 'open' "
-    "AND queues.failing_since_ms IS NULL",
+    "UPDATE queues SET failing_since_ms = v.now_ms, reason = v.fault FROM v WHERE queues.host = v.host "
+    "AND queues.state = 'open' AND queues.failing_since_ms IS NULL",
     host="text",
     now_ms="bigint",
+    fault="text",
 )
 _recovered = Bulk(
-    "UPDATE queues SET failing_since_ms = NULL FROM v WHERE queues.host = v.host "
+    "UPDATE queues SET failing_since_ms = NULL, reason = CASE WHEN state = 'open' THEN '' ELSE reason END "
+    "FROM v WHERE queues.host = v.host "
     "AND queues.failing_since_ms IS NOT NULL",
     host="text",
 )
@@ -98,6 +101,11 @@ _REVIVE = text(
 _FAILING = text(
     f"SELECT {_LISTED} FROM queues q CROSS JOIN crawls c WHERE q.host > '' AND q.failing_since_ms <= :before_ms "
     "AND +q.crawl = c.n AND q.state = 'open' AND c.state IN ('running', 'loading')"
+)
+_FAULTS = text(
+    "SELECT q.host, q.reason, q.failing_since_ms FROM queues q LEFT JOIN hosts h ON h.host = q.host "
+    "WHERE q.failing_since_ms IS NOT NULL AND q.reason <> '' AND (q.host = :host OR :host = '') "
+    "AND (h.last_ok_ms IS NULL OR h.last_ok_ms < q.failing_since_ms) ORDER BY q.failing_since_ms"
 )
 _RUNNING = text("SELECT n FROM crawls WHERE state IN ('running', 'loading') AND n >= :crawl ORDER BY n")
 _OPEN_OF_ONE = (
@@ -156,12 +164,17 @@ def revive(tx: Connection, crawl: int, host: str) -> bool:
     return tx.execute(_REVIVE, {"crawl": crawl, "host": host}).rowcount > 0
 
 
-def failing(tx: Connection, hosts: Iterable[str], now_ms: int) -> None:
-    """These hosts do not answer: note since when, for every crawl that waits for them."""
+def failing(tx: Connection, hosts: Mapping[str, str], now_ms: int) -> None:
+    """These hosts do not answer: note since when and the fault, for every crawl that waits for them."""
     names = unique_sorted(hosts)
     if is_postgresql(tx):
         _lock_failing(tx, [(host,) for host in names])
-    _failing(tx, [(host, now_ms) for host in names])
+    _failing(tx, [(host, now_ms, hosts[host]) for host in names])
+
+
+def faults(tx: Connection, host: str = "") -> dict[str, tuple[str, int]]:
+    """host -> (the fault that its silence began with, since when), of all silent hosts or of one."""
+    return {row[0]: (row[1], row[2]) for row in tx.execute(_FAULTS, {"host": host})}
 
 
 def recovered(tx: Connection, hosts: Iterable[str]) -> None:

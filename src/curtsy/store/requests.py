@@ -143,5 +143,11 @@ def of_url(tx: Connection, host: str, url: str, limit: int = 20) -> list[Request
     return [request_of(row) for row in tx.execute(query, {"host": host, "url": url, "limit": limit})]
 
 
+def any_since(tx: Connection, host: str, since_ms: int) -> bool:
+    """Was the host asked anything since then?"""
+    query = text("SELECT 1 FROM requests WHERE host = :host AND start_ms >= :since_ms LIMIT 1")
+    return tx.execute(query, {"host": host, "since_ms": since_ms}).first() is not None
+
+
 def request_of(row: Any) -> Request:
     return Request(**row._mapping)

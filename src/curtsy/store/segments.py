@@ -16,7 +16,7 @@ from typing import Protocol
 
 from sqlalchemy import Connection
 
-from curtsy.errors import Damaged, SegmentsUnavailable
+from curtsy.errors import Damaged, SegmentsUnavailable, SegmentsUnwritable
 from curtsy.model import BodyRef, Page
 from curtsy.observe import log
 from curtsy.store import pages, warc
@@ -123,7 +123,7 @@ class Segments:
             parts, refs = pack(self._name, self._length, items)
             self._write(file, b"".join(parts))
         except OSError as error:
-            raise SegmentsUnavailable(
+            raise SegmentsUnwritable(
                 f"The segment folder {self._folder} cannot be written: {error}. Free or repair its disk; "
                 "nothing is lost, the pages are fetched again."
             ) from error
@@ -176,7 +176,7 @@ class Segments:
             self._file = None
 
     def read(self, ref: BodyRef) -> WarcRecord:
-        return warc.read(self.read_bytes(ref))
+        return warc.read(self.read_bytes(ref), ref)
 
     def read_bytes(self, ref: BodyRef) -> bytes:
         try:

@@ -41,7 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     if options.seeds:
-        print("\n".join(demo_seeds() if options.demo else web.seeds))
+        seeds = list(demo_seeds() if options.demo else web.seeds)
+        print(json.dumps({"seeds": seeds}, indent=1) if options.json else "\n".join(seeds))
     elif options.write_site is not None:
         _write_site(web, options.write_site)
     else:

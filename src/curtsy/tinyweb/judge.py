@@ -193,7 +193,7 @@ def _tells(status: int) -> bool:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit code 0 for a clean log, 1 otherwise."""
+    """Exit code 0 for a clean log, 1 for one that is not, or is empty, 2 where there is none."""
     parser = argparse.ArgumentParser(prog="python -m curtsy.tinyweb.judge", description="Was the crawler polite?")
     parser.add_argument("log", type=Path)
     parser.add_argument("--delay", type=float, required=True, help="seconds between two starts on a host")
@@ -201,13 +201,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--starts-only", action="store_true", help="judge what was sent, not what stayed open")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(argv)
-    verdict = judge(options.log, options.delay, options.tolerance_ms, starts_only=options.starts_only)
-    summary = verdict.summary()
+    try:
+        verdict = judge(options.log, options.delay, options.tolerance_ms, starts_only=options.starts_only)
+    except OSError as error:
+        print(f"{options.log} cannot be read: {error.strerror}.", file=sys.stderr)
+        return 2
+    # Nothing was seen: that is no proof of anything.
+    ok = verdict.ok and verdict.requests > 0
     if options.json:
-        print(json.dumps(summary, indent=1))
+        print(json.dumps(verdict.summary() | {"ok": ok}, indent=1))
     else:
         _print(verdict)
-    return 0 if verdict.ok else 1
+    return 0 if ok else 1
 
 
 def _print(verdict: Verdict) -> None:
@@ -220,7 +225,7 @@ def _print(verdict: Verdict) -> None:
     for host in verdict.hosts:
         if not host.ok:
             print(f"  {host}")
-    print("clean" if verdict.ok else "NOT CLEAN")
+    print("NOTHING TO JUDGE" if not verdict.requests else "clean" if verdict.ok else "NOT CLEAN")
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ $(SETUP): pyproject.toml constraints.txt
 
 # Servers that some tests and the benchmark use; without them those tests are skipped.
 $(SYSTEM): $(SETUP) .ci/system-packages
-	@sh .ci/system-packages redis-server nginx-light
+	@sh .ci/system-packages redis-server nginx-light rabbitmq-server
 	@touch $@
 
 $(PEERS_SETUP): bench/requirements.txt

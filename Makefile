@@ -61,10 +61,11 @@ check: $(SETUP)
 	@$(BIN)/mypy --no-error-summary
 
 chaos: $(SETUP) $(SYSTEM)
-	@$(BIN)/python -m tests.chaos $(ARGS)
+	@$(BIN)/python -m tests.chaos $(ARGS); ground=$$?; $(BIN)/python -m tests.chaos fleet $(ARGS) && exit $$ground
 
 chaos-short: $(SETUP) $(SYSTEM)
 	@$(BIN)/python -m tests.chaos --rounds 3 $(ARGS)
+	@$(BIN)/python -m tests.chaos fleet --rounds 3 --seed 284 --short $(ARGS)
 
 bench: $(SETUP) $(SYSTEM) $(PEERS_SETUP)
 	@$(BIN)/python -m bench --peers $(PEERS)/bin/python $(ARGS)

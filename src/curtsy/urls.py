@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 #: longer patterns are refused: nobody writes them by hand, and their automata eat memory
 MAX_PATTERN_LENGTH = 1_000
 _PATTERN_MEMORY_BYTES = 4 << 20
+#: all before the last "@": in what cannot be parsed nobody knows where a password ends
+_CREDENTIALS = re.compile(r"\A([a-z][a-z0-9+.-]*://)?.*@", re.DOTALL | re.IGNORECASE)
 
 
 def parse(url: str, base: str | None = None) -> str | None:
@@ -61,6 +63,16 @@ def normalise(url: str, base: str | None = None) -> str | None:
     start = href.index("//") + 2
     at = href.rfind("@", start, href.index("/", start))
     return href if at < 0 else href[:start] + href[at + 1 :]
+
+
+def has_credentials(url: str) -> bool:
+    """Does it name a user or a password, as `https://user:password@example.com/` does?"""
+    return "@" in (parse(url) or "").partition("//")[2].partition("/")[0]
+
+
+def veiled(text: str) -> str:
+    """What somebody gave for a URL, to be told of: without what may be a user or a password."""
+    return _CREDENTIALS.sub(r"\1***@", text)
 
 
 def fingerprint(url: str) -> bytes:

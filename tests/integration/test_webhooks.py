@@ -139,7 +139,7 @@ def test_the_crawls_own_secret_wins(store: Store, receiver: Receiver) -> None:
     tell(store)
     ((_, headers, body),) = receiver.got
     t = int(headers["curtsy-signature"].split(",")[0][2:])
-    assert headers["curtsy-signature"] == webhooks.signature("another secret, its own", t, body)
+    assert headers["curtsy-signature"] == webhooks.signature(["another secret, its own"], t, body)
 
 
 def test_a_failed_try_is_repeated_later_with_the_same_id(store: Store, receiver: Receiver) -> None:

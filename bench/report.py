@@ -148,3 +148,11 @@ def document(command: str, sections: Sequence[Section], versions: str) -> str:
         )
         + "\n"
     )
+
+
+def with_sections(text: str, sections: Sequence[Section]) -> str:
+    """A document with these sections in the place of those of the same title; new ones stand at its end."""
+    head, *blocks = text.rstrip("\n").split("\n\n## ")
+    by_title = {block.partition("\n")[0]: f"## {block}" for block in blocks}
+    by_title |= {section.title: section.markdown() for section in sections}
+    return "\n\n".join([head, *by_title.values()]) + "\n"

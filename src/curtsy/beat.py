@@ -113,8 +113,8 @@ async def _heed_keeper() -> None:
 
 async def _send_stages(parts: Services) -> None:
     """Rows of the outbox that are due: new ones, and those that were sent and are not done."""
-    for sending in await in_thread(stages.sweep, parts.store, parts.settings):
-        tasks.send_stage(sending)
+    if left := tasks.send_stages(await in_thread(stages.sweep, parts.store, parts.settings)):
+        await in_thread(stages.take_back, parts.store, left)
 
 
 async def _fire_schedules(parts: Services) -> None:

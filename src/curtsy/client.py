@@ -6,15 +6,21 @@ import http.client
 import json
 import os
 import ssl
+import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from curtsy.errors import CurtsyError, Unavailable, UnknownCrawl, UsageError
+from curtsy.errors import CurtsyError, Unavailable, UnknownCrawl, UploadHeld, UsageError
 
 _TIMEOUT_S = 60.0
-#: an upload that broke off is sent again so many times
-_TRIES = 3
+#: an upload that broke off is sent again for so long: a server that was killed keeps hold of it for 15 s
+_PATIENCE_S = 40.0
+_PAUSE_S = 1.0
+
+
+class _BrokenOff(Unavailable):
+    """The server was there, and went away in the middle of a request."""
 
 
 class Client:
@@ -51,13 +57,16 @@ class Client:
         """The id of the new crawl. An upload that breaks off is sent again, and goes on where it broke."""
         listed = seeds if isinstance(seeds, list | tuple) else list(seeds)
         headers = {"Content-Type": "application/x-ndjson", "Idempotency-Key": os.urandom(16).hex()}
-        for left in reversed(range(_TRIES)):
+        end: float | None = None
+        while True:
             try:
                 return str(self._ask("POST", "/v1/crawls", _lines(wish, listed), headers)["id"])
-            except Unavailable:
-                if not left:
+            except (Unavailable, UploadHeld) as error:
+                if end is None and isinstance(error, _BrokenOff):
+                    end = time.monotonic() + _PATIENCE_S
+                if end is None or time.monotonic() > end:
                     raise
-        raise AssertionError
+            time.sleep(_PAUSE_S)
 
     def _ask(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Any:
         sent = {"Accept": "application/json"} | ({"Content-Type": "application/json"} if body is not None else {})
@@ -65,13 +74,16 @@ class Client:
         if self._key:
             sent["Authorization"] = f"Bearer {self._key}"
         connection = self._connection()
+        kind = Unavailable
         try:
+            connection.connect()
+            kind = _BrokenOff
             connection.request(method, quote(self._parts.path.rstrip("/")) + path, body, sent)
             answer = connection.getresponse()
             return self._read(answer.status, answer.read())
         except (OSError, http.client.HTTPException) as error:
             said = str(error) or type(error).__name__
-            raise Unavailable(f"The API at {self._url} does not answer: {said}. Is `curtsy serve` running?") from error
+            raise kind(f"The API at {self._url} does not answer: {said}. Is `curtsy serve` running?") from error
         finally:
             connection.close()
 
@@ -98,6 +110,8 @@ def _error(status: int, problem: dict[str, Any]) -> CurtsyError:
         said = f"{said} {'; '.join(wrong)}."
     if str(problem.get("type", "")).endswith("no-such-crawl"):
         return UnknownCrawl(said)
+    if str(problem.get("type", "")).endswith("upload-under-way"):
+        return UploadHeld(said)
     if status >= 500 or status == 429:
         return Unavailable(f"{said} (request {problem.get('request_id', 'unknown')})")
     return UsageError(said)

@@ -20,7 +20,7 @@ from curtsy.model import Crawl, CrawlState, NewUrl
 from curtsy.settings import Settings, keep
 from curtsy.store import crawls, idempotency
 from curtsy.store.engine import Store
-from curtsy.urls import normalise
+from curtsy.urls import normalise, veiled
 
 #: seeds stored in one transaction
 PART = 5_000
@@ -191,7 +191,7 @@ def checked(seeds: Iterable[str], settings: Settings, place: str, first: int = 0
 
 
 def _no_url(seed: str) -> str:
-    return f"{seed[:100]!r} is no http or https URL"
+    return f"{veiled(seed)[:100]!r} is no http or https URL"
 
 
 def _forbidden(url: str, settings: Settings) -> str | None:

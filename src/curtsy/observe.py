@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from contextvars import ContextVar
@@ -18,6 +19,8 @@ request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 counters: Counter[str] = Counter()
 
 _SECRET_WORDS = ("authorization", "cookie", "password", "secret", "token", "api_key")
+#: passwords in URLs, and the secrets of API keys, wherever they stand
+_SECRETS = re.compile(r"((?<=://)[^\s/@:]*:(?=[^\s/@]+@)|curtsy_[0-9a-f]{12}_)[^\s/@&\"']+")
 
 
 def _add_request_id(_logger: Any, _name: str, event: EventDict) -> EventDict:
@@ -27,9 +30,11 @@ def _add_request_id(_logger: Any, _name: str, event: EventDict) -> EventDict:
 
 
 def _hide_secrets(_logger: Any, _name: str, event: EventDict) -> EventDict:
-    for key in event:
+    for key, value in event.items():
         if any(word in key.lower() for word in _SECRET_WORDS):
             event[key] = "***"
+        elif isinstance(value, str):
+            event[key] = _SECRETS.sub(r"\1***", value)
     return event
 
 

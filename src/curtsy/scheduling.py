@@ -26,7 +26,7 @@ from curtsy.services import Services
 from curtsy.settings import Settings
 from curtsy.store import crawls, schedules
 from curtsy.store.engine import Store
-from curtsy.urls import normalise
+from curtsy.urls import normalise, veiled
 
 #: a run whose crawl is being made is left to whoever makes it for this long
 _LEASE_MS = 60_000
@@ -73,7 +73,9 @@ def _seeds(given: Iterable[str]) -> tuple[str, ...]:
     for seed in given:
         url = normalise(seed.strip())
         if url is None:
-            raise UsageError(f"{seed.strip()!r} is no http or https URL. Write it in full: https://example.com/")
+            raise UsageError(
+                f"{veiled(seed.strip())!r} is no http or https URL. Write it in full: https://example.com/"
+            )
         found[url] = None
         if len(found) > MOST_SEEDS:
             raise UsageError(f"A schedule has at most {MOST_SEEDS:,} seeds: make several, or begin with fewer pages.")

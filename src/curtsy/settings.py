@@ -142,6 +142,7 @@ class Settings(BaseSettings):
     stage_lease_s: float = Field(120.0, gt=0)
     stages_in_flight: int = Field(1000, ge=1)
     webhook_secret: str | None = Field(None, min_length=16, repr=False)
+    webhook_old_secret: str | None = Field(None, min_length=16, repr=False)
     webhook_timeout_s: float = Field(10.0, ge=1, le=60)
 
     # Fetching
@@ -176,6 +177,7 @@ class Settings(BaseSettings):
     api_processes: int = Field(2, ge=1, le=64)
     api_threads: int = Field(80, ge=1, le=512)
     api_hosts: tuple[str, ...] = ()
+    api_schemas: tuple[str, ...] = ("page",)
     api_rate: float = Field(50.0, gt=0)
     api_burst: int = Field(200, ge=1)
     api_timeout_s: float = Field(30.0, gt=0)
@@ -335,6 +337,7 @@ class Settings(BaseSettings):
 #: they say where a crawl is, how it is watched, who serves it and how long it is kept: they are not its own
 _OF_THE_PLACE = {
     "data_dir", "store_url", "log_level", "log_format", "bind_shards", "broker_url", "worker_seats", "webhook_secret",
+    "webhook_old_secret",
     *(name for name in Settings.model_fields if name.startswith(("api_", "retain_"))),
 }  # fmt: skip
 #: profiles that come with the package, usable as --config NAME

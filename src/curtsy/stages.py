@@ -317,6 +317,11 @@ def _take(tx: Any, most: int, now_ms: int, lease_ms: int) -> list[Sending]:
     return [Sending(row.kind, row.n, row.request_id) for row in rows]
 
 
+def take_back(store: Store, sendings: list[Sending]) -> None:
+    """What could not be sent is due again, without waiting for its lease."""
+    store.run(outbox.unsent, [sending.n for sending in sendings], _now_ms())
+
+
 def finish_if_extracted(tx: Any, n: int, now_ms: int) -> bool:
     """A crawl that only waited for its stages has finished."""
     if crawls.state_of(tx, n) is not CrawlState.EXTRACTING:

@@ -11,6 +11,7 @@ from curtsy import observe, stages
 from curtsy.celery_app import app, ending, frontier_url, the_settings
 from curtsy.faults import point
 from curtsy.observe import log
+from curtsy.recovery import in_thread
 from curtsy.seat import Seat
 
 #: a message that cannot be sent is the caller's to send again
@@ -48,14 +49,21 @@ def shift(queue: str, ticket: str, shards: str | None = None) -> None:
 @app.task(name="curtsy.stage", acks_late=True, reject_on_worker_lost=True)  # type: ignore[untyped-decorator]
 def stage(kind: str, n: int) -> None:
     """One stage of one row of the outbox; then the next ones are sent."""
-    for following in seat().run(lambda parts: stages.run(parts, kind, n)):
-        send_stage(following)
+    if left := send_stages(seat().run(lambda parts: stages.run(parts, kind, n))):
+        seat().run(lambda parts: in_thread(stages.take_back, parts.store, left))
     point("stage.sent")
 
 
-def send_stage(sending: stages.Sending) -> None:
-    headers = {"request_id": sending.request_id} if sending.request_id else None
-    stage.apply_async((sending.kind, sending.n), headers=headers, retry=True, retry_policy=_TRIES)
+def send_stages(sendings: list[stages.Sending]) -> list[stages.Sending]:
+    """Those that could not be sent: the broker is away, and the rest is not tried."""
+    for place, sending in enumerate(sendings):
+        headers = {"request_id": sending.request_id} if sending.request_id else None
+        try:
+            stage.apply_async((sending.kind, sending.n), headers=headers, retry=True, retry_policy=_TRIES)
+        except stage.OperationalError as error:
+            log("stages_not_sent", level="warning", n=len(sendings) - place, error=str(error))
+            return sendings[place:]
+    return []
 
 
 def send_shift(queue: str, ticket: str, shards: str | None) -> None:

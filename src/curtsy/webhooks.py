@@ -1,6 +1,7 @@
 """Webhooks: whoever wants to hear of a crawl's end gets a signed POST, tried again for a day.
 
-The body is JSON. `Curtsy-Signature: t=<unix seconds>,v1=<hex>` holds the HMAC-SHA256 of "<t>.<body>" under the secret.
+The body is JSON. `Curtsy-Signature: t=<unix seconds>,v1=<hex>` holds the HMAC-SHA256 of "<t>.<body>" under the secret;
+while the server's secret is being changed there is a second `v1`, under the old one.
 Addresses are judged by the same guard as those of pages, when the connection is made; redirects are not followed.
 """
 
@@ -11,6 +12,7 @@ import hashlib
 import hmac
 import json
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from curtsy.errors import CurtsyError, UsageError
@@ -22,7 +24,7 @@ from curtsy.settings import Settings
 from curtsy.store import crawls
 from curtsy.store.engine import Store
 from curtsy.store.outbox import Row
-from curtsy.urls import host_key, normalise
+from curtsy.urls import has_credentials, host_key, normalise, veiled
 
 #: what is read of an answer; nothing of it is used
 _MOST_BYTES = 64 * 1024
@@ -49,7 +51,9 @@ def checked(url: str | None, secret: str | None, settings: Settings) -> str | No
         return None
     normal = normalise(url)
     if normal is None:
-        raise UsageError(f"{url!r} is no http or https URL: a webhook looks like https://example.com/told")
+        raise UsageError(f"{veiled(url)!r} is no http or https URL: a webhook looks like https://example.com/told")
+    if has_credentials(url):
+        raise UsageError("A webhook names no user and no password: its signature says who sends it.")
     target = check_url(normal)
     if target is None or (
         is_address(target.host) and not address_allowed(target.host, networks(settings.allow_private))
@@ -60,10 +64,18 @@ def checked(url: str | None, secret: str | None, settings: Settings) -> str | No
     return normal
 
 
-def signature(secret: str, at_s: int, body: bytes) -> str:
-    """The value of `Curtsy-Signature`."""
-    digest = hmac.new(secret.encode(), f"{at_s}.".encode() + body, hashlib.sha256).hexdigest()
-    return f"t={at_s},v1={digest}"
+def signature(secrets: Iterable[str], at_s: int, body: bytes) -> str:
+    """The value of `Curtsy-Signature`: one `v1` for each secret."""
+    signed = f"{at_s}.".encode() + body
+    digests = (hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest() for secret in secrets)
+    return ",".join([f"t={at_s}", *(f"v1={digest}" for digest in digests)])
+
+
+def _secrets(crawl: Crawl, settings: Settings) -> list[str]:
+    """The crawl's own, or the server's: the one that holds, and the one before while receivers change theirs."""
+    if crawl.webhook_secret:
+        return [crawl.webhook_secret]
+    return [secret for secret in (settings.webhook_secret, settings.webhook_old_secret) if secret]
 
 
 def next_try_ms(row: Row, now_ms: int) -> int | None:
@@ -84,13 +96,13 @@ def letter(crawl: Crawl, row: Row, now_ms: int) -> Failure:
 async def deliver(store: Store, settings: Settings, row: Row) -> None:
     """Tell the receiver; NotTaken if it did not answer with 2xx."""
     crawl, counts = await read(store, _facts, row.crawl)
-    secret = crawl.webhook_secret or settings.webhook_secret
-    if crawl.webhook is None or secret is None:
+    secrets = _secrets(crawl, settings)
+    if crawl.webhook is None or not secrets:
         raise NotTaken("no_secret", "there is no secret to sign it with: set webhook_secret, then replay", False)
     body = json.dumps(_message(crawl, counts, row), ensure_ascii=False).encode()
     headers = (
         ("Content-Type", "application/json"),
-        ("Curtsy-Signature", signature(secret, int(time.time()), body)),
+        ("Curtsy-Signature", signature(secrets, int(time.time()), body)),
         ("X-Request-Id", row.request_id),
     )
     outcome = await _post(settings, crawl.webhook, body, headers)

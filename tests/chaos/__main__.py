@@ -1,4 +1,7 @@
-"""Crawls under kills and losses: `python -m tests.chaos --rounds 60`. Exits with 1 if anything was lost or impolite."""
+"""Crawls under kills and losses: `python -m tests.chaos --rounds 60`. Exits with 1 if anything was lost or impolite.
+
+`python -m tests.chaos fleet` does it to fleets.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from pathlib import Path
 
 from curtsy.embedded_pg import start_postgres
 from curtsy.faults import POINTS
+from tests.chaos.fleet import main as fleet
 from tests.chaos.rounds import Arena, Plan, Round, plan
 from tests.chaos.troubles import TROUBLES
 
@@ -103,4 +107,4 @@ def _summary(rounds: list[Round]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(fleet.main(sys.argv[2:]) if sys.argv[1:2] == ["fleet"] else main())

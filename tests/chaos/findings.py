@@ -76,8 +76,8 @@ def look(crawler: Crawler, expected: Baseline, log: Path, stalls: list[Stall], *
     _pages(crawler, expected, found)
     _ledger(crawler, found)
     _export(crawler, found)
-    _segments(crawler, found)
-    _politeness(log, stalls, found, stopped=stopped)
+    segments(crawler.data, found)
+    politeness(log, stalls, found, stopped=stopped)
     audit = crawler.command("audit", "--json")
     if audit.returncode:
         said = crawler.command("audit").stdout + audit.stderr
@@ -158,9 +158,9 @@ def _export(crawler: Crawler, found: Findings) -> None:
         found.damage.append(f"{len(urls)} pages are exported, there are {found.pages}")
 
 
-def _segments(crawler: Crawler, found: Findings) -> None:
+def segments(data: Path, found: Findings) -> None:
     """Every file is a valid WARC, also those of processes that were killed."""
-    files = sorted(str(path) for path in (crawler.data / "segments").glob("*.warc.gz"))
+    files = sorted(str(path) for path in (data / "segments").glob("*.warc.gz"))
     done = subprocess.run(
         [sys.executable, "-m", "warcio.cli", "check", *files], capture_output=True, text=True, timeout=120, check=False
     )
@@ -168,7 +168,7 @@ def _segments(crawler: Crawler, found: Findings) -> None:
         found.damage.append(f"warcio check: {(done.stdout + done.stderr).strip()[-500:]}")
 
 
-def _politeness(log: Path, stalls: list[Stall], found: Findings, *, stopped: bool) -> None:
+def politeness(log: Path, stalls: list[Stall], found: Findings, *, stopped: bool) -> None:
     """Every host that was treated badly counts; where the machine stood still, that is said beside it."""
     lines = list(read(log))
     verdict = judge(lines, site.DELAY_S, starts_only=stopped)

@@ -30,13 +30,15 @@ class Valkey:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.socket = folder / "v.sock"
+        #: 0: the socket alone
+        self.port = 0
         self._process: subprocess.Popen[bytes] | None = None
         folder.mkdir()
 
     def start(self) -> None:
         program = find_server()
         assert program is not None
-        words = ["--port", "0", "--unixsocket", str(self.socket), "--save", "", "--dir", str(self.folder)]
+        words = ["--port", str(self.port), "--unixsocket", str(self.socket), "--save", "", "--dir", str(self.folder)]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen([program, *words], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         end = time.monotonic() + START_S
@@ -71,13 +73,19 @@ class Valkey:
 class Cable:
     """Stands between the crawl and its Valkey, and can be cut: at once, or so that a reply is lost under way."""
 
-    def __init__(self, path: Path, target: Path) -> None:
+    family: int = socket.AF_UNIX
+
+    def __init__(self, path: Any, target: Any) -> None:
         self.path, self._target = path, target
         self._pairs: set[tuple[socket.socket, socket.socket]] = set()
         self._lock = threading.Lock()
         self._swallow = False
-        self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(str(path))
+        #: nobody gets a new connection either
+        self.down = False
+        self._flows = threading.Event()
+        self._flows.set()
+        self._listener = socket.socket(self.family)
+        self._listener.bind(path if isinstance(path, tuple) else str(path))
         self._listener.listen(64)
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -99,7 +107,15 @@ class Cable:
         self._swallow = False
         return self.cut()
 
+    def stand_still(self) -> None:
+        """Nothing gets through, and nobody is told, until `go_on`: then whatever was under way arrives late."""
+        self._flows.clear()
+
+    def go_on(self) -> None:
+        self._flows.set()
+
     def close(self) -> None:
+        self.go_on()
         _shut(self._listener)
         self._listener.close()
         self.cut()
@@ -110,13 +126,19 @@ class Cable:
                 near, _ = self._listener.accept()
             except OSError:
                 return
-            far = socket.socket(socket.AF_UNIX)
+            if self.down:
+                near.close()
+                continue
+            far = socket.socket(self.family)
             try:
-                far.connect(str(self._target))
+                far.connect(self._target if isinstance(self._target, tuple) else str(self._target))
             except OSError:
                 near.close()
                 far.close()
                 continue
+            if self.family == socket.AF_INET:
+                for end in (near, far):
+                    end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._lock:
                 self._pairs.add((near, far))
             threading.Thread(target=self._carry, args=(near, far, False), daemon=True).start()
@@ -128,6 +150,7 @@ class Cable:
                 if replies and self._swallow:
                     self._swallow = False
                     break
+                self._flows.wait()
                 target.sendall(data)
         except OSError:
             pass

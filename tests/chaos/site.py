@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from curtsy.tinyweb import TinyWeb
@@ -39,11 +40,29 @@ log_level = "info"
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A web, and what of it must be found."""
+
+    hosts: int = HOSTS
+    pages: int = PAGES
+    faults: tuple[str, ...] = FAULTS
+
+    def start(self, log: Path) -> TinyWeb:
+        return TinyWeb.start(hosts=self.hosts, pages=self.pages, faults=self.faults, log=log)
+
+    def organisations(self) -> list[str]:
+        return [org_host(number) for number in range(self.hosts)]
+
+    def pages_of_organisations(self) -> set[str]:
+        """Every page that the generator has and robots.txt allows."""
+        shape = Shape(pages=self.pages)
+        return {f"http://{host}{path}" for host in self.organisations() for path in OrgSite(host, shape).paths}
+
+
 def start(log: Path) -> TinyWeb:
-    return TinyWeb.start(hosts=HOSTS, pages=PAGES, faults=FAULTS, log=log)
+    return Site().start(log)
 
 
 def pages_of_organisations() -> set[str]:
-    """Every page that the generator has and robots.txt allows."""
-    hosts = [org_host(number) for number in range(HOSTS)]
-    return {f"http://{host}{path}" for host in hosts for path in OrgSite(host, Shape(pages=PAGES)).paths}
+    return Site().pages_of_organisations()

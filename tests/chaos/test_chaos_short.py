@@ -1,7 +1,8 @@
-"""Three rounds of chaos, so that every change is tried a little; `make chaos` plays sixty."""
+"""Three rounds of chaos and three of fleets, so that every change is tried a little; `make chaos` plays many more."""
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,10 +12,23 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.slow
-def test_three_rounds_of_chaos_lose_nothing_and_stay_polite() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.chaos", "--rounds", "3", "--seed", "59"],
-        cwd=ROOT, capture_output=True, text=True, timeout=290, check=False,
+def start(*words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.chaos", *words],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_three_rounds_of_chaos_and_three_fleets_lose_nothing_and_stay_polite() -> None:
+    """Side by side: they spend most of their time waiting."""
+    with (
+        start("fleet", "--rounds", "3", "--seed", "284", "--short") as fleet,
+        start("--rounds", "3", "--seed", "59") as ground,
+    ):
+        try:
+            told = ground.communicate(timeout=280)[0], fleet.communicate(timeout=280)[0]
+        finally:
+            for process in (ground, fleet):
+                process.send_signal(signal.SIGINT)  # nothing, if it has ended
+        assert (ground.returncode, fleet.returncode) == (0, 0), "".join(told)

@@ -45,6 +45,17 @@ def test_what_was_sent_is_due_again_after_its_lease(store: Store) -> None:
         assert len(outbox.due(tx, NOW + 500, 10)) == 2
 
 
+def test_what_could_not_be_sent_is_due_at_once_unless_somebody_has_it_after_all(store: Store) -> None:
+    with store.begin() as tx:
+        make(tx, "a", "b")
+        lost, got = outbox.due(tx, NOW, 10)
+        outbox.sent(tx, [lost.n, got.n], NOW, lease_ms=500)
+        assert outbox.begin(tx, "extract", got.n, NOW + 1, 500) is not None
+        outbox.unsent(tx, [lost.n, got.n], NOW + 2)
+        assert [row.n for row in outbox.due(tx, NOW + 2, 10)] == [lost.n]
+        assert outbox.begin(tx, "extract", got.n, NOW + 3) is None
+
+
 def test_a_row_is_done_once(store: Store) -> None:
     with store.begin() as tx:
         crawl = make(tx, "a")

@@ -94,6 +94,18 @@ def test_a_stage_whose_worker_is_killed_is_done_once_in_effect(new_fleet: NewFle
     assert "signal 9 (SIGKILL)" in fleet.said("stages")
 
 
+def test_stages_that_the_broker_did_not_take_are_sent_again_without_waiting_for_their_lease(
+    new_fleet: NewFleet, web: TinyWeb
+) -> None:
+    fleet = new_fleet(web, broker_url="redis://127.0.0.1:1/0")
+    crawl = fleet.submit(web.seeds, schema="page")
+    with fleet.store.begin() as tx:
+        outbox.put(tx, [outbox.Put("extract", crawl.n, "00", 0)])
+    fleet.beat()
+    until(lambda: fleet.said("beat").count("stages_not_sent") >= 2)
+    assert "chore_broke" not in fleet.said("beat")
+
+
 def test_two_beats_fire_a_schedule_once_and_the_fleet_crawls_it(new_fleet: NewFleet, web: TinyWeb) -> None:
     fleet = new_fleet(web)
     made = scheduling.add(

@@ -41,6 +41,7 @@ class SmallSite:
     """`with SmallSite({"/": linking("/a")}) as site`: answers for any host name; everything else is 404."""
 
     pages: Mapping[str, Answer]
+    address: str = "127.0.0.1"
     asked: list[Asked] = field(default_factory=list)
     _server: ThreadingHTTPServer | None = None
     _thread: threading.Thread | None = None
@@ -63,7 +64,7 @@ class SmallSite:
         return found if isinstance(found, Say) else found(asked)
 
     def __enter__(self) -> SmallSite:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self._answer))
+        self._server = ThreadingHTTPServer((self.address, 0), _handler(self._answer))
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
         self._thread.start()

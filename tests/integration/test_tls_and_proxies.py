@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import uvloop
 from certificates import Authority
+from dns_server import A, Zone, dns_serving
 from raw_server import Connection, RawServer, answering, fetch, fetching, serving
 
 from curtsy.fetch.proxies import Proxies
@@ -275,5 +276,57 @@ def test_a_request_without_a_pool_does_not_go_through_the_last_proxy() -> None:
                 await fetch(fetcher, "http://8.8.8.8/", proxy_pool="pool")
                 assert (await fetch(fetcher, "http://a.test/")).status == 200
             assert (len(proxy.requests), len(site.requests)) == (1, 1)
+
+    run(test)
+
+
+def test_names_behind_a_proxy_are_judged_by_all_their_addresses() -> None:
+    async def test() -> None:
+        zone: Zone = {
+            "inside.test": [(A, "10.0.0.1", 60)],
+            "mixed.test": [(A, "8.8.8.8", 60), (A, "127.0.0.1", 60)],
+            "failing.test": "servfail",
+            "outside.test": [(A, "8.8.8.8", 60)],
+        }
+        async with serving(answering(PAGE)) as proxy, dns_serving(zone) as dns:
+            pools = {"pool": (f"http://127.0.0.1:{proxy.port}",)}
+            async with fetching(proxies=pools, dns_servers=(dns.address,)) as fetcher:
+                for name, fault in (
+                    ("inside.test", Fault.FORBIDDEN_ADDRESS),
+                    ("mixed.test", Fault.FORBIDDEN_ADDRESS),
+                    # What only the proxy could resolve cannot be judged.
+                    ("intranet.test", Fault.DNS_NONE),
+                    ("failing.test", Fault.DNS_FAIL),
+                ):
+                    assert (await fetch(fetcher, f"http://{name}/", proxy_pool="pool")).fault is fault
+                assert proxy.connections == 0
+                assert (await fetch(fetcher, "http://outside.test/", proxy_pool="pool")).body == b"hello"
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "asked"), [("socks5", b"\x01\x08\x08\x08\x08"), ("socks5h", b"\x03\x0coutside.test")]
+)
+def test_a_socks_proxy_that_is_given_an_address_is_given_the_one_that_was_judged(scheme: str, asked: bytes) -> None:
+    wanted: list[bytes] = []
+
+    async def socks(connection: Connection) -> None:
+        greeting = await connection.reader.readexactly(2)
+        await connection.reader.readexactly(greeting[1])
+        await connection.say(b"\x05\x00")
+        await connection.reader.readexactly(3)
+        wanted.append(await connection.reader.readexactly(len(asked) + 2))
+        await connection.say(b"\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00")
+        await connection.request()
+        await connection.say(PAGE)
+
+    async def test() -> None:
+        zone: Zone = {"outside.test": [(A, "8.8.8.8", 0)]}
+        async with serving(socks) as proxy, dns_serving(zone) as dns:
+            pools = {"pool": (f"{scheme}://127.0.0.1:{proxy.port}",)}
+            async with fetching(proxies=pools, dns_servers=(dns.address,)) as fetcher:
+                assert (await fetch(fetcher, "http://outside.test/", proxy_pool="pool")).body == b"hello"
+        assert wanted == [asked + b"\x00\x50"]
 
     run(test)

@@ -9,7 +9,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -139,7 +139,53 @@ def test_the_crawls_own_secret_wins(store: Store, receiver: Receiver) -> None:
     tell(store)
     ((_, headers, body),) = receiver.got
     t = int(headers["curtsy-signature"].split(",")[0][2:])
-    assert headers["curtsy-signature"] == webhooks.signature("another secret, its own", t, body)
+    assert headers["curtsy-signature"] == webhooks.signature(["another secret, its own"], t, body)
+
+
+@pytest.fixture(scope="module")
+def is_genuine() -> Callable[..., bool]:
+    """The function that docs/stages.md gives to receivers."""
+    text = (Path(__file__).parents[2] / "docs" / "stages.md").read_text("utf-8")
+    found: dict[str, Any] = {}
+    exec(text.partition("```python\n")[2].partition("```")[0], found)
+    checking: Callable[..., bool] = found["is_genuine"]
+    return checking
+
+
+def test_a_receiver_that_does_as_documented_tells_what_is_genuine(
+    store: Store, receiver: Receiver, is_genuine: Callable[..., bool]
+) -> None:
+    ended(store, f"http://127.0.0.1:{receiver.port}/")
+    tell(store)
+    ((_, headers, body),) = receiver.got
+    header = headers["curtsy-signature"]
+    assert is_genuine(header, body, SECRET)
+    assert not is_genuine(header, body + b" ", SECRET)
+    assert not is_genuine(header, body, "another secret, not its own")
+    now = int(time.time())
+    assert is_genuine(webhooks.signature([SECRET], now - 290, body), body, SECRET)
+    assert not is_genuine(webhooks.signature([SECRET], now - 310, body), body, SECRET), "recorded, sent again later"
+    assert not is_genuine(webhooks.signature([SECRET], now + 310, body), body, SECRET)
+    digest = header.partition(",")[2]
+    assert not is_genuine(f"t={now - 1},{digest}", body, SECRET), "its time is signed too"
+    for forged in ("", "t=", f"t={now}", digest, f"t=x,{digest}", f"{header},t={now - 5}", "v1=ä,t=²", f"t={now},v1=ä"):
+        assert not is_genuine(forged, body, SECRET)
+
+
+def test_while_the_secret_changes_both_sign(store: Store, receiver: Receiver, is_genuine: Callable[..., bool]) -> None:
+    ended(store, f"http://127.0.0.1:{receiver.port}/")
+    tell(store, webhook_secret="the new secret, long enough", webhook_old_secret=SECRET)
+    ((_, headers, body),) = receiver.got
+    for secret in ("the new secret, long enough", SECRET):
+        assert is_genuine(headers["curtsy-signature"], body, secret)
+    assert not is_genuine(headers["curtsy-signature"], body, "some third secret")
+
+
+def test_a_crawls_own_secret_is_not_joined_by_the_servers(store: Store, receiver: Receiver) -> None:
+    ended(store, f"http://127.0.0.1:{receiver.port}/", webhook_secret="another secret, its own")
+    tell(store, webhook_old_secret="an older secret of the server")
+    ((_, headers, _),) = receiver.got
+    assert headers["curtsy-signature"].count("v1=") == 1
 
 
 def test_a_failed_try_is_repeated_later_with_the_same_id(store: Store, receiver: Receiver) -> None:
@@ -294,3 +340,6 @@ def test_a_webhook_without_a_secret_or_a_url_is_told_before_anything_is_written(
         webhooks.checked("https://example.com/", None, Settings())
     with pytest.raises(UsageError, match="no http or https URL"):
         webhooks.checked("ftp://example.com/", SECRET, Settings())
+    for url in ("https://user@example.com/", "https://user:hunter2@example.com/", "https://:x@example.com/"):
+        with pytest.raises(UsageError, match="no user and no password"):
+            webhooks.checked(url, SECRET, Settings())

@@ -9,7 +9,7 @@ import pytest
 
 from bench.contestants import last_document
 from bench.polite import Sent, steady_of
-from bench.report import Bar, Section, number
+from bench.report import Bar, Section, number, with_sections
 from bench.site import LINKS_PER_PAGE, Site, links_of, paragraphs, path_of, render
 
 SITE = Site(folder=Path("unused"), hosts=7, pages=100, port=8080)
@@ -91,3 +91,10 @@ def test_the_last_document_of_a_crawler_is_read_however_it_is_laid_out() -> None
     assert last_document('{"pages": 3}') == {"pages": 3}
     assert last_document('{\n "pages": 3\n}\n') == {"pages": 3}
     assert last_document('noise\n{"pages": 3}\n') == {"pages": 3}
+
+
+def test_new_sections_stand_where_those_of_their_title_stood_or_at_the_end() -> None:
+    older = "# Benchmarks\n\nMachine: x\n\n## A\n\nold\n\n| a |\n\n- bar\n\n## B\n\nkept\n"
+    new = with_sections(older, [Section(title="A", text="new"), Section(title="C", text="more")])
+    assert new == "# Benchmarks\n\nMachine: x\n\n## A\n\nnew\n\n## B\n\nkept\n\n## C\n\nmore\n"
+    assert with_sections(new, []) == new

@@ -146,6 +146,41 @@ def test_a_wrong_key_is_refused_also_on_this_machine(client: FlaskClient) -> Non
     assert client.get("/v1/crawls", headers={"Authorization": "Basic abc"}).status_code == 401
 
 
+def test_a_key_counts_nowhere_but_in_its_header(outside: FlaskClient) -> None:
+    """What stands in an address is written down by proxies and browsers."""
+    key = made(store_of(outside), "admin")
+    for one in GUARDED:
+        for name in ("key", "api_key", "access_token", "token", "authorization"):
+            assert ask(outside, one, query_string={name: key}).status_code == 401, (one.path, name)
+        for headers in ({"X-Api-Key": key}, {"Cookie": f"key={key}"}, {"Authorization": key}):
+            assert ask(outside, one, headers=headers).status_code == 401, (one.path, headers)
+
+
+def test_a_key_works_whatever_host_or_proxy_it_comes_through(client: FlaskClient) -> None:
+    """A browser sends no key by itself: whoever has one may come under any name."""
+    headers = {"Host": "rebound.example", "X-Forwarded-For": "203.0.113.7", "Origin": "https://page.example"}
+    key = made(store_of(client), "read")
+    assert client.get("/v1/crawls", headers={**headers, "Authorization": f"Bearer {key}"}).status_code == 200
+    assert "Access-Control-Allow-Origin" not in client.get("/v1/crawls").headers
+
+
+def test_secrets_are_compared_in_constant_time(outside: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether or not there is a key of that id."""
+    compared: list[tuple[str, str]] = []
+    real = auth.hmac.compare_digest
+
+    def noted(a: str, b: str) -> bool:
+        compared.append((a, b))
+        return real(a, b)
+
+    monkeypatch.setattr(auth.hmac, "compare_digest", noted)
+    right = made(store_of(outside), "read")
+    unknown = "curtsy_0123456789ab_" + "A" * 43
+    for key in (right, right[:-1] + ("A" if right[-1] != "A" else "B"), unknown):
+        outside.get("/v1/crawls", headers={"Authorization": f"Bearer {key}"})
+    assert [len(a) == len(b) == 64 for a, b in compared] == [True] * 3
+
+
 def test_a_key_is_stored_as_a_digest_and_its_use_noted(outside: FlaskClient) -> None:
     store = store_of(outside)
     secret = made(store, "read")

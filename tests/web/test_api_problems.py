@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,6 +16,7 @@ from curtsy.errors import StoreUnavailable
 from curtsy.store import crawls
 from curtsy.web import limits
 from curtsy.web.problems import Problem
+from curtsy.web.routing import ENDPOINTS
 
 
 @pytest.fixture
@@ -61,9 +64,13 @@ def test_bodies_that_a_web_page_can_post_are_refused(client: FlaskClient, kind: 
     problem_of(client.post("/v1/crawls", data=b"{}", content_type=kind), 415, "unsupported-media-type")
 
 
-def test_a_form_is_refused_also_where_no_body_is_expected(client: FlaskClient) -> None:
-    answer = client.post("/v1/crawls/last/pause", data=b"a=b", content_type="application/x-www-form-urlencoded")
-    problem_of(answer, 415, "unsupported-media-type")
+@pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "text/plain", "multipart/form-data"])
+def test_a_form_is_refused_also_where_no_body_is_expected(client: FlaskClient, kind: str) -> None:
+    for one in ENDPOINTS:
+        if one.method != "GET":
+            path = one.path.replace("{id}", "last").replace("{host}", "a.test")
+            answer = client.open(path, method=one.method, data=b"a=b", content_type=kind)
+            problem_of(answer, 415, "unsupported-media-type")
 
 
 def test_a_body_over_the_limit_is_refused(apps: Callable[..., Flask]) -> None:
@@ -111,6 +118,71 @@ def test_a_cursor_of_another_list_is_refused(client: FlaskClient, cursor: str) -
     problem_of(client.get(f"/v1/crawls?cursor={cursor}"), 422, "invalid-cursor")
 
 
+def cursor_of(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+LISTS = [one.path for one in ENDPOINTS if one.query is not None and "cursor" in one.query.model_fields]
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_no_changed_cursor_is_an_error_of_ours(client: FlaskClient, path: str) -> None:
+    id = client.post("/v1/crawls", json={"seeds": ["https://a.test/"]}).get_json()["id"]
+    schedule = {"name": id, "cron": "@daily", "seeds": ["https://a.test/"]}
+    assert client.post("/v1/schedules", json=schedule).status_code == 201
+    bad: list[list[object]] = [[10**40] * n for n in range(1, 5)]
+    bad += [["\x00"], ["\ud800"], ["\ud800", 1], ["x", 10**40], ["\x00", 1], [True], [None], [1e300], [[1]]]
+    bad += [["\ud800", 1, "x", 1], ["x", 2**63, "x", 1], ["x", 1, "\x00", 1], ["x", 1, "x", -(2**64)]]
+    cursors = [cursor_of(json.dumps(one)) for one in bad] + [cursor_of("[" * 1400), cursor_of("[" + "9" * 1400 + "]")]
+    # There is nothing to compare with: that is told first.
+    name = "invalid-request" if path.endswith("/changes") else "invalid-cursor"
+    for cursor in cursors:
+        problem_of(client.get(f"{path.replace('{id}', id)}?cursor={cursor}"), 422, name)
+
+
+def test_every_list_has_a_largest_page(client: FlaskClient) -> None:
+    for path in LISTS:
+        for limit in ("1001", "0", "-1", "9" * 5000, "1e3", "nan"):
+            problem_of(client.get(f"{path.replace('{id}', 'last')}?limit={limit}"), 422, "invalid-request")
+
+
+@pytest.mark.parametrize("line", [b"[" * 200_000, b"9" * 200_000, b'{"url":' * 100_000, b"\xff", b'"\\ud800"', b"NaN"])
+def test_a_line_that_is_no_seed_is_refused_whatever_it_is(client: FlaskClient, line: bytes) -> None:
+    answer = client.post("/v1/crawls", data=b"{}\n" + line, content_type="application/x-ndjson")
+    problem_of(answer, 422, "refused-seeds")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"seeds":' + b"[" * 200_000,
+        b'{"seeds":["https://a.test/"],"max_pages":' + b"9" * 100_000 + b"}",
+        b'{"seeds":["https://a.test/"],"max_pages":1e999}',
+        b'{"seeds":["https://a.test/"],"delay_s":NaN}',
+        b'{"seeds":["https://a.test/"],"' + b"x" * 100_000 + b'":1}',
+        b'{"seeds":["https://a.test/"]' + b"".join(b',"%d":1' % i for i in range(100_000)) + b"}",
+        b'{"seeds":[1' + b",1" * 1_000_000 + b"]}",
+    ],
+    ids=["deep", "long number", "infinite", "not a number", "long name", "many names", "many mistakes"],
+)
+def test_a_body_made_to_hurt_is_refused(client: FlaskClient, body: bytes) -> None:
+    answer = client.post("/v1/crawls", data=body, content_type="application/json")
+    problem_of(answer, 422, "invalid-request")
+    assert len(answer.data) < 5_000, "what was sent is not sent back"
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br", "deflate", "GZIP", "identity, gzip"])
+def test_a_compressed_body_is_refused_everywhere(client: FlaskClient, coding: str) -> None:
+    for one in ENDPOINTS:
+        if one.method != "GET":
+            path = one.path.replace("{id}", "last").replace("{host}", "a.test")
+            answer = client.open(
+                path, method=one.method, data=b"\x1f\x8b", content_type="application/json",
+                headers={"Content-Encoding": coding},
+            )  # fmt: skip
+            problem_of(answer, 415, "unsupported-media-type")
+
+
 @pytest.mark.parametrize("query", ["limit=0", "limit=1001", "limit=x", "state=none", "nothing=1", "limit=1&limit=2"])
 def test_a_query_that_does_not_fit_is_refused(client: FlaskClient, query: str) -> None:
     problem_of(client.get(f"/v1/crawls?{query}"), 422, "invalid-request")
@@ -122,7 +194,7 @@ def test_the_callers_request_id_is_taken_over(client: FlaskClient) -> None:
     assert document["request_id"] == "mine-2"
 
 
-@pytest.mark.parametrize("given", ["", "a b", "x" * 129, "ä"])
+@pytest.mark.parametrize("given", ["", "a b", "x" * 129, "ä", "a\tb", "a\x1b[31mb", "a\x00b", "a\x7fb", "a\x85b"])
 def test_a_request_id_that_cannot_be_one_is_replaced(client: FlaskClient, given: str) -> None:
     assert client.get("/healthz", headers={"X-Request-Id": given}).headers["X-Request-Id"] not in ("", given)
 

@@ -6,8 +6,10 @@ import http.client
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -176,6 +178,42 @@ def test_a_process_that_is_killed_is_replaced(tmp_path: Path, sqlite_url: str) -
 
         assert wait_for(answered)["counts"]["pending"] == 3
         assert before.isdisjoint(process.pid for process in served.children())
+
+
+class Interrupted(list[str]):
+    """Seeds of which the server dies half-way, the first time; the third time it has let go of the upload."""
+
+    def __init__(self, seeds: list[str], served: Served, store_url: str) -> None:
+        super().__init__(seeds)
+        self.times = 0
+        self._served, self._path = served, store_url.removeprefix("sqlite:///")
+
+    def __iter__(self) -> Iterator[str]:
+        self.times += 1
+        if self.times == 3:
+            self._do("UPDATE idempotency SET held_until_ms = 0")
+        for number in range(len(self)):
+            if self.times == 1 and number == len(self) // 2:
+                wait_for(lambda: self._do("SELECT 1 FROM idempotency WHERE received > 0"))
+                for process in self._served.children():
+                    process.kill()
+            yield self[number]
+
+    def _do(self, sql: str) -> list[Any]:
+        with closing(sqlite3.connect(self._path, timeout=30)) as connection, connection:
+            return connection.execute(sql).fetchall()
+
+
+def test_an_upload_whose_server_is_killed_is_sent_again_until_it_is_taken(tmp_path: Path, sqlite_url: str) -> None:
+    Store.open(sqlite_url).close()  # its tables are there
+    with serving(tmp_path / "served", sqlite_url) as served:
+        seeds = Interrupted(SEEDS * 8, served, sqlite_url)
+        served.client.submit({}, seeds)
+        assert seeds.times >= 3
+    with Store.open(sqlite_url) as store, store.read() as tx:
+        (crawl,) = crawls.list_all(tx)
+        assert crawl.state is CrawlState.RUNNING
+        assert crawls.counts(tx, crawl.n).pending == len(SEEDS)
 
 
 def test_a_client_that_falls_silent_is_dropped(tmp_path: Path, sqlite_url: str) -> None:

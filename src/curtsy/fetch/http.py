@@ -30,6 +30,8 @@ _MIN_VALIDITY_S = 1.0
 _MAX_POOLED = 512
 #: one name that is slow to resolve must not hold up the others' requests
 _PATIENCE_S = 0.2
+#: proxies that libcurl gives an address instead of a name
+_GIVEN_ADDRESSES = ("socks4://", "socks5://")
 
 
 class HttpFetcher:
@@ -176,8 +178,14 @@ class HttpFetcher:
         self._begin(transfer, free, None)
 
     def _through_proxy(self, transfer: Transfer, answer: Answer) -> None:
-        """The proxy looks the name up itself: we can refuse what we see, but not pin it."""
+        """Most proxies look the name up themselves: we can refuse what we see, but not pin it.
+
+        A name that we cannot resolve we cannot judge. For proxies that are given an address ours is pinned.
+        """
         pool = transfer.job.proxy_pool or ""
+        if answer.fault is not None:
+            self._fail(transfer, answer.fault, answer.detail)
+            return
         forbidden = [address for address in answer.addresses if not self._allowed(address)]
         if forbidden:
             self._fail(transfer, Fault.FORBIDDEN_ADDRESS, f"{forbidden[0]} is not a public address")
@@ -186,7 +194,7 @@ class HttpFetcher:
         if proxy is None:
             self._fail(transfer, Fault.PROXY, f"no proxy of pool {pool!r} is in health")
             return
-        self._begin(transfer, (), None, proxy)
+        self._begin(transfer, answer.addresses if proxy.startswith(_GIVEN_ADDRESSES) else (), None, proxy)
 
     def _begin(
         self, transfer: Transfer, addresses: tuple[str, ...], mapped_port: int | None, proxy: str | None = None

@@ -223,7 +223,7 @@ class Transfer:
             set_option(
                 pycurl.CONNECT_TO, [f"{_quoted(target.host)}:{target.port}:{_quoted(addresses[0])}:{mapped_port}"]
             )
-        elif proxy is None and addresses[0] != target.host:
+        elif addresses and addresses[0] != target.host:
             # "+": the entry times out in libcurl's own cache, which would else grow with every host.
             set_option(pycurl.RESOLVE, [f"+{target.host}:{target.port}:{','.join(map(_quoted, addresses))}"])
         if job.body is not None:

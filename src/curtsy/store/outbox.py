@@ -69,6 +69,12 @@ _sent = Bulk(
     now_ms="bigint",
     until_ms="bigint",
 )
+_unsent = Bulk(
+    "UPDATE outbox SET sent_ms = NULL, next_ms = v.now_ms FROM v "
+    "WHERE outbox.n = v.n AND outbox.state = 'open' AND outbox.sent_ms IS NOT NULL AND outbox.begun_ms IS NULL",
+    n="bigint",
+    now_ms="bigint",
+)
 _again = Bulk(
     "UPDATE outbox SET state = 'open', attempts = 0, sent_ms = NULL, begun_ms = NULL, next_ms = v.now_ms FROM v "
     "WHERE outbox.kind = v.kind AND outbox.crawl = v.crawl AND outbox.subject = v.subject AND outbox.state = 'dead' "
@@ -145,6 +151,11 @@ def next_of(tx: Connection, crawl: int) -> int | None:
 def sent(tx: Connection, ns: Iterable[int], now_ms: int, lease_ms: int = LEASE_MS) -> None:
     """They are on their way, and not due again before the lease is over."""
     _sent(tx, [(n, now_ms, now_ms + lease_ms) for n in unique_sorted(ns)])
+
+
+def unsent(tx: Connection, ns: Iterable[int], now_ms: int) -> None:
+    """They could not be sent and are due at once; those that somebody has begun after all stay in their hands."""
+    _unsent(tx, [(n, now_ms) for n in unique_sorted(ns)])
 
 
 def under_way(tx: Connection, now_ms: int) -> int:

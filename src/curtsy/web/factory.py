@@ -122,14 +122,14 @@ def _admitted(endpoint: Endpoint, gate: auth.Gate, limit: limits.RateLimit) -> a
 def _media_type(endpoint: Endpoint) -> str:
     """Of the body; 415 for any other than the declared ones. A form cannot be posted here by a web page."""
     given = request.mimetype
+    if request.headers.get("Content-Encoding", "identity") != "identity" and request.method not in ("GET", "HEAD"):
+        raise Problem(415, "unsupported-media-type", "Send the body without a Content-Encoding.")
     if not endpoint.media_types:
         if request.method not in ("GET", "HEAD") and given not in ("", JSON):
             raise Problem(415, "unsupported-media-type", f"Send no body, or {JSON}.")
         return ""
     if given not in endpoint.media_types or request.mimetype_params.get("charset", "utf-8").lower() != "utf-8":
         raise Problem(415, "unsupported-media-type", f"Send {' or '.join(endpoint.media_types)} in UTF-8.")
-    if request.headers.get("Content-Encoding", "identity") != "identity":
-        raise Problem(415, "unsupported-media-type", "Send the body without a Content-Encoding.")
     return given
 
 

@@ -93,7 +93,7 @@ def _seeds(lines: list[bytes], first: int) -> list[str]:
     for number, line in enumerate(lines, first):
         try:
             seeds.append(_seed(line))
-        except ValueError:
+        except (ValueError, RecursionError):
             if len(wrong) < 20:
                 wrong.append((f"line {number}", 'not "url" and not {"url": "..."}'))
     if wrong:

@@ -10,6 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 MEDIA_TYPE = "application/problem+json"
 #: mistakes that are named in one document
 _MOST_MISTAKES = 20
+#: of more than this none is named: to list them would take more memory than the body
+_TOO_MANY = 1_000
+_LONGEST_NAME = 200
 
 
 class Mistake(BaseModel):
@@ -72,8 +75,13 @@ def of_status(status: int, detail: str | None = None) -> Problem:
 
 def of_validation(where: str, error: ValidationError) -> Problem:
     """What pydantic refused; values are not repeated, they may be secrets."""
+    if error.error_count() > _TOO_MANY:
+        return Problem(
+            422, "invalid-request", f"The {where} has more than {_TOO_MANY} mistakes. /docs shows what fits."
+        )
     mistakes = [
-        Mistake(where=".".join([where, *map(str, e["loc"])]), message=said(e["type"], e["msg"])) for e in error.errors()
+        Mistake(where=".".join([where, *map(str, e["loc"])])[:_LONGEST_NAME], message=said(e["type"], e["msg"]))
+        for e in error.errors(include_url=False, include_context=False, include_input=False)
     ]
     told = "; ".join(f"{mistake.where}: {mistake.message}" for mistake in mistakes[:3])
     return Problem(

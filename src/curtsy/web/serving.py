@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import socket
 import struct
 import sys
 import threading
+import time
 from http import HTTPStatus
 from typing import Any
 
@@ -25,11 +27,15 @@ from curtsy.web.bridge import Bridge
 from curtsy.web.factory import create_app
 from curtsy.web.problems import MEDIA_TYPE, of_status
 
+#: a connection that says nothing for so long waits without a thread
+_FIRST_S = 1.0
 #: requests under way have this long to end after SIGTERM
 GRACE_S = 20
 #: a process that does not tell its parent that it lives for this long is replaced
 _HUNG_S = 60
 _KEEP_ALIVE_S = 15
+#: a client that sends more slowly than this on average, after `api_timeout_s`, is dropped: bytes per second
+_SLOWEST = 10_000
 #: connections of one process beyond those that have a thread
 _WAITING = 1000
 
@@ -38,8 +44,41 @@ _WAITING = 1000
 _SWITCH_S = 0.001
 
 
+class Steady:
+    """A client's socket as requests are read from it: one that sends a byte now and then cannot hold a thread for long.
+
+    Only the time that we wait for the client counts, not what we do meanwhile.
+    """
+
+    def __init__(self, connection: socket.socket, patience_s: float) -> None:
+        self._connection, self._patience_s = connection, patience_s
+        self.begin()
+
+    def begin(self) -> None:
+        """Another request."""
+        self._waited_s, self._received = 0.0, 0
+
+    def recv(self, size: int) -> bytes:
+        since = time.monotonic()
+        data = self._connection.recv(size)
+        self._waited_s += time.monotonic() - since
+        self._received += len(data)
+        if self._waited_s > self._patience_s + self._received / _SLOWEST:
+            raise ConnectionResetError(errno.ECONNRESET, "the client sends too slowly")
+        return data
+
+
 class Threads(ThreadWorker):  # type: ignore[misc]
     """A process of the server. Event streams end when it is told to."""
+
+    def handle(self, conn: Any) -> Any:
+        if conn.initialized:
+            conn.parser.unreader.sock.begin()
+        elif conn.data_ready or conn.wait_for_data(_FIRST_S):
+            conn.init()
+            patience_s = _bridge_of(self.app.wsgi()).settings.api_timeout_s
+            conn.parser.unreader.sock = Steady(conn.sock, patience_s)
+        return super().handle(conn)
 
     def init_process(self) -> None:
         sys.setswitchinterval(_SWITCH_S)
@@ -53,7 +92,7 @@ class Threads(ThreadWorker):  # type: ignore[misc]
             return
         status = 431 if isinstance(exc, LimitRequestHeaders) else 414 if isinstance(exc, LimitRequestLine) else 400
         problem = of_status(status).document(new_id())
-        log("api_refused", status=status, error=repr(exc), request_id=problem.request_id)
+        log("api_refused", status=status, error=type(exc).__name__, request_id=problem.request_id)
         body = problem.model_dump_json(exclude_none=True).encode()
         head = (
             f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\nConnection: close\r\nContent-Type: {MEDIA_TYPE}\r\n"
@@ -73,10 +112,12 @@ class Logger:
     def __init__(self, _config: Any) -> None:
         pass
 
-    def debug(self, message: str, *args: Any, **_: Any) -> None:
-        log("server", level="debug", said=_said(message, args))
+    def debug(self, message: str, *_args: Any, **_: Any) -> None:
+        """Without what came from a caller."""
+        log("server", level="debug", said=str(message))
 
-    info = debug
+    def info(self, message: str, *args: Any, **_: Any) -> None:
+        log("server", level="debug", said=_said(message, args))
 
     def warning(self, message: str, *args: Any, **_: Any) -> None:
         log("server", level="warning", said=_said(message, args))
@@ -134,6 +175,7 @@ class Server(BaseApplication):  # type: ignore[misc]
             "proc_name": "curtsy-serve",
             "limit_request_line": 8190,
             "limit_request_fields": 64,
+            "forwarded_allow_ips": "",
             "when_ready": self._ready,
             "worker_exit": _leave,
         }.items():

@@ -17,6 +17,7 @@ from curtsy.web.models.crawls import (
     CrawlStatus,
     CrawlSummary,
     NewCrawl,
+    check_offered,
     status_of,
     summary_of,
 )
@@ -55,6 +56,7 @@ def submit(call: Call) -> Accepted:
     """
     key = _idempotency_key(call)
     wish, wishes, parts = _ndjson(call) if call.media_type == NDJSON else _json(call)
+    check_offered(wish, call.settings, "line 1" if call.media_type == NDJSON else "body")
     crawl = control.crawl_of(wish, call.settings, call.request_id)
     sender = Sender(caller=call.key.key or "local", key=key, wishes=wishes)
     begin, end = call.bridge.listing()

@@ -9,6 +9,7 @@ from typing import Any
 from curtsy import explain as explaining
 from curtsy.errors import UsageError
 from curtsy.model import UrlState
+from curtsy.urls import veiled
 from curtsy.web.api.hosts import sight
 from curtsy.web.models.asking import unit_of
 from curtsy.web.models.explain import ExplainQuery, Explanation
@@ -37,7 +38,7 @@ def explain(call: Call) -> Explanation:
 def _of_url(call: Call, query: ExplainQuery) -> Explanation:
     url, host = explaining.target(query.url or "", call.settings.politeness_unit)
     if url is None:
-        raise UsageError(f"{query.url!r} is no http or https URL.")
+        raise UsageError(f"{veiled(query.url or '')!r} is no http or https URL.")
     crawl = None if query.crawl is None else call.crawl(query.crawl)
     now_ms = int(time.time() * 1000)
     with call.store.read() as tx:

@@ -6,6 +6,7 @@ from curtsy import intake, scheduling
 from curtsy.errors import NameTaken, UnknownSchedule
 from curtsy.model import Schedule
 from curtsy.store import schedules
+from curtsy.web.models.crawls import check_offered
 from curtsy.web.models.schedules import NewSchedule, RunInfo, ScheduleInfo, run_of, schedule_of
 from curtsy.web.paging import Page, Paged, decode, page
 from curtsy.web.problems import Problem
@@ -23,6 +24,7 @@ def make_schedule(call: Call) -> ScheduleInfo:
     Beat fires it; each planned time has one run. What cannot be crawled is refused before anything is stored.
     """
     new: NewSchedule = call.body
+    check_offered(new.crawl, call.settings, "body.crawl")
     urls = intake.checked(new.seeds, call.settings, "body.seeds.{}")
     try:
         made = scheduling.add(

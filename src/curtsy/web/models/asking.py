@@ -9,7 +9,7 @@ from pydantic import Field
 
 from curtsy.cli.times import since_ms
 from curtsy.errors import UsageError
-from curtsy.urls import host_key, normalise
+from curtsy.urls import host_key, normalise, veiled
 
 #: text that every database takes
 _PRINTABLE = r"^[^\x00-\x1f\x7f]+$"
@@ -37,5 +37,5 @@ def unit_of(name: str, unit: str) -> str:
     """The unit of politeness that is meant by a host name or a URL."""
     url = None if "*" in name else normalise(name if "://" in name else f"https://{name}/")
     if url is None:
-        raise UsageError(f"{name!r} is no host. Write hostname, hostname:port, or a URL.")
+        raise UsageError(f"{veiled(name)!r} is no host. Write hostname, hostname:port, or a URL.")
     return host_key(url, unit)

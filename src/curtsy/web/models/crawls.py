@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, FailFast, Field
 
 from curtsy.control import CrawlWish, Status
 from curtsy.model import Counts, Crawl
+from curtsy.settings import Settings
 from curtsy.web.paging import Paged
+from curtsy.web.problems import Mistake, Problem
 
 State = Literal["loading", "running", "paused", "extracting", "finished", "cancelled", "deleting"]
 
@@ -17,7 +19,7 @@ State = Literal["loading", "running", "paused", "extracting", "finished", "cance
 class NewCrawl(CrawlWish):
     """A crawl to be made."""
 
-    seeds: list[str] = Field(
+    seeds: Annotated[list[str], FailFast()] = Field(
         min_length=1, description="Where it begins: http and https URLs. Very many are better sent as NDJSON."
     )
 
@@ -67,6 +69,24 @@ class CrawlStatus(CrawlSummary):
 
 class CrawlsQuery(Paged):
     state: State | None = Field(None, description="Only crawls in this state.")
+
+
+def check_offered(wish: CrawlWish, settings: Settings, where: str) -> None:
+    """Over HTTP a crawl names only what the settings list."""
+    named = (
+        ("schema", wish.schema_name, settings.api_schemas, "api_schemas"),
+        ("proxy_pool", wish.proxy_pool, tuple(settings.proxies), "proxies"),
+    )
+    mistakes = [
+        Mistake(
+            where=f"{where}.{field}", message=f"there is no {field} of that name here: the setting {setting} lists all"
+        )
+        for field, name, listed, setting in named
+        if name is not None and name not in listed
+    ]
+    if mistakes:
+        told = "; ".join(f"{mistake.where}: {mistake.message}" for mistake in mistakes)
+        raise Problem(422, "invalid-request", f"The crawl does not fit: {told}.", errors=mistakes)
 
 
 def when(at_ms: int | None) -> datetime | None:

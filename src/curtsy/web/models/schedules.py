@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 from curtsy.control import CrawlWish
 from curtsy.model import Run, Schedule
@@ -23,7 +23,9 @@ class NewSchedule(BaseModel):
         max_length=200, description="Five fields, or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`."
     )
     zone: str = Field("UTC", max_length=100, description="IANA name of the time zone in which `cron` is read.")
-    seeds: list[str] = Field(min_length=1, max_length=MOST_SEEDS, description="Where each run begins.")
+    seeds: Annotated[list[str], FailFast()] = Field(
+        min_length=1, max_length=MOST_SEEDS, description="Where each run begins."
+    )
     crawl: CrawlWish = Field(
         default_factory=lambda: CrawlWish.model_validate({}), description="What each crawl shall be."
     )

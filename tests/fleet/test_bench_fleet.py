@@ -1,0 +1,16 @@
+"""The benchmark of a fleet, in its short form: two workers with four processes each, judged by the server's log."""
+
+from __future__ import annotations
+
+from bench import fleet
+
+
+def test_two_workers_are_polite_and_in_time_and_no_seat_waits() -> None:
+    found = fleet.run(hosts=30, pages=10)
+    assert found.pages == 300
+    assert found.requests == 330
+    assert found.violations == 0
+    assert found.ideal_s == 11
+    assert found.ended_after_first_s <= 1.1 * found.ideal_s
+    assert found.seat_s > 0
+    assert found.waiting_s < 0.01 * found.seat_s

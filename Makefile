@@ -1,7 +1,7 @@
 # `make crawl` and `make test` set everything up by themselves, in .venv/; the second time they start at once.
 #
 #   make crawl [URL=...] [ARGS=...]   crawl URL, or without URL the tiny web that comes with the package
-#   make test  [ARGS=...]             every test that can run here; the closing lines name what was skipped
+#   make test  [ARGS=...] [JOBS=3]    every test that can run here; the closing lines name what was skipped
 #   make check                        lint, format, types, layers
 #   make chaos | bench                kills and losses | CPU per page beside peers; *-short: the forms CI runs
 #   make constraints                  pin the versions now installed
@@ -13,6 +13,7 @@ SETUP := $(VENV)/.setup
 SYSTEM := $(VENV)/.system
 PEERS := .venv-bench
 PEERS_SETUP := $(PEERS)/.setup
+JOBS := 3
 PIP_FLAGS := --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
@@ -51,8 +52,9 @@ else
 	@$(BIN)/curtsy demo $(ARGS)
 endif
 
+# Most tests wait for servers and clocks: three at a time, by file.
 test: $(SETUP) $(SYSTEM)
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 check: $(SETUP)
 	@$(BIN)/ruff check --quiet .

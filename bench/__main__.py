@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -129,6 +130,8 @@ def publish(plan: Plan, wanted: Sequence[str], sections: Sequence[Section], aske
 
 
 def main() -> int:
+    # Whoever ends this ends what it started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     given = options()
     wanted = given.parts or PARTS
     plan = plan_of(given)

@@ -43,8 +43,8 @@ FULL: dict[str, int] = {
     "polite_steady_s": 60,
     "fleet_hosts": 300,
     "fleet_pages": 100,
-    "task_hosts": 100,
-    "task_pages": 50,
+    "task_hosts": 60,
+    "task_pages": 30,
 }
 SHORT: dict[str, int] = {
     "repeats": 1,

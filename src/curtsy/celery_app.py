@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 from uuid import uuid4
 
+from billiard import pool as processes
 from celery import Celery, signals
 from kombu import Exchange, Queue  # type: ignore[attr-defined]
 
@@ -32,6 +33,9 @@ from curtsy.settings import Settings
 QUEUES = ("fetch.high", "fetch.batch", "fetch.slow", "render", "inference", "default")
 #: which queue carries out which stage
 STAGE_QUEUES = {"extract": "inference"}
+# A child that ends waits until its parent has noted what it did, for 30 s unless told otherwise: a parent that ends at
+# the same time may never do so. Nothing depends on it: a stage that is handed out again finds nothing to do. In tenths:
+processes.GUARANTEE_MESSAGE_CONSUMPTION_RETRY_LIMIT = 20
 #: shared with the children, because it is made before they are: SIGTERM reaches the parent only
 _flag = mmap.mmap(-1, 1)
 

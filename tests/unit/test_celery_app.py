@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import time
+from types import SimpleNamespace
+
 import pytest
+from billiard import pool as processes
 
 from curtsy import celery_app
 from curtsy.errors import SettingsError
@@ -74,3 +78,11 @@ def test_shifts_are_acknowledged_early_and_stages_late(monkeypatch: pytest.Monke
     assert not tasks.shift.acks_late
     assert tasks.stage.acks_late
     assert tasks.stage.reject_on_worker_lost
+
+
+def test_a_child_whose_parent_does_not_listen_any_more_ends_in_seconds() -> None:
+    child = processes.Worker.__new__(processes.Worker)
+    child.on_ready_counter = SimpleNamespace(value=0)
+    began = time.monotonic()
+    assert not child._ensure_messages_consumed(completed=1)
+    assert time.monotonic() - began < 5

@@ -78,7 +78,8 @@ def _play(arena: Arena, one: Plan, options: argparse.Namespace) -> Round:
     for line in result.lines()[:20]:
         print(f"       {line}")
     again = f"python -m tests.chaos fleet --seed {options.seed} --store {options.store} --rounds {options.rounds}"
-    print(f"       data: {result.folder}; again: {again} --only {one.number}", flush=True)
+    short = " --short" if options.short else ""
+    print(f"       data: {result.folder}; again: {again}{short} --only {one.number}", flush=True)
     return result
 
 

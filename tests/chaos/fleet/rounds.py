@@ -14,7 +14,7 @@ from tests.chaos import site
 from tests.chaos.findings import Findings
 from tests.chaos.fleet import findings
 from tests.chaos.fleet.findings import Baseline
-from tests.chaos.fleet.orders import Desk, orders
+from tests.chaos.fleet.orders import PATIENCE_S, Desk, orders
 from tests.chaos.fleet.troop import Troop, free_port, until
 from tests.chaos.fleet.troubles import TROUBLES, Scene
 from tests.chaos.metronome import Metronome
@@ -26,10 +26,12 @@ LIMIT_S = 120.0
 LONG_LULL_S = 60.0
 #: for the short form: what takes its time is left out
 SMALL = Site(6, 8, tuple(fault for fault in site.FAULTS if fault not in ("hang", "retry-after-seconds")))
-#: tickets, shifts and stages that were lost are missed soon
+#: several shifts in a lane at a time; tickets, shifts and stages that were lost are missed soon
 SETTINGS = (
     site.SETTINGS
     + """
+concurrency = 4
+slow_concurrency = 2
 ticket_s = 3
 shift_s = 6
 commit_timeout_s = 10
@@ -182,6 +184,8 @@ def _suffer(scene: Scene, plan: Plan, result: Round) -> None:
     for name, pause_s in zip(plan.troubles, plan.pauses_s, strict=True):
         time.sleep(pause_s)
         result.done.append(TROUBLES[name](scene) + (" (all had ended)" if _ended(scene) else ""))
+    if scene.uploading is not None:
+        scene.uploading.result(PATIENCE_S)
     if not until(lambda: _ended(scene), LIMIT_S):
         raise TimeoutError(f"after {LIMIT_S:g} s there are {_states(scene)}")
 

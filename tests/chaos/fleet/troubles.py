@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 import signal
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 
 import redis
 
@@ -28,6 +30,8 @@ class Scene:
         self.troop, self.desk, self.orders, self.rng = troop, desk, orders, rng
         #: how long all workers are away in `lull`
         self.lull_s = lull_s
+        #: an upload that goes on beside the troubles
+        self.uploading: Future[None] | None = None
         #: more shifts than there are seats
         self.floods: list[str] = []
         #: the most that waited in a queue while no worker was there, over all lulls
@@ -109,16 +113,29 @@ def api_kill(scene: Scene) -> str:
 
 
 def upload(scene: Scene) -> str:
-    """The API is killed in the middle of an upload, which is sent again under its key."""
-    if "listed" in scene.desk.ids:
+    """The API is killed in the middle of an upload, which is sent again under its key, whatever happens meanwhile."""
+    if scene.uploading is not None or "listed" in scene.desk.ids:
         return api_kill(scene)
+    struck = threading.Event()
+    pause_s = scene.rng.uniform(0.0, 0.5)
 
     def half_way() -> None:
-        time.sleep(scene.rng.uniform(0.0, 0.5))
+        time.sleep(pause_s)
         send([process.pid for process in scene.troop.parts["api"].family()], signal.SIGKILL)
+        struck.set()
 
-    scene.desk.send(scene.order("listed"), half_way)
-    return "upload"
+    scene.uploading = Future()
+    threading.Thread(target=_send, args=(scene, half_way), daemon=True).start()
+    return "upload" if struck.wait(30) else "upload-missed"
+
+
+def _send(scene: Scene, half_way: Callable[[], None]) -> None:
+    assert scene.uploading is not None
+    try:
+        scene.desk.send(scene.order("listed"), half_way)
+        scene.uploading.set_result(None)
+    except Exception as error:
+        scene.uploading.set_exception(error)
 
 
 def valkey_kill(scene: Scene) -> str:

@@ -596,3 +596,29 @@ def guest(world: World, fence: int) -> Lease:
         fence=fence, shard=0, host="a.test", crawl=0, crawl_version=0, lane=Lane.BATCH, entry=Entry(url="-"),
         delay_ms=0, per_host=1, robots_ms=0, valid_until=0,
     )  # fmt: skip
+
+
+def test_a_crawl_that_comes_to_want_less_care_is_heeded_from_the_next_turn_on(world: World) -> None:
+    world.crawl(delay_s=60.0)
+    world.add(1, "a.test", "/1", "/2", "/3")
+    world.finish(world.one())
+    world.crawl(delay_s=1.0, per_host=2)
+    world.advance(30)
+    assert world.lease() == [], "the turn that was given out under the old delay keeps it"
+    world.advance(31)
+    lease = world.one()
+    assert (lease.delay_ms, lease.per_host) == (1000, 2)
+    world.finish(lease)
+    world.advance(1.1)
+    assert len(world.lease()) == 1
+
+
+def test_less_care_of_one_crawl_does_not_undo_that_of_another(world: World) -> None:
+    world.crawl(1, delay_s=60.0)
+    world.crawl(2, delay_s=30.0)
+    for n in (1, 2):
+        world.add(n, "a.test", "/1", "/2", "/3")
+    world.finish(world.one())
+    world.crawl(1, delay_s=1.0)
+    world.advance(61)
+    assert world.one().delay_ms == 30_000

@@ -144,10 +144,14 @@ local function serve(h, lane, slot_ms)
   h.la, h.was = lane, lane
   if not h.known or h.out >= h.ph or h.un ~= '' then return unbench(h) end
   local crawls_here = turns(h)
+  local cd, ph = 0, 64
   for _, c in ipairs(crawls_here) do
     local r = crawl(c)
-    if r and (r.dl > h.cd or r.ph < h.ph) then weigh(h) break end
+    if r then cd, ph = max(cd, r.dl), min(ph, r.ph) end
   end
+  if h.oph > 0 then ph = min(ph, h.oph) end
+  -- A crawl may have come to want more care, or less.
+  if cd ~= h.cd or ph ~= h.ph then weigh(h) end
   if eligible(h) > now then return bench(h, 0, lane) end
   local wait
   for _, c in ipairs(crawls_here) do

@@ -218,12 +218,12 @@ class Dispatcher:
         sent = 0
         try:
             # Messages of a fleet that died would pile up: those that wait are enough for all its seats.
-            if issued.tickets and self._depth(work.queue) >= max(1, issued.seats):
-                log("shifts_withheld", level="debug", queue=work.queue, n=len(issued.tickets))
-            else:
-                for ticket in issued.tickets:
-                    self._send(work.queue, ticket, work.shards)
-                    sent += 1
+            room = max(1, issued.seats) - self._depth(work.queue) if issued.tickets else 0
+            if len(issued.tickets) > room:
+                log("shifts_withheld", level="debug", queue=work.queue, n=len(issued.tickets) - max(0, room))
+            for ticket in issued.tickets[: max(0, room)]:
+                self._send(work.queue, ticket, work.shards)
+                sent += 1
         except Exception as error:
             log("shift_not_sent", level="warning", queue=work.queue, error=repr(error))
         count("shifts_sent", sent)

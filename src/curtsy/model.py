@@ -166,6 +166,9 @@ class Lease:
     robots_ms: int
     #: the worker's boot-time clock (seconds) after which nothing may be sent
     valid_until: float
+    #: when it was asked for, by the worker's clock, and granted, by the server's; 0: not known
+    asked_at: float = 0.0
+    granted_ms: int = 0
     solo: bool = False
     #: the host's consecutive failures, and its adaptive delay, before this request
     failures: int = 0

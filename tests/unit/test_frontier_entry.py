@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curtsy.frontier.entry import chain_json, chain_of, decode, encode, short_origin
-from curtsy.frontier.messages import counter_of, fence_of
-from curtsy.model import Chain, Entry, Kind
+from curtsy.frontier.messages import Release, Times, counter_of, fence_of, read_times
+from curtsy.model import Chain, Entry, Kind, Lane, Lease
 
 TABLE = [
     (Entry(url="https://a.test/x?y=1"), "p0 /x?y=1"),
@@ -85,3 +85,14 @@ def test_a_fence_joins_epoch_and_counter_and_grows_with_either() -> None:
     assert fence_of(2, 1) > fence_of(1, (1 << 40) - 1) > fence_of(1, 1)
     assert counter_of(fence_of(7, 123)) == 123
     assert fence_of((1 << 23) - 1, (1 << 40) - 1) < 1 << 63
+
+
+@pytest.mark.parametrize(("took_s", "start_ms"), [(4.0, 10_101), (0.01, 14_000)])
+def test_a_release_that_was_long_under_way_tells_when_its_request_began(took_s: float, start_ms: int) -> None:
+    lease = Lease(
+        fence=1, shard=0, host="a.test", crawl=1, crawl_version=0, lane=Lane.BATCH, entry=Entry(url="https://a.test/"),
+        delay_ms=250, per_host=1, robots_ms=1, valid_until=55.0, asked_at=50.0, granted_ms=10_000,
+    )  # fmt: skip
+    times: dict[int, Times] = {}
+    read_times([b"14000 14050 14250"], [Release(lease=lease, started=50.1, ended=50.15)], times, took_s)
+    assert times[1] == Times(start_ms, start_ms + 50, 14_250)

@@ -149,11 +149,13 @@ class Frontier:
     ) -> None:
         reply.now_ms = int(raw[0])
         reply.asked.add(shard.number)
-        messages.read_times(raw[1], mine, reply.times)
+        messages.read_times(raw[1], mine, reply.times, boot() - before)
         valid_until = before + self.settings.slot_validity_s
         epoch = shard.epoch or 0
         for item in raw[2]:
-            reply.leases.append(messages.lease_of(item.decode(), shard.number, epoch, valid_until))
+            reply.leases.append(
+                messages.lease_of(item.decode(), shard.number, epoch, valid_until, before, reply.now_ms)
+            )
         reply.scans += messages.scans_of(raw[3], shard.number)
         if raw[4]:
             due = int(raw[4])
@@ -212,7 +214,7 @@ class Frontier:
             args += [messages.settled_text(s) for s in ended]
             raw = await shard.call("settle", *args)
             reply.now_ms = int(raw[0])
-            messages.read_times(raw[1], mine, reply.times)
+            messages.read_times(raw[1], mine, reply.times, boot() - now)
             reply.scans += messages.scans_of(raw[2], shard.number)
             reply.idle.update(int(c) for c in raw[3])
         return reply

@@ -56,6 +56,10 @@ class Release:
         )
 
 
+#: a call that took longer may have been long on its way to the server
+_SLOW_CALL_S = 0.02
+
+
 @hot_value(kw_only=False)
 class Times:
     """When a request began and ended, and when its host may next be asked, by the server's clock."""
@@ -193,7 +197,7 @@ def counter_of(fence: int) -> int:
     return fence & _COUNTER
 
 
-def lease_of(text: str, shard: int, epoch: int, valid_until: float) -> Lease:
+def lease_of(text: str, shard: int, epoch: int, valid_until: float, asked_at: float, granted_ms: int) -> Lease:
     words = text.split(US, 12)
     counter, host, crawl, version, delay, per_host, robots, solo, _own, lane, failures, adaptive, entry = words
     return Lease(
@@ -208,17 +212,33 @@ def lease_of(text: str, shard: int, epoch: int, valid_until: float) -> Lease:
         per_host=int(per_host),
         robots_ms=int(robots),
         valid_until=valid_until,
+        asked_at=asked_at,
+        granted_ms=granted_ms,
         solo=solo == "1",
         failures=int(failures),
         adaptive_ms=int(adaptive),
     )
 
 
-def read_times(raw: list[bytes], releases: Sequence[Release], into: dict[int, Times]) -> None:
+def read_times(raw: list[bytes], releases: Sequence[Release], into: dict[int, Times], took_s: float) -> None:
+    """`took_s`: how long the call was under way."""
     for release, text in zip(releases, raw, strict=True):
         if text != b"-":
-            start, end, due = text.split()
-            into[release.lease.fence] = Times(int(start), int(end), int(due))
+            start, end, due = map(int, text.split())
+            late = _underway_ms(release, start) if took_s > _SLOW_CALL_S else 0
+            late = min(late, int(took_s * 1000))
+            into[release.lease.fence] = Times(start - late, end - late, due)
+
+
+def _underway_ms(release: Release, start_ms: int) -> int:
+    """How much later than it can have been a request seems to have begun: its release was long under way.
+
+    The server counts back from the arrival, so that the host rests long enough; the record is to tell when it was.
+    """
+    lease = release.lease
+    if release.started is None or not lease.granted_ms:
+        return 0
+    return max(0, start_ms - lease.granted_ms - int((release.started - lease.asked_at) * 1000) - 1)
 
 
 def scans_of(raw: list[bytes], shard: int) -> list[Scan]:

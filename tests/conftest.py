@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 
-# A shell that runs the tests in the background lets them ignore Ctrl-C, and so does every process that they start.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# A shell that runs the tests in the background lets them ignore signals, and so does every process that they start.
+for _number, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, _usual)

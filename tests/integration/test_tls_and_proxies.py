@@ -157,7 +157,7 @@ def nginx(authority: Authority, tmp_path: Path) -> Iterator[int]:
         f"default_type text/html; root {site}; }} }}\n"
     )
     site.chmod(0o755)
-    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
+    for folder in (tmp_path, *(parent for parent in tmp_path.parents if parent.name.startswith(("pytest-", "popen-")))):
         folder.chmod(0o755)
     with subprocess.Popen([str(NGINX), "-c", str(config), "-e", f"{tmp_path}/error.log"]) as server:
         try:

@@ -283,9 +283,9 @@ def _printable(data: bytes) -> str:
 
 
 def _log_name(host: bytes) -> str:
-    """The unit of politeness: lower case, without a default port."""
-    name = _printable(host).lower()
-    return name.removesuffix(":80").removesuffix(":443") or "-"
+    """The unit of politeness: lower case, without a default port and the root's dot."""
+    name = _printable(host).lower().removesuffix(":80").removesuffix(":443")
+    return name.replace(".:", ":").removesuffix(".") or "-"
 
 
 def _conditional(answer: Answer, data: bytes) -> Answer:

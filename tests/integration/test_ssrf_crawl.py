@@ -107,7 +107,7 @@ def web() -> Iterator[Web]:
 @pytest.fixture(scope="module")
 def ends(web: Web, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What became of every URL of one crawl, handed in over the API, that follows every lure."""
-    folder = CrawlFolder(tmp_path_factory.mktemp("ssrf"), **web.settings(), robots_delay_cap_s=0, host_patience_s=60)
+    folder = CrawlFolder(tmp_path_factory.mktemp("ssrf"), **web.settings(), robots_delay_cap_s=0, host_patience_s=12)
     hosts = ("www.small.test", "robots.small.test", "maps.small.test", *NAMES, "mixed.test", "bait.test")
     seeds = [*(web.url(host) for host in hosts), web.url("base.small.test", "/based")]
     app = create_app(folder.settings())

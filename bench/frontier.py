@@ -71,7 +71,8 @@ async def fresh(embedded: Embedded) -> AsyncIterator[Bench]:
     await shard.command("FLUSHALL", "SYNC")
     await shard.command("CONFIG", "RESETSTAT")
     facts = await shard.facts()
-    now_ms = await shard.begin_epoch(1, facts.run_id, 0)
+    now_ms = await shard.begin_epoch(1, facts.run_id, 0, over=facts.number)
+    shard.adopt(1, facts.run_id)
     await frontier.set_crawl(CRAWL)
     try:
         yield Bench(frontier=frontier, now_ms=now_ms)

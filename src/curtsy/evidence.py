@@ -1,0 +1,143 @@
+"""What is said of a page or a site, and where it stands: the values of extraction, from claim to judged field.
+
+    Source      a piece of a page that claims may rest on: its text, its structured data, its attributes
+    Claim       a value for one leaf of a schema, as a rung of the ladder found it, with what it rests on
+    Evidence    the place in a source that supports a value
+    Field       a claim after grounding: its verdict, and the evidence for it
+
+Nothing here judges: `ground` does. Paths of leaves and places in structured data are JSON pointers (RFC 6901).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+
+class SourceKind(StrEnum):
+    TEXT = "text"  # what a reader sees
+    STRUCTURED = "structured"  # JSON-LD, microdata, RDFa, OpenGraph, meta as one JSON document; a JSON pointer leads in
+    ATTRIBUTE = "attribute"  # of an element that a selector finds
+
+
+class Rung(StrEnum):
+    """Of the ladder, cheapest first."""
+
+    STRUCTURED = "structured"
+    SELECTOR = "selector"  # CSS, XPath, or a pattern over the text
+    LLM = "llm"
+    FUNCTION = "function"  # an extractor of the user's own
+    PERSON = "person"  # a reviewer's correction
+
+
+class Verdict(StrEnum):
+    SUPPORTED = "supported"  # the value stands in its source as it is
+    DERIVED = "derived"  # it follows from its quote by the rules of its type
+    JUDGED = "judged"  # a boolean or one of a list of words: somebody's judgement
+    UNSUPPORTED = "unsupported"  # withheld
+
+
+@dataclass(frozen=True)
+class Source:
+    """A piece of a page. `text` is the very string that spans count in."""
+
+    kind: SourceKind
+    #: id of the page, and its URL
+    page: str
+    url: str
+    text: str
+    #: JSON pointer into the structured data, or the selector; empty for text
+    locator: str = ""
+
+    @cached_property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.text.encode("utf-8", "replace")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A value for one leaf, not yet judged."""
+
+    #: of the leaf in the record: `/contact/email`, `/sustainability_claims/0`
+    path: str
+    value: Any
+    rung: Rung
+    #: what it was read from
+    source: Source
+    #: words of the source that it rests on, as whoever made the claim gives them; None: look for the value itself
+    quote: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """A span of a source: `source.text[start:end] == quote`."""
+
+    page: str
+    url: str
+    source: SourceKind
+    #: JSON pointer or selector; empty for text
+    locator: str
+    #: of the source's text
+    sha256: str
+    start: int
+    end: int
+    quote: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """One leaf of a record after grounding. An unsupported one keeps its value for the reviewer only."""
+
+    path: str
+    value: Any
+    rung: Rung
+    verdict: Verdict
+    evidence: tuple[Evidence, ...] = ()
+    #: why it is not supported, or by which rule it was derived: a short stable word such as `copyright_line`
+    note: str = ""
+    #: words that the claim gave and that were not found, for the reviewer
+    claimed_quote: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confidence:
+    """How far a record can be relied on."""
+
+    #: of the fields that have a value, those with evidence
+    share: float
+    #: of source text
+    words: int
+    low: bool
+    #: `thin` (under 100 words) | `unsupported` (share under the threshold) | `judged` | `empty`
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What a language model was asked for a record."""
+
+    calls: int = 0
+    cached: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            calls=self.calls + other.calls,
+            cached=self.cached + other.cached,
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            cost=self.cost + other.cost,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extraction:
+    """What the ladder found for one record: all claims, in the order in which they are to be preferred."""
+
+    claims: tuple[Claim, ...] = ()
+    usage: Usage = field(default_factory=Usage)

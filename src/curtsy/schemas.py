@@ -5,8 +5,8 @@
     Schema      all of it; its hash names the form, so that records of another form stand beside each other
 
 `load` takes a name that comes with the package, a JSON Schema file (`*.json`, with a `*.toml` beside it for selectors)
-or a Pydantic model `module:Class`; `inline` takes a JSON Schema from somebody whom we do not trust: it reads no file and
-imports nothing. docs/schemas.md describes every key.
+or a Pydantic model `module:Class`; `inline` takes a JSON Schema from somebody whom we do not trust: it reads no file
+and imports nothing. docs/schemas.md describes every key.
 """
 
 from __future__ import annotations
@@ -124,8 +124,10 @@ def _covers(leaf: str, path: str) -> bool:
 
 
 def load(spec: str, *, folder: Path | None = None) -> Schema:
-    """The schema of that name, file or model; UsageError if there is none. Files and modules are looked for in `folder`,
-    else in the working directory."""
+    """The schema of that name, file or model; UsageError if there is none.
+
+    Files and modules are looked for in `folder`, else in the working directory.
+    """
     if spec in built_in():
         text = (_BUILT_IN / f"{spec}.json").read_text()
         return _made(spec, json.loads(text), _toml(_BUILT_IN / f"{spec}.toml"), open_objects=True)

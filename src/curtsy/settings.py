@@ -34,6 +34,8 @@ KEEP_TYPES = (
 )
 
 
+#: what comes with the package's weights
+LOCAL_MODEL = "smollm2-135m-instruct"
 #: what a setting's name begins with in the environment
 PREFIX = "CURTSY_"
 #: variables that begin so and are no settings: of tests, and where a worker finds its settings and its parent
@@ -160,6 +162,31 @@ class Settings(BaseSettings):
     resolve: Annotated[tuple[str, ...], NoDecode] = ()
     dns_servers: tuple[str, ...] = ()
 
+    # Rendering
+    chromium: str | None = None
+    renderer: Literal["playwright", "crawl4ai"] = "playwright"
+    render_timeout_s: float = Field(60.0, ge=3)
+    render_slot_s: float = Field(70.0, gt=0)
+    render_concurrency: int = Field(4, ge=1, le=64)
+    render_recycle_pages: int = Field(200, ge=1)
+    render_recycle_mb: float = Field(1000.0, ge=200)
+    render_screenshots: bool = False
+
+    # Language models
+    llm: Literal["none", "local", "endpoint"] | None = None
+    llm_url: str | None = None
+    llm_model: str | None = None
+    llm_api_key: str | None = Field(None, min_length=1, repr=False)
+    llm_timeout_s: float = Field(60.0, gt=0)
+    llm_context_tokens: int = Field(6000, ge=200)
+    llm_answer_tokens: int = Field(2000, ge=50)
+    llm_leaves_per_call: int = Field(16, ge=1, le=200)
+    llm_price_in: float = Field(0.0, ge=0)
+    llm_price_out: float = Field(0.0, ge=0)
+    llm_max_tokens_per_crawl: int | None = Field(10_000_000, ge=0)
+    llm_max_cost_per_crawl: float | None = Field(None, ge=0)
+    llm_threads: int = Field(2, ge=1, le=256)
+
     # Traps
     max_url_length: int = Field(2083, ge=64)
     max_urls_per_host: int = Field(1_000_000, ge=1)
@@ -187,6 +214,7 @@ class Settings(BaseSettings):
     # Watching
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
     log_format: Literal["console", "json"] = "console"
+    flower_url: str | None = Field(None, pattern=r"^https?://[!-~]+$")
 
     @field_validator("contact", "user_agent")
     @classmethod
@@ -208,6 +236,23 @@ class Settings(BaseSettings):
                 port = place.rpartition("]")[2].partition(":")[2]
                 if port and not (port.isdecimal() and int(port) < 65536):
                     raise ValueError(f"{port!r} in {_without_password(value or '')!r} is no port")
+        return value
+
+    @field_validator("llm_url")
+    @classmethod
+    def _model_address(cls, value: str | None) -> str | None:
+        scheme, mark, rest = (value or "").partition("://")
+        if value is not None and not (mark and rest and scheme in ("http", "https")):
+            raise ValueError(f"{_without_password(value)!r} is no address of a model: use http://127.0.0.1:11434/v1")
+        if "@" in rest.partition("/")[0]:
+            raise ValueError("a key does not belong into the address: use llm_api_key")
+        return value
+
+    @field_validator("llm_api_key")
+    @classmethod
+    def _model_key(cls, value: str | None) -> str | None:
+        if value is not None and _HEADER_VALUE.match(value) is None:
+            raise ValueError("it has a character that cannot be sent: use printable ASCII on one line")
         return value
 
     @field_validator("deny_hosts")
@@ -291,6 +336,16 @@ class Settings(BaseSettings):
         return self.store_url or f"sqlite:///{self.sqlite_path}"
 
     @property
+    def llm_kind(self) -> Literal["none", "local", "endpoint"]:
+        """Where nothing is said, an address says that it is to be used."""
+        return self.llm or ("endpoint" if self.llm_url is not None else "none")
+
+    @property
+    def llm_name(self) -> str:
+        """Answers are kept by it."""
+        return LOCAL_MODEL if self.llm_kind == "local" else self.llm_model or ""
+
+    @property
     def segments_dir(self) -> Path:
         return self.data_dir / "segments"
 
@@ -298,6 +353,11 @@ class Settings(BaseSettings):
     def slot_validity_s(self) -> float:
         """How long a worker may use a slot: the server's expiry less the margin."""
         return self.slot_s - self.slot_margin_s
+
+    @property
+    def render_validity_s(self) -> float:
+        """The same for a visit of a browser."""
+        return self.render_slot_s - self.slot_margin_s
 
     def check_chain(self) -> None:
         """The chain of time limits: nothing may be sent, or still run, on an expired slot."""
@@ -308,6 +368,13 @@ class Settings(BaseSettings):
                 f"{self.slot_margin_s} = {needed} must be less than slot_s {self.slot_s}: raise slot_s above {needed} "
                 "or lower fetch_timeout_s."
             )
+        needed = self.start_slack_s + self.render_timeout_s + self.slot_margin_s
+        if not needed < self.render_slot_s:
+            raise SettingsError(
+                f"start_slack_s {self.start_slack_s} + render_timeout_s {self.render_timeout_s} + slot_margin_s "
+                f"{self.slot_margin_s} = {needed} must be less than render_slot_s {self.render_slot_s}: raise "
+                f"render_slot_s above {needed} or lower render_timeout_s."
+            )
         if not self.heartbeat_s * 2 < self.url_lease_s:
             raise SettingsError(
                 f"heartbeat_s {self.heartbeat_s} must be less than half of url_lease_s {self.url_lease_s}."
@@ -317,6 +384,7 @@ class Settings(BaseSettings):
                 f"connect_timeout_s {self.connect_timeout_s} must not exceed fetch_timeout_s {self.fetch_timeout_s}."
             )
         self._check_tasks()
+        self._check_model()
 
     @property
     def longest_shift_s(self) -> float:
@@ -333,11 +401,20 @@ class Settings(BaseSettings):
                 f"less than task_hard_limit_s {hard}, and that less than visibility_timeout_s {visible}."
             )
 
+    def _check_model(self) -> None:
+        """A model can be asked, and its answer comes before somebody else begins the same stage."""
+        if self.llm_kind == "endpoint" and not (self.llm_url and self.llm_model):
+            raise SettingsError("llm_url and llm_model must both be set to ask a language model (docs/models.md).")
+        if self.llm_kind != "none" and not self.llm_timeout_s < self.stage_lease_s:
+            raise SettingsError(
+                f"llm_timeout_s {self.llm_timeout_s} must be less than stage_lease_s {self.stage_lease_s}."
+            )
+
 
 #: they say where a crawl is, how it is watched, who serves it and how long it is kept: they are not its own
 _OF_THE_PLACE = {
-    "data_dir", "store_url", "log_level", "log_format", "bind_shards", "broker_url", "worker_seats", "webhook_secret",
-    "webhook_old_secret",
+    "data_dir", "store_url", "log_level", "log_format", "flower_url", "bind_shards", "broker_url", "worker_seats", "webhook_secret",
+    "webhook_old_secret", "chromium",
     *(name for name in Settings.model_fields if name.startswith(("api_", "retain_"))),
 }  # fmt: skip
 #: profiles that come with the package, usable as --config NAME
@@ -399,7 +476,7 @@ def missing(kept: Mapping[str, Any], settings: Settings) -> list[str]:
 def _may_hold_secrets(name: str, value: Any) -> bool:
     if name == "hosts":
         return any(rule.get("headers") for rule in value.values())
-    return name == "proxies" or (name.endswith("_url") and ("@" in value or "password=" in value))
+    return name in ("proxies", "llm_api_key") or (name.endswith("_url") and ("@" in value or "password=" in value))
 
 
 def _said(kind: str, where: list[str], message: str) -> str:

@@ -1,0 +1,212 @@
+"""Which paragraphs of long pages a language model is shown: those that speak of what is asked, within a budget.
+
+    Passage     a paragraph of a page: where it stands and how much it takes
+    passages    a page's text in passages, in order
+    choose      the best of them for the leaves that are asked, back in the order in which they stand
+
+Pure and deterministic: the same pages and leaves give the same choice, so that answers can be cached. Passages are
+ranked for each leaf by BM25 over its words, with a bonus for what looks like its values (an @ where an email is asked
+for), and the leaves choose in turns: a leaf that many paragraphs speak of does not crowd out the others.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from curtsy.schemas import Leaf
+
+#: longer paragraphs are cut between sentences; shorter ones stay with the next, as headings do
+_LONG_CHARS = 600
+_SHORT_CHARS = 40
+#: the usual values of BM25: how soon more of the same word counts no more, how much the length counts
+_K1, _B = 1.2, 0.75
+#: a value's look counts as much as two rare words; the beginning of a page as less than one
+_LOOK_BONUS, _LEAD_BONUS = 4.0, 0.5
+_LEAD_PASSAGES = 3
+
+_WORD = re.compile(r"[^\W_]+")
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+")
+#: words that stand in every description
+_STOP = frozenset(
+    ("a", "an", "and", "are", "as", "at", "be", "by", "for", "from", "has", "have", "if", "in", "is", "it", "its",
+     "not", "of", "on", "one", "or", "so", "such", "than", "that", "the", "their", "them", "these", "they", "this",
+     "to", "was", "were", "what", "when", "where", "which", "who", "whose", "will", "with", "you", "your", "all",
+     "any", "each", "every", "given", "found", "page", "site", "text", "value", "values", "string", "number", "list",
+     "exactly", "stated", "short")
+)  # fmt: skip
+#: what a leaf's words mean beside themselves
+_KIN = {
+    "founded": "founded founding since established began begun started history gegründet fondée",
+    "year": "year since founded established",
+    "headquarters": "headquarters headquartered head office based located seat hq",
+    "mission": "mission purpose vision aim goal believe exist",
+    "claims": "claims commitment committed pledge target reduce percent",
+    "sustainability": "sustainability sustainable environment climate carbon emissions renewable energy recycled waste",
+    "contact": "contact reach write call",
+    "email": "email mail e write contact",
+    "phone": "phone telephone tel call fax",
+    "telephone": "phone telephone tel call",
+    "address": "address street road avenue visit postal box",
+    "employees": "employees staff people team workforce",
+    "revenue": "revenue turnover sales million billion",
+    "price": "price cost eur usd gbp",
+    "ceo": "ceo chief executive director founder",
+    "date": "date published updated day",
+    "author": "author by written",
+}  # fmt: skip
+#: what values look like, by a word of the leaf's path
+_LOOKS = {
+    "email": re.compile(r"[^\s@]@[^\s@]|\(at\)|\[at\]"),
+    "phone": re.compile(r"\+?\d[\d\s()/.-]{6,}\d"),
+    "telephone": re.compile(r"\+?\d[\d\s()/.-]{6,}\d"),
+    "year": re.compile(r"\b(1[5-9]|20)\d\d\b"),
+    "founded": re.compile(r"\b(1[5-9]|20)\d\d\b"),
+    "date": re.compile(r"\b\d{1,4}[-./]\d{1,2}[-./]\d{1,4}\b|\b(1[5-9]|20)\d\d\b"),
+    "price": re.compile(r"[€$£¥]\s?\d|\d\s?(€|EUR|USD|GBP|CHF)"),
+    "address": re.compile(r"\b\d{4,6}\b"),
+    "url": re.compile(r"https?://|www\."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """`pages[page][start:end]`."""
+
+    page: int
+    start: int
+    end: int
+    text: str
+    tokens: int
+
+
+def tokens_of(text: str) -> int:
+    """About as many as models make of it, rather too many than too few: 3 letters each, and one for each other sign."""
+    plain = sum(map(text.count, "0123456789")) + (len(text.encode("utf-8", "replace")) - len(text))
+    return len(text) // 3 + plain // 2 + 1
+
+
+def passages(text: str, page: int = 0) -> list[Passage]:
+    """Paragraphs, none of them empty; a heading stands with what follows it."""
+    found: list[Passage] = []
+    start: int | None = None
+    lines = list(_lines(text))
+    for number, (line_start, line_end) in enumerate(lines, 1):
+        first = line_start if start is None else start
+        if line_end - first < _SHORT_CHARS and number < len(lines):
+            start = first
+            continue
+        found += _cut(text, first, line_end, page)
+        start = None
+    return found
+
+
+def choose(
+    texts: Sequence[str],
+    leaves: Sequence[Leaf],
+    budget_tokens: int,
+    leave_out: Callable[[str], bool] = lambda _: False,
+) -> list[Passage]:
+    """The passages to show, in order of page and place. All of them if they fit, but for those to leave out."""
+    found = (one for page, text in enumerate(texts) for one in passages(text, page))
+    everything = [one for one in found if not leave_out(one.text)]
+    if sum(one.tokens for one in everything) <= budget_tokens:
+        return everything
+    rankings = _rankings(everything, leaves)
+    taken: set[int] = set()
+    left = budget_tokens
+    for number in _in_turns(rankings):
+        if number not in taken and everything[number].tokens <= left:
+            taken.add(number)
+            left -= everything[number].tokens
+    return [everything[number] for number in sorted(taken)]
+
+
+def words_of(leaf: Leaf) -> list[str]:
+    """What a passage that speaks of the leaf has: the words of its path and description, and their kin."""
+    named = _terms(leaf.path.replace("_", " "))
+    own = named + [word for word in _terms(leaf.description) if word not in _STOP]
+    kin = [word for name in named for word in _KIN.get(name, "").split()]
+    listed = [word for value in leaf.enum for word in _terms(str(value))]
+    return list(dict.fromkeys(own + kin + listed))
+
+
+def _lines(text: str) -> Iterable[tuple[int, int]]:
+    at = 0
+    for line in text.splitlines(keepends=True):
+        stripped = line.strip()
+        if stripped:
+            start = at + line.index(stripped)
+            yield start, start + len(stripped)
+        at += len(line)
+
+
+def _cut(text: str, start: int, end: int, page: int) -> list[Passage]:
+    """Long ones between sentences, and sentences without end anywhere."""
+    if end - start <= _LONG_CHARS:
+        return [_passage(text, start, end, page)]
+    found, at = [], start
+    while end - at > _LONG_CHARS:
+        breaks = [match.end() for match in _SENTENCE_END.finditer(text, at + _SHORT_CHARS, at + _LONG_CHARS)]
+        space = text.rfind(" ", at + _SHORT_CHARS, at + _LONG_CHARS)
+        cut = breaks[-1] if breaks else space + 1 if space > 0 else at + _LONG_CHARS
+        found.append(_passage(text, at, cut, page))
+        at = cut
+    return [*found, _passage(text, at, end, page)]
+
+
+def _passage(text: str, start: int, end: int, page: int) -> Passage:
+    piece = text[start:end]
+    return Passage(page, start, end, piece, tokens_of(piece))
+
+
+def _rankings(everything: Sequence[Passage], leaves: Sequence[Leaf]) -> list[list[int]]:
+    """For each leaf the numbers of all passages, best first."""
+    bags = [Counter(_terms(one.text)) for one in everything]
+    usual = max(1.0, sum(map(len, bags)) / max(1, len(bags)))
+    holding = Counter(word for bag in bags for word in bag)
+    leads = {number for number, one in enumerate(everything) if _is_lead(everything, number, one)}
+
+    def score(number: int, words: Sequence[str], looks: Sequence[re.Pattern[str]]) -> float:
+        bag = bags[number]
+        weight = _K1 * (1 - _B + _B * len(bag) / usual)
+        total = sum(
+            math.log(1 + (len(bags) - holding[word] + 0.5) / (holding[word] + 0.5))
+            * bag[word] * (_K1 + 1) / (bag[word] + weight)
+            for word in words
+            if word in bag
+        )  # fmt: skip
+        total += _LOOK_BONUS * any(look.search(everything[number].text) for look in looks)
+        return total + _LEAD_BONUS * (number in leads)
+
+    rankings = []
+    for leaf in leaves:
+        words, looks = words_of(leaf), _looks(leaf)
+        scores = [score(number, words, looks) for number in range(len(everything))]
+        rankings.append(sorted(range(len(everything)), key=lambda number: (-scores[number], number)))
+    return rankings
+
+
+def _is_lead(everything: Sequence[Passage], number: int, one: Passage) -> bool:
+    back = number - _LEAD_PASSAGES
+    return back < 0 or everything[back].page != one.page
+
+
+def _looks(leaf: Leaf) -> list[re.Pattern[str]]:
+    names = [*_terms(leaf.path.replace("_", " ")), *(["date"] if leaf.type == "date" else [])]
+    return [_LOOKS[name] for name in names if name in _LOOKS]
+
+
+def _in_turns(rankings: Sequence[Sequence[int]]) -> Iterable[int]:
+    """The best of each leaf, then the second of each."""
+    for turn in zip(*rankings, strict=True):
+        yield from turn
+
+
+def _terms(text: str) -> list[str]:
+    return [word.casefold() for word in _WORD.findall(text)]

@@ -1,0 +1,277 @@
+"""One call to an OpenAI-compatible server: what is sent, what comes back, and what each failure means.
+
+The address comes from the operator's settings, so it is not guarded as the targets of a crawl are; nothing else has a
+say in where a call goes: no proxy and no variable of the environment, no redirect. A call ends within its time, also
+if the server sends a byte now and then, and is never repeated here: a fault goes to the stage, which knows when to
+try again. The one exception are servers that do not know a parameter: they are asked without it, and that is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, Literal
+
+from curtsy.errors import CurtsyError, MissingPart
+from curtsy.evidence import Usage
+from curtsy.extract.chunks import tokens_of
+from curtsy.politeness import retry_after
+
+Cause = Literal[
+    "llm_unreachable", "llm_timeout", "llm_refused", "llm_rate_limited", "llm_garbage", "llm_budget", "llm_missing"
+]
+Message = Mapping[str, str]
+#: headers that a call has; whatever else the client would add is left out (the last one is how it knows what we want)
+_HEADERS = frozenset(
+    ("host", "accept", "accept-encoding", "connection", "content-type", "content-length", "user-agent",
+     "x-stainless-raw-response")
+)  # fmt: skip
+_CONNECT_S = 10.0
+_DETAIL_CHARS = 300
+#: statuses that may mean that a parameter is not known
+_UNKNOWING = frozenset((400, 404, 415, 422, 500, 501))
+_TOO_LONG = ("context length", "context_length", "context size", "context window", "too long", "too large", "exceed")
+
+
+class ModelFault(CurtsyError):
+    """A model gave no usable answer: why, and whether another try may help."""
+
+    def __init__(self, cause: Cause, detail: str, again: bool = True, retry_after_s: float | None = None) -> None:
+        super().__init__(detail)
+        self.cause, self.detail, self.again, self.retry_after_s = cause, detail, again, retry_after_s
+        #: of calls that were answered before, and what this one may have cost
+        self.usage = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a model answers."""
+
+    url: str
+    model: str
+    key: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Endpoint({self.url!r}, {self.model!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a server wants to be asked. Begins with the most exact, and yields what a server does not know."""
+
+    form: Literal["json_schema", "json_object", "plain"] = "json_schema"
+    limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    temperature: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model said."""
+
+    text: str
+    #: `stop`, or `length` if it was cut off
+    finish: str
+    prompt_tokens: int
+    completion_tokens: int
+    #: how it was asked in the end
+    manner: Manner
+
+
+def lesser(manner: Manner, status: int, said: str) -> Manner | None:
+    """The manner to try next after a refusal; None if it is no matter of manner."""
+    said = said.casefold()
+    if status not in _UNKNOWING or any(words in said for words in _TOO_LONG):
+        return None
+    if status in (404, 500) and not any(word in said for word in ("response_format", "json_schema", "grammar")):
+        return None  # there is no such model, or the server is ill
+    if "max_completion_tokens" in said and manner.limit == "max_tokens":
+        return replace(manner, limit="max_completion_tokens")
+    if "temperature" in said and manner.temperature:
+        return replace(manner, temperature=False)
+    if manner.form == "json_schema":
+        return replace(manner, form="json_object")
+    return replace(manner, form="plain") if manner.form == "json_object" else None
+
+
+def call(
+    endpoint: Endpoint, messages: Sequence[Message], schema: Any, *, max_tokens: int, timeout_s: float, manner: Manner
+) -> Reply:
+    """Blocks for `timeout_s` at most; ModelFault if no answer comes of it."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        body = _body(endpoint, messages, schema, max_tokens, manner)
+        status, headers, content = _post(endpoint, body, deadline - time.monotonic())
+        if status == 200:
+            return _reply(content, messages, manner)
+        said = _said(content, endpoint)
+        less = lesser(manner, status, said)
+        if less is None:
+            raise _refusal(endpoint, status, headers, said)
+        manner = less
+
+
+def models(endpoint: Endpoint, timeout_s: float) -> list[str]:
+    """The names of the models that a server offers; for `doctor`."""
+    status, headers, content = _post(endpoint, None, timeout_s)
+    if status != 200:
+        raise _refusal(endpoint, status, headers, _said(content, endpoint))
+    try:
+        return [str(one["id"]) for one in json.loads(content)["data"]]
+    except (ValueError, KeyError, TypeError):
+        raise ModelFault(
+            "llm_garbage", f"{endpoint.url}/models is no list of models: is it the right address?"
+        ) from None
+
+
+def _body(endpoint: Endpoint, messages: Sequence[Message], schema: Any, limit: int, manner: Manner) -> dict[str, Any]:
+    body: dict[str, Any] = {"model": endpoint.model, "messages": list(messages), manner.limit: limit}
+    if manner.temperature:
+        body["temperature"] = 0
+    if manner.form == "json_schema":
+        form = {"name": "answer", "strict": True, "schema": schema}
+        body["response_format"] = {"type": "json_schema", "json_schema": form}
+    elif manner.form == "json_object":
+        body["response_format"] = {"type": "json_object"}
+    return body
+
+
+def _post(endpoint: Endpoint, body: dict[str, Any] | None, timeout_s: float) -> tuple[int, Mapping[str, str], bytes]:
+    """Status, headers and body of the answer, whatever they are."""
+    try:
+        return asyncio.run(_sent(endpoint, body, max(0.001, timeout_s)))
+    except TimeoutError:
+        raise ModelFault("llm_timeout", f"{endpoint.url} gave no answer within {timeout_s:.0f} s") from None
+
+
+async def _sent(endpoint: Endpoint, body: dict[str, Any] | None, timeout_s: float) -> tuple[int, Any, bytes]:
+    openai = _openai()
+    try:
+        async with asyncio.timeout(timeout_s), _client(openai, endpoint, timeout_s) as client:
+            if body is None:
+                raw = await client.models.with_raw_response.list()
+            else:
+                raw = await client.chat.completions.with_raw_response.create(**body)
+            return raw.http_response.status_code, raw.http_response.headers, raw.http_response.content
+    except openai.APIStatusError as error:
+        return error.status_code, error.response.headers, error.response.content
+    except openai.APITimeoutError:
+        raise TimeoutError from None
+    except openai.APIConnectionError as error:
+        why = str(error.__cause__ or error) or type(error.__cause__).__name__
+        raise ModelFault("llm_unreachable", _shown(f"{endpoint.url}: {why}", endpoint)) from None
+    except (openai.OpenAIError, ValueError, TypeError) as error:  # an address or a key that cannot be sent
+        raise ModelFault("llm_refused", _shown(f"{endpoint.url}: {error}", endpoint), again=False) from None
+
+
+def _client(openai: Any, endpoint: Endpoint, timeout_s: float) -> Any:
+    async def only_ours(request: Any) -> None:
+        for name in [name for name in request.headers if name.lower() not in _HEADERS]:
+            del request.headers[name]
+        if endpoint.key:
+            request.headers["Authorization"] = f"Bearer {endpoint.key}"
+
+    transport = openai.DefaultAsyncHttpxClient(
+        trust_env=False,
+        follow_redirects=False,
+        verify=_trusted() if endpoint.url.startswith("https:") else False,
+        event_hooks={"request": [only_ours]},
+    )
+    limits = openai.Timeout(timeout_s, connect=min(_CONNECT_S, timeout_s))
+    key = endpoint.key or "none"
+    return openai.AsyncOpenAI(base_url=endpoint.url, api_key=key, timeout=limits, max_retries=0, http_client=transport)
+
+
+@cache
+def _openai() -> Any:
+    try:
+        import openai
+    except ImportError:
+        raise MissingPart("The package openai is not installed: pip install 'curtsy[llm]'.") from None
+    import logging
+
+    # Its OPENAI_LOG would write prompts to our stderr.
+    logging.getLogger("openai").setLevel(logging.CRITICAL)
+    return openai
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    """The system's authorities and the public ones."""
+    import certifi
+
+    context = ssl.create_default_context()
+    context.load_verify_locations(certifi.where())
+    return context
+
+
+def _reply(content: bytes, messages: Sequence[Message], manner: Manner) -> Reply:
+    try:
+        document = json.loads(content)
+        choice = document["choices"][0]
+        text = _text(choice["message"].get("content"))
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
+        shown = content[:80].decode("utf-8", "replace")
+        raise ModelFault("llm_garbage", f"the answer is no chat completion: {shown!r}") from None
+    usage = document.get("usage")
+    asked = sum(tokens_of(message["content"]) for message in messages)
+    return Reply(
+        text=text,
+        finish=str(choice.get("finish_reason") or "stop"),
+        prompt_tokens=_count(usage, "prompt_tokens", asked),
+        completion_tokens=_count(usage, "completion_tokens", tokens_of(text)),
+        manner=manner,
+    )
+
+
+def _text(content: Any) -> str:
+    """Some servers send a list of parts; a model that refuses sends none."""
+    if isinstance(content, list):
+        return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
+    return content if isinstance(content, str) else ""
+
+
+def _count(usage: Any, name: str, otherwise: int) -> int:
+    value = usage.get(name) if isinstance(usage, dict) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else otherwise
+
+
+def _said(content: bytes, endpoint: Endpoint) -> str:
+    text = content[:4000].decode("utf-8", "replace")
+    try:
+        error = json.loads(content).get("error")
+        text = str(error.get("message") or error) + f" {error.get('code') or ''}" if isinstance(error, dict) else text
+    except (ValueError, AttributeError, RecursionError):
+        pass
+    return _shown(" ".join(text.split()), endpoint)
+
+
+def _shown(text: str, endpoint: Endpoint) -> str:
+    """Servers repeat keys in their errors."""
+    return (text.replace(endpoint.key, "***") if endpoint.key else text)[:_DETAIL_CHARS]
+
+
+def _refusal(endpoint: Endpoint, status: int, headers: Mapping[str, str], said: str) -> ModelFault:
+    wait_s = retry_after(headers.get("retry-after"), time.time())
+    what = f"{endpoint.url} answers {status}: {said}"
+    if status == 429 and "insufficient_quota" not in said:
+        return ModelFault("llm_rate_limited", what, retry_after_s=wait_s)
+    if status in (408, 504):
+        return ModelFault("llm_timeout", what, retry_after_s=wait_s)
+    if status in (409, 425) or status >= 500:
+        return ModelFault("llm_unreachable", what, retry_after_s=wait_s)
+    return ModelFault("llm_refused", what + _advice(status, said), again=False)
+
+
+def _advice(status: int, said: str) -> str:
+    if status in (401, 403):
+        return ". Look at llm_api_key."
+    if any(words in said.casefold() for words in _TOO_LONG):
+        return ". Lower llm_context_tokens."
+    if status == 404 or 300 <= status < 400:
+        return ". Look at llm_url (it usually ends in /v1) and llm_model."
+    return ""

@@ -1,0 +1,170 @@
+"""What a language model is told: the texts in prompts/, the fields, and the pages as data between unguessable marks.
+
+A page may hold sentences that pretend to be instructions. Three things stand against them here, and grounding behind
+them (a value without evidence in the page is not published, whoever asked for it):
+    the pages stand between marks that they cannot contain: the mark is a hash over all of them;
+    signs that servers read as the end of a message (`<|im_end|>`, `[INST]`) and invisible ones are taken out;
+    paragraphs that speak to a model are not shown at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from curtsy.extract import shapes
+from curtsy.extract.chunks import Passage, choose
+from curtsy.extract.shapes import Style
+
+if TYPE_CHECKING:
+    from curtsy.schemas import Leaf, Schema
+
+#: counted up when this module words things differently; the files under prompts/ count by themselves
+_FORM = 1
+_FILES = ("ask", "extract", "extract_line", "question", "repair")
+#: hex digits: a page that holds its own mark would have to be found by 2**64 tries
+_MARK_DIGITS = 16
+#: sentences up to so many characters are a line of their own
+_LINE_CHARS = 240
+
+_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
+_BRACKETED = re.compile(r"\[(/?[A-Z][A-Z_]{2,30})\]")
+_TO_A_MODEL = re.compile(
+    r"\b(ignore|disregard|forget|override|bypass)\b.{0,40}"
+    r"\b(instructions?|prompts?|guidelines|(previous|prior|above|earlier) (text|content|context|messages?))\b"
+    r"|\b(you are|act as|pretend to be|behave as)\b.{0,30}\b(ai|a\.i\.|assistant|language model|llm|chatbot|gpt)\b"
+    r"|\b(system|developer|hidden) (prompts?|message|override|instructions?)\b"
+    r"|\b(attention|dear|note (to|for)|instructions? (to|for)|message (to|for))\b.{0,20}"
+    r"\b(ais?|llms?|language models?|(ai|chat) ?(assistants?|agents?|bots?))\b"
+    r"|<\|?\s*/?\s*(im_start|im_end|system|user|assistant|start_of_turn|end_of_turn|endoftext|eot_id)\b"
+    r"|\[/?INST\]",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One call's words. `content` decides the answer beside them; `lines` are the quotes that numbers stand for."""
+
+    system: str
+    user: str
+    content: str
+    lines: tuple[str, ...] = ()
+
+
+@cache
+def version() -> str:
+    """Names the wording: answers to another one are other answers."""
+    text = "\0".join([str(_FORM), *map(_text, _FILES)])
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def prompt_texts(leaves: Sequence[Leaf]) -> list[str]:
+    """All that a model is told beside the pages: a value that it repeats from here is no finding."""
+    told = [_text(name) for name in ("extract", "extract_line", "ask")]
+    return [*told, *(leaf.description for leaf in leaves if leaf.description)]
+
+
+def extraction(
+    schema: Schema, leaves: Sequence[Leaf], texts: Sequence[str], budget_tokens: int, style: Style = Style.QUOTE
+) -> Prompt | None:
+    """What to ask of these pages; None if they say nothing."""
+    shown = choose(texts, leaves, budget_tokens, leave_out=speaks_to_a_model)
+    if not shown:
+        return None
+    lines: tuple[str, ...] = ()
+    if style is Style.LINE:
+        lines = tuple(line for one in shown for line in _sentences(one.text))
+        content = "\n".join(f"{number}: {plain(line)}" for number, line in enumerate(lines, 1))
+    else:
+        content = _content(shown, len(texts))
+    mark = _mark(content)
+    names = ", ".join(map(_name, leaves))
+    system = _text("extract_line" if style is Style.LINE else "extract").format(mark=mark)
+    form = shapes.form_of(leaves, style)
+    user = _text("ask").format(mark=mark, fields=_fields(schema, leaves), pages=content, names=names, form=form)
+    return Prompt(system, user, content, lines)
+
+
+def judgement(question: str, texts: Sequence[str]) -> Prompt:
+    content = "\n\n".join(plain(text) for text in texts if not speaks_to_a_model(text))
+    mark = _mark(content)
+    user = (
+        f"Question: {question}\n\nMark {mark}: the texts begin.\n{content}\nMark {mark}: the texts end.\n\n{question}"
+    )
+    return Prompt(_text("question").format(mark=mark), user, content)
+
+
+def repair(problem: str) -> str:
+    return _text("repair").format(problem=problem)
+
+
+def plain(text: str) -> str:
+    """Without what a server could take for the border of a message, and without what nobody sees."""
+    kept = "".join(
+        sign for sign in text if sign in "\n\t" or unicodedata.category(sign) not in ("Cc", "Cf", "Co", "Cs")
+    )
+    return _BRACKETED.sub(r"(\1)", kept.replace("<", "‹").replace(">", "›"))
+
+
+def unplain(quote: str) -> str:
+    """A quote as the page has it."""
+    return quote.replace("‹", "<").replace("›", ">")
+
+
+def speaks_to_a_model(text: str) -> bool:
+    """A paragraph that no reader needs. A sieve, not a wall: what passes it still finds no evidence."""
+    return _TO_A_MODEL.search(unicodedata.normalize("NFKC", text)) is not None
+
+
+@cache
+def _text(name: str) -> str:
+    return files("curtsy.extract").joinpath("prompts", f"{name}.txt").read_text("utf-8").strip()
+
+
+def _content(shown: Sequence[Passage], pages: int) -> str:
+    found: list[str] = []
+    before = -1
+    for one in shown:
+        if one.page != before and pages > 1:
+            found.append(f"(page {one.page + 1})")
+        before = one.page
+        found.append(plain(one.text))
+    return "\n".join(found)
+
+
+def _sentences(text: str) -> list[str]:
+    found: list[str] = []
+    for sentence in _SENTENCE.split(text):
+        stripped = sentence.strip()
+        found += [stripped[at : at + _LINE_CHARS] for at in range(0, len(stripped), _LINE_CHARS)]
+    return found
+
+
+def _mark(content: str) -> str:
+    """Cannot stand in the content: its author would have to know the hash of the text that it stands in."""
+    mark = hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()[:_MARK_DIGITS]
+    return mark if mark not in content else _mark(content + mark)
+
+
+def _fields(schema: Schema, leaves: Sequence[Leaf]) -> str:
+    about = [f"(of: {schema.description or schema.name})"]
+    return "\n".join(about + [f"- {_name(leaf)} ({_type(leaf)}){_described(leaf)}" for leaf in leaves])
+
+
+def _described(leaf: Leaf) -> str:
+    return f": {leaf.description}" if leaf.description else ""
+
+
+def _type(leaf: Leaf) -> str:
+    return "one of " + ", ".join(map(str, leaf.enum)) if leaf.enum else "text" if leaf.type == "string" else leaf.type
+
+
+def _name(leaf: Leaf) -> str:
+    return leaf.path[1:].replace("/*", "[]").replace("/", ".")

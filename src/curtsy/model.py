@@ -36,6 +36,7 @@ class Kind(StrEnum):
     """What a frontier entry asks for; the value is its letter in the frontier."""
 
     PAGE = "p"  # a page of the crawl
+    BROWSER = "b"  # a page of the crawl that waits for a browser, in the lane `render`
     SITEMAP = "s"  # a sitemap or sitemap index: its URLs are added, its body is not a page
     ROBOTS = "r"  # robots.txt of an origin: belongs to the host, has no row in `urls`
 
@@ -64,6 +65,17 @@ class UrlState(StrEnum):
     DONE = "done"  # fetched, or known to need no more
     SKIPPED = "skipped"  # will not be fetched, for the reason given
     FAILED = "failed"  # a dead letter: will not be tried again by itself
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """A schema or a rubric, word for word: workers elsewhere and later replays use the very same one."""
+
+    hash: str
+    #: `schema` | `rubric`
+    kind: str
+    name: str
+    body: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +119,16 @@ class Crawl:
     pages: int = 0
     #: what is made of its pages; None: it ends when they are stored
     schema: str | None = None
+    #: of the schema and the rubric as they were when the crawl was made; their definitions are stored under it
+    schema_hash: str | None = None
+    #: `page`: records of each page; `site`: one record of each host
+    per: str | None = None
+    rubric: str | None = None
+    rubric_hash: str | None = None
+    #: `none` | `local` | `endpoint`; None: as the deployment's settings say
+    llm: str | None = None
+    #: schema and rubric, written with a new crawl and not read back with it
+    definitions: tuple[Definition, ...] = field(default=(), repr=False)
     #: number of the schedule whose run it is
     schedule: int | None = None
     #: told when the crawl has ended, signed with the secret (None: the deployment's)
@@ -193,6 +215,23 @@ class Fault(StrEnum):
     RESENT = "resent"  # libcurl wanted to send a second time: broken off
     CANCELLED = "cancelled"  # the shift is ending, or the crawl was paused
     PROXY = "proxy_failed"  # no proxy of the pool answers
+    BROWSER = "browser_failed"  # the response came, but the browser crashed or hung on it
+
+
+@hot_value()
+class Subresource:
+    """What a page visit loaded beside its page. Times are the worker's boot-time clock in seconds."""
+
+    url: str
+    #: unit of politeness
+    host: str
+    #: when its first byte was about to leave
+    started: float
+    ended: float
+    #: 0 if no status line came
+    status: int
+    #: `document` (a frame), `script`, `stylesheet`, `xhr`, `fetch`, `robots`
+    kind: str
 
 
 @hot_value()
@@ -219,6 +258,14 @@ class Outcome:
     http_version: str = ""
     #: header lines that were sent, for the WARC request record (credentials removed)
     request_head: bytes = b""
+    #: when the response itself was complete, where a browser's visit went on after it
+    answered: float | None = None
+    #: requests of the visit beside the page's own
+    subresources: tuple[Subresource, ...] = ()
+    #: PNG
+    screenshot: bytes | None = None
+    #: as a renderer gave it that makes its own
+    markdown: str | None = None
 
     def header(self, name: str) -> str | None:
         """The first header line of that name (lower case), or None."""
@@ -406,24 +453,67 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One structured item made from a page."""
+    """One structured item made from a page or a site."""
 
     #: number in the store; 0 before it is stored
     n: int = 0
     crawl: int
-    #: the page's fingerprint as hexadecimal digits
+    #: the page's fingerprint as hexadecimal digits, or `site:<host>`
     subject: str
+    #: `page` | `site`
+    kind: str = "page"
     schema: str
     #: of the schema as it was when the record was made
     schema_hash: str
     #: of several records of one page
     ordinal: int = 0
+    #: a later extraction of the same subject by the same schema is the next version
+    version: int = 1
+    #: `published` | `held` (until a person approves it) | `rejected` | `superseded` (by a later version)
+    status: str = "published"
     url: str
+    #: published values only
     data: dict[str, Any]
+    #: the leaves of `data` with rung, verdict and evidence
+    fields: tuple[dict[str, Any], ...] = ()
+    #: values that are not supported, for reviewers only
+    withheld: tuple[dict[str, Any], ...] = ()
     scores: dict[str, Any] = field(default_factory=dict)
+    #: share, words, low, reasons
+    confidence: dict[str, Any] = field(default_factory=dict)
     #: not to be relied on before a person has looked at it
     low_confidence: bool = False
+    #: rung -> how many published values came from it
+    rungs: dict[str, int] = field(default_factory=dict)
+    #: what a language model was asked for it
+    usage: dict[str, Any] = field(default_factory=dict)
+    #: of a site: number of its newest page when the record was made
+    as_of: int = 0
+    #: when a person decided of it; None: nobody did
+    reviewed_ms: int | None = None
     created_ms: int = 0
+    request_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """What a person decided of a record."""
+
+    #: number in the store; 0 before it is stored
+    n: int = 0
+    record: int
+    crawl: int
+    #: `approve` | `reject` | `correct`
+    decision: str
+    who: str
+    at_ms: int
+    note: str = ""
+    #: JSON pointer -> the right value; None: there is none
+    correction: dict[str, Any] | None = None
+    #: the record's data before
+    before: dict[str, Any] = field(default_factory=dict)
+    #: it shall become a golden case
+    golden: bool = False
     request_id: str = ""
 
 

@@ -140,7 +140,10 @@ def _is_slow(failures: int, pause_ms: int | None, settings: Settings) -> bool:
 
 
 def _latency_s(outcome: Outcome) -> float:
-    return 0.0 if outcome.started is None else outcome.ended - outcome.started
+    if outcome.started is None:
+        return 0.0
+    # What a browser does with a response is not the host's time.
+    return (outcome.ended if outcome.answered is None else outcome.answered) - outcome.started
 
 
 def robots_delay_ms(robots: Robots, agent: str, settings: Settings) -> int | None:

@@ -6,16 +6,14 @@ bad content never raises.
 
 from __future__ import annotations
 
-import json
 import re
 import threading
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode
 
-from curtsy import prose
+from curtsy import markup, prose
 from curtsy.charset import charset_of, decode
 from curtsy.taming import tame
 from curtsy.urls import normalise, parse
@@ -24,10 +22,6 @@ __all__ = ["Document", "charset_of", "is_html", "refresh_target", "robots_tag"]
 
 MAX_TITLE_LENGTH = 500
 _MAX_LANGUAGE_LENGTH = 35
-_MAX_JSON_LENGTH = 1 << 20
-_MAX_ITEMS = 1_000
-_MAX_ITEM_NAMES = 16
-_MAX_VALUE_LENGTH = 2_000
 
 _BLANK = "\t\n\f\r "
 # What links and head data are read from. [href] covers a, area, link and base.
@@ -123,17 +117,13 @@ class Document:
         return prose.markdown(self.tree.root, lambda href: parse(href, self.base_url))
 
     def structured(self) -> list[dict[str, Any]]:
-        """[{"kind": "json-ld" | "opengraph" | "meta" | "microdata", "data": ...}, ...] in that order."""
+        """[{"kind": "json-ld" | "opengraph" | "meta" | "microdata" | "rdfa", "data": ...}, ...] in that order."""
         root = self.tree.root
-        if root is None:
-            return []
-        found = [{"kind": "json-ld", "data": data} for data in _json_ld(root)]
-        opengraph, meta = _metas(node for node in self.nodes if node.tag == "meta")
-        if opengraph:
-            found.append({"kind": "opengraph", "data": opengraph})
-        if meta:
-            found.append({"kind": "meta", "data": meta})
-        return found + [{"kind": "microdata", "data": item} for item in _microdata(root, self.base_url)]
+        return (
+            []
+            if root is None
+            else markup.read(root, (node for node in self.nodes if node.tag == "meta"), self.base_url)
+        )
 
 
 class _Head:
@@ -246,103 +236,3 @@ def is_html(content_type: str | None, body: bytes) -> bool:
     if kind in _HTML_TYPES:
         return True
     return kind in _UNKNOWN_TYPES and _HTML_START.match(body[:1024]) is not None
-
-
-def _json_ld(root: LexborNode) -> list[Any]:
-    found: list[Any] = []
-    for script in root.css("script[type]"):
-        kind = (script.attributes.get("type") or "").partition(";")[0].strip().lower()
-        if kind != "application/ld+json":
-            continue
-        source = script.text()
-        if len(source) > _MAX_JSON_LENGTH:
-            continue
-        try:
-            data = json.loads(source, strict=False)
-        except (ValueError, RecursionError):
-            continue
-        found.extend(item for item in (data if isinstance(data, list) else [data]) if isinstance(item, dict))
-    return found[:_MAX_ITEMS]
-
-
-def _metas(nodes: Iterable[LexborNode]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """OpenGraph and its relatives by property, everything else by name; a name given twice has a list."""
-    opengraph: dict[str, Any] = {}
-    meta: dict[str, Any] = {}
-    for node in nodes:
-        attributes = node.attributes
-        content = attributes.get("content")
-        if not content:
-            continue
-        if prop := attributes.get("property"):
-            _put(opengraph, prop.strip().lower(), content.strip())
-        elif name := attributes.get("name"):
-            _put(meta, name.strip().lower(), content.strip())
-    return opengraph, meta
-
-
-def _put(data: dict[str, Any], key: str, value: Any) -> None:
-    if key not in data:
-        data[key] = value
-    elif isinstance(data[key], list):
-        data[key].append(value)
-    else:
-        data[key] = [data[key], value]
-
-
-def _microdata(root: LexborNode, base_url: str) -> list[dict[str, Any]]:
-    """Top-level items with their properties; an item within an item is the value of its property."""
-    items: list[dict[str, Any]] = []
-    by_node: dict[int, dict[str, Any]] = {}
-    # An element that matches both is found twice.
-    nodes = {node.mem_id: node for node in root.css("[itemscope],[itemprop]")[: _MAX_ITEMS * 5]}
-    for node in nodes.values():
-        attributes = node.attributes
-        item: dict[str, Any] | None = None
-        if "itemscope" in attributes:
-            item = by_node[node.mem_id] = {"properties": {}}
-            if kind := (attributes.get("itemtype") or "").strip():
-                item["type"] = kind
-        owner = _owner(node, by_node)
-        names = (attributes.get("itemprop") or "").split()
-        if owner is not None and names:
-            value = item if item is not None else _item_value(node, attributes, base_url)
-            for name in names[:_MAX_ITEM_NAMES]:
-                _put(owner["properties"], name, value)
-        elif item is not None and len(items) < _MAX_ITEMS:
-            items.append(item)
-    return items
-
-
-def _owner(node: LexborNode, by_node: dict[int, dict[str, Any]]) -> dict[str, Any] | None:
-    parent = node.parent
-    for _ in range(256):
-        if parent is None:
-            return None
-        if (item := by_node.get(parent.mem_id)) is not None:
-            return item
-        parent = parent.parent
-    return None
-
-
-_URL_ATTRIBUTES = {"a": "href", "area": "href", "link": "href", "img": "src", "audio": "src", "video": "src"} | {
-    "embed": "src",
-    "iframe": "src",
-    "source": "src",
-    "track": "src",
-    "object": "data",
-}
-
-
-def _item_value(node: LexborNode, attributes: dict[str, str | None], base_url: str) -> str:
-    tag = node.tag or ""
-    if tag == "meta":
-        return (attributes.get("content") or "").strip()
-    if (attribute := _URL_ATTRIBUTES.get(tag)) is not None:
-        href = attributes.get(attribute) or ""
-        return parse(href, base_url) or href
-    if tag in ("data", "meter"):
-        return (attributes.get("value") or "").strip()
-    if tag == "time" and attributes.get("datetime"):
-        return (attributes["datetime"] or "").strip()
-    return " ".join(prose.text(node, _MAX_VALUE_LENGTH).split())

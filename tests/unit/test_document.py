@@ -293,7 +293,7 @@ def test_markdown_is_clean(html: str, markdown: str) -> None:
 # Structured data
 
 
-def test_structured_data_is_gathered_from_its_four_places() -> None:
+def test_structured_data_is_gathered_from_its_places() -> None:
     page = parse("""
       <script type="application/ld+json">{"@type": "Organization", "name": "A"}</script>
       <script type="application/ld+json">[{"@type": "Person"}, 5]</script>
@@ -301,7 +301,10 @@ def test_structured_data_is_gathered_from_its_four_places() -> None:
       <meta property="og:title" content="T"><meta property="og:image" content="1"><meta property="og:image" content="2">
       <meta name="description" content=" D "><meta name="empty">
       <div itemscope itemtype="http://schema.org/P"><span itemprop="name">N <b>n</b></span>
-        <a itemprop="url" href="/u"></a><div itemprop="address" itemscope><i itemprop="city">C</i></div></div>""")
+        <a itemprop="url" href="/u"></a><div itemprop="address" itemscope><i itemprop="city">C</i></div></div>
+      <div vocab="https://schema.org/" typeof="Organization"><b property="name">R</b>
+        <p property="address" typeof="PostalAddress"><i property="addressLocality" content="Lille">there</i></p></div>
+      <p typeof="schema:Person"><a property="schema:url" href="/p">p</a></p><p property="lost">x</p>""")
     assert page.structured() == [
         {"kind": "json-ld", "data": {"@type": "Organization", "name": "A"}},
         {"kind": "json-ld", "data": {"@type": "Person"}},
@@ -314,6 +317,17 @@ def test_structured_data_is_gathered_from_its_four_places() -> None:
                 "properties": {"name": "N n", "url": "http://a.test/u", "address": {"properties": {"city": "C"}}},
             },
         },
+        {
+            "kind": "rdfa",
+            "data": {
+                "type": "https://schema.org/Organization",
+                "properties": {
+                    "name": "R",
+                    "address": {"type": "https://schema.org/PostalAddress", "properties": {"addressLocality": "Lille"}},
+                },
+            },
+        },
+        {"kind": "rdfa", "data": {"type": "schema:Person", "properties": {"url": "http://a.test/p"}}},
     ]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from curtsy import control, recovery
 from curtsy.model import Crawl, CrawlState, Failure
-from curtsy.store import crawls, failures, outbox, queues, urls
+from curtsy.store import crawls, failures, glance, outbox, queues, urls
 from curtsy.store.engine import Store
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ class Filter:
     cause: str | None = None
     since_ms: int = 0
     limit: int | None = None
+    #: only these; empty: all that fit
+    ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +49,8 @@ class Replay:
 def find(store: Store, which: Filter) -> list[Failure]:
     """Dead letters: failed URLs first, then the open URLs of hosts that are dead for their crawl."""
     limit = which.limit if which.limit is not None else 1_000_000_000
+    if which.ids:
+        return _by_id(store, which)[:limit]
     with store.read() as tx:
         found = failures.find(
             tx,
@@ -63,6 +67,19 @@ def find(store: Store, which: Filter) -> list[Failure]:
             )
             found += [failure for failure in waiting if failure.at_ms >= which.since_ms]
     return found
+
+
+def _by_id(store: Store, which: Filter) -> list[Failure]:
+    with store.read() as tx:
+        named = [glance.letter(tx, id) for id in dict.fromkeys(which.ids)]
+    return [
+        letter
+        for letter in named
+        if letter is not None
+        and letter.replayed_ms is None
+        and letter.at_ms >= which.since_ms
+        and all(getattr(which, name) in (None, getattr(letter, name)) for name in ("crawl", "host", "stage", "cause"))
+    ]
 
 
 def replay(store: Store, which: Filter, now_ms: int, *, dry_run: bool = False) -> Replay:
@@ -129,7 +146,7 @@ def _put_again(tx: Connection, wanted: list[Failure], now_ms: int) -> int:
 
 
 def _subject(failure: Failure) -> str:
-    return failure.fp.decode() if failure.stage == "webhook" else failure.fp.hex()
+    return failure.fp.decode() if failure.stage == "webhook" else sites.subject_from(failure.fp)
 
 
 def _fetch_again(tx: Connection, wanted: list[Failure], owners: dict[int, Crawl], now_ms: int) -> int:

@@ -136,12 +136,12 @@ class Transaction:
         return written
 
     def _extractions(self, kept: Sequence[Finished], now_ms: int) -> list[outbox.Put]:
-        """Pages of crawls that name a schema go on to the first stage."""
+        """Pages of crawls that name a schema go on to the first stage; a site goes on when it has no open URL."""
         rows = [(d, self._contexts[d.lease.crawl].crawl) for d in kept]
         return [
             outbox.Put("extract", crawl.n, d.fp.hex(), now_ms, {"url": d.lease.entry.url}, crawl.request_id)
             for d, crawl in rows
-            if crawl.schema is not None
+            if crawl.schema is not None and crawl.per != "site"
         ]
 
     def _lock_budgets(self, tx: Any, group: Sequence[Finished]) -> dict[int, int]:

@@ -17,7 +17,7 @@ from curtsy.model import CrawlState, Entry, Failure, Kind, Lane, Lease, Request,
 from curtsy.observe import count, log
 from curtsy.recovery import in_thread, put_open_back, read
 from curtsy.stopping import end
-from curtsy.store import crawls, failures, hosts, outbox, queues, requests, urls
+from curtsy.store import crawls, failures, hosts, outbox, queues, requests, sites, urls
 from curtsy.store.engine import Store
 from curtsy.urls import fingerprint
 
@@ -102,7 +102,8 @@ class Upkeep:
                 self.scanned()
 
     async def _answer(self, scan: Scan) -> None:
-        rows = await read(self.store, urls.open_rows, scan.crawl, scan.host, scan.cursor or 0, scan.head + 1)
+        after = scan.cursor or 0
+        rows = await read(self.store, urls.open_rows, scan.crawl, scan.host, after, scan.head + 1, scan.render)
         point("scan.read")
         more = len(rows) > scan.head
         filled = [(row.seq, row.retry_ms, _entry(row)) for row in rows[: scan.head]]
@@ -116,7 +117,7 @@ class Upkeep:
 
     async def _close(self, scan: Scan) -> None:
         """The store closes the queue under its lock; then it leaves the bench, if nothing came meanwhile."""
-        if not await in_thread(self.store.run, queues.mark_empty_if_none, scan.crawl, scan.host):
+        if not await in_thread(self.store.run, _close, scan):
             self.scan([scan])
             return
         point("scan.closed")
@@ -259,6 +260,13 @@ class Upkeep:
             await self.frontier.drop([(q.crawl, q.host) for q in found])
 
 
+def _close(tx: Any, scan: Scan) -> bool:
+    """Whether the queue has no open row; where the other one of its crawl has, the store's stays open."""
+    if sites.close(tx, scan.crawl, scan.host):
+        return True
+    return not queues.has_open_rows(tx, scan.crawl, scan.host, render=scan.render)
+
+
 def _entry(row: urls.OpenRow) -> Entry:
     return Entry(
         url=row.url, kind=Kind(row.kind), depth=row.depth, attempts=row.attempts, crashes=row.crashes,
@@ -362,6 +370,7 @@ def _finish_if_done(tx: Any, n: int, now_ms: int) -> CrawlState | None:
     spent = crawl.max_pages is not None and crawl.pages >= crawl.max_pages
     if not spent and urls.has_open(tx, n):
         return None
+    sites.put_all(tx, n)
     state = CrawlState.EXTRACTING if crawl.schema and outbox.has_open(tx, n) else CrawlState.FINISHED
     crawls.set_state(tx, n, state, "budget" if spent else None, now_ms, only_from=(CrawlState.RUNNING,))
     return state

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, func, select, text, update
 
 from curtsy.errors import UnknownCrawl
 from curtsy.model import Counts, Crawl, CrawlState, Lane
-from curtsy.store import meta
+from curtsy.store import definitions, meta
 from curtsy.store.rows import Bulk, is_postgresql, unique_sorted
 from curtsy.store.tables import crawl_counts, crawl_members, crawls
 
@@ -61,6 +61,7 @@ def create(tx: Connection, crawl: Crawl, settings: Mapping[str, Any] | None = No
         values["n"] = 1 + max(newest, int(meta.get(tx, "last_deleted_crawl") or 0))
     n = int(tx.execute(crawls.insert().values(values).returning(crawls.c.n)).scalar_one())
     _add_members(tx, [(n, member) for member in sorted(crawl.members)])
+    definitions.keep(tx, crawl.definitions)
     return replace(crawl, n=n)
 
 
@@ -147,6 +148,13 @@ def keep_settings(tx: Connection, n: int, settings: Mapping[str, Any]) -> None:
 def amend(tx: Connection, n: int, wishes: Mapping[str, Any]) -> None:
     """Change `delay_s`, `per_host` or `max_pages`. Its version tells every process to look again."""
     tx.execute(update(crawls).where(crawls.c.n == n).values(**wishes, version=crawls.c.version + 1))
+
+
+def set_plan(tx: Connection, n: int, plan: Crawl) -> None:
+    """From here on records are made by another schema, rubric or model: those of `plan`."""
+    definitions.keep(tx, plan.definitions)
+    names = ("schema", "schema_hash", "per", "rubric", "rubric_hash", "llm")
+    tx.execute(update(crawls).where(crawls.c.n == n).values({name: getattr(plan, name) for name in names}))
 
 
 def set_state(

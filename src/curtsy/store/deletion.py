@@ -15,7 +15,7 @@ from sqlalchemy import BindParameter, Connection, bindparam, text
 
 from curtsy.faults import point
 from curtsy.model import BodyRef, Page
-from curtsy.store import meta, pages
+from curtsy.store import meta, pages, records, sites
 from curtsy.store.engine import Store
 from curtsy.store.rows import Bulk, is_postgresql
 from curtsy.store.segments import SegmentStore
@@ -75,7 +75,6 @@ _subjects = tuple(
         subject="text",
     )
     for table, key, also in (
-        ("records", "n", ""),
         ("results", "crawl, subject, stage", ""),
         ("outbox", "n", "t.kind IN ('extract', 'score', 'store') AND "),
     )
@@ -273,6 +272,10 @@ def _delete_rows(tx: Connection, one: Deletion, ns: Sequence[int], moved: dict[s
     subjects = sorted({(page.crawl, page.fp.hex()) for page in going.values()})
     for forget in _subjects:
         forget(tx, subjects)
+    for crawl in sorted({crawl for crawl, _ in subjects}):
+        records.forget(tx, crawl, [subject for of, subject in subjects if of == crawl])
+    for crawl, host in sorted({(page.crawl, page.host) for page in going.values()}):
+        sites.begin_anew(tx, crawl, host)
     _note(tx, sorted({(ref.segment, ref.offset, ref.length) for ref in left}))
     tx.execute(_COUNT, {"by": len(going), "n": one.n})
 
@@ -311,7 +314,12 @@ def _listed(ns: Iterable[int]) -> str:
 #: (table, its key). A result that comes late finds no open URL, so it adds no page: URLs go before pages.
 _BEFORE_PAGES = (("outbox", "n"), ("results", "crawl, subject, stage"), ("urls", "seq"))
 _AFTER_PAGES = (
+    ("reviews", "n"),
+    ("citations", "record, page"),
+    ("sources", "crawl, page, sha256"),
     ("records", "n"),
+    ("llm_cache", "key"),
+    ("llm_usage", "crawl"),
     ("queues", "crawl, host"),
     ("failures", "fence, ordinal"),
     ("crawl_counts", "crawl, state, reason"),

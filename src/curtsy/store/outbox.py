@@ -99,6 +99,7 @@ _NEXT = text(
 )
 _DELETE = text("DELETE FROM outbox WHERE n = :n")
 _LATER = text("UPDATE outbox SET sent_ms = NULL, begun_ms = NULL, next_ms = :at WHERE n = :n AND state = 'open'")
+_RENEW = text("UPDATE outbox SET next_ms = :until WHERE n = :n AND state = 'open' AND begun_ms IS NOT NULL")
 _DEAD = text("UPDATE outbox SET state = 'dead', sent_ms = NULL WHERE n = :n AND state = 'open'")
 
 
@@ -172,6 +173,11 @@ def begin(tx: Connection, kind: str, n: int, now_ms: int, lease_ms: int = LEASE_
     """
     row = tx.execute(_BEGIN, {"n": n, "kind": kind, "now": now_ms, "until": now_ms + lease_ms}).first()
     return None if row is None else _row(row)
+
+
+def renew(tx: Connection, n: int, until_ms: int) -> None:
+    """Whoever works at it needs longer: it is not due again before then."""
+    tx.execute(_RENEW, {"n": n, "until": until_ms})
 
 
 def find(tx: Connection, kind: str, crawl: int, subject: str) -> Row | None:

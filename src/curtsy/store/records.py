@@ -1,42 +1,49 @@
-"""Records, and the results of stages on the way to them. The first stored result of a stage wins."""
+"""Records, their versions, and the results of stages on the way to them. The first stored result of a stage wins."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import fields as fields_of
+from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, bindparam, text
 
 from curtsy.model import Record
-from curtsy.store.rows import Bulk, Insert
+from curtsy.store import sources, tables
+from curtsy.store.rows import Insert, is_postgresql
+from curtsy.store.sources import Source
 
-_insert = Bulk(
-    "INSERT INTO records (crawl, subject, schema_hash, ordinal, schema, url, data, scores, low_confidence, created_ms, "
-    "request_id) SELECT crawl, subject, schema_hash, ordinal, schema, url, data, scores, low_confidence, created_ms, "
-    "request_id FROM v WHERE true ON CONFLICT (crawl, subject, schema_hash, ordinal) DO NOTHING RETURNING n",
-    crawl="bigint",
-    subject="text",
-    schema_hash="text",
-    ordinal="int",
-    schema="text",
-    url="text",
-    data="text",
-    scores="text",
-    low_confidence="boolean",
-    created_ms="bigint",
-    request_id="text",
-)
+#: columns that hold JSON
+_JSON = ("data", "scores", "confidence", "fields", "withheld", "rungs", "usage")
+_NAMES = tuple(field.name for field in fields_of(Record))
+_COLUMNS = ", ".join(_NAMES)
 _save = Insert(
     "results", "crawl, subject, stage", crawl="bigint", subject="text", stage="text", result="text", at_ms="bigint"
 )
 _RESULTS = text("SELECT stage, result FROM results WHERE crawl = :crawl AND subject = :subject")
 _FORGET = text("DELETE FROM results WHERE crawl = :crawl AND subject = :subject")
-_COLUMNS = "n, crawl, subject, schema_hash, ordinal, schema, url, data, scores, low_confidence, created_ms, request_id"
-_CHUNK = text(
-    f"SELECT {_COLUMNS} FROM records WHERE crawl = :crawl AND n > :after "
-    "AND (:doubtful < 0 OR low_confidence = (:doubtful = 1)) ORDER BY n LIMIT :limit"
+_GET = text(f"SELECT {_COLUMNS} FROM records WHERE n = :n")
+_NEWEST = (
+    f"SELECT {_COLUMNS} FROM records WHERE crawl = :crawl AND subject = :subject AND schema_hash = :schema_hash "
+    "AND ordinal = :ordinal ORDER BY version DESC LIMIT 1"
 )
+_STATUS = text("UPDATE records SET status = :status WHERE n = :n")
+_AS_OF = text("UPDATE records SET as_of = :as_of WHERE n = :n")
+_BESIDE = text(
+    "UPDATE records SET status = 'superseded' WHERE crawl = :crawl AND subject = :subject "
+    "AND schema_hash = :schema_hash AND ordinal = :ordinal AND version < :version AND status <> 'superseded'"
+)
+_DECIDED = text(
+    "UPDATE records SET status = :status, data = :data, fields = :fields, withheld = :withheld, scores = :scores, "
+    "rungs = :rungs, reviewed_ms = :reviewed_ms WHERE n = :n"
+)
+#: what a list shows unless it is told otherwise
+PUBLISHED = ("published",)
+
+
+# Results of stages
 
 
 def save_result(tx: Connection, crawl: int, subject: str, stage: str, result: Any, at_ms: int) -> None:
@@ -54,37 +61,161 @@ def forget_results(tx: Connection, crawl: int, subject: str) -> None:
     tx.execute(_FORGET, {"crawl": crawl, "subject": subject})
 
 
+# Records
+
+
+def add(tx: Connection, record: Record, cited: Iterable[Source] = (), again: bool = False) -> Record | None:
+    """Write a record with the sources that its evidence stands in; None if there was nothing new to write.
+
+    A key that is there already stays as it is: the first one wins. With `again` (a new extraction) one that says
+    something else becomes the next version. The version before it is superseded, unless a person decided of it: that
+    one stays, and the new one is held beside it.
+    """
+    before = newest(tx, record)
+    if before is not None and (not again or _says_the_same(before, record)):
+        if record.as_of > before.as_of:
+            tx.execute(_AS_OF, {"as_of": record.as_of, "n": before.n})
+        return None
+    if before is not None:
+        record = replace(record, version=before.version + 1)
+        if before.reviewed_ms is None:
+            tx.execute(_STATUS, {"status": "superseded", "n": before.n})
+        elif record.status == "published":
+            reasons = [*record.confidence.get("reasons", ()), "reviewed_before"]
+            record = replace(record, status="held", confidence={**record.confidence, "reasons": reasons})
+    values = {name: _json(getattr(record, name)) if name in _JSON else getattr(record, name) for name in _NAMES}
+    del values["n"]
+    n = tx.execute(tables.records.insert().values(values).returning(tables.records.c.n)).scalar_one()
+    sources.keep(tx, record.crawl, n, cited)
+    return replace(record, n=int(n))
+
+
 def insert(tx: Connection, rows: Iterable[Record]) -> int:
     """Write records; one whose key is there already stays as it is. How many were new."""
-    fresh = {(row.crawl, row.subject, row.schema_hash, row.ordinal): row for row in rows}
-    return len(
-        _insert(
-            tx,
-            [
-                (*key, row.schema, row.url, _json(row.data), _json(row.scores), row.low_confidence, row.created_ms,
-                 row.request_id)
-                for key, row in sorted(fresh.items())
-            ],
-        )
-    )  # fmt: skip
+    return sum(add(tx, row) is not None for row in rows)
+
+
+def newest(tx: Connection, of: Record) -> Record | None:
+    """The newest version of the record with the same key."""
+    locked = " FOR UPDATE" if is_postgresql(tx) else ""
+    given = {name: getattr(of, name) for name in ("crawl", "subject", "schema_hash", "ordinal")}
+    row = tx.execute(text(_NEWEST + locked), given).first()
+    return None if row is None else _record(row)
+
+
+def _says_the_same(before: Record, after: Record) -> bool:
+    names = ("data", "fields", "withheld", "scores", "confidence")
+    return all(json.loads(_json(getattr(before, name))) == json.loads(_json(getattr(after, name))) for name in names)
+
+
+def get(tx: Connection, n: int, lock: bool = False) -> Record | None:
+    locked = text(f"{_GET.text} FOR UPDATE") if lock and is_postgresql(tx) else _GET
+    row = tx.execute(locked, {"n": n}).first()
+    return None if row is None else _record(row)
+
+
+def decided(tx: Connection, record: Record) -> None:
+    """Write what a person made of it. An older version that was published steps back behind one that is now."""
+    values = {name: _json(getattr(record, name)) for name in ("data", "fields", "withheld", "scores", "rungs")}
+    tx.execute(_DECIDED, {**values, "status": record.status, "reviewed_ms": record.reviewed_ms, "n": record.n})
+    if record.status == "published":
+        names = ("crawl", "subject", "schema_hash", "ordinal", "version")
+        tx.execute(_BESIDE, {name: getattr(record, name) for name in names})
 
 
 def chunk(
-    tx: Connection, crawl: int, after: int = 0, limit: int = 500, low_confidence: bool | None = None
+    tx: Connection,
+    crawl: int | None,
+    after: int = 0,
+    limit: int = 500,
+    low_confidence: bool | None = None,
+    statuses: Collection[str] = PUBLISHED,
+    schema_hash: str | None = None,
 ) -> tuple[list[Record], int]:
-    """Records of a crawl in the order they were stored, after a cursor; and the next cursor."""
-    doubtful = -1 if low_confidence is None else int(low_confidence)
-    rows = tx.execute(_CHUNK, {"crawl": crawl, "after": after, "limit": limit, "doubtful": doubtful}).all()
+    """Records in the order they were stored, after a cursor; and the next cursor.
+
+    Of one crawl or of all, in one of these states (none: in any), by the schema of that hash (None: by any).
+    """
+    conditions = ["n > :after"]
+    given: dict[str, Any] = {"after": after, "limit": limit}
+    if crawl is not None:
+        conditions.append("crawl = :crawl")
+        given["crawl"] = crawl
+    if schema_hash is not None:
+        conditions.append("schema_hash = :schema_hash")
+        given["schema_hash"] = schema_hash
+    if statuses:
+        # Words of ours, spelt out: the small indexes are found only so.
+        conditions.append(_in_states(statuses))
+    if low_confidence is not None:
+        conditions.append("low_confidence = :low")
+        given["low"] = low_confidence
+    query = text(f"SELECT {_COLUMNS} FROM records WHERE {' AND '.join(conditions)} ORDER BY n LIMIT :limit")
+    rows = tx.execute(query, given).all()
     return [_record(row) for row in rows], (rows[-1].n if rows else after)
 
 
-def count(tx: Connection, crawl: int) -> int:
-    return int(tx.execute(text("SELECT count(*) FROM records WHERE crawl = :crawl"), {"crawl": crawl}).scalar_one())
+def _in_states(statuses: Collection[str]) -> str:
+    known = [word for word in ("published", "held", "rejected", "superseded") if word in statuses]
+    listed = ", ".join(f"'{word}'" for word in known)
+    return f"status = {listed}" if len(known) == 1 else f"status IN ({listed or 'NULL'})"
+
+
+def count(tx: Connection, crawl: int, statuses: Collection[str] = ()) -> int:
+    more = f" AND {_in_states(statuses)}" if statuses else ""
+    query = text(f"SELECT count(*) FROM records WHERE crawl = :crawl{more}")
+    return int(tx.execute(query, {"crawl": crawl}).scalar_one())
+
+
+def since(tx: Connection, crawl: int, at_ms: int, after: int, limit: int = 500) -> list[Record]:
+    """Records that were made since then, by number."""
+    query = text(
+        f"SELECT {_COLUMNS} FROM records WHERE crawl = :crawl AND n > :after AND created_ms >= :at ORDER BY n "
+        "LIMIT :limit"
+    )
+    return [_record(row) for row in tx.execute(query, {"crawl": crawl, "after": after, "at": at_ms, "limit": limit})]
+
+
+def of_subject(tx: Connection, crawl: int, subject: str) -> list[Record]:
+    """All records of a page or a site, of every schema and version, oldest first."""
+    query = text(f"SELECT {_COLUMNS} FROM records WHERE crawl = :crawl AND subject = :subject ORDER BY n")
+    return [_record(row) for row in tx.execute(query, {"crawl": crawl, "subject": subject})]
+
+
+# Deleting
+
+
+_RECORDS_OF = text(
+    "SELECT n FROM records WHERE crawl = :crawl AND subject IN :subjects "
+    "UNION SELECT record FROM citations WHERE crawl = :crawl AND page IN :subjects"
+).bindparams(bindparam("subjects", expanding=True))
+_DELETE = tuple(
+    text(f"DELETE FROM {table} WHERE {column} IN :ns").bindparams(bindparam("ns", expanding=True))
+    for table, column in (("reviews", "record"), ("citations", "record"), ("records", "n"))
+)
+_OF_PAGES = tuple(
+    text(f"DELETE FROM {table} WHERE crawl = :crawl AND {column} IN :subjects").bindparams(
+        bindparam("subjects", expanding=True)
+    )
+    for table, column in (("sources", "page"), ("llm_cache", "subject"))
+)
+
+
+def forget(tx: Connection, crawl: int, subjects: Sequence[str]) -> None:
+    """Everything that was made of these pages and sites goes: records that rest on any of them, their reviews, sources
+    and answers of models."""
+    found = sorted(tx.execute(_RECORDS_OF, {"crawl": crawl, "subjects": list(subjects)}).scalars())
+    if found:
+        for statement in _DELETE:
+            tx.execute(statement, {"ns": found})
+    for statement in _OF_PAGES:
+        tx.execute(statement, {"crawl": crawl, "subjects": list(subjects)})
 
 
 def _record(row: Any) -> Record:
     values = dict(row._mapping)
-    values |= {"data": json.loads(row.data), "scores": json.loads(row.scores)}
+    values |= {name: json.loads(values[name]) for name in _JSON}
+    values |= {"fields": tuple(values["fields"]), "withheld": tuple(values["withheld"])}
     return Record(**{**values, "low_confidence": bool(row.low_confidence)})
 
 

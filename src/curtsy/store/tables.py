@@ -1,7 +1,6 @@
 """The tables, as the newest migration leaves them (a test compares the two).
 
-Kept lean on the hot path: no foreign keys, short rows, few indexes. `reviews` and `llm_cache` are not here yet: the
-migrations of the features that use them create them.
+Kept lean on the hot path: no foreign keys, short rows, few indexes.
 
     meta            key -> value: epoch and seq counters, clean flag, politeness unit, layout
     crawls          one row per crawl           crawl_members  its hosts or domains
@@ -12,7 +11,11 @@ migrations of the features that use them create them.
     pages, requests, failures, hosts, robots
     schedules       cron + crawl                runs           (schedule, planned time): what came of it
     outbox          what is still to be done    results        of stages, until the record is stored
-    records         structured items of pages
+    definitions     schemas and rubrics as crawls were made with them, by hash
+    records         structured items of pages and sites; their versions
+    sources         what their evidence stands in        citations      record -> pages it was made from
+    reviews         what people decided of records
+    llm_cache       answers of language models           llm_usage      what each crawl asked of them
     deletions       what is to be deleted       erasures       records of segments that are to be overwritten
     api_keys        who may ask over HTTP       idempotency    which crawl an Idempotency-Key made
 """
@@ -88,6 +91,11 @@ crawls = Table(
     _may("schedule", BigInteger),
     _may("webhook", Text),
     _may("webhook_secret", Text),
+    _may("schema_hash", Text),
+    _may("per", Text),  # page | site
+    _may("rubric", Text),
+    _may("rubric_hash", Text),
+    _may("llm", Text),
     UniqueConstraint("id", name="crawls_id"),
 )
 
@@ -155,6 +163,7 @@ urls = Table(
     _may("settled_ms", BigInteger),
     UniqueConstraint("crawl", "fp", name="urls_key"),
     _partial("urls_open", "crawl", "host", "seq", where="state = 'open'"),
+    _partial("urls_render", "crawl", "host", "seq", where="state = 'open' AND kind = 'b'"),
 )
 
 segments = Table(
@@ -295,6 +304,8 @@ hosts = Table(
     _need("slow", Boolean, "false"),
     _need("denied", Boolean, "false"),
     _may("last_ok_ms", BigInteger),
+    _need("render_needed", Integer, "0"),  # pages that had nothing to read without a browser
+    _need("render_plain", Integer, "0"),  # pages that had
 )
 
 robots = Table(
@@ -426,8 +437,95 @@ records = Table(
     _need("low_confidence", Boolean),
     _need("created_ms", BigInteger),
     _need("request_id", Text, "''"),
-    UniqueConstraint("crawl", "subject", "schema_hash", "ordinal", name="records_key"),
+    _need("kind", Text, "'page'"),  # page | site
+    _need("version", Integer, "1"),
+    _need("status", Text, "'published'"),  # published | held | rejected | superseded
+    _need("confidence", Text, "'{}'"),  # JSON, as the next four
+    _need("fields", Text, "'[]'"),  # what is published, with its evidence
+    _need("withheld", Text, "'[]'"),  # what is not: for reviewers only
+    _need("rungs", Text, "'{}'"),
+    _need("usage", Text, "'{}'"),
+    _need("as_of", BigInteger, "0"),  # number of the newest page of the site when it was made
+    _may("reviewed_ms", BigInteger),
+    UniqueConstraint("crawl", "subject", "schema_hash", "ordinal", "version", name="records_key"),
     Index("records_crawl", "crawl", "n"),
+    Index("records_listed", "crawl", "schema_hash", "status", "n"),
+    _partial("records_held", "crawl", "n", where="status = 'held'"),
+    _partial("records_queue", "n", where="status = 'held'"),
+)
+
+definitions = Table(
+    "definitions",
+    metadata,
+    Column("hash", Text, primary_key=True),
+    _need("kind", Text),  # schema | rubric
+    _need("name", Text),
+    _need("body", Text),
+)
+
+# By page, so that what was taken from a page goes with it.
+sources = Table(
+    "sources",
+    metadata,
+    _need("crawl", BigInteger),
+    _need("page", Text),  # fingerprint as hexadecimal digits
+    _need("sha256", Text),
+    _need("kind", Text),  # text | structured | attribute
+    _need("url", Text),
+    _need("text", Text),
+    PrimaryKeyConstraint("crawl", "page", "sha256"),
+)
+
+citations = Table(
+    "citations",
+    metadata,
+    _need("record", BigInteger),
+    _need("page", Text),
+    _need("crawl", BigInteger),
+    PrimaryKeyConstraint("record", "page"),
+    Index("citations_page", "crawl", "page"),
+    sqlite_with_rowid=False,
+)
+
+reviews = Table(
+    "reviews",
+    metadata,
+    Column("n", Serial, Identity(), primary_key=True),
+    _need("record", BigInteger),
+    _need("crawl", BigInteger),
+    _need("decision", Text),  # approve | reject | correct
+    _need("who", Text),
+    _need("at_ms", BigInteger),
+    _need("note", Text, "''"),
+    _may("correction", Text),  # JSON: pointer -> value
+    _need("before", Text, "'{}'"),  # JSON: the data as it was
+    _need("golden", Boolean, "false"),
+    _need("request_id", Text, "''"),
+    Index("reviews_record", "record", "n"),
+    Index("reviews_crawl", "crawl", "n"),
+)
+
+llm_cache = Table(
+    "llm_cache",
+    metadata,
+    Column("key", Text, primary_key=True),
+    _need("crawl", BigInteger),
+    _need("subject", Text),
+    _need("answer", Text),
+    _need("at_ms", BigInteger),
+    Index("llm_cache_subject", "crawl", "subject"),
+    Index("llm_cache_at", "at_ms"),
+)
+
+llm_usage = Table(
+    "llm_usage",
+    metadata,
+    Column("crawl", BigInteger, primary_key=True, autoincrement=False),
+    _need("calls", BigInteger, "0"),
+    _need("cached", BigInteger, "0"),
+    _need("prompt_tokens", BigInteger, "0"),
+    _need("completion_tokens", BigInteger, "0"),
+    _need("cost", Float, "0"),
 )
 
 

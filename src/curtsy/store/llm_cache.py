@@ -1,0 +1,51 @@
+"""Answers of language models by the digest of what was asked, and how much each crawl has asked."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, text
+
+from curtsy.evidence import Usage
+
+_GET = text("SELECT answer FROM llm_cache WHERE key = :key")
+_PUT = text(
+    "INSERT INTO llm_cache (key, crawl, subject, answer, at_ms) VALUES (:key, :crawl, :subject, :answer, :at_ms) "
+    "ON CONFLICT (key) DO UPDATE SET answer = excluded.answer, at_ms = excluded.at_ms"
+)
+_SPEND = text(
+    "INSERT INTO llm_usage (crawl, calls, cached, prompt_tokens, completion_tokens, cost) VALUES "
+    "(:crawl, :calls, :cached, :prompt_tokens, :completion_tokens, :cost) ON CONFLICT (crawl) DO UPDATE SET "
+    "calls = llm_usage.calls + excluded.calls, cached = llm_usage.cached + excluded.cached, "
+    "prompt_tokens = llm_usage.prompt_tokens + excluded.prompt_tokens, "
+    "completion_tokens = llm_usage.completion_tokens + excluded.completion_tokens, "
+    "cost = llm_usage.cost + excluded.cost"
+)
+_SPENT = text("SELECT calls, cached, prompt_tokens, completion_tokens, cost FROM llm_usage WHERE crawl = :crawl")
+_OLD = text("DELETE FROM llm_cache WHERE key IN (SELECT key FROM llm_cache WHERE at_ms < :before_ms LIMIT 5000)")
+
+
+def get(tx: Connection, key: str) -> str | None:
+    found = tx.execute(_GET, {"key": key}).scalar()
+    return None if found is None else str(found)
+
+
+def put(tx: Connection, key: str, answer: str, crawl: int, subject: str, at_ms: int) -> None:
+    """Kept with the crawl and subject that it was asked for: it goes when they go."""
+    tx.execute(_PUT, {"key": key, "crawl": crawl, "subject": subject, "answer": answer, "at_ms": at_ms})
+
+
+def spend(tx: Connection, crawl: int, usage: Usage) -> None:
+    """Count what was asked; one row per crawl, so that a cap holds for all its workers."""
+    names = ("calls", "cached", "prompt_tokens", "completion_tokens", "cost")
+    tx.execute(_SPEND, {"crawl": crawl, **{name: getattr(usage, name) for name in names}})
+
+
+def spent(tx: Connection, crawl: int) -> Usage:
+    row = tx.execute(_SPENT, {"crawl": crawl}).first()
+    if row is None:
+        return Usage()
+    return Usage(calls=row[0], cached=row[1], prompt_tokens=row[2], completion_tokens=row[3], cost=row[4])
+
+
+def forget_before(tx: Connection, before_ms: int) -> int:
+    """Some answers that are older; how many there were."""
+    return int(tx.execute(_OLD, {"before_ms": before_ms}).rowcount)

@@ -1,0 +1,54 @@
+"""Reviews: every decision of a person about a record, with who and when. None is ever changed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from curtsy.model import Review
+from curtsy.store import tables
+
+_NAMES = tuple(field.name for field in fields(Review))
+_COLUMNS = ", ".join(_NAMES)
+_OF = text(f"SELECT {_COLUMNS} FROM reviews WHERE record = :record ORDER BY n")
+_CHUNK = text(f"SELECT {_COLUMNS} FROM reviews WHERE crawl = :crawl AND n > :after ORDER BY n LIMIT :limit")
+_GOLDEN = text(
+    f"SELECT {_COLUMNS} FROM reviews WHERE decision IN ('approve', 'correct') AND (golden OR :every) "
+    "AND (crawl = :crawl OR :crawl = 0) AND n > :after ORDER BY n LIMIT :limit"
+)
+
+
+def add(tx: Connection, review: Review) -> Review:
+    values: dict[str, Any] = {name: getattr(review, name) for name in _NAMES if name != "n"}
+    correction = None if review.correction is None else _json(review.correction)
+    values |= {"correction": correction, "before": _json(review.before)}
+    n = tx.execute(tables.reviews.insert().values(values).returning(tables.reviews.c.n)).scalar_one()
+    return Review(**{**{name: getattr(review, name) for name in _NAMES}, "n": int(n)})
+
+
+def of(tx: Connection, record: int) -> list[Review]:
+    """Oldest first."""
+    return [_review(row) for row in tx.execute(_OF, {"record": record})]
+
+
+def chunk(tx: Connection, crawl: int, after: int = 0, limit: int = 500) -> list[Review]:
+    return [_review(row) for row in tx.execute(_CHUNK, {"crawl": crawl, "after": after, "limit": limit})]
+
+
+def golden(tx: Connection, crawl: int | None, every: bool, after: int = 0, limit: int = 500) -> list[Review]:
+    """Decisions that shall become golden cases, or `every` one that says what a record should be."""
+    given = {"crawl": crawl or 0, "every": every, "after": after, "limit": limit}
+    return [_review(row) for row in tx.execute(_GOLDEN, given)]
+
+
+def _review(row: Any) -> Review:
+    values = dict(row._mapping)
+    values["correction"] = None if row.correction is None else json.loads(row.correction)
+    return Review(**{**values, "before": json.loads(row.before), "golden": bool(row.golden)})
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace").decode()

@@ -1,0 +1,135 @@
+"""Sites of crawls that make one record per site: when they are ready, and what they consist of.
+
+A site is ready when it has no open URL in the crawl. If pages come later after all, it is ready again when they are
+done: `as_of`, the number of its newest page, tells whether a record has seen them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from sqlalchemy import Connection, text
+
+from curtsy.store import outbox, queues
+
+PREFIX = "site:"
+
+_OPEN = text("SELECT 1 FROM queues WHERE crawl = :crawl AND host = :host AND state = 'open'")
+_NEWEST = text("SELECT max(n) FROM pages WHERE host = :host AND crawl = :crawl")
+_SEEN = text("SELECT max(as_of) FROM records WHERE crawl = :crawl AND subject = :subject AND schema_hash = :hash")
+_UNDER_WAY = text(
+    "SELECT 1 FROM outbox WHERE crawl = :crawl AND subject = :subject AND kind IN ('extract', 'score', 'store') LIMIT 1"
+)
+_NO_RESULTS = text("DELETE FROM results WHERE crawl = :crawl AND subject = :subject")
+_NO_ANSWERS = text("DELETE FROM llm_cache WHERE crawl = :crawl AND subject = :subject")
+_NO_STAGES = text(
+    "DELETE FROM outbox WHERE crawl = :crawl AND subject = :subject AND kind IN ('score', 'store') AND state = 'open'"
+)
+_PLAN = text("SELECT per, schema_hash, request_id FROM crawls WHERE n = :crawl")
+# One statement over all: asking host by host would take minutes for a hundred thousand.
+_UNSEEN = text(
+    "SELECT q.host FROM queues q WHERE q.crawl = :crawl AND q.host > :after "
+    "AND EXISTS (SELECT 1 FROM pages p WHERE p.host = q.host AND p.crawl = q.crawl) "
+    "AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.kind IN ('extract', 'score', 'store') AND o.crawl = q.crawl "
+    "AND o.subject = 'site:' || q.host) "
+    "AND NOT EXISTS (SELECT 1 FROM records r WHERE r.crawl = q.crawl AND r.subject = 'site:' || q.host "
+    "AND r.schema_hash = :hash "
+    "AND r.as_of >= (SELECT max(n) FROM pages p WHERE p.host = q.host AND p.crawl = q.crawl)) "
+    "ORDER BY q.host LIMIT :limit"
+)
+_PAGES = text(
+    "SELECT fp, url, title FROM pages WHERE host = :host AND crawl = :crawl AND status = 200 "
+    "ORDER BY depth, n LIMIT :limit"
+)
+
+
+def subject_of(host: str) -> str:
+    return PREFIX + host
+
+
+def host_of(subject: str) -> str | None:
+    """None: it is a page."""
+    return subject.removeprefix(PREFIX) if subject.startswith(PREFIX) else None
+
+
+def letter_of(subject: str) -> bytes:
+    """How a dead letter names what it is about: the fingerprint of a page, or a site."""
+    return subject.encode() if subject.startswith(PREFIX) else bytes.fromhex(subject)
+
+
+def subject_from(letter: bytes) -> str:
+    """What `letter_of` named."""
+    return letter.decode() if letter.startswith(PREFIX.encode()) else letter.hex()
+
+
+def newest_page(tx: Connection, crawl: int, host: str) -> int:
+    """Number of the newest page of a site in this crawl; 0: it has none."""
+    return int(tx.execute(_NEWEST, {"crawl": crawl, "host": host}).scalar() or 0)
+
+
+def pages_of(tx: Connection, crawl: int, host: str, limit: int = 5000) -> list[tuple[str, str, str | None]]:
+    """(fingerprint in hexadecimal digits, URL, title) of its pages, those near the seeds first."""
+    found = tx.execute(_PAGES, {"crawl": crawl, "host": host, "limit": limit})
+    return [(bytes(fp).hex(), url, title) for fp, url, title in found]
+
+
+def close(tx: Connection, crawl: int, host: str) -> bool:
+    """Close the queue if it has no open URL, as `queues.mark_empty_if_none`; then the site's record can be made."""
+    closed = queues.mark_empty_if_none(tx, crawl, host)
+    if closed:
+        put_ready(tx, crawl, [host])
+    return closed
+
+
+def begin_anew(tx: Connection, crawl: int, host: str) -> None:
+    """A page of it is gone: what stages have made of the site goes, answers of models too; one that is under way begins
+    again with what is left."""
+    given = {"crawl": crawl, "subject": subject_of(host)}
+    tx.execute(_NO_RESULTS, given)
+    tx.execute(_NO_ANSWERS, given)
+    if tx.execute(_NO_STAGES, given).rowcount:
+        _put(tx, crawl, [host], str(tx.execute(_PLAN, {"crawl": crawl}).one().request_id))
+
+
+def put_ready(tx: Connection, crawl: int, hosts: Iterable[str]) -> int:
+    """Put these sites to be extracted, unless no record per site is wanted, they are being fetched or extracted, or
+    nothing is new."""
+    plan = tx.execute(_PLAN, {"crawl": crawl}).first()
+    if plan is None or plan.per != "site":
+        return 0
+    ready = [host for host in sorted(set(hosts)) if _is_new(tx, crawl, host, plan.schema_hash or "")]
+    _put(tx, crawl, ready, plan.request_id)
+    return len(ready)
+
+
+def put_all(tx: Connection, crawl: int) -> int:
+    """At the latest when a crawl has ended fetching: every site that has pages no record has seen."""
+    plan = tx.execute(_PLAN, {"crawl": crawl}).first()
+    if plan is None or plan.per != "site":
+        return 0
+    put = 0
+    given = {"crawl": crawl, "after": "", "limit": 1000, "hash": plan.schema_hash or ""}
+    while hosts := list(tx.execute(_UNSEEN, given).scalars()):
+        _put(tx, crawl, hosts, plan.request_id)
+        put += len(hosts)
+        given["after"] = hosts[-1]
+    return put
+
+
+def _put(tx: Connection, crawl: int, hosts: Iterable[str], request_id: str) -> None:
+    now_ms = int(time.time() * 1000)
+    outbox.put(
+        tx, [outbox.Put("extract", crawl, subject_of(host), now_ms, {"host": host}, request_id) for host in hosts]
+    )
+
+
+def _is_new(tx: Connection, crawl: int, host: str, schema_hash: str) -> bool:
+    subject = subject_of(host)
+    newest = newest_page(tx, crawl, host)
+    if tx.execute(_OPEN, {"crawl": crawl, "host": host}).first() is not None:
+        return False
+    if not newest or tx.execute(_UNDER_WAY, {"crawl": crawl, "subject": subject}).first() is not None:
+        return False
+    seen = tx.execute(_SEEN, {"crawl": crawl, "subject": subject, "hash": schema_hash}).scalar()
+    return seen is None or seen < newest

@@ -212,10 +212,13 @@ async def put_open_back(frontier: Frontier, store: Store, crawl: int | None = No
 
 async def put_back(frontier: Frontier, store: Store, pairs: list[tuple[int, str]]) -> list[Scan]:
     """Queues (crawl, host) go back on the bench; hosts and crawls that the frontier lacks are introduced."""
-    reply = await frontier.put_back(pairs)
+    plain, render = await in_thread(_read, store, urls.kinds_open, pairs)
+    reply = await frontier.put_back(plain, render)
     if reply.crawls:
         await introduce_crawls(frontier, store, reply.crawls)
-        again = await frontier.put_back([p for p in pairs if p[0] in reply.crawls])
+        again = await frontier.put_back(
+            [p for p in plain if p[0] in reply.crawls], [p for p in render if p[0] in reply.crawls]
+        )
         reply.hosts |= again.hosts
         reply.scans += again.scans
         reply.waiting += again.waiting

@@ -34,6 +34,10 @@ class Row:
     fence: int = 0
     settled: int = 0
 
+    @property
+    def render(self) -> bool:
+        return self.entry.kind is Kind.BROWSER
+
 
 @dataclass(slots=True)
 class Flight:
@@ -45,6 +49,15 @@ class Flight:
     start_ms: int | None = None
     end_ms: int | None = None
     slot_back: bool = False
+
+    @property
+    def slot_ms(self) -> int:
+        return Model.RENDER_SLOT_MS if self.lease.lane is Lane.RENDER else Model.SLOT_MS
+
+    @property
+    def visit(self) -> bool:
+        """A browser's: its delay counts from its end."""
+        return self.lease.entry.kind is Kind.BROWSER
 
 
 @dataclass(slots=True)
@@ -70,24 +83,33 @@ class Site:
 
 
 LANES = (Lane.HIGH, Lane.BATCH, Lane.SLOW)
+RENDER = (Lane.RENDER,)
 _DUMP = """
 local P, hosts, crawls = ARGV[1], cjson.decode(ARGV[2]), cjson.decode(ARGV[3])
-local call, out = redis.call, { host = {}, ring = {}, crawl = {}, starved = {}, due = {} }
+local call, out = redis.call, { host = {}, ring = {}, bring = {}, crawl = {}, starved = {}, due = {} }
 out.listed = {}
 for _, h in ipairs(hosts) do
   out.host[h] = call('HGETALL', P .. 'host:' .. h)
   for i = 1, #out.host[h], 2 do
     -- `rn` stands with other numbers in one field
-    if out.host[h][i] == 'v' then out.host[h][i], out.host[h][i + 1] = 'rn', cmsgpack.unpack(out.host[h][i + 1])[14] end
+    if out.host[h][i] == 'v' then
+      local v = cmsgpack.unpack(out.host[h][i + 1])
+      out.host[h][i], out.host[h][i + 1] = 'rn', v[14] .. ' ' .. v[18]
+    end
   end
   out.ring[h] = call('LRANGE', P .. 'ring:' .. h, 0, -1)
-  for _, c in ipairs(crawls) do out.listed[c .. ' ' .. h] = call('LRANGE', P .. 'q:' .. h .. ':' .. c, 0, -1) end
+  out.bring[h] = call('LRANGE', P .. 'bring:' .. h, 0, -1)
+  for _, c in ipairs(crawls) do
+    for _, q in ipairs({ c, c .. 'b' }) do
+      out.listed[q .. ' ' .. h] = call('LRANGE', P .. 'q:' .. h .. ':' .. q, 0, -1)
+    end
+  end
 end
 for _, c in ipairs(crawls) do
   out.crawl[tostring(c)] = call('HGETALL', P .. 'crawl:' .. c)
   out.starved[tostring(c)] = call('SMEMBERS', P .. 'starved:' .. c)
 end
-for _, lane in ipairs({ 'high', 'batch', 'slow', 'solo' }) do
+for _, lane in ipairs({ 'high', 'batch', 'slow', 'solo', 'render', 'render:solo' }) do
   out.due[lane] = call('ZRANGE', P .. 'due:' .. lane, 0, -1)
 end
 out.ld, out.play = call('HGETALL', P .. 'ld'), call('HGETALL', P .. 'play')
@@ -102,16 +124,18 @@ class State:
 
     host: dict[str, dict[str, str]]
     ring: dict[str, list[str]]
-    #: (crawl, host) -> entries
-    listed: dict[tuple[int, str], list[str]]
+    #: of pages that wait for a browser
+    bring: dict[str, list[str]]
+    #: (queue, host) -> entries
+    listed: dict[tuple[str, str], list[str]]
     #: its numbers in each shard
     crawl: dict[int, list[dict[str, str]]]
     starved: dict[int, list[str]]
     due: dict[str, list[str]]
     play: dict[str, int]
     scans: set[str]
-    #: (crawl, host) -> URLs leased or delayed
-    under_way: dict[tuple[int, str], int]
+    #: (queue, host) -> URLs leased or delayed
+    under_way: dict[tuple[str, str], int]
     #: pages of each crawl that are leased: what they spend of the budget is not in `left`
     granted: dict[int, int]
     #: every page that is listed, delayed or leased, as often as it is
@@ -125,22 +149,26 @@ class State:
             for shard in shards
         ]
         home = {name: raws[world.frontier.shard_of(name).number] for name in hosts}
-        under_way: dict[tuple[int, str], int] = defaultdict(int)
+        under_way: dict[tuple[str, str], int] = defaultdict(int)
         leased = [lease.split("\x1f") for raw in raws for key, lease in _flat(raw["ld"]).items() if key[0].isdigit()]
         delayed = [member.split("\x1f") for raw in raws for member in raw["delayed"]]
         pages = []
-        for name, crawl, *_, entry in (*leased, *delayed):
-            under_way[(int(crawl), name)] += 1
-            pages.append((int(crawl), decode(entry, name).url))
+        for name, queue, *_, entry in (*leased, *delayed):
+            under_way[(queue, name)] += 1
+            pages.append((_crawl_of(queue), decode(entry, name).url))
         granted: dict[int, int] = defaultdict(int)
-        for _, crawl, *_, entry in leased:
-            granted[int(crawl)] += entry.startswith("p")
-        listed = {(n, h): list(home[h]["listed"][f"{n} {h}"]) for n in crawls for h in hosts}
-        for (crawl, name), texts in listed.items():
-            pages += [(crawl, decode(entry, name).url) for entry in texts]
+        for _, queue, *_, entry in leased:
+            granted[_crawl_of(queue)] += entry.startswith(("p", "b"))
+        queues = [queue for n in crawls for queue in (str(n), f"{n}b")]
+        listed = {(queue, h): list(home[h]["listed"][f"{queue} {h}"]) for queue in queues for h in hosts}
+        for (queue, name), texts in listed.items():
+            pages += [(_crawl_of(queue), decode(entry, name).url) for entry in texts]
+            wanted = "b" if queue.endswith("b") else "prs"
+            assert all(entry[0] in wanted for entry in texts), f"{queue} on {name}: a page of the other queue"
         return cls(
             host={name: _flat(home[name]["host"][name]) for name in hosts},
             ring={name: list(home[name]["ring"][name]) for name in hosts},
+            bring={name: list(home[name]["bring"][name]) for name in hosts},
             listed=listed,
             crawl={n: [_flat(raw["crawl"][str(n)]) for raw in raws] for n in crawls},
             starved={n: [name for raw in raws for name in raw["starved"][str(n)]] for n in crawls},
@@ -151,6 +179,10 @@ class State:
             granted=granted,
             pages=[page for page in pages if not page[1].endswith("/robots.txt")],
         )
+
+
+def _crawl_of(queue: str) -> int:
+    return int(queue.removesuffix("b"))
 
 
 def _sum(counts: list[dict[str, str]]) -> dict[str, int]:
@@ -168,6 +200,8 @@ def _flat(words: Any) -> dict[str, str]:
 class Model:
     SLOT_MS = 30_000
     VALID_MS = 27_000
+    #: of a browser's visit
+    RENDER_SLOT_MS = 70_000
 
     def __init__(self, server: Server | Cluster, *, shards: int = 1) -> None:
         self.world = World(server, shards=shards)
@@ -190,19 +224,24 @@ class Model:
         #: by how much the frontier's budget of a crawl is larger than what the store has left: results whose settling
         #: it was never told of, and leases that were out when the budget was set
         self.excess: dict[int, int] = defaultdict(int)
+        #: pages (crawl, url) that wait for a browser without the frontier having been told: until their lease is lost
+        #: they may stand in both queues, and are asked once more at worst
+        self.torn: set[tuple[int, str]] = set()
 
     # The store
 
     def now(self) -> int:
         return self.world.now()
 
-    def open_rows(self, crawl: int, host: str) -> list[Row]:
-        found = [r for r in self.rows.values() if (r.crawl, r.host, r.state) == (crawl, host, "open")]
+    def open_rows(self, crawl: int, host: str, render: bool) -> list[Row]:
+        found = [r for r in self.rows.values() if (r.crawl, r.host, r.state, r.render) == (crawl, host, "open", render)]
         return sorted(found, key=lambda r: r.seq)
 
-    def open_queues(self) -> list[tuple[int, str]]:
+    def open_queues(self, render: bool | None = None) -> list[tuple[int, str]]:
+        """Those with open rows; `render`: rows that wait for a browser, or that do not."""
         running = {n for n, c in self.crawls.items() if c.state is CrawlState.RUNNING}
-        return sorted({(r.crawl, r.host) for r in self.rows.values() if r.state == "open" and r.crawl in running})
+        rows = [r for r in self.rows.values() if r.state == "open" and r.crawl in running]
+        return sorted({(r.crawl, r.host) for r in rows if render is None or r.render is render})
 
     def know_robots(self, host: str) -> None:
         for scheme in ("http", "https"):
@@ -223,13 +262,13 @@ class Model:
         self.excess[n] = self.state().granted[n]
         self.world.run(self.world.frontier.set_crawl(self.crawls[n]))
 
-    def add(self, crawl: int, host: str, count: int, scheme: str, push: str) -> None:
+    def add(self, crawl: int, host: str, count: int, scheme: str, push: str, kind: Kind = Kind.PAGE) -> None:
         """A commit inserted rows; it pushes them now, later, or never, if its process died in between."""
         rows = []
         _ = self.sites[host]
         for _ in range(count):
             self.seq += 1
-            entry = Entry(url=f"{scheme}://{host}/{crawl}-{self.seq}")
+            entry = Entry(url=f"{scheme}://{host}/{crawl}-{self.seq}", kind=kind)
             row = Row(crawl, host, self.seq, entry)
             self.rows[(crawl, host, self.seq)] = row
             self.by_url[(crawl, entry.url)] = row
@@ -265,7 +304,7 @@ class Model:
         self.world.run(self.world.frontier.introduce(states, rules))
 
     def put_back(self) -> None:
-        self._pushed(self.world.run(self.world.frontier.put_back(self.open_queues())))
+        self._pushed(self.world.run(self.world.frontier.put_back(self.open_queues(False), self.open_queues(True))))
 
     def lease(self, worker: int, n: int, lanes: tuple[Lane, ...] = LANES, solo: bool = False) -> None:
         before = self.now()
@@ -277,16 +316,19 @@ class Model:
         for lease in reply.leases:
             # The shards were asked one after another: each has its own moment.
             expires_ms = int(self.world.do("ZSCORE", "%slots", counter_of(lease.fence), shard=lease.shard))
-            self._granted(lease, worker, before, expires_ms - self.SLOT_MS, ready[lease.host])
+            slot_ms = Flight(lease, worker, expires_ms).slot_ms
+            self._granted(lease, worker, before, expires_ms - slot_ms, ready[lease.host])
 
     def _ready(self, seen: State, name: str) -> set[int]:
         """Crawls that share the host, all of one lane, and have a page listed there that nothing keeps waiting."""
         ring = [int(c) for c in seen.ring[name]]
+        if seen.bring[name]:
+            return set()
         if len(ring) < 2 or len({self.crawls[n].lane for n in ring}) > 1:
             return set()
         found = set()
         for n in ring:
-            head = next(iter(seen.listed[(n, name)]), None)
+            head = next(iter(seen.listed[(str(n), name)]), None)
             # A budget may be spent on other hosts in the same call.
             free = all(numbers["left"] == "-1" for numbers in seen.crawl[n])
             if head and free and "," not in head and self.crawls[n].state is CrawlState.RUNNING:
@@ -297,7 +339,10 @@ class Model:
 
     def _granted(self, lease: Lease, worker: int, before: int, now: int, ready: set[int]) -> None:
         site = self.sites[lease.host]
-        flight = Flight(lease, worker, now + self.SLOT_MS)
+        flight = Flight(lease, worker, 0)
+        flight.expires_ms = now + flight.slot_ms
+        asked_for_browser = lease.entry.kind is Kind.BROWSER
+        assert asked_for_browser == (lease.lane is Lane.RENDER) or lease.entry.kind is Kind.ROBOTS, "the wrong lane"
         site.out[lease.fence] = flight
         assert len(site.out) <= lease.per_host, f"{lease.host}: {len(site.out)} slots out, per_host {lease.per_host}"
         crawl = self.crawls[lease.crawl]
@@ -307,7 +352,7 @@ class Model:
         quiet_ms = self.quiet_ms[lease.shard]
         assert now >= quiet_ms + (lease.delay_ms if quiet_ms else 0), "leased in the quiet time"
         self._check_gap(lease, now)
-        if lease.entry.kind is Kind.PAGE:
+        if lease.entry.kind is not Kind.ROBOTS:
             origin = lease.entry.url.split("/", 3)
             until = self.rules.get((lease.host, f"{origin[0]}//{origin[2]}"), (0, 0))[0]
             assert until > before, "a page was leased before its robots rules were known"
@@ -325,7 +370,7 @@ class Model:
     def start(self, flight: Flight, *, report: bool) -> None:
         """Bytes leave now; the worker's own check: never on a slot that is no longer valid."""
         now = self.now()
-        if flight.start_ms is not None or now > flight.expires_ms - self.SLOT_MS + self.VALID_MS:
+        if flight.start_ms is not None or now > flight.expires_ms - (self.SLOT_MS - self.VALID_MS):
             return
         site = self.sites[flight.lease.host]
         if flight.lease.per_host == 1:
@@ -339,7 +384,7 @@ class Model:
         flight.start_ms = site.started_ms = now
         if site.last is None or now > site.last.base_ms:
             site.last = Sent(now, now)
-        if report and flight.lease.per_host > 1:
+        if report and flight.lease.per_host > 1 and not flight.visit:
             told = [(flight.lease.fence, boot() - (self.now() - now) / 1000)]
             reply = self.world.run(self.world.frontier.lease([(Lane.BATCH, 0)], started=told))
             self.scans += reply.scans
@@ -359,7 +404,7 @@ class Model:
             lease=lease,
             started=None if flight.start_ms is None else ago - (now - flight.start_ms) / 1000,
             ended=ago,
-            broken_off=broken and flight.start_ms is not None,
+            broken_off=(broken or flight.visit) and flight.start_ms is not None,
             effect=effect,
             url_back=url_back and lease.entry.kind is not Kind.ROBOTS,
             wait_ms=wait_ms,
@@ -402,8 +447,9 @@ class Model:
         self.scans += reply.scans
         self._slot_back(flight, reply.times.get(lease.fence), release, reply.now_ms)
 
-    def commit(self, flight: Flight, *, retry_ms: int | None, tell: bool) -> None:
-        """The store's fence rule decides; `tell` is False where the process died before it told the frontier."""
+    def commit(self, flight: Flight, *, retry_ms: int | None, tell: bool, other: bool = False) -> None:
+        """The store's fence rule decides; `tell` is False where the process died before it told the frontier.
+        `other`: the page turned out to need a browser after all, or not."""
         self.waiting.remove(flight)
         lease = flight.lease
         row = self.by_url[(lease.crawl, lease.entry.url)]
@@ -411,7 +457,13 @@ class Model:
         known = lease.fence >> 40 == self.world.frontier.shards[lease.shard].epoch
         if row.state == "open" and row.fence < lease.fence:
             row.fence = lease.fence
-            if retry_ms is None:
+            if other:
+                kind = Kind.PAGE if flight.visit else Kind.BROWSER
+                row.retry_ms, row.entry = 0, replace(lease.entry, kind=kind)
+                settled = replace(settled, retry_ms=self.now(), entry=row.entry)
+                if not tell:
+                    self.torn.add((lease.crawl, lease.entry.url))
+            elif retry_ms is None:
                 settled = replace(settled, used=True)
                 self._count_page(row, told=tell and known)
             else:
@@ -449,7 +501,7 @@ class Model:
 
     def scan(self, scan: Scan) -> None:
         """Carries a scan out as the commit's side does: reads the store, fills, closes and leaves where it is empty."""
-        rows = [r for r in self.open_rows(scan.crawl, scan.host) if r.seq > (scan.cursor or 0)]
+        rows = [r for r in self.open_rows(scan.crawl, scan.host, scan.render) if r.seq > (scan.cursor or 0)]
         part, more = rows[: scan.head], len(rows) > scan.head
         texts = [(r.seq, r.retry_ms or None, r.entry) for r in part]
         answer, scans = self.world.run(self.world.frontier.fill(scan, texts, more=more))
@@ -516,7 +568,7 @@ class Model:
         if flush:
             for shard in self.world.frontier.shards:
                 self.world.do("FLUSHALL", shard=shard.number)
-        self.world.rebuild(quiet_s=self.SLOT_MS / 1000)
+        self.world.rebuild(quiet_s=self.RENDER_SLOT_MS / 1000)
         for shard in self.world.frontier.shards:
             self.quiet_ms[shard.number] = int(self.world.do("HGET", shard.epoch_key, "quiet", shard=shard.number))
         self.scans = []
@@ -538,11 +590,14 @@ class Model:
 
     def check(self) -> None:
         seen = self.state()
-        standing = [name for due in seen.due.values() for name in due]
-        assert len(standing) == len(set(standing)), "a host stands in two due sets"
-        assert len(seen.pages) == len(set(seen.pages)), "a page stands here twice"
+        plain = [name for lane, due in seen.due.items() for name in due if not lane.startswith("render")]
+        browsers = [*seen.due["render"], *seen.due["render:solo"]]
+        for standing in (plain, browsers):
+            assert len(standing) == len(set(standing)), "a host stands in two due sets"
+        once = [page for page in seen.pages if page not in self.torn]
+        assert len(once) == len(set(once)), "a page stands here twice"
         self._check_counts(seen)
-        self._check_reachable(seen, set(standing))
+        self._check_reachable(seen, set(plain), set(browsers))
 
     def _check_counts(self, seen: State) -> None:
         pairs: dict[int, int] = defaultdict(int)
@@ -551,11 +606,12 @@ class Model:
             self._check_host(name, seen)
             for key, value in seen.host[name].items():
                 if key.startswith("q:"):
-                    pairs[int(key[2:])] += 1
-                    play[value] += 1
+                    pairs[_crawl_of(key[2:])] += 1
+                    # Both queues of a crawl on a host count as one in play.
+                    play[value] += not (key.endswith("b") and key[:-1] in seen.host[name])
         for n in self.crawls:
             numbers = _sum([{k: v for k, v in part.items() if k in ("busy", "pairs")} for part in seen.crawl[n]])
-            under_way = sum(count for (crawl, _), count in seen.under_way.items() if crawl == n)
+            under_way = sum(count for (queue, _), count in seen.under_way.items() if _crawl_of(queue) == n)
             assert numbers["busy"] == under_way, f"crawl {n}: busy"
             assert numbers["pairs"] == pairs[n], f"crawl {n}: pairs"
             self._check_budget(n, seen)
@@ -574,25 +630,32 @@ class Model:
 
     def _check_host(self, name: str, seen: State) -> None:
         fields = seen.host[name]
-        ring = seen.ring[name]
-        assert sorted(ring) == sorted(f[2:] for f in fields if f.startswith("q:")), f"{name}: ring"
-        assert int(fields.get("rn", 0)) == len(ring)
+        ring, bring = seen.ring[name], seen.bring[name]
+        assert sorted(ring + bring) == sorted(f[2:] for f in fields if f.startswith("q:")), f"{name}: rings"
+        assert all(queue.endswith("b") for queue in bring)
+        assert fields.get("rn", "0 0") == f"{len(ring)} {len(bring)}"
         assert int(fields.get("out", 0)) == len(self.sites[name].out), f"{name}: slots out"
-        for n in self.crawls:
-            assert int(fields.get(f"x:{n}", 0)) == seen.under_way[(n, name)], f"{name}: x of crawl {n}"
+        for queue in [queue for n in self.crawls for queue in (str(n), f"{n}b")]:
+            assert int(fields.get(f"x:{queue}", 0)) == seen.under_way[(queue, name)], f"{name}: x of {queue}"
 
-    def _check_reachable(self, seen: State, due: set[str]) -> None:
+    def _check_reachable(self, seen: State, plain: set[str], browsers: set[str]) -> None:
         """A queue on the bench with open rows is listed, delayed, leased, being scanned, or about to be served."""
-        for crawl, name in self.open_queues():
-            fields = seen.host[name]
-            if f"q:{crawl}" not in fields:
-                continue  # found by put_back
-            listed = bool(seen.listed[(crawl, name)])
-            scanning = f"{name}\x1f{crawl}" in seen.scans
-            assert seen.under_way[(crawl, name)] or scanning or listed or name in due, f"{crawl} on {name} is stuck"
-            if listed:
-                starved = name in seen.starved[crawl]
-                assert name in due or int(fields.get("out", 0)) > 0 or starved, f"{crawl} on {name} is never served"
+        for render in (False, True):
+            for crawl, name in self.open_queues(render):
+                self._check_queue(
+                    seen, crawl, name, browsers if render else plain, f"{crawl}b" if render else str(crawl)
+                )
+
+    def _check_queue(self, seen: State, crawl: int, name: str, due: set[str], queue: str) -> None:
+        fields = seen.host[name]
+        if f"q:{queue}" not in fields:
+            return  # found by put_back
+        listed = bool(seen.listed[(queue, name)])
+        scanning = f"{name}\x1f{queue}" in seen.scans
+        assert seen.under_way[(queue, name)] or scanning or listed or name in due, f"{queue} on {name} is stuck"
+        if listed:
+            starved = name in seen.starved[crawl]
+            assert name in due or int(fields.get("out", 0)) > 0 or starved, f"{queue} on {name} is never served"
 
     # The end
 
@@ -631,9 +694,12 @@ class Model:
             if ended():
                 return
             self.put_back()
-            self.lease(1, 64)
+            for lanes in (LANES, RENDER):
+                self.lease(1, 64, lanes)
             if not self.flights:
                 self.lease(1, 1, solo=True)
+            if not self.flights:
+                self.lease(1, 1, RENDER, solo=True)
             for flight in [*self.flights]:
                 self.start(flight, report=True)
                 self.end(flight, broken=False, effect=None, url_back=False, wait_ms=0)

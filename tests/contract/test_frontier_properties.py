@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from frontier_model import Flight, Model
+from frontier_model import LANES, RENDER, Flight, Model
 from frontier_servers import Cluster, Server
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
@@ -19,7 +19,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from curtsy.model import CrawlState, HostEffect, Lane
+from curtsy.model import CrawlState, HostEffect, Kind, Lane
 
 pytest_plugins = ["frontier_fixtures"]
 
@@ -31,7 +31,9 @@ crawls = st.sampled_from([1, 2, 3])
 workers = st.sampled_from([1, 2])
 any_of = st.integers(0, 1_000_000)
 pauses = st.lists(st.sampled_from([0.2, 6.0, 21.0]), min_size=1, max_size=4)
-fates = st.sampled_from(["done", "retry", "later"])
+fates = st.sampled_from(["done", "retry", "later", "other"])
+kinds = st.sampled_from([Kind.PAGE, Kind.PAGE, Kind.PAGE, Kind.BROWSER])
+lanes = st.sampled_from([LANES, LANES, RENDER])
 rarities = st.sampled_from(["crash"] * 6 + ["pause", "put back", "put back"] * 2 + ["flush", "old snapshot"])
 
 
@@ -67,18 +69,18 @@ class FrontierMachine(RuleBasedStateMachine):
         return [found[at % len(found)]] if found else []
 
     @rule(crawl=crawls, host=hosts, count=st.sampled_from([1, 2, 3, 18]), scheme=st.sampled_from(["https", "http"]),
-          push=st.sampled_from(["now", "now", "later", "never"]))  # fmt: skip
-    def add(self, crawl: int, host: str, count: int, scheme: str, push: str) -> None:
-        self.model.add(crawl, host, count, scheme, push)
+          push=st.sampled_from(["now", "now", "later", "never"]), kind=kinds)  # fmt: skip
+    def add(self, crawl: int, host: str, count: int, scheme: str, push: str, kind: Kind) -> None:
+        self.model.add(crawl, host, count, scheme, push, kind)
 
     @rule(at=any_of)
     def push_late(self, at: int) -> None:
         if self.model.unpushed:
             self.model.push(self.model.unpushed.pop(at % len(self.model.unpushed)))
 
-    @rule(worker=workers, n=st.sampled_from([1, 2, 64]), solo=st.sampled_from([False, False, True]))
-    def lease(self, worker: int, n: int, solo: bool) -> None:
-        self.model.lease(worker, n, solo=solo)
+    @rule(worker=workers, n=st.sampled_from([1, 2, 64]), solo=st.sampled_from([False, False, True]), lanes=lanes)
+    def lease(self, worker: int, n: int, solo: bool, lanes: tuple[Lane, ...]) -> None:
+        self.model.lease(worker, n, lanes, solo=solo)
 
     @rule(at=any_of, report=st.booleans())
     def start(self, at: int, report: bool) -> None:
@@ -92,11 +94,12 @@ class FrontierMachine(RuleBasedStateMachine):
         for flight in self.flights(at):
             self.model.end(flight, broken=broken, effect=effect, url_back=url_back, wait_ms=wait)
 
-    @rule(at=any_of, retry=st.sampled_from([None, None, 0, 40_000]), tell=st.sampled_from([True, True, True, False]))
-    def commit(self, at: int, retry: int | None, tell: bool) -> None:
+    @rule(at=any_of, retry=st.sampled_from([None, None, 0, 40_000]), tell=st.sampled_from([True, True, True, False]),
+          other=st.sampled_from([False, False, True]))  # fmt: skip
+    def commit(self, at: int, retry: int | None, tell: bool, other: bool) -> None:
         waiting = self.model.waiting
         if waiting:
-            self.model.commit(waiting[at % len(waiting)], retry_ms=retry, tell=tell)
+            self.model.commit(waiting[at % len(waiting)], retry_ms=retry, tell=tell, other=other)
 
     @rule(seconds=st.sampled_from([0.2, 6, 11, 25, 31]), reap=st.booleans(), beat=st.booleans())
     def time_passes(self, seconds: float, reap: bool, beat: bool) -> None:
@@ -115,15 +118,16 @@ class FrontierMachine(RuleBasedStateMachine):
                 self.model.scan(scan)
 
     @rule(worker=workers, pauses=pauses, fate=fates, broken=st.booleans(), report=st.booleans(), scans=st.booleans(),
-          block=st.sampled_from([None, None, 0, 15_000]))  # fmt: skip
+          block=st.sampled_from([None, None, 0, 15_000]), lanes=lanes)  # fmt: skip
     def work(
-        self, worker: int, pauses: list[float], fate: str, broken: bool, report: bool, scans: bool, block: int | None
-    ) -> None:
+        self, worker: int, pauses: list[float], fate: str, broken: bool, report: bool, scans: bool, block: int | None,
+        lanes: tuple[Lane, ...],
+    ) -> None:  # fmt: skip
         """What a worker does most of the time: so that random walks get far enough to meet the rare things."""
         model = self.model
         effect = None if block is None else HostEffect(block_ms=block)
         for pause in pauses:
-            model.lease(worker, 64)
+            model.lease(worker, 64, lanes)
             for flight in [f for f in model.flights if f.worker == worker]:
                 model.start(flight, report=report)
             model.advance(pause)
@@ -131,14 +135,14 @@ class FrontierMachine(RuleBasedStateMachine):
                 model.end(flight, broken=broken, effect=effect, url_back=False, wait_ms=0)
             if fate != "later":
                 for flight in [f for f in model.waiting if f.worker == worker]:
-                    model.commit(flight, retry_ms=None if fate == "done" else 3000, tell=True)
+                    model.commit(flight, retry_ms=3000 if fate == "retry" else None, tell=True, other=fate == "other")
             while scans and model.scans:
                 model.scan(model.scans.pop())
             model.check()
 
-    @rule(worker=workers, pauses=pauses, report=st.booleans())
-    def more_work(self, worker: int, pauses: list[float], report: bool) -> None:
-        self.work(worker, pauses, "done", broken=False, report=report, scans=True, block=None)
+    @rule(worker=workers, pauses=pauses, report=st.booleans(), lanes=lanes)
+    def more_work(self, worker: int, pauses: list[float], report: bool, lanes: tuple[Lane, ...]) -> None:
+        self.work(worker, pauses, "done", broken=False, report=report, scans=True, block=None, lanes=lanes)
 
     @rule(worker=workers, pause=st.sampled_from([0.2, 6.0, 21.0]), report=st.booleans())
     def start_late(self, worker: int, pause: float, report: bool) -> None:
@@ -152,24 +156,24 @@ class FrontierMachine(RuleBasedStateMachine):
         for flight in [*model.flights]:
             model.start(flight, report=report)
 
-    @rule(worker=workers, started=st.booleans(), after=st.sampled_from([31, 31, 45]))
-    def lose_worker(self, worker: int, started: bool, after: float) -> None:
+    @rule(worker=workers, started=st.booleans(), after=st.sampled_from([31, 31, 45, 71]), lanes=lanes)
+    def lose_worker(self, worker: int, started: bool, after: float, lanes: tuple[Lane, ...]) -> None:
         """It vanishes with what it has just leased; the reaper comes, and others go on at once."""
         model = self.model
-        model.lease(worker, 64)
+        model.lease(worker, 64, lanes)
         for flight in [f for f in model.flights if f.worker == worker and started]:
             model.start(flight, report=True)
         model.crash(worker)
         model.advance(after)
         model.reap()
-        model.lease(3 - worker, 64)
+        model.lease(3 - worker, 64, lanes)
 
-    @rule(crawl=crawls, host=hosts, late=st.booleans())
-    def commit_during_a_scan(self, crawl: int, host: str, late: bool) -> None:
+    @rule(crawl=crawls, host=hosts, late=st.booleans(), kind=kinds)
+    def commit_during_a_scan(self, crawl: int, host: str, late: bool, kind: Kind) -> None:
         """Rows are inserted while a scan of their queue is under way: it may have read them, or not; or comes late."""
         model = self.model
         mine = [scan for scan in model.scans if (scan.crawl, scan.host) == (crawl, host)]
-        model.add(crawl, host, 2, "https", "later")
+        model.add(crawl, host, 2, "https", "later", kind)
         if late:
             model.advance(11)
             model.push(model.unpushed.pop())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from xxhash import xxh32_intdigest
@@ -30,7 +31,7 @@ from curtsy.frontier.messages import (
 )
 from curtsy.frontier.servers import Servers, default_shards
 from curtsy.frontier.shard import Shard
-from curtsy.model import Crawl, Entry, HostState, Lane, Lease, RobotsState
+from curtsy.model import Crawl, Entry, HostState, Kind, Lane, Lease, RobotsState
 from curtsy.settings import Settings
 
 __all__ = [
@@ -77,6 +78,9 @@ class Frontier:
             raise SettingsError(f"There is no shard {max(self.bound)}: the frontier has {count} (0 to {count - 1}).")
         self._turn = -1
         self._slot_ms = int(settings.slot_s * 1000)
+        #: a visit of a browser takes longer than a request
+        self._visit_s = settings.render_slot_s - settings.slot_margin_s
+        self._slots_ms = {Lane.RENDER: int(settings.render_slot_s * 1000)}
         self._lease_ms = int(settings.url_lease_s * 1000)
         self._in_play = -(-settings.queues_in_play // count)
         self._seen_cap = max(1000, settings.seen_cap_mb * 1_000_000 // SEEN_BYTES // count)
@@ -128,7 +132,7 @@ class Frontier:
             args += [f"{counter_of(fence)} {max(0, int((before - at) * 1000))}" for fence, at in told]
             args.append(len(wanted))
             for lane, n in wanted.items():
-                args += [lane.value, n, self._slot_ms]
+                args += [lane.value, n, self._slots_ms.get(lane, self._slot_ms)]
             args.append(shard.halts)
             had = len(reply.leases)
             try:
@@ -153,14 +157,16 @@ class Frontier:
         valid_until = before + self.settings.slot_validity_s
         epoch = shard.epoch or 0
         for item in raw[2]:
-            reply.leases.append(
-                messages.lease_of(item.decode(), shard.number, epoch, valid_until, before, reply.now_ms)
-            )
+            lease = messages.lease_of(item.decode(), shard.number, epoch, valid_until, before, reply.now_ms)
+            if lease.lane is Lane.RENDER:
+                lease = replace(lease, valid_until=before + self._visit_s)
+            reply.leases.append(lease)
         reply.scans += messages.scans_of(raw[3], shard.number)
         if raw[4]:
             due = int(raw[4])
             reply.next_ms = due if reply.next_ms is None else min(reply.next_ms, due)
         reply.suspects += raw[5]
+        reply.render_suspects += raw[8]
         shard.halts = int(raw[6])
         reply.halted.update(int(c) for c in raw[7])
 
@@ -221,24 +227,27 @@ class Frontier:
 
     async def push(self, rows: Iterable[tuple[int, str, int, Entry]], *, front: bool = False) -> PushReply:
         """Lists rows (crawl, host, seq, entry) that the store accepted, in order of seq within a queue."""
-        queues: dict[tuple[str, int], list[str]] = {}
+        queues: dict[tuple[str, int | str], list[str]] = {}
         for crawl, host, seq, entry in rows:
-            queues.setdefault((host, crawl), []).append(f"{seq}{US}{encode(entry, host)}")
+            queue = crawl if entry.kind is not Kind.BROWSER else messages.queue_name(crawl, True)
+            queues.setdefault((host, queue), []).append(f"{seq}{US}{encode(entry, host)}")
         reply = PushReply()
         for shard in self.shards:
             mine = [(key, texts) for key, texts in queues.items() if self.shard_of(key[0]) is shard]
             for some in messages.in_groups(mine, 5000):
                 args: list[str | int] = [_NO_CAP if front else self._in_play, int(front), len(some)]
-                for (host, crawl), texts in some:
-                    args += [host, crawl, len(texts), *texts]
+                for (host, queue), texts in some:
+                    args += [host, queue, len(texts), *texts]
                 messages.read_push(await shard.call("push", *args), shard.number, reply)
         return reply
 
-    async def put_back(self, queues: Sequence[tuple[int, str]]) -> PushReply:
-        """Queues (crawl, host) that the store says are open stand on the bench again."""
+    async def put_back(self, queues: Sequence[tuple[int, str]], render: Sequence[tuple[int, str]] = ()) -> PushReply:
+        """Queues (crawl, host) that the store says are open stand on the bench again; `render`: those of pages that
+        wait for a browser."""
         reply = PushReply()
         for shard in self.shards:
-            mine = [(host, crawl) for crawl, host in queues if self.shard_of(host) is shard]
+            mine: list[tuple[str, int | str]] = [(h, crawl) for crawl, h in queues if self.shard_of(h) is shard]
+            mine += [(h, messages.queue_name(crawl, True)) for crawl, h in render if self.shard_of(h) is shard]
             for at in range(0, len(mine), 1000):
                 some = mine[at : at + 1000]
                 flat = [word for pair in some for word in pair]
@@ -336,13 +345,13 @@ class Frontier:
         texts = [f"{retry or 0}{US}{encode(entry, scan.host)}" for _, retry, entry in rows]
         cursor = rows[-1][0] if rows else (scan.cursor or 0)
         raw = await self.shards[scan.shard].call(
-            "fill", scan.host, scan.crawl, scan.token, int(scan.cursor is None), int(more), cursor, len(texts), *texts
+            "fill", scan.host, scan.queue, scan.token, int(scan.cursor is None), int(more), cursor, len(texts), *texts
         )
         return raw[1].decode(), messages.scans_of(raw[2], scan.shard)
 
     async def leave(self, scan: Scan) -> tuple[bool, bool, list[Scan]]:
         """(the queue left the bench, its crawl is idle, scans)."""
-        raw = await self.shards[scan.shard].call("leave", scan.host, scan.crawl, scan.token)
+        raw = await self.shards[scan.shard].call("leave", scan.host, scan.queue, scan.token)
         return raw[1] == 1, raw[2] == 1, messages.scans_of(raw[3], scan.shard)
 
     # The reaper

@@ -8,7 +8,7 @@ from typing import Any
 
 from curtsy.frontier.entry import in_entry
 from curtsy.frontier.frontier import Frontier, delayed
-from curtsy.frontier.messages import US
+from curtsy.frontier.messages import US, queue_name
 from curtsy.frontier.shard import Shard
 from curtsy.settings import Settings
 
@@ -48,8 +48,9 @@ class Sight:
 
 
 async def sight(
-    server: str, settings: Settings, epochs: Sequence[int], host: str, crawl: int | None = None, url: str | None = None
-) -> Sight | None:
+    server: str, settings: Settings, epochs: Sequence[int], host: str, crawl: int | None = None,
+    url: str | None = None, *, render: bool = False,
+) -> Sight | None:  # fmt: skip
     """Asks the server at that address; None if it does not hold the epoch of the host's shard that the store knows."""
     frontier = Frontier(server, settings, "explain")
     try:
@@ -58,16 +59,20 @@ async def sight(
         if not facts.valid or facts.number is None or facts.number != epochs[shard.number]:
             return None
         shard.adopt(facts.number, facts.run_id)
-        return await look(frontier, host, crawl, url)
+        return await look(frontier, host, crawl, url, render=render)
     finally:
         await frontier.close()
 
 
-async def look(frontier: Frontier, host: str, crawl: int | None = None, url: str | None = None) -> Sight:
-    """Under the epoch that was adopted; without a crawl and a URL, of the host alone."""
+async def look(
+    frontier: Frontier, host: str, crawl: int | None = None, url: str | None = None, *, render: bool = False
+) -> Sight:
+    """Under the epoch that was adopted; without a crawl and a URL, of the host alone. `render`: the URL waits for a
+    browser."""
     shard = frontier.shard_of(host)
     rest = in_entry(url, host) if url is not None and crawl is not None else ""
-    raw = await shard.call("look", host, "" if crawl is None else crawl, rest)
+    queue = "" if crawl is None else queue_name(crawl, render)
+    raw = await shard.call("look", host, queue, rest)
     expiry, slot, times = raw[14], raw[15].decode(), raw[16].decode()
     waiting = raw[8] and rest and raw[12] == b"" and not raw[13]
     return Sight(
@@ -83,7 +88,7 @@ async def look(frontier: Frontier, host: str, crawl: int | None = None, url: str
         starved=bool(raw[10]),
         listed=raw[11],
         behind=None if raw[12] == b"" else int(raw[12]),
-        delayed_until_ms=await _delayed(shard, f"{host}{US}{crawl}{US}", rest) if waiting else None,
+        delayed_until_ms=await _delayed(shard, f"{host}{US}{queue}{US}", rest) if waiting else None,
         leased_ms=int(slot.split(" ")[1] if slot else times.split(" ")[0]) if slot or times else None,
         lease_expiry_ms=_ms(expiry),
     )

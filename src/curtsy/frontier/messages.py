@@ -11,12 +11,21 @@ from curtsy.model import Entry, HostEffect, HostState, Lane, Lease, hot_value
 
 US = "\x1f"
 _COUNTER = (1 << 40) - 1
-_LANES = {lane.value: lane for lane in Lane} | {"solo": Lane.BATCH}
+_LANES = {lane.value: lane for lane in Lane} | {"solo": Lane.BATCH, "render:solo": Lane.RENDER}
 
 
 def fence_of(epoch: int, counter: int) -> int:
     """23 bits of epoch, 40 of counter: grows over every loss of Valkey."""
     return epoch << 40 | counter
+
+
+def queue_name(crawl: int, render: bool) -> int | str:
+    """A crawl has two queues on a host: one of pages that wait for a browser, and one of all else."""
+    return f"{crawl}b" if render else crawl
+
+
+def _queue_of(name: str) -> tuple[int, bool]:
+    return (int(name[:-1]), True) if name[-1] == "b" else (int(name), False)
 
 
 @hot_value()
@@ -80,6 +89,12 @@ class Scan:
     #: rows behind this seq; None: a rescan from the start
     cursor: int | None
     head: int
+    #: the queue of the pages that wait for a browser
+    render: bool = False
+
+    @property
+    def queue(self) -> int | str:
+        return queue_name(self.crawl, self.render)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -93,6 +108,8 @@ class LeaseReply:
     next_ms: int | None = None
     #: hosts whose head is a suspect wait for a process with nothing in flight
     suspects: int = 0
+    #: the same of pages that wait for a browser
+    render_suspects: int = 0
     #: shards that answered; only some where there was trouble with one after others had granted leases
     asked: set[int] = field(default_factory=set)
     trouble: Exception | None = None
@@ -204,7 +221,7 @@ def lease_of(text: str, shard: int, epoch: int, valid_until: float, asked_at: fl
         fence=epoch << 40 | int(counter),
         shard=shard,
         host=host,
-        crawl=int(crawl),
+        crawl=int(crawl) if crawl[-1] != "b" else int(crawl[:-1]),
         crawl_version=int(version),
         lane=_LANES[lane],
         entry=decode(entry, host),
@@ -244,9 +261,12 @@ def _underway_ms(release: Release, start_ms: int) -> int:
 def scans_of(raw: list[bytes], shard: int) -> list[Scan]:
     scans = []
     for item in raw:
-        host, crawl, token, cursor, head = item.decode().split(US)
+        host, queue, token, cursor, head = item.decode().split(US)
         after = None if cursor == "-" else int(cursor)
-        scans.append(Scan(shard=shard, host=host, crawl=int(crawl), token=token, cursor=after, head=int(head)))
+        crawl, render = _queue_of(queue)
+        scans.append(
+            Scan(shard=shard, host=host, crawl=crawl, render=render, token=token, cursor=after, head=int(head))
+        )
     return scans
 
 
@@ -271,10 +291,10 @@ def read_room(raw: list[Any], shard: int, into: RoomReply) -> None:
 
 
 def in_groups(
-    queues: list[tuple[tuple[str, int], list[str]]], rows: int
-) -> Iterable[list[tuple[tuple[str, int], list[str]]]]:
+    queues: list[tuple[tuple[str, int | str], list[str]]], rows: int
+) -> Iterable[list[tuple[tuple[str, int | str], list[str]]]]:
     """Groups of whole queues (a queue longer than a group is cut) of about `rows` rows."""
-    group: list[tuple[tuple[str, int], list[str]]] = []
+    group: list[tuple[tuple[str, int | str], list[str]]] = []
     size = 0
     for key, texts in queues:
         for at in range(0, len(texts), rows):

@@ -14,7 +14,7 @@ from curtsy.frontier.link import Link, OtherRun, run_id_of
 from curtsy.frontier.servers import Node, Servers
 
 #: version of the key map in lua/preamble.lua; another version in the server counts as loss
-LAYOUT = "2"
+LAYOUT = "3"
 #: where servers take over from each other, nothing is leased under an epoch that the store confirmed longer ago
 CONFIRMED_S = 10.0
 

@@ -12,7 +12,7 @@ from curtsy.frontier.frontier import Frontier, Scan
 from curtsy.frontier.shard import Shard
 from curtsy.model import Lane
 
-LANES = (Lane.HIGH, Lane.BATCH, Lane.SLOW)
+LANES = (Lane.HIGH, Lane.BATCH, Lane.SLOW, Lane.RENDER)
 #: a bell that nobody rings is listened to anew after this long
 _LISTEN_S = 1.0
 
@@ -22,7 +22,7 @@ class View:
     """One look at all shards."""
 
     now_ms: int = 0
-    #: shard -> lane -> hosts that may be asked now; hosts of suspects stand with lane batch
+    #: shard -> lane -> hosts that may be asked now; hosts of suspects stand with lane batch, or with render
     due: dict[int, dict[Lane, int]] = field(default_factory=dict)
     #: shard -> lane -> when the next host is due there
     soon: dict[int, dict[Lane, int | None]] = field(default_factory=dict)
@@ -52,18 +52,24 @@ async def look(frontier: Frontier, *, detail: bool = False) -> View:
         raw = await shard.call("watch", int(detail))
         view.now_ms = max(view.now_ms, int(raw[0]))
         high, batch, slow, solo = map(int, raw[1:5])
-        view.due[shard.number] = {Lane.HIGH: high, Lane.BATCH: batch + solo, Lane.SLOW: slow}
-        soon = [int(at) if at else None for at in raw[5:9]]
-        ahead = [at for at in (soon[1], soon[3]) if at is not None]
-        batch_soon = min(ahead) if ahead else None
-        view.soon[shard.number] = {Lane.HIGH: soon[0], Lane.BATCH: batch_soon, Lane.SLOW: soon[2]}
+        due = {Lane.HIGH: high, Lane.BATCH: batch + solo, Lane.SLOW: slow, Lane.RENDER: int(raw[17]) + int(raw[18])}
+        view.due[shard.number] = due
+        soon = [int(at) if at else None for at in (*raw[5:9], *raw[19:21])]
+        view.soon[shard.number] = {
+            Lane.HIGH: soon[0], Lane.BATCH: _first(soon[1], soon[3]), Lane.SLOW: soon[2],
+            Lane.RENDER: _first(soon[4], soon[5]),
+        }  # fmt: skip
         if raw[9] and (view.next_ms is None or int(raw[9]) < view.next_ms):
             view.next_ms = int(raw[9])
         view.scans += messages.scans_of(raw[10], shard.number)
-        for lane, queues, requests in zip(LANES, raw[11:14], raw[14:17], strict=True):
+        for lane, queues, requests in zip(LANES, (*raw[11:14], 0), (*raw[14:17], raw[21]), strict=True):
             view.in_play[lane] = view.in_play.get(lane, 0) + int(queues)
             view.in_flight[lane] = view.in_flight.get(lane, 0) + int(requests)
     return view
+
+
+def _first(*moments: int | None) -> int | None:
+    return min((at for at in moments if at is not None), default=None)
 
 
 async def rouse(frontier: Frontier) -> None:

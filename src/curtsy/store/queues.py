@@ -88,7 +88,10 @@ _get = Bulk(
 )
 
 _LOCK = text("SELECT state FROM queues WHERE crawl = :crawl AND host = :host FOR UPDATE")
-_OPEN_ROW = text("SELECT 1 FROM urls WHERE crawl = :crawl AND host = :host AND state = 'open' LIMIT 1")
+_OPEN_ROW, _PLAIN_ROW, _RENDER_ROW = (
+    text(f"SELECT 1 FROM urls WHERE crawl = :crawl AND host = :host AND state = 'open'{kind} LIMIT 1")
+    for kind in ("", " AND kind <> 'b'", " AND kind = 'b'")
+)
 _SET = text("UPDATE queues SET state = :state, reason = :reason WHERE crawl = :crawl AND host = :host AND state = :old")
 _DEAD = text(
     "UPDATE queues SET state = 'dead', reason = :reason WHERE crawl = :crawl AND host = :host AND state <> 'dead'"
@@ -152,6 +155,11 @@ def mark_empty_if_none(tx: Connection, crawl: int, host: str) -> bool:
         return False
     tx.execute(_SET, {**key, "state": "empty", "reason": "", "old": "open"})
     return True
+
+
+def has_open_rows(tx: Connection, crawl: int, host: str, *, render: bool) -> bool:
+    """Is a row open that waits for a browser, or one that does not?"""
+    return tx.execute(_RENDER_ROW if render else _PLAIN_ROW, {"crawl": crawl, "host": host}).first() is not None
 
 
 def mark_dead(tx: Connection, crawl: int, host: str, reason: str) -> bool:

@@ -123,9 +123,29 @@ _reopen = Bulk(
     crawl="bigint",
     fp="bytea",
 )
-_OPEN_ROWS = text(
-    "SELECT seq, url, kind, depth, attempts, crashes, solo_crashes, retry_ms, chain FROM urls "
-    "WHERE crawl = :crawl AND host = :host AND state = 'open' AND seq > :after ORDER BY seq LIMIT :limit"
+_OPEN_ROWS, _RENDER_ROWS = (
+    text(
+        "SELECT seq, url, kind, depth, attempts, crashes, solo_crashes, retry_ms, chain FROM urls "
+        f"WHERE crawl = :crawl AND host = :host AND state = 'open' AND kind {kind} AND seq > :after "
+        "ORDER BY seq LIMIT :limit"
+    )
+    for kind in ("<> 'b'", "= 'b'")
+)
+# Pages that wait for a browser, and rows that do not: of the latter only the first are looked for behind the others.
+_kinds = Bulk(
+    "SELECT v.crawl, v.host, "
+    "EXISTS (SELECT 1 FROM urls u WHERE u.crawl = v.crawl AND u.host = v.host AND u.state = 'open' AND u.kind = 'b'), "
+    "EXISTS (SELECT 1 FROM (SELECT u.kind FROM urls u WHERE u.crawl = v.crawl AND u.host = v.host "
+    "AND u.state = 'open' ORDER BY u.seq LIMIT 200) f WHERE f.kind <> 'b') "
+    "FROM v JOIN crawls c ON c.n = v.crawl WHERE c.render <> 'never'",
+    crawl="bigint",
+    host="text",
+)
+_rekind = Bulk(
+    "UPDATE urls SET kind = v.kind FROM v WHERE urls.crawl = v.crawl AND urls.fp = v.fp AND urls.state = 'open'",
+    crawl="bigint",
+    fp="bytea",
+    kind="text",
 )
 # By crawl first: so the index of open rows serves it.
 _HASTEN = text(
@@ -206,9 +226,26 @@ def add_crashes(tx: Connection, rows: Iterable[tuple[int, bytes, int, bool]]) ->
     return {(crawl, fp): (crashes, solo) for crawl, fp, crashes, solo in _crash(tx, list(latest.values()))}
 
 
-def open_rows(tx: Connection, crawl: int, host: str, after_seq: int = 0, limit: int = 512) -> list[OpenRow]:
-    """Open rows of a queue by seq, after a cursor."""
-    found = tx.execute(_OPEN_ROWS, {"crawl": crawl, "host": host, "after": after_seq, "limit": limit})
+def change_kinds(tx: Connection, rows: Iterable[tuple[int, bytes, str]]) -> None:
+    """(crawl, fp, kind) of open rows that this transaction settled to be tried again in another way."""
+    _rekind(tx, unique_sorted(rows))
+
+
+def kinds_open(tx: Connection, pairs: Iterable[tuple[int, str]]) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
+    """Which of these queues (crawl, host) have rows to ask for plainly, and which pages that wait for a browser."""
+    wanted = unique_sorted(pairs)
+    mixed = {(crawl, host): (render, plain) for crawl, host, render, plain in _kinds(tx, wanted)}
+    # A queue without any open row closes by its plain rescan.
+    plain = [pair for pair in wanted if pair not in mixed or mixed[pair][1] or not mixed[pair][0]]
+    return plain, [pair for pair in wanted if pair in mixed and mixed[pair][0]]
+
+
+def open_rows(
+    tx: Connection, crawl: int, host: str, after_seq: int = 0, limit: int = 512, render: bool = False
+) -> list[OpenRow]:
+    """Open rows of a queue by seq, after a cursor: those that wait for a browser, or all others."""
+    statement = _RENDER_ROWS if render else _OPEN_ROWS
+    found = tx.execute(statement, {"crawl": crawl, "host": host, "after": after_seq, "limit": limit})
     return [OpenRow._make((*row[:8], chain_of(row[8]))) for row in found]
 
 

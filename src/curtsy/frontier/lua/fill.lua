@@ -1,6 +1,6 @@
 -- fill.lua: the answer to a scan: rows of one queue behind its cursor, or from the start for a rescan.
 --
--- ARGV  2 host   3 crawl   4 token   5 rescan (1) or refill (0)   6 more (1: the store has rows behind these)
+-- ARGV  2 host   3 queue   4 token   5 rescan (1) or refill (0)   6 more (1: the store has rows behind these)
 --       7 cursor: seq of the last row read   8 number of rows, then each "retry_ms 0x1f entry"
 -- Answers { now, 'ok' | 'empty' | 'stale', scans }
 --   empty  a rescan found nothing: the caller asks the store to close the queue, then leaves (the lock is still held)

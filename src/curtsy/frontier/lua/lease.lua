@@ -5,8 +5,9 @@
 --       then the number of start reports, then each "id ago"
 --       then the number of lanes, then for each: lane, how many, slot in ms
 --       then the last `halt` that the caller has heard of
--- Answers { now, releases, leases, scans, next due or '', suspects due, halt, crawls paused or ended since the last one }
---   a lease: id host crawl version delay per_host robots_ms solo own_robots lane failures adaptive entry, split by 0x1f
+-- Answers { now, releases, leases, scans, next due or '', suspects due, halt, crawls paused or ended since the last one,
+--           suspects due among the pages that wait for a browser }
+--   a lease: id host queue version delay per_host robots_ms solo own_robots lane failures adaptive entry, split by 0x1f
 local owner, lease_ms, solo = ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
 local at = 5
 
@@ -36,10 +37,10 @@ local function grant(h, c, r, entry, robots_ms, own_robots, x, lane, slot_ms)
     str(h.ad), entry }, US)
   slots[n + 1], slots[n + 2], leases[n + 1], leases[n + 2] = str(now + slot_ms), id, str(now + lease_ms), id
   ld[n * 2 + 1], ld[n * 2 + 2], ld[n * 2 + 3] = id, lease, 's' .. id
-  ld[n * 2 + 4] = h.name .. ' ' .. str(now) .. ' ' .. d .. ' ' .. ph .. ' ' .. c
+  ld[n * 2 + 4] = h.name .. ' ' .. str(now) .. ' ' .. d .. ' ' .. ph .. ' ' .. r.n
   put(h, 'x:' .. c, str(x + 1))
-  busy[c] = (busy[c] or 0) + 1
-  if byte(entry, 1) == 112 and r.left > 0 then r.left, r.spent = r.left - 1, true end
+  busy[r.n] = (busy[r.n] or 0) + 1
+  if r.left > 0 and is_page(entry) then r.left, r.spent = r.left - 1, true end
   h.out = h.out + 1
   put(h, 'out', str(h.out))
   if h.ph > 1 then
@@ -50,9 +51,14 @@ local function grant(h, c, r, entry, robots_ms, own_robots, x, lane, slot_ms)
     h.ow = owner
     put(h, 'ow', owner)
   end
-  if h.rn > 1 then
-    call('LREM', P .. 'ring:' .. h.name, 1, c)
-    call('RPUSH', P .. 'ring:' .. h.name, c)
+  if h.bn > 0 and h.bt ~= is_browsers(c) then
+    h.bt = not h.bt
+    touch(h)
+  end
+  if (h.bn > 0 and is_browsers(c) and h.bn or h.rn) > 1 then
+    local ring = P .. (is_browsers(c) and 'bring:' or 'ring:') .. h.name
+    call('LREM', ring, 1, c)
+    call('RPUSH', ring, c)
     h.tn = h.tn + 1
     touch(h)
   end
@@ -61,9 +67,9 @@ local function grant(h, c, r, entry, robots_ms, own_robots, x, lane, slot_ms)
 end
 
 -- Crawls take turns; those of a better lane go first, 4 turns of 5.
-local function turns(h)
-  local ring = ring_of(h)
-  if #ring < 2 or h.hi ~= true then return ring end
+local function turns(h, browsers)
+  local ring = browsers and browsers_ring(h) or ring_of(h)
+  if #ring < 2 or (h.hi ~= true and not browsers) then return ring end
   local first, later = {}, {}
   for _, c in ipairs(ring) do
     local r = crawl(c)
@@ -92,13 +98,12 @@ local function is_suspect(entry) return tonumber(match(entry, '^%a%d+,%d+,(%d+)'
 -- Offers one entry. Answers true if granted; false and a time if it went to the end of the list, because its origin's
 -- rules are not known before; else nil.
 local function offer_entry(h, c, r, q, entry, lane, slot_ms)
-  local kind = byte(entry, 1)
-  if kind == 112 and r.left == 0 then
+  if r.left == 0 and is_page(entry) then
     call('LPUSH', q, entry)
-    call('SADD', P .. 'starved:' .. c, h.name)
+    call('SADD', P .. 'starved:' .. r.n, h.name)
     return
   end
-  local origin = kind ~= 114 and origin_of(match(entry, ' ([^\t]*)'), h.name)
+  local origin = byte(entry, 1) ~= 114 and origin_of(match(entry, ' ([^\t]*)'), h.name)
   local v = call('HMGET', h.key, 'x:' .. c, 'b:' .. c, 'k:' .. c, 'r:' .. (origin or '-'))
   local x, ask, fetched, wait = tonumber(v[1]) or 0, nil, 0, nil
   if origin then ask, fetched, wait = robots_first(v[4], origin) end
@@ -108,7 +113,7 @@ local function offer_entry(h, c, r, q, entry, lane, slot_ms)
   end
   if is_suspect(ask or entry) and not solo then
     call('LPUSH', q, entry)
-    bench(h, 0, 'solo')
+    if is_browsers(c) then place_browsers(h, 'render:solo', eligible(h)) else bench(h, 0, 'solo') end
     return
   end
   if ask then
@@ -140,19 +145,43 @@ local function offer(h, c, lane, slot_ms)
   return first
 end
 
-local function serve(h, lane, slot_ms)
-  h.la, h.was = lane, lane
-  if not h.known or h.out >= h.ph or h.un ~= '' then return unbench(h) end
-  local crawls_here = turns(h)
-  local cd, ph = 0, 64
-  for _, c in ipairs(crawls_here) do
+-- What the crawls of a ring want: delay and per_host, beside what others want.
+local function care(ring, cd, ph)
+  for _, c in ipairs(ring) do
     local r = crawl(c)
     if r then cd, ph = max(cd, r.dl), min(ph, r.ph) end
+  end
+  return cd, ph
+end
+
+-- Offers what waits for a browser; the same as `serve` for the other lanes.
+local function serve_browser(h, lane, slot_ms, ring)
+  local wait
+  for _, c in ipairs(ring) do
+    local answer = offer(h, c, lane, slot_ms)
+    if answer == true then return true end
+    if h.bset == 'render:solo' and lane ~= 'render:solo' then return end
+    if answer then wait = min(wait or answer, answer) end
+  end
+  place_browsers(h, wait and 'render' or '', wait or 0)
+end
+
+local function serve(h, lane, slot_ms)
+  local browsers = lane == 'render' or lane == 'render:solo'
+  if browsers then h.bset = lane else h.la, h.was = lane, lane end
+  if not h.known or h.out >= h.ph or h.un ~= '' then return unbench(h) end
+  local crawls_here = turns(h, browsers)
+  local cd, ph = care(crawls_here, 0, 64)
+  if browsers then
+    cd, ph = care(ring_of(h), cd, ph)
+  elseif h.bn > 0 then
+    cd, ph = care(browsers_ring(h), cd, ph)
   end
   if h.oph > 0 then ph = min(ph, h.oph) end
   -- A crawl may have come to want more care, or less.
   if cd ~= h.cd or ph ~= h.ph then weigh(h) end
-  if eligible(h) > now then return bench(h, 0, lane) end
+  if eligible(h) > now then return bench(h, 0, not browsers and lane or nil) end
+  if browsers then return serve_browser(h, lane, slot_ms, crawls_here) end
   local wait
   for _, c in ipairs(crawls_here) do
     local answer = offer(h, c, lane, slot_ms)
@@ -160,7 +189,7 @@ local function serve(h, lane, slot_ms)
     if h.la == 'solo' and lane ~= 'solo' then return end
     if answer then wait = min(wait or answer, answer) end
   end
-  if wait then bench(h, wait, lane) else unbench(h) end
+  if wait then bench(h, wait, lane) else leave_bench(h) end
 end
 
 -- Affinity is an order, not a gate: own hosts, then free ones, then those whose owner lets them wait.
@@ -187,13 +216,14 @@ local function candidates(lane, want)
 end
 
 local lanes = tonumber(ARGV[at])
-local earliest
+local earliest, browsers
 local function sooner(score)
   if score then earliest = min(earliest or tonumber(score), tonumber(score)) end
 end
 for i = 0, lanes - 1 do
   local lane, want, slot_ms = ARGV[at + 1 + i * 3], tonumber(ARGV[at + 2 + i * 3]), tonumber(ARGV[at + 3 + i * 3])
-  local from = solo and 'solo' or lane
+  browsers = browsers or lane == 'render'
+  local from = solo and (lane == 'render' and 'render:solo' or 'solo') or lane
   if solo then want = min(want, 1 - #granted) end
   local got = 0
   if want > 0 then
@@ -221,6 +251,8 @@ if #granted > 0 then
 end
 finish()
 local suspects = call('ZCOUNT', P .. 'due:solo', '-inf', now)
+local browsers_suspects = browsers and call('ZCOUNT', P .. 'due:render:solo', '-inf', now) or 0
 local halt, heard, halted = tonumber(held[5]) or 0, tonumber(ARGV[at + 1 + lanes * 3]), {}
 if halt > heard then halted = call('ZRANGEBYSCORE', P .. 'halted', '(' .. heard, '+inf') end
-return { tostring(now), released, granted, scans, earliest and tostring(earliest) or '', suspects, halt, halted }
+return { tostring(now), released, granted, scans, earliest and tostring(earliest) or '', suspects, halt, halted,
+  browsers_suspects }

@@ -1,6 +1,6 @@
 -- leave.lua: a queue leaves the bench, if nothing was listed, flagged or taken up meanwhile.
 --
--- ARGV  2 host   3 crawl   4 token of the rescan that found nothing
+-- ARGV  2 host   3 queue   4 token of the rescan that found nothing
 -- Answers { now, left (1 | 0), crawl has no queue left and nothing under way (1 | 0), scans }
 local name, c, token = ARGV[2], ARGV[3], ARGV[4]
 local h = host(name)
@@ -17,6 +17,6 @@ end
 drop(h, c)
 if h.la ~= '' then bench(h) end
 finish()
-local w = call('HMGET', P .. 'crawl:' .. c, 'pairs', 'busy')
+local w = call('HMGET', P .. 'crawl:' .. number_of(c), 'pairs', 'busy')
 local idle = (tonumber(w[1]) or 0) <= 0 and (tonumber(w[2]) or 0) <= 0
 return { tostring(now), 1, idle and 1 or 0, scans }

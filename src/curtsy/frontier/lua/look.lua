@@ -1,12 +1,13 @@
 -- look.lua: where a host, and one of its URLs, stands. Reads only.
 --
--- ARGV  2 host   3 crawl   4 the URL as an entry writes it (entry.py); both '' to ask about the host alone
+-- ARGV  2 host   3 queue   4 the URL as an entry writes it (entry.py); both '' to ask about the host alone
 -- Answers { now, due or '', blocked until, slots out, delay, owner, loaded, backlog, delayed + leased, scan, starved,
 --           listed, listed before it or '', lease or '', its expiry or '', its slot or '', its times or '' }
 local name, c, rest = ARGV[2], ARGV[3], ARGV[4]
 local h = host(name)
 local v = call('HMGET', h.key, 'q:' .. c, 'b:' .. c, 'x:' .. c, 'l:' .. c)
 local due = h.la ~= '' and call('ZSCORE', P .. 'due:' .. h.la, name)
+if is_browsers(c) or not due then due = call('ZSCORE', P .. 'due:render', name) or call('ZSCORE', P .. 'due:render:solo', name) end
 
 local function is_it(entry) return rest ~= '' and match(entry, '^%S+ ([^\t]*)') == rest end
 
@@ -33,6 +34,6 @@ local out = id ~= '' and call('HMGET', P .. 'ld', 's' .. id, 't' .. id) or {}
 
 return {
   tostring(now), due or '', str(h.bl), str(h.out), str(delay_of(h)), h.ow, v[1] and 1 or 0, v[2] and 1 or 0,
-  tonumber(v[3] or 0), (v[4] and tonumber(v[4]) > now) and 1 or 0, call('SISMEMBER', P .. 'starved:' .. c, name), #list,
+  tonumber(v[3] or 0), (v[4] and tonumber(v[4]) > now) and 1 or 0, call('SISMEMBER', P .. 'starved:' .. number_of(c), name), #list,
   before, lease, id ~= '' and (call('ZSCORE', P .. 'leases', id) or '') or '', out[1] or '', out[2] or '',
 }

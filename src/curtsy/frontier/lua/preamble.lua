@@ -11,8 +11,12 @@
 -- ARGV[1]  the epoch the caller believes in; another one is refused
 --
 -- Keys of an epoch, all under P = {shard}:e<n>:
---   due:<lane>        ZSET  host -> ms it may next be asked. A host stands in one of due:high|batch|slow
+-- A queue is one crawl's work on one host, named by the crawl, or `<crawl>b` where its pages wait for a browser. Below,
+-- c is a queue or a crawl: what is counted by crawl is counted for both of its queues.
+--   due:<lane>        ZSET  host -> ms it may next be asked. A host stands in one of due:high|batch|slow, and in due:render
+--                           too if pages of it wait for a browser
 --   due:solo          ZSET  hosts whose head is a suspect (two crashes): asked with nothing else in flight
+--   due:render:solo   ZSET  the same of pages that wait for a browser
 --   host:<host>       HASH  ls     ms: the base of the delay: last start, or the end of a transfer broken off
 --                           out    slots out
 --                           ow la  process that asked it last; due set it stands in
@@ -27,12 +31,14 @@
 --                             met    an effect of a request stands in ad, fl, sl
 --                             rn r1 hi tn   of the ring: its length; its only crawl; a crawl of lane high is in it ('slow': only crawls of that);
 --                                    turns taken, for the 4-of-5 rule between lanes
+--                             bn bt  length of the browsers' ring; the last turn was a browser's
 --                           q:<c> x:<c> b:<c> k:<c> l:<c>   of crawl c's queue here: its lane; delayed + leased;
 --                                  backlog flag (2: raised while a scan held the lock); cursor: rows up to it were
 --                                  listed or read; scan lock "<expiry>.<scan>"
 --                           r:<origin>  "until:fetched" of its robots rules, "p<until>" while they are being fetched,
 --                                  "c<crashes>,<solo crashes>" where fetching them has cost workers
 --   ring:<host>       LIST  crawls with work on the host, whose turn is next first
+--   bring:<host>      LIST  queues with pages that wait for a browser, likewise
 --   q:<host>:<crawl>  LIST  entries, the head of that crawl's work there
 --   crawl:<c>         HASH  st lane dl ph left ver pairs busy
 --   halted            ZSET  crawls that were paused or have ended -> `halt` when they did: the newest 1,000
@@ -62,6 +68,8 @@ local skew = tonumber(held[2]) or 0
 local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000) + skew
 local quiet = tonumber(held[3]) or 0
 local GRACE, SCAN_LOCK, FADE = 10, 10000, 120000
+-- ms by which lanes that share a host let each other go first: plain pages and visits take turns
+local COURTESY = 250
 local US = '\31'
 local max, min, floor = math.max, math.min, math.floor
 local byte, sub, match = string.byte, string.sub, string.match
@@ -97,10 +105,22 @@ local function many(command, key, list)
   for from = 1, #list, 4000 do call(command, key, unpack(list, from, min(#list, from + 3999))) end
 end
 
+-- The crawl of a queue; the other queue of its crawl; whether its pages wait for a browser.
+local function number_of(c) return byte(c, -1) == 98 and sub(c, 1, -2) or c end
+local function sibling_of(c) return byte(c, -1) == 98 and sub(c, 1, -2) or c .. 'b' end
+local function is_browsers(c) return byte(c, -1) == 98 end
+
+-- Pages count against the budget, whoever asks for them.
+local function is_page(entry)
+  local kind = byte(entry, 1)
+  return kind == 112 or kind == 98
+end
+
 -- Hosts: read once per script, changes gathered.
-local PACKED = { 'known', 'nx', 'bl', 'op', 'rd', 'ad', 'cd', 'oph', 'ph', 'un', 'fl', 'sl', 'met', 'rn', 'r1', 'hi', 'tn' }
-local NEW = { false, 0, 0, 0, 0, 0, 0, 0, 1, '', 0, false, false, 0, '', false, 0 }
-local hosts, changed, moved = {}, {}, {}
+local PACKED = { 'known', 'nx', 'bl', 'op', 'rd', 'ad', 'cd', 'oph', 'ph', 'un', 'fl', 'sl', 'met', 'rn', 'r1', 'hi', 'tn',
+  'bn', 'bt' }
+local NEW = { false, 0, 0, 0, 0, 0, 0, 0, 1, '', 0, false, false, 0, '', false, 0, 0, false }
+local hosts, changed, moved, browsers_moved = {}, {}, {}, {}
 local function host(name)
   local h = hosts[name]
   if h then return h end
@@ -111,6 +131,7 @@ local function host(name)
     name = name, key = key, ls = tonumber(f[2] or 0), out = tonumber(f[3] or 0), ow = f[4] or '', la = la, was = la,
     known = v[1], nx = v[2], bl = v[3], op = v[4], rd = v[5], ad = v[6], cd = v[7], oph = v[8], ph = v[9], un = v[10],
     fl = v[11], sl = v[12], met = v[13], rn = v[14], r1 = v[15], hi = v[16], tn = v[17],
+    bn = v[18], bt = v[19],
   }
   hosts[name] = h
   return h
@@ -140,9 +161,14 @@ local crawls, busy = {}, {}
 local function crawl(c)
   local r = crawls[c]
   if r ~= nil then return r end
+  if is_browsers(c) then
+    r = crawl(number_of(c))
+    crawls[c] = r
+    return r
+  end
   local v = call('HMGET', P .. 'crawl:' .. c, 'st', 'lane', 'dl', 'ph', 'left', 'ver')
   if v[1] then
-    r = { st = v[1], lane = v[2] or 'batch', dl = tonumber(v[3]) or 0, ph = tonumber(v[4]) or 1,
+    r = { n = c, st = v[1], lane = v[2] or 'batch', dl = tonumber(v[3]) or 0, ph = tonumber(v[4]) or 1,
       left = tonumber(v[5]) or -1, ver = v[6] or '0' }
   else
     r = false
@@ -178,17 +204,68 @@ local function place(h, lane, score)
   end
 end
 
-local function unbench(h)
+-- The same for browsers: in due:render, due:render:solo or ('') neither.
+local function place_browsers(h, set, score)
+  h.bset, h.bscore = set, score
+  if not h.bmoves then
+    h.bmoves = true
+    browsers_moved[#browsers_moved + 1] = h
+  end
+end
+
+-- Nothing of the host is offered but to browsers.
+local function leave_bench(h)
   if h.la ~= '' then place(h, '', 0) end
 end
 
--- Puts a host where it belongs: in one due set, or in none while its slots are out or nobody wants it.
+local function unbench(h)
+  leave_bench(h)
+  if h.bn > 0 then place_browsers(h, '', 0) end
+end
+
+local function browsers_ring(h) return call('LRANGE', P .. 'bring:' .. h.name, 0, -1) end
+
+-- A page for a browser is listed. Without one a shift would be sent in vain: what is missing is scanned for already.
+local function waits_for_browser(h)
+  local keys = {}
+  for i, c in ipairs(browsers_ring(h)) do keys[i] = P .. 'q:' .. h.name .. ':' .. c end
+  return #keys > 0 and call('EXISTS', unpack(keys)) > 0
+end
+
+-- Puts a host where it belongs: in one due set, and in that of browsers; or in none while its slots are out or nobody
+-- wants it.
 local function bench(h, at_least, lane)
-  if not h.known or h.rn == 0 or h.out >= h.ph or h.un ~= '' then return unbench(h) end
-  place(h, lane or ((h.sl or h.hi == 'slow') and 'slow') or (h.hi and 'high') or 'batch', max(eligible(h), at_least or 0))
+  if not h.known or h.out >= h.ph or h.un ~= '' then return unbench(h) end
+  local at, waits = max(eligible(h), at_least or 0), h.bn > 0 and waits_for_browser(h)
+  if h.rn == 0 then
+    leave_bench(h)
+  else
+    place(h, lane or ((h.sl or h.hi == 'slow') and 'slow') or (h.hi and 'high') or 'batch',
+      (waits and not h.bt) and at + COURTESY or at)
+  end
+  if h.bn > 0 then place_browsers(h, waits and 'render' or '', (h.rn > 0 and h.bt) and at + COURTESY or at) end
+end
+
+local function flush_browsers()
+  for _, set in ipairs({ 'render', 'render:solo' }) do
+    local gone, come = {}, {}
+    for _, h in ipairs(browsers_moved) do
+      h.bmoves = nil
+      if h.bset == set then
+        come[#come + 1] = str(h.bscore)
+        come[#come + 1] = h.name
+      else
+        gone[#gone + 1] = h.name
+      end
+    end
+    many('ZREM', P .. 'due:' .. set, gone)
+    many('ZADD', P .. 'due:' .. set, come)
+  end
+  browsers_moved = {}
 end
 
 local function flush_due()
+  if #browsers_moved > 0 then flush_browsers() end
   local gone, come = {}, {}
   for i = 1, #moved do
     local h = moved[i]
@@ -219,9 +296,9 @@ local function flush_crawls()
     end
   end
   busy = {}
-  for c, r in pairs(crawls) do
+  for _, r in pairs(crawls) do
     if r and r.spent then
-      call('HSET', P .. 'crawl:' .. c, 'left', r.left)
+      call('HSET', P .. 'crawl:' .. r.n, 'left', r.left)
       r.spent = nil
     end
   end
@@ -240,7 +317,7 @@ local function finish()
     call('HSET', unpack(h.set))
     h.set, h.touched = nil, nil
     -- Nobody wants the host: its numbers stand here only while they may still bind; the store has them too.
-    if h.rn == 0 and h.out == 0 then call('PEXPIREAT', h.key, max(now, eligible(h)) + FADE - skew) end
+    if h.rn + h.bn == 0 and h.out == 0 then call('PEXPIREAT', h.key, max(now, eligible(h)) + FADE - skew) end
   end
   changed = {}
 end
@@ -255,10 +332,14 @@ local function ring_of(h)
   return call('LRANGE', P .. 'ring:' .. h.name, 0, -1)
 end
 
--- The ring's part of delay, per_host and lane; again whenever a crawl joins or leaves, or wants more care.
+-- The rings' part of delay, per_host and lane; again whenever a crawl joins or leaves, or wants more care.
 local function weigh(h)
-  local ring = call('LRANGE', P .. 'ring:' .. h.name, 0, -1)
+  local ring, browsers = call('LRANGE', P .. 'ring:' .. h.name, 0, -1), h.bn > 0 and browsers_ring(h) or {}
   local cd, ph, hi, slow = 0, 64, false, #ring > 0
+  for _, c in ipairs(browsers) do
+    local r = crawl(c)
+    if r then cd, ph = max(cd, r.dl), min(ph, r.ph) end
+  end
   for _, c in ipairs(ring) do
     local r = crawl(c)
     if r then
@@ -266,27 +347,35 @@ local function weigh(h)
       hi, slow = hi or r.lane == 'high', slow and r.lane == 'slow'
     end
   end
-  if #ring == 0 then ph = h.oph > 0 and h.oph or 1 elseif h.oph > 0 then ph = min(ph, h.oph) end
+  if #ring + #browsers == 0 then ph = h.oph > 0 and h.oph or 1 elseif h.oph > 0 then ph = min(ph, h.oph) end
   if h.ph == 1 and ph > 1 and h.out > 0 and h.un == '' then h.un = '?' end
   h.cd, h.ph, h.rn, h.r1, h.hi = cd, ph, #ring, #ring == 1 and ring[1] or '', slow and 'slow' or hi
+  h.bn = #browsers
   touch(h)
 end
 
 local function in_ring(h, c)
+  if is_browsers(c) then return h.bn > 0 and call('HEXISTS', h.key, 'q:' .. c) == 1 end
   if h.r1 ~= '' or h.rn == 0 then return h.r1 == c end
   return call('HEXISTS', h.key, 'q:' .. c) == 1
 end
 
--- False if the lane has as many queues in play as it may: the queue then waits in the store.
+-- False if the lane has as many queues in play as it may: the queue then waits in the store. Both queues of a crawl on a
+-- host count as one.
 local function join_ring(h, c, cap)
   if in_ring(h, c) then return true end
-  local r = crawl(c)
-  if tonumber(call('HGET', P .. 'play', r.lane) or 0) >= cap then return false end
-  call('RPUSH', P .. 'ring:' .. h.name, c)
+  local r, counted = crawl(c), in_ring(h, sibling_of(c))
+  if not counted and tonumber(call('HGET', P .. 'play', r.lane) or 0) >= cap then return false end
+  if is_browsers(c) then
+    call('RPUSH', P .. 'bring:' .. h.name, c)
+    h.bn = h.bn + 1
+  else
+    call('RPUSH', P .. 'ring:' .. h.name, c)
+  end
   call('HSET', h.key, 'q:' .. c, r.lane)
   call('PERSIST', h.key)
-  call('HINCRBY', P .. 'crawl:' .. c, 'pairs', 1)
-  call('HINCRBY', P .. 'play', r.lane, 1)
+  call('HINCRBY', P .. 'crawl:' .. r.n, 'pairs', 1)
+  if not counted then call('HINCRBY', P .. 'play', r.lane, 1) end
   weigh(h)
   return true
 end
@@ -295,17 +384,18 @@ end
 local function drop(h, c)
   local lane = call('HGET', h.key, 'q:' .. c)
   if not lane then return end
-  call('LREM', P .. 'ring:' .. h.name, 0, c)
+  call('LREM', P .. (is_browsers(c) and 'bring:' or 'ring:') .. h.name, 0, c)
   call('UNLINK', P .. 'q:' .. h.name .. ':' .. c)
   call('HDEL', h.key, 'q:' .. c, 'b:' .. c, 'l:' .. c)
   -- While something of it is leased or delayed it cannot be rescanned, but if it comes back (a crawl that was paused), rows
   -- behind the cursor were never listed in this epoch: they need not wait. The rescan finds those that were.
   if call('HEXISTS', h.key, 'x:' .. c) == 0 then call('HDEL', h.key, 'k:' .. c) end
   call('ZREM', P .. 'scans', h.name .. US .. c)
-  if crawl(c) then call('HINCRBY', P .. 'crawl:' .. c, 'pairs', -1) end
-  call('HINCRBY', P .. 'play', lane, -1)
+  if crawl(c) then call('HINCRBY', P .. 'crawl:' .. number_of(c), 'pairs', -1) end
+  if not in_ring(h, sibling_of(c)) then call('HINCRBY', P .. 'play', lane, -1) end
   weigh(h)
-  if h.rn == 0 then unbench(h) end
+  if h.rn == 0 then leave_bench(h) end
+  if is_browsers(c) and h.bn == 0 then place_browsers(h, '', 0) end
 end
 
 -- Scans that the caller must carry out: "host crawl token cursor head", cursor '-' for a rescan from the start.
@@ -332,7 +422,8 @@ end
 
 -- One fewer of the queue is delayed or leased; the last one may be what a rescan waits for.
 local function less_busy(name, c)
-  busy[c] = (busy[c] or 0) - 1
+  local n = number_of(c)
+  busy[n] = (busy[n] or 0) - 1
   local key = P .. 'host:' .. name
   if call('HINCRBY', key, 'x:' .. c, '-1') > 0 then return end
   call('HDEL', key, 'x:' .. c)
@@ -342,7 +433,8 @@ local function less_busy(name, c)
 end
 
 local function more_busy(name, c)
-  busy[c] = (busy[c] or 0) + 1
+  local n = number_of(c)
+  busy[n] = (busy[n] or 0) + 1
   call('HINCRBY', P .. 'host:' .. name, 'x:' .. c, 1)
 end
 
@@ -352,10 +444,12 @@ local function give_back(c)
   if not r or r.left < 0 then return end
   r.left, r.spent = r.left + 1, true
   while true do
-    local name = call('SPOP', P .. 'starved:' .. c)
+    local name = call('SPOP', P .. 'starved:' .. r.n)
     if not name then return end
     local h = host(name)
-    if in_ring(h, c) and call('EXISTS', P .. 'q:' .. name .. ':' .. c) == 1 then return bench(h) end
+    for _, queue in ipairs({ r.n, h.bn > 0 and r.n .. 'b' or nil }) do
+      if in_ring(h, queue) and call('EXISTS', P .. 'q:' .. name .. ':' .. queue) == 1 then return bench(h) end
+    end
   end
 end
 

@@ -2,7 +2,7 @@
 --
 -- ARGV  2 queues in play allowed per lane in this shard
 --       3 front (1: to the head of the list, past the flag: robots.txt being followed)
---       4 number of queues, then for each: host, crawl, number of rows, then each row "seq 0x1f entry", by seq
+--       4 number of queues, then for each: host, queue, number of rows, then each row "seq 0x1f entry", by seq
 -- Answers { now, hosts to introduce, crawls to introduce, scans, queues that must wait in the store }
 local cap, front = tonumber(ARGV[2]), ARGV[3] == '1'
 local at, unknown_hosts, unknown_crawls, waiting = 5, {}, {}, {}
@@ -39,14 +39,14 @@ for _ = 1, tonumber(ARGV[4]) do
   local name, c, n = ARGV[at], ARGV[at + 1], tonumber(ARGV[at + 2])
   local r = crawl(c)
   if not r then
-    unknown_crawls[#unknown_crawls + 1] = c
+    unknown_crawls[#unknown_crawls + 1] = number_of(c)
   elseif r.st == 'running' then
     local h = host(name)
     if join_ring(h, c, cap) then
       list(h, c, at + 2, n)
       if h.known then bench(h) else unknown_hosts[#unknown_hosts + 1] = name end
     else
-      waiting[#waiting + 1] = c .. ' ' .. name
+      waiting[#waiting + 1] = number_of(c) .. ' ' .. name
     end
   end
   at = at + 3 + n

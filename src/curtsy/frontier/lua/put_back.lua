@@ -1,6 +1,6 @@
 -- put_back.lua: queues that the store says are open stand on the bench again, with the backlog flag raised.
 --
--- ARGV  2 queues in play allowed per lane in this shard   3 number of queues, then for each: host, crawl
+-- ARGV  2 queues in play allowed per lane in this shard   3 number of queues, then for each: host, queue
 -- Answers { now, hosts to introduce, crawls to introduce, scans, queues that must wait in the store }
 local cap = tonumber(ARGV[2])
 local unknown_hosts, unknown_crawls, waiting = {}, {}, {}
@@ -8,7 +8,7 @@ for i = 1, tonumber(ARGV[3]) do
   local name, c = ARGV[2 + i * 2], ARGV[3 + i * 2]
   local r = crawl(c)
   if not r then
-    unknown_crawls[#unknown_crawls + 1] = c
+    unknown_crawls[#unknown_crawls + 1] = number_of(c)
   elseif r.st == 'running' then
     local h = host(name)
     local stood = in_ring(h, c)
@@ -16,12 +16,12 @@ for i = 1, tonumber(ARGV[3]) do
       if not stood then call('HSET', h.key, 'b:' .. c, 1) end
       if call('EXISTS', P .. 'q:' .. name .. ':' .. c) == 0 then
         look_further(h, c)
-      elseif h.la == '' then
+      elseif h.la == '' or is_browsers(c) then
         bench(h)
       end
       if not h.known then unknown_hosts[#unknown_hosts + 1] = name end
     else
-      waiting[#waiting + 1] = c .. ' ' .. name
+      waiting[#waiting + 1] = number_of(c) .. ' ' .. name
     end
   end
 end

@@ -47,7 +47,7 @@ for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'leases', '-inf', now, 'LIMIT', 0
   -- Where only the start was told, what is known is the slot's to say.
   if ended == '-' then started = '-' end
   call('RPUSH', P .. 'reaped', table.concat({ 'lease', id, started, ended, condemned and 1 or 0, own_robots and 1 or 0,
-    f[7], name, c, f[4], f[5], entry }, US))
+    f[7], name, number_of(c), f[4], f[5], entry }, US))
   call('HDEL', P .. 'ld', 't' .. id)
   if condemned then
     -- Counted as busy until the dead letter is durable: settle(id) ends it, and gives its budget back.
@@ -60,7 +60,7 @@ for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'leases', '-inf', now, 'LIMIT', 0
     elseif in_ring(h, c) then
       call('LPUSH', P .. 'q:' .. name .. ':' .. c, entry)
     end
-    if byte(entry, 1) == 112 then give_back(c) end
+    if is_page(entry) then give_back(c) end
     less_busy(name, c)
     bench(h)
   end

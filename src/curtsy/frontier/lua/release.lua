@@ -47,7 +47,7 @@ local function put_url_back(id)
   elseif in_ring(h, c) then
     call('LPUSH', P .. 'q:' .. name .. ':' .. c, entry)
   end
-  if byte(entry, 1) == 112 then give_back(c) end
+  if is_page(entry) then give_back(c) end
   less_busy(name, c)
 end
 

@@ -8,14 +8,16 @@ local cap, far, limit, turn = tonumber(ARGV[2]), now + tonumber(ARGV[3]), tonumb
 local lanes, parked = {}, {}
 
 local function park(lane)
-  for _, due in ipairs(lane == 'slow' and { 'slow' } or { lane, 'slow' }) do
+  for _, due in ipairs(lane == 'slow' and { 'slow', 'render' } or { lane, 'slow', 'render' }) do
     local late = call('ZREVRANGEBYSCORE', P .. 'due:' .. due, '+inf', far, 'WITHSCORES', 'LIMIT', 0, limit)
     for i = 1, #late, 2 do
       local h = host(late[i])
-      for _, c in ipairs(h.out == 0 and ring_of(h) or {}) do
+      for _, queue in ipairs(h.out == 0 and (due == 'render' and browsers_ring(h) or ring_of(h)) or {}) do
+        local c = number_of(queue)
         local r = crawl(c)
         if r and r.lane == lane then
           drop(h, c)
+          if h.bn > 0 then drop(h, c .. 'b') end
           parked[#parked + 1] = c .. ' ' .. str(tonumber(late[i + 1])) .. ' ' .. h.name
         end
       end

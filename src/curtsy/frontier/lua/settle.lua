@@ -4,7 +4,8 @@
 --         until 'p<ms>' while a redirect of robots.txt is followed; delay in ms, '-' to leave it)
 --       then the number of releases, then each (release.lua): robots entries keep their slot until their rules are here
 --       then the number of settled leases, then each "id 0x1f action 0x1f used 0x1f at 0x1f entry"
---         action d  settled for good;  r  again at `at` ms, as `entry`
+--         action d  settled for good;  r  again at `at` ms, as `entry`; where that is for the crawl's other queue (a page
+--                   that turned out to need a browser), it is found there by scan
 --         used   1  it counts against max_pages
 -- Answers { now, releases, scans, crawls with no queue left and nothing under way }
 local at = 2
@@ -27,6 +28,15 @@ at = at + 1 + rules
 local released = release_all(at, tonumber(ARGV[at]))
 at = at + 1 + #released
 
+-- The store has a row for that queue which may lie behind its cursor: if nothing of it is under way it is rescanned, and
+-- if it is, that comes later. A scan that is being carried out may have missed it.
+local function look_for_row(h, c)
+  join_ring(h, c, math.huge)
+  local lock = call('HGET', h.key, 'l:' .. c)
+  if lock and tonumber(lock) > now then return call('HSET', h.key, 'b:' .. c, 2) end
+  if call('EXISTS', P .. 'q:' .. h.name .. ':' .. c) == 0 then look_further(h, c) end
+end
+
 local touched, ids, n = {}, {}, tonumber(ARGV[at])
 for i = 1, n do ids[i] = match(ARGV[at + i], '^%d+') end
 local standing = n > 0 and call('HMGET', P .. 'ld', unpack(ids))
@@ -42,14 +52,18 @@ for i = 1, n do
     local r = crawl(c)
     if used ~= '1' and r and r.left >= 0 then
       local g = split(lease)
-      if byte(g[#g], 1) == 112 then give_back(c) end
+      if is_page(g[#g]) then give_back(c) end
+    end
+    local again_here = action == 'r' and r and in_ring(host(name), c)
+    if again_here and (byte(again, 1) == 98) ~= is_browsers(c) then
+      if r.st == 'running' then look_for_row(host(name), sibling_of(c)) end
+      again_here = false
     end
     -- A retry takes the lease's place among what is under way.
-    if action ~= 'r' or not r or not in_ring(host(name), c)
-      or call('ZADD', P .. 'delayed', 'NX', when, name .. US .. c .. US .. again) == 0 then
+    if not again_here or call('ZADD', P .. 'delayed', 'NX', when, name .. US .. c .. US .. again) == 0 then
       less_busy(name, c)
     end
-    touched[c] = true
+    touched[number_of(c)] = true
   end
 end
 if #fields > 0 then

@@ -3,8 +3,9 @@
 -- ARGV  2 detail (1: count requests under way by lane; nothing is changed)
 -- Answers { now, hosts due now in due:high, due:batch, due:slow, due:solo, when the next host is due in each of them
 --           or '', when the next retry, slot, lease or scan is due or '', scans,
---           queues in play in high, batch, slow, requests under way in high, batch, slow }
-local LANES = { 'high', 'batch', 'slow', 'solo' }
+--           queues in play in high, batch, slow, requests under way in high, batch, slow,
+--           then of due:render and due:render:solo: hosts due now, when the next one is; visits under way }
+local LANES = { 'high', 'batch', 'slow', 'solo', 'render', 'render:solo' }
 local detail = ARGV[2] == '1'
 if not detail then ripen() end
 finish()
@@ -19,7 +20,7 @@ for _, key in ipairs({ 'delayed', 'slots', 'leases', 'scans' }) do
   if first and first ~= 'inf' then earliest = min(earliest or tonumber(first), tonumber(first)) end
 end
 
-local play, out = { 0, 0, 0 }, { high = 0, batch = 0, slow = 0, solo = 0 }
+local play, out = { 0, 0, 0 }, { high = 0, batch = 0, slow = 0, solo = 0, render = 0, ['render:solo'] = 0 }
 if detail then
   for i = 1, 3 do play[i] = tonumber(call('HGET', P .. 'play', LANES[i]) or 0) end
   for _, id in ipairs(call('ZRANGE', P .. 'slots', 0, -1)) do
@@ -30,4 +31,5 @@ if detail then
 end
 return { tostring(now), due[1], due[2], due[3], due[4], soon[1], soon[2], soon[3], soon[4],
   earliest and tostring(earliest) or '', scans,
-  play[1], play[2], play[3], out.high, out.batch + out.solo, out.slow }
+  play[1], play[2], play[3], out.high, out.batch + out.solo, out.slow,
+  due[5], due[6], soon[5], soon[6], out.render + out['render:solo'] }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from curtsy import control, recovery
 from curtsy.model import Crawl, CrawlState, Failure
-from curtsy.store import crawls, failures, glance, outbox, queues, urls
+from curtsy.store import crawls, failures, glance, outbox, queues, sites, urls
 from curtsy.store.engine import Store
 
 if TYPE_CHECKING:

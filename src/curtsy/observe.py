@@ -50,8 +50,13 @@ def configure(level: str = "warning", fmt: str = "console") -> None:
 
 def log(action: str, level: str = "info", **fields: Any) -> None:
     """One line with a stable `action`; fields are facts, never bodies."""
-    if _LEVELS[level] >= _LEVELS[_wanted[0]]:
+    if _LEVELS[level] < _LEVELS[_wanted[0]]:
+        return
+    try:
         getattr(_logger(_wanted[1]), level)(action, **fields)
+    except OSError:
+        # The disk that takes the log is full, or its reader is gone: the work goes on.
+        counters["log_lines_lost"] += 1
 
 
 @cache

@@ -1,6 +1,9 @@
-"""What is logged holds no secret, whatever field it stands in."""
+"""What is logged holds no secret, whatever field it stands in; a log that cannot be written stops nobody."""
 
 from __future__ import annotations
+
+import subprocess
+import sys
 
 import pytest
 
@@ -24,3 +27,10 @@ KEY = "curtsy_0123456789ab_" + "s" * 43
 )
 def test_secrets_are_hidden(field: str, value: object, logged: object) -> None:
     assert observe._hide_secrets(None, "", {field: value}) == {field: logged}
+
+
+def test_a_full_disk_under_the_log_stops_nobody() -> None:
+    says = "from curtsy.observe import counters, log; log('x', level='error'); print(counters['log_lines_lost'])"
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-c", says], stdout=subprocess.PIPE, stderr=full, text=True, check=False)
+    assert done.stdout == "1\n"

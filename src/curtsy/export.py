@@ -1,28 +1,34 @@
 """A crawl's pages as lines, a table, a WARC file or a folder of Markdown; streamed, and never half-written.
 
-A file is written beside its place under another name and moved there when it is complete; so is the folder. A pipe or a
-device is written into, and a symbolic link is followed: what stands under that name stays what it is.
+Every format is a stream of blocks of bytes, made while it is written: memory does not grow with the crawl. Where
+they go is for `destination` to know.
 """
 
 from __future__ import annotations
 
 import csv
-import errno
 import json
 import os
 import re
 import shutil
-import stat
-import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from curtsy.destination import (
+    Folder,
+    ObjectPlace,
+    Target,
+    check_file,
+    check_parent,
+    place,
+    umask,
+    write_whole,
+)
 from curtsy.document import Document, is_html
 from curtsy.errors import MissingPart, UsageError
 from curtsy.model import Crawl, Page
@@ -37,6 +43,9 @@ GROUP = 10_000
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 #: marks a folder as ours, so that the next export may replace it
 MARK = ".curtsy-export"
+_MARK_TEXT = b"Made by curtsy export: the next export to this folder replaces it.\n"
+#: bytes that are written at a time
+_BLOCK = 256 * 1024
 
 
 class Format(StrEnum):
@@ -72,7 +81,7 @@ COLUMNS = {
 }
 
 
-def format_of(out: Path | None, given: str | None) -> Format:
+def format_of(out: Target, given: str | None) -> Format:
     """The format that was named, or that the path's ending tells; the two must not contradict each other."""
     told = next((found for ending, found in ENDINGS.items() if out is not None and out.name.endswith(ending)), None)
     if given is not None:
@@ -94,44 +103,36 @@ def format_of(out: Path | None, given: str | None) -> Format:
     return Format.MARKDOWN
 
 
-def check_target(out: Path | None, chosen: Format) -> None:
+def check_target(out: Target, chosen: Format) -> None:
     """Complain before the work begins, not after it."""
     if out is None:
         if chosen in (Format.PARQUET, Format.MARKDOWN):
             raise UsageError(f"{chosen} cannot go to standard output: give --out PATH.")
         return
     if chosen is Format.PARQUET:
-        _pyarrow()
+        need_pyarrow()
+    if isinstance(out, ObjectPlace):
+        _check_objects(out, chosen)
+        return
     try:
-        if chosen is Format.MARKDOWN:
-            if out.exists() and not (out / MARK).exists() and (not out.is_dir() or any(out.iterdir())):
-                raise UsageError(f"{out} is there already and is no export of ours. Name another folder, or empty it.")
-        elif out.is_dir():
-            raise UsageError(f"{out} is a folder; {chosen} is written to a file.")
-        elif _is_special(out):
-            if chosen is Format.PARQUET:
-                raise UsageError(f"{out} is a pipe or a device; {chosen} needs a file.")
-            if not os.access(out, os.W_OK):
-                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        if chosen is not Format.MARKDOWN:
+            check_file(out, chosen, seeks=chosen is Format.PARQUET)
             return
-        with tempfile.TemporaryFile(dir=_nearest(out.resolve().parent)):
-            pass
+        if out.exists() and not (out / MARK).exists() and (not out.is_dir() or any(out.iterdir())):
+            raise UsageError(f"{out} is there already and is no export of ours. Name another folder, or empty it.")
+        check_parent(out)
     except (OSError, RuntimeError) as error:  # RuntimeError: links that go round in a circle
         raise UsageError(f"{out} cannot be written: {error}. Name another place with --out.") from error
 
 
-def _is_special(out: Path) -> bool:
-    """A pipe, a socket or a device, also behind a link: nothing that another file may take the place of."""
-    try:
-        mode = out.stat().st_mode
-    except FileNotFoundError:
-        return False
-    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
-
-
-def _nearest(folder: Path) -> Path:
-    """The folder, or the nearest above it that is there: the others are made when the export is written."""
-    return next(place for place in (folder, *folder.parents) if place.exists())
+def _check_objects(out: ObjectPlace, chosen: Format) -> None:
+    if chosen is not Format.MARKDOWN:
+        if out.is_dir():
+            raise UsageError(f"{out} names no object: {chosen} is written to one. Add its name.")
+        return
+    folder = out.folder()
+    if folder.read(MARK) is None and folder.is_used():
+        raise UsageError(f"{out} holds objects and is no export of ours. Name another prefix, or empty it.")
 
 
 def segments_of(settings: Settings) -> SegmentStore:
@@ -140,27 +141,57 @@ def segments_of(settings: Settings) -> SegmentStore:
 
 
 def export(
-    store: Store, segments: SegmentStore, crawl: Crawl, out: Path | None, chosen: Format, csv_safe: bool = False
+    store: Store, segments: SegmentStore, crawl: Crawl, out: Target, chosen: Format, csv_safe: bool = False
 ) -> int:
     """Write all pages of a crawl; how many they were."""
     found = pages_of(store, crawl.n)
     if chosen is Format.MARKDOWN:
         assert out is not None
-        return _markdown_folder(store, segments, found, out)
-    with _whole(out) as file:
-        if chosen is Format.WARC:
-            return _warc(found, segments, file, out.name if out else "export.warc.gz")
-        if chosen is Format.CSV:
-            return _csv(found, file, csv_safe)
-        return (_jsonl if chosen is Format.JSONL else _parquet)(found, file)
+        return _markdown(store, segments, found, out)
+    written = Tally()
+    name = out.name if out else "export.warc.gz"
+    write_whole(out, blocks_of(found, segments, chosen, written, name, csv_safe))
+    return written.n
 
 
-def pages_of(store: Store, crawl: int) -> Iterator[Page]:
+class Tally:
+    """How many pages or records were written."""
+
+    def __init__(self) -> None:
+        self.n = 0
+
+    def each(self, found: Iterable[Any]) -> Iterator[Any]:
+        for one in found:
+            yield one
+            self.n += 1
+
+
+def blocks_of(
+    found: Iterable[Page], segments: SegmentStore, chosen: Format, written: Tally, name: str, csv_safe: bool = False
+) -> Iterator[bytes]:
+    """The file of these pages, but for Markdown, which is a file for each."""
+    if chosen is Format.WARC:
+        return _warc(found, segments, written, name)
+    return table(map(row_of, found), COLUMNS, chosen, written, csv_safe)
+
+
+def table(
+    rows: Iterable[dict[str, Any]], columns: Mapping[str, str], chosen: Format, written: Tally, csv_safe: bool = False
+) -> Iterator[bytes]:
+    """Rows as JSONL, CSV or Parquet."""
+    counted = written.each(rows)
+    if chosen is Format.CSV:
+        return _joined(_csv(counted, columns, csv_safe))
+    if chosen is Format.PARQUET:
+        return _parquet(counted, columns)
+    return _joined(map(_line, counted))
+
+
+def pages_of(store: Store, crawl: int, after: int = 0, upto: int | None = None) -> Iterator[Page]:
     """In the order they were committed, in short transactions: an export never holds up a crawl."""
-    after = 0
     while True:
         with store.read() as tx:
-            found, after = pages.chunk(tx, crawl, after)
+            found, after = pages.chunk(tx, crawl, after, upto=upto)
         if not found:
             return
         yield from found
@@ -175,71 +206,61 @@ def row_of(page: Page) -> dict[str, Any]:
     return row
 
 
-@contextmanager
-def _whole(out: Path | None) -> Iterator[IO[bytes]]:
-    """Standard output, or a file that appears only when it is complete."""
-    if out is None:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-    if _is_special(out):
-        with open(os.open(out, os.O_WRONLY | os.O_CLOEXEC), "wb") as file:
-            yield file
-        return
-    target = _place(out)
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            yield file
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, target)
-    except BaseException:
-        os.unlink(name)
-        raise
+def _joined(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """In blocks of some size: a write for every line would cost more than the line."""
+    held: list[bytes] = []
+    size = 0
+    for part in parts:
+        held.append(part)
+        size += len(part)
+        if size >= _BLOCK:
+            yield b"".join(held)
+            held, size = [], 0
+    if held:
+        yield b"".join(held)
 
 
-def _place(out: Path) -> Path:
-    """Where it goes once links are followed, in a folder that is there."""
-    target = out.resolve()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    return target
+def _line(row: dict[str, Any]) -> bytes:
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
 
 
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
+class _Sink:
+    """What csv.writer and pyarrow need of a file: it keeps what was written until it is taken."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self._held: list[bytes] = []
+        self._written = 0
+
+    def write(self, data: Any) -> int:
+        block = data.encode("utf-8", "replace") if isinstance(data, str) else bytes(data)
+        self._held.append(block)
+        self._written += len(block)
+        return len(block)
+
+    def tell(self) -> int:
+        return self._written
+
+    def flush(self) -> None:
+        """Nothing is on its way anywhere."""
+
+    def close(self) -> None:
+        """Whoever takes the blocks does so afterwards."""
+
+    def take(self) -> bytes:
+        taken, self._held = b"".join(self._held), []
+        return taken
 
 
-def _jsonl(found: Iterator[Page], file: IO[bytes]) -> int:
-    written = 0
-    for page in found:
-        file.write(
-            json.dumps(row_of(page), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
-        )
-        written += 1
-    return written
-
-
-class _Utf8:
-    """What csv.writer needs of a file, over bytes: unlike TextIOWrapper it does not close what is not ours."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-
-    def write(self, text: str) -> int:
-        return self._file.write(text.encode("utf-8", "replace"))
-
-
-def _csv(found: Iterator[Page], file: IO[bytes], safe: bool) -> int:
-    writer = csv.DictWriter(_Utf8(file), list(COLUMNS))
+def _csv(rows: Iterable[dict[str, Any]], columns: Iterable[str], safe: bool) -> Iterator[bytes]:
+    sink = _Sink()
+    writer = csv.DictWriter(sink, list(columns))
     writer.writeheader()
-    written = 0
-    for page in found:
-        row = row_of(page)
+    yield sink.take()
+    for row in rows:
         writer.writerow({name: _inert(value) for name, value in row.items()} if safe else row)
-        written += 1
-    return written
+        yield sink.take()
 
 
 def _inert(value: Any) -> Any:
@@ -247,19 +268,20 @@ def _inert(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
-def _parquet(found: Iterator[Page], file: IO[bytes]) -> int:
-    pyarrow, parquet = _pyarrow()
+def _parquet(rows: Iterator[dict[str, Any]], columns: Mapping[str, str]) -> Iterator[bytes]:
+    pyarrow, parquet = need_pyarrow()
     types = {"string": pyarrow.string(), "int32": pyarrow.int32(), "int64": pyarrow.int64(), "bool": pyarrow.bool_()}
-    schema = pyarrow.schema([(name, types[kind]) for name, kind in COLUMNS.items()])
-    written = 0
-    with parquet.ParquetWriter(file, schema, compression="zstd") as writer:
-        for rows in _groups(map(row_of, found), GROUP):
-            writer.write_table(pyarrow.Table.from_pylist(rows, schema=schema))
-            written += len(rows)
-    return written
+    schema = pyarrow.schema([(name, types[kind]) for name, kind in columns.items()])
+    sink = _Sink()
+    with parquet.ParquetWriter(sink, schema, compression="zstd") as writer:
+        for group in _groups(rows, GROUP):
+            writer.write_table(pyarrow.Table.from_pylist(group, schema=schema))
+            yield sink.take()
+    yield sink.take()
 
 
-def _pyarrow() -> tuple[Any, Any]:
+def need_pyarrow() -> tuple[Any, Any]:
+    """It is an extra: without it this is an error that says so."""
     try:
         import pyarrow
         from pyarrow import parquet
@@ -273,26 +295,35 @@ def _groups(rows: Iterator[dict[str, Any]], size: int) -> Iterator[list[dict[str
         yield group
 
 
-def _warc(found: Iterator[Page], segments: SegmentStore, file: IO[bytes], name: str) -> int:
+def _warc(found: Iterable[Page], segments: SegmentStore, written: Tally, name: str) -> Iterator[bytes]:
     """The stored records as they are, each checked: a damaged one ends it. A page whose body was not kept has none."""
-    file.write(warc.warcinfo(name))
-    written = 0
-    for page in found:
-        if page.body is not None:
-            record = segments.read_bytes(page.body)
-            warc.read(record, page.body)
-            file.write(record)
-            written += 1
-    return written
+    yield warc.warcinfo(name)
+    for page in written.each(page for page in found if page.body is not None):
+        record = segments.read_bytes(page.body)
+        warc.read(record, page.body)
+        yield record
+
+
+def _markdown(store: Store, segments: SegmentStore, found: Iterator[Page], out: Path | ObjectPlace) -> int:
+    if isinstance(out, ObjectPlace):
+        folder = out.folder()
+        folder.clear()
+        folder.write(MARK, [_MARK_TEXT])
+        return sum(write_markdown(store, segments, page, folder) for page in found)
+    return _markdown_folder(store, segments, found, place(out))
 
 
 def _markdown_folder(store: Store, segments: SegmentStore, found: Iterator[Page], out: Path) -> int:
-    out = _place(out)
     made = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
     try:
-        os.chmod(made, 0o777 & ~_umask())
-        (made / MARK).write_text("Made by curtsy export: the next export to this folder replaces it.\n")
-        written = sum(_write_markdown(store, segments, page, made) for page in found)
+        os.chmod(made, 0o777 & ~umask())
+        (made / MARK).write_bytes(_MARK_TEXT)
+
+        def write(name: str, data: bytes) -> None:
+            (made / name).parent.mkdir(parents=True, exist_ok=True)
+            (made / name).write_bytes(data)
+
+        written = sum(_write_markdown(store, segments, page, write) for page in found)
         if out.exists():
             shutil.rmtree(out)
         made.rename(out)
@@ -302,19 +333,21 @@ def _markdown_folder(store: Store, segments: SegmentStore, found: Iterator[Page]
     return written
 
 
-def _write_markdown(store: Store, segments: SegmentStore, page: Page, folder: Path) -> bool:
+def write_markdown(store: Store, segments: SegmentStore, page: Page, folder: Folder) -> bool:
     """One page as host/path.md; False if it has no body that can be read as text."""
+    return _write_markdown(store, segments, page, lambda name, data: folder.write(name, [data]))
+
+
+def _write_markdown(store: Store, segments: SegmentStore, page: Page, write: Callable[[str, bytes], None]) -> bool:
     with store.read() as tx:
         record = read_page(tx, segments, page)
     if record is None or not record.body or not is_html(page.content_type, record.body):
         return False
-    path = folder / file_name(page)
-    path.parent.mkdir(parents=True, exist_ok=True)
     facts = {name: value for name, value in row_of(page).items() if value is not None}
     # JSON is YAML: no value of a page can break out of the front matter.
     front = "".join(f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in facts.items())
     text = Document.parse(record.body, page.content_type, page.url).markdown()
-    path.write_text(f"---\n{front}---\n\n{text.strip()}\n", "utf-8", "replace")
+    write(file_name(page), f"---\n{front}---\n\n{text.strip()}\n".encode("utf-8", "replace"))
     return True
 
 

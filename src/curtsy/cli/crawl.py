@@ -12,6 +12,7 @@ from curtsy.cli.options import AsJson, Config, DataDir, settings_from
 
 if TYPE_CHECKING:
     from curtsy.cli.driving import Ended
+    from curtsy.destination import Target
     from curtsy.model import Crawl
     from curtsy.settings import Settings
 
@@ -81,7 +82,7 @@ def crawl(
         str | None, typer.Option("--schema", metavar="NAME", help="Make records of its pages; built in: page.")
     ] = None,
     out: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--out", metavar="PATH", help="Export when it has finished: .jsonl, .csv, .parquet, .warc.gz or a folder."
         ),
@@ -107,6 +108,7 @@ def crawl(
 ) -> None:
     """Crawl websites politely; Ctrl-C once ends it well, and it can be resumed."""
     from curtsy.cli import seeds
+    from curtsy.destination import target_of
     from curtsy.errors import UsageError
 
     if delay is not None and not delay >= 0:
@@ -145,7 +147,8 @@ def crawl(
             "Give at least one URL, or --from FILE, or --resume ID. For example: curtsy crawl https://example.com/"
         )
     found = () if resume is not None else seeds.read(urls or (), from_)
-    _finish(_drive(settings, what, found, out, processes, as_json, wishes), settings, out, as_json)
+    target = target_of(out)
+    _finish(_drive(settings, what, found, target, processes, as_json, wishes), settings, target, as_json)
 
 
 def _check_changes(wishes: dict[str, Any]) -> None:
@@ -234,7 +237,7 @@ def _drive(
     settings: Settings,
     what: Crawl | str,
     seeds: Iterable[str],
-    out: Path | None,
+    out: Target,
     processes: int,
     as_json: bool,
     wishes: dict[str, Any] | None = None,
@@ -257,7 +260,7 @@ def _drive(
     return ended
 
 
-def _finish(ended: Ended, settings: Settings, out: Path | None, as_json: bool) -> None:
+def _finish(ended: Ended, settings: Settings, out: Target, as_json: bool) -> None:
     import signal
 
     from curtsy.cli import show
@@ -273,7 +276,7 @@ def _finish(ended: Ended, settings: Settings, out: Path | None, as_json: bool) -
     raise typer.Exit(ended.exit_code)
 
 
-def _summary(ended: Ended, settings: Settings, out: Path | None) -> None:
+def _summary(ended: Ended, settings: Settings, out: Target) -> None:
     from curtsy.cli import hints, show
     from curtsy.settings import keep
 
@@ -299,7 +302,7 @@ def _summary(ended: Ended, settings: Settings, out: Path | None) -> None:
         show.say(f"Look at them: {hints.command('failures', 'list', '--crawl', ended.crawl.id)}")
 
 
-def _not_exported(ended: Ended, out: Path) -> str:
+def _not_exported(ended: Ended, out: Target) -> str:
     from curtsy.cli import hints
 
     so_far = hints.command("export", ended.crawl.id, "--out", str(out))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,9 +23,11 @@ def register(app: typer.Typer) -> None:
 def export(
     crawl: WhichCrawl = "last",
     out: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            "--out", metavar="PATH", help=".jsonl, .csv, .parquet, .warc.gz or a folder; none: standard output."
+            "--out",
+            metavar="PATH",
+            help=".jsonl, .csv, .parquet, .warc.gz or a folder, here or s3://bucket/...; none: standard output.",
         ),
     ] = None,
     format_: Annotated[
@@ -38,30 +39,38 @@ def export(
     csv_safe: Annotated[
         bool, typer.Option("--csv-safe", help="CSV for spreadsheets: cells like formulas begin with '.")
     ] = False,
+    incremental: Annotated[
+        bool,
+        typer.Option("--incremental", help="Add a part to the folder --out: what came since the last export to it."),
+    ] = False,
     config: Config = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a crawl's pages: as lines, a table, a WARC file, or a folder of Markdown."""
     from curtsy import export as exporting
+    from curtsy import increments
     from curtsy.cli import show
+    from curtsy.destination import target_of
     from curtsy.errors import UsageError
     from curtsy.store import crawls
 
-    chosen = exporting.format_of(out, format_)
+    target = target_of(out)
+    chosen = exporting.format_of(target, format_)
     if as_json and out is None:
         raise UsageError("With --json the document goes to standard output, so the pages need --out PATH.")
     if csv_safe and chosen is not exporting.Format.CSV:
         raise UsageError(f"--csv-safe is for CSV, not for {chosen}.")
-    exporting.check_target(out, chosen)
+    (increments if incremental else exporting).check_target(target, chosen)
+    write = increments.add if incremental else exporting.export
     with stored(config, data_dir) as (settings, store):
         with store.read() as tx:
             found = crawls.get(tx, crawl)
-        written = exporting.export(store, exporting.segments_of(settings), found, out, chosen, csv_safe)
+        written = write(store, exporting.segments_of(settings), found, target, chosen, csv_safe)
     if as_json:
-        show.document({"id": found.id, "format": chosen.value, "out": str(out), "pages": written})
+        show.document({"id": found.id, "format": chosen.value, "out": out, "pages": written})
     elif out is not None:
-        show.note(f"{written:,} pages written to {out}")
+        show.note(f"{written:,} {'new pages' if incremental else 'pages'} written to {out}")
 
 
 def audit(

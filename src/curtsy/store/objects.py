@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -123,6 +123,74 @@ class ObjectSegments:
             f"The object store {self._url} cannot be {verb}: {_first_line(error)}. See that it is reachable and that "
             "the credentials in the environment allow it; the work goes on by itself when it is back."
         )
+
+
+class Objects:
+    """Any objects under a prefix, for exports: each is whole, or it is not there."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        try:
+            self._store = from_url(url)
+        except (BaseError, ValueError) as error:
+            raise UsageError(
+                f"{url!r} names no object store we can use ({_first_line(error)}). Write s3://bucket/key."
+            ) from error
+
+    def names(self) -> Iterator[str]:
+        """Of the objects directly under the prefix."""
+        try:
+            yield from (entry["path"] for entry in obstore.list_with_delimiter(self._store)["objects"])
+        except (BaseError, OSError) as error:
+            raise self._unavailable("listed", error) from error
+
+    def read(self, name: str) -> bytes | None:
+        try:
+            return bytes(obstore.get(self._store, name).bytes())
+        except (NotFoundError, FileNotFoundError):
+            return None
+        except (BaseError, OSError) as error:
+            raise self._unavailable("read", error) from error
+
+    def any(self) -> bool:
+        try:
+            return any(True for part in obstore.list(self._store, chunk_size=1) for _ in part)
+        except (BaseError, OSError) as error:
+            raise self._unavailable("listed", error) from error
+
+    def stream(self, name: str, blocks: Iterable[bytes], part_bytes: int, under_way: int) -> None:
+        """Uploaded in parts while it is made; an error of `blocks` breaks the upload off, and nothing is left of it."""
+        try:
+            obstore.put(self._store, name, _parts(blocks, part_bytes), chunk_size=part_bytes, max_concurrency=under_way)
+        except (BaseError, OSError) as error:
+            raise self._unavailable("written", error) from error
+
+    def clear(self) -> None:
+        """Delete everything under the prefix."""
+        try:
+            for part in obstore.list(self._store, chunk_size=1000):
+                obstore.delete(self._store, [entry["path"] for entry in part])
+        except (BaseError, OSError) as error:
+            raise self._unavailable("deleted", error) from error
+
+    def _unavailable(self, verb: str, error: Exception) -> SegmentsUnavailable:
+        return SegmentsUnavailable(
+            f"The object store {self._url} cannot be {verb}: {_first_line(error)}. See that it is reachable and that "
+            "the credentials in the environment allow it."
+        )
+
+
+def _parts(blocks: Iterable[bytes], part_bytes: int) -> Iterator[bytes]:
+    """Blocks joined to the size of a part: a store takes no small ones but the last."""
+    held: list[bytes] = []
+    size = 0
+    for block in blocks:
+        held.append(block)
+        size += len(block)
+        if size >= part_bytes:
+            yield b"".join(held)
+            held, size = [], 0
+    yield b"".join(held)
 
 
 def _first_line(error: Exception) -> str:

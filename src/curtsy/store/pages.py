@@ -87,6 +87,14 @@ _same = Bulk(
     sha256="bytea",
 )
 _CHUNK = text(f"SELECT {_FIELDS}, p.n FROM {_FROM} WHERE p.crawl = :crawl AND p.n > :after ORDER BY p.n LIMIT :limit")
+_CHUNK_UPTO = text(
+    f"SELECT {_FIELDS}, p.n FROM {_FROM} WHERE p.crawl = :crawl AND p.n > :after AND p.n <= :upto "
+    "ORDER BY p.n LIMIT :limit"
+)
+_LAST_OF = text(
+    "SELECT n, fp FROM (SELECT n, fp FROM pages WHERE crawl = :crawl AND n > :after AND n <= :upto ORDER BY n "
+    "LIMIT :most) AS few ORDER BY n DESC LIMIT 1"
+)
 # Both ends of the index: `crawl <> :crawl` would walk every page of the only crawl.
 _ENDS = text("SELECT (SELECT min(crawl) FROM pages), (SELECT max(crawl) FROM pages)")
 
@@ -191,10 +199,36 @@ def by_id(tx: Connection, id: str) -> Page | None:
     return get(tx, *key_of(id))
 
 
-def chunk(tx: Connection, crawl: int, after: int = 0, limit: int = 500) -> tuple[list[Page], int]:
+def chunk(
+    tx: Connection, crawl: int, after: int = 0, limit: int = 500, upto: int | None = None
+) -> tuple[list[Page], int]:
     """Pages of a crawl in the order they were committed, after a cursor; and the next cursor."""
-    rows = tx.execute(_CHUNK, {"crawl": crawl, "after": after, "limit": limit}).all()
+    given = {"crawl": crawl, "after": after, "limit": limit}
+    rows = tx.execute(_CHUNK, given).all() if upto is None else tx.execute(_CHUNK_UPTO, {**given, "upto": upto}).all()
     return [_page(row) for row in rows], (rows[-1][23] if rows else after)
+
+
+def settled_to(tx: Connection, crawl: int) -> int:
+    """The number up to which no page of the crawl will appear any more: the newest one's; 0 if there is none.
+
+    On PostgreSQL numbers are given before commits, and commits come in any order: whoever is writing is waited for. On
+    SQLite there is one writer at a time.
+    """
+    if is_postgresql(tx):
+        tx.exec_driver_sql("LOCK TABLE pages IN SHARE MODE")
+    return int(tx.execute(text("SELECT max(n) FROM pages WHERE crawl = :crawl"), {"crawl": crawl}).scalar() or 0)
+
+
+def last_of(tx: Connection, crawl: int, after: int, upto: int, most: int) -> tuple[int, bytes] | None:
+    """(number, fingerprint) of the last of the next `most` pages after a cursor; None if there are none."""
+    found = tx.execute(_LAST_OF, {"crawl": crawl, "after": after, "upto": upto, "most": most}).first()
+    return None if found is None else (int(found[0]), bytes(found[1]))
+
+
+def numbered(tx: Connection, crawl: int, n: int) -> bytes | None:
+    """The fingerprint of the crawl's page with that number."""
+    found = tx.execute(text("SELECT fp FROM pages WHERE n = :n AND crawl = :crawl"), {"n": n, "crawl": crawl}).first()
+    return None if found is None else bytes(found[0])
 
 
 def where(tx: Connection, condition: str, given: Mapping[str, Any], order: str, limit: int) -> list[tuple[int, Page]]:

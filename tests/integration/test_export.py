@@ -1,0 +1,366 @@
+"""Exports as others read them, exports that go on, and exports to an object store."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import subprocess
+import sys
+import threading
+import tracemalloc
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import boto3
+import duckdb
+import obstore
+import pytest
+from moto.server import ThreadedMotoServer
+from obstore.store import from_url
+from pyarrow import parquet
+from stored_pages import StoredPages
+from warcio.archiveiterator import ArchiveIterator
+
+from curtsy import export, increments
+from curtsy.destination import LocalFolder, target_of
+from curtsy.embedded_pg import start_postgres
+from curtsy.errors import Damaged, UsageError
+from curtsy.export import Format
+from curtsy.model import Page
+from curtsy.store import pages
+
+DOCS = Path(__file__).parents[2] / "docs"
+KINDS = {"text": "string", "integer": "int", "boolean": "bool"}
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Iterator[StoredPages]:
+    found = StoredPages(tmp_path / "data")
+    yield found
+    found.close()
+
+
+def write(stored: StoredPages, out: str | Path, chosen: Format) -> int:
+    return export.export(stored.store, stored.segments, stored.crawl, target_of(str(out)), chosen)
+
+
+def add(stored: StoredPages, out: str | Path, chosen: Format = Format.PARQUET, **given: Any) -> int:
+    target = target_of(str(out))
+    increments.check_target(target, chosen)
+    return increments.add(stored.store, stored.segments, stored.crawl, target, chosen, **given)
+
+
+def urls_in(path: Path, chosen: Format) -> list[str]:
+    """As the usual reader of that format finds them."""
+    if chosen is Format.JSONL:
+        return [json.loads(line)["url"] for line in path.read_text().splitlines()]
+    if chosen is Format.CSV:
+        with path.open(newline="") as file:
+            return [row["url"] for row in csv.DictReader(file)]
+    if chosen is Format.PARQUET:
+        return [str(url) for url in parquet.read_table(path)["url"].to_pylist()]
+    if chosen is Format.WARC:
+        with path.open("rb") as file:
+            records = [record.rec_headers.get_header("WARC-Target-URI") for record in ArchiveIterator(file)]
+        return [str(uri) for uri in records if uri]
+    return [json.loads(re.findall(r"^url: (.*)$", path.read_text(), re.MULTILINE)[0])]
+
+
+def urls_under(folder: Path, chosen: Format) -> list[str]:
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    return [url for path in files for url in urls_in(path, chosen)]
+
+
+# As others read them
+
+
+def test_duckdb_and_pyarrow_read_the_same_rows(stored: StoredPages, tmp_path: Path) -> None:
+    made = stored.add(7)
+    for name in ("t.parquet", "t.jsonl", "t.csv"):
+        assert write(stored, tmp_path / name, export.format_of(Path(name), None)) == 7
+    with duckdb.connect() as db:
+        reads = {
+            name: db.execute(
+                f"SELECT url, status, depth, size, unchanged FROM '{tmp_path / name}' ORDER BY depth"
+            ).fetchall()
+            for name in ("t.parquet", "t.jsonl", "t.csv")
+        }
+    expected = [(page.url, 200, page.depth, page.size, False) for page in sorted(made, key=lambda page: page.depth)]
+    assert reads == dict.fromkeys(reads, expected)
+    rows = parquet.read_table(tmp_path / "t.parquet").to_pylist()
+    assert rows == [json.loads(line) for line in (tmp_path / "t.jsonl").read_text().splitlines()]
+
+
+def test_the_documented_columns_are_those_of_the_parquet_file(stored: StoredPages, tmp_path: Path) -> None:
+    stored.add()
+    write(stored, tmp_path / "t.parquet", Format.PARQUET)
+    schema = parquet.read_schema(tmp_path / "t.parquet")
+    text = (DOCS / "output.md").read_text("utf-8").partition("## Exports: lines and tables")[2].partition("\n## ")[0]
+    documented: dict[str, str] = {}
+    for names, kind in re.findall(r"^\| (`[^|]+`) \| (\w+) \|", text, re.MULTILINE):
+        documented |= dict.fromkeys(re.findall(r"`(\w+)`", names), kind)
+    assert list(documented) == schema.names
+    for name, kind in documented.items():
+        assert str(schema.field(name).type).startswith(KINDS[kind]), name
+
+
+def test_warcio_check_passes(stored: StoredPages, tmp_path: Path) -> None:
+    stored.add(5)
+    assert write(stored, tmp_path / "t.warc.gz", Format.WARC) == 5
+    program = Path(sys.executable).with_name("warcio")
+    done = subprocess.run([program, "check", "-v", tmp_path / "t.warc.gz"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("digest pass") >= 5
+
+
+@pytest.mark.parametrize("chosen", [Format.JSONL, Format.CSV, Format.PARQUET])
+def test_memory_does_not_grow_with_the_crawl(chosen: Format, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(export, "GROUP", 1000)
+    monkeypatch.setattr(export, "_BLOCK", 64_000)
+    page = Page(id="1-00", crawl=1, fp=b"\0" * 16, url="", host="a.test", status=200, fetched_ms=0, depth=1)
+
+    def peak(n: int) -> tuple[int, int]:
+        found = (replace(page, url=f"https://a.test/{i}" + "x" * 200, title=f"{i * 7919}" * 20) for i in range(n))
+        tracemalloc.start()
+        blocks = export.blocks_of(found, None, chosen, export.Tally(), "t")  # type: ignore[arg-type]
+        size = sum(map(len, blocks))
+        highest = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return size, highest
+
+    few, many = peak(3_000), peak(12_000)
+    assert many[0] > 3.5 * few[0]
+    assert many[1] < 1.5 * few[1]
+
+
+# Exports that go on
+
+
+@pytest.mark.parametrize("chosen", list(Format))
+def test_each_page_is_exported_once(stored: StoredPages, tmp_path: Path, chosen: Format) -> None:
+    out = tmp_path / "out"
+    first = [page.url for page in stored.add(5)]
+    assert add(stored, out, chosen) == 5
+    assert add(stored, out, chosen) == 0
+    more = [page.url for page in stored.add(3)]
+    assert add(stored, out, chosen) == 3
+    assert sorted(urls_under(out, chosen)) == sorted(first + more)
+    assert not list(out.glob(".*.parquet*"))
+
+
+def test_a_large_export_is_written_in_parts(stored: StoredPages, tmp_path: Path) -> None:
+    stored.add(10)
+    assert add(stored, tmp_path / "out", part=4) == 10
+    assert sorted(parquet.read_metadata(path).num_rows for path in (tmp_path / "out").glob("*.parquet")) == [2, 4, 4]
+    with duckdb.connect() as db:
+        found = db.execute(f"SELECT count(*), count(DISTINCT id) FROM '{tmp_path}/out/*.parquet'").fetchone()
+    assert found == (10, 10)
+
+
+def test_a_part_without_its_note_counts(stored: StoredPages, tmp_path: Path) -> None:
+    """As a process that was killed between the two leaves it."""
+    stored.add(3)
+    add(stored, tmp_path / "out")
+    (tmp_path / "out" / increments.STATE).unlink()
+    assert add(stored, tmp_path / "out") == 0
+    (fresh,) = stored.add(1)
+    assert add(stored, tmp_path / "out") == 1
+    assert urls_under(tmp_path / "out", Format.PARQUET).count(fresh.url) == 1
+    assert len(urls_under(tmp_path / "out", Format.PARQUET)) == 4
+
+
+def test_parts_may_be_taken_away(stored: StoredPages, tmp_path: Path) -> None:
+    stored.add(3)
+    add(stored, tmp_path / "out")
+    for path in (tmp_path / "out").glob("*.parquet"):
+        path.unlink()
+    assert add(stored, tmp_path / "out") == 0
+    stored.add(1)
+    assert add(stored, tmp_path / "out") == 1
+
+
+def test_an_export_that_breaks_off_goes_on_where_it_was(stored: StoredPages, tmp_path: Path) -> None:
+    made = stored.add(4)
+    body = made[2].body
+    assert body is not None
+    segment = stored.settings.segments_dir / body.segment
+    whole = segment.read_bytes()
+    segment.write_bytes(whole[: body.offset] + b"\0" * body.length + whole[body.offset + body.length :])
+    with pytest.raises(Damaged):
+        add(stored, tmp_path / "out", Format.WARC, part=1)
+    assert urls_under(tmp_path / "out", Format.WARC) == [page.url for page in made[:2]]
+    segment.write_bytes(whole)
+    assert add(stored, tmp_path / "out", Format.WARC, part=1) == 2
+    assert urls_under(tmp_path / "out", Format.WARC) == [page.url for page in made]
+
+
+def test_several_crawls_may_share_a_folder(stored: StoredPages, tmp_path: Path) -> None:
+    stored.add(2)
+    add(stored, tmp_path / "out")
+    other = StoredPages(tmp_path / "other")
+    other.crawl = replace(other.crawl, id="01930000-0000-7000-8000-000000000002")
+    other.add(3)
+    assert add(other, tmp_path / "out") == 3
+    assert add(stored, tmp_path / "out") == 0
+    assert len(urls_under(tmp_path / "out", Format.PARQUET)) == 5
+    other.close()
+
+
+def test_two_exports_do_not_write_to_one_folder_at_once(stored: StoredPages, tmp_path: Path) -> None:
+    stored.add()
+    with LocalFolder(tmp_path / "out").hold(), pytest.raises(UsageError, match="Another export"):
+        add(stored, tmp_path / "out")
+    assert add(stored, tmp_path / "out") == 1
+
+
+def test_a_number_that_may_be_given_again_is_told(stored: StoredPages, tmp_path: Path) -> None:
+    made = stored.add(2)
+    add(stored, tmp_path / "out")
+    with stored.store.begin() as tx:
+        tx.exec_driver_sql("DELETE FROM pages WHERE fp = ?", (made[1].fp,))
+    stored.add(1)  # SQLite gives it the number of the deleted one
+    with pytest.raises(UsageError, match="deleted since"):
+        add(stored, tmp_path / "out")
+
+
+@pytest.mark.parametrize("out", ["x.parquet", "s3://bucket/x.jsonl"])
+def test_an_increment_needs_a_folder(stored: StoredPages, out: str) -> None:
+    with pytest.raises(UsageError, match="folder"):
+        add(stored, out)
+
+
+def test_a_folder_keeps_its_format(stored: StoredPages, tmp_path: Path) -> None:
+    stored.add()
+    add(stored, tmp_path / "out", Format.CSV)
+    with pytest.raises(UsageError, match="as csv"):
+        add(stored, tmp_path / "out", Format.PARQUET)
+    (tmp_path / "md").mkdir()
+    (tmp_path / "md" / export.MARK).touch()
+    with pytest.raises(UsageError, match="whole export"):
+        add(stored, tmp_path / "md", Format.MARKDOWN)
+
+
+def test_whoever_is_committing_is_waited_for(tmp_path: Path) -> None:
+    """On PostgreSQL a page may have a lower number than one that is committed already."""
+    with start_postgres(tmp_path / "pg") as server:
+        stored = StoredPages(tmp_path / "data", server.create_database("export"))
+        early, late = (replace(page, body=None) for page in stored.make(2))  # two commits do not share a segment
+        done: list[int] = []
+        with stored.store.begin() as tx:
+            pages.insert(tx, [early])
+            stored.store.run(pages.insert, [late])
+            other = threading.Thread(target=lambda: done.append(add(stored, tmp_path / "out", Format.JSONL)))
+            other.start()
+            _until_somebody_waits(stored)
+            assert not done
+        other.join(30)
+        assert done == [2]
+        assert urls_under(tmp_path / "out", Format.JSONL) == [early.url, late.url]
+        stored.close()
+
+
+def _until_somebody_waits(stored: StoredPages) -> None:
+    query = "SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'ShareLock'"
+    for _ in range(3000):
+        with stored.store.read() as tx:
+            if tx.exec_driver_sql(query).scalar():
+                return
+        threading.Event().wait(0.01)
+    raise AssertionError("nobody waited")
+
+
+# To an object store
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    moto = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    moto.start()
+    host, port = moto.get_host_and_port()
+    yield f"http://{host}:{port}"
+    moto.stop()
+
+
+@pytest.fixture
+def s3(server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    given = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "us-east-1"}
+    for name, value in {**given, "AWS_ENDPOINT": server, "AWS_ALLOW_HTTP": "true"}.items():
+        monkeypatch.setenv(name, value)
+    client = boto3.client(
+        "s3", endpoint_url=server, region_name="us-east-1", aws_access_key_id="test", aws_secret_access_key="test"
+    )
+    client.create_bucket(Bucket="exports")
+    yield client
+    for entry in client.list_objects_v2(Bucket="exports").get("Contents", ()):
+        client.delete_object(Bucket="exports", Key=entry["Key"])
+    client.delete_bucket(Bucket="exports")
+    client.close()
+
+
+def fetched(tmp_path: Path) -> Path:
+    """The bucket as a folder."""
+    folder = tmp_path / "fetched"
+    store = from_url("s3://exports")
+    for part in obstore.list(store):
+        for entry in part:
+            path = folder / entry["path"]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(bytes(obstore.get(store, entry["path"]).bytes()))
+    return folder
+
+
+@pytest.mark.parametrize(("name", "chosen"), [(f"deep/t{ending}", chosen) for ending, chosen in export.ENDINGS.items()])
+def test_a_file_goes_to_the_object_store(
+    stored: StoredPages, s3: Any, tmp_path: Path, name: str, chosen: Format
+) -> None:
+    made = stored.add(4)
+    target = target_of(f"s3://exports/{name}")
+    assert export.format_of(target, None) is chosen
+    export.check_target(target, chosen)
+    assert write(stored, f"s3://exports/{name}", chosen) == 4
+    assert urls_in(fetched(tmp_path) / name, chosen) == [page.url for page in made]
+
+
+def test_a_folder_of_markdown_is_replaced_in_the_object_store(stored: StoredPages, s3: Any, tmp_path: Path) -> None:
+    made = stored.add(2)
+    s3.put_object(Bucket="exports", Key="other/file.txt", Body=b"not ours")
+    with pytest.raises(UsageError, match="no export of ours"):
+        export.check_target(target_of("s3://exports/other"), Format.MARKDOWN)
+    for _ in range(2):
+        export.check_target(target_of("s3://exports/md"), Format.MARKDOWN)
+        assert write(stored, "s3://exports/md", Format.MARKDOWN) == 2
+    assert sorted(urls_under(fetched(tmp_path) / "md", Format.MARKDOWN)) == sorted(page.url for page in made)
+    assert (fetched(tmp_path) / "other" / "file.txt").read_bytes() == b"not ours"
+
+
+def test_increments_go_to_the_object_store(stored: StoredPages, s3: Any, tmp_path: Path) -> None:
+    stored.add(3)
+    assert add(stored, "s3://exports/parts") == 3
+    assert add(stored, "s3://exports/parts/") == 0
+    stored.add(2)
+    s3.delete_object(Bucket="exports", Key=f"parts/{increments.STATE}")
+    assert add(stored, "s3://exports/parts") == 2
+    assert len(set(urls_under(fetched(tmp_path) / "parts", Format.PARQUET))) == 5
+
+
+def test_large_objects_are_sent_in_parts_while_they_are_made(s3: Any, tmp_path: Path) -> None:
+    target = target_of("s3://exports/large.bin")
+    assert target is not None
+    blocks = [bytes([i]) * 1_000_000 for i in range(40)]
+    target.put(iter(blocks))  # type: ignore[union-attr]
+    assert (fetched(tmp_path) / "large.bin").read_bytes() == b"".join(blocks)
+    assert s3.head_object(Bucket="exports", Key="large.bin")["ETag"].strip('"').endswith("-3")
+
+
+def test_an_upload_that_breaks_off_leaves_nothing(s3: Any) -> None:
+    def blocks() -> Iterator[bytes]:
+        yield from (b"x" * 1_000_000 for _ in range(40))
+        raise Damaged("a segment cannot be read")
+
+    with pytest.raises(Damaged):
+        target_of("s3://exports/half.bin").put(blocks())  # type: ignore[union-attr]
+    assert "Contents" not in s3.list_objects_v2(Bucket="exports")
+    assert "Uploads" not in s3.list_multipart_uploads(Bucket="exports")

@@ -75,7 +75,7 @@ class Embedded:
         """Take a share, and start the server if it is not running."""
         embedded = cls(data_dir, server=server, grace_s=grace_s)
         embedded.data_dir.mkdir(parents=True, exist_ok=True)
-        embedded._users = _open(embedded.data_dir / "valkey.lock")
+        embedded._users = open_lock(embedded.data_dir / "valkey.lock")
         try:
             fcntl.flock(embedded._users, fcntl.LOCK_SH)
             embedded.ensure()
@@ -107,11 +107,11 @@ class Embedded:
 
     def ensure(self, within_s: float = START_TIMEOUT_S) -> bool:
         """Wait for the server, starting it if none lives; True if we started it. Its memory is then empty."""
-        alive = _open(self.data_dir / "valkey.alive")
+        alive = open_lock(self.data_dir / "valkey.alive")
         deadline = time.monotonic() + within_s
         try:
             while True:
-                if _try_lock(alive):
+                if try_lock(alive):
                     self._start(alive, deadline)
                     return True
                 self.socket = self._recorded() or self.socket
@@ -126,7 +126,7 @@ class Embedded:
         if self._users is None or os.getpid() != self._process:
             return False
         for _ in range(3):
-            if _try_lock(self._users):
+            if try_lock(self._users):
                 if self.answers():
                     return True
                 break  # another one was the last and has stopped it, or it was killed: there is nothing to end well
@@ -136,11 +136,11 @@ class Embedded:
 
     def stop(self) -> None:
         """After `last_out`: stop the server and let others enter."""
-        alive = _open(self.data_dir / "valkey.alive")
+        alive = open_lock(self.data_dir / "valkey.alive")
         deadline = time.monotonic() + STOP_TIMEOUT_S
         try:
             _ask(self.socket, b"SHUTDOWN NOSAVE\r\n")
-            while not _try_lock(alive):
+            while not try_lock(alive):
                 self._wait(deadline, "was asked to stop but does not")
             self.socket.unlink(missing_ok=True)
             if self.socket.parent != self.data_dir:
@@ -196,7 +196,7 @@ class Embedded:
             os.set_blocking(watcher.stdout.fileno(), False)
             while not self.answers():
                 if watcher.stdout.read() == b"":  # the watcher closed it: it has ended, and so has the server
-                    raise FrontierUnavailable(f"{server} did not start: {_tail(log)}. The whole log is {log}.")
+                    raise FrontierUnavailable(f"{server} did not start: {tail(log)}. The whole log is {log}.")
                 self._wait(deadline, "was started but does not answer")
 
     def _watch_command(self, alive: int) -> list[str]:
@@ -251,11 +251,13 @@ class Embedded:
             self._users = None
 
 
-def _open(path: Path) -> int:
+def open_lock(path: Path) -> int:
+    """A lock is the process's as long as this descriptor is open."""
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
-def _try_lock(fd: int) -> bool:
+def try_lock(fd: int) -> bool:
+    """Take it exclusively, if nobody has it."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -280,6 +282,7 @@ def _short_temp() -> str:
     return given if len(os.fsencode(given)) <= 60 else "/tmp"
 
 
-def _tail(log: Path) -> str:
+def tail(log: Path) -> str:
+    """What a server said last."""
     lines = log.read_text("utf-8", "replace").strip().splitlines()
     return " / ".join(lines[-3:]) or "it said nothing"

@@ -2,6 +2,7 @@
 
     Passage     a paragraph of a page: where it stands and how much it takes
     passages    a page's text in passages, in order
+    relates     whether a sentence can be about a leaf
     choose      the best of them for the leaves that are asked, back in the order in which they stand
 
 Pure and deterministic: the same pages and leaves give the same choice, so that answers can be cached. Passages are
@@ -30,6 +31,10 @@ _K1, _B = 1.2, 0.75
 _LOOK_BONUS, _LEAD_BONUS = 4.0, 0.5
 _LEAD_PASSAGES = 3
 
+#: words that lead to a value but stand beside others as well, and looks that leave no doubt
+_LOOSE = frozenset(("since", "history", "year", "people", "team", "percent", "box", "e", "by", "day"))
+_TELLING = frozenset(("email", "phone", "telephone", "price", "url"))
+_ANYWHERE = frozenset(("name", "title", "headline"))
 _WORD = re.compile(r"[^\W_]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+")
 #: words that stand in every description
@@ -134,6 +139,23 @@ def words_of(leaf: Leaf) -> list[str]:
     kin = [word for name in named for word in _KIN.get(name, "").split()]
     listed = [word for value in leaf.enum for word in _terms(str(value))]
     return list(dict.fromkeys(own + kin + listed))
+
+
+def sentences(text: str) -> Iterable[str]:
+    """Each with the words as they stand."""
+    for start, end in _lines(text):
+        yield from _SENTENCE_END.split(text[start:end])
+
+
+def relates(leaf: Leaf, text: str) -> bool:
+    """Whether a sentence can be about the leaf at all: it has one of its words, or something that looks like its
+    values. Names stand anywhere."""
+    named = _terms(leaf.path.replace("_", " "))
+    if not named or named[-1] in _ANYWHERE:
+        return True
+    wanted = {*named, *(word for name in named for word in _KIN.get(name, "").split())} - _LOOSE
+    looks = [_LOOKS[name] for name in named if name in _TELLING]
+    return not wanted.isdisjoint(_terms(text)) or any(look.search(text) for look in looks)
 
 
 def _lines(text: str) -> Iterable[tuple[int, int]]:

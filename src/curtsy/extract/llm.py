@@ -13,15 +13,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from curtsy.errors import MissingPart
 from curtsy.evidence import Claim, Extraction, Rung, Source, Usage
 from curtsy.extract import answers, endpoint, shapes, wording
-from curtsy.extract.chunks import tokens_of
+from curtsy.extract.chunks import relates, sentences, tokens_of
 from curtsy.extract.endpoint import Endpoint, Manner, ModelFault, Reply
 from curtsy.extract.shapes import Style
 from curtsy.observe import count
@@ -148,7 +150,7 @@ class Model:
         self._where = where or (lambda: endpoint_of(settings))
         self._manner = Manner()
         self.local = settings.llm_kind == "local"
-        self.style = Style.LINE if self.local else Style.QUOTE
+        self.style = Style.VALUE if self.local else Style.QUOTE
         self.name = settings.llm_name
 
     def ask(self, schema: Schema, leaves: Sequence[Leaf], pages: Sequence[Page]) -> Extraction:
@@ -187,9 +189,11 @@ class Model:
         prompt = wording.extraction(schema, leaves, texts, self._context_tokens, self.style)
         if prompt is None:
             return [], Usage()
-        form = shapes.schema_of(leaves, self.style, lines=len(prompt.lines), bounded=self.local)
+        form = shapes.schema_of(leaves, self.style, bounded=self.local)
         key = self._key(schema.hash, *(leaf.path for leaf in leaves), prompt.content)
-        found, usage = self._answer(prompt, form, key, lambda said: shapes.read(said, leaves, prompt.lines), deadline)
+        found, usage = self._answer(prompt, form, key, lambda said: shapes.read(said, leaves), deadline)
+        if self.style is Style.VALUE:
+            return list(_located(schema, found, sources)), usage
         return list(_claims(found, sources)), usage
 
     def _answer(
@@ -260,6 +264,9 @@ class Model:
             )  # fmt: skip
             self._manner = reply.manner
             used = self._usage(1, reply.prompt_tokens, reply.completion_tokens)
+        except MissingPart as error:
+            count("llm_missing")
+            raise ModelFault("llm_missing", str(error), again=False) from error
         except ModelFault as fault:
             if fault.cause in ("llm_timeout", "llm_garbage"):  # it may have worked on it, and may be paid for that
                 used = self._usage(1, sum(tokens_of(message["content"]) for message in messages), 0)
@@ -324,6 +331,27 @@ def _claims(found: Sequence[shapes.Found], sources: Sequence[Source]) -> Iterato
         words += [_flat(str(one.value))]
         home = next((at for word in words for at, text in enumerate(flat) if word and word in text), 0)
         yield Claim(path=one.path, value=one.value, rung=Rung.LLM, source=sources[home], quote=quote)
+
+
+def _located(schema: Schema, found: Sequence[shapes.Found], sources: Sequence[Source]) -> Iterator[Claim]:
+    """Values without quotes get the sentence that has them and can be about their leaf. One that stands only where the
+    page speaks of something else is dropped: it would be supported by chance. One that stands nowhere is an invention,
+    kept for grounding to tell."""
+    for one in found:
+        leaf = schema.leaf_for(one.path)
+        word = re.compile(rf"(?<!\w){re.escape(_flat(str(one.value)))}(?!\w)")
+        homes = [
+            (source, sentence)
+            for source in sources
+            for sentence in sentences(source.text)
+            if word.search(_flat(sentence))
+        ]
+        related = [(source, sentence) for source, sentence in homes if relates(leaf, sentence)]
+        if homes and not related:
+            count("llm_unrelated")
+            continue
+        source, quote = related[0] if related else (sources[0], None)
+        yield Claim(path=one.path, value=one.value, rung=Rung.LLM, source=source, quote=quote)
 
 
 def _as_written(quote: str, flat: Sequence[str]) -> str:

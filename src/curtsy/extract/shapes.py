@@ -5,8 +5,8 @@ it, the quote first: a model that has copied words before it names a value keeps
 
     {"name": {"quote": "Green Leaf Ltd makes paper", "value": "Green Leaf Ltd"}, "contact": {"email": null}}
 
-Small models copy badly and at length: in the style LINE they name the number of a line instead, and the line is the
-quote. The schema of the answer uses only what every server's grammar knows: objects, arrays, null, enum, plain types.
+Small models lose themselves in copying: in the style VALUE they give values only, and where those stand is looked for.
+The schema of the answer uses only what every server's grammar knows: objects, arrays, null, enum, plain types.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _NOTHING = frozenset(
 
 
 class Style(StrEnum):
-    QUOTE = "quote"  # the words themselves
-    LINE = "line"  # the number of the line that has them
+    QUOTE = "quote"  # the words that say it, then the value
+    VALUE = "value"  # the value alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +58,15 @@ class _Node:
     parts: dict[str, _Node] = field(default_factory=dict)
 
 
-def schema_of(leaves: Sequence[Leaf], style: Style = Style.QUOTE, *, lines: int = 0, bounded: bool = False) -> Any:
+def schema_of(leaves: Sequence[Leaf], style: Style = Style.QUOTE, *, bounded: bool = False) -> Any:
     """The JSON Schema of the answer. `bounded` sets lengths too, which some servers' strict mode refuses."""
 
     def build(node: _Node) -> dict[str, Any]:
         if node.leaf is not None:
-            return {"anyOf": [{"type": "null"}, _pair(node.leaf, style, lines, bounded)]}
+            return {"anyOf": [{"type": "null"}, _said(node.leaf, style, bounded)]}
         if node.items is not None:
             item = node.items
-            within = _pair(item.leaf, style, lines, bounded) if item.leaf is not None else build(item)
+            within = _said(item.leaf, style, bounded) if item.leaf is not None else build(item)
             limit = {"maxItems": _BOUNDED_ITEMS} if bounded else {}
             return {"type": "array", "items": within, **limit}
         return _object({name: build(part) for name, part in node.parts.items()})
@@ -74,7 +74,7 @@ def schema_of(leaves: Sequence[Leaf], style: Style = Style.QUOTE, *, lines: int 
     return build(_tree(leaves))
 
 
-def read(answer: Any, leaves: Sequence[Leaf], lines: Sequence[str] = ()) -> list[Found]:
+def read(answer: Any, leaves: Sequence[Leaf]) -> list[Found]:
     """What the answer says, in the order of the leaves; WrongShape if it speaks of none of them.
 
     Generous where the meaning is plain: a value without its quote, a number as text, one value where a list was asked.
@@ -86,7 +86,7 @@ def read(answer: Any, leaves: Sequence[Leaf], lines: Sequence[str] = ()) -> list
     tree = _tree(leaves)
     if not set(answer) & set(tree.parts):
         raise WrongShape(f"the object must have the keys {', '.join(tree.parts)}")
-    return list(_walk(tree, answer, "", lines))
+    return list(_walk(tree, answer, ""))
 
 
 def _tree(leaves: Sequence[Leaf]) -> _Node:
@@ -107,9 +107,9 @@ def _object(parts: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": parts, "required": list(parts), "additionalProperties": False}
 
 
-def _pair(leaf: Leaf, style: Style, lines: int, bounded: bool) -> dict[str, Any]:
-    if style is Style.LINE:
-        return _object({"line": {"enum": list(range(1, max(1, lines) + 1))}, "value": _value(leaf, bounded)})
+def _said(leaf: Leaf, style: Style, bounded: bool) -> dict[str, Any]:
+    if style is Style.VALUE:
+        return _value(leaf, bounded)
     limit = {"maxLength": _BOUNDED_QUOTE} if bounded else {}
     return _object({"quote": {"type": "string", **limit}, "value": _value(leaf, bounded)})
 
@@ -123,37 +123,29 @@ def _value(leaf: Leaf, bounded: bool) -> dict[str, Any]:
     return {"type": "string", **limit}
 
 
-def _walk(node: _Node, said: Any, path: str, lines: Sequence[str]) -> Iterator[Found]:
+def _walk(node: _Node, said: Any, path: str) -> Iterator[Found]:
     if node.leaf is not None:
-        if (found := _found(node.leaf, said, path, lines)) is not None:
+        if (found := _found(node.leaf, said, path)) is not None:
             yield found
     elif node.items is not None:
         listed = said if isinstance(said, list) else [said]
         number = 0
         for one in listed[:MAX_ITEMS]:
-            inner = list(_walk(node.items, one, f"{path}/{number}", lines))
+            inner = list(_walk(node.items, one, f"{path}/{number}"))
             number += bool(inner)
             yield from inner
     elif isinstance(said, dict):
         for name, part in node.parts.items():
-            yield from _walk(part, said.get(name), f"{path}/{_escaped(name)}", lines)
+            yield from _walk(part, said.get(name), f"{path}/{_escaped(name)}")
 
 
-def _found(leaf: Leaf, said: Any, path: str, lines: Sequence[str]) -> Found | None:
+def _found(leaf: Leaf, said: Any, path: str) -> Found | None:
     quote = None
     if isinstance(said, dict):
-        quote = _quote(said, lines)
-        said = said.get("value")
+        quote, said = said.get("quote"), said.get("value")
     value = _typed(leaf, said)
-    return None if value is None else Found(path, value, quote)
-
-
-def _quote(said: dict[str, Any], lines: Sequence[str]) -> str | None:
-    line = said.get("line")
-    if isinstance(line, int) and not isinstance(line, bool):
-        return lines[line - 1] if 1 <= line <= len(lines) else None
-    quote = said.get("quote")
-    return quote.strip() if isinstance(quote, str) and quote.strip() else None
+    given = isinstance(quote, str) and bool(quote.strip())
+    return None if value is None else Found(path, value, quote.strip() if given else None)
 
 
 def _typed(leaf: Leaf, said: Any) -> Any:
@@ -191,13 +183,12 @@ def _kind(value: Any) -> str:
     return {list: "a list", str: "a text", bool: "true or false", type(None): "null"}.get(type(value), "a number")
 
 
-def form_of(leaves: Sequence[Leaf], style: Style = Style.QUOTE) -> str:
+def form_of(leaves: Sequence[Leaf]) -> str:
     """The form in words, for servers that hold no model to a schema."""
-    first = '"line": number' if style is Style.LINE else '"quote": "..."'
 
     def build(node: _Node) -> str:
         if node.leaf is not None:
-            return f'{{{first}, "value": {_word(node.leaf)}}}'
+            return f'{{"quote": "...", "value": {_word(node.leaf)}}}'
         if node.items is not None:
             return f"[{build(node.items)}, ...]"
         return "{" + ", ".join(f'"{name}": {build(part)}' for name, part in node.parts.items()) + "}"

@@ -27,13 +27,10 @@ if TYPE_CHECKING:
 
 #: counted up when this module words things differently; the files under prompts/ count by themselves
 _FORM = 1
-_FILES = ("ask", "extract", "extract_line", "question", "repair")
+_FILES = ("ask", "ask_value", "extract", "extract_value", "question", "repair")
 #: hex digits: a page that holds its own mark would have to be found by 2**64 tries
 _MARK_DIGITS = 16
-#: sentences up to so many characters are a line of their own
-_LINE_CHARS = 240
 
-_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 _BRACKETED = re.compile(r"\[(/?[A-Z][A-Z_]{2,30})\]")
 _TO_A_MODEL = re.compile(
     r"\b(ignore|disregard|forget|override|bypass)\b.{0,40}"
@@ -50,12 +47,11 @@ _TO_A_MODEL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One call's words. `content` decides the answer beside them; `lines` are the quotes that numbers stand for."""
+    """One call's words. `content` is what of the pages is in them."""
 
     system: str
     user: str
     content: str
-    lines: tuple[str, ...] = ()
 
 
 @cache
@@ -67,7 +63,7 @@ def version() -> str:
 
 def prompt_texts(leaves: Sequence[Leaf]) -> list[str]:
     """All that a model is told beside the pages: a value that it repeats from here is no finding."""
-    told = [_text(name) for name in ("extract", "extract_line", "ask")]
+    told = [_text(name) for name in ("extract", "extract_value", "ask", "ask_value")]
     return [*told, *(leaf.description for leaf in leaves if leaf.description)]
 
 
@@ -78,18 +74,16 @@ def extraction(
     shown = choose(texts, leaves, budget_tokens, leave_out=speaks_to_a_model)
     if not shown:
         return None
-    lines: tuple[str, ...] = ()
-    if style is Style.LINE:
-        lines = tuple(line for one in shown for line in _sentences(one.text))
-        content = "\n".join(f"{number}: {plain(line)}" for number, line in enumerate(lines, 1))
-    else:
-        content = _content(shown, len(texts))
+    content = _content(shown, len(texts))
     mark = _mark(content)
     names = ", ".join(map(_name, leaves))
-    system = _text("extract_line" if style is Style.LINE else "extract").format(mark=mark)
-    form = shapes.form_of(leaves, style)
-    user = _text("ask").format(mark=mark, fields=_fields(schema, leaves), pages=content, names=names, form=form)
-    return Prompt(system, user, content, lines)
+    if style is Style.VALUE:
+        fields = " ".join(f"{_name(leaf).replace('_', ' ')}? {leaf.description}" for leaf in leaves)
+        user = _text("ask_value").format(mark=mark, fields=fields, pages=content, names=names)
+        return Prompt(_text("extract_value"), user, content)
+    told = {"fields": _fields(schema, leaves), "names": names, "form": shapes.form_of(leaves)}
+    user = _text("ask").format(mark=mark, pages=content, **told)
+    return Prompt(_text("extract").format(mark=mark), user, content)
 
 
 def judgement(question: str, texts: Sequence[str]) -> Prompt:
@@ -137,14 +131,6 @@ def _content(shown: Sequence[Passage], pages: int) -> str:
         before = one.page
         found.append(plain(one.text))
     return "\n".join(found)
-
-
-def _sentences(text: str) -> list[str]:
-    found: list[str] = []
-    for sentence in _SENTENCE.split(text):
-        stripped = sentence.strip()
-        found += [stripped[at : at + _LINE_CHARS] for at in range(0, len(stripped), _LINE_CHARS)]
-    return found
 
 
 def _mark(content: str) -> str:

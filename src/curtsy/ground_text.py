@@ -1,0 +1,249 @@
+"""Texts as grounding compares them: folded, with a way back to the very characters of the source.
+
+`fold` undoes what differs without a difference in meaning: case, compatibility forms (`ﬁ`, `m²`, full width), quotation
+marks, dashes, blanks, invisible characters, words broken at the end of a line. Accents are kept, composed or not:
+`Müller` is not `Muller`. No I/O; whatever the text, nothing raises.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+#: longer texts are folded once for all claims about them
+_KEPT_FROM = 4_000
+_MAX_TABLE = 50_000
+#: characters before and after a value in which a sign of copyright makes its line a copyright line
+_COPYRIGHT_BEFORE, _COPYRIGHT_AFTER = 160, 80
+_NEGATION_REACH = 60
+_MAX_OCCURRENCES = 50
+
+_QUOTES = dict.fromkeys("‘’‚‛′‵`´ʼʹ＇", "'") | dict.fromkeys("“”„‟«»‹›″‶〝〞＂", '"')
+_SILENT = frozenset(
+    "™®℠\ufe00\ufe01\ufe02\ufe03\ufe04\ufe05\ufe06\ufe07\ufe08\ufe09\ufe0a\ufe0b\ufe0c\ufe0d\ufe0e\ufe0f"
+)
+# A hyphen at the end of a line, within a word.
+_BROKEN_WORD = "(?<=[^\\W\\d_])[-\u2010\u00ad][ \t]*\r?\n[ \t]*(?=[a-zà-öø-ÿ])"
+
+#: scripts that are written without blanks between words: Thai, Lao, Burmese, Khmer, kana, Han
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+_WORD = re.compile(r"[^\W_]+(?:['’\-.&][^\W_]+)*")
+
+_COPYRIGHT = re.compile(
+    r"©|℗|\(c\)\s*(?:\d{4}|by\b|copyright)|\bcopyright\b|\bcopr\.|\ball rights reserved|\balle rechte vorbehalten"
+    r"|\btous droits réservés|\btodos los derechos reservados|\btutti i diritti riservati"
+    r"|\btodos os direitos reservados|\balle rechten voorbehouden|\bmed ensamrätt",
+    re.IGNORECASE,
+)
+_NEGATION = re.compile(
+    r"\b(?:(?:not|never|neither|nor|without|cannot|hardly|(?:is|are|was|were|do|does|did|has|have|had|ca|wo|would|could"
+    r"|should)n't|nicht|kein(?:e|en|er|em|es)?|nie|niemals|ohne|sans|jamais|aucune?|sin|nunca|senza|ikke|inte|zonder|niet"
+    r"|geen|no)\b)(?! (?:only|just|merely|simply|least|doubt|wonder|less|fewer|nur|zuletzt|bara|alleen)\b)"
+    r"(?:[^\w.,;:!?()]+[\w'\-]+){0,2}[^\w.,;:!?()]*$"
+)
+_HOUSE_NUMBER = re.compile(r"\bno\.? ?$")
+
+
+class _Table(dict[int, str]):
+    """Code point -> what it is folded to, as it is met."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = folded = _folded_char(chr(code))
+        return folded
+
+
+def _folded_char(char: str) -> str:
+    category = unicodedata.category(char)
+    if char.isspace() or category in ("Cc", "Zs", "Zl", "Zp"):
+        return " "
+    if category == "Cf" or char in _SILENT:
+        return ""
+    if char in _QUOTES:
+        return _QUOTES[char]
+    if category == "Pd" or char == "−":
+        return "-"
+    if "가" <= char <= "힣":  # syllables that would fall apart into letters
+        return char
+    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", char).casefold())
+    return plain.replace(" ", "").replace("⁄", "/") or char
+
+
+_table = _Table()
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """A text to compare with, and where each of its characters comes from."""
+
+    source: str
+    text: str
+    #: pieces of it: where they begin here and in the source, and whether they are one unit, not character by character
+    begins: tuple[int, ...]
+    origins: tuple[int, ...]
+    units: tuple[bool, ...]
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Where text[start:end] stands in the source; nothing of a source character is cut off."""
+        at = bisect_right(self.begins, start) - 1
+        first = self.origins[at] + (0 if self.units[at] else start - self.begins[at])
+        at = bisect_right(self.begins, max(end - 1, 0)) - 1
+        if self.units[at]:
+            return first, self.origins[at + 1] if at + 1 < len(self.origins) else len(self.source)
+        return first, self.origins[at] + end - self.begins[at]
+
+    def place(self, offset: int) -> int:
+        """Where here an offset of the source is; within a unit, where it begins."""
+        if offset >= len(self.source):
+            return len(self.text)
+        at = bisect_right(self.origins, offset) - 1
+        return self.begins[at] + (0 if self.units[at] else offset - self.origins[at])
+
+
+def fold(text: str) -> Folded:
+    """The text as it is compared."""
+    return _kept(text) if len(text) >= _KEPT_FROM else _fold(text)
+
+
+def plain(text: str) -> str:
+    """Folded, for comparing whole strings."""
+    return fold(text).text.strip()
+
+
+@lru_cache(maxsize=24)
+def _kept(text: str) -> Folded:
+    return _fold(text)
+
+
+def _fold(text: str) -> Folded:
+    if len(_table) > _MAX_TABLE:
+        _table.clear()
+    pieces: list[str] = []
+    begins: list[int] = []
+    origins: list[int] = []
+    units: list[bool] = []
+    here = there = 0
+
+    def add(piece: str, origin: int, unit: bool) -> None:
+        nonlocal here
+        begins.append(here)
+        origins.append(origin)
+        units.append(unit)
+        pieces.append(piece)
+        here += len(piece)
+
+    for found in _irregular(text).finditer(text):
+        start, end = found.span()
+        if start > there:
+            add(text[there:start].translate(_table), there, False)
+        add(_folded_unit(found[0]), start, True)
+        there = end
+    if there < len(text) or not pieces:
+        add(text[there:].translate(_table), there, False)
+    return Folded(text, "".join(pieces), tuple(begins), tuple(origins), tuple(units))
+
+
+def _folded_unit(unit: str) -> str:
+    if len(unit) == 1:
+        return _table[ord(unit)]
+    if unit[0] in "-\u2010\u00ad" and "\n" in unit and not unit.strip("-\u2010\u00ad \t\r\n"):
+        return ""
+    return " " if any(_table[ord(char)] == " " for char in unit) else ""
+
+
+def _irregular(text: str) -> re.Pattern[str]:
+    """Everything in the text that is not folded to one character for one."""
+    if text.isascii():
+        return _ASCII
+    folds = {char: _table[ord(char)] for char in set(text)}
+    gaps = "".join(sorted(char for char, folded in folds.items() if folded in (" ", "")))
+    odd = "".join(sorted(char for char, folded in folds.items() if len(folded) != 1))
+    return _pattern(gaps, odd)
+
+
+@lru_cache(maxsize=64)
+def _pattern(gaps: str, odd: str) -> re.Pattern[str]:
+    parts = [_BROKEN_WORD]
+    if gaps:
+        parts.append(f"[{re.escape(gaps)}]{{2,}}")
+    if odd:
+        parts.append(f"[{re.escape(odd)}]")
+    return re.compile("|".join(parts))
+
+
+_ASCII = re.compile(_BROKEN_WORD + "|[\x00-\x20\x7f]{2,}")
+
+
+# Words
+
+
+def words(text: str) -> list[str]:
+    """Runs of letters and digits; what is written without blanks counts by two characters."""
+    found: list[str] = []
+    for word in _WORD.findall(text):
+        if _UNSPACED.search(word):
+            found.extend(word[at : at + 2] for at in range(0, len(word), 2))
+        else:
+            found.append(word)
+    return found
+
+
+def count_words(text: str) -> int:
+    """Words that are more than digits."""
+    return sum(any(char.isalpha() for char in word) for word in words(text))
+
+
+def _joined(before: str, after: str) -> bool:
+    """No word ends between the two characters."""
+    if unicodedata.category(after)[0] == "M":
+        return True
+    if not (before.isalnum() or unicodedata.category(before)[0] == "M") or not after.isalnum():
+        return False
+    return not (_UNSPACED.match(before) or _UNSPACED.match(after))
+
+
+def is_whole(text: str, start: int, end: int) -> bool:
+    """text[start:end] cuts no word and no number in two."""
+    if start > 0 and _joined(text[start - 1], text[start]):
+        return False
+    if end < len(text) and _joined(text[end - 1], text[end]):
+        return False
+    before = start > 1 and text[start].isdigit() and text[start - 1] in ".," and text[start - 2].isdigit()
+    after = end + 1 < len(text) and text[end - 1].isdigit() and text[end] in ".," and text[end + 1].isdigit()
+    return not (before or after)
+
+
+def occurrences(text: str, part: str, lo: int = 0, hi: int | None = None) -> Iterator[tuple[int, int]]:
+    """Where `part` stands between `lo` and `hi` of `text` as whole words, the first few times; both folded."""
+    if not part:
+        return
+    at, found = text.find(part, lo, hi), 0
+    while at >= 0 and found < _MAX_OCCURRENCES:
+        if is_whole(text, at, at + len(part)):
+            yield at, at + len(part)
+            found += 1
+        at = text.find(part, at + 1, hi)
+
+
+# What surrounds a value
+
+
+def is_copyright(source: str, start: int, end: int) -> bool:
+    """source[start:end] stands in a copyright line."""
+    first = max(source.rfind("\n", 0, start) + 1, start - _COPYRIGHT_BEFORE)
+    last = source.find("\n", end)
+    last = min(last if last >= 0 else len(source), end + _COPYRIGHT_AFTER)
+    return _COPYRIGHT.search(source, first, last) is not None
+
+
+def is_negated(text: str, start: int) -> bool:
+    """What begins at `start` of the folded text is denied right before."""
+    before = text[max(0, start - _NEGATION_REACH) : start]
+    if text[start : start + 1].isdigit():
+        before = _HOUSE_NUMBER.sub("", before)
+    return _NEGATION.search(before) is not None

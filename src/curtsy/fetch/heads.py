@@ -27,8 +27,9 @@ def request_head(url: str, target: Target, user_agent: str, extra: Headers) -> b
 
 
 def header_lines(extra: Headers) -> list[str]:
-    """All header lines of a request, as libcurl wants them."""
-    return [*BASE_HEADERS, *(_header_line(name, value) for name, value in extra if _is_clean(name + value))]
+    """All header lines of a request, as libcurl wants them; an extra `Accept` takes the place of ours."""
+    base = BASE_HEADERS[1:] if any(name.lower() == "accept" for name, _ in extra) else BASE_HEADERS
+    return [*base, *(_header_line(name, value) for name, value in extra if _is_clean(name + value))]
 
 
 def _is_clean(text: str) -> bool:

@@ -1,0 +1,376 @@
+"""BrowserFetcher: pages as a browser shows them, with the interface of HttpFetcher.
+
+A page's own response is fetched as every other is. Only if it is a page of HTML a browser is asked to show it, and
+what that page loads goes through the gate: the browser itself reaches nobody.
+One browser per process, started when it is first needed, replaced after so many pages or megabytes, and whenever it
+crashes or hangs. This is the only module that imports playwright.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import replace
+from itertools import count as counter
+from typing import TYPE_CHECKING
+
+from curtsy.errors import CurtsyError, MissingPart
+from curtsy.fetch.chromium import Chromium
+from curtsy.fetch.gate import Allows, Gate
+from curtsy.fetch.http import HttpFetcher
+from curtsy.fetch.statics import Statics
+from curtsy.fetch.strangers import Strangers
+from curtsy.fetch.transfer import Done, FetchJob, Started, boot_clock
+from curtsy.fetch.visits import Crashed, Hung, Sight, TooLarge, look, new_context
+from curtsy.model import Fault, Outcome
+from curtsy.observe import count, log
+from curtsy.settings import Settings
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, BrowserContext
+
+#: of a visit's time, for closing its context; a browser that takes longer is ended
+_CLOSING_S = 3.0
+#: no page is shown with less time left
+_LEAST_S = 1.0
+#: after a browser that did not start, the next try waits so long
+_PAUSE_S = 5.0
+_WATCH_S = 1.0
+#: ended in the middle of visits at so many times the memory at which it is replaced between them
+_RUNAWAY = 2.0
+_HTML = ("text/html", "application/xhtml+xml")
+
+
+class Engine:
+    """One browser and the connection to it."""
+
+    def __init__(self, settings: Settings, chromium: Chromium) -> None:
+        self._settings = settings
+        self.chromium = chromium
+        self.pages = 0
+        self.users = 0
+        self.retired = False
+        self._watching: asyncio.Task[None] | None = None
+        self._playwright: object = None
+        self.browser: Browser
+
+    @classmethod
+    async def start(cls, settings: Settings) -> Engine:
+        try:
+            from playwright.async_api import async_playwright
+        except ImportError as error:
+            raise MissingPart("Playwright is not installed: pip install 'curtsy[browser]'") from error
+        engine = cls(settings, await Chromium.start(settings))
+        try:
+            playwright = await async_playwright().start()
+            engine._playwright = playwright
+            engine.browser = await playwright.chromium.connect_over_cdp(engine.chromium.endpoint)
+        except BaseException:
+            await engine.close()
+            raise
+        engine._watching = asyncio.ensure_future(engine._watch())
+        return engine
+
+    @property
+    def usable(self) -> bool:
+        return not self.retired and self.chromium.alive and self.browser.is_connected()
+
+    @property
+    def worn(self) -> bool:
+        settings = self._settings
+        return self.pages >= settings.render_recycle_pages or self.chromium.memory_mb() >= settings.render_recycle_mb
+
+    async def _watch(self) -> None:
+        """Pages that eat memory end with their browser, not with the machine."""
+        most_mb = self._settings.render_recycle_mb * _RUNAWAY
+        while True:
+            await asyncio.sleep(_WATCH_S)
+            if self.users and (held_mb := self.chromium.memory_mb()) > most_mb:
+                log("browser_runaway", level="warning", memory_mb=round(held_mb))
+                self.chromium.kill()
+                return
+
+    async def close(self) -> None:
+        """No process of it is left."""
+        if self._watching is not None:
+            self._watching.cancel()
+        self.chromium.kill()
+        if not await self.chromium.gone():
+            log("browser_lingers", level="error", pids=self.chromium.pids)
+        if self._playwright is not None:
+            with suppress(Exception):
+                await asyncio.wait_for(self._playwright.stop(), 5.0)  # type: ignore[attr-defined]
+
+
+class BrowserFetcher:
+    """One per process and loop. Every job ends in exactly one `done` call, its context closed before."""
+
+    def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop, allows: Allows) -> None:
+        self._settings, self._loop, self._allows = settings, loop, allows
+        self._http = HttpFetcher(settings, loop)
+        self._strangers = Strangers(settings.robots_ttl_s)
+        self._statics = Statics()
+        self._ids = counter(1)
+        self._active: dict[int, asyncio.Task[None]] = {}
+        self._sent: set[int] = set()
+        self._engine: Engine | None = None
+        self._starting = asyncio.Lock()
+        self._failed: tuple[float, str] | None = None
+        self._closing: set[asyncio.Task[None]] = set()
+        self._closed = False
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._active)
+
+    def start(self, job: FetchJob, done: Done, started: Started | None = None) -> None:
+        """Visit the page; `started(id, boot time)` is called just before the bytes of its request leave."""
+        if self._closed:
+            outcome = Outcome(url=job.url, fault=Fault.CANCELLED, detail="the fetcher is closed", ended=boot_clock())
+            self._loop.call_soon(done, job.id, outcome)
+            return
+        self._active[job.id] = self._loop.create_task(self._run(job, done, started))
+
+    def cancel(self, job_id: int, unsent_only: bool = False) -> None:
+        """Break a visit off, if it is still under way (and nothing was sent yet): its `done` gets CANCELLED."""
+        task = self._active.get(job_id)
+        if task is not None and not (unsent_only and job_id in self._sent):
+            task.cancel()
+
+    def drop_idle(self, older_than_s: float) -> int:
+        return self._http.drop_idle(older_than_s)
+
+    async def prepare(self, hosts: Iterable[tuple[str, int]]) -> None:
+        """Look names up and start the browser ahead, so that a slot's time is not spent on it."""
+        await self._http.prepare(hosts)
+        with suppress(CurtsyError):
+            await self._ready()
+
+    async def close(self) -> None:
+        """End every visit as cancelled, the browser and everything it started."""
+        if self._closed:
+            return
+        self._closed = True
+        tasks = list(self._active.values())
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        async with self._starting:
+            self._retire()
+        if self._closing:
+            await asyncio.wait(self._closing)
+        await self._http.close()
+
+    # One visit.
+
+    async def _run(self, job: FetchJob, done: Done, started: Started | None) -> None:
+        visit = _Visit(job)
+        try:
+            outcome = await self._visit(visit, started)
+        except asyncio.CancelledError:
+            outcome = visit.outcome(Fault.CANCELLED, "cancelled")
+        except Exception as error:
+            log("visit_failed", level="error", error=f"{type(error).__name__}: {error}"[:500])
+            outcome = visit.outcome(Fault.BROWSER, str(error)[:500])
+        del self._active[job.id]
+        self._sent.discard(job.id)
+        try:
+            done(job.id, outcome)
+        except Exception as error:
+            self._loop.call_exception_handler({"message": "a fetch callback failed", "exception": error})
+
+    async def _visit(self, visit: _Visit, started: Started | None) -> Outcome:
+        job = visit.job
+
+        def tell(_id: int, at: float) -> None:
+            visit.started = at
+            self._sent.add(job.id)
+            if started is not None:
+                started(job.id, at)
+
+        asked = replace(job, timeout_s=min(job.timeout_s, self._settings.fetch_timeout_s))
+        visit.main = main = await self._send(asked, visit.note, tell)
+        if not is_shown(main):
+            return main if main.started is None else replace(main, broken_off=True)
+        try:
+            engine = await self._ready()
+        except CurtsyError as error:
+            return visit.outcome(Fault.BROWSER, str(error))
+        return await self._show(visit, engine)
+
+    async def _show(self, visit: _Visit, engine: Engine) -> Outcome:
+        job, until = visit.job, visit.until
+        if until - boot_clock() < _LEAST_S:
+            return visit.outcome(Fault.BROWSER, "no time was left to show the page")
+        assert visit.main is not None
+        gate = Gate(
+            job, visit.main, until, self._settings, self._send, self._allows, self._strangers, self._statics
+        )  # fmt: skip
+        visit.gate = gate
+        engine.users += 1
+        engine.pages += 1
+        count("pages_rendered")
+        try:
+            visit.sight = await self._look(engine, gate, job, until)
+            fault, detail = None, ""
+        except TooLarge as error:
+            fault, detail = Fault.TOO_LARGE, str(error)
+        except (Hung, Crashed, TimeoutError) as error:
+            fault, detail = Fault.BROWSER, str(error) or "the browser does not answer"
+        except Exception as error:  # Playwright's own: its classes are known only where it is installed
+            fault, detail = Fault.BROWSER, str(error).partition("\n")[0][:500]
+        finally:
+            engine.users -= 1
+            self._look_after(engine)
+        return visit.outcome(fault, detail or (f"the page leads to {gate.led_to}" if gate.led_to else ""))
+
+    async def _look(self, engine: Engine, gate: Gate, job: FetchJob, until: float) -> Sight:
+        context: BrowserContext | None = None
+        try:
+            async with asyncio.timeout(until - boot_clock()):
+                context = await new_context(engine.browser, self._settings.full_user_agent)
+            return await look(
+                context, gate, job.url, until=until, max_bytes=job.max_bytes,
+                screenshot=self._settings.render_screenshots,
+            )  # fmt: skip
+        finally:
+            await self._leave(engine, gate, context)
+
+    async def _leave(self, engine: Engine, gate: Gate, context: BrowserContext | None) -> None:
+        """After this nothing of the visit runs any more: a context that cannot be closed ends with its browser."""
+        leaving = asyncio.ensure_future(_leave(gate, context))
+        task = asyncio.current_task()
+        while not leaving.done():
+            try:
+                await asyncio.wait((leaving,), timeout=_CLOSING_S)
+                break
+            except asyncio.CancelledError:
+                if task is not None:
+                    task.uncancel()  # it is being left already
+        if not leaving.done() or leaving.exception() is not None:
+            leaving.cancel()
+            if engine.chromium.alive:
+                log("browser_hung", level="warning")
+            engine.chromium.kill()
+            await engine.chromium.gone()
+
+    async def _send(
+        self, job: FetchJob, note: Callable[[Outcome], None], started: Started | None = None
+    ) -> Outcome:  # fmt: skip
+        number = next(self._ids)
+        future: asyncio.Future[Outcome] = self._loop.create_future()
+
+        def done(_id: int, outcome: Outcome) -> None:
+            note(outcome)
+            future.set_result(outcome)
+
+        self._http.start(replace(job, id=number), done, started)
+        try:
+            return await asyncio.shield(future)
+        except asyncio.CancelledError:
+            self._http.cancel(number)
+            await asyncio.wait((future,))
+            raise
+
+    # The browser.
+
+    async def _ready(self) -> Engine:
+        """A browser that can be used; started if there is none."""
+        async with self._starting:
+            if self._engine is not None and self._engine.usable:
+                return self._engine
+            self._retire()
+            if self._closed:
+                raise MissingPart("the fetcher is closed")
+            if self._failed is not None and boot_clock() - self._failed[0] < _PAUSE_S:
+                raise MissingPart(self._failed[1])
+            try:
+                self._engine = await Engine.start(self._settings)
+            except CurtsyError as error:
+                self._failed = (boot_clock(), str(error))
+                raise
+            except Exception as error:
+                self._failed = (boot_clock(), f"The browser does not start: {error}")
+                raise MissingPart(self._failed[1]) from error
+            self._failed = None
+            count("browsers_started")
+            return self._engine
+
+    def _look_after(self, engine: Engine) -> None:
+        """After a visit: a browser that is worn, or dead, is replaced; visits under way in it may end there."""
+        if engine is self._engine and (not engine.usable or engine.worn):
+            self._engine = None
+            engine.retired = True
+        if engine.retired and not engine.users:
+            self._end(engine)
+
+    def _retire(self) -> None:
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.retired = True
+            if not engine.users:
+                self._end(engine)
+
+    def _end(self, engine: Engine) -> None:
+        task = self._loop.create_task(engine.close())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+
+class _Visit:
+    """What is known of a visit so far, so that it can be told however it ends."""
+
+    def __init__(self, job: FetchJob) -> None:
+        self.job = job
+        self.begun = boot_clock()
+        self.started: float | None = None
+        self.main: Outcome | None = None
+        self.gate: Gate | None = None
+        self.sight: Sight | None = None
+
+    @property
+    def until(self) -> float:
+        """By then the page must be read; closing comes after."""
+        return min(self.job.deadline, self.begun + self.job.timeout_s) - _CLOSING_S
+
+    def note(self, outcome: Outcome) -> None:
+        self.main = outcome
+
+    def outcome(self, fault: Fault | None, detail: str) -> Outcome:
+        main = self.main
+        if main is None or main.started is None:
+            return main or Outcome(
+                url=self.job.url, fault=fault, detail=detail, started=self.started, ended=boot_clock(),
+                broken_off=self.started is not None,
+            )  # fmt: skip
+        sight = self.sight if fault is None else None
+        return replace(
+            main, headers=_as_read(main) if sight else main.headers, body=sight.html if sight else b"",
+            fault=fault, detail=detail, ended=boot_clock(), answered=main.ended, broken_off=True,
+            subresources=tuple(self.gate.log) if self.gate is not None else (),
+            screenshot=sight.screenshot if sight else None, markdown=sight.markdown if sight else None,
+        )  # fmt: skip
+
+
+def is_shown(main: Outcome) -> bool:
+    """Is the response one that a browser would show as a page?"""
+    if main.fault is not None or not 200 <= main.status < 300 or main.status == 206 or not main.body:
+        return False
+    if (main.header("content-disposition") or "").strip().lower().startswith("attachment"):
+        return False
+    essence = (main.header("content-type") or "").partition(";")[0].strip().lower()
+    return essence in _HTML or (not essence and main.body.lstrip()[:1] == b"<")
+
+
+def _as_read(main: Outcome) -> tuple[tuple[str, str], ...]:
+    """The document was read as text and is stored in UTF-8."""
+    others = tuple(pair for pair in main.headers if pair[0].lower() != "content-type")
+    return (*others, ("Content-Type", "text/html; charset=utf-8"))
+
+
+async def _leave(gate: Gate, context: BrowserContext | None) -> None:
+    await gate.shut()
+    if context is not None:
+        await context.close()

@@ -1,0 +1,228 @@
+"""Chromium as a supervised process: found, started with a command line of ours, ended with everything it started.
+
+The browser itself can reach nobody: names lead nowhere, its proxy is a port that refuses, and where the kernel allows
+it no process of it can connect at all. What its pages load is given to it over the debugging connection (gate.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+
+from curtsy.errors import MissingPart, Unavailable
+from curtsy.observe import log
+from curtsy.settings import Settings
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+_WATCH = Path(__file__).with_name("chromium_watch.py")
+_START_TIMEOUT_S = 30.0
+_GONE_TIMEOUT_S = 10.0
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+#: a page's own heap; more ends its process, not the machine
+_HEAP_MB = 512
+
+#: what a browser does for its person, and asks the network for by itself
+_FEATURES_OFF = (
+    "AcceptCHFrame,AutofillServerCommunication,CertificateTransparencyComponentUpdater,DestroyProfileOnBrowserClose,"
+    "DialMediaRouteProvider,GlobalMediaControls,HttpsFirstBalancedModeAutoEnable,HttpsUpgrades,"
+    "InterestFeedContentSuggestions,LensOverlay,MediaRouter,OptimizationHints,PaintHolding,"
+    "PreconnectToSearch,Prerender2,SegmentationPlatform,Translate,WebRtcHideLocalIpsWithMdns"
+)
+_OPTIONS = (
+    "--headless",
+    "--no-startup-window",
+    "--remote-debugging-port=0",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--no-pings",
+    "--mute-audio",
+    "--hide-scrollbars",
+    "--metrics-recording-only",
+    "--password-store=basic",
+    "--block-new-web-contents",
+    "--deny-permission-prompts",
+    "--disable-background-networking",
+    "--disable-background-timer-throttling",
+    "--disable-backgrounding-occluded-windows",
+    "--disable-breakpad",
+    "--disable-client-side-phishing-detection",
+    "--disable-component-extensions-with-background-pages",
+    "--disable-component-update",
+    "--disable-crash-reporter",
+    "--disable-default-apps",
+    "--disable-dev-shm-usage",
+    "--disable-domain-reliability",
+    "--disable-extensions",
+    "--disable-gpu",
+    "--disable-hang-monitor",
+    "--disable-notifications",
+    "--disable-quic",
+    "--disable-renderer-backgrounding",
+    "--disable-search-engine-choice-screen",
+    "--disable-speech-api",
+    "--disable-sync",
+    "--disk-cache-size=1",
+    "--blink-settings=imagesEnabled=false",
+    f"--disable-features={_FEATURES_OFF}",
+    f"--js-flags=--max-old-space-size={_HEAP_MB}",
+    # Nothing that is asked of the network gets there.
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--proxy-bypass-list=<-loopback>",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+)
+
+
+def find(settings: Settings) -> str:
+    """The browser's program."""
+    for name in (settings.chromium,) if settings.chromium is not None else PROGRAMS:
+        if (path := shutil.which(name)) is not None:
+            return path
+    wanted = f"{settings.chromium!r} is no program" if settings.chromium is not None else "There is no Chromium on PATH"
+    raise MissingPart(f"{wanted}: install Chromium (apt install chromium), or name it by the setting chromium.")
+
+
+def command_line(program: str, profile: str, refusing_port: int) -> list[str]:
+    line = [program, *_OPTIONS, f"--proxy-server=http://127.0.0.1:{refusing_port}", f"--user-data-dir={profile}"]
+    if os.geteuid() == 0:
+        line.append("--no-sandbox")  # it refuses to run as root with it
+    return line
+
+
+class Chromium:
+    """One running browser."""
+
+    def __init__(self, watch: subprocess.Popen[bytes], lifeline: int, refusing: socket.socket, profile: Path):
+        self._watch = watch
+        self._lifeline: int | None = lifeline
+        self._refusing = refusing
+        self._profile = profile
+        #: for whoever speaks the DevTools protocol
+        self.endpoint = ""
+        #: the kernel keeps its processes from connecting
+        self.sealed = False
+
+    @classmethod
+    async def start(cls, settings: Settings, within_s: float = _START_TIMEOUT_S) -> Chromium:
+        browser = cls._launch(find(settings))
+        deadline = time.monotonic() + within_s
+        try:
+            while not browser._is_up():
+                if not browser.alive:
+                    raise Unavailable(f"Chromium does not start: {browser.complaint() or 'it ended at once'}")
+                if time.monotonic() > deadline:
+                    raise Unavailable(f"Chromium did not start within {within_s:.0f} s.")
+                await asyncio.sleep(0.02)
+        except BaseException:
+            browser.kill()
+            raise
+        log("browser_started", pid=browser._watch.pid, sealed=browser.sealed)
+        return browser
+
+    @classmethod
+    def _launch(cls, program: str) -> Chromium:
+        profile = Path(tempfile.mkdtemp(prefix="curtsy-chromium-"))
+        # Bound and never listening: the port is nobody else's, and refuses.
+        refusing = socket.socket()
+        refusing.bind(("127.0.0.1", 0))
+        theirs, ours = os.pipe()
+        command = command_line(program, str(profile), refusing.getsockname()[1])
+        try:
+            with (profile / "stdout").open("wb") as out, (profile / "stderr").open("wb") as err:
+                watch = subprocess.Popen(
+                    [sys.executable, "-I", "-S", str(_WATCH), str(theirs), str(profile), *command],
+                    stdin=subprocess.DEVNULL, stdout=out, stderr=err, pass_fds=(theirs,), start_new_session=True,
+                    cwd="/", env=_environment(profile),
+                )  # fmt: skip
+        except BaseException:
+            os.close(ours)
+            refusing.close()
+            shutil.rmtree(profile, ignore_errors=True)
+            raise
+        finally:
+            os.close(theirs)
+        return cls(watch, ours, refusing, profile)
+
+    @property
+    def alive(self) -> bool:
+        return self._lifeline is not None and self._watch.poll() is None
+
+    @property
+    def pids(self) -> list[int]:
+        """Every process of it, the watcher first."""
+        return [self._watch.pid, *_descendants(self._watch.pid)]
+
+    def memory_mb(self) -> float:
+        """What its processes hold for themselves; what they share is not counted."""
+        return sum(_private_bytes(pid) for pid in self.pids) / 1e6
+
+    def complaint(self) -> str:
+        """The last line that it wrote about itself."""
+        try:
+            lines = (self._profile / "stderr").read_text("utf-8", "replace").strip().splitlines()
+        except OSError:
+            return ""
+        return lines[-1][:500] if lines else ""
+
+    def kill(self) -> None:
+        """End it and everything it started, now."""
+        if self._lifeline is not None:
+            os.close(self._lifeline)
+            self._lifeline = None
+            self._refusing.close()
+
+    async def gone(self, within_s: float = _GONE_TIMEOUT_S) -> bool:
+        """After `kill`: wait until no process of it is left."""
+        deadline = time.monotonic() + within_s
+        while self._watch.poll() is None:
+            if time.monotonic() > deadline:
+                return False
+            await asyncio.sleep(0.01)
+        return True
+
+    def _is_up(self) -> bool:
+        try:
+            port, path = (self._profile / "DevToolsActivePort").read_text().split()
+        except (OSError, ValueError):
+            return False
+        self.endpoint = f"ws://127.0.0.1:{port}{path}"
+        self.sealed = (self._profile / "stdout").read_bytes().startswith(b"sealed")
+        return True
+
+
+def _environment(profile: Path) -> dict[str, str]:
+    """Its own home, no proxies, no session bus, no secrets of ours."""
+    kept = {
+        name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TZ") if name in os.environ
+    }
+    return {**kept, "HOME": str(profile), "TMPDIR": str(profile), "DBUS_SESSION_BUS_ADDRESS": "disabled:"}
+
+
+def _descendants(pid: int) -> list[int]:
+    children: dict[int, list[int]] = defaultdict(list)
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            stat = Path("/proc", name, "stat").read_bytes()
+        except OSError:
+            continue
+        children[int(stat.rpartition(b")")[2].split()[1])].append(int(name))
+    found = [pid]
+    for parent in found:
+        found += children.get(parent, ())
+    return found[1:]
+
+
+def _private_bytes(pid: int) -> int:
+    try:
+        fields = Path("/proc", str(pid), "statm").read_bytes().split()
+    except OSError:
+        return 0
+    return (int(fields[1]) - int(fields[2])) * _PAGE_BYTES if len(fields) > 2 else 0

@@ -80,9 +80,9 @@ def _places(claim: Claim, value: Any) -> tuple[list[_Place], str]:
     """Where the claim says that it rests, or why there is no such place."""
     source = claim.source
     if source.kind is SourceKind.STRUCTURED and source.locator:
-        spot = ground_pointer.find(source.text, source.locator)
-        if spot is not None and _is_copyright_key(source.locator):
+        if _is_copyright_key(source.locator):
             return [], "copyright_line"
+        spot = ground_pointer.find(source.text, source.locator)
         if spot is not None:
             return [_at_pointer(source.text, spot)], ""
     if claim.quote is not None and claim.quote.strip():
@@ -111,7 +111,9 @@ def _quoted(claim: Claim, value: Any) -> tuple[list[_Place], str]:
     if len(quote) > max(_MAX_QUOTE, 2 * len(value) if isinstance(value, str) else 0):
         return [], "quote_too_long"
     folded = fold(text)
-    named = claim.source.kind is SourceKind.ATTRIBUTE
+    # A structured source is the whole JSON document, or only what stands at the pointer: then that is the quote.
+    at_pointer = claim.source.kind is SourceKind.STRUCTURED and bool(claim.source.locator) and quote == text
+    named = claim.source.kind is SourceKind.ATTRIBUTE or at_pointer
     spans = [folded.span(start, end) for start, end in find_quote(folded, quote)]
     places = [_Place(Passage(text=text, start=start, end=end, named=named), start, end) for start, end in spans]
     return places, "" if places else "quote_not_found"

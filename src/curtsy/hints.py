@@ -1,7 +1,7 @@
 """Hints for finding the values of a schema, read from `x-curtsy` and from the TOML beside it.
 
     about the schema    per, pages, types, structured, selectors, allow_judged
-    about a leaf        structured, selectors (or css, xpath, attribute, pattern), allow_judged, long
+    about a leaf        structured, selectors (or css, xpath, attribute, pattern at once), allow_judged, long
 
 Leaves are named by their path, `/contact/email` or `contact.email`; a list stands for its items. Expressions are tried
 here, so that a crawl does not fail on them later. Patterns are google-re2: linear in the text, whatever they say.
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import Any, Literal, cast
 
@@ -47,6 +47,12 @@ class Selector:
     attribute: str | None = None
     #: its group `value`, its first group, or all of it
     pattern: str | None = None
+    #: the value is the sentence that the pattern is found in
+    sentence: bool = False
+    #: patterns that the sentence must have too
+    also: tuple[str, ...] = ()
+    #: a leaf that the sentence must be about: it names a value found for it, or says `we`
+    subject: str | None = None
     #: as in Schema.pages; empty: all
     pages: tuple[str, ...] = ()
 
@@ -85,8 +91,7 @@ def read(marks: Mapping[str, Any], beside: Mapping[str, Any], leaves: set[str], 
         judged |= {leaf} if mark.get("allow_judged") is True else set()
         long |= {leaf} if mark.get("long") is True else set()
     for path, many in selectors.items():
-        for selector in many:
-            _check(selector, path, trusted)
+        selectors[path] = tuple(_checked(selector, path, leaves, trusted) for selector in many)
     return Hints(
         per=_per(top.get("per", "page")),
         pages=pages(top.get("pages", []), "x-curtsy"),
@@ -195,16 +200,19 @@ def _selector(value: Any, place: str) -> Selector:
     if not isinstance(value, dict):
         raise UsageError(f"{place}: a selector is a table with css, xpath or pattern")
     _known(value, _SELECTOR, f"{place}: selector")
-    for key in ("css", "xpath", "attribute", "pattern"):
+    for key in ("css", "xpath", "attribute", "pattern", "subject"):
         if key in value and not (isinstance(value[key], str) and value[key].strip()):
             raise UsageError(f"{place}: {key} is not a text")
-    found = {**value, "pages": pages(value.get("pages", []), place)}
-    return Selector(**found)
+    if not isinstance(value.get("sentence", False), bool):
+        raise UsageError(f"{place}: sentence is true or false")
+    lists = {"pages": pages(value.get("pages", []), place), "also": _texts(value.get("also", []), f"{place}: also")}
+    return Selector(**{**value, **lists})
 
 
-def _check(selector: Selector, place: str, trusted: bool) -> None:
+def _checked(selector: Selector, place: str, leaves: set[str], trusted: bool) -> Selector:
     try:
         _check_parts(selector, trusted)
+        return selector if selector.subject is None else replace(selector, subject=_leaf(selector.subject, leaves))
     except UsageError as error:
         raise UsageError(f"{place}: {error}") from error
 
@@ -222,8 +230,11 @@ def _check_parts(selector: Selector, trusted: bool) -> None:
         if not trusted:
             raise UsageError("xpath is for schemas in files only: its cost cannot be bounded; use css")
         _check_xpath(selector.xpath)
-    if selector.pattern is not None:
-        compiled(selector.pattern)
+    if selector.sentence and (selector.pattern is None or selector.css or selector.xpath):
+        raise UsageError("sentence needs a pattern over the text, without css or xpath")
+    for pattern in (selector.pattern, *selector.also):
+        if pattern is not None:
+            compiled(pattern)
 
 
 def _check_css(css: str) -> None:

@@ -151,7 +151,7 @@ def inline(document: Any) -> Schema:
 def restore(dumped: Mapping[str, Any]) -> Schema:
     """What `Schema.dump` gave, also after it was JSON."""
     selectors = {
-        path: tuple(Selector(**{**one, "pages": tuple(one["pages"])}) for one in many)
+        path: tuple(Selector(**{**one, "pages": tuple(one["pages"]), "also": tuple(one["also"])}) for one in many)
         for path, many in dumped["selectors"].items()
     }
     return Schema(

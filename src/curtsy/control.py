@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from curtsy import crawling, stages, webhooks
+from curtsy import crawling, plans, webhooks
 from curtsy.errors import EpochLost, FrontierUnavailable, UsageError, WrongState
 from curtsy.model import Counts, Crawl, CrawlState, Lane, new_id
 from curtsy.observe import log
@@ -31,6 +31,9 @@ _RATE_S = 60
 _RATE_PAGES = 500
 
 
+SchemaName = Annotated[str, Field(min_length=1, max_length=200)]
+
+
 class CrawlWish(BaseModel):
     """What a crawl shall be, but for its seeds. Nothing here reaches beyond what the server's settings allow."""
 
@@ -50,8 +53,17 @@ class CrawlWish(BaseModel):
     per_host: int | None = Field(None, ge=1, le=64, description="Requests under way at once to a host.")
     sitemaps: bool = Field(True, description="Use the sitemaps that robots.txt names.")
     cookies: bool = Field(False, description="Keep a cookie jar per host.")
-    schema_name: str | None = Field(
-        None, alias="schema", min_length=1, max_length=100, description="Make records of its pages; built in: `page`."
+    schema_name: SchemaName | dict[str, Any] | None = Field(
+        None,
+        alias="schema",
+        description="Make records of its pages or sites: the name of a schema that the server's settings list, or a "
+        "JSON Schema (docs/schemas.md).",
+    )
+    rubric: str | None = Field(
+        None, min_length=1, max_length=100, description="Score its records by a rubric that the settings list."
+    )
+    llm: Literal["none", "local", "endpoint"] | None = Field(
+        None, description="`none`: no language model is asked. Left out: as the server's settings say."
     )
     webhook: str | None = Field(
         None, max_length=2000, description="Gets a signed POST when the crawl has finished or was cancelled."
@@ -88,7 +100,7 @@ def crawl_of(wish: CrawlWish, settings: Settings, request_id: str, id: str | Non
     if wish.proxy_pool is not None and wish.proxy_pool not in settings.proxies:
         raise UsageError(f"There is no proxy pool {wish.proxy_pool!r} here: the settings name those there are.")
     fields = wish.model_dump(by_alias=True)
-    stages.check_schema(wish.schema_name)
+    fields |= plans.wished(wish.schema_name, wish.rubric, wish.llm)
     fields["webhook"] = webhooks.checked(wish.webhook, wish.webhook_secret, settings)
     fields |= {"include": tuple(wish.include), "exclude": tuple(wish.exclude), "lane": Lane(wish.lane)}
     crawl = Crawl(id=id or new_id(), request_id=request_id, created_ms=_now_ms(), **fields)
@@ -114,11 +126,16 @@ def status_in(tx: Any, crawl: Crawl, now_ms: int) -> Status:
     rate, ends_ms = 0.0, None
     if crawl.state is CrawlState.RUNNING:
         n, since_ms = pages.lately(tx, crawl.n, now_ms - _RATE_S * 1000, _RATE_PAGES)
-        begun_ms = max(crawl.started_ms or crawl.created_ms, now_ms - _RATE_S * 1000)
-        window_ms = now_ms - (since_ms if n >= _RATE_PAGES and since_ms is not None else begun_ms)
-        rate = n * 1000 / max(1000, window_ms)
+        rate = rate_of(crawl, n, since_ms, now_ms)
         ends_ms = now_ms + int(_to_go(crawl, counts) / rate * 1000) if rate else None
     return Status(crawl=crawl, counts=counts, pages_per_s=rate, ends_ms=ends_ms)
+
+
+def rate_of(crawl: Crawl, n: int, since_ms: int | None, now_ms: int, most: int = _RATE_PAGES) -> float:
+    """Pages per second, from how many of its newest `most` pages are of the last minute, and the first of them."""
+    begun_ms = max(crawl.started_ms or crawl.created_ms, now_ms - _RATE_S * 1000)
+    window_ms = now_ms - (since_ms if n >= most and since_ms is not None else begun_ms)
+    return n * 1000 / max(1000, window_ms)
 
 
 def _to_go(crawl: Crawl, counts: Counts) -> int:

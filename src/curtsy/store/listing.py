@@ -31,6 +31,8 @@ class PagesWanted(NamedTuple):
     since_ms: int | None = None
     #: beginning of the URL; `host` is its host
     prefix: str | None = None
+    #: words that stand in the URL or the title, in any case
+    text: str | None = None
 
 
 def pages_of(
@@ -40,6 +42,8 @@ def pages_of(
     along, others, by_time = _walk(wanted)
     order = "p.fetched_ms, p.n" if by_time else "p.n"
     given: dict[str, Any] = {name: value for name, value in wanted._asdict().items() if value is not None}
+    if wanted.text is not None:
+        given["text"] = f"%{_literally(wanted.text.lower())}%"
     if after is not None:
         along.append("(p.fetched_ms, p.n) > (:at, :n)" if by_time else "p.n > :n")
         given |= {"at": after[0], "n": after[1]}
@@ -67,6 +71,8 @@ def _walk(wanted: PagesWanted) -> tuple[list[str], list[str], bool]:
     others = []
     if wanted.prefix is not None:
         others.append("substr(p.url, 1, length(:prefix)) = :prefix")
+    if wanted.text is not None:
+        others.append("(lower(p.url) LIKE :text ESCAPE '!' OR lower(p.title) LIKE :text ESCAPE '!')")
     since = "p.fetched_ms >= :since_ms"
     # Said twice: the small index holds the others only.
     status = "p.status = :status" + ("" if wanted.status == 200 else " AND p.status <> 200")
@@ -81,6 +87,11 @@ def _walk(wanted: PagesWanted) -> tuple[list[str], list[str], bool]:
     if wanted.since_ms is not None:
         return ["p.crawl = :crawl", since], others, True
     return ["p.crawl = :crawl"], others, False
+
+
+def _literally(text: str) -> str:
+    """Without a meaning to LIKE."""
+    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
 
 
 class LettersWanted(NamedTuple):

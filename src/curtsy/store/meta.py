@@ -13,6 +13,7 @@ _GET = text("SELECT value FROM meta WHERE key = :key")
 _SET = text(
     "INSERT INTO meta (key, value) VALUES (:key, :value) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 )
+_KEEP = text("INSERT INTO meta (key, value) VALUES (:key, :value) ON CONFLICT (key) DO NOTHING")
 _CLEAR = text("DELETE FROM meta WHERE key = :key")
 _ADD = text(
     "INSERT INTO meta (key, value) VALUES (:key, :by) ON CONFLICT (key) DO UPDATE "
@@ -27,6 +28,12 @@ def get(tx: Connection, key: str) -> str | None:
 
 def put(tx: Connection, key: str, value: str) -> None:
     tx.execute(_SET, {"key": key, "value": value})
+
+
+def keep(tx: Connection, key: str, value: str) -> str:
+    """What stands there from now on: this value, or the one that was there before."""
+    tx.execute(_KEEP, {"key": key, "value": value})
+    return get(tx, key) or value
 
 
 def clear(tx: Connection, key: str) -> bool:

@@ -82,6 +82,18 @@ class Gate:
             raise Problem(403, "scope-missing", f"This key may not do that: it needs the scope {scope}.")
         return caller
 
+    def of_key(self, text: str) -> Caller:
+        """By a key as its owner has it."""
+        return self._by_key(f"Bearer {text}")
+
+    def of_session(self, id: str) -> Caller:
+        """By the id of a key that somebody signed in with: as long as the key is valid."""
+        with self._bridge.store.read() as tx:
+            found = keys.get(tx, id)
+        if found is None or not found.is_valid(int(time.time() * 1000)):
+            raise _unknown("The key of this session has expired or was revoked.")
+        return Caller(name=found.id, key=found.id, scopes=found.scopes)
+
     def _by_key(self, given: str) -> Caller:
         kind, _, text = given.partition(" ")
         match = _KEY.fullmatch(text.strip()) if kind.lower() == "bearer" else None

@@ -65,6 +65,15 @@ class Events:
             self._streams += 1
             return True
 
+    def give_back(self) -> None:
+        """The place of a stream that follows no crawl."""
+        with self._lock:
+            self._streams -= 1
+
+    def wait_closed(self, seconds: float) -> bool:
+        """Whether the process is ending, or will be within this time."""
+        return self._closed.wait(seconds)
+
     def stream(self, n: int, last_id: str | None) -> Following:
         """What a client is sent, who has been given a place and knows the event `last_id`."""
         return Following(self, n, last_id)

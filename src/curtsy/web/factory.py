@@ -18,6 +18,7 @@ from curtsy.errors import (
     SchemaMismatch,
     Unavailable,
     UnknownCrawl,
+    UnknownRecord,
     UploadHeld,
     UsageError,
     WrongState,
@@ -25,12 +26,14 @@ from curtsy.errors import (
 from curtsy.model import new_id
 from curtsy.observe import log, request_id
 from curtsy.settings import Settings
-from curtsy.web import api, auth, limits
+from curtsy.web import api, auth, dashboard, limits
 from curtsy.web.bridge import Bridge
+from curtsy.web.dashboard import site
+from curtsy.web.dashboard.sessions import Sessions
 from curtsy.web.problems import MEDIA_TYPE, Mistake, Problem, of_status, of_validation
 from curtsy.web.routing import ENDPOINTS, JSON, Call, Download, Endpoint, Stream, check, settled
 
-__all__ = ["api", "create_app"]
+__all__ = ["api", "create_app", "dashboard"]
 
 #: what a caller may name a request: visible ASCII
 _REQUEST_ID = re.compile(r"[!-~]{1,128}")
@@ -64,6 +67,8 @@ def create_app(settings: Settings, bridge: Bridge | None = None, *, host: str | 
             methods=[one.method],
             provide_automatic_options=False,
         )
+    sessions = Sessions(parts)
+    site.register(app, site.Site(bridge=parts, gate=gate, limit=limit, sessions=sessions, problem_of=_problem))
     return app
 
 
@@ -200,6 +205,8 @@ def _problem(error: Exception) -> Problem:
         return _of_http(error)
     if isinstance(error, UnknownCrawl):
         return Problem(404, "no-such-crawl", "There is no crawl of that id. GET /v1/crawls lists them.")
+    if isinstance(error, UnknownRecord):
+        return Problem(404, "no-such-record", "There is no record of that id. GET /v1/crawls/{id}/records lists them.")
     if isinstance(error, RefusedSeeds):
         mistakes = [Mistake(where=where, message=why) for where, why in error.refused]
         return Problem(422, "refused-seeds", "These seeds cannot be crawled. Leave them out.", errors=mistakes)

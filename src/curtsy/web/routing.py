@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from curtsy.web.auth import Caller
 
 T = TypeVar("T")
+F = TypeVar("F", bound="Callable[..., Answer]")
 
 Scope = Literal["read", "write", "admin"]
 _CRAWL_ID = re.compile(r"[0-9a-f-]{1,36}|last")
@@ -193,13 +194,13 @@ def endpoint(
     tags: tuple[str, ...] = (),
     streams: Mapping[str, str] | None = None,
     headers: Mapping[str, str] | None = None,
-) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
+) -> Callable[[F], F]:
     """Declare an endpoint. `scope=None` serves anybody.
 
     Of the problems those need no mention that come from the checks before the function: see `all_problems`.
     """
 
-    def declare(fn: Callable[..., Answer]) -> Callable[..., Answer]:
+    def declare(fn: F) -> F:
         ENDPOINTS.append(
             Endpoint(
                 method=method,

@@ -138,6 +138,7 @@ def replay_failures(call: Call) -> Replayed:
         cause=wish.cause or wish.error,
         since_ms=moment_ms(wish.since),
         limit=wish.limit,
+        ids=tuple(wish.ids),
     )
     done = pipeline.replay(call.store, which, int(time.time() * 1000), dry_run=wish.dry_run)
     if done.queues and (services := call.services) is not None:

@@ -1,0 +1,239 @@
+"""A crawl: how far it is, its hosts, pages, records, dead letters, what changed; pause, resume, cancel, export."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from flask import Response, render_template, request
+
+from curtsy import changes as changing
+from curtsy.errors import UsageError
+from curtsy.model import Crawl, Request
+from curtsy.store import glance, listing
+from curtsy.web.api import crawls as api
+from curtsy.web.api import failures as failures_api
+from curtsy.web.api import records as records_api
+from curtsy.web.dashboard import charts, exporting
+from curtsy.web.dashboard.site import ROWS, Visit, html, view
+from curtsy.web.models.asking import unit_of
+from curtsy.web.models.crawls import CrawlStatus
+from curtsy.web.models.failures import FailuresQuery, GroupsQuery
+from curtsy.web.models.pages import PageOf, page_of
+from curtsy.web.models.records import ChangesQuery, RecordsQuery
+from curtsy.web.paging import Page, decode, encode
+from curtsy.web.problems import Problem
+
+TABS = (
+    ("Progress", ""),
+    ("Hosts", "/hosts"),
+    ("Pages", "/pages"),
+    ("Records", "/records"),
+    ("Dead letters", "/failures"),
+    ("Changes", "/changes"),
+    ("Export", "/export"),
+)
+#: pages of a crawl that are counted one by one for its chart; of larger ones the numbering tells
+_COUNTED = 100_000
+_PARTS = 48
+_TOP = 10
+_NEWEST = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostTimes:
+    """A host among the newest requests of a crawl."""
+
+    host: str
+    requests: int
+    mean_s: float
+    longest_s: float
+    #: 429 and 503
+    refused: int
+    #: no answer at all
+    silent: int
+
+
+def _shown(visit: Visit, id: str, **more: Any) -> dict[str, Any]:
+    status: CrawlStatus = api.crawl(visit.call(), id)
+    known = status.counts.pending + status.counts.done + sum(status.counts.skipped.values())
+    known += sum(status.counts.failed.values())
+    return {"crawl": status, "known": known, "tabs": TABS, **more}
+
+
+# Progress
+
+
+def _progress(visit: Visit, id: str) -> dict[str, Any]:
+    found = visit.call().crawl(id)
+    now_ms = int(time.time() * 1000)
+    with visit.store.read() as tx:
+        begin = found.started_ms or found.created_ms
+        end = found.ended_ms or (glance.last_page_ms(tx, found.n) if found.state != "running" else None) or now_ms
+        ends_ms = glance.moments(begin, max(end, begin + _PARTS * 250) + 1, _PARTS)
+        counted = found.pages <= _COUNTED
+        stored = glance.pages_between(tx, found.n, ends_ms) if counted else _estimated(tx, found, ends_ms)
+        dead = glance.failures_between(tx, found.n, ends_ms)
+        sample = glance.requests_of_crawl(tx, found.n)
+        depths = glance.depths(tx, found.n, _NEWEST)
+    return _shown(
+        visit, found.id,
+        rate=charts.rates(stored, ends_ms), counted=counted,
+        dead=charts.columns(dead, ends_ms, "dead letters", "server"),
+        answers=charts.answers([one for one in sample if one.nature == "sent"]),
+        depths=depths, newest=_NEWEST, tab="",
+    )  # fmt: skip
+
+
+def _estimated(tx: Any, crawl: Crawl, ends_ms: list[int]) -> list[int]:
+    """Numbers are given to pages of all crawls: what this one has of them is its share."""
+    numbers = glance.stored_between(tx, [crawl.n], ends_ms)
+    share = crawl.pages / max(1, sum(numbers))
+    return [round(n * min(1.0, share)) for n in numbers]
+
+
+@view("GET", "/crawls/<id>")
+def crawl(visit: Visit, id: str) -> Response:
+    return visit.page("crawl.html", **_progress(visit, id))
+
+
+@view("GET", "/crawls/<id>/part")
+def crawl_part(visit: Visit, id: str) -> Response:
+    """What is live of it."""
+    return html(render_template("_crawl.html", visit=visit, **_progress(visit, id)))
+
+
+@view("POST", "/crawls/<id>/pause", scope="write")
+def pause(visit: Visit, id: str) -> Response:
+    done = api.pause(visit.call(), id)
+    return visit.go(f"/crawls/{done.id}", "Paused: no request of it leaves later than 2 s from now.")
+
+
+@view("POST", "/crawls/<id>/resume", scope="write")
+def resume(visit: Visit, id: str) -> Response:
+    done = api.resume(visit.call(), id)
+    return visit.go(f"/crawls/{done.id}", "It goes on.")
+
+
+@view("POST", "/crawls/<id>/cancel", scope="write")
+def cancel(visit: Visit, id: str) -> Response:
+    done = api.cancel(visit.call(), id)
+    return visit.go(f"/crawls/{done.id}", "Cancelled. What was fetched stays; its open URLs count as skipped.")
+
+
+# Hosts
+
+
+@view("GET", "/crawls/<id>/hosts")
+def crawl_hosts(visit: Visit, id: str) -> Response:
+    found = visit.call().crawl(id)
+    now_ms = int(time.time() * 1000)
+    with visit.store.read() as tx:
+        largest = glance.largest_hosts(tx, found.n, 25)
+        troubled = glance.troubled_hosts(tx, found.n, now_ms, _TOP)
+        sample = glance.requests_of_crawl(tx, found.n)
+    times = _times(sample)
+    blocked = [one for one in times if one.refused or one.silent]
+    shown = _shown(
+        visit, found.id, tab="/hosts", largest=largest, troubled=troubled, looked_at=len(sample), now_ms=now_ms,
+        slowest=sorted(times, key=lambda one: -one.mean_s)[:_TOP],
+        blocked=sorted(blocked, key=lambda one: (-one.refused, -one.silent, one.host))[:_TOP],
+        most=max((one.urls for one in largest), default=0),
+    )  # fmt: skip
+    return visit.page("crawl_hosts.html", **shown)
+
+
+def _times(sample: list[Request]) -> list[HostTimes]:
+    by_host: dict[str, list[Request]] = {}
+    for one in sample:
+        by_host.setdefault(one.host, []).append(one)
+    return [
+        HostTimes(
+            host=host,
+            requests=len(some),
+            mean_s=sum(one.end_ms - one.start_ms for one in some) / len(some) / 1000,
+            longest_s=max(one.end_ms - one.start_ms for one in some) / 1000,
+            refused=sum(one.status in (429, 503) for one in some),
+            silent=sum(bool(one.fault) or not one.status for one in some),
+        )
+        for host, some in by_host.items()
+    ]
+
+
+# Pages
+
+
+@view("GET", "/crawls/<id>/pages")
+def crawl_pages(visit: Visit, id: str) -> Response:
+    found = visit.call().crawl(id)
+    wanted = _wanted(visit, found.n)
+    position = decode(request.args.get("cursor") or None, int, int)
+    if position is not None and max(map(abs, position)) >= 1 << 62:
+        raise Problem(422, "invalid-cursor", "The cursor is not of this list. Begin without one.")
+    with visit.store.read() as tx:
+        some, following = listing.pages_of(tx, wanted, position and (position[0], position[1]), ROWS)
+    items = [page_of(one, found.id) for one in some]
+    listed = Page[PageOf](items=items, next=None if following is None else encode(*following))
+    asked = {name: request.args.get(name, "") for name in ("q", "status", "host")}
+    return visit.page("crawl_pages.html", **_shown(visit, found.id, tab="/pages", found=listed, asked=asked))
+
+
+def _wanted(visit: Visit, n: int) -> listing.PagesWanted:
+    host = request.args.get("host", "").strip()[:300]
+    status = request.args.get("status", "").strip()
+    if status and not (status.isascii() and status.isdigit() and len(status) == 3):
+        raise Problem(422, "invalid-request", "A status has three figures, such as 200 or 404.")
+    text = " ".join(request.args.get("q", "").split())[:200].replace("\0", "")
+    return listing.PagesWanted(
+        crawl=n,
+        host=unit_of(host, visit.settings.politeness_unit) if host else None,
+        status=int(status) if status else None,
+        text=text or None,
+    )
+
+
+# Records, dead letters, changes
+
+
+@view("GET", "/crawls/<id>/records")
+def crawl_records(visit: Visit, id: str) -> Response:
+    query = visit.asked(RecordsQuery, "cursor", "low_confidence", limit=ROWS)
+    found = records_api.crawl_records(visit.call(query), id)
+    return visit.page("crawl_records.html", **_shown(visit, id, tab="/records", found=found, asked=query))
+
+
+@view("GET", "/crawls/<id>/failures")
+def crawl_failures(visit: Visit, id: str) -> Response:
+    query = visit.asked(FailuresQuery, "cursor", "cause", "host", "stage", limit=ROWS)
+    shown = _shown(visit, id, tab="/failures")
+    groups = failures_api.failure_groups(visit.call(GroupsQuery(by="cause,stage", crawl=shown["crawl"].id)))
+    found = failures_api.list_failures(visit.call(query), id)
+    return visit.page("crawl_failures.html", **shown, found=found, groups=groups.groups, asked=query)
+
+
+@view("GET", "/crawls/<id>/changes")
+def crawl_changes(visit: Visit, id: str) -> Response:
+    query = visit.asked(ChangesQuery, "cursor", "kind", "against", limit=ROWS)
+    shown = _shown(visit, id, tab="/changes", asked=query, kinds=changing.KINDS)
+    try:
+        return visit.page("crawl_changes.html", **shown, found=records_api.crawl_changes(visit.call(query), id), why="")
+    except UsageError as error:
+        return visit.page("crawl_changes.html", **shown, found=None, why=str(error))
+
+
+# Export
+
+
+@view("GET", "/crawls/<id>/export")
+def export(visit: Visit, id: str) -> Response:
+    return visit.page("crawl_export.html", **_shown(visit, id, tab="/export", formats=exporting.FORMATS))
+
+
+@view("GET", "/crawls/<id>/export/<name>")
+def export_file(visit: Visit, id: str, name: str) -> Response:
+    found = visit.call().crawl(id)
+    made = exporting.stream(visit.store, visit.settings, found, name)
+    if made is None:
+        raise Problem(404, "no-such-route", "There is no such format.")
+    return made

@@ -1,0 +1,82 @@
+"""One page: its facts, its text, its headers, its stored response to be downloaded. Nothing of it runs here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flask import Response
+
+from curtsy import export
+from curtsy.charset import charset_of, decode
+from curtsy.document import Document, is_html
+from curtsy.errors import CurtsyError
+from curtsy.model import Page
+from curtsy.store import pages as stored
+from curtsy.store.segments import read_page
+from curtsy.web.api import pages as api
+from curtsy.web.dashboard import words
+from curtsy.web.dashboard.site import Visit, view
+from curtsy.web.routing import Download
+
+#: larger bodies are not read for the page: they can be downloaded
+_MOST_BYTES = 4_000_000
+#: of text that is shown
+_MOST_TEXT = 60_000
+_TEXTS = ("text/", "application/json", "application/ld+json", "application/xml")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A stored response as it is shown."""
+
+    headers: tuple[tuple[str, str], ...] = ()
+    text: str = ""
+    cut: bool = False
+    #: why there is no text
+    why: str = ""
+
+
+@view("GET", "/pages/<id>")
+def page(visit: Visit, id: str) -> Response:
+    found = api.page(visit.call(), id)
+    with visit.store.read() as tx:
+        row = stored.by_id(tx, found.id)
+    read = Reading(why="It was deleted in this moment.") if row is None else reading(visit, row)
+    return visit.page("page.html", page=found, read=read)
+
+
+@view("GET", "/pages/<id>/content")
+def page_content(visit: Visit, id: str) -> Response:
+    """As the API gives it: an attachment that no browser shows as part of this site."""
+    found = api.content(visit.call(), id)
+    assert isinstance(found, Download)
+    response = Response(found.body, content_type=found.media_type)
+    response.headers.set("Content-Disposition", "attachment", filename=found.name)
+    response.headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
+    return response
+
+
+def reading(visit: Visit, row: Page) -> Reading:
+    """The headers and the text of a stored page."""
+    if row.body is None:
+        return Reading(why="The body was not kept.")
+    segments = export.segments_of(visit.settings)
+    try:
+        with visit.store.read() as tx:
+            record = read_page(tx, segments, row)
+    except CurtsyError as error:
+        return Reading(why=f"The stored response cannot be read: {error}")
+    finally:
+        segments.close()
+    if record is None or record.type not in ("response", "revisit"):
+        return Reading(why="The body was not kept.")
+    if len(record.body) > _MOST_BYTES:
+        return Reading(headers=record.headers, why="It is too large to be shown here. Download it instead.")
+    kind = (row.content_type or "").lower()
+    if is_html(row.content_type, record.body):
+        text = Document.parse(record.body, row.content_type, row.url).text()
+    elif kind.startswith(_TEXTS):
+        text = decode(record.body, charset_of(record.body, row.content_type))
+    else:
+        return Reading(headers=record.headers, why="It is no text. Download it to look at it.")
+    return Reading(headers=record.headers, text=words.inert(text[:_MOST_TEXT]), cut=len(text) > _MOST_TEXT)

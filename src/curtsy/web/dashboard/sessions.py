@@ -1,0 +1,108 @@
+"""Sessions of people: a signed cookie that names a key, a token for every form, and notes that survive a redirect.
+
+The cookie is `<id of the key or ->.<nonce>.<expiry>.<signature>`. It says who signed in; whether that key may still do
+something is asked of the store with every request. On loopback, where no key is needed, it carries the nonce alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+import secrets
+import threading
+import time
+from dataclasses import dataclass
+
+from flask import Request, Response
+
+from curtsy.store import meta
+from curtsy.web.bridge import Bridge
+
+COOKIE = "curtsy_session"
+#: somebody who signed in is asked again after so long
+LIFE_S = 12 * 3600
+#: a note is shown this long after what it tells of
+_NOTE_S = 60
+_SECRET = "session_secret"
+_FORM = re.compile(r"([0-9a-f]{12}|-)\.([0-9a-f]{32})\.([0-9]{1,12})\.([0-9a-f]{64})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    #: id of the key that signed in; None: nobody did
+    key: str | None
+    nonce: str
+    expires_s: int
+
+
+class Sessions:
+    """One per application. Its secret is the deployment's, so that every process knows the others' sessions."""
+
+    def __init__(self, bridge: Bridge) -> None:
+        self._bridge = bridge
+        self._lock = threading.Lock()
+        self._secret: bytes | None = None
+
+    def _sign(self, what: str) -> str:
+        with self._lock:
+            if self._secret is None:
+                found = self._bridge.store.run(meta.keep, _SECRET, secrets.token_hex(32))
+                self._secret = bytes.fromhex(found)
+            secret = self._secret
+        return hmac.new(secret, what.encode(), hashlib.sha256).hexdigest()
+
+    def new(self, key: str | None = None) -> Session:
+        return Session(key=key, nonce=secrets.token_hex(16), expires_s=int(time.time()) + LIFE_S)
+
+    def of(self, request: Request) -> Session | None:
+        """The session that a request belongs to, if its cookie is ours and has not expired."""
+        found = _FORM.fullmatch(request.cookies.get(COOKIE, ""))
+        if found is None or int(found[3]) <= time.time():
+            return None
+        if not hmac.compare_digest(found[4], self._sign(f"session {found[1]}.{found[2]}.{found[3]}")):
+            return None
+        return Session(key=None if found[1] == "-" else found[1], nonce=found[2], expires_s=int(found[3]))
+
+    def put(self, response: Response, session: Session, request: Request) -> None:
+        value = f"{session.key or '-'}.{session.nonce}.{session.expires_s}"
+        # Behind a proxy that speaks TLS we hear plain HTTP; to believe its word makes the cookie only stricter.
+        secure = request.is_secure or request.headers.get("X-Forwarded-Proto", "").lower() == "https"
+        response.set_cookie(
+            COOKIE,
+            f"{value}.{self._sign(f'session {value}')}",
+            max_age=max(0, session.expires_s - int(time.time())),
+            path="/",
+            httponly=True,
+            samesite="Strict",
+            secure=secure,
+        )
+
+    def drop(self, response: Response) -> None:
+        response.delete_cookie(COOKIE, path="/", httponly=True, samesite="Strict")
+
+    def token(self, session: Session) -> str:
+        """What every form of this session carries."""
+        return self._sign(f"form {session.key or '-'} {session.nonce}")
+
+    def is_token(self, session: Session, given: str) -> bool:
+        return hmac.compare_digest(self.token(session), given)
+
+    # Notes
+
+    def note(self, text: str) -> str:
+        """A text that the next page shows, in a form that nobody else can make."""
+        body = base64.urlsafe_b64encode(f"{int(time.time())} {text}".encode()).decode()
+        return f"{body}.{self._sign(f'note {body}')[:32]}"
+
+    def noted(self, given: str) -> str | None:
+        body, _, mark = given.rpartition(".")
+        if not body or not hmac.compare_digest(self._sign(f"note {body}")[:32], mark):
+            return None
+        try:
+            at, _, text = base64.urlsafe_b64decode(body).decode().partition(" ")
+        except (ValueError, binascii.Error):
+            return None
+        return text if time.time() - int(at) < _NOTE_S else None

@@ -1,0 +1,76 @@
+"""A stack with something on every page, and the addresses of all pages."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from stack import Stack, wait_for
+
+HOSTS = ("garden", "harbour", "orchard", "slow", "moody", "evil")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Furnished:
+    """What was put into a stack."""
+
+    stack: Stack
+    #: a crawl that has ended, with pages, records and dead letters
+    crawl: str
+    #: a page of the site that means no good
+    page: str
+    letter: str
+    schedule: str
+
+
+def furnish(stack: Stack, hosts: tuple[str, ...] = HOSTS, **wishes: object) -> Furnished:
+    """One crawl to its end, a schedule, and whatever comes of them."""
+    client = stack.client
+    given = {"scope": "any", "schema": "page", **wishes}
+    id = client.submit(given, [f"http://{host}.small.test/" for host in hosts])
+    stack.until(id, "finished")
+    made = client.post(
+        "/v1/schedules",
+        {"name": "Garden <every> morning", "cron": "0 6 * * mon-fri", "seeds": ["http://garden.small.test/"]},
+    )
+    evil = client.get(f"/v1/crawls/{id}/pages?host=evil.small.test")["items"]
+    letters = wait_for(lambda: client.get(f"/v1/crawls/{id}/failures")["items"])
+    return Furnished(stack=stack, crawl=id, page=evil[0]["id"], letter=letters[0]["id"], schedule=made["id"])
+
+
+def places(found: Furnished) -> dict[str, str]:
+    """name -> path of every page."""
+    crawl = f"/crawls/{found.crawl}"
+    return {
+        "overview": "/",
+        "crawls": "/crawls",
+        "new": "/new?seed=http%3A%2F%2Fgarden.small.test%2F",
+        "crawl": crawl,
+        "crawl-hosts": f"{crawl}/hosts",
+        "crawl-pages": f"{crawl}/pages",
+        "crawl-records": f"{crawl}/records",
+        "crawl-failures": f"{crawl}/failures",
+        "crawl-changes": f"{crawl}/changes",
+        "crawl-export": f"{crawl}/export",
+        "page": f"/pages/{found.page}",
+        "hosts": "/hosts",
+        "host": "/hosts/garden.small.test",
+        "host-failing": "/hosts/evil.small.test",
+        "failures": "/failures",
+        "failures-by-host": "/failures?by=host",
+        "failure": f"/failures/{found.letter}",
+        "review": "/review",
+        "schedules": "/schedules",
+        "schedule": f"/schedules/{found.schedule}",
+        "keys": "/keys",
+        "explain-nothing": "/explain",
+        "explain": "/explain?url=http%3A%2F%2Fgarden.small.test%2Fprivate%2Fdiary",
+        "workers": "/workers",
+        "error": "/pages/1-00000000000000000000000000000000",
+    }
+
+
+def views_without_a_place(rules: list[str], paths: list[str]) -> list[str]:
+    """Rules of pages that none of these paths belongs to: none may be forgotten by a test that walks all pages."""
+    patterns = {rule: re.compile(re.sub(r"<\w+>", "[^/]+", rule)) for rule in rules}
+    return [rule for rule, found in patterns.items() if not any(found.fullmatch(path.partition("?")[0]) for path in paths)]

@@ -5,6 +5,8 @@ What is judged, for each unit of politeness (host):
     early              requests that began sooner than the delay in force after the one before: after its start, or,
                        where one at a time is allowed, after its end if we broke it off or only presume that it was sent
     robots_violations  pages or sitemaps asked for although the rules in force forbid them, or before any were asked for
+A browser's visit is one request, and the delay runs from its end. What it loads (`subresources`, those of other hosts
+than its own apart) is counted, and judged by the robots rules that are stored; it is neither early nor an overlap.
 What cannot be judged is counted as `unaccounted` (the rules in force then are no longer stored, or a page has no row in
 the log); `gaps` are losses of Valkey, whose requests under way are not in the log: the quiet time after each keeps them
 apart from what follows.
@@ -17,7 +19,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from operator import attrgetter
 
-from curtsy.model import Fault, Kind, Request, RobotsState
+from curtsy.model import SUBRESOURCE, Fault, Kind, Request, RobotsState
 from curtsy.robots import Robots
 from curtsy.urls import origin
 
@@ -54,6 +56,11 @@ class Verdict:
     gaps: int
     #: shortest time between the starts of two requests to one host; None if no host was asked twice
     min_gap_s: float | None
+    #: pages that a browser visited, what it loaded for them, and how much of that from other hosts than the page's own
+    visits: int = 0
+    subresources: int = 0
+    third_party: int = 0
+    third_hosts: int = 0
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -77,6 +84,10 @@ class _Tally:
     presumed: int = 0
     unaccounted: int = 0
     gaps: int = 0
+    visits: int = 0
+    subresources: int = 0
+    third_party: int = 0
+    third_hosts: int = 0
     min_gap_ms: int | None = None
     findings: list[Finding] = field(default_factory=list)
 
@@ -98,7 +109,7 @@ class _Times:
     def judge(self, row: Request, tally: _Tally) -> None:
         self._forget_ended(row.start_ms)
         known = self._under_way.get(row.fence)
-        from_end = row.nature == "presumed" or row.fault in BROKEN_OFF
+        from_end = row.nature == "presumed" or row.fault in BROKEN_OFF or row.kind == Kind.BROWSER
         if known is not None:
             # A slot that expired and what its worker told later: one request in two rows.
             self._under_way[row.fence] = (max(known[0], row.end_ms), known[1] or from_end)
@@ -150,6 +161,10 @@ class _Rules:
         if row.nature != "sent":
             return
         state, rules = self._of(where)
+        if row.kind == SUBRESOURCE:
+            # Of other hosts a visit asks for the rules by itself: what is not stored is not judged.
+            if state is None or rules is None or state.fetched_ms > row.start_ms or row.url == f"{where}/robots.txt":
+                return
         if state is None or state.fetched_ms > row.start_ms:
             if where in self._asked:
                 tally.unaccounted += 1
@@ -189,6 +204,10 @@ def judge(
         unaccounted=tally.unaccounted,
         gaps=tally.gaps,
         min_gap_s=gap_s,
+        visits=tally.visits,
+        subresources=tally.subresources,
+        third_party=tally.third_party,
+        third_hosts=tally.third_hosts,
         findings=tuple(tally.findings),
     )
 
@@ -196,15 +215,25 @@ def judge(
 def _judge_host(rows: Iterator[Request], rules: _Rules, tally: _Tally) -> bool:
     """True if the host was asked at all."""
     times = _Times()
-    before = tally.requests
+    before, others_before = tally.requests, tally.third_party
+    visits: set[int] = set()
     for row in rows:
         if row.nature == "gap":
             tally.gaps += 1
             continue
+        if row.kind == SUBRESOURCE:
+            tally.subresources += 1
+            tally.third_party += row.fence not in visits
+            rules.judge(row, tally)
+            continue
+        if row.kind == Kind.BROWSER:
+            tally.visits += 1
+            visits.add(row.fence)
         tally.requests += 1
         tally.presumed += row.nature == "presumed"
         times.judge(row, tally)
         rules.judge(row, tally)
+    tally.third_hosts += tally.third_party > others_before
     return tally.requests > before
 
 
@@ -213,6 +242,12 @@ def coverage(verdict: Verdict) -> list[str]:
     lines = [
         f"Judged: {verdict.requests} requests to {verdict.hosts} hosts, by the times that set the hosts' next turn."
     ]
+    if verdict.visits:
+        lines.append(
+            f"{verdict.visits} of them are visits of a browser, which loaded {verdict.subresources} subresources: "
+            f"{verdict.subresources - verdict.third_party} from the visited hosts, one at a time within the visit, and "
+            f"{verdict.third_party} from {verdict.third_hosts} other hosts."
+        )
     if verdict.presumed:
         lines.append(
             f"{verdict.presumed} of them are presumed: their worker vanished, so they count from lease to expiry."

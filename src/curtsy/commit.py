@@ -24,6 +24,7 @@ from curtsy.frontier.frontier import Frontier, Settled
 from curtsy.harvest import Finished
 from curtsy.model import (
     Entry,
+    Kind,
     NewUrl,
     Page,
 )
@@ -259,9 +260,12 @@ def _warc_item(
 ) -> WarcItem:
     outcome, lease = done.outcome, done.lease
     assert outcome is not None
+    facts = [("crawl", contexts[lease.crawl].crawl.id), ("depth", str(lease.entry.depth))]
+    if lease.entry.kind is Kind.BROWSER:
+        facts += [("rendered-by", outcome.rendered_by or "browser"), ("subresources", str(len(outcome.subresources)))]
     return WarcItem(
         url=lease.entry.url, fetched_ms=ended_ms(done), status=outcome.status,
         headers=outcome.headers, body=outcome.body, sha256=digest, request_head=outcome.request_head,
         address=outcome.address, protocol=outcome.http_version,
-        facts=(("crawl", contexts[lease.crawl].crawl.id), ("depth", str(lease.entry.depth))), same_as=same_as,
+        facts=facts, same_as=same_as, picture=outcome.screenshot,
     )  # fmt: skip

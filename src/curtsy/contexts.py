@@ -14,6 +14,11 @@ from curtsy.urls import Scope, fingerprint, host_key
 _REMEMBERED = 200_000
 
 
+def page_kind(crawl: Crawl) -> Kind:
+    """How a page of it is asked for that nothing is known of."""
+    return Kind.BROWSER if crawl.render == "always" else Kind.PAGE
+
+
 class CrawlContext:
     """One crawl in one process. `remember` is called only for links whose rows stand in the store."""
 
@@ -35,6 +40,10 @@ class CrawlContext:
         self.sitemapped: set[str] = set()
         #: pages of other crawls exist: requests can be conditional
         self.revisits = False
+        #: a browser is tried where plain HTML has no content worth having
+        self.auto_render = crawl.render == "auto"
+        #: how its pages are asked for at first
+        self._page = page_kind(crawl)
         #: set-cookie pairs per host, only with crawl.cookies
         self.jars: dict[str, dict[str, str]] = {}
 
@@ -100,6 +109,8 @@ class CrawlContext:
 
     def any_row(self, url: str, depth: int, kind: Kind = Kind.PAGE, chain: Chain | None = None) -> NewUrl:
         """The row a normal URL makes, whatever the scope says."""
+        if kind is Kind.PAGE:
+            kind = self._page
         return NewUrl(
             crawl=self.crawl.n, fp=fingerprint(url), url=url, host=host_key(url, self._unit), kind=kind, depth=depth,
             chain=chain,

@@ -10,9 +10,10 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+from curtsy.contexts import page_kind
 from curtsy.errors import EpochLost, FrontierUnavailable, StoreUnavailable, UnknownCrawl, UsageError
 from curtsy.frontier.clock import boot
-from curtsy.model import Counts, Crawl, CrawlState, Entry, NewUrl
+from curtsy.model import Counts, Crawl, CrawlState, Entry, Lane, NewUrl
 from curtsy.observe import count, log
 from curtsy.recovery import in_thread, introduce, lift_resolved, put_open_back, read
 from curtsy.services import Services
@@ -74,7 +75,8 @@ def load_chunk(
 ) -> tuple[Crawl, list[NewUrl], dict[tuple[int, bytes], int]]:
     """The crawl as it stands with these seeds, their rows, and which of them are new. Harmless when repeated."""
     n = crawl.n or _number(tx, crawl, kept)
-    rows = [NewUrl(crawl=n, fp=fingerprint(url), url=url, host=host_key(url, unit)) for url in seeds]
+    kind = page_kind(crawl)
+    rows = [NewUrl(crawl=n, fp=fingerprint(url), url=url, host=host_key(url, unit), kind=kind) for url in seeds]
     # All of them are new as a rule: they are counted as such, and what was not new is taken off again.
     queues.open_queues(tx, [(n, row.host, crawl.lane.value, 1) for row in rows])
     inserted = urls.insert(tx, rows, _now_ms())
@@ -124,7 +126,7 @@ async def list_chunk(
         # Seeds that came earlier may be under way: what they were granted stays counted.
         await frontier.set_crawl(crawl, keep_budget=True)
         reply = await frontier.push(
-            [(crawl.n, row.host, seq, Entry(url=row.url)) for seq, row in sorted(listed.items())]
+            [(crawl.n, row.host, seq, Entry(url=row.url, kind=row.kind)) for seq, row in sorted(listed.items())]
         )
         services.scans += reply.scans
         await introduce(frontier, services.store, reply)
@@ -174,9 +176,11 @@ def _run_again(tx: Any, crawl: Crawl, wishes: Mapping[str, Any], kept: Mapping[s
 
 
 async def run(
-    services: Services, n: int, on_progress: Callable[[Counts], None] | None = None, stop: StopFlag | None = None
-) -> Counts:
-    """Crawls until the crawl has ended, is paused, or the stop flag is set."""
+    services: Services, n: int, on_progress: Callable[[Counts], None] | None = None, stop: StopFlag | None = None,
+    alone: bool = True, render: bool = True,
+) -> Counts:  # fmt: skip
+    """Crawls until the crawl has ended, is paused, or the stop flag is set. `alone`: the process does nothing else.
+    `render`: if pages of it wait for a browser, this process has one."""
     shift = Shift(
         services.frontier,
         services.store,
@@ -186,13 +190,16 @@ async def run(
         services.revive,
         services.tidy,
     )
+    if render and (await read(services.store, crawls.by_n, n)).render != "never":
+        shift.lanes = (*shift.lanes, Lane.RENDER)
     shift.upkeep.scan(services.scans)
     services.scans = []
     try:
         await lift_resolved(services.frontier, services.store)
     except (EpochLost, FrontierUnavailable) as error:
         log("hosts_not_lifted", level="warning", error=str(error))
-    tune()
+    if alone:
+        tune()
     watch = _Watch(shift, services, n, on_progress)
     try:
         await shift.run(watch.ended)

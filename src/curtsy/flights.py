@@ -10,11 +10,12 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from curtsy import harvest, metrics
 from curtsy.contexts import CrawlContext
 from curtsy.fetch.http import HttpFetcher
+from curtsy.fetch.transfer import Done, FetchJob, Started
 from curtsy.frontier.clock import boot
 from curtsy.frontier.frontier import Release
 from curtsy.groups import Groups
@@ -42,15 +43,28 @@ class _Flight:
     previous: Page | None = None
 
 
+class Fetcher(Protocol):
+    """Whatever asks: libcurl, or a browser. Every job ends in one `done`, on the loop."""
+
+    def start(self, job: FetchJob, done: Done, started: Started | None = None) -> None: ...
+
+    def cancel(self, job_id: int, unsent_only: bool = False) -> None: ...
+
+    async def close(self) -> None: ...
+
+
 class Flights:
     """One per process. `back` and `starts` wait for the next exchange with the frontier; `on_back` tells of them."""
 
     def __init__(
         self, settings: Settings, fetcher: HttpFetcher, knowledge: Knowledge, oversight: Oversight, groups: Groups,
         stored: Callable[[Page], Awaitable[WarcRecord | None]], on_back: Callable[[], None],
+        browser: Callable[[], Fetcher],
     ) -> None:  # fmt: skip
         self._settings, self._fetcher, self._knowledge = settings, fetcher, knowledge
         self._oversight, self._groups = oversight, groups
+        #: for pages that wait for one: made when the first of them is started
+        self._browser = browser
         #: reads the stored response of a page
         self._stored = stored
         self._on_back = on_back
@@ -80,10 +94,9 @@ class Flights:
     def leases(self) -> list[Lease]:
         return [flight.lease for flight in self.under_way.values()]
 
-    @property
-    def slow(self) -> int:
-        """How many of lane slow."""
-        return sum(flight.lease.lane is Lane.SLOW for flight in self.under_way.values()) if self.under_way else 0
+    def of_lane(self, lane: Lane) -> int:
+        """How many of that lane."""
+        return sum(flight.lease.lane is lane for flight in self.under_way.values()) if self.under_way else 0
 
     def take(self) -> tuple[list[tuple[Release, Finished | None]], list[tuple[int, float]]]:
         """What is to be told in the next exchange."""
@@ -92,13 +105,18 @@ class Flights:
         return back, starts
 
     def cancel_all(self, *, unsent_only: bool = False) -> None:
-        for fence in list(self.under_way):
-            self._fetcher.cancel(fence, unsent_only=unsent_only)
+        for fence, flight in list(self.under_way.items()):
+            self._fetcher_of(flight.lease).cancel(fence, unsent_only=unsent_only)
 
     def break_off(self, crawls: set[int]) -> None:
         """They were paused or have ended: of what is under way only that goes on whose bytes have left."""
-        for fence in [fence for fence, flight in self.under_way.items() if flight.lease.crawl in crawls]:
-            self._fetcher.cancel(fence, unsent_only=True)
+        for fence, flight in [
+            (fence, flight) for fence, flight in self.under_way.items() if flight.lease.crawl in crawls
+        ]:
+            self._fetcher_of(flight.lease).cancel(fence, unsent_only=True)
+
+    def _fetcher_of(self, lease: Lease) -> Fetcher:
+        return self._fetcher if lease.entry.kind is not Kind.BROWSER else self._browser()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Work beside the loop."""
@@ -140,8 +158,15 @@ class Flights:
         if not rules[1].allows(entry.url, self._settings.agent):
             self._skip(lease, "robots")
             return
+        if context.auto_render and entry.kind is Kind.PAGE and self._knowledge.goes_to_browser(lease):
+            self._settle_unsent(lease, harvest.for_browser(lease))
+            return
         job = self._jobs.for_url(lease, context, previous)
         self.under_way[lease.fence] = _Flight(lease, context, previous)
+        if entry.kind is Kind.BROWSER:
+            # Its start is not reported: nobody else is sent to the host while the visit lasts.
+            self._browser().start(job, self._done)
+            return
         self._fetcher.start(job, self._done, self._started if lease.per_host > 1 else None)
 
     def give_back(self, lease: Lease, wait_ms: int = 0) -> None:
@@ -151,7 +176,9 @@ class Flights:
 
     def _skip(self, lease: Lease, reason: str) -> None:
         """Nothing is sent: the turn goes back, the URL is settled."""
-        done = harvest.not_sent(lease, reason)
+        self._settle_unsent(lease, harvest.not_sent(lease, reason))
+
+    def _settle_unsent(self, lease: Lease, done: Finished) -> None:
         self._groups.hold(done)
         self.back.append((Release(lease=lease, started=None, ended=boot()), done))
         self._on_back()
@@ -184,6 +211,8 @@ class Flights:
             self._unchanged(flight, outcome)
             return
         done = harvest.of_url(lease, outcome, flight.context, self._settings, self._rng, flight.previous)
+        if done.needed_browser is not None:
+            self._knowledge.learn(lease.host, done.needed_browser)
         self._offer_sitemaps(done, flight.context)
         self._bring(done, done.release())
         if not done.complete:

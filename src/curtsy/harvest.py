@@ -24,6 +24,7 @@ from curtsy.model import (
     Page,
 )
 from curtsy.politeness import backoff_ms, effect
+from curtsy.rendering import needs_browser
 from curtsy.robots import Robots
 from curtsy.settings import Settings
 from curtsy.urls import fingerprint, normalise, origin
@@ -70,6 +71,8 @@ class Finished:
     returned: bool = False
     #: the status that was answered, where the outcome shows the stored page instead
     answered: int | None = None
+    #: the page needed a browser, or did not; None: nothing was learnt of that
+    needed_browser: bool | None = None
     #: everything about the page is known; False while its stored body or a long sitemap is being read
     complete: bool = True
 
@@ -87,7 +90,8 @@ class Finished:
             lease=self.lease,
             started=outcome.started,
             ended=outcome.ended,
-            broken_off=outcome.broken_off,
+            # The delay runs from the end of a visit.
+            broken_off=outcome.broken_off or self.lease.entry.kind is Kind.BROWSER,
             effect=None if hold else self.effect,
             hold=hold,
         )
@@ -101,6 +105,16 @@ def not_sent(lease: Lease, reason: str) -> Finished:
     """Skipped before anything was sent: robots, denied."""
     return Finished(
         lease=lease, fp=fingerprint(lease.entry.url), decision=Decision(action=Action.SKIP, reason=reason, counts=False)
+    )
+
+
+def for_browser(lease: Lease) -> Finished:
+    """Nothing is asked plainly: pages of this host have needed a browser."""
+    return Finished(
+        lease=lease,
+        fp=fingerprint(lease.entry.url),
+        decision=Decision(action=Action.RENDER, reason="render", counts=False),
+        retry=replace(lease.entry, kind=Kind.BROWSER),
     )
 
 
@@ -176,9 +190,10 @@ def _follow(done: Finished, context: CrawlContext, location: str) -> None:
     outcome = done.outcome
     assert outcome is not None
     chain = next_chain(entry.chain, outcome, seed=entry.depth == 0)
+    kind = Kind.PAGE if entry.kind is Kind.BROWSER else entry.kind
     if entry.depth == 0:
-        done.links.append(context.any_row(location, 0, entry.kind, replace(chain, seed=True)))
-    elif (row := context.row(location, entry.depth, entry.kind, chain)) is not None:
+        done.links.append(context.any_row(location, 0, kind, replace(chain, seed=True)))
+    elif (row := context.row(location, entry.depth, kind, chain)) is not None:
         done.links.append(row)
 
 
@@ -219,6 +234,8 @@ def _read_page(done: Finished, context: CrawlContext, outcome: Outcome, settings
         done.title, done.charset = document.title, document.charset
         done.canonical, done.language = document.canonical, document.language
         noindex = noindex or document.robots_noindex
+        if context.auto_render and not noindex and _goes_to_browser(done, document, outcome.body):
+            return
         if not (nofollow or document.robots_nofollow):
             done.links = context.new_links(document.base_url, hrefs(document), entry.depth + 1)
     elif content_type and content_type.partition(";")[0].strip().lower() in _FEEDS and not nofollow:
@@ -226,6 +243,21 @@ def _read_page(done: Finished, context: CrawlContext, outcome: Outcome, settings
     if noindex:
         done.page = False
         done.decision = Decision(action=Action.SKIP, reason="noindex")
+
+
+def _goes_to_browser(done: Finished, document: Document, body: bytes) -> bool:
+    """A page without content worth having is not kept: it waits for a browser. One that has none after a visit either
+    speaks against the next."""
+    entry, reason = done.lease.entry, needs_browser(document, body)
+    done.needed_browser = reason is not None and entry.kind is Kind.PAGE
+    if not done.needed_browser:
+        if reason is None and entry.kind is Kind.BROWSER:
+            done.needed_browser = None  # what was learnt of it before its visit stands
+        return False
+    done.page, done.member = False, None
+    done.decision = Decision(action=Action.RENDER, reason="render")
+    done.retry = replace(entry, kind=Kind.BROWSER, attempts=0)
+    return True
 
 
 def sitemaps_of(rules: Robots, url: str, context: CrawlContext) -> list[NewUrl]:

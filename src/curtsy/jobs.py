@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from curtsy.contexts import CrawlContext
 from curtsy.decide import cookie_header
 from curtsy.fetch.http import FetchJob
@@ -27,12 +29,15 @@ class Jobs:
         return self._job(lease, (), _ROBOTS_BYTES, None, True)
 
     def for_url(self, lease: Lease, context: CrawlContext, previous: Page | None) -> FetchJob:
-        """A page, conditional if an earlier version is known, or a sitemap, of any type."""
+        """A page, conditional if an earlier version is known, a browser's visit, or a sitemap, of any type."""
         headers = self._headers(lease, context, previous)
         pool = context.crawl.proxy_pool
         if lease.entry.kind is Kind.SITEMAP:
             return self._job(lease, headers, self._sitemap_bytes, None, True, pool)
-        return self._job(lease, headers, self._page_bytes, self._settings.keep_types, False, pool)
+        job = self._job(lease, headers, self._page_bytes, self._settings.keep_types, False, pool)
+        if lease.entry.kind is Kind.BROWSER:
+            return replace(job, timeout_s=self._settings.render_timeout_s)
+        return job
 
     def _job(
         self, lease: Lease, headers: tuple[tuple[str, str], ...], max_bytes: int, keep: tuple[str, ...] | None,

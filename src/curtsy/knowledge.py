@@ -9,12 +9,13 @@ from curtsy.frontier.frontier import Frontier
 from curtsy.model import Crawl, CrawlState, Kind, Lease, Page
 from curtsy.oversight import Oversight
 from curtsy.recovery import read
+from curtsy.rendering import goes_directly, is_probe
 from curtsy.robots import Robots
 from curtsy.settings import Settings
 from curtsy.store import crawls, hosts, pages
 from curtsy.store.engine import Store
 from curtsy.upkeep import Upkeep
-from curtsy.urls import fingerprint, origin
+from curtsy.urls import fingerprint, host_key, origin
 
 _MAX_RULES = 20_000
 
@@ -30,6 +31,8 @@ class Knowledge:
         self.contexts: dict[int, CrawlContext] = {}
         #: origin -> (when its rules were fetched, the rules, the verdict they came with)
         self.rules: dict[str, tuple[int, Robots, str]] = {}
+        #: host -> (pages that needed a browser, pages that did not); only of crawls that find out
+        self.rendering: dict[str, tuple[int, int]] = {}
         #: crawls that have not ended, as last seen
         self._states: dict[int, tuple[CrawlState, int]] = {}
         #: told of crawls that may not run any more
@@ -50,11 +53,42 @@ class Knowledge:
         unknown = {origin(lease.entry.url) for lease in leases if self._rules_missing(lease)}
         if stale or unknown:
             await self._read(stale, unknown)
+        unmet = {lease.host for lease in leases if self._is_unmet(lease)}
+        if unmet:
+            if len(self.rendering) > _MAX_RULES:
+                self.rendering.clear()
+            self.rendering |= await read(self._store, hosts.rendering, unmet)
 
     def is_missing(self, lease: Lease) -> bool:
         if self._is_stale(lease) or self._rules_missing(lease):
             return True
-        return lease.entry.kind is Kind.PAGE and self.contexts[lease.crawl].revisits
+        if lease.entry.kind is not Kind.PAGE:
+            return False
+        return self.contexts[lease.crawl].revisits or self._is_unmet(lease)
+
+    def _is_unmet(self, lease: Lease) -> bool:
+        """Whether pages of the host need a browser was not read yet."""
+        wanted = lease.entry.kind is Kind.PAGE and self.contexts[lease.crawl].auto_render
+        return wanted and lease.host not in self.rendering
+
+    def goes_to_browser(self, lease: Lease) -> bool:
+        """Its host is known well enough: a plain request would be in vain. Some are made all the same, to see."""
+        needed, plain = self.rendering.get(lease.host, (0, 0))
+        return goes_directly(needed, plain) and not is_probe(fingerprint(lease.entry.url))
+
+    def learn(self, host: str, needed: bool) -> None:
+        """What a page told; the store learns it with the page."""
+        before = self.rendering.get(host, (0, 0))
+        self.rendering[host] = (before[0] + needed, before[1] + (not needed))
+
+    def allows(self, url: str, agent: str) -> bool | None:
+        """What the robots rules say that stand here; None: they are not known. A denied host allows nothing."""
+        if self._oversight.denies(host_key(url, self._settings.politeness_unit)):
+            return False
+        known = self.rules.get(origin(url))
+        if known is None:
+            return None
+        return known[2] in ("rules", "allow") and known[1].allows(url, agent)
 
     def _is_stale(self, lease: Lease) -> bool:
         context = self.contexts.get(lease.crawl)

@@ -264,6 +264,8 @@ class Outcome:
     subresources: tuple[Subresource, ...] = ()
     #: PNG
     screenshot: bytes | None = None
+    #: the browser whose document the body is
+    rendered_by: str = ""
     #: as a renderer gave it that makes its own
     markdown: str | None = None
 
@@ -374,6 +376,10 @@ class RobotsState:
     #: `rules` (parse body) | `allow` (4xx) | `forbid` (unreachable: only while it is being retried) |
     #: `forbidden_address`, `denied` (nothing was asked there: its URLs are skipped for that reason)
     verdict: str = "rules"
+
+
+#: kind of the requests that a browser's visit made beside its own
+SUBRESOURCE = "subresource"
 
 
 @hot_value()

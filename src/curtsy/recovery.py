@@ -150,8 +150,7 @@ def prepare_store(tx: Any, unit: str, shards: int, slot_ms: int) -> str:
     if name is None:
         name = os.urandom(4).hex()
         meta.put(tx, "store_id", name)
-    if slot_ms > int(meta.get(tx, "slot_ms") or 0):
-        meta.put(tx, "slot_ms", str(slot_ms))
+    note_slot(tx, slot_ms)
     old_unit, old_shards = meta.get(tx, "politeness_unit"), int(meta.get(tx, "shards") or shards)
     if old_unit not in (None, unit) and crawls.states(tx):
         raise SettingsError(
@@ -165,6 +164,12 @@ def prepare_store(tx: Any, unit: str, shards: int, slot_ms: int) -> str:
             meta.put(tx, f"epoch:{shard}", str(meta.next_epoch(tx)))
             meta.clear(tx, f"clean:{shard}")
     return name
+
+
+def note_slot(tx: Any, slot_ms: int) -> None:
+    """Processes of this store use slots of this length: what is under way when the frontier is lost may last so long."""
+    if slot_ms > int(meta.get(tx, "slot_ms") or 0):
+        meta.put(tx, "slot_ms", str(slot_ms))
 
 
 def _note_gap(tx: Any, epoch: int, now_ms: int, quiet_ms: int) -> None:

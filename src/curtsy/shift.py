@@ -15,7 +15,7 @@ from curtsy.commit import Committer
 from curtsy.errors import EpochLost, FrontierUnavailable, StoreUnavailable
 from curtsy.faults import point
 from curtsy.fetch.http import HttpFetcher
-from curtsy.flights import Flights
+from curtsy.flights import Fetcher, Flights
 from curtsy.frontier.clock import boot
 from curtsy.frontier.frontier import Frontier, LeaseReply
 from curtsy.groups import Groups
@@ -25,7 +25,7 @@ from curtsy.model import CrawlState, Lane, Lease, Page
 from curtsy.observe import count, log
 from curtsy.oversight import Oversight
 from curtsy.pauses import GAP_S, Doing, Pauses
-from curtsy.recovery import confirm, open_epoch, read
+from curtsy.recovery import confirm, in_thread, note_slot, open_epoch, read
 from curtsy.settings import Settings
 from curtsy.stopping import StopFlag, end, see_through
 from curtsy.store.engine import Store
@@ -64,17 +64,21 @@ class Shift:
         self.contexts = self._knowledge.contexts
         self._lifeline = Lifeline(frontier, store, self.upkeep, stop, revive, self._tell_again)
         self.fetcher = HttpFetcher(settings, asyncio.get_running_loop())
+        self._browser: Fetcher | None = None
         committer = Committer(frontier, store, segments, settings, self.contexts, self.upkeep, self._lifeline.persist)
         self._wake = asyncio.Event()
         self._groups = Groups(settings, committer.commit, self._wake.set)
         self._flights = Flights(
-            settings, self.fetcher, self._knowledge, self.oversight, self._groups, self._stored, self._rouse_soon
-        )
+            settings, self.fetcher, self._knowledge, self.oversight, self._groups, self._stored, self._rouse_soon,
+            self._the_browser,
+        )  # fmt: skip
         self._knowledge.stops = self._flights.break_off
         self._timer: asyncio.TimerHandle | None = None
         self._beat_at = 0.0
         self._tell_at = 0.0
         self._solo_wanted = False
+        #: the suspect that is to be asked alone waits for a browser
+        self._solo_render = False
         #: leases whose crawl or rules are being read from the store
         self._waiting: dict[int, Lease] = {}
         #: how long requests under way may take to end when a run does
@@ -115,7 +119,17 @@ class Shift:
             self._flights.cancel_all()
 
     async def close(self) -> None:
+        if self._browser is not None:
+            await self._browser.close()
         await self.fetcher.close()
+
+    def _the_browser(self) -> Fetcher:
+        """Started when the first page wants it, and kept."""
+        if self._browser is None:
+            from curtsy import browsers  # few crawls need one
+
+            self._browser = browsers.make(self.settings, asyncio.get_running_loop(), self._knowledge.allows)
+        return self._browser
 
     def _begin_run(self, drain_s: float | None) -> None:
         """Nothing of an earlier run is under way. What it could not commit or give back is found by expiry."""
@@ -130,6 +144,10 @@ class Shift:
 
     async def _crawl(self, ended: Callable[[], Awaitable[bool]], writer: asyncio.Task[None]) -> None:
         await self._lifeline.persist(self._look_again if self._opened else self._open)
+        if Lane.RENDER in self.lanes:
+            # Before the first visit: after a loss of the frontier it is waited for as long as one may last.
+            slot_ms = int(self.settings.render_slot_s * 1000)
+            await self._lifeline.persist(lambda: in_thread(self.store.run, note_slot, slot_ms))
         self._flights.spawn(self._watch_store())
         self._flights.spawn(self._look_after())
         while not (self.stop.drain or writer.done()) and not await ended():
@@ -185,11 +203,18 @@ class Shift:
             return [(lane, 0) for lane in self.lanes]
         if self._solo_wanted:
             lane = Lane.BATCH if Lane.BATCH in self.lanes else self.lanes[0]
-            return [(lane, 0 if self._is_asking() else 1)]
-        slow = self._flights.slow
-        others = len(self._flights.under_way) + len(self._waiting) - slow
-        free, free_slow = self.settings.concurrency - others, self.settings.slow_concurrency - slow
-        return [(lane, max(0, min(_BATCH, free_slow if lane is Lane.SLOW else free))) for lane in self.lanes]
+            return [(Lane.RENDER if self._solo_render else lane, 0 if self._is_asking() else 1)]
+        slow = self._flights.of_lane(Lane.SLOW)
+        visits = self._visits() if Lane.RENDER in self.lanes else 0
+        others = len(self._flights.under_way) + len(self._waiting) - slow - visits
+        free = dict.fromkeys(self.lanes, self.settings.concurrency - others)
+        free[Lane.SLOW] = self.settings.slow_concurrency - slow
+        free[Lane.RENDER] = self.settings.render_concurrency - visits
+        return [(lane, max(0, min(_BATCH, free[lane]))) for lane in self.lanes]
+
+    def _visits(self) -> int:
+        waiting = sum(lease.lane is Lane.RENDER for lease in self._waiting.values())
+        return self._flights.of_lane(Lane.RENDER) + waiting
 
     async def _exchange(self, wants: list[tuple[Lane, int]]) -> LeaseReply | None:
         flights = self._flights
@@ -217,8 +242,10 @@ class Shift:
             self._knowledge.halt(reply.halted)
         self.upkeep.scan(reply.scans)
         # Lane high serves no suspects: they would hold up whoever must be served at once.
-        suspects = reply.suspects if self.lanes != (Lane.HIGH,) else 0
-        self._solo_wanted = suspects > 0 or (self._solo_wanted and not solo)
+        suspects = reply.suspects if Lane.BATCH in self.lanes or Lane.SLOW in self.lanes else 0
+        self._solo_wanted = suspects + reply.render_suspects > 0 or (self._solo_wanted and not solo)
+        if not (self._solo_wanted and self._solo_render and not solo):
+            self._solo_render = suspects == 0 and reply.render_suspects > 0
         return reply
 
     async def _mend(self, error: Exception) -> None:

@@ -14,6 +14,7 @@ from curtsy.contexts import CrawlContext
 from curtsy.frontier.frontier import Rules
 from curtsy.harvest import Finished
 from curtsy.model import (
+    SUBRESOURCE,
     Action,
     BodyRef,
     Chain,
@@ -120,6 +121,7 @@ class Transaction:
         surplus = written.surplus
         changed = urls.settle(tx, [_settle(d, surplus, now_ms) for d in newest.values()], now_ms)
         effective = [newest[key] for key in newest if key in changed]
+        self._note_rendering(tx, effective)
         self._insert_links(tx, self._effective_links(group, effective, links), opened, written)
         written.known = links.known
         written.offered = {(d.lease.crawl, d.offers) for d in effective if d.offers is not None}
@@ -129,7 +131,11 @@ class Transaction:
         pages.hold(tx, _others(kept, standing))
         pages.insert(tx, [self._page(d, standing[d.lease.fence]) for d in kept])
         written.used |= counted
-        requests.insert(tx, [_request(d) for d in group if d.times is not None])
+        rows = [_request(d) for d in group if d.times is not None]
+        for done in group:
+            if done.times is not None and done.outcome is not None and done.outcome.subresources:
+                rows += _subrequests(done)
+        requests.insert(tx, rows)
         failures.insert(tx, [self._failure(d, now_ms) for d in effective if d.decision.action is Action.DEAD])
         outbox.put(tx, self._extractions(kept, now_ms))
         self._write_crawls(tx, effective, kept, surplus, written)
@@ -143,6 +149,24 @@ class Transaction:
             for d, crawl in rows
             if crawl.schema is not None and crawl.per != "site"
         ]
+
+    def _note_rendering(self, tx: Any, effective: Sequence[Finished]) -> None:
+        """Rows that wait for a browser from here on, and what was learnt of their hosts, whose rows are written already
+        and held."""
+        turned = [
+            (d.lease.crawl, d.fp, d.retry.kind.value)
+            for d in effective
+            if d.retry is not None and d.retry.kind is not d.lease.entry.kind
+        ]
+        if turned:
+            urls.change_kinds(tx, turned)
+        learnt: dict[str, tuple[int, int]] = {}
+        for done in effective:
+            if done.needed_browser is not None:
+                needed, plain = learnt.get(done.lease.host, (0, 0))
+                learnt[done.lease.host] = (needed + done.needed_browser, plain + (not done.needed_browser))
+        if learnt:
+            hosts.learn_rendering(tx, learnt)
 
     def _lock_budgets(self, tx: Any, group: Sequence[Finished]) -> dict[int, int]:
         """Pages left of the crawls in the group that have max_pages, their rows locked."""
@@ -274,12 +298,16 @@ class Transaction:
     def _page(self, done: Finished, body: Body) -> Page:
         outcome, lease = done.outcome, done.lease
         assert outcome is not None
+        rendered = lease.entry.kind is Kind.BROWSER
         return Page(
             id=pages.page_id(lease.crawl, done.fp), crawl=lease.crawl, fp=done.fp, fence=lease.fence,
             url=lease.entry.url, host=lease.host, status=outcome.status,
             fetched_ms=ended_ms(done), depth=lease.entry.depth,
             content_type=outcome.header("content-type"), charset=done.charset, title=done.title, sha256=body.sha256,
-            size=len(outcome.body), etag=outcome.header("etag"), last_modified=outcome.header("last-modified"),
+            size=len(outcome.body),
+            # They belong to the response, not to what a browser made of it: a later request must not name them.
+            etag=None if rendered else outcome.header("etag"),
+            last_modified=None if rendered else outcome.header("last-modified"),
             canonical=done.canonical, language=done.language, unchanged=body.unchanged, body=body.ref,
             same_as=body.same_as, request_id=self._contexts[lease.crawl].crawl.request_id,
         )  # fmt: skip
@@ -450,3 +478,19 @@ def _request(done: Finished) -> Request:
         end_ms=times.end_ms, kind=lease.entry.kind.value, status=done.answered or outcome.status,
         fault=None if outcome.fault is None else outcome.fault.value, delay_ms=lease.delay_ms, per_host=lease.per_host,
     )  # fmt: skip
+
+
+def _subrequests(done: Finished) -> list[Request]:
+    """What a visit loaded: rows of its fence, told apart by their ordinals. 1 is that of a slot that expired."""
+    lease, outcome, times = done.lease, done.outcome, done.times
+    assert outcome is not None
+    assert times is not None
+    base_ms = times.start_ms - int((outcome.started or outcome.ended) * 1000)
+    return [
+        Request(
+            fence=lease.fence, ordinal=2 + at, crawl=lease.crawl, host=one.host, url=one.url,
+            start_ms=base_ms + int(one.started * 1000), end_ms=base_ms + int(one.ended * 1000), kind=SUBRESOURCE,
+            status=one.status, per_host=lease.per_host,
+        )
+        for at, one in enumerate(outcome.subresources)
+    ]  # fmt: skip

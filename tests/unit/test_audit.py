@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from curtsy.audit import BROKEN_OFF, MAX_FINDINGS, Verdict, coverage, judge
 from curtsy.fetch import transfer
-from curtsy.model import Fault, Kind, Request, RobotsState
+from curtsy.model import SUBRESOURCE, Fault, Kind, Request, RobotsState
 
 ROBOTS = b"User-agent: *\nDisallow: /private\n"
 RULES = RobotsState(origin="https://a.test", host="a.test", fetched_ms=0, expires_ms=10**9, status=200, body=ROBOTS)
@@ -58,6 +58,10 @@ def test_an_empty_log_is_polite() -> None:
         "unaccounted": 0,
         "gaps": 0,
         "min_gap_s": None,
+        "visits": 0,
+        "subresources": 0,
+        "third_party": 0,
+        "third_hosts": 0,
     }
 
 
@@ -232,3 +236,35 @@ def test_it_agrees_with_comparing_every_pair(times: list[tuple[int, int, int]], 
 
 def test_what_counts_as_broken_off_is_what_the_fetcher_breaks_off() -> None:
     assert set(transfer._BROKEN_OFF) == BROKEN_OFF
+
+
+def visit(at_ms: int, fence: int, took_ms: int = 5000) -> Request:
+    return request(at_ms, fence, took_ms=took_ms, kind=Kind.BROWSER.value)
+
+
+def loaded(at_ms: int, fence: int, ordinal: int, url: str = "https://a.test/app.js", host: str = "a.test") -> Request:
+    return request(at_ms, fence, ordinal=ordinal, kind=SUBRESOURCE, url=url, host=host)
+
+
+def test_what_a_visit_loads_is_counted_apart_and_is_no_overlap() -> None:
+    other = loaded(500, 1, 3, "https://cdn.test/lib.js", "cdn.test")
+    verdict = verdict_of(visit(0, 1), loaded(200, 1, 2), loaded(300, 1, 4), other)
+    assert counts(verdict) == (0, 0, 0)
+    assert (verdict.requests, verdict.hosts, verdict.visits) == (1, 1, 1)
+    assert (verdict.subresources, verdict.third_party, verdict.third_hosts) == (3, 1, 1)
+    assert any("1 from 1 other hosts" in line for line in coverage(verdict))
+
+
+def test_the_delay_runs_from_the_end_of_a_visit() -> None:
+    assert counts(verdict_of(visit(0, 1), request(6000, 2))) == (0, 0, 0)
+    assert counts(verdict_of(visit(0, 1), request(5900, 2))) == (0, 1, 0)
+
+
+def test_a_plain_request_during_a_visit_is_an_overlap() -> None:
+    assert counts(verdict_of(visit(0, 1), request(3000, 2)))[0] == 1
+
+
+def test_a_visit_that_loads_what_robots_forbid_is_found() -> None:
+    forbidden = loaded(200, 1, 2, "https://a.test/private/data.json")
+    assert counts(verdict_of(visit(0, 1), forbidden)) == (0, 0, 1)
+    assert counts(verdict_of(visit(0, 1), loaded(200, 1, 2), robots=None))[2] == 1, "the visit, not what it loaded"

@@ -92,6 +92,7 @@ async def _drive(
     wishes: Mapping[str, Any] | None,
 ) -> dict[str, int]:
     stop = StopFlag()
+    _check_renderer(settings, what)
     built = services.build(settings)
     helpers = Helpers(settings)
     try:
@@ -112,6 +113,17 @@ async def _drive(
         await helpers.leave(settings.drain_s + LEAVE_S)
         await built.close()
     return dict(counters + helpers.counted)
+
+
+def _check_renderer(settings: Settings, what: Crawl | str) -> None:
+    """A crawl that needs a browser is not begun without one."""
+    if isinstance(what, str):
+        with Store.open(settings.effective_store_url, create=False) as store, store.read() as tx:
+            what = crawls.get(tx, what)
+    if what.render != "never":
+        from curtsy import browsers
+
+        browsers.check(settings)
 
 
 def _break_off(*_: object) -> None:

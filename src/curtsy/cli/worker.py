@@ -80,7 +80,8 @@ async def _work(settings: Settings, crawl: int, parent: Parent) -> None:
     built = services.build(settings)
     try:
         await built.open()
-        await crawling.run(built, crawl, None, stop)
+        # The parent has the browser, if one is needed.
+        await crawling.run(built, crawl, None, stop, render=False)
     finally:
         await built.close()
 

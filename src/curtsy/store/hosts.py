@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -44,6 +44,17 @@ _raise_next = Bulk(
     next_ms="bigint",
     blocked_until_ms="bigint",
 )
+_FADES = "WHEN hosts.render_needed + hosts.render_plain > 100 THEN"
+_learn_rendering = Bulk(
+    "INSERT INTO hosts (host, render_needed, render_plain) SELECT host, needed, plain FROM v WHERE true "
+    "ON CONFLICT (host) DO UPDATE SET "
+    f"render_needed = CASE {_FADES} hosts.render_needed / 2 ELSE hosts.render_needed END + excluded.render_needed, "
+    f"render_plain = CASE {_FADES} hosts.render_plain / 2 ELSE hosts.render_plain END + excluded.render_plain",
+    host="text",
+    needed="int",
+    plain="int",
+)
+_rendering = Bulk("SELECT h.host, h.render_needed, h.render_plain FROM v JOIN hosts h ON h.host = v.host", host="text")
 _get = Bulk(
     f"SELECT {', '.join(f'h.{name}' for name in _HOST_FIELDS)} FROM v JOIN hosts h ON h.host = v.host", host="text"
 )
@@ -106,6 +117,18 @@ def _learnt(row: HostState) -> Row:
         row.slow,
         row.last_ok_ms,
     )
+
+
+def learn_rendering(tx: Connection, learnt: Mapping[str, tuple[int, int]]) -> None:
+    """host -> (pages that had nothing to read without a browser, pages that had), beside what was known. Old experience
+    fades: sites change."""
+    _learn_rendering(tx, [(host, *learnt[host]) for host in sorted(learnt)])
+
+
+def rendering(tx: Connection, hosts: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """The same as it is known by now; (0, 0) of hosts that were never met."""
+    names = unique_sorted(hosts)
+    return dict.fromkeys(names, (0, 0)) | {row[0]: (row[1], row[2]) for row in _rendering(tx, [(n,) for n in names])}
 
 
 def raise_times(tx: Connection, rows: Iterable[tuple[str, int, int]]) -> None:

@@ -1,8 +1,9 @@
 """WARC 1.1 by hand: warcio's writer costs as much as everything else in a page together; its reader verifies ours.
 
 Each record is a gzip member of its own. Bodies are stored decoded, so `Content-Encoding` and `Transfer-Encoding` are
-renamed `X-Archive-Orig-*` and `Content-Length` is that of the stored body. Per fetched URL: request, metadata, response
-(or revisit), in this order: the response's end is then the end of all that belongs to it.
+renamed `X-Archive-Orig-*` and `Content-Length` is that of the stored body. Per fetched URL: request, metadata, resource
+(the picture of a browser's visit, if one was asked for), response (or revisit), in this order: the response's end is
+then the end of all that belongs to it. What a browser made of a page stands in its response; the metadata says so.
 """
 
 from __future__ import annotations
@@ -66,6 +67,8 @@ class WarcItem:
     same_as: tuple[str, int] | None = None
     #: why the body is not whole: `length`, `time`, `disconnect`
     truncated: str | None = None
+    #: PNG of a browser's visit: a resource record under `urn:view:<url>`
+    picture: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +124,19 @@ def records(item: WarcItem) -> tuple[bytes, bytes]:
             f"Content-Length: {len(block)}\r\n\r\n"
         )
         before += _member(fields.encode(), block)
+    if item.picture is not None:
+        before += _picture(item.picture, response_id, target, date)
     return before, _response(item, response_id, shared + address)
+
+
+def _picture(picture: bytes, response_id: str, target: str, date: str) -> bytes:
+    fields = (
+        f"WARC/1.1\r\nWARC-Type: resource\r\nWARC-Record-ID: {response_id[:-2]}3>\r\n"
+        f"WARC-Target-URI: urn:view:{target}\r\nWARC-Date: {date}\r\nWARC-Concurrent-To: {response_id}\r\n"
+        f"WARC-Payload-Digest: sha256:{hashlib.sha256(picture).hexdigest()}\r\nContent-Type: image/png\r\n"
+        f"Content-Length: {len(picture)}\r\n\r\n"
+    )
+    return _member(fields.encode(), picture)
 
 
 def _response(item: WarcItem, record_id: str, shared: str) -> bytes:
@@ -242,7 +257,8 @@ def blank(length: int) -> bytes:
 
 
 def begins(data: bytes) -> int:
-    """Where in these whole records those begin that belong to the response behind them: its request and metadata."""
+    """Where in these whole records those begin that belong to the response behind them: its request, metadata and
+    picture."""
     start = at = 0
     view = memoryview(data)
     while at < len(data):
@@ -258,7 +274,7 @@ def begins(data: bytes) -> int:
         if not member.eof:
             raise Damaged("A stored record is cut short.")
         kind = head.partition(b"WARC-Type: ")[2].partition(b"\r\n")[0]
-        if kind not in (b"request", b"metadata"):
+        if kind not in (b"request", b"metadata", b"resource"):
             start = at
     return start
 

@@ -96,19 +96,33 @@ def tokens_of(text: str) -> int:
     return len(text) // 3 + plain // 2 + 1
 
 
-def passages(text: str, page: int = 0) -> list[Passage]:
-    """Paragraphs, none of them empty; a heading stands with what follows it."""
+def passages(text: str, page: int = 0, leave_out: Callable[[str], bool] = lambda _: False) -> list[Passage]:
+    """Paragraphs, none of them empty; a heading stands with what follows it. Lines to leave out are in none of them."""
     found: list[Passage] = []
-    start: int | None = None
     lines = list(_lines(text))
-    for number, (line_start, line_end) in enumerate(lines, 1):
+    bad = _left_out([text[start:end] for start, end in lines], leave_out)
+    start: int | None = None
+    for number, (line_start, line_end) in enumerate(lines):
+        if number in bad:
+            continue
         first = line_start if start is None else start
-        if line_end - first < _SHORT_CHARS and number < len(lines):
+        goes_on = number + 1 < len(lines) and number + 1 not in bad
+        if line_end - first < _SHORT_CHARS and goes_on:
             start = first
             continue
         found += _cut(text, first, line_end, page)
         start = None
     return found
+
+
+def _left_out(lines: Sequence[str], leave_out: Callable[[str], bool]) -> set[int]:
+    """By themselves, or together with the line before."""
+    bad = {number for number, line in enumerate(lines) if leave_out(line)}
+    for number in range(1, len(lines)):
+        apart = not bad & {number - 1, number}
+        if apart and leave_out(f"{lines[number - 1][-_SHORT_CHARS:]} {lines[number][:_SHORT_CHARS]}"):
+            bad |= {number - 1, number}
+    return bad
 
 
 def choose(
@@ -118,8 +132,7 @@ def choose(
     leave_out: Callable[[str], bool] = lambda _: False,
 ) -> list[Passage]:
     """The passages to show, in order of page and place. All of them if they fit, but for those to leave out."""
-    found = (one for page, text in enumerate(texts) for one in passages(text, page))
-    everything = [one for one in found if not leave_out(one.text)]
+    everything = [one for page, text in enumerate(texts) for one in passages(text, page, leave_out)]
     if sum(one.tokens for one in everything) <= budget_tokens:
         return everything
     rankings = _rankings(everything, leaves)

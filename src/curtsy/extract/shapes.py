@@ -144,8 +144,8 @@ def _found(leaf: Leaf, said: Any, path: str) -> Found | None:
     if isinstance(said, dict):
         quote, said = said.get("quote"), said.get("value")
     value = _typed(leaf, said)
-    given = isinstance(quote, str) and bool(quote.strip())
-    return None if value is None else Found(path, value, quote.strip() if given else None)
+    words = quote.strip() if isinstance(quote, str) else ""
+    return None if value is None else Found(path, value, words or None)
 
 
 def _typed(leaf: Leaf, said: Any) -> Any:

@@ -33,13 +33,14 @@ _MARK_DIGITS = 16
 
 _BRACKETED = re.compile(r"\[(/?[A-Z][A-Z_]{2,30})\]")
 _TO_A_MODEL = re.compile(
-    r"\b(ignore|disregard|forget|override|bypass)\b.{0,40}"
-    r"\b(instructions?|prompts?|guidelines|(previous|prior|above|earlier) (text|content|context|messages?))\b"
+    r"\b(ignore|disregard|forget|override|bypass)"
+    r"(\W+(all|any|every|of|the|your|my|our|these|those|this|previous|prior|above|earlier|preceding|other|given|system))*"
+    r"\W+(instructions?|prompts?|guidelines|(?<=previous )\w+|(?<=prior )\w+|(?<=above )\w+|(?<=earlier )\w+)\b"
     r"|\b(you are|act as|pretend to be|behave as)\b.{0,30}\b(ai|a\.i\.|assistant|language model|llm|chatbot|gpt)\b"
     r"|\b(system|developer|hidden) (prompts?|message|override|instructions?)\b"
     r"|\b(attention|dear|note (to|for)|instructions? (to|for)|message (to|for))\b.{0,20}"
     r"\b(ais?|llms?|language models?|(ai|chat) ?(assistants?|agents?|bots?))\b"
-    r"|<\|?\s*/?\s*(im_start|im_end|system|user|assistant|start_of_turn|end_of_turn|endoftext|eot_id)\b"
+    r"|<\|?/?\s{0,3}(im_start|im_end|system|user|assistant|start_of_turn|end_of_turn|endoftext|eot_id)\b"
     r"|\[/?INST\]",
     re.IGNORECASE | re.DOTALL,
 )

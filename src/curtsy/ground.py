@@ -60,7 +60,7 @@ def judge(claim: Claim, leaf: Leaf, *, prompt_texts: Sequence[str] = ()) -> Fiel
     if problem:
         return _withheld(claim, claim.value, problem)
     echo = ground_typing.echo(value, leaf, prompt_texts)
-    if echo is ground_typing.Echo.NAME:
+    if echo is ground_typing.Echo.NAME and claim.rung is not Rung.PERSON:
         return _withheld(claim, value, "echo")
     suspect = echo is ground_typing.Echo.PROMPT and claim.rung is Rung.LLM
     places, problem = _places(claim, value)
@@ -108,13 +108,15 @@ def _is_copyright_key(locator: str) -> bool:
 
 def _quoted(claim: Claim, value: Any) -> tuple[list[_Place], str]:
     quote, text = claim.quote or "", claim.source.text
-    if len(quote) > max(_MAX_QUOTE, 2 * len(value) if isinstance(value, str) else 0):
+    kind = claim.source.kind
+    # The source of a structured claim is the JSON document, or only what stands at the pointer: then that is the quote.
+    named = kind is SourceKind.ATTRIBUTE or (
+        kind is SourceKind.STRUCTURED and bool(claim.source.locator) and quote == text
+    )
+    if not named and len(quote) > max(_MAX_QUOTE, 2 * len(value) if isinstance(value, str) else 0):
         return [], "quote_too_long"
     folded = fold(text)
-    # A structured source is the whole JSON document, or only what stands at the pointer: then that is the quote.
-    at_pointer = claim.source.kind is SourceKind.STRUCTURED and bool(claim.source.locator) and quote == text
-    named = claim.source.kind is SourceKind.ATTRIBUTE or at_pointer
-    spans = [folded.span(start, end) for start, end in find_quote(folded, quote)]
+    spans = [(0, len(text))] if quote == text else [folded.span(*found) for found in find_quote(folded, quote)]
     places = [_Place(Passage(text=text, start=start, end=end, named=named), start, end) for start, end in spans]
     return places, "" if places else "quote_not_found"
 

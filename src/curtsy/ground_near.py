@@ -23,7 +23,8 @@ MIN_WORDS = 6
 #: how alike, character by character, a place in the source must be to be looked at; low, since NEAR decides
 _WORTH_A_LOOK = 70.0
 _MAX_GAP = 400
-_MAX_NEEDLE = 2_000
+#: longer texts are not compared word by word: it would take seconds
+_MAX_QUOTE, _MAX_TEXT, _MAX_PASSAGE = 1_000, 2_000_000, 100_000
 
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|(?:[^\W\d_]|[\u0300-\u036f])+(?:'[^\W\d_]+)*|[^\W_]+")
 _ELISION = re.compile(r"\s*[\[(]?\.{3,}[\])]?\s*")
@@ -48,6 +49,8 @@ def similarity(value: list[str], window: list[str]) -> float:
 
 def find_near(folded: Folded, value: str, lo: int, hi: int, threshold: float = NEAR) -> tuple[int, int] | None:
     """Where in the folded text, between `lo` and `hi`, a near copy of the (folded) value stands."""
+    if hi - lo > _MAX_PASSAGE:
+        return None
     ours, theirs = _words(value), _words(folded.text[lo:hi])
     if len(ours.texts) < MIN_WORDS:
         return None
@@ -146,7 +149,7 @@ def _with_gaps(text: str, needle: str) -> tuple[int, int] | None:
 
 
 def _nearly(folded: Folded, needle: str) -> tuple[int, int] | None:
-    if len(_words(needle).texts) < MIN_WORDS or len(needle) > _MAX_NEEDLE:
+    if len(_words(needle).texts) < MIN_WORDS or len(needle) > _MAX_QUOTE or len(folded.text) > _MAX_TEXT:
         return None
     spot = fuzz.partial_ratio_alignment(needle, folded.text, score_cutoff=_WORTH_A_LOOK)
     if spot is None:

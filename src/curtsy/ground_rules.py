@@ -33,11 +33,12 @@ _MIN_LETTERS = 4
 #: characters that the parts of a value (`Bergen, Norway`) may be spread over
 _PARTS_REACH = 160
 _CONTEXT = 80
+_MAX_READ = 4_000
 _YEARS = range(1000, 2101)
 
-_EMAIL = re.compile(r"[\w.+\-]+@[\w\-]+(?:\.[\w\-]+)+")
+_EMAIL = re.compile(r"(?<![\w.+\-])[\w.+\-]{1,64}@[\w\-]+(?:\.[\w\-]+)+")
 _SPELT_EMAIL = re.compile(
-    r"([\w.+\-]+)\s*(?:@|[\[({]\s*(?:at|ät)\s*[\])}]|\s(?:at|AT)\s)\s*([\w\-]+(?:\s*(?:\.|[\[({]\s*(?:dot|punkt)\s*[\])}]|\s(?:dot|DOT)\s)\s*[\w\-]+)+)",
+    r"(?<![\w.+\-])([\w.+\-]{1,64})\s*(?:@|[\[({]\s*(?:at|ät)\s*[\])}]|\s(?:at|AT)\s)\s*([\w\-]+(?:\s*(?:\.|[\[({]\s*(?:dot|punkt)\s*[\])}]|\s(?:dot|DOT)\s)\s*[\w\-]+)+)",
     re.IGNORECASE,
 )
 _SPELT_DOT = re.compile(r"\s*(?:\.|[\[({]\s*(?:dot|punkt)\s*[\])}]|\s(?:dot|DOT)\s)\s*", re.IGNORECASE)
@@ -59,7 +60,8 @@ class Passage:
 
     @property
     def quote(self) -> str:
-        return self.text[self.start : self.end]
+        """What numbers, dates and addresses are read from: of what is very long, the beginning."""
+        return self.text[self.start : min(self.end, self.start + _MAX_READ)]
 
 
 class Ruling(NamedTuple):

@@ -20,14 +20,14 @@ _MAX_TABLE = 50_000
 #: characters before and after a value in which a sign of copyright makes its line a copyright line
 _COPYRIGHT_BEFORE, _COPYRIGHT_AFTER = 160, 80
 _NEGATION_REACH = 60
-_MAX_OCCURRENCES = 50
+_MAX_OCCURRENCES, _MAX_TRIES = 50, 2_000
 
 _QUOTES = dict.fromkeys("‘’‚‛′‵`´ʼʹ＇", "'") | dict.fromkeys("“”„‟«»‹›″‶〝〞＂", '"')
 _SILENT = frozenset(
     "™®℠\ufe00\ufe01\ufe02\ufe03\ufe04\ufe05\ufe06\ufe07\ufe08\ufe09\ufe0a\ufe0b\ufe0c\ufe0d\ufe0e\ufe0f"
 )
 # A hyphen at the end of a line, within a word.
-_BROKEN_WORD = "(?<=[^\\W\\d_])[-\u2010\u00ad][ \t]*\r?\n[ \t]*(?=[a-zà-öø-ÿ])"
+_BROKEN_WORD = "[-\u2010\u00ad](?<=[^\\W\\d_].)[ \t]*\r?\n[ \t]*(?=[a-zà-öø-ÿ])"
 
 #: scripts that are written without blanks between words: Thai, Lao, Burmese, Khmer, kana, Han
 _UNSPACED = re.compile(
@@ -223,7 +223,9 @@ def occurrences(text: str, part: str, lo: int = 0, hi: int | None = None) -> Ite
     if not part:
         return
     at, found = text.find(part, lo, hi), 0
-    while at >= 0 and found < _MAX_OCCURRENCES:
+    for _ in range(_MAX_TRIES):
+        if at < 0 or found == _MAX_OCCURRENCES:
+            return
         if is_whole(text, at, at + len(part)):
             yield at, at + len(part)
             found += 1

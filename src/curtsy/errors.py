@@ -5,9 +5,10 @@
         SettingsError         a setting is wrong, or the chain of time limits does not hold
         UnknownCrawl          no crawl has that id
         UnknownSchedule       no schedule has that id or name
+        UnknownRecord         no record has that number
         NameTaken             another schedule has that name
         RefusedSeeds          some seeds cannot be crawled: they are named
-        WrongState            the crawl is in a state in which this cannot be done
+        WrongState            the crawl or record is in a state in which this cannot be done
         KeyReused             the Idempotency-Key belongs to another body
       UploadHeld            another request is sending the same upload: wait for it
       Unavailable           a part is down or missing: wait and try again, or mend it as the message says
@@ -43,6 +44,10 @@ class UnknownCrawl(UsageError):
 
 class UnknownSchedule(UsageError):
     """No schedule has that id or name."""
+
+
+class UnknownRecord(UsageError):
+    """No record has that number."""
 
 
 class NameTaken(UsageError):

@@ -171,6 +171,7 @@ class Settings(BaseSettings):
     render_recycle_pages: int = Field(200, ge=1)
     render_recycle_mb: float = Field(1000.0, ge=200)
     render_screenshots: bool = False
+    render_shifts_per_process: int = Field(100, ge=1)
 
     # Language models
     llm: Literal["none", "local", "endpoint"] | None = None
@@ -204,7 +205,8 @@ class Settings(BaseSettings):
     api_processes: int = Field(2, ge=1, le=64)
     api_threads: int = Field(80, ge=1, le=512)
     api_hosts: tuple[str, ...] = ()
-    api_schemas: tuple[str, ...] = ("page",)
+    api_schemas: tuple[str, ...] = ("organization", "page")
+    api_rubrics: tuple[str, ...] = ("esg",)
     api_rate: float = Field(50.0, gt=0)
     api_burst: int = Field(200, ge=1)
     api_timeout_s: float = Field(30.0, gt=0)
@@ -354,11 +356,6 @@ class Settings(BaseSettings):
         """How long a worker may use a slot: the server's expiry less the margin."""
         return self.slot_s - self.slot_margin_s
 
-    @property
-    def render_validity_s(self) -> float:
-        """The same for a visit of a browser."""
-        return self.render_slot_s - self.slot_margin_s
-
     def check_chain(self) -> None:
         """The chain of time limits: nothing may be sent, or still run, on an expired slot."""
         needed = self.start_slack_s + self.fetch_timeout_s + self.slot_margin_s
@@ -391,6 +388,11 @@ class Settings(BaseSettings):
         """A shift ends by itself within this time, whatever happens."""
         return self.shift_s + self.fetch_timeout_s + self.commit_timeout_s
 
+    @property
+    def longer_render_s(self) -> float:
+        """By so much more a shift may take whose requests are visits of a browser; its limits are later by as much."""
+        return max(0.0, self.render_timeout_s - self.fetch_timeout_s)
+
     def _check_tasks(self) -> None:
         """A shift ends before it is ended, and nothing is handed out again while it may still run."""
         soft, hard, visible = self.task_soft_limit_s, self.task_hard_limit_s, self.visibility_timeout_s
@@ -399,6 +401,12 @@ class Settings(BaseSettings):
                 f"shift_s {self.shift_s} + fetch_timeout_s {self.fetch_timeout_s} + commit_timeout_s "
                 f"{self.commit_timeout_s} = {self.longest_shift_s} must be less than task_soft_limit_s {soft}, that "
                 f"less than task_hard_limit_s {hard}, and that less than visibility_timeout_s {visible}."
+            )
+        if not hard + self.longer_render_s < visible:
+            raise SettingsError(
+                f"task_hard_limit_s {hard} + render_timeout_s {self.render_timeout_s} - fetch_timeout_s "
+                f"{self.fetch_timeout_s} = {hard + self.longer_render_s} must be less than visibility_timeout_s "
+                f"{visible}: raise visibility_timeout_s, or lower render_timeout_s."
             )
 
     def _check_model(self) -> None:

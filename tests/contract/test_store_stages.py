@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from curtsy import pipeline, stages
+from curtsy import page_facts, pipeline, schemas, stages
 from curtsy.model import Crawl, CrawlState, Page
 from curtsy.settings import Settings
 from curtsy.stages import Sending
@@ -97,7 +97,7 @@ def test_a_page_becomes_a_record(parts: Any) -> None:
     with parts.store.read() as tx:
         (record,), _ = records.chunk(tx, crawl)
     assert (record.url, record.data["title"], record.request_id) == ("https://a.test/0", "A page", "req")
-    assert record.schema_hash == stages.schema_hash("page")
+    assert record.schema_hash == schemas.load("page").hash
     assert state(parts, crawl) is CrawlState.FINISHED
 
 
@@ -135,7 +135,7 @@ def test_a_crawl_whose_last_stage_was_killed_before_it_said_so_is_finished_by_th
 
 def test_dead_letters_of_a_stage_are_replayed_from_there(parts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     crawl = make(parts, 2)
-    monkeypatch.setitem(stages.extractors, "page", lambda source: 1 / 0)
+    monkeypatch.setitem(page_facts.extractors, "page", lambda source: 1 / 0)
     for now_ms in (NOW, NOW + 10_000):
         for sending in stages.sweep(parts.store, parts.settings, now_ms):
             assert run(parts, sending, now_ms) == []

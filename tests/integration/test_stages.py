@@ -17,9 +17,10 @@ import uvloop
 from crawl_folder import CrawlFolder, finish
 from small_site import Say, SmallSite, linking
 
-from curtsy import pipeline, services, stages
+from curtsy import extraction, page_facts, pipeline, services, stages
 from curtsy.faults import STAGE_POINTS
 from curtsy.model import CrawlState
+from curtsy.page_facts import Stored
 from curtsy.services import Services
 from curtsy.settings import load
 from curtsy.stopping import StopFlag
@@ -90,10 +91,10 @@ def test_a_crawl_with_a_schema_ends_with_a_record_of_each_page(folder: CrawlFold
     assert found["http://a.small.test/"][2]
     assert folder.rows("SELECT * FROM outbox") == []
     assert folder.rows("SELECT * FROM results") == []
-    listed = folder.run("records", "last")["records"]
+    listed = [*folder.run("records", "last")["records"], *folder.run("records", "--held")["records"]]
     assert {one["url"]: one["data"] for one in listed} == {url: data for url, (data, _, _) in found.items()}
-    assert [one["url"] for one in folder.run("records", "--no-low-confidence")["records"]] == [data["url"]]
-    assert len(folder.run("records", "--limit", "2")["records"]) == 2
+    assert [one["url"] for one in folder.run("records")["records"]] == [data["url"]], "thin pages are held back"
+    assert len(folder.run("records", "--held", "--limit", "1")["records"]) == 1
 
 
 def test_a_crawl_without_a_schema_ends_as_ever(folder: CrawlFolder) -> None:
@@ -106,7 +107,7 @@ def test_an_unknown_schema_is_told_before_anything_is_written(folder: CrawlFolde
     process = folder.start("crawl", "http://a.small.test/", "--schema", "recipe")
     _, said = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert "There is no schema 'recipe'. Use one of: page." in said
+    assert "there is no schema 'recipe': give one of organization, page" in said
 
 
 def test_a_crawl_extracts_until_its_outbox_is_empty(folder: CrawlFolder) -> None:
@@ -146,13 +147,13 @@ def test_a_stage_that_fails_is_tried_again_then_dead_and_replayed_from_there(
 ) -> None:
     asked: list[str] = []
 
-    def broken(source: stages.Source) -> list[dict[str, Any]]:
+    def broken(source: Stored) -> list[dict[str, Any]]:
         asked.append(source.page.url)
         raise ValueError("no idea")
 
     folder.crawl("http://a.small.test/text", schema="page", max_pages=1)
     monkeypatch.setattr(stages, "_BACKOFF_MS", 10)
-    monkeypatch.setitem(stages.extractors, "page", broken)
+    monkeypatch.setitem(page_facts.extractors, "page", broken)
 
     async def work(built: Services) -> None:
         await stages.run_all(built, 1, StopFlag())
@@ -195,23 +196,23 @@ def test_a_url_that_is_replayed_while_the_crawl_extracts_is_fetched(folder: Craw
 def test_a_later_stage_never_repeats_an_earlier_one(folder: CrawlFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.crawl("http://a.small.test/text", schema="page", max_pages=1)
     scored: list[dict[str, Any]] = []
-    real = stages._scores
+    real = extraction.scores_of
 
-    def flaky(facts: dict[str, Any]) -> dict[str, Any]:
-        scored.append(facts)
+    def flaky(*given: Any) -> dict[str, Any]:
+        scored.append(given[-1])
         if len(scored) < 3:
             raise OSError("the model is away")
-        return real(facts)
+        return real(*given)
 
     extracted: list[str] = []
 
-    def extract(source: stages.Source) -> list[dict[str, Any]]:
+    def extract(source: Stored) -> list[dict[str, Any]]:
         extracted.append(source.page.url)
         return [{"url": source.page.url, "words": 3}, {"url": source.page.url, "words": 300}]
 
     monkeypatch.setattr(stages, "_BACKOFF_MS", 10)
-    monkeypatch.setattr(stages, "_scores", flaky)
-    monkeypatch.setitem(stages.extractors, "page", extract)
+    monkeypatch.setattr(extraction, "scores_of", flaky)
+    monkeypatch.setitem(page_facts.extractors, "page", extract)
 
     async def work(built: Services) -> None:
         await stages.run_all(built, 1, StopFlag())

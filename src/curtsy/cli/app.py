@@ -8,11 +8,13 @@ from curtsy.cli import (
     crawl,
     delete,
     doctor,
+    extract,
     failures,
     hosts,
     keys,
     records,
     results,
+    review,
     schedules,
     serve,
     state,
@@ -50,6 +52,8 @@ hosts.register(app)
 delete.register(app)
 schedules.register(app)
 records.register(app)
+review.register(app)
+extract.register(app)
 up.register(app)
 workers.register(app)
 serve.register(app)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from curtsy.cli.options import AsJson, Config, DataDir, settings_from
+from curtsy.cli.options import AsJson, Config, DataDir, ModelKind, RubricName, SchemaName, settings_from
 
 if TYPE_CHECKING:
     from curtsy.cli.driving import Ended
@@ -69,7 +69,13 @@ def crawl(
         str | None, typer.Option("--lane", metavar="high|batch|slow", help="Pool of work.", show_default="batch")
     ] = None,
     render: Annotated[
-        str | None, typer.Option("--render", metavar="never", help="Rendering in a browser; not in this version.")
+        str | None,
+        typer.Option(
+            "--render",
+            metavar="never|auto|always",
+            help="Show pages in a browser: those that say nothing without one (auto), or all.",
+            show_default="never",
+        ),
     ] = None,
     sitemaps: Annotated[
         bool | None,
@@ -78,9 +84,9 @@ def crawl(
         ),
     ] = None,
     cookies: Annotated[bool | None, typer.Option("--cookies", help="Keep a cookie jar per host.")] = None,
-    schema: Annotated[
-        str | None, typer.Option("--schema", metavar="NAME", help="Make records of its pages; built in: page.")
-    ] = None,
+    schema: SchemaName = None,
+    rubric: RubricName = None,
+    llm: ModelKind = None,
     out: Annotated[
         str | None,
         typer.Option(
@@ -122,16 +128,19 @@ def crawl(
         "delay_s": delay,
         "per_host": per_host,
         "lane": _one_of("--lane", lane, ("high", "batch", "slow")),
-        "render": _one_of("--render", render, ("never",)),
+        "render": _one_of("--render", render, ("never", "auto", "always")),
         "sitemaps": sitemaps,
         "cookies": cookies,
         "schema": schema,
+        "rubric": rubric,
+        "llm": llm,
     }
     wishes = {name: value for name, value in wishes.items() if value is not None}
     options = {
         "resolve": tuple(resolve) if resolve else None,
         "allow_private": tuple(allow_private) if allow_private else None,
         "proxies": {"default": tuple(proxy)} if proxy else None,
+        "llm": llm,
     }
     settings = settings_from(config, data_dir, **options)
     what: Crawl | str
@@ -217,10 +226,11 @@ def _crawl(**fields: Any) -> Crawl:
 
     from curtsy.model import Crawl, Lane, new_id
 
-    if fields.get("schema") is not None:
-        from curtsy.stages import check_schema
+    wanted = [fields.pop(name, None) for name in ("schema", "rubric", "llm")]
+    if any(wanted):
+        from curtsy import plans
 
-        check_schema(fields["schema"])
+        fields |= plans.wished(*wanted)
     fields["lane"] = Lane(fields.get("lane", "batch"))
     return Crawl(id=new_id(), request_id=new_id(), created_ms=int(time.time() * 1000), **fields)
 

@@ -25,6 +25,22 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stand
 WhichCrawl = Annotated[
     str, typer.Argument(metavar="CRAWL", help="Id of a crawl, its beginning, or `last` for the newest.")
 ]
+SchemaName = Annotated[
+    str | None,
+    typer.Option(
+        "--schema",
+        metavar="NAME|module:Class|FILE.json",
+        help="Make records of its pages or sites; built in: organization, page.",
+    ),
+]
+RubricName = Annotated[
+    str | None,
+    typer.Option("--rubric", metavar="NAME|FILE.toml", help="Score the records by it; built in: esg."),
+]
+ModelKind = Annotated[
+    str | None,
+    typer.Option("--llm", metavar="none|local|endpoint", help="The language model that is asked for what is missing."),
+]
 OfCrawl = Annotated[str | None, typer.Option("--crawl", metavar="ID", help="Id of a crawl, its beginning, or `last`.")]
 
 

@@ -26,23 +26,35 @@ def records(
         bool | None,
         typer.Option("--low-confidence/--no-low-confidence", help="Only doubtful ones, or only the others."),
     ] = None,
+    held: Annotated[bool, typer.Option("--held", help="Those that wait for a person, instead of the others.")] = False,
+    status: Annotated[
+        str | None,
+        typer.Option(
+            "--status", metavar="STATUS", help="published, held, rejected or superseded.", show_default="published"
+        ),
+    ] = None,
+    every_schema: Annotated[
+        bool, typer.Option("--every-schema", help="Also records of schemas that the crawl had before.")
+    ] = False,
     limit: Annotated[int | None, typer.Option("--limit", min=1, metavar="N", help="At most so many.")] = None,
     api: Api = None,
     config: Config = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the records of a crawl that names a schema, one JSON object per line."""
+    """Write the published records of a crawl that names a schema, one JSON object per line."""
     import json
 
     from curtsy.cli import show
 
+    wanted = _status(status, held)
+
     def write(found: Iterator[dict[str, Any]]) -> None:
-        wanted = islice(found, limit)
+        shown = islice(found, limit)
         if as_json:
-            show.document({"records": list(wanted)})
+            show.document({"records": list(shown)})
             return
-        for record in wanted:
+        for record in shown:
             show.say(json.dumps(record, ensure_ascii=False))
 
     if api:
@@ -50,34 +62,39 @@ def records(
 
         from curtsy.cli.remote import client
 
-        given = None if low_confidence is None else str(low_confidence).lower()
-        write(client(api).items(f"/v1/crawls/{quote(crawl, safe='')}/records", low_confidence=given))
+        asked = {"low_confidence": None if low_confidence is None else str(low_confidence).lower(), "status": wanted}
+        asked["every_schema"] = "true" if every_schema else None
+        write(client(api).items(f"/v1/crawls/{quote(crawl, safe='')}/records", **asked))
     else:
         with stored(config, data_dir) as (_settings, store):
-            write(_all(store, crawl, low_confidence))
+            write(_lines(store, crawl, low_confidence, wanted, every_schema))
 
 
-def _all(store: Store, which: str, low_confidence: bool | None) -> Iterator[dict[str, Any]]:
-    """In short transactions: reading never holds up a crawl."""
-    from curtsy.store import crawls, records
+def _status(status: str | None, held: bool) -> str:
+    from curtsy.errors import UsageError
+    from curtsy.record_lines import STATUSES
 
-    with store.read() as tx:
-        n = crawls.get(tx, which).n
-    after = 0
-    while True:
-        with store.read() as tx:
-            found, after = records.chunk(tx, n, after, low_confidence=low_confidence)
-        if not found:
-            return
-        yield from map(_line, found)
+    if held and status not in (None, "held"):
+        raise UsageError("--held is --status held: give one of them.")
+    if status is not None and status not in STATUSES:
+        raise UsageError(f"There is no status {status!r}. Use one of: {', '.join(STATUSES)}.")
+    return "held" if held else status or "published"
 
 
-def _line(record: Record) -> dict[str, Any]:
+def _lines(
+    store: Store, crawl: str, low_confidence: bool | None, status: str, every_schema: bool
+) -> Iterator[dict[str, Any]]:
+    from curtsy import record_lines
+
+    found = record_lines.of_crawl(
+        store, crawl, statuses=(status,), low_confidence=low_confidence, every_schema=every_schema
+    )
+    yield from map(shown_of, found)
+
+
+def shown_of(record: Record) -> dict[str, Any]:
     """The fields that the API gives."""
     from curtsy.cli.show import when
-    from curtsy.store.pages import page_id
+    from curtsy.record_lines import line
 
-    names = ("url", "schema", "schema_hash", "ordinal", "data", "scores", "low_confidence", "request_id")
-    fields = {name: getattr(record, name) for name in names}
-    page = page_id(record.crawl, bytes.fromhex(record.subject))
-    return {"id": str(record.n), "page": page, **fields, "created": when(record.created_ms)}
+    return line(record) | {"created": when(record.created_ms)}

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl, settings_from, stored
+from curtsy.cli.options import (
+    AsJson,
+    Config,
+    DataDir,
+    ModelKind,
+    RubricName,
+    SchemaName,
+    WhichCrawl,
+    settings_from,
+    stored,
+)
 from curtsy.cli.remote import Api
 
 if TYPE_CHECKING:
@@ -65,9 +75,9 @@ def add(
     delay: Annotated[
         float | None, typer.Option("--delay", metavar="S", help="Seconds between requests to a host.")
     ] = None,
-    schema: Annotated[
-        str | None, typer.Option("--schema", metavar="NAME", help="Make records of the pages; built in: page.")
-    ] = None,
+    schema: SchemaName = None,
+    rubric: RubricName = None,
+    llm: ModelKind = None,
     webhook: Annotated[
         str | None, typer.Option("--webhook", metavar="URL", help="Gets a signed POST when a run has ended.")
     ] = None,
@@ -81,7 +91,8 @@ def add(
 
     wish = {
         "lane": lane, "scope": scope, "include": include or [], "exclude": exclude or [], "max_pages": max_pages,
-        "max_depth": max_depth, "delay_s": delay, "schema": schema, "webhook": webhook,
+        "max_depth": max_depth, "delay_s": delay, "schema": schema, "rubric": rubric, "llm": llm,
+        "webhook": webhook,
     }  # fmt: skip
     crawl = {field: value for field, value in wish.items() if value is not None}
     given = {"name": name, "cron": cron, "zone": zone, "overlap": overlap, "keep": keep, "crawl": crawl}

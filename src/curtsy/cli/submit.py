@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from curtsy.cli.options import AsJson, Config, DataDir, settings_from
+from curtsy.cli.options import AsJson, Config, DataDir, ModelKind, RubricName, SchemaName, settings_from
 from curtsy.cli.remote import Api
 
 if TYPE_CHECKING:
@@ -52,9 +52,9 @@ def submit(
     proxy_pool: Annotated[
         str | None, typer.Option("--proxy-pool", metavar="NAME", help="A pool of the setting `proxies`.")
     ] = None,
-    schema: Annotated[
-        str | None, typer.Option("--schema", metavar="NAME", help="Make records of its pages; built in: page.")
-    ] = None,
+    schema: SchemaName = None,
+    rubric: RubricName = None,
+    llm: ModelKind = None,
     webhook: Annotated[
         str | None, typer.Option("--webhook", metavar="URL", help="Gets a signed POST when the crawl has ended.")
     ] = None,
@@ -72,7 +72,8 @@ def submit(
     wish = {
         "lane": lane, "scope": scope, "include": include or [], "exclude": exclude or [], "max_pages": max_pages,
         "max_depth": max_depth, "delay_s": delay, "per_host": per_host, "sitemaps": sitemaps, "cookies": cookies,
-        "proxy_pool": proxy_pool, "schema": schema, "webhook": webhook,
+        "proxy_pool": proxy_pool, "schema": schema, "rubric": rubric, "llm": llm,
+        "webhook": webhook,
     }  # fmt: skip
     given = seeds.read(urls or (), from_)
     id = _remote(api, wish, given) if api else _local(wish, given, config, data_dir)

@@ -139,6 +139,12 @@ def where(tx: Connection, condition: str, given: Mapping[str, Any], order: str, 
     return [Failure(**row._mapping) for row in tx.execute(query, {**given, "limit": limit})]
 
 
+def forget_stages(tx: Connection, crawl: int, now_ms: int) -> None:
+    """Its stages are begun anew: their dead letters count as replayed."""
+    query = "UPDATE failures SET replayed_ms = :now WHERE crawl = :crawl AND replayed_ms IS NULL"
+    tx.execute(text(f"{query} AND stage IN ('extract', 'score', 'store')"), {"crawl": crawl, "now": now_ms})
+
+
 def of_stages(tx: Connection, crawl: int) -> dict[str, int]:
     """Open dead letters of a crawl by the stage after fetching in which they failed."""
     count = text(

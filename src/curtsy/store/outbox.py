@@ -214,6 +214,12 @@ def again(tx: Connection, keys: Iterable[tuple[str, int, str]], now_ms: int) -> 
     return [(row[0], row[1], row[2]) for row in _again(tx, [(*key, now_ms) for key in unique_sorted(keys)])]
 
 
+def drop_stages(tx: Connection, crawl: int) -> None:
+    """Whatever stages had to do for this crawl, and their results: it is begun anew."""
+    tx.execute(text("DELETE FROM outbox WHERE crawl = :crawl AND kind <> 'webhook'"), {"crawl": crawl})
+    tx.execute(text("DELETE FROM results WHERE crawl = :crawl"), {"crawl": crawl})
+
+
 def has_open(tx: Connection, crawl: int) -> bool:
     """Are stages of this crawl still to be done? Webhooks do not count: they tell that it has ended."""
     return bool(tx.execute(_OPEN, {"crawl": crawl}).scalar())

@@ -167,6 +167,13 @@ def count(tx: Connection, crawl: int, statuses: Collection[str] = ()) -> int:
     return int(tx.execute(query, {"crawl": crawl}).scalar_one())
 
 
+def counts(tx: Connection, crawl: int, schema_hash: str | None) -> dict[str, int]:
+    """By status, of the records by that schema (None: by any)."""
+    more = "" if schema_hash is None else " AND schema_hash = :hash"
+    query = text(f"SELECT status, count(*) FROM records WHERE crawl = :crawl{more} GROUP BY status ORDER BY status")
+    return {row[0]: int(row[1]) for row in tx.execute(query, {"crawl": crawl, "hash": schema_hash})}
+
+
 def since(tx: Connection, crawl: int, at_ms: int, after: int, limit: int = 500) -> list[Record]:
     """Records that were made since then, by number."""
     query = text(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from typing import Any
 
 from sqlalchemy import Connection, text
 
@@ -108,10 +109,19 @@ def put_all(tx: Connection, crawl: int) -> int:
     plan = tx.execute(_PLAN, {"crawl": crawl}).first()
     if plan is None or plan.per != "site":
         return 0
+    return _put_unseen(tx, crawl, plan.schema_hash or "", plan.request_id)
+
+
+def put_every(tx: Connection, crawl: int, request_id: str) -> int:
+    """Every site that has pages, whatever records there are."""
+    return _put_unseen(tx, crawl, "", request_id)
+
+
+def _put_unseen(tx: Connection, crawl: int, hash: str, request_id: str) -> int:
     put = 0
-    given = {"crawl": crawl, "after": "", "limit": 1000, "hash": plan.schema_hash or ""}
+    given: dict[str, Any] = {"crawl": crawl, "after": "", "limit": 1000, "hash": hash}
     while hosts := list(tx.execute(_UNSEEN, given).scalars()):
-        _put(tx, crawl, hosts, plan.request_id)
+        _put(tx, crawl, hosts, request_id)
         put += len(hosts)
         given["after"] = hosts[-1]
     return put

@@ -11,6 +11,7 @@ from curtsy.web.api import (
     hosts,
     pages,
     records,
+    reviews,
     schedules,
 )
 
@@ -25,5 +26,6 @@ __all__ = [
     "hosts",
     "pages",
     "records",
+    "reviews",
     "schedules",
 ]

@@ -26,12 +26,26 @@ from curtsy.web.routing import Call, endpoint
     tags=("records",),
 )
 def crawl_records(call: Call, id: str) -> Page[RecordInfo]:
-    """The records of a crawl that names a schema, in the order they were stored."""
+    """The published records of a crawl that names a schema, in the order they were stored.
+
+    Records that nobody may rely on yet are `held`: GET /v1/reviews lists them.
+    """
     query: RecordsQuery = call.query
-    n = call.crawl(id).n
+    crawl = call.crawl(id)
+    status = query.status or "published"
+    if status != "published" and not call.key.may("write"):
+        raise Problem(403, "scope-missing", f"This key may not do that: `{status}` records need the scope write.")
     position = decode(query.cursor, int)
     with call.store.read() as tx:
-        found, _ = records.chunk(tx, n, 0 if position is None else position[0], query.limit + 1, query.low_confidence)
+        found, _ = records.chunk(
+            tx,
+            crawl.n,
+            0 if position is None else position[0],
+            query.limit + 1,
+            query.low_confidence,
+            (status,),
+            None if query.every_schema else crawl.schema_hash,
+        )
     whole = page(found, query.limit, lambda record: (record.n,))
     return Page[RecordInfo](items=[record_of(record) for record in whole.items], next=whole.next)
 

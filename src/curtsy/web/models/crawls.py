@@ -73,8 +73,11 @@ class CrawlsQuery(Paged):
 
 def check_offered(wish: CrawlWish, settings: Settings, where: str) -> None:
     """Over HTTP a crawl names only what the settings list."""
+    schema = wish.schema_name if isinstance(wish.schema_name, str) else None
     named = (
-        ("schema", wish.schema_name, settings.api_schemas, "api_schemas"),
+        ("schema", schema, settings.api_schemas, "api_schemas"),
+        ("rubric", wish.rubric, settings.api_rubrics, "api_rubrics"),
+        ("llm", wish.llm, ("none", settings.llm_kind), "llm"),
         ("proxy_pool", wish.proxy_pool, tuple(settings.proxies), "proxies"),
     )
     mistakes = [

@@ -1,0 +1,157 @@
+"""`extract`: records of a crawl made anew from its stored pages; nothing is fetched."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from curtsy.cli.options import AsJson, Config, DataDir, settings_from
+
+if TYPE_CHECKING:
+    from curtsy.reextraction import Difference, Run
+    from curtsy.settings import Settings
+
+#: differences that are printed; --json has all
+_SHOWN = 200
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(extract)
+
+
+def extract(
+    crawl: Annotated[
+        str, typer.Option("--crawl", metavar="ID", help="Id of a crawl that has finished, its beginning, or `last`.")
+    ] = "last",
+    schema: Annotated[
+        str | None,
+        typer.Option(
+            "--schema", metavar="NAME|module:Class|FILE.json", help="What to make; left out: what the crawl has."
+        ),
+    ] = None,
+    rubric: Annotated[
+        str | None, typer.Option("--rubric", metavar="NAME|FILE.toml", help="Score the records by it.")
+    ] = None,
+    llm: Annotated[
+        str | None, typer.Option("--llm", metavar="none|local|endpoint", help="The model for what is missing.")
+    ] = None,
+    diff: Annotated[bool, typer.Option("--diff", help="Say what is otherwise than before.")] = False,
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make the records of a finished crawl anew, by another schema, rubric or model; no site is asked anything."""
+    from curtsy.cli import DEAD_LETTERS, INTERRUPTED, show
+
+    settings = settings_from(config, data_dir, llm=llm)
+    run, ended = _run(settings, crawl, schema, rubric, llm)
+    told = _told(settings, run, diff)
+    if as_json:
+        show.document(told)
+    else:
+        _print(told, diff)
+    if not ended:
+        show.note("Interrupted: `curtsy crawl --resume` goes on with it.")
+        raise typer.Exit(INTERRUPTED)
+    if told["dead_letters"]:
+        raise typer.Exit(DEAD_LETTERS)
+
+
+def _run(settings: Settings, which: str, schema: str | None, rubric: str | None, llm: str | None) -> tuple[Run, bool]:
+    """All stages in this process; workers of a fleet on the same store take their share."""
+    import asyncio
+    import signal
+    import time
+
+    from curtsy import reextraction, stages
+    from curtsy.export import segments_of
+    from curtsy.extraction import Parts
+    from curtsy.model import CrawlState
+    from curtsy.stopping import StopFlag
+    from curtsy.store import crawls
+    from curtsy.store.engine import Store
+
+    with Store.open(settings.effective_store_url, create=False) as store:
+        plan = _plan(store, which, schema, rubric, llm)
+        run = reextraction.begin(store, which, plan, int(time.time() * 1000))
+        stop = StopFlag()
+
+        async def work() -> None:
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(number, stop.request)
+            await stages.run_all(Parts(settings, store, segments_of(settings)), run.crawl.n, stop)
+
+        asyncio.run(work())
+        with store.read() as tx:
+            state = crawls.state_of(tx, run.crawl.n)
+        return run, state is CrawlState.FINISHED
+
+
+def _plan(store: Any, which: str, schema: str | None, rubric: str | None, llm: str | None) -> dict[str, Any]:
+    """What is wished for; what is not said stays as the crawl has it."""
+    from curtsy import plans
+    from curtsy.errors import UsageError
+    from curtsy.store import crawls
+
+    with store.read() as tx:
+        known = crawls.get(tx, which, members=False)
+    if schema is None and known.schema is None:
+        raise UsageError("This crawl has no schema: say --schema what to make of its pages.")
+    if schema is None:
+        kept = {name: getattr(known, name) for name in ("schema", "schema_hash", "per", "rubric", "rubric_hash", "llm")}
+        given = {} if rubric is None else plans.wished(known.schema, rubric, llm)
+        changed: dict[str, Any] = {name: given[name] for name in ("rubric", "rubric_hash") if name in given}
+        rubrics = tuple(one for one in given.get("definitions", ()) if one.kind == "rubric")
+        return {**kept, **changed, "definitions": rubrics, **({} if llm is None else {"llm": llm})}
+    return {"rubric": None, "rubric_hash": None} | plans.wished(schema, rubric, llm)
+
+
+def _told(settings: Settings, run: Run, diff: bool) -> dict[str, Any]:
+    from collections import Counter
+
+    from curtsy import reextraction
+    from curtsy.store import failures, records
+    from curtsy.store.engine import Store
+
+    with Store.open(settings.effective_store_url, create=False, looks=True) as store:
+        found = list(reextraction.compare(store, run)) if diff else []
+        with store.read() as tx:
+            counts = records.counts(tx, run.crawl.n, run.crawl.schema_hash)
+            dead = failures.of_stages(tx, run.crawl.n)
+    told: dict[str, Any] = {
+        "id": run.crawl.id, "schema": run.crawl.schema, "schema_hash": run.crawl.schema_hash,
+        "extracted": run.subjects, "records": counts, "dead_letters": dead,
+    }  # fmt: skip
+    if diff:
+        changed = [one for one in found if one.kind != "unchanged"]
+        told["diff"] = {"counts": dict(Counter(one.kind for one in changed)), "items": [_line(one) for one in changed]}
+    return told
+
+
+def _line(one: Difference) -> dict[str, Any]:
+    values = {path: {"before": before, "after": after} for path, (before, after) in one.values.items()}
+    names = ("kind", "url", "subject", "ordinal", "record", "before")
+    return {**{name: getattr(one, name) for name in names}, "values": values}
+
+
+def _print(told: dict[str, Any], diff: bool) -> None:
+    import json
+
+    from curtsy.cli import show
+
+    show.say(f"extracted     {told['extracted']:,} pages or sites of crawl {told['id']} as {told['schema']}")
+    show.say(f"records       {show.reasons(told['records'])}")
+    show.say(f"dead letters  {show.reasons(told['dead_letters'])}")
+    if not diff:
+        return
+    items = told["diff"]["items"]
+    show.say(f"changes       {show.reasons(told['diff']['counts'])}")
+    for one in items[:_SHOWN]:
+        show.say(f"{one['kind']} {one['url']}")
+        for path, value in one["values"].items():
+            before, after = (json.dumps(value[name], ensure_ascii=False) for name in ("before", "after"))
+            show.say(f"  {path}: {before} -> {after}")
+    if len(items) > _SHOWN:
+        show.say(f"... and {len(items) - _SHOWN:,} more; --json has all.")

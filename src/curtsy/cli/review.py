@@ -1,0 +1,280 @@
+"""`review ...`: what people decide of records that wait for them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, stored
+from curtsy.cli.remote import Api
+
+if TYPE_CHECKING:
+    from curtsy.reviewing import Dossier
+    from curtsy.store.engine import Store
+
+Which = Annotated[int, typer.Argument(metavar="RECORD", min=1, help="Number of a record.")]
+By = Annotated[str | None, typer.Option("--by", metavar="NAME", help="Who decides; by default who is logged in here.")]
+Note = Annotated[str, typer.Option("--note", metavar="TEXT", help="Why.")]
+Golden = Annotated[bool, typer.Option("--golden", help="It shall become a golden case.")]
+#: of a text around a quote
+_AROUND = 60
+
+
+def register(app: typer.Typer) -> None:
+    group = typer.Typer(no_args_is_help=True, help="Decide of records that wait for a person.")
+    group.command("list")(list_)
+    group.command()(show)
+    group.command()(approve)
+    group.command()(reject)
+    group.command()(correct)
+    group.command("export-golden")(export_golden)
+    app.add_typer(group, name="review")
+
+
+def list_(
+    crawl: OfCrawl = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=10**6, metavar="N", help="At most so many.")] = 100,
+    api: Api = None,
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the records that wait for a person, oldest first."""
+    from itertools import islice
+
+    from curtsy.cli import show as shown
+
+    if api:
+        from curtsy.cli.remote import client
+
+        found = list(islice(client(api).items("/v1/reviews", crawl=crawl, limit=min(limit, 1000)), limit))
+    else:
+        with stored(config, data_dir) as (_settings, store):
+            found = _waiting(store, crawl, limit)
+    if as_json:
+        shown.document({"records": found})
+        return
+    rows = [
+        (one["id"], one["schema"], ", ".join(one["confidence"].get("reasons", ())), len(one["fields"]),
+         len(one["withheld"]), one["url"])
+        for one in found
+    ]  # fmt: skip
+    shown.table(["record", "schema", "why", "values", "withheld", "url"], rows)
+
+
+def _waiting(store: Store, crawl: str | None, limit: int) -> list[dict[str, Any]]:
+    from curtsy.reviewing import Dossier
+    from curtsy.store import crawls, records
+
+    found: list[dict[str, Any]] = []
+    after = 0
+    with store.read() as tx:
+        n = None if crawl is None else crawls.get(tx, crawl, members=False).n
+    while len(found) < limit:
+        with store.read() as tx:
+            some, after = records.chunk(tx, n, after, min(500, limit - len(found)), statuses=("held",))
+        if not some:
+            break
+        found += [_line(store, Dossier(record=record, sources=(), history=())) for record in some]
+    return found
+
+
+def show(
+    record: Which, api: Api = None, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False
+) -> None:
+    """Show a record: its values with the words they rest on, what is withheld and why, every decision."""
+    from curtsy.cli import show as shown
+
+    found = _asked(api, record) if api else _known(record, config, data_dir)
+    if as_json:
+        shown.document(found)
+    else:
+        _print(found)
+
+
+def approve(
+    record: Which,
+    by: By = None,
+    note: Note = "",
+    golden: Golden = False,
+    api: Api = None,
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Publish a record as it is; what is withheld of it stays withheld."""
+    _decide(record, "approve", by, note, None, golden, api, config, data_dir, as_json)
+
+
+def reject(
+    record: Which,
+    by: By = None,
+    note: Note = "",
+    api: Api = None,
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Never publish a record."""
+    _decide(record, "reject", by, note, None, False, api, config, data_dir, as_json)
+
+
+def correct(
+    record: Which,
+    values: Annotated[
+        list[str],
+        typer.Option("--set", metavar="POINTER=JSON", help="The right value: '/founded_year=1954'; null for none."),
+    ],
+    by: By = None,
+    note: Note = "",
+    golden: Golden = False,
+    api: Api = None,
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put values right and publish the record."""
+    _decide(record, "correct", by, note, _correction(values), golden, api, config, data_dir, as_json)
+
+
+def export_golden(
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="A folder for each case goes there.")],
+    record: Annotated[
+        list[int] | None, typer.Option("--record", metavar="N", help="Only these records, marked as golden or not.")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every approved or corrected record, marked or not.")] = False,
+    crawl: OfCrawl = None,
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write golden cases: the stored pages of reviewed records, their schema, and what is right."""
+    from curtsy import export, reviewing
+    from curtsy.cli import show as shown
+    from curtsy.store import crawls
+
+    with stored(config, data_dir) as (settings, store):
+        n = None
+        if crawl is not None:
+            with store.read() as tx:
+                n = crawls.get(tx, crawl, members=False).n
+        segments = export.segments_of(settings)
+        made = reviewing.export_golden(store, segments, out, crawl=n, every=every, only=frozenset(record or ()))
+    if as_json:
+        shown.document({"cases": [str(case) for case in made]})
+    else:
+        shown.say(f"{len(made):,} golden cases are in {out}")
+
+
+# What they share
+
+
+def _correction(values: list[str]) -> dict[str, Any]:
+    import json
+
+    from curtsy.errors import UsageError
+
+    found: dict[str, Any] = {}
+    for one in values:
+        pointer, equals, told = one.partition("=")
+        if not equals or not pointer.startswith("/"):
+            raise UsageError(f"--set {one!r} is not POINTER=JSON, for example '/founded_year=1954'.")
+        try:
+            found[pointer] = json.loads(told)
+        except ValueError:
+            found[pointer] = told  # words need no quotation marks
+    return found
+
+
+def _decide(
+    record: int, decision: str, by: str | None, note: str, correction: dict[str, Any] | None, golden: bool,
+    api: str | None, config: Path | None, data_dir: Path | None, as_json: bool,
+) -> None:  # fmt: skip
+    from curtsy.cli import show as shown
+
+    if api:
+        from curtsy.cli.remote import client
+
+        wish = {"decision": decision, "by": by, "note": note, "correction": correction, "golden": golden}
+        found = client(api).post(f"/v1/records/{record}/review", wish)
+    else:
+        import getpass
+
+        from curtsy import reviewing
+        from curtsy.reviewing import Decision
+
+        said = Decision(decision=decision, who=by or getpass.getuser(), note=note, correction=correction, golden=golden)
+        with stored(config, data_dir, looks=False) as (_settings, store):
+            reviewing.decide(store, record, said, int(time.time() * 1000))
+            found = _line(store, reviewing.dossier(store, record))
+    if as_json:
+        shown.document(found)
+    else:
+        shown.say(f"Record {record} is {found['status']}.")
+
+
+def _asked(api: str, record: int) -> dict[str, Any]:
+    from curtsy.cli.remote import client
+
+    found: dict[str, Any] = client(api).get(f"/v1/records/{record}/review")
+    return found
+
+
+def _known(record: int, config: Path | None, data_dir: Path | None) -> dict[str, Any]:
+    from curtsy import reviewing
+
+    with stored(config, data_dir) as (_settings, store):
+        return _line(store, reviewing.dossier(store, record))
+
+
+def _line(store: Store, known: Dossier) -> dict[str, Any]:
+    """The fields that the API gives."""
+    from curtsy.cli.records import shown_of
+    from curtsy.cli.show import when
+    from curtsy.store import crawls
+
+    record = known.record
+    with store.read() as tx:
+        crawl = crawls.ids(tx, [record.crawl]).get(record.crawl)
+    names = ("decision", "who", "note", "correction", "before", "golden")
+    history = [{**{name: getattr(one, name) for name in names}, "at": when(one.at_ms)} for one in known.history]
+    withheld = [{"note": "", "claimed_quote": None, **one} for one in record.withheld]
+    sources = [one._asdict() | {"page": f"{record.crawl}-{one.page}"} for one in known.sources]
+    found = shown_of(record) | {"crawl": crawl, "withheld": withheld}
+    return found | {"sources": sources, "reviews": history}
+
+
+def _print(found: dict[str, Any]) -> None:
+    import json
+
+    from curtsy.cli.show import say
+
+    why = ", ".join(found["confidence"].get("reasons", ()))
+    say(f"record {found['id']}, version {found['version']}: {found['status']}{f' ({why})' if why else ''}")
+    say(f"{found['schema']} of {found['url']}")
+    texts = {one["sha256"]: one["text"] for one in found["sources"]}
+    for field in found["fields"]:
+        value = json.dumps(field["value"], ensure_ascii=False)
+        say(f"  {field['path']} = {value}  [{field['verdict']}, {field['rung']}]")
+        for one in field["evidence"]:
+            say(f"      {_context(texts.get(one['sha256']), one)}  ({one['url']}{one['locator']})")
+    for field in found["withheld"]:
+        value = json.dumps(field["value"], ensure_ascii=False)
+        say(f"  WITHHELD {field['path']} = {value}  [{field['note'] or field['verdict']}, {field['rung']}]")
+        if field["claimed_quote"]:
+            say(f"      claimed: {field['claimed_quote']!r}")
+    for one in found["reviews"]:
+        note = f": {one['note']}" if one["note"] else ""
+        say(f"  {one['at']} {one['who']} {one['decision']}{note}")
+
+
+def _context(text: str | None, evidence: dict[str, Any]) -> str:
+    """The quote between the words around it."""
+    if text is None or evidence["source"] != "text":
+        return f"»{evidence['quote']}«"
+    start, end = evidence["start"], evidence["end"]
+    before, after = text[max(0, start - _AROUND) : start], text[end : end + _AROUND]
+    return " ".join(f"{before}»{text[start:end]}«{after}".split())

@@ -1,0 +1,145 @@
+"""What is to be made of a crawl's pages: schema, rubric and model, as they are wished for and as they are stored.
+
+The definitions are stored with the crawl, word for word: workers on other machines and replays next month use the very
+same ones, whatever became of the files and modules they came from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from curtsy import schemas
+from curtsy.errors import UsageError
+from curtsy.model import Crawl, Definition
+from curtsy.page_facts import extractors
+from curtsy.schemas import Schema
+from curtsy.store import definitions
+from curtsy.store.engine import Store
+
+if TYPE_CHECKING:
+    from curtsy.score import Rubric
+
+#: how a crawl may wish for a model
+MODELS = ("none", "local", "endpoint")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a crawl's records are made by."""
+
+    schema: Schema
+    rubric: Rubric | None = None
+    #: name of a function in `page_facts.extractors` that makes the items instead of the ladder
+    function: str | None = None
+
+
+def wished(
+    schema: str | dict[str, Any] | None,
+    rubric: str | None = None,
+    llm: str | None = None,
+    *,
+    folder: Path | None = None,
+) -> dict[str, Any]:
+    """The fields of a Crawl that say what is made of its pages; an error tells what there is not.
+
+    A schema is named, or given as a JSON Schema: then nothing of it reaches beyond itself.
+    """
+    if llm is not None and llm not in MODELS:
+        raise UsageError(f"There is no kind of model {llm!r}. Use one of: {', '.join(MODELS)}.")
+    if schema is None:
+        if rubric is not None:
+            raise UsageError("A rubric scores the records of a schema: name one too.")
+        return {"llm": llm}
+    found = schemas.inline(schema) if isinstance(schema, dict) else _schema(schema, folder)
+    kept = [Definition(hash=found.hash, kind="schema", name=found.name, body=_json(found.dump()))]
+    fields: dict[str, Any] = {"schema": found.name, "schema_hash": found.hash, "per": found.per, "llm": llm}
+    if rubric is not None:
+        body = _rubric_text(rubric, folder)
+        made = _rubric(body)
+        kept.append(Definition(hash=_rubric_key(made), kind="rubric", name=made.name, body=body))
+        fields |= {"rubric": made.name, "rubric_hash": _rubric_key(made)}
+    return {**fields, "definitions": tuple(kept)}
+
+
+def _schema(spec: str, folder: Path | None) -> Schema:
+    if spec in extractors and spec not in schemas.built_in():
+        # A function of the user's own: the process that runs it must have it.
+        digest = hashlib.sha256(json.dumps([spec, None]).encode()).hexdigest()[:16]
+        return Schema(name=spec, json_schema={"type": "object"}, hash=digest, per="page", leaves=())
+    return schemas.load(spec, folder=folder)
+
+
+def of(store: Store, crawl: Crawl) -> Plan | None:
+    """The plan of a crawl as it was stored with it; None if it has none, or its schema is not there."""
+    if crawl.schema is None:
+        return None
+    return of_hashes(store, crawl.schema, crawl.schema_hash, crawl.rubric_hash)
+
+
+def of_hashes(store: Store, name: str, schema_hash: str | None, rubric_hash: str | None = None) -> Plan | None:
+    schema = _stored_schema(store, schema_hash) if schema_hash is not None else None
+    if schema is None:
+        # Crawls of earlier versions name their schema only.
+        try:
+            schema = _schema(name, None)
+        except UsageError:
+            return None
+    rubric = _stored_rubric(store, rubric_hash) if rubric_hash is not None else None
+    return Plan(schema=schema, rubric=rubric, function=schema.name if schema.name in extractors else None)
+
+
+def _stored_schema(store: Store, hash: str) -> Schema | None:
+    body = _body(store, hash)
+    return None if body is None else _restored(body)
+
+
+def _stored_rubric(store: Store, hash: str) -> Rubric | None:
+    body = _body(store, hash)
+    return None if body is None else _rubric(body)
+
+
+def _rubric_text(spec: str, folder: Path | None) -> str:
+    """A rubric as it is stored: its name on the first line, then its TOML."""
+    from curtsy import score
+
+    path = (folder or Path()) / spec
+    name = spec
+    if spec.endswith(".toml"):
+        try:
+            text, name = path.read_text("utf-8"), path.stem
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"The rubric {spec} cannot be read: {error}.") from error
+    else:
+        text = score.text_of(spec)
+    return f"# {name}\n{text}"
+
+
+def _rubric(body: str) -> Rubric:
+    from curtsy.score import Rubric
+
+    first, _, text = body.partition("\n")
+    return Rubric.parse(text, first.removeprefix("# "))
+
+
+def _body(store: Store, hash: str) -> str | None:
+    with store.read() as tx:
+        found = definitions.get(tx, hash)
+    return None if found is None else found.body
+
+
+@lru_cache(maxsize=32)
+def _restored(body: str) -> Schema:
+    return schemas.restore(json.loads(body))
+
+
+def _rubric_key(rubric: Rubric) -> str:
+    return f"rubric-{rubric.version}"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)

@@ -4,6 +4,7 @@
 #   make test  [ARGS=...] [JOBS=3]    every test that can run here; the closing lines name what was skipped
 #   make check                        lint, format, types, layers
 #   make chaos | bench                kills and losses | CPU per page beside peers; *-short: the forms CI runs
+#   make client                       the typed client, from the OpenAPI document
 #   make constraints                  pin the versions now installed
 #   make clean                        remove everything that was made
 
@@ -17,7 +18,7 @@ JOBS := 3
 PIP_FLAGS := --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup crawl test check chaos chaos-short bench bench-short constraints clean
+.PHONY: help setup crawl test check chaos chaos-short bench bench-short client constraints clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -77,6 +78,10 @@ bench: $(SETUP) $(SYSTEM) $(PEERS_SETUP)
 
 bench-short: $(SETUP) $(SYSTEM)
 	@$(BIN)/python -m bench --short $(ARGS)
+
+client: $(SETUP)
+	@$(BIN)/python -m curtsy.web.typed src/curtsy/remote
+	@$(BIN)/ruff format --quiet src/curtsy/remote
 
 constraints: $(SETUP)
 	@$(BIN)/python -m pip freeze --disable-pip-version-check --exclude-editable \

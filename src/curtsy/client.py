@@ -7,7 +7,8 @@ import json
 import os
 import ssl
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -69,8 +70,27 @@ class Client:
             time.sleep(_PAUSE_S)
 
     def _ask(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Any:
+        return self.read(*self.exchange(method, path, body, headers or {}))
+
+    def exchange(self, method: str, path: str, body: Any, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        """(status, body) of one answer."""
+        with self._asked(method, path, body, headers) as answer:
+            return answer.status, answer.read()
+
+    @contextmanager
+    def stream(self, method: str, path: str, headers: Mapping[str, str]) -> Iterator[http.client.HTTPResponse]:
+        """An answer that is read while it is written; a problem is raised at once."""
+        with self._asked(method, path, None, {"Accept": "*/*", **headers}) as answer:
+            if answer.status >= 400:
+                self.read(answer.status, answer.read())
+            yield answer
+
+    @contextmanager
+    def _asked(
+        self, method: str, path: str, body: Any, headers: Mapping[str, str]
+    ) -> Iterator[http.client.HTTPResponse]:
         sent = {"Accept": "application/json"} | ({"Content-Type": "application/json"} if body is not None else {})
-        sent |= headers or {}
+        sent |= headers
         if self._key:
             sent["Authorization"] = f"Bearer {self._key}"
         connection = self._connection()
@@ -79,8 +99,7 @@ class Client:
             connection.connect()
             kind = _BrokenOff
             connection.request(method, quote(self._parts.path.rstrip("/")) + path, body, sent)
-            answer = connection.getresponse()
-            return self._read(answer.status, answer.read())
+            yield connection.getresponse()
         except (OSError, http.client.HTTPException) as error:
             said = str(error) or type(error).__name__
             raise kind(f"The API at {self._url} does not answer: {said}. Is `curtsy serve` running?") from error
@@ -93,12 +112,13 @@ class Client:
             return http.client.HTTPSConnection(host, port, timeout=_TIMEOUT_S, context=ssl.create_default_context())
         return http.client.HTTPConnection(host, port, timeout=_TIMEOUT_S)
 
-    def _read(self, status: int, body: bytes) -> Any:
+    def read(self, status: int, body: bytes, accepted: Collection[int] = ()) -> Any:
+        """What an answer says, or the error that it stands for."""
         try:
             found = json.loads(body) if body else None
         except ValueError:
             raise Unavailable(f"{self._url} answers something that is not this API ({status}).") from None
-        if status < 400:
+        if status < 400 or status in accepted:
             return found
         raise _error(status, found if isinstance(found, dict) else {})
 

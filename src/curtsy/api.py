@@ -1,0 +1,390 @@
+"""Curtsy in Python: `import curtsy.api as curtsy`.
+
+    async for page in curtsy.crawl("https://example.com/", max_pages=100):
+        print(page.url, page.title)
+
+    for page in curtsy.crawl("https://example.com/"): ...       the same without a loop, and where one runs already
+    for page in curtsy.pages("last"): ...                       what is stored
+    server = curtsy.connect("http://127.0.0.1:8080")            a control plane
+
+docs/python.md has examples that are tested.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from curtsy import control, export, observe
+from curtsy.display import Display, shown_html, shown_line
+from curtsy.document import Document, is_html
+from curtsy.errors import (
+    CurtsyError,
+    Damaged,
+    MissingPart,
+    RefusedSeeds,
+    SettingsError,
+    Unavailable,
+    UnknownCrawl,
+    UsageError,
+)
+from curtsy.inprocess import InProcess
+from curtsy.links import LinkMemo, hrefs
+from curtsy.model import Counts, Crawl, new_id
+from curtsy.model import Page as StoredPage
+from curtsy.settings import Settings, load, missing
+from curtsy.store import crawls
+from curtsy.store import pages as page_rows
+from curtsy.store.engine import Store
+from curtsy.store.segments import SegmentStore, read_page
+
+if TYPE_CHECKING:
+    from curtsy.remote.server import AsyncServer, Server
+
+__all__ = [
+    "Counts", "Crawling", "CurtsyError", "Damaged", "MissingPart", "Page", "RefusedSeeds", "SettingsError",
+    "Unavailable", "UnknownCrawl", "UsageError", "connect", "connect_async", "crawl", "pages", "resume",
+]  # fmt: skip
+
+#: pages that are read from the store at a time, and about how many bytes of bodies: all that waits in memory
+_BATCH = 16
+_BATCH_BYTES = 8_000_000
+_BETWEEN = "p.crawl = :crawl AND p.n > :after AND p.n <= :upto"
+#: how often the store is asked for new pages; a look at PostgreSQL waits for whoever is committing
+_LOOK_S = {"sqlite": 0.1, "postgresql": 0.5}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A committed page."""
+
+    id: str
+    #: id of its crawl
+    crawl: str
+    url: str
+    host: str
+    status: int
+    fetched: datetime
+    #: links from a seed
+    depth: int
+    content_type: str | None
+    charset: str | None
+    title: str | None
+    language: str | None
+    canonical: str | None
+    sha256: str | None
+    #: bytes of the body
+    size: int
+    etag: str | None
+    last_modified: str | None
+    #: since an earlier crawl
+    unchanged: bool
+    #: id of the page with the identical body
+    same_as: str | None
+    #: the body after content decoding; None if it was not kept
+    content: bytes | None = field(repr=False)
+
+    @property
+    def is_html(self) -> bool:
+        return is_html(self.content_type, self.content or b"")
+
+    def document(self) -> Document:
+        """The parsed page: its text, Markdown, structured data, tree."""
+        return Document.parse(self.content or b"", self.content_type, self.url)
+
+    def text(self) -> str:
+        """What a reader sees; empty if it is no HTML or plain text."""
+        if not self.is_html:
+            plain = (self.content_type or "").startswith("text/")
+            return (self.content or b"").decode(self.charset or "utf-8", "replace") if plain else ""
+        return self.document().text()
+
+    def markdown(self) -> str:
+        """As Markdown; what is no HTML as its text."""
+        return self.document().markdown() if self.is_html else self.text()
+
+    def links(self) -> list[str]:
+        """Where its links lead, normalised; those that it asks not to follow are left out."""
+        if not self.is_html:
+            return []
+        document = self.document()
+        return list(dict.fromkeys(LinkMemo().resolve_all(document.base_url, hrefs(document))))
+
+
+def crawl(
+    *seeds: str,
+    scope: str = "host",
+    include: Iterable[str] = (),
+    exclude: Iterable[str] = (),
+    max_pages: int | None = None,
+    max_depth: int | None = None,
+    delay_s: float | None = None,
+    per_host: int | None = None,
+    lane: str = "batch",
+    sitemaps: bool = True,
+    cookies: bool = False,
+    schema: str | None = None,
+    data_dir: str | Path | None = None,
+    config: str | Path | None = None,
+    progress: bool = False,
+    **settings: Any,
+) -> Crawling:
+    """A crawl in this process, as `curtsy crawl` makes it; iterate over it to get its pages.
+
+    `settings` are those of docs/settings.md: `allow_private=("10.0.0.0/8",)`. It begins with the first page that is
+    asked for, or with `begin()`.
+    """
+    if not seeds:
+        raise UsageError('There are no seeds: give at least one URL, for example crawl("https://example.com/").')
+    given = _settings(config, data_dir, settings)
+    wish = {
+        "scope": scope, "include": list(include), "exclude": list(exclude), "max_pages": max_pages,
+        "max_depth": max_depth, "delay_s": delay_s, "per_host": per_host, "lane": lane, "sitemaps": sitemaps,
+        "cookies": cookies, "schema": schema,
+    }  # fmt: skip
+    return Crawling(given, control.crawl_of(_wish(wish), given, new_id()), seeds, None, progress)
+
+
+def resume(
+    id: str = "last",
+    *,
+    max_pages: int | None = None,
+    delay_s: float | None = None,
+    per_host: int | None = None,
+    data_dir: str | Path | None = None,
+    config: str | Path | None = None,
+    progress: bool = False,
+    **settings: Any,
+) -> Crawling:
+    """Goes on with a crawl that was left, paused, or had dead letters replayed; iterate over it for its new pages."""
+    wishes = {"max_pages": max_pages, "delay_s": delay_s, "per_host": per_host}
+    found = _settings(config, data_dir, settings)
+    with Store.open(found.effective_store_url, create=False) as store, store.read() as tx:
+        stored = crawls.get(tx, id)
+        kept = crawls.settings_of(tx, stored.n)
+    given = _settings(config, data_dir, settings, kept.get("settings"))
+    if lacking := missing(kept, given):
+        raise UsageError(
+            f"Crawl {stored.id} was made with {' and '.join(lacking)}, which are not stored: give them again."
+        )
+    wanted = {name: value for name, value in wishes.items() if value is not None}
+    return Crawling(given, stored.id, (), wanted, progress)
+
+
+def pages(
+    crawl: str = "last", *, data_dir: str | Path | None = None, config: str | Path | None = None, **settings: Any
+) -> Iterator[Page]:
+    """The stored pages of a crawl, in the order in which they were committed."""
+    given = _settings(config, data_dir, settings)
+    with Store.open(given.effective_store_url, create=False, looks=True) as store:
+        with store.read() as tx:
+            found = crawls.get(tx, crawl)
+        segments = export.segments_of(given)
+        try:
+            for page in export.pages_of(store, found.n):
+                yield _page(store, segments, page, found.id)
+        finally:
+            segments.close()
+
+
+class Crawling:
+    """A crawl in this process. Its pages come once, in the order in which they were committed.
+
+    It does not wait for whoever reads: pages that were not read yet wait in the store, not in memory. Leaving the loop
+    early, by `break` or an error, lets the requests under way end, and leaves a crawl that `resume` goes on with.
+    """
+
+    def __init__(
+        self, settings: Settings, what: Crawl | str, seeds: Iterable[str], wishes: Mapping[str, Any] | None,
+        progress: bool,
+    ) -> None:  # fmt: skip
+        self._settings = settings
+        self._display = Display(self) if progress else None
+        told = None if self._display is None else self._display.update
+        self._running = InProcess(settings, what, seeds, wishes, told)
+        self._what = what
+        self._lock = threading.Lock()
+        self._store: Store | None = None
+        self._segments: SegmentStore | None = None
+        self._after = 0
+        self._began = self._left = False
+
+    # What it is
+
+    @property
+    def id(self) -> str:
+        return self._what if isinstance(self._what, str) else self._what.id
+
+    @property
+    def counts(self) -> Counts:
+        """Pages, and URLs that are done, pending, skipped by reason and failed by cause; as last told."""
+        return self._running.counts
+
+    @property
+    def state(self) -> str:
+        """`new`, then as in the store: `running`, `finished`, ..."""
+        if self._running.crawl is None:
+            return "new"
+        with Store.open(self._settings.effective_store_url, create=False, looks=True) as store, store.read() as tx:
+            return crawls.get(tx, self.id, members=False).state.value
+
+    def __repr__(self) -> str:
+        return f"<Crawling {self.id}: {shown_line(self.counts)}>"
+
+    def _repr_html_(self) -> str:
+        return shown_html(self.id, self.counts, self._running.ended)
+
+    # Its pages
+
+    def begin(self) -> Crawling:
+        """Starts it; returns when its seeds are stored."""
+        with self._lock:
+            if self._left:
+                raise UsageError(f"This crawl was left. Go on with it: resume({self.id!r}).")
+            if not self._began:
+                self._began = True
+                observe.configure(self._settings.log_level, self._settings.log_format)
+                self._running.start()
+        stored = self._running.begun()
+        with self._lock:
+            if self._store is None and not self._left:
+                self._store = Store.open(self._settings.effective_store_url)
+                self._segments = export.segments_of(self._settings)
+                if isinstance(self._what, str):
+                    self._after = self._settled(self._store, stored.n)  # only what is new
+        return self
+
+    def __iter__(self) -> Iterator[Page]:
+        try:
+            self.begin()
+            while (taken := self._take()) is not None:
+                yield from taken
+        finally:
+            self.leave()
+
+    async def __aiter__(self) -> AsyncIterator[Page]:
+        try:
+            await asyncio.to_thread(self.begin)
+            while (taken := await asyncio.to_thread(self._take)) is not None:
+                for page in taken:
+                    yield page
+        finally:
+            # Also while the loop is being closed: the crawl is asked to end, and its thread does so by itself.
+            self._running.stop()
+            await asyncio.to_thread(self.leave)
+
+    def _take(self) -> list[Page] | None:
+        """The next few pages; none if none came for a moment; None at the end. Raises what broke the crawl off."""
+        with self._lock:
+            store, segments, stored = self._store, self._segments, self._running.crawl
+            if self._left or store is None or segments is None or stored is None:
+                return None
+            ended = self._running.ended  # before the look: what was committed until then is seen by it
+            upto = self._settled(store, stored.n)
+            with store.read() as tx:
+                found = page_rows.where(
+                    tx, _BETWEEN, {"crawl": stored.n, "after": self._after, "upto": upto}, "p.n", _BATCH
+                )
+            taken: list[Page] = []
+            for n, page in found:
+                taken.append(_page(store, segments, page, stored.id))
+                self._after = n
+                if sum(len(one.content or b"") for one in taken) > _BATCH_BYTES:
+                    break
+        if not taken and ended:
+            if self._running.error is not None:
+                raise self._running.error
+            return None
+        if not taken:
+            self._running.wait(_LOOK_S[store.dialect])
+        return taken
+
+    @staticmethod
+    def _settled(store: Store, n: int) -> int:
+        if store.dialect == "postgresql":
+            return store.run(page_rows.settled_to, n)
+        with store.read() as tx:
+            return page_rows.settled_to(tx, n)
+
+    # Leaving it
+
+    def stop(self) -> None:
+        """Lets the requests under way end; the loop over its pages then ends too. Asked twice: at once."""
+        self._running.stop()
+
+    def leave(self) -> None:
+        """Stops it unless it has ended, and waits until it has."""
+        self._running.leave()
+        with self._lock:
+            self._left = True
+            store, segments, self._store, self._segments = self._store, self._segments, None, None
+        if segments is not None:
+            segments.close()
+        if store is not None:
+            store.close()
+        if self._display is not None:
+            self._display.close()
+
+    def __enter__(self) -> Crawling:
+        return self.begin()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.leave()
+
+    async def __aenter__(self) -> Crawling:
+        return await asyncio.to_thread(self.begin)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self.leave)
+
+
+def connect(url: str, key: str | None = None, request_id: str | None = None) -> Server:
+    """A control plane, `curtsy serve`: every call of its API as a method. The key may stand in CURTSY_API_KEY."""
+    from curtsy.remote.server import Server
+
+    return Server(url, key or os.environ.get("CURTSY_API_KEY") or None, request_id)
+
+
+def connect_async(url: str, key: str | None = None, request_id: str | None = None) -> AsyncServer:
+    """The same, with methods to be awaited."""
+    from curtsy.remote.server import AsyncServer
+
+    return AsyncServer(url, key or os.environ.get("CURTSY_API_KEY") or None, request_id)
+
+
+def _settings(
+    config: str | Path | None, data_dir: str | Path | None, given: Mapping[str, Any], kept: Any = None
+) -> Settings:
+    folder = None if data_dir is None else Path(data_dir)
+    return load(None if config is None else Path(config), kept, data_dir=folder, **given)
+
+
+def _wish(fields: dict[str, Any]) -> control.CrawlWish:
+    try:
+        return control.CrawlWish(**fields)
+    except ValidationError as error:
+        wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        raise UsageError(f"The crawl does not fit: {wrong}.") from None
+
+
+def _page(store: Store, segments: SegmentStore, page: StoredPage, crawl: str) -> Page:
+    with store.read() as tx:
+        record = read_page(tx, segments, page)
+    names = (name for name in Page.__slots__ if name not in ("crawl", "fetched", "content"))
+    return Page(
+        **{name: getattr(page, name) for name in names},
+        crawl=crawl,
+        fetched=datetime.fromtimestamp(page.fetched_ms / 1000, UTC),
+        content=None if record is None else record.body,
+    )

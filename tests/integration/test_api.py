@@ -1,0 +1,225 @@
+"""Crawls from Python, in this process: their pages as they come, and what leaving them early leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import subprocess
+import sys
+import textwrap
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crawl_folder import SHORT
+from small_site import SmallSite, linking
+
+import curtsy.api as curtsy
+from curtsy.display import Display, shown_line
+from curtsy.embedded import Embedded
+from curtsy.model import Counts
+
+START = "http://a.small.test/"
+
+
+@pytest.fixture
+def site() -> Iterator[SmallSite]:
+    """Twelve pages that link to each other."""
+    paths = [f"/p{i}" for i in range(11)]
+    pages = {path: linking(*paths, title=f"Title of {path}") for path in paths}
+    with SmallSite({"/": linking(*paths, title="Home"), **pages}) as found:
+        yield found
+
+
+@pytest.fixture
+def given(site: SmallSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """How the crawls of these tests reach the site."""
+    monkeypatch.chdir(tmp_path)
+    return {**SHORT, "data_dir": tmp_path / "data", "resolve": (site.resolve_rule,)}
+
+
+def test_pages_come_once_with_their_content(site: SmallSite, given: dict[str, Any]) -> None:
+    async def read() -> list[curtsy.Page]:
+        return [page async for page in curtsy.crawl(START, delay_s=0.01, **given)]
+
+    found = asyncio.run(read())
+    assert sorted(page.url for page in found) == sorted({START, *(f"{START}p{i}" for i in range(11))})
+    home = next(page for page in found if page.url == START)
+    assert (home.title, home.status, home.depth, home.is_html) == ("Home", 200, 0, True)
+    assert home.content is not None
+    assert home.content.startswith(b"<!doctype html>")
+    assert f"{START}p3" in home.links()
+    assert "[x](" in home.markdown()
+    assert sorted(page.url for page in curtsy.pages(data_dir=given["data_dir"])) == sorted(page.url for page in found)
+
+
+def test_a_plain_loop_works_where_a_loop_runs(given: dict[str, Any]) -> None:
+    """As in a notebook."""
+
+    async def cell() -> int:
+        return sum(1 for _ in curtsy.crawl(START, max_pages=3, delay_s=0.01, **given))
+
+    assert asyncio.run(cell()) == 3
+
+
+@pytest.mark.parametrize("asynchronous", [True, False])
+def test_leaving_early_leaves_a_crawl_that_goes_on(site: SmallSite, given: dict[str, Any], asynchronous: bool) -> None:
+    crawling = curtsy.crawl(START, delay_s=0.3, **given)
+    first: list[str] = []
+
+    async def read() -> None:
+        async for page in crawling:
+            first.append(page.url)
+            break
+
+    if asynchronous:
+        asyncio.run(read())
+        crawling.leave()
+    else:
+        for page in crawling:
+            first.append(page.url)
+            break
+    assert Embedded.running(given["data_dir"]) is None, "the crawl was not left"
+    assert crawling.state == "running"
+    known = {page.url for page in curtsy.pages(data_dir=given["data_dir"])}
+    more = [page.url for page in curtsy.resume(crawling.id, delay_s=0.01, **given)]
+    assert first == [START]
+    assert not known & set(more)
+    assert len(known) + len(more) == 12
+    assert len(site.paths()) == 12, "a page was asked for twice"
+    assert crawling.id in repr(crawling)
+
+
+def test_an_error_of_the_reader_comes_through(given: dict[str, Any]) -> None:
+    crawling = curtsy.crawl(START, delay_s=0.3, **given)
+    with pytest.raises(ZeroDivisionError):
+        _ = [1 / page.depth for page in crawling]
+    assert crawling.state == "running"
+    with pytest.raises(curtsy.UsageError, match="resume"):
+        next(iter(crawling))
+
+
+def test_a_task_that_is_cancelled_leaves_well(given: dict[str, Any]) -> None:
+    crawling = curtsy.crawl(START, delay_s=0.5, **given)
+
+    async def read() -> None:
+        began = asyncio.Event()
+
+        async def all_pages() -> None:
+            async with crawling:
+                async for _ in crawling:
+                    began.set()
+
+        task = asyncio.create_task(all_pages())
+        await began.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(read())
+    assert crawling.state == "running"
+    assert Embedded.running(given["data_dir"]) is None
+
+
+def test_the_counts_tell_what_became_of_all(given: dict[str, Any]) -> None:
+    crawling = curtsy.crawl("http://127.0.0.1:9/", START, max_pages=4, delay_s=0.01, **given)
+    assert crawling.state == "new"
+    assert len(list(crawling)) == 4
+    assert crawling.counts.pages == 4
+    assert crawling.counts.skipped["forbidden_address"] == 1, "the guard holds here too"
+    assert crawling.state == "finished"
+
+
+@pytest.mark.parametrize(
+    ("seeds", "options", "said"),
+    [
+        ((), {}, "no seeds"),
+        (("ftp://x.test/",), {}, "no http or https URL"),
+        ((START,), {"scope": "planet"}, "scope"),
+        ((START,), {"max_pages": 0}, "max_pages"),
+        ((START,), {"include": ["("]}, "include|pattern"),
+        ((START,), {"no_such_setting": 1}, "no_such_setting"),
+        ((START,), {"schema": "no-such-schema"}, "no-such-schema"),
+    ],
+)
+def test_what_cannot_be_is_told(
+    given: dict[str, Any], seeds: tuple[str, ...], options: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(curtsy.UsageError, match=said):
+        list(curtsy.crawl(*seeds, **{**given, **options}))
+
+
+def test_a_part_that_is_away_is_told(given: dict[str, Any]) -> None:
+    with pytest.raises(curtsy.Unavailable):
+        list(curtsy.crawl(START, frontier_url="redis://127.0.0.1:9/0", **given))
+    with pytest.raises(curtsy.UsageError, match="no database"):
+        list(curtsy.pages(data_dir=given["data_dir"] / "none"))
+
+
+def test_a_script_that_ends_in_the_middle_leaves_well(site: SmallSite, given: dict[str, Any]) -> None:
+    script = f"""
+        import curtsy.api as curtsy
+        crawling = curtsy.crawl({START!r}, delay_s=0.3, data_dir={str(given["data_dir"])!r},
+                                resolve=({site.resolve_rule!r},), **{SHORT!r})
+        pages = iter(crawling)
+        print(next(pages).url)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, f"{START}\n"), done.stderr
+    assert Embedded.running(given["data_dir"]) is None
+    assert len(list(curtsy.resume(delay_s=0.01, **given))) >= 1
+    assert len(site.paths()) == 12
+
+
+# What is shown
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_has_one_line(given: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    list(curtsy.crawl(START, max_pages=2, delay_s=0.01, progress=True, **given))
+    assert screen.getvalue().rpartition("\r\x1b[K")[2].startswith("2 pages, ")
+    assert screen.getvalue().endswith("\n")
+    assert screen.getvalue().count("\n") == 1
+
+
+def test_a_notebook_has_a_table_that_is_redrawn(given: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """IPython as far as it is asked: it is not installed here."""
+    drawn: list[str] = []
+
+    class Handle:
+        def update(self, shown: Any) -> None:
+            drawn.append(shown._repr_html_())
+
+    def display(shown: Any, display_id: bool) -> Handle:
+        assert display_id
+        drawn.append(shown._repr_html_())
+        return Handle()
+
+    notebook, ipython = types.ModuleType("IPython.display"), types.ModuleType("IPython")
+    notebook.display = display  # type: ignore[attr-defined]
+    ipython.get_ipython = lambda: types.SimpleNamespace(kernel=1)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", notebook)
+    list(curtsy.crawl(START, max_pages=2, delay_s=0.01, progress=True, **given))
+    assert len(drawn) >= 2
+    assert "<td>2</td>" in drawn[-1]
+    assert "ended" in drawn[-1]
+
+
+def test_a_log_has_lines(given: dict[str, Any]) -> None:
+    log = io.StringIO()
+    shown = Display(curtsy.crawl(START, **given), log)
+    shown.update(Counts(pages=1))
+    shown.update(Counts(pages=2))  # too soon
+    assert log.getvalue() == "1 pages, 0 to go, 0 skipped, 0 failed\n"
+    assert shown_line(Counts(skipped={"robots": 1}, waiting="a host")).endswith("1 skipped, 0 failed; a host")

@@ -1,0 +1,153 @@
+"""The typed client: made from the OpenAPI document as it is now, and spoken with a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import stored
+from served import serving
+
+import curtsy.api as curtsy
+from curtsy import remote
+from curtsy.errors import UnknownCrawl
+from curtsy.remote.calls import AsyncCalls, Calls
+from curtsy.remote.server import AsyncServer, Server
+from curtsy.settings import load
+from curtsy.store.engine import Store
+from curtsy.store.segments import Segments
+from curtsy.web import typed
+from curtsy.web.openapi import document
+
+FOLDER = Path(remote.__file__).parent
+
+
+@pytest.mark.parametrize("name", ["types.py", "calls.py"])
+def test_the_client_is_that_of_the_document(name: str) -> None:
+    ruff = [Path(sys.executable).with_name("ruff"), "format", "--config", FOLDER.parents[2] / "pyproject.toml", "-"]
+    made = subprocess.run(ruff, input=typed.sources()[name], capture_output=True, text=True, check=True).stdout
+    assert made == (FOLDER / name).read_text("utf-8"), "the API has changed: run `make client`"
+
+
+def test_every_operation_is_a_method_with_all_its_parameters() -> None:
+    for methods in document()["paths"].values():
+        for one in methods.values():
+            for calls in (Calls, AsyncCalls):
+                given = set(inspect.signature(getattr(calls, one["operationId"])).parameters)
+                names = {part["name"].lower().replace("-", "_") for part in one["parameters"]} - {"x_request_id"}
+                assert names <= given, one["operationId"]
+
+
+def test_what_the_generator_does_not_know_is_an_error() -> None:
+    operation: dict[str, Any] = {"operationId": "x", "parameters": [], "responses": {"200": {}}, "description": ""}
+    strange = {"requestBody": {"content": {"application/xml": {}}}}
+    with pytest.raises(typed.UnknownPart, match="xml"):
+        typed._method("/x", "post", {**operation, **strange}, wait=True)
+    cookie = {"parameters": [{"name": "c", "in": "cookie", "required": False, "schema": {"type": "string"}}]}
+    with pytest.raises(typed.UnknownPart, match="cookie"):
+        typed._method("/x", "get", {**operation, **cookie}, wait=True)
+    with pytest.raises(typed.UnknownPart, match="octopus"):
+        typed._type({"type": "octopus"})
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server with a finished crawl of 150 pages and two dead letters."""
+    folder = tmp_path_factory.mktemp("typed")
+    url = f"sqlite:///{folder / 'data' / 'curtsy.sqlite'}"
+    settings = load(data_dir=folder / "data", store_url=url)
+    with Store.open(url) as store:
+        segments = Segments(settings.segments_dir)
+        crawl = stored.crawl(store)
+        found = [(f"https://a.test/{i}", b"<title>%d</title>" % i) for i in range(150)]
+        stored.add_pages(store, segments, crawl, found, title="A page")
+        stored.add_failures(store, crawl, [("https://b.test/x", "timeout"), ("https://b.test/y", "refused")])
+        segments.close()
+    with serving(folder, url, processes=1) as server:
+        yield server.url
+
+
+def test_reading(served: str) -> None:
+    server = curtsy.connect(served, request_id="mine")
+    status = server.crawl("last")
+    assert status["state"] == "finished"
+    assert [one["id"] for one in server.list_crawls(state="finished", limit=5)["items"]] == [status["id"]]
+    pages = list(server.each(server.list_pages, status["id"], limit=100))
+    assert len({page["url"] for page in pages}) == 150
+    assert server.page(pages[7]["id"])["title"] == "A page"
+    assert server.content(pages[7]["id"]).startswith(b"<title>")
+    assert {one["cause"] for one in server.each(server.list_failures, "last")} == {"timeout", "refused"}
+    groups = server.failure_groups(by="host,cause")["groups"]
+    assert sum(group["dead_letters"] for group in groups) == 2
+    assert server.replay_failures(cause="timeout", dry_run=True)["dead_letters"] == 1
+    assert server.explain(url=pages[0]["url"])["state"] == "done"
+    assert "curtsy_" in server.prometheus()
+    assert server.readyz()["parts"]["store"] == "ok"
+    assert server.openapi_document()["openapi"] == "3.1.0"
+    assert server.docs().startswith("<!doctype html>")
+    assert server.healthz()["status"] == "ok"
+
+
+def test_writing(served: str) -> None:
+    server = curtsy.connect(served)
+    made = server.submit(seeds=["https://c.test/"], max_pages=3, idempotency_key="once")
+    assert server.submit(seeds=["https://c.test/"], max_pages=3, idempotency_key="once")["id"] == made["id"]
+    assert server.crawl(made["id"])["wishes"]["max_pages"] == 3
+    assert server.pause(made["id"])["state"] == "paused"
+    assert server.resume(made["id"])["state"] == "running"
+    events = server.events(made["id"])
+    first = next(events)
+    assert (first.name, first.data["id"]) == ("state", made["id"])
+    assert server.cancel(made["id"])["state"] == "cancelled"
+    assert server.wait(made["id"], 30)["state"] == "cancelled"
+    assert [event.data["state"] for event in events][-1] == "cancelled"
+    many = server.submit_many((f"https://c.test/{i}" for i in range(2000)), max_pages=1)
+    assert server.crawl(many)["counts"]["pending"] == 2000
+    server.cancel(many)
+    assert server.delay("c.test", delay_s=2.0)["delay"]["operator_s"] == 2.0
+
+
+def test_problems_are_errors_of_the_usual_kind(served: str) -> None:
+    server = curtsy.connect(served)
+    with pytest.raises(UnknownCrawl):
+        server.crawl("ffff")
+    with pytest.raises(curtsy.UsageError, match=r"127\.0\.0\.1"):
+        server.submit(seeds=["http://127.0.0.1/"])
+    with pytest.raises(curtsy.UsageError, match="key"):
+        curtsy.connect(served, key="curtsy_000000000000_" + "x" * 43).list_crawls()
+    with pytest.raises(curtsy.Unavailable, match="does not answer"):
+        curtsy.connect("http://127.0.0.1:9").healthz()
+
+
+def test_the_same_to_be_awaited(served: str) -> None:
+    async def read() -> None:
+        server = curtsy.connect_async(served)
+        (finished,) = (await server.list_crawls(state="finished"))["items"]
+        assert len([page async for page in server.each(server.list_pages, finished["id"], limit=100)]) == 150
+        made = await server.submit(seeds=["https://d.test/"])
+        first = [event async for event in _first(server, made["id"])]
+        assert first[0].data["state"] == "running"
+        await server.cancel(made["id"])
+        assert (await server.wait(made["id"], 30))["state"] == "cancelled"
+        assert await server.submit_many(["https://d.test/"]) != made["id"]
+
+    asyncio.run(read())
+
+
+async def _first(server: AsyncServer, id: str) -> Any:
+    events = server.events(id)
+    yield await anext(events)
+    await events.aclose()  # type: ignore[attr-defined]
+
+
+def test_the_two_have_the_same_methods() -> None:
+    def methods(of: type) -> set[str]:
+        return {name for name in dir(of) if not name.startswith("_")}
+
+    assert methods(Server) == methods(AsyncServer)

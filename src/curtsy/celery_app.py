@@ -1,8 +1,9 @@
 """The Celery app: `celery -A curtsy.celery_app worker|beat|flower`. Settings come from CURTSY_* and curtsy.toml.
 
-Queues: fetch.high, fetch.batch, fetch.slow (shifts), render, inference (extraction), default (the other stages).
-Workers that are bound to shards serve queues of their own, `fetch.batch.0-7`. Messages carry ids, never bodies. A shift
-is acknowledged when it begins: its work is guarded by leases. A stage is acknowledged when it has ended. Nothing is
+Queues: fetch.high, fetch.batch, fetch.slow (shifts), render (shifts with a browser), inference (extraction), default
+(the other stages). Workers that are bound to shards serve queues of their own, `fetch.batch.0-7`. Messages carry ids,
+never bodies. A shift is acknowledged when it begins: its work is guarded by leases. A stage, and a shift of render, is
+acknowledged when it has ended (such a shift that is handed out again finds its ticket used, and returns). Nothing is
 ever sent with a countdown: whatever has to wait waits in the frontier or in the store.
 """
 
@@ -26,7 +27,7 @@ from kombu import Exchange, Queue  # type: ignore[attr-defined]
 from curtsy import observe, services, settings
 from curtsy.embedded import Embedded
 from curtsy.errors import FrontierUnavailable, SettingsError
-from curtsy.fleet import SIT_S, Fleet, Worker
+from curtsy.fleet import SIT_S, Fleet, Worker, bound_to, celery_queue
 from curtsy.observe import log
 from curtsy.settings import Settings
 
@@ -92,8 +93,8 @@ def broker_url() -> str:
 
 
 def _route(name: str, args: Any, _kwargs: Any, _options: Any, **_: Any) -> dict[str, str] | None:
-    if name == "curtsy.shift":
-        return {"queue": f"fetch.{args[0]}"}
+    if name in ("curtsy.shift", "curtsy.render"):
+        return {"queue": celery_queue(args[0])}
     if name == "curtsy.stage":
         return {"queue": STAGE_QUEUES.get(args[0], "default")}
     return None
@@ -182,7 +183,7 @@ def _raise_flag(**_: Any) -> None:
 def _sit(sender: Any, **_: Any) -> None:
     """Heartbeats tell Beat how many seats there are."""
     queues = tuple(sender.app.amqp.queues.consume_from)
-    shards = next((queue.split(".", 2)[2] for queue in queues if queue.count(".") == 2), None)
+    shards = next(filter(None, map(bound_to, queues)), None)
     me = Worker(name=sender.hostname, queues=queues, seats=sender.pool.num_processes, shards=shards)
     threading.Thread(target=lambda: asyncio.run(_heartbeats(me)), name="heartbeats", daemon=True).start()
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import NamedTuple
 
 from curtsy.errors import EpochLost, FrontierUnavailable, SegmentsUnavailable, StoreUnavailable
-from curtsy.fleet import Fleet, Issued, Worker, queue_of, shards_of, shards_text
+from curtsy.fleet import Fleet, Issued, Worker, celery_queue, queue_of, shards_of, shards_text
 from curtsy.frontier import watch
 from curtsy.frontier.clock import boot
 from curtsy.knowledge import Knowledge
@@ -238,7 +238,9 @@ class Dispatcher:
         """Queues with work now or soon. Shards that workers are bound to are theirs, the rest is anybody's."""
         total = len(self.services.frontier.shards)
         for lane in watch.LANES:
-            bound = sorted({w.shards for w in workers if w.shards and f"fetch.{queue_of(lane, w.shards)}" in w.queues})
+            bound = sorted(
+                {w.shards for w in workers if w.shards and celery_queue(queue_of(lane, w.shards)) in w.queues}
+            )
             owned: set[int] = set()
             for text in bound:
                 numbers = shards_of(text, total)

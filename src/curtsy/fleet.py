@@ -8,7 +8,7 @@ anew, and the worst that follows is a shift too many or one that comes a second 
     {fleet}:seats            HASH  worker -> JSON { queues, seats, shards, until_ms }, by heartbeat
     {fleet}:metrics          HASH  field -> sum over all processes
 
-Times are the server's. A queue is a lane (`batch`), or a lane of workers that are bound to shards (`batch.0-7`).
+Times are the server's. A queue is a lane (`batch`, `render`), or that of workers bound to shards (`batch.0-7`).
 """
 
 from __future__ import annotations
@@ -74,10 +74,11 @@ class Fleet:
     async def issue(self, queue: str, due: int) -> Issued:
         """Tickets for as many shifts as `due` hosts need and seats can take, less those running and promised."""
         names = [os.urandom(8).hex() for _ in range(min(_AT_ONCE, due))]
-        limit = self._settings.slow_concurrency if lane_of(queue) is Lane.SLOW else self._settings.concurrency
+        s, lane = self._settings, lane_of(queue)
+        limit = {Lane.SLOW: s.slow_concurrency, Lane.RENDER: s.render_concurrency}.get(lane, s.concurrency)
         keys = [_tickets(queue), _shifts(queue), "{fleet}:seats"]
         life_ms = int(self._settings.ticket_s * 1000)
-        raw = await self._plain.script("fleet_issue", keys, f"fetch.{queue}", due, limit, life_ms, *names)
+        raw = await self._plain.script("fleet_issue", keys, celery_queue(queue), due, limit, life_ms, *names)
         issued, seats, running, outstanding = map(int, raw)
         return Issued(tickets=tuple(names[:issued]), seats=seats, running=running, outstanding=outstanding)
 
@@ -181,6 +182,16 @@ def lane_of(queue: str) -> Lane:
 
 def queue_of(lane: Lane | str, shards: str | None) -> str:
     return f"{lane}.{shards}" if shards else str(lane)
+
+
+def celery_queue(queue: str) -> str:
+    """By the name that Celery has for a queue of shifts: `fetch.batch`, `fetch.batch.0-7`, `render`."""
+    return queue if lane_of(queue) is Lane.RENDER else f"fetch.{queue}"
+
+
+def bound_to(name: str) -> str | None:
+    """The shards in a name that Celery has for a queue, if there are any."""
+    return name.removeprefix("fetch.").partition(".")[2] or None
 
 
 def shards_of(text: str, shards: int) -> frozenset[int]:

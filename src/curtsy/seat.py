@@ -19,6 +19,7 @@ from curtsy.errors import CurtsyError, EpochLost, FrontierUnavailable, StoreUnav
 from curtsy.fleet import RENEW_S, Fleet, lane_of, shards_of
 from curtsy.frontier import watch
 from curtsy.frontier.clock import boot
+from curtsy.model import Lane
 from curtsy.observe import log
 from curtsy.services import Services
 from curtsy.settings import Settings
@@ -139,7 +140,11 @@ class Seat:
             return await fleet.begin(queue, ticket)
 
     async def _crawl(self, shift: Shift, fleet: Fleet, queue: str, ticket: str) -> str:
-        shift.lanes = (lane_of(queue),)
+        lane = lane_of(queue)
+        shift.lanes = (lane,)
+        drain_s, most_s = self.settings.fetch_timeout_s, self.settings.longest_shift_s
+        if lane is Lane.RENDER:
+            drain_s, most_s = self.settings.render_timeout_s, most_s + self.settings.longer_render_s
         until = boot() + self.settings.shift_s
         done = "stopped"
 
@@ -152,8 +157,8 @@ class Seat:
         assert crawl is not None
         beside = [asyncio.create_task(self._attend(fleet, queue, ticket)), asyncio.create_task(self._watch(crawl))]
         try:
-            async with asyncio.timeout(self.settings.longest_shift_s):
-                await shift.run(ended, drain_s=self.settings.fetch_timeout_s)
+            async with asyncio.timeout(most_s):
+                await shift.run(ended, drain_s=drain_s)
                 await self._look_after(shift)
         except TimeoutError:
             done = "broken"

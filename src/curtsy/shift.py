@@ -139,6 +139,8 @@ class Shift:
         self._beat_at, self._solo_wanted, self.quiet, self._draining = 0.0, False, False, False
         self._drain_s = self.settings.drain_s if drain_s is None else drain_s
         self.fetcher.drop_idle(_IDLE_CONNECTION_S)
+        if self._browser is not None:
+            self._browser.drop_idle(_IDLE_CONNECTION_S)
         if self._opened:
             self._knowledge.forget_ended()
 

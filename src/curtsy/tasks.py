@@ -10,6 +10,8 @@ from celery.exceptions import SoftTimeLimitExceeded
 from curtsy import observe, stages
 from curtsy.celery_app import app, ending, frontier_url, the_settings
 from curtsy.faults import point
+from curtsy.fleet import celery_queue, lane_of
+from curtsy.model import Lane
 from curtsy.observe import log
 from curtsy.recovery import in_thread
 from curtsy.seat import Seat
@@ -46,6 +48,12 @@ def shift(queue: str, ticket: str, shards: str | None = None) -> None:
         log("shift_over_soft_limit", level="error", queue=queue)
 
 
+@app.task(name="curtsy.render", acks_late=True, reject_on_worker_lost=True)  # type: ignore[untyped-decorator]
+def render(queue: str, ticket: str, shards: str | None = None) -> None:
+    """The same with a browser, for pages that wait for one."""
+    shift(queue, ticket, shards)
+
+
 @app.task(name="curtsy.stage", acks_late=True, reject_on_worker_lost=True)  # type: ignore[untyped-decorator]
 def stage(kind: str, n: int) -> None:
     """One stage of one row of the outbox; then the next ones are sent."""
@@ -67,7 +75,14 @@ def send_stages(sendings: list[stages.Sending]) -> list[stages.Sending]:
 
 
 def send_shift(queue: str, ticket: str, shards: str | None) -> None:
-    shift.apply_async((queue, ticket, shards), retry=True, retry_policy=_TRIES)
+    if lane_of(queue) is not Lane.RENDER:
+        shift.apply_async((queue, ticket, shards), retry=True, retry_policy=_TRIES)
+        return
+    given = the_settings()
+    soft_s, hard_s = (limit + given.longer_render_s for limit in (given.task_soft_limit_s, given.task_hard_limit_s))
+    render.apply_async(
+        (queue, ticket, shards), retry=True, retry_policy=_TRIES, soft_time_limit=soft_s, time_limit=hard_s
+    )
 
 
 def depth(queue: str) -> int:
@@ -76,7 +91,7 @@ def depth(queue: str) -> int:
 
         def ask(channel: Any) -> int:
             try:
-                return int(channel.queue_declare(f"fetch.{queue}", passive=True).message_count)
+                return int(channel.queue_declare(celery_queue(queue), passive=True).message_count)
             except connection.channel_errors:
                 return 0
 

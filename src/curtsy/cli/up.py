@@ -52,7 +52,8 @@ def up(
 
 
 def parts_of(settings: Settings, config: Path | None, flower: int | None) -> list[Part]:
-    from curtsy.cli.workers import ALWAYS, SERVED, bind, celery_command, worker_command
+    from curtsy import browsers
+    from curtsy.cli.workers import ALWAYS, SERVED, bind, celery_command, render_command, worker_command
     from curtsy.fleet import shards_text
     from curtsy.up import Part
 
@@ -64,6 +65,9 @@ def parts_of(settings: Settings, config: Path | None, flower: int | None) -> lis
         Part(name="worker", works=True, command=(*worker_command("worker@%h", served, settings.worker_seats, True),)),
         Part(name="high", works=True, command=(*worker_command("high@%h", [bind(ALWAYS, bound)], 1, True),)),
     ]
+    if browsers.is_there(settings):
+        alone = settings.model_copy(update={"worker_seats": 1})
+        parts.append(Part(name="render", works=True, command=(*render_command("render@%h", alone, bound, True),)))
     if flower is not None:
         parts.append(Part(name="flower", command=(*_flower(flower),)))
     return parts

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 #: what a worker serves unless told otherwise; lane render needs a browser and has workers of its own
 SERVED = ("fetch.high", "fetch.batch", "fetch.slow", "inference", "default")
 ALWAYS = "fetch.high"
+RENDER = "render"
 
 
 def register(app: typer.Typer) -> None:
@@ -49,7 +50,13 @@ def worker(
     bound = shards_text(shards_of(shards, _shards(settings))) if shards else shards_text(settings.bind_shards)
     served = [bind(queue, bound) for queue in (queues.split(",") if queues else SERVED)]
     me = name or "worker"
-    commands = [worker_command(f"{me}@%h", served, settings.worker_seats)]
+    if served == [bind(RENDER, bound)]:
+        from curtsy import browsers
+
+        browsers.check(settings)
+        commands = [render_command(f"{me}@%h", settings, bound)]
+    else:
+        commands = [worker_command(f"{me}@%h", served, settings.worker_seats)]
     if high and served != [bind(ALWAYS, bound)]:
         commands.append(worker_command(f"{me}-high@%h", [bind(ALWAYS, bound)], 1))
     raise typer.Exit(keep(commands, settings, config))
@@ -65,7 +72,7 @@ def beat(config: Config = None, data_dir: DataDir = None) -> None:
 
 def bind(queue: str, shards: str) -> str:
     """Shifts of workers that are bound to shards have queues of their own."""
-    return f"{queue}.{shards}" if shards and queue.startswith("fetch.") else queue
+    return f"{queue}.{shards}" if shards and (queue == RENDER or queue.startswith("fetch.")) else queue
 
 
 def _shards(settings: Settings) -> int:
@@ -77,6 +84,12 @@ def _shards(settings: Settings) -> int:
 def worker_command(name: str, queues: list[str], seats: int | None, quiet: bool = False) -> list[str]:
     words = ["-n", name, "-Q", ",".join(queues), *(["-c", str(seats)] if seats else [])]
     return celery_command("worker", *words, "--without-gossip", "--without-mingle", quiet=quiet)
+
+
+def render_command(name: str, settings: Settings, shards: str, quiet: bool = False) -> list[str]:
+    """One process with one browser unless told otherwise; a process ends after so many shifts, with its browser."""
+    words = worker_command(name, [bind(RENDER, shards)], settings.worker_seats or 1, quiet)
+    return [*words, "--max-tasks-per-child", str(settings.render_shifts_per_process)]
 
 
 def celery_command(command: str, *words: str, quiet: bool = False) -> list[str]:

@@ -1,0 +1,129 @@
+"""What CSS and XPath find on a page, in bounded time.
+
+CSS that looks at one element, its parents and neighbours by name takes no longer than the page is long, and is
+evaluated here. Anything else can compare all elements with all on a page made for it, for hours, and no engine can be
+told to stop: it goes to a process of its own (`finder`), which the kernel ends after 2 s of its time for one page. Then
+the page has no more to say to such selectors.
+"""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from typing import IO, cast
+
+from curtsy.document import Document
+from curtsy.extract.finder import cleaned, css_texts
+from curtsy.hints import Selector
+from curtsy.observe import count
+
+#: nobody computes so long: it was stopped, or the machine sleeps
+_MAX_WAIT_S = 120.0
+_ATTRIBUTE = re.compile(r"\[[^\]]*\]")
+#: a step to any ancestor or sibling, and everything that counts elements or looks into others
+_HEAVY = re.compile(r"[~(:]|[^\s>+,]\s+[^\s>+,]")
+
+
+class Elements:
+    """The elements of one page."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._number = next(_numbers)
+        self._exhausted = False
+
+    def texts(self, selector: Selector) -> list[str]:
+        """The texts, or one attribute, of what the selector finds, in order; empty if it took too long."""
+        if selector.css is not None and is_light(selector.css):
+            return cleaned(css_texts(self._document.tree, selector.css, selector.attribute))
+        if self._exhausted:
+            return []
+        request: dict[str, str | None] = {"attribute": selector.attribute}
+        request |= {"css": selector.css} if selector.css is not None else {"xpath": selector.xpath}
+        found = self._asked(request)
+        if found is None:
+            self._exhausted = True
+            count("selector_stopped")
+        return found or []
+
+    def _asked(self, request: dict[str, str | None]) -> list[str] | None:
+        with _lock:
+            child = _child()
+            if (child.pid, self._number) != _sent.get("last"):
+                request["html"] = self._document.tree.html or ""
+                _sent["last"] = child.pid, self._number
+            return _exchange(child, json.dumps(request))
+
+
+def is_light(css: str) -> bool:
+    """Whether a CSS selector takes no longer than the page is long.
+
+    >>> is_light('main > a[href^="mailto:"], h1'), is_light("main a"), is_light("a:first-child")
+    (True, False, False)
+    """
+    return _HEAVY.search(_ATTRIBUTE.sub("[]", css.strip())) is None
+
+
+_lock = threading.Lock()
+_numbers = itertools.count()
+#: the process that was sent a page last, and the number of that page
+_sent: dict[str, tuple[int, int]] = {}
+_running: subprocess.Popen[str] | None = None
+_running_in: int | None = None
+
+
+def _child() -> subprocess.Popen[str]:
+    global _running, _running_in
+    if _running is None or _running_in != os.getpid() or _running.poll() is not None:
+        _running = subprocess.Popen(
+            [sys.executable, "-m", "curtsy.extract.finder"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            encoding="utf-8",
+        )  # fmt: skip
+        _running_in = os.getpid()
+    return _running
+
+
+def _exchange(child: subprocess.Popen[str], request: str) -> list[str] | None:
+    """None: the process ended over it."""
+    waiting = threading.Timer(_MAX_WAIT_S, child.kill)
+    waiting.start()
+    try:
+        given, taken = cast(IO[str], child.stdin), cast(IO[str], child.stdout)
+        given.write(request + "\n")
+        given.flush()
+        answer = taken.readline()
+    except OSError:
+        answer = ""
+    finally:
+        waiting.cancel()
+    if answer.endswith("\n"):
+        found: list[str] = json.loads(answer)
+        return found
+    _end(child)
+    return None
+
+
+def _end(child: subprocess.Popen[str]) -> None:
+    child.kill()
+    for pipe in (child.stdin, child.stdout):
+        try:
+            if pipe is not None:
+                pipe.close()
+        except OSError:
+            pass
+    child.wait()
+
+
+@atexit.register
+def close() -> None:
+    """Ends the process, if one was started."""
+    global _running
+    if _running is not None and _running_in == os.getpid():
+        _end(_running)
+    _running = None

@@ -22,10 +22,12 @@ from curtsy.store import definitions
 from curtsy.store.engine import Store
 
 if TYPE_CHECKING:
-    from curtsy.score import Rubric
+    from curtsy.score import Scorer
 
 #: how a crawl may wish for a model
 MODELS = ("none", "local", "endpoint")
+#: begins the definition of a scorer that is a function: whoever runs it must have its module
+_FUNCTION = "# function "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +35,7 @@ class Plan:
     """What a crawl's records are made by."""
 
     schema: Schema
-    rubric: Rubric | None = None
+    rubric: Scorer | None = None
     #: name of a function in `page_facts.extractors` that makes the items instead of the ladder
     function: str | None = None
 
@@ -59,7 +61,7 @@ def wished(
     kept = [Definition(hash=found.hash, kind="schema", name=found.name, body=_json(found.dump()))]
     fields: dict[str, Any] = {"schema": found.name, "schema_hash": found.hash, "per": found.per, "llm": llm}
     if rubric is not None:
-        body = _rubric_text(rubric, folder)
+        body = _rubric_body(rubric, folder)
         made = _rubric(body)
         kept.append(Definition(hash=_rubric_key(made), kind="rubric", name=made.name, body=body))
         fields |= {"rubric": made.name, "rubric_hash": _rubric_key(made)}
@@ -98,32 +100,30 @@ def _stored_schema(store: Store, hash: str) -> Schema | None:
     return None if body is None else _restored(body)
 
 
-def _stored_rubric(store: Store, hash: str) -> Rubric | None:
+def _stored_rubric(store: Store, hash: str) -> Scorer | None:
     body = _body(store, hash)
     return None if body is None else _rubric(body)
 
 
-def _rubric_text(spec: str, folder: Path | None) -> str:
-    """A rubric as it is stored: its name on the first line, then its TOML."""
+def _rubric_body(spec: str, folder: Path | None) -> str:
+    """A rubric as it is stored: its name on the first line, then its TOML. Of a function only the name can be."""
     from curtsy import score
 
-    path = (folder or Path()) / spec
-    name = spec
-    if spec.endswith(".toml"):
-        try:
-            text, name = path.read_text("utf-8"), path.stem
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"The rubric {spec} cannot be read: {error}.") from error
-    else:
-        text = score.text_of(spec)
-    return f"# {name}\n{text}"
+    made = score.load(spec, folder=folder, code=True)
+    if isinstance(made, score.Function):
+        return f"{_FUNCTION}{spec}\n"
+    text = score.text_of(spec) if spec in score.built_in() else ((folder or Path()) / spec).read_text("utf-8")
+    return f"# {made.name}\n{text}"
 
 
-def _rubric(body: str) -> Rubric:
-    from curtsy.score import Rubric
+@lru_cache(maxsize=32)
+def _rubric(body: str) -> Scorer:
+    from curtsy import score
 
     first, _, text = body.partition("\n")
-    return Rubric.parse(text, first.removeprefix("# "))
+    if first.startswith(_FUNCTION):
+        return score.load(first.removeprefix(_FUNCTION), code=True)
+    return score.Rubric.parse(text, first.removeprefix("# "))
 
 
 def _body(store: Store, hash: str) -> str | None:
@@ -137,7 +137,7 @@ def _restored(body: str) -> Schema:
     return schemas.restore(json.loads(body))
 
 
-def _rubric_key(rubric: Rubric) -> str:
+def _rubric_key(rubric: Scorer) -> str:
     return f"rubric-{rubric.version}"
 
 

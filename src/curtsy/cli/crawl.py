@@ -191,26 +191,35 @@ def _stored(
 
 def demo(
     out: Annotated[Path, typer.Option("--out", metavar="PATH", help="Where the pages go.")] = Path("out/pages.jsonl"),
+    schema: SchemaName = None,
+    rubric: RubricName = None,
+    llm: ModelKind = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Crawl a selection of the tiny web, and judge it: what `make crawl` runs."""
+    """Crawl a selection of the tiny web, and judge it: what `make crawl` runs. With --schema also its records."""
     from curtsy.cli import DEAD_LETTERS, show
     from curtsy.cli.results import judged, print_verdict
     from curtsy.store.engine import Store
     from curtsy.tinyweb import TinyWeb, demo_seeds
 
     with TinyWeb.start() as web:
-        settings = settings_from(Path("tinyweb.toml"), data_dir, resolve=(web.resolve_rule,))
+        settings = settings_from(Path("tinyweb.toml"), data_dir, resolve=(web.resolve_rule,), llm=llm)
         show.note(
             f"Crawling a selection of the tiny web on 127.0.0.1:{web.port}; some of its hosts are broken on purpose."
         )
-        ended = _drive(settings, _crawl(), demo_seeds(), out, 1, False)
+        scored = rubric or (None if schema is None else "esg")
+        ended = _drive(settings, _crawl(schema=schema, rubric=scored, llm=llm), demo_seeds(), out, 1, False)
     _summary(ended, settings, out)
     show.say()
+    trusted = True
     with Store.open(settings.effective_store_url) as store:
         verdict = judged(store, settings.agent, crawl=ended.crawl.n)
-    print_verdict(verdict)
-    if ended.interrupted or not verdict.polite:
+        print_verdict(verdict)
+        if schema is not None and not ended.interrupted:
+            from curtsy.cli import evaluating
+
+            trusted = evaluating.judged(store, ended.crawl)
+    if ended.interrupted or not verdict.polite or not trusted:
         raise typer.Exit(ended.exit_code if ended.interrupted else DEAD_LETTERS)
 
 

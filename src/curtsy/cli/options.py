@@ -35,7 +35,7 @@ SchemaName = Annotated[
 ]
 RubricName = Annotated[
     str | None,
-    typer.Option("--rubric", metavar="NAME|FILE.toml", help="Score the records by it; built in: esg."),
+    typer.Option("--rubric", metavar="NAME|FILE.toml|module:function", help="Score the records by it; built in: esg."),
 ]
 ModelKind = Annotated[
     str | None,

@@ -138,10 +138,8 @@ def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
     (5, 17)
     """
     first = max(text.rfind("\n", 0, start) + 1, start - _MAX_SENTENCE)
-    for stop in _END.finditer(text, first):
-        if stop.end() > start:
-            break
-        first = stop.end()
+    for stop in _END.finditer(text, first, start + 1):
+        first = stop.end() if stop.end() <= start else first
     found = _END.search(text, max(end - 1, start), min(len(text), end + _MAX_SENTENCE))
     last = min(len(text), end + _MAX_SENTENCE) if found is None else found.end()
     while first < start and text[first].isspace():

@@ -186,20 +186,29 @@ class _Reader:
         return value, pointer
 
     def _stated(self, value: Any, pointer: str) -> Stated | None:
-        """Of a scalar its text; of an address its parts; of another object its value or name."""
+        """Of an address its parts, of anything else its text."""
         value, pointer = self._inner(value, pointer)
-        if not isinstance(value, dict):
-            text = _scalar_text(value)[:_MAX_TEXT]
-            return Stated((pointer,), (text,)) if text.strip() else None
-        if "streetAddress" in value:
-            parts = [next(self._along([name], Thing(frozenset(), value, pointer)), None) for name in _ADDRESS]
+        if isinstance(value, dict) and "streetAddress" in value:
+            parts = (self._plain(one, where) for name in _ADDRESS for one, where in _first(value, pointer, name))
             known = [part for part in parts if part is not None]
             if len(known) > 1:
                 return _joined(known, ", ".join(part.text.strip() for part in known))
-        for name in ("@value", "value", "name"):
-            if text := _scalar_text(value.get(name))[:_MAX_TEXT]:
-                return Stated((step(pointer, name),), (text,))
+        return self._plain(value, pointer)
+
+    def _plain(self, value: Any, pointer: str) -> Stated | None:
+        """Of a scalar its text, of an object its value or name."""
+        value, pointer = self._inner(value, pointer)
+        places = [(value, pointer)]
+        if isinstance(value, dict):
+            places = [place for name in ("@value", "value", "name") for place in _first(value, pointer, name)]
+        for one, where in places:
+            if (text := _scalar_text(one)[:_MAX_TEXT]).strip():
+                return Stated((where,), (text,))
         return None
+
+
+def _first(value: dict[str, Any], pointer: str, name: str) -> list[tuple[Any, str]]:
+    return list(values(value.get(name), step(pointer, name)))[:1]
 
 
 def _joined(parts: list[Stated], whole: str) -> Stated:

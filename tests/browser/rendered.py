@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from itertools import count
 from pathlib import Path
 from typing import Any
+
+import uvloop
+from small_site import Answer, Say, SmallSite
 
 from curtsy.errors import MissingPart
 from curtsy.fetch.browser import BrowserFetcher
@@ -16,6 +20,7 @@ from curtsy.fetch.chromium import find
 from curtsy.fetch.transfer import FetchJob, boot_clock
 from curtsy.model import Outcome
 from curtsy.settings import Settings
+from curtsy.urls import host_key, origin
 
 _ids = count(1)
 
@@ -83,3 +88,61 @@ def browser_pids(parent: int | None = None) -> list[int]:
         if not more:
             return sorted(family - {parent})
         family |= more
+
+
+class Stage:
+    """A site whose pages a test writes, and one browser for all tests of a module; visits are made one by one."""
+
+    def __init__(self, site: SmallSite, **settings: Any) -> None:
+        self.site = site
+        #: what robots.txt is known to say, by host; None: not known, to be learnt
+        self.known: dict[str, Callable[[str], bool] | None] = {}
+        self._loop = uvloop.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever)
+        self._thread.start()
+        self._settings = Settings(**{"resolve": (site.resolve_rule,), **settings})
+        self.fetcher: BrowserFetcher = self.run(self._made())
+
+    async def _made(self) -> BrowserFetcher:
+        return BrowserFetcher(self._settings, asyncio.get_running_loop(), self._allows)
+
+    def _allows(self, url: str, _agent: str) -> bool | None:
+        rule = self.known.get(host_key(url), lambda _: True)
+        return None if rule is None else rule(url)
+
+    def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(90)
+
+    def show(self, url: str, html: bytes | None = None, **changes: Any) -> Outcome:
+        """Visit a page; `html`: say so first. What the site was asked before is forgotten."""
+        if html is not None:
+            self.say(url, html)
+        self.site.asked.clear()
+        outcome: Outcome = self.run(visit(self.fetcher, url, **changes))
+        return outcome
+
+    def say(self, url: str, body: bytes, kind: str = "text/html", status: int = 200, *headers: tuple[str, str]) -> None:
+        path = url[len(origin(url)) :] if "//" in url else url
+        self.pages[path] = Say(body, status, (("Content-Type", kind), *headers))
+
+    @property
+    def pages(self) -> dict[str, Answer]:
+        assert isinstance(self.site.pages, dict)
+        return self.site.pages
+
+    def close(self) -> None:
+        self.run(self.fetcher.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+@contextmanager
+def staged(site: SmallSite | None = None, **settings: Any) -> Iterator[Stage]:
+    """`site`: one that runs already."""
+    with SmallSite({}) if site is None else nullcontext(site) as running:
+        stage = Stage(running, **settings)
+        try:
+            yield stage
+        finally:
+            stage.close()

@@ -94,6 +94,10 @@ def _handler(answer: Callable[[Asked], Say]) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(said.body)
 
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self.do_GET()
+
         def log_message(self, *_: Any) -> None:
             pass
 

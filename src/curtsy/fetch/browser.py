@@ -112,7 +112,7 @@ class BrowserFetcher:
         self._strangers = Strangers(settings.robots_ttl_s)
         self._statics = Statics()
         self._ids = counter(1)
-        self._active: dict[int, asyncio.Task[None]] = {}
+        self._active: dict[int, asyncio.Task[Outcome]] = {}
         self._sent: set[int] = set()
         self._engine: Engine | None = None
         self._starting = asyncio.Lock()
@@ -130,7 +130,9 @@ class BrowserFetcher:
             outcome = Outcome(url=job.url, fault=Fault.CANCELLED, detail="the fetcher is closed", ended=boot_clock())
             self._loop.call_soon(done, job.id, outcome)
             return
-        self._active[job.id] = self._loop.create_task(self._run(job, done, started))
+        visit = _Visit(job)
+        task = self._active[job.id] = self._loop.create_task(self._run(visit, started))
+        task.add_done_callback(lambda task: self._finished(visit, task, done))
 
     def cancel(self, job_id: int, unsent_only: bool = False) -> None:
         """Break a visit off, if it is still under way (and nothing was sent yet): its `done` gets CANCELLED."""
@@ -165,15 +167,16 @@ class BrowserFetcher:
 
     # One visit.
 
-    async def _run(self, job: FetchJob, done: Done, started: Started | None) -> None:
-        visit = _Visit(job)
+    async def _run(self, visit: _Visit, started: Started | None) -> Outcome:
         try:
-            outcome = await self._visit(visit, started)
-        except asyncio.CancelledError:
-            outcome = visit.outcome(Fault.CANCELLED, "cancelled")
+            return await self._visit(visit, started)
         except Exception as error:
             log("visit_failed", level="error", error=f"{type(error).__name__}: {error}"[:500])
-            outcome = visit.outcome(Fault.BROWSER, str(error)[:500])
+            return visit.outcome(Fault.BROWSER, str(error)[:500])
+
+    def _finished(self, visit: _Visit, task: asyncio.Task[Outcome], done: Done) -> None:
+        job = visit.job
+        outcome = visit.outcome(Fault.CANCELLED, "cancelled") if task.cancelled() else task.result()
         del self._active[job.id]
         self._sent.discard(job.id)
         try:

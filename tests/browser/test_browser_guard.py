@@ -1,0 +1,207 @@
+"""A page that asks for places it must not reach, in every way a page can ask, reaches none."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dns_server import A, Zone
+from private_places import Listener, listening, naming
+from rendered import staged, visit
+from small_site import Say, SmallSite
+
+from curtsy.fetch import chromium
+from curtsy.fetch.gate import Gate
+from curtsy.model import Fault, Outcome
+
+
+@pytest.fixture
+def forbidden() -> Iterator[Listener]:
+    """On loopback, which no crawl may reach; only the page's own host leads there, by the operator's word."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    with listening(port) as listener:
+        yield listener
+
+
+@pytest.fixture
+def datagrams() -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        one.bind(("127.0.0.1", 0))
+        one.setblocking(False)
+        yield one
+
+
+def hostile(http: str, udp: int, name: str) -> str:
+    """`http`: `//host:port` of a place that must not be reached."""
+    ws = f"ws:{http}"
+    http = f"http:{http}"
+    return f"""<!doctype html>
+    <link rel=prefetch href={http}/prefetch><link rel=preload as=script href={http}/preload.js>
+    <link rel=preload as=font crossorigin href={http}/preload.woff><link rel=modulepreload href={http}/module.js>
+    <link rel=preconnect href={http}><link rel=dns-prefetch href={http}><link rel=prerender href={http}/prerender>
+    <link rel=stylesheet href={http}/s.css><link rel=icon href={http}/icon.png><link rel=manifest href={http}/m>
+    <meta http-equiv=refresh content="1; url={http}/refresh">
+    <style>@import url({http}/import.css); p {{ background: url({http}/back.png) }}
+      @font-face {{ font-family: f; src: url({http}/font.woff) }} p {{ font-family: f }}</style>
+    <script type=speculationrules>{{"prefetch": [{{"source": "list", "urls": ["{http}/rules"]}}],
+      "prerender": [{{"source": "list", "urls": ["{http}/rules2"]}}]}}</script>
+    <p>text<img src={http}/img.png><iframe src={http}/frame></iframe><object data={http}/o></object>
+    <embed src={http}/e><video src={http}/v.mp4 autoplay></video><audio src={http}/a.mp3 autoplay></audio>
+    <iframe srcdoc="<img src={http}/srcdoc.png><script>fetch('{http}/srcdoc').catch(() => 0)</script>"></iframe>
+    <script src={http}/script.js></script><script type=module src={http}/module2.js></script>
+    <a id=ping href=/nowhere ping={http}/ping></a><form id=form action={http}/form method=post target=f></form>
+    <iframe name=f></iframe><svg><image href={http}/svg.png></image><use href={http}/use.svg#x></use></svg>
+    <script>
+      const attempt = (what) => {{ try {{ const p = what(); if (p && p.catch) p.catch(() => 0); }} catch (e) {{}} }};
+      attempt(() => fetch('{http}/fetch'));
+      attempt(() => fetch('{http}/fetch2', {{mode: 'no-cors', keepalive: true}}));
+      attempt(() => fetch('{http}/fetch3', {{method: 'POST', headers: {{'X-A': 'b'}}, body: 'x'}}));
+      attempt(() => {{ const x = new XMLHttpRequest(); x.open('GET', '{http}/xhr'); x.send(); }});
+      attempt(() => new WebSocket('{ws}/socket'));
+      attempt(() => new EventSource('{http}/events'));
+      attempt(() => navigator.sendBeacon('{http}/beacon', 'x'));
+      attempt(() => {{ new Image().src = '{http}/image'; }});
+      attempt(() => window.open('{http}/popup'));
+      attempt(() => document.getElementById('ping').click());
+      attempt(() => document.getElementById('form').submit());
+      attempt(() => navigator.serviceWorker.register('/{name}/sw.js'));
+      attempt(() => import('{http}/import.js'));
+      attempt(() => {{ new Worker(URL.createObjectURL(new Blob(["fetch('{http}/worker').catch(() => 0);"
+        + "new WebSocket('{ws}/worker-socket'); importScripts('{http}/imported.js')"]))); }});
+      attempt(() => new SharedWorker('/{name}/shared.js'));
+      attempt(() => new WebTransport('https://127.0.0.1:{udp}/').ready);
+      attempt(() => {{
+        const peer = new RTCPeerConnection({{iceServers: [{{urls: 'stun:127.0.0.1:{udp}'}},
+          {{urls: 'turn:127.0.0.1:{udp}', username: 'u', credential: 'c'}}]}});
+        peer.createDataChannel('x');
+        peer.createOffer().then((offer) => peer.setLocalDescription(offer)); }});
+      attempt(() => fetch('/{name}/leads-there'));
+      for (const kind of ['script', 'iframe']) attempt(() => {{
+        const one = document.createElement(kind); one.src = '/{name}/leads-there'; document.body.append(one); }});
+      setTimeout(() => attempt(() => {{ location = '{http}/location'; }}), 300);
+      setTimeout(() => document.body.append(' done'), 600);
+    </script>"""
+
+
+def write(site: dict[str, Any], udp: int, target: str, name: str = "hostile") -> None:
+    script = (("Content-Type", "text/javascript"),)
+    worker = f"fetch('http:{target}/sw'); addEventListener('fetch', (e) => e.respondWith(fetch('http:{target}/sw2')))"
+    site[f"/{name}"] = Say(hostile(target, udp, name).encode())
+    site[f"/{name}/leads-there"] = Say(b"", 302, (("Location", f"http:{target}/redirected"),))
+    site[f"/{name}/sw.js"] = Say(worker.encode(), 200, script)
+    site[f"/{name}/shared.js"] = Say(f"fetch('http:{target}/s'); new WebSocket('ws:{target}/s')".encode(), 200, script)
+
+
+def reached(datagrams: socket.socket) -> bool:
+    try:
+        return bool(datagrams.recv(2048))
+    except BlockingIOError:
+        return False
+
+
+def port_of(listener: Listener) -> int:
+    return int(listener._sockets[0].getsockname()[1])
+
+
+HOSTS = ["127.0.0.1", "[::1]", "2130706433", "localhost", "inward.example.test"]
+
+
+def test_hostile_pages_reach_no_private_place(forbidden: Listener, datagrams: socket.socket) -> None:
+    zone: Zone = {"inward.example.test": [(A, "127.0.0.1", 60)]}
+    with naming(zone) as dns, SmallSite({}) as site, staged(dns_servers=(dns.address,), site=site) as stage:
+        for number, host in enumerate(HOSTS):
+            write(stage.pages, datagrams.getsockname()[1], f"//{host}:{port_of(forbidden)}", f"hostile{number}")
+
+        async def go() -> list[Outcome]:
+            urls = [f"http://a{number}.small.test/hostile{number}" for number in range(len(HOSTS))]
+            return await asyncio.gather(*(visit(stage.fetcher, url) for url in urls))
+
+        outcomes = stage.run(go())
+    for number, outcome in enumerate(outcomes):
+        assert (outcome.fault, b"text" in outcome.body, b" done" in outcome.body) == (None, True, True)
+        assert f"/hostile{number}/leads-there" in site.paths()
+        assert {one.host for one in outcome.subresources} == {f"a{number}.small.test"}
+    assert forbidden.connections == 0
+    assert not reached(datagrams)
+
+
+async def let_pass(gate: Gate, route: Any, request: Any) -> None:
+    """A gate that guards nothing."""
+    if gate._is_main(request) and gate._main_url is None:
+        await gate._answer_main(route, request.url)
+    else:
+        await route.continue_()
+
+
+def unsealed(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    watch = folder / "watch.py"
+    watch.write_text(chromium._WATCH.read_text().replace("if seal()", "if False"))
+    monkeypatch.setattr(chromium, "_WATCH", watch)
+
+
+def show_past_the_gate(forbidden: Listener, datagrams: socket.socket, sealed: bool) -> Outcome:
+    with staged() as stage:
+        write(stage.pages, datagrams.getsockname()[1], f"//127.0.0.1:{port_of(forbidden)}")
+        outcome = stage.show("http://a.small.test/hostile")
+        assert stage.site.paths() == ["/hostile"]
+        assert stage.fetcher._engine is not None
+        assert stage.fetcher._engine.chromium.sealed is sealed
+    return outcome
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_what_escapes_the_gate_reaches_nobody(
+    forbidden: Listener, datagrams: socket.socket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sealed: bool
+) -> None:
+    """The second and third lines: the browser's own network leads nowhere, and the kernel lets nothing out."""
+    if not sealed:
+        unsealed(monkeypatch, tmp_path)
+    monkeypatch.setattr(Gate, "on_route", let_pass)
+    assert show_past_the_gate(forbidden, datagrams, sealed).status == 200
+    assert forbidden.connections == 0
+    assert not reached(datagrams)
+
+
+def test_without_any_of_these_the_page_would_reach_them(
+    forbidden: Listener, datagrams: socket.socket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    unsealed(monkeypatch, tmp_path)
+    monkeypatch.setattr(Gate, "on_route", let_pass)
+    usual = chromium.command_line
+
+    def without_network_options(*given: Any) -> list[str]:
+        return [word for word in usual(*given) if not any(part in word for part in ("proxy", "resolver", "webrtc"))]
+
+    monkeypatch.setattr(chromium, "command_line", without_network_options)
+    show_past_the_gate(forbidden, datagrams, False)
+    assert forbidden.connections > 5
+    assert reached(datagrams)
+
+
+def test_the_page_itself_is_guarded() -> None:
+    with staged() as stage, socket.create_server(("127.0.0.1", 0)) as server:
+        outcome = stage.show(f"http://127.0.0.1:{server.getsockname()[1]}/")
+        assert (outcome.fault, outcome.started) == (Fault.FORBIDDEN_ADDRESS, None)
+
+
+def test_denied_hosts_are_not_asked_by_pages_either() -> None:
+    with staged(deny_hosts=("no*.small.test",)) as stage:
+        script = b"for (const h of ['no1', 'yes']) fetch('http://' + h + '.small.test/x').catch(() => 0)"
+        stage.show("http://a.small.test/", b"<p><script>" + script + b"</script>")
+        assert [one.host for one in stage.site.asked] == ["a.small.test", "yes.small.test"]
+
+
+def test_service_workers_are_not_registered() -> None:
+    with SmallSite({}) as site, staged(site=site, resolve=(f"localhost=127.0.0.1:{site.port}",)) as stage:
+        stage.say("/sw.js", b"1", "text/javascript")
+        html = b"""<p><script>const say = (what) => document.body.append('has ' + what);
+          Promise.race([navigator.serviceWorker.register('/sw.js').then((one) => one ? 'one' : 'none'),
+            new Promise((done) => setTimeout(() => done('none'), 800))]).then(say, () => say('none'))</script>"""
+        outcome = stage.show("http://localhost/", html)
+    assert b"has none" in outcome.body
+    assert site.paths() == ["/"]

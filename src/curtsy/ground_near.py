@@ -52,17 +52,22 @@ def find_near(folded: Folded, value: str, lo: int, hi: int, threshold: float = N
     if hi - lo > _MAX_PASSAGE:
         return None
     ours, theirs = _words(value), _words(folded.text[lo:hi])
-    if len(ours.texts) < MIN_WORDS:
-        return None
     window = _overlap(ours.texts, theirs.texts)
-    if window is None:
+    if len(ours.texts) < MIN_WORDS or window is None:
         return None
     first, last = window
     said = theirs.texts[first:last]
-    start, end = lo + theirs.spans[first][0], lo + theirs.spans[last - 1][1]
     if similarity(ours.texts, said) < threshold or says_otherwise(ours.texts, said):
         return None
+    start, end = lo + theirs.spans[first][0], lo + theirs.spans[last - 1][1]
     return None if is_negated(folded.text, start) else (start, end)
+
+
+def nearest(folded: Folded, value: str) -> float:
+    """How alike the words of the (folded) value and of the text are where they overlap, whatever they say."""
+    ours, theirs = _words(value).texts, _words(folded.text).texts
+    window = _overlap(ours, theirs)
+    return 0.0 if window is None else similarity(ours, theirs[slice(*window)])
 
 
 def _overlap(ours: list[str], theirs: list[str]) -> tuple[int, int] | None:

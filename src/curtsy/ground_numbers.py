@@ -18,7 +18,7 @@ _SPACE = " \u00a0\u2009\u202f"
 _TOKEN = re.compile(
     rf"(?<![\w])(?<!\d[.,])(?P<sign>(?<![\w)][-−+])(?<!\w [-−])[-−])?"
     rf"(?P<digits>\d{{1,3}}(?:[{_SPACE}'’]\d{{3}})+(?:[.,]\d+)?(?!\d)|\d+(?:[.,]\d+)*)"
-    r"(?P<ordinal>st|nd|rd|th)?(?P<unit>[^\W\d_]{1,4}[23²³]?)?[¹²³⁰-⁹]*(?![^\W_])"
+    r"(?P<ordinal>st|nd|rd|th)?(?P<unit>[^\W\d_¹²³⁰-⁹]{1,4}[23²³]?)?[¹²³⁰-⁹]*(?![^\W_])"
 )
 _SCALES = {
     "thousand": 3, "tausend": 3, "tsd": 3, "k": 3, "mille": 3, "mil": 3,

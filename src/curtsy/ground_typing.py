@@ -98,10 +98,8 @@ def _member(value: Any, members: tuple[Any, ...]) -> Any:
 
 
 def _date(value: Any) -> str | None:
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)
     made = value_of(value) if isinstance(value, str) else None
-    if made is None:
+    if made is None or made[0].day is None:  # a month or a year is no date in the sense of JSON Schema
         return None
     return str(value).strip() if made[1] is not None else made[0].iso
 

@@ -26,8 +26,9 @@ def main(weights: str, record: str, threads: str, context: str, name: str) -> No
     params.n_ctx = int(context)
     params.n_parallel = 1
     params.n_threads_http = 4
-    params.cpuparams.n_threads = int(threads)
-    params.cpuparams_batch.n_threads = int(threads)
+    for cpu in (params.cpuparams, params.cpuparams_batch):
+        cpu.n_threads = int(threads)
+        cpu.poll = 0
     params.cache_ram_mib = 0
     params.verbosity = 1
     params.offline = True

@@ -40,6 +40,7 @@ LOCAL_MODEL = "smollm2-135m-instruct"
 PREFIX = "CURTSY_"
 #: variables that begin so and are no settings: of tests, and where a worker finds its settings and its parent
 NO_SETTINGS = (
+    "CURTSY_MCP_KEY",
     "CURTSY_FAULT",
     "CURTSY_FRONTIER_EXAMPLES",
     "CURTSY_CONFIG",
@@ -186,7 +187,7 @@ class Settings(BaseSettings):
     llm_price_out: float = Field(0.0, ge=0)
     llm_max_tokens_per_crawl: int | None = Field(10_000_000, ge=0)
     llm_max_cost_per_crawl: float | None = Field(None, ge=0)
-    llm_threads: int = Field(2, ge=1, le=256)
+    llm_threads: int = Field(1, ge=1, le=256)
 
     # Traps
     max_url_length: int = Field(2083, ge=64)

@@ -90,6 +90,8 @@ def _places(claim: Claim, value: Any) -> tuple[list[_Place], str]:
     if source.kind is SourceKind.ATTRIBUTE:
         end = len(source.text)
         return [_Place(Passage(text=source.text, start=0, end=end, named=True), 0, end)], "" if end else "not_found"
+    if claim.rung is Rung.LLM and not (isinstance(value, str) and is_distinctive(value)):
+        return [], "no_quote"
     return list(_standing(claim, value)), ""
 
 

@@ -2,7 +2,7 @@
 
 A near copy says nothing that the source does not: it brings no figure, no negation and no word of weight of its own,
 its figures stand in the same order, and its words in nearly the same order. How nearly was measured over the labelled
-cases in tests/golden: `tests/golden/calibrate.py` prints the table, docs/decisions has it.
+cases in tests/golden: `tests/golden/calibrate.py` prints the table, docs/decisions/0019 has it.
 """
 
 from __future__ import annotations

@@ -51,7 +51,9 @@ def source(text: str = ABOUT, page: str = "about") -> Source:
     return Source(SourceKind.TEXT, page, f"http://alder.test/{page}", text)
 
 
-def claim(path: str, value: Any, quote: str | None = None, rung: Rung = Rung.LLM, of: Source | None = None) -> Claim:
+def claim(
+    path: str, value: Any, quote: str | None = None, rung: Rung = Rung.FUNCTION, of: Source | None = None
+) -> Claim:
     return Claim(path=path, value=value, rung=rung, source=of or source(), quote=quote)
 
 
@@ -121,7 +123,9 @@ def test_fields_come_in_the_order_of_the_schema() -> None:
 
 def test_what_the_schema_says_of_a_leaf_is_no_evidence_for_it() -> None:
     page = source("The year of its founding is not known to us, nor to anybody else.")
-    (field,) = ground.settle(SCHEMA, [claim("/name", "The year of its founding", "The year of its founding", of=page)])
+    (field,) = ground.settle(
+        SCHEMA, [claim("/name", "The year of its founding", "The year of its founding", Rung.LLM, page)]
+    )
     assert (field.verdict, field.note) == (Verdict.UNSUPPORTED, "echo")
 
 
@@ -290,7 +294,7 @@ CLAIMS = st.builds(
     Claim,
     path=st.sampled_from(PATHS),
     value=SAID,
-    rung=st.sampled_from([Rung.LLM, Rung.SELECTOR, Rung.STRUCTURED]),
+    rung=st.sampled_from([Rung.LLM, Rung.LLM, Rung.SELECTOR, Rung.STRUCTURED]),
     source=st.builds(
         Source,
         st.sampled_from(list(SourceKind)),

@@ -12,6 +12,7 @@ from curtsy.cli import (
     failures,
     hosts,
     keys,
+    mcp,
     records,
     results,
     review,
@@ -58,5 +59,6 @@ up.register(app)
 workers.register(app)
 serve.register(app)
 keys.register(app)
+mcp.register(app)
 tinyweb.register(app)
 doctor.register(app)

@@ -1,0 +1,56 @@
+"""`mcp`: what agents may use, over standard input and output or HTTP."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from curtsy.cli.options import Config, DataDir, settings_from
+from curtsy.cli.remote import Api
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(mcp)
+
+
+def mcp(
+    http: Annotated[bool, typer.Option("--http", help="Serve over HTTP instead of standard input and output.")] = False,
+    host: Annotated[str, typer.Option("--host", metavar="ADDR", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 chooses a free one.")] = 8090,
+    max_pages: Annotated[
+        int, typer.Option("--max-pages", min=1, max=100_000, metavar="N", help="Pages that one call may ask for.")
+    ] = 100,
+    max_seconds: Annotated[
+        float, typer.Option("--max-seconds", min=1, max=3600, metavar="S", help="How long one call may take.")
+    ] = 120,
+    api: Api = None,
+    config: Config = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Serve agents by the Model Context Protocol: crawl, status, read, search, extract."""
+    import os
+
+    from curtsy.errors import MissingPart, UsageError
+    from curtsy.web.auth import is_loopback
+
+    settings = settings_from(config, data_dir)
+    key = os.environ.get("CURTSY_MCP_KEY") or None
+    if http and not is_loopback(host) and key is None:
+        raise UsageError(f"{host} is reached from elsewhere: put a key into CURTSY_MCP_KEY, or leave --host out.")
+    try:
+        from curtsy.mcp import backends, server
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != "mcp":
+            raise
+        raise MissingPart("The Model Context Protocol needs its SDK: pip install 'curtsy[mcp]'.") from None
+    backend: backends.Backend = backends.Local(settings)
+    if api:
+        from curtsy.api import connect
+
+        backend = backends.Remote(connect(api))
+    built = server.build(backend, server.Limits(max_pages=max_pages, max_seconds=max_seconds))
+    if http:
+        server.run_http(built, host, port, settings.api_hosts, key)
+    else:
+        server.run_stdio(built)

@@ -1,0 +1,1 @@
+"""A Model Context Protocol server: an agent crawls politely, and reads and searches what is stored."""

@@ -1,0 +1,231 @@
+"""Where the tools look and work: the local data folder, or a control plane. All of it waits; the server has threads."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any, Protocol
+
+from curtsy import control, export, intake
+from curtsy.errors import UsageError
+from curtsy.inprocess import InProcess
+from curtsy.mcp.reading import Read
+from curtsy.model import Counts, Crawl, Page, new_id
+from curtsy.remote.server import ENDED, Server
+from curtsy.settings import Settings, load, missing
+from curtsy.store import crawls, pages
+from curtsy.store.engine import Store
+from curtsy.store.segments import read_page
+from curtsy.urls import fingerprint, normalise
+
+#: how often a crawl is looked at while it is waited for
+_LOOK_S = 0.25
+#: crawls at a time in this process
+_AT_ONCE = 2
+#: pages of a crawl that are named in an answer
+_NAMED = 50
+
+#: told how many pages there are, now and then; False: nobody waits for it any more
+Told = Callable[[int], bool]
+
+
+class Backend(Protocol):
+    def crawl(self, seeds: list[str], wish: dict[str, Any], within_s: float, told: Told) -> str:
+        """Makes a crawl and waits until it has ended, or its time is up; its id."""
+
+    def resume(self, id: str, within_s: float, told: Told) -> str:
+        """Goes on with one whose time was up."""
+
+    def status(self, id: str) -> dict[str, Any]: ...
+
+    def first_pages(self, id: str) -> list[dict[str, Any]]:
+        """Some of its pages, without their bodies."""
+
+    def page(self, which: str, crawl: str | None) -> Read:
+        """By its id, or the newest of a URL."""
+
+    def pages(self, crawl: str | None) -> Iterator[Read]:
+        """To search through."""
+
+
+class Local:
+    """The data folder of these settings; crawls run in this process."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._room = threading.BoundedSemaphore(_AT_ONCE)
+
+    def crawl(self, seeds: list[str], wish: dict[str, Any], within_s: float, told: Told) -> str:
+        settings = self._settings
+        checked = intake.checked(seeds, settings, "seed {}")
+        return self._run(
+            settings, control.crawl_of(control.CrawlWish(**wish), settings, new_id()), checked, within_s, told
+        )
+
+    def resume(self, id: str, within_s: float, told: Told) -> str:
+        with self._store() as store, store.read() as tx:
+            stored = crawls.get(tx, id)
+            kept = crawls.settings_of(tx, stored.n)
+        given = self._settings.model_dump(exclude_unset=True)
+        settings = load(None, kept.get("settings"), **given)
+        if lacking := missing(kept, settings):
+            raise UsageError(f"Crawl {stored.id} was made with {' and '.join(lacking)}, which are not stored.")
+        return self._run(settings, stored.id, [], within_s, told)
+
+    def _run(self, settings: Settings, what: Crawl | str, seeds: list[str], within_s: float, told: Told) -> str:
+        if not self._room.acquire(blocking=False):
+            raise UsageError(f"{_AT_ONCE} crawls are running here already: wait for one of them.")
+        running = InProcess(settings, what, seeds)
+        try:
+            running.start()
+            id = running.begun().id
+            end = time.monotonic() + within_s
+            while not running.wait(_LOOK_S) and time.monotonic() < end and told(running.counts.pages):
+                pass
+        finally:
+            running.leave()
+            self._room.release()
+        if running.error is not None:
+            raise running.error
+        return id
+
+    def status(self, id: str) -> dict[str, Any]:
+        with self._store() as store:
+            found = control.status(store, id)
+        crawl = found.crawl
+        return _status(crawl.id, crawl.state.value, crawl.reason, found.counts)
+
+    def first_pages(self, id: str) -> list[dict[str, Any]]:
+        with self._store() as store, store.read() as tx:
+            found, _ = pages.chunk(tx, crawls.get(tx, id).n, 0, _NAMED)
+        return [{"id": page.id, "url": page.url, "title": page.title} for page in found]
+
+    def page(self, which: str, crawl: str | None) -> Read:
+        with self._store() as store:
+            with store.read() as tx:
+                found = self._find(tx, which, crawl)
+                id = None if found is None else crawls.ids(tx, [found.crawl]).get(found.crawl)
+            if found is None or id is None:
+                raise UsageError(_no_page(which))
+            return self._read(store, found, id)
+
+    def _find(self, tx: Any, which: str, crawl: str | None) -> Page | None:
+        if "://" not in which:
+            return pages.by_id(tx, which)
+        url = normalise(which)
+        if url is None:
+            raise UsageError(f"{which!r} is no http or https URL.")
+        if crawl is not None:
+            return pages.get(tx, crawls.get(tx, crawl).n, fingerprint(url))
+        newest = pages.where(tx, "p.fp = :fp", {"fp": fingerprint(url)}, "p.n DESC", 1)
+        return newest[0][1] if newest else None
+
+    def pages(self, crawl: str | None) -> Iterator[Read]:
+        """Newest first, of one crawl or of all."""
+        with self._store() as store:
+            given: dict[str, Any] = {"below": 1 << 62}
+            condition = "p.n < :below"
+            if crawl is not None:
+                with store.read() as tx:
+                    given["crawl"] = crawls.get(tx, crawl).n
+                condition += " AND p.crawl = :crawl"
+            while True:
+                with store.read() as tx:
+                    found = pages.where(tx, condition, given, "p.n DESC", 100)
+                    ids = crawls.ids(tx, sorted({page.crawl for _, page in found}))
+                if not found:
+                    return
+                for n, page in found:
+                    given["below"] = n
+                    yield self._read(store, page, ids.get(page.crawl, ""))
+
+    def _read(self, store: Store, page: Page, crawl: str) -> Read:
+        segments = export.segments_of(self._settings)
+        try:
+            with store.read() as tx:
+                record = read_page(tx, segments, page)
+        finally:
+            segments.close()
+        return Read(
+            id=page.id, crawl=crawl, url=page.url, title=page.title, status=page.status,
+            fetched=datetime.fromtimestamp(page.fetched_ms / 1000, UTC), content_type=page.content_type,
+            charset=page.charset, body=None if record is None else record.body,
+        )  # fmt: skip
+
+    def _store(self) -> Store:
+        return Store.open(self._settings.effective_store_url, create=False, looks=True)
+
+
+class Remote:
+    """A control plane; its workers crawl."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    def crawl(self, seeds: list[str], wish: dict[str, Any], within_s: float, told: Told) -> str:
+        id = self._server.submit(seeds=seeds, **wish)["id"]
+        return self._follow(id, within_s, told)
+
+    def resume(self, id: str, within_s: float, told: Told) -> str:
+        found = self._server.crawl(id)
+        if found["state"] == "paused":
+            self._server.resume(found["id"])
+        return self._follow(found["id"], within_s, told)
+
+    def _follow(self, id: str, within_s: float, told: Told) -> str:
+        """A crawl whose time is up goes on in the fleet, as far as its max_pages."""
+        end = time.monotonic() + within_s
+        while (found := self._server.crawl(id))["state"] not in ENDED and time.monotonic() < end:
+            if not told(found["counts"]["pages"]):
+                break
+            time.sleep(_LOOK_S)
+        return id
+
+    def status(self, id: str) -> dict[str, Any]:
+        found = self._server.crawl(id)
+        given = found["counts"]
+        counts = Counts(given["pages"], given["done"], given["pending"], given["skipped"], given["failed"])
+        return _status(found["id"], found["state"], found["reason"], counts)
+
+    def first_pages(self, id: str) -> list[dict[str, Any]]:
+        found = self._server.list_pages(id, limit=_NAMED)["items"]
+        return [{"id": page["id"], "url": page["url"], "title": page["title"]} for page in found]
+
+    def page(self, which: str, crawl: str | None) -> Read:
+        if "://" not in which:
+            return self._read(self._server.page(which))
+        url = normalise(which)
+        if url is None:
+            raise UsageError(f"{which!r} is no http or https URL.")
+        ids = [crawl] if crawl else (one["id"] for one in islice(self._server.each(self._server.list_crawls), 20))
+        for id in ids:
+            for page in islice(self._server.each(self._server.list_pages, id, url=url, limit=100), 100):
+                if page["url"] == url:
+                    return self._read(page)
+        raise UsageError(_no_page(which))
+
+    def pages(self, crawl: str | None) -> Iterator[Read]:
+        """Of one crawl, in the order in which they were stored; without one, of the newest."""
+        for page in self._server.each(self._server.list_pages, crawl or "last", limit=100):
+            yield self._read(page)
+
+    def _read(self, page: Any) -> Read:
+        return Read(
+            id=page["id"], crawl=page["crawl"], url=page["url"], title=page["title"], status=page["status"],
+            fetched=datetime.fromisoformat(page["fetched"]), content_type=page["content_type"],
+            charset=page["charset"], body=self._server.content(page["id"]) if page["has_content"] else None,
+        )  # fmt: skip
+
+
+def _status(id: str, state: str, reason: str | None, counts: Counts) -> dict[str, Any]:
+    return {
+        "crawl": id, "state": state, "reason": reason, "pages": counts.pages, "done": counts.done,
+        "pending": counts.pending, "skipped": dict(counts.skipped), "failed": dict(counts.failed),
+    }  # fmt: skip
+
+
+def _no_page(which: str) -> str:
+    return f"There is no stored page {which!r}. Crawl its site first, or search for pages that are there."

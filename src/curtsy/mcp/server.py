@@ -1,0 +1,234 @@
+"""The tools, and the two ways to reach them: standard input and output, or HTTP.
+
+Over HTTP only this machine is answered, and no web page that it shows (Host and Origin are checked); beyond it every
+request needs the key.
+"""
+
+# Annotations are evaluated here, not later: some of the tools' parameters have limits that `build` is given.
+
+import asyncio
+import hmac
+import socket
+import sys
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeVar
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp.types import ToolAnnotations
+from pydantic import Field, ValidationError
+
+from curtsy import __version__
+from curtsy.errors import CurtsyError
+from curtsy.mcp import reading
+from curtsy.mcp.backends import Backend
+
+T = TypeVar("T")
+Scope = MutableMapping[str, Any]
+
+#: pages that a search looks through, and for how long
+SEARCHED_PAGES = 2_000
+SEARCH_S = 8.0
+_ABOUT = (
+    "Crawl websites politely and read what was stored. `crawl` fetches pages at the pace that their site bears: it "
+    "takes seconds per page, so ask for few, and go on with `resume`. `search_pages`, `read_page` and `extract` work "
+    "on what is stored and cost the site nothing: look there first. " + reading.UNTRUSTED
+)
+_LOOKS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+
+CrawlId = Annotated[str, Field(description="Id of a crawl, its beginning, or `last`.", max_length=100)]
+Which = Annotated[str, Field(description="Id of a stored page, or its URL.", min_length=1, max_length=4000)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one call may take, whatever it asks for."""
+
+    max_pages: int = 100
+    max_seconds: float = 120.0
+
+
+def build(backend: Backend, limits: Limits) -> MCPServer[Any]:
+    server: MCPServer[Any] = MCPServer("curtsy", instructions=_ABOUT, version=__version__, log_level="WARNING")
+    _crawling(server, backend, limits)
+    _looking(server, backend)
+    return server
+
+
+def _crawling(server: MCPServer[Any], backend: Backend, limits: Limits) -> None:
+    pages_help = f"At most so many pages, {limits.max_pages} in all."
+    seconds_help = f"Return after so many seconds at the latest, {limits.max_seconds:g} in all."
+    Pages = Annotated[int, Field(description=pages_help, ge=1, le=limits.max_pages)]
+    Seconds = Annotated[float, Field(description=seconds_help, gt=0, le=limits.max_seconds)]
+    few, soon = min(10, limits.max_pages), min(60.0, limits.max_seconds)
+
+    @server.tool(annotations=ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=True))
+    async def crawl(
+        ctx: Context[Any, Any],
+        url: Annotated[str, Field(description="Where to begin: an http or https URL.", max_length=2083)],
+        max_pages: Pages = few,
+        max_seconds: Seconds = soon,
+        max_depth: Annotated[int | None, Field(description="At most so many links from the URL.", ge=0, le=100)] = None,
+        scope: Annotated[
+            Literal["host", "domain"], Field(description="Follow links to this host, or to its whole domain.")
+        ] = "host",
+        include: Annotated[
+            list[str] | None, Field(description="Only URLs that match one of these (RE2).", max_length=10)
+        ] = None,
+    ) -> dict[str, Any]:
+        """Crawl a site from a URL, politely: robots.txt and the site's pace are kept, private addresses never asked.
+
+        Returns the crawl's id, its counts and its first pages. If the time was up, it is `running`: `resume` goes on.
+        """
+        wish = {"max_pages": max_pages, "max_depth": max_depth, "scope": scope, "include": include or []}
+        with _Told(ctx, max_pages) as told:
+            id = await _work(backend.crawl, [url], wish, max_seconds, told)
+        return await _came_of(backend, id)
+
+    @server.tool(annotations=ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=True))
+    async def resume(ctx: Context[Any, Any], crawl: CrawlId, max_seconds: Seconds = soon) -> dict[str, Any]:
+        """Go on with a crawl whose time was up, as far as its own max_pages."""
+        with _Told(ctx, None) as told:
+            id = await _work(backend.resume, crawl, max_seconds, told)
+        return await _came_of(backend, id)
+
+
+async def _came_of(backend: Backend, id: str) -> dict[str, Any]:
+    status = await _work(backend.status, id)
+    named = await _work(backend.first_pages, id)
+    return {"note": reading.UNTRUSTED, **status, "first_pages": named}
+
+
+class _Told:
+    """From the thread that waits for a crawl to the client that asked for it; False once nobody waits any more."""
+
+    def __init__(self, ctx: Context[Any, Any], total: int | None) -> None:
+        self._ctx, self._total, self._last = ctx, total, -1
+        self._loop = asyncio.get_running_loop()
+        self._waits = True
+
+    def __call__(self, pages: int) -> bool:
+        if self._waits and pages != self._last:
+            self._last = pages
+            told = self._ctx.report_progress(pages, self._total, f"{pages} pages")
+            asyncio.run_coroutine_threadsafe(told, self._loop)
+        return self._waits
+
+    def __enter__(self) -> "_Told":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._waits = False
+
+
+def _looking(server: MCPServer[Any], backend: Backend) -> None:
+    @server.tool(annotations=_LOOKS)
+    async def status(crawl: CrawlId = "last") -> dict[str, Any]:
+        """How far a crawl is: its state, and URLs by what became of them."""
+        return await _work(backend.status, crawl)
+
+    @server.tool(annotations=_LOOKS)
+    async def read_page(
+        page: Which,
+        crawl: Annotated[str | None, Field(description="Of a URL: in this crawl; left out: the newest.")] = None,
+        offset: Annotated[int, Field(description="`next_offset` of the answer before.", ge=0)] = 0,
+        max_chars: Annotated[
+            int, Field(description="At most so many characters.", ge=100, le=reading.MOST_CHARS)
+        ] = 20_000,
+    ) -> dict[str, Any]:
+        """A stored page as Markdown, in pieces. The page is not fetched again."""
+        found = await _work(backend.page, page, crawl)
+        return await _work(reading.piece, found, offset, max_chars)
+
+    @server.tool(annotations=_LOOKS)
+    async def search_pages(
+        query: Annotated[
+            str, Field(description="Words that a page must have, all of them.", min_length=1, max_length=500)
+        ],
+        crawl: Annotated[str | None, Field(description="Only in this crawl; left out: in all.", max_length=100)] = None,
+        limit: Annotated[int, Field(description="At most so many pages.", ge=1, le=50)] = 10,
+    ) -> dict[str, Any]:
+        """Search stored pages by words, best first.
+
+        The newest pages are looked through, at most 2,000 of them and for 8 s: `complete` says whether those were all.
+        """
+
+        def look() -> dict[str, Any]:
+            return reading.search(backend.pages(crawl), query, limit, SEARCHED_PAGES, SEARCH_S)
+
+        return await _work(look)
+
+    @server.tool(annotations=_LOOKS)
+    async def extract(
+        page: Which,
+        schema: Annotated[
+            str | dict[str, Any],
+            Field(description="`page` (title, headings, structured data), another built-in name, or a JSON Schema."),
+        ] = "page",
+        crawl: Annotated[str | None, Field(description="Of a URL: in this crawl; left out: the newest.")] = None,
+    ) -> dict[str, Any]:
+        """Structured data of a stored page: each value with the words of the page that support it.
+
+        Values that the page does not support are withheld. No language model is asked.
+        """
+        found = await _work(backend.page, page, crawl)
+        return await _work(reading.facts_of, found, schema)
+
+
+async def _work(fn: Callable[..., T], *args: Any) -> T:
+    """In a thread. What is expected to go wrong is told to the agent in one sentence."""
+    try:
+        return await asyncio.to_thread(fn, *args)
+    except (CurtsyError, ValidationError) as error:
+        raise ToolError(str(error)) from error
+
+
+# Two ways to reach them
+
+
+def run_stdio(server: MCPServer[Any]) -> None:
+    asyncio.run(server.run_stdio_async())
+
+
+def run_http(server: MCPServer[Any], host: str, port: int, names: tuple[str, ...], key: str | None) -> None:
+    """Until a signal ends it. `names` are further names under which it is reached."""
+    import uvicorn
+
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, port), family=family) as listening:
+        bound = listening.getsockname()[1]
+        app = http_app(server, host, bound, names, key)
+        print(f"Serving MCP on http://{f'[{host}]' if ':' in host else host}:{bound}/mcp", file=sys.stderr, flush=True)
+        uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="on")).run(sockets=[listening])
+
+
+def http_app(server: MCPServer[Any], host: str, port: int, names: tuple[str, ...], key: str | None) -> Any:
+    shown = f"[{host}]" if ":" in host else host
+    hosts = [name for one in ("localhost", "127.0.0.1", "[::1]", shown, *names) for name in (one, f"{one}:{port}")]
+    origins = [f"{scheme}://{name}" for scheme in ("http", "https") for name in hosts]
+    security = TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
+    app = server.streamable_http_app(host=host, transport_security=security)
+    return app if key is None else _Keyed(app, key)
+
+
+class _Keyed:
+    """Lets requests pass that bear the key."""
+
+    def __init__(self, app: Callable[..., Awaitable[None]], key: str) -> None:
+        self._app, self._given = app, f"Bearer {key}".encode()
+
+    async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            given = dict(scope["headers"]).get(b"authorization", b"")
+            if not hmac.compare_digest(given, self._given):
+                headers = [(b"content-type", b"text/plain"), (b"www-authenticate", b"Bearer")]
+                await send({"type": "http.response.start", "status": 401, "headers": headers})
+                await send({"type": "http.response.body", "body": b"A key is needed: Authorization: Bearer ..."})
+                return
+        await self._app(scope, receive, send)
+
+
+__all__ = ["Limits", "build", "http_app", "run_http", "run_stdio"]

@@ -82,6 +82,8 @@ def up(folder: Path, site: SmallSite, **changes: Any) -> Iterator[Stack]:
         yield Stack(process, _told(process, folder)["api"], folder)
     finally:
         process.send_signal(signal.SIGTERM)
+        if process.stdout is not None:
+            process.stdout.close()
         try:
             process.wait(40)
         except subprocess.TimeoutExpired:

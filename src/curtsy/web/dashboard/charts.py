@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from curtsy.model import Request
+from curtsy.audit import BROKEN_OFF
+from curtsy.model import SUBRESOURCE, Kind, Request
 from curtsy.web.dashboard import words
 
 WIDTH, HEIGHT = 1000.0, 100.0
@@ -133,17 +134,18 @@ def answers(requests: Sequence[Request], parts: int = 48) -> Chart | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One request of a timeline: where it began and ended, and until when nothing else might begin."""
+    """One request of a timeline, and the wait that was due before it."""
 
     request: Request
     kind: str
     x: float
     width: float
+    #: from where the delay counts to where it ended
     delay_x: float
     delay_width: float
-    #: seconds since the request before it began; None: it is the first
-    gap_s: float | None
-    #: began earlier than its predecessor's delay allows
+    #: seconds since the delay began to count; None: it is the first
+    waited_s: float | None
+    #: began before the delay had passed
     early: bool
 
 
@@ -156,29 +158,35 @@ class Timeline:
 
 
 def timeline(requests: Sequence[Request]) -> Timeline | None:
-    """The requests of a host one below the other, with the delay drawn in: each begins where the last one's ended."""
-    if not requests:
+    """The requests of a host one below the other, each with the delay that it had to wait for."""
+    shown = [request for request in requests if request.kind != SUBRESOURCE]
+    if not shown:
         return None
-    begin = requests[0].start_ms
-    end = max(max(request.end_ms, request.start_ms + request.delay_ms) for request in requests)
+    begin, end = shown[0].start_ms, max(request.end_ms for request in shown)
     scale = WIDTH / max(1, end - begin)
     rows: list[Row] = []
-    before: Request | None = None
-    for request in requests:
-        gap_ms = None if before is None else request.start_ms - before.start_ms
+    since_ms: int | None = None
+    for request in shown:
+        waited_ms = None if since_ms is None else request.start_ms - since_ms
         length_ms = max(0, request.end_ms - request.start_ms)
-        rest_ms = max(0, request.start_ms + request.delay_ms - max(request.end_ms, request.start_ms))
         rows.append(
             Row(
                 request=request, kind=words.kind_of_status(request.status, request.fault),
-                x=round((request.start_ms - begin) * scale, 2), width=round(max(3.0, length_ms * scale), 2),
-                delay_x=round((request.start_ms + length_ms - begin) * scale, 2), delay_width=round(rest_ms * scale, 2),
-                gap_s=None if gap_ms is None else gap_ms / 1000,
-                early=before is not None and gap_ms is not None and request.per_host == 1 and gap_ms < before.delay_ms,
+                x=round((request.start_ms - begin) * scale, 2), width=round(max(4.0, length_ms * scale), 2),
+                delay_x=0.0 if since_ms is None else round(max(0, since_ms - begin) * scale, 2),
+                delay_width=0.0 if since_ms is None else round(request.delay_ms * scale, 2),
+                waited_s=None if waited_ms is None else waited_ms / 1000,
+                early=waited_ms is not None and request.per_host == 1 and waited_ms < request.delay_ms,
             )
         )  # fmt: skip
-        before = request if request.nature == "sent" else before
+        since_ms = max(since_ms or 0, _counts_from(request))
     early = sum(row.early for row in rows)
     held = "every one waited for the delay" if not early else f"{early} began before the delay had passed"
-    said = f"{len(rows)} requests in {words.span((end - begin) / 1000)}: {held}"
+    said = f"{words.count(len(rows), 'request')} in {words.span((end - begin) / 1000)}: {held}"
     return Timeline(rows=tuple(rows), begin_ms=begin, end_ms=end, says=said)
+
+
+def _counts_from(request: Request) -> int:
+    """As `audit` judges it: from the start, or from the end of what we broke off, of what is presumed, of a visit."""
+    from_end = request.nature == "presumed" or request.fault in BROKEN_OFF or request.kind == Kind.BROWSER
+    return request.end_ms if from_end else request.start_ms

@@ -21,7 +21,7 @@ from curtsy.web.models.hosts import Block, HostsQuery, OwnDelay
 from curtsy.web.problems import Problem
 
 #: requests of a timeline
-_SHOWN = 40
+_SHOWN = 30
 _MOST_LINES = 400
 
 
@@ -57,7 +57,8 @@ def host(visit: Visit, host: str) -> Response:
     with visit.store.read() as tx:
         some = glance.requests_of_host(tx, status.host, _SHOWN)
         rules = stored.get_robots(tx, [one.origin for one in status.robots])
-    target = _target(asked, status.host) or (some[-1].url if some else None)
+    home = origin(some[-1].url) if some else next(iter(rules), f"https://{status.host}")
+    target = _target(asked, home) or (some[-1].url if some else None)
     return visit.page(
         "host.html", host=status, timeline=charts.timeline(some), asked=asked, target=target,
         rules=[_rules(state, target, visit.settings.agent) for state in rules.values()],
@@ -65,11 +66,11 @@ def host(visit: Visit, host: str) -> Response:
     )  # fmt: skip
 
 
-def _target(asked: str, host: str) -> str | None:
+def _target(asked: str, home: str) -> str | None:
     """The URL that somebody wants to know about: whole, or a path of this host."""
     if not asked:
         return None
-    return normalise(asked if "://" in asked else f"https://{host}/{asked.lstrip('/')}")
+    return normalise(asked if "://" in asked else f"{home}/{asked.lstrip('/')}")
 
 
 def _rules(state: RobotsState, target: str | None, agent: str) -> Rules:

@@ -88,7 +88,7 @@ class Sessions:
         return self._sign(f"form {session.key or '-'} {session.nonce}")
 
     def is_token(self, session: Session, given: str) -> bool:
-        return hmac.compare_digest(self.token(session), given)
+        return hmac.compare_digest(self.token(session).encode(), given.encode())
 
     # Notes
 
@@ -99,7 +99,7 @@ class Sessions:
 
     def noted(self, given: str) -> str | None:
         body, _, mark = given.rpartition(".")
-        if not body or not hmac.compare_digest(self._sign(f"note {body}")[:32], mark):
+        if not body or not hmac.compare_digest(self._sign(f"note {body}")[:32].encode(), mark.encode()):
             return None
         try:
             at, _, text = base64.urlsafe_b64decode(body).decode().partition(" ")

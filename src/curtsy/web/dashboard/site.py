@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
-from flask import Blueprint, Flask, Request, Response, current_app, g, render_template, request
+from flask import Blueprint, Flask, Request, Response, g, render_template, request
 from pydantic import BaseModel, ValidationError
 
 from curtsy import __version__
@@ -138,7 +138,9 @@ class Visit:
 
 
 def html(body: str, status: int = 200) -> Response:
-    return Response(body, status, headers={"Content-Security-Policy": CSP}, content_type="text/html; charset=utf-8")
+    # Not no-referrer: our own forms would come without their origin. Other websites are told nothing all the same.
+    headers = {"Content-Security-Policy": CSP, "Referrer-Policy": "same-origin"}
+    return Response(body, status, headers=headers, content_type="text/html; charset=utf-8")
 
 
 def valid(model: type[M], where: str, given: Mapping[str, Any]) -> M:
@@ -251,12 +253,11 @@ def _failed(site: Site, error: Exception) -> Response:
         caller = _admitted(site, site.sessions.of(request), None)
     except Exception:  # the store may be what is away
         caller = None
-    with current_app.app_context():
-        shown = Visit(site=site, session=session, caller=caller)
-        try:
-            response = shown.page("error.html", problem.status, problem=problem, request_id=g.request_id)
-        except Exception:  # nor can anything be signed without it
-            text = f"{problem.detail}\nrequest_id: {g.request_id}\n"
-            response = Response(text, problem.status, content_type="text/plain; charset=utf-8")
+    shown = Visit(site=site, session=session, caller=caller)
+    try:
+        response = shown.page("error.html", problem.status, problem=problem, request_id=g.request_id)
+    except Exception:  # nor can anything be signed without it
+        text = f"{problem.detail}\nrequest_id: {g.request_id}\n"
+        response = Response(text, problem.status, content_type="text/plain; charset=utf-8")
     response.headers.update(problem.headers)
     return response

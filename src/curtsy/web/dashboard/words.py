@@ -14,9 +14,13 @@ _UNSEEN = re.compile(
     r"[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
 )
 _MARK = "\ufffd"
-_STAGE_MEANINGS = {
-    "kills_worker": "the process that worked at it died again and again",
-    "no_text": "the page has no text to read",
+_MORE_MEANINGS = {
+    "server_error": "the site answered with an error of its own (5xx)",
+    "rate_limited": "the site said that we ask too often (429)",
+    "http_408": "the site did not want to wait for the request (408)",
+    "http_425": "the site did not want to be asked so early (425)",
+    "bad_response": "what the site answered is no HTTP that we understand",
+    "partial": "the site answered with a part of the page only (206)",
 }
 STATES = {
     "loading": "Seeds are still arriving.",
@@ -60,7 +64,7 @@ def span(seconds: float | None) -> str:
     if seconds is None:
         return "–"
     if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
+        return f"{seconds * 1000:.0f} ms" if seconds >= 0.001 or not seconds else "under 1 ms"
     if seconds < 60:
         return f"{seconds:.1f} s" if seconds < 10 and seconds != int(seconds) else f"{seconds:.0f} s"
     for unit, length, smaller, part in (("min", 60, "s", 1), ("h", 3600, "min", 60), ("d", 86400, "h", 3600)):
@@ -116,7 +120,7 @@ def is_link(url: Any) -> bool:
 
 def meaning(cause: str | None) -> str:
     """What a word for a cause or a reason means."""
-    return MEANINGS.get(cause or "") or _STAGE_MEANINGS.get(cause or "") or ""
+    return MEANINGS.get(cause or "") or _MORE_MEANINGS.get(cause or "") or ""
 
 
 def plain(word: str | None) -> str:

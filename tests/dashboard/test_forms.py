@@ -1,0 +1,129 @@
+"""Forms do something only for the session they were made for; sessions and notes cannot be made up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from curtsy.settings import load
+from curtsy.web.dashboard.sessions import COOKIE
+from curtsy.web.dashboard.site import VIEWS
+from curtsy.web.factory import create_app
+
+HOST = {"Host": "127.0.0.1:8080"}
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Iterator[Flask]:
+    made = create_app(load(data_dir=tmp_path / "data"))
+    yield made
+    made.extensions["curtsy"].close()
+
+
+@pytest.fixture
+def client(app: Flask) -> FlaskClient:
+    return app.test_client()
+
+
+def token(client: FlaskClient) -> str:
+    found = re.search(r'name="csrf" value="([0-9a-f]{64})"', client.get("/keys", headers=HOST).text)
+    assert found
+    return found[1]
+
+
+FORMS = [re.sub(r"<\w+>", "x", view.rule) for view in VIEWS if view.method == "POST"]
+
+
+@pytest.mark.parametrize("path", FORMS)
+def test_no_form_is_heeded_without_the_token_of_its_session(app: Flask, client: FlaskClient, path: str) -> None:
+    other = token(app.test_client())
+    own = token(client)
+    assert own != other
+    for given in ({}, {"csrf": ""}, {"csrf": other}, {"csrf": own[:-1]}, {"csrf": "ü"}):
+        assert client.post(path, data=given, headers=HOST).status_code == 403
+    assert app.test_client().post(path, data={"csrf": own}, headers=HOST).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.test"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Host": "evil.test"},
+        {"X-Forwarded-For": "10.0.0.1"},
+    ],
+)
+def test_forms_of_other_websites_are_not_heeded(client: FlaskClient, headers: dict[str, str]) -> None:
+    data = {"csrf": token(client), "name": "x", "scope": "admin"}
+    assert client.post("/keys", data=data, headers=HOST | headers).status_code in (401, 403)
+    assert "no key yet" in client.get("/keys", headers=HOST).text
+
+
+def test_a_form_with_its_token_is_heeded(client: FlaskClient) -> None:
+    data = {"csrf": token(client), "name": "x", "scope": "read"}
+    answer = client.post("/keys", data=data, headers=HOST | {"Origin": "http://127.0.0.1:8080"})
+    assert answer.status_code == 200
+    assert "curtsy_" in answer.text
+
+
+def test_a_session_cannot_be_made_up(app: Flask, client: FlaskClient) -> None:
+    made = create_app(app.extensions["curtsy"].settings, app.extensions["curtsy"], host="0.0.0.0")
+    guarded = made.test_client()
+    token(client)
+    cookie = client.get_cookie(COOKIE, domain="127.0.0.1")
+    assert cookie is not None
+    own = cookie.value
+    for value in (own, own.replace("-", "0" * 12, 1), own[:-1] + "0", "", "x" * 2000, own + ".", "ü"):
+        guarded.set_cookie(COOKIE, value, domain="127.0.0.1")
+        answer = guarded.get("/keys", headers=HOST | {"Accept": "text/html"})
+        assert answer.status_code == 303, value
+        assert answer.headers["Location"].startswith("/sign-in")
+
+
+def test_a_note_cannot_be_made_up(app: Flask, client: FlaskClient) -> None:
+    answer = client.get("/schedules?note=WW91IGFyZSBoYWNrZWQ.0123456789abcdef0123456789abcdef", headers=HOST)
+    assert answer.status_code == 200
+    assert "hacked" not in answer.text
+    assert 'class="note"' not in answer.text
+
+
+def test_the_api_takes_neither_forms_nor_sessions(app: Flask, client: FlaskClient) -> None:
+    data = {"csrf": token(client), "seeds": "https://example.com/"}
+    assert client.post("/v1/crawls", data=data, headers=HOST).status_code == 415
+    guarded = create_app(app.extensions["curtsy"].settings, app.extensions["curtsy"], host="0.0.0.0").test_client()
+    cookie = client.get_cookie(COOKIE, domain="127.0.0.1")
+    assert cookie is not None
+    guarded.set_cookie(COOKIE, cookie.value, domain="127.0.0.1")
+    assert guarded.get("/v1/crawls", headers=HOST).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/crawls/zzz",
+        "/crawls/last",
+        "/pages/nothing",
+        "/hosts/%20",
+        "/hosts/none.test",
+        "/failures/%3Cscript%3E",
+        "/failures?since=never",
+        "/failures?crawl=zzz",
+        "/crawls?cursor=AAAA",
+        "/crawls?state=odd",
+        "/schedules/none",
+        "/static/../factory.py",
+        "/static/none.js",
+        "/explain?url=%00",
+    ],
+)
+def test_what_cannot_be_shown_is_told_on_a_page(client: FlaskClient, path: str) -> None:
+    answer = client.get(path, headers=HOST)
+    assert answer.status_code in (404, 422), answer.text
+    assert "<script>" not in answer.text

@@ -80,7 +80,7 @@ def score(
     results = [_criterion(criterion, quotes, ask) for criterion in rubric.criteria]
     groups = {group: _mean(_weighted(rubric, results, group)) for group in rubric.groups}
     total = _mean((rubric.groups[group], value) for group, value in groups.items() if value is not None)
-    return _result(rubric, total, groups, results)
+    return _result(rubric, _rounded(total), {group: _rounded(value) for group, value in groups.items()}, results)
 
 
 def _published(data: Mapping[str, Any], fields: Sequence[Field]) -> Iterator[_Quote]:
@@ -187,7 +187,11 @@ def _weighted(rubric: Rubric, results: Sequence[dict[str, Any]], group: str) -> 
 def _mean(weighted: Iterable[tuple[float, float]]) -> float | None:
     pairs = list(weighted)
     weight = sum(one for one, _ in pairs)
-    return round(sum(one * value for one, value in pairs) / weight, 1) if weight else None
+    return sum(one * value for one, value in pairs) / weight if weight else None
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 1)
 
 
 def _result(scorer: Scorer, total: float | None, groups: Any, criteria: Any) -> dict[str, Any]:

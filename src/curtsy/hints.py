@@ -9,6 +9,7 @@ here, so that a crawl does not fail on them later. Patterns are google-re2: line
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
@@ -28,6 +29,8 @@ _MAX_KEYS = 20
 _MAX_PAGES = 50
 #: what a pattern's automaton may take, in bytes
 _PATTERN_MEMORY = 4 << 20
+#: with nothing between its parts that could be taken for theirs
+_TEMPLATE = re.compile(r"\{[^{}]+\}(?:[\s,;|]+\{[^{}]+\})*")
 _TOP = frozenset(("per", "pages", "types", "structured", "selectors", "allow_judged"))
 _INNER = frozenset(("structured", "selectors", "css", "xpath", "attribute", "pattern", "allow_judged", "long"))
 
@@ -158,6 +161,9 @@ def _keys(value: Any, place: str) -> tuple[str, ...]:
     found = _texts(value, f"{place}: structured")
     if len(found) > _MAX_KEYS:
         raise UsageError(f"{place}: more than {_MAX_KEYS} keys")
+    for key in found:
+        if ("{" in key or "}" in key) and not _TEMPLATE.fullmatch(key):
+            raise UsageError(f"{place}: {key} is no template such as {{city}}, {{country}}: words have no place in it")
     return found
 
 

@@ -66,7 +66,9 @@ def bounded(document: Any, max_bytes: int) -> dict[str, Any]:
         raise UsageError("a schema is a JSON object")
     try:
         size = len(json.dumps(document))
-    except (TypeError, ValueError, RecursionError) as error:
+    except RecursionError as error:
+        raise UsageError("the schema is nested too deeply") from error
+    except (TypeError, ValueError) as error:
         raise UsageError(f"the schema is not JSON: {error}") from error
     if size > max_bytes:
         raise UsageError(f"the schema is larger than {max_bytes:,} bytes")

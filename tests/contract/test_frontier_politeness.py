@@ -565,16 +565,16 @@ def test_a_host_whose_owner_is_gone_is_free(world: World) -> None:
 
 def test_a_guest_takes_its_turn_like_everybody_else(world: World) -> None:
     frontier = world.frontier
-    assert world.run(frontier.slot("a.test")) == (None, -1)
+    assert world.run(frontier.slot("a.test"))[:2] == (None, -1)
     world.crawl(delay_s=20.0)
     world.add(1, "a.test", "/1", "/2")
-    fence, wait_ms = world.run(frontier.slot("a.test"))
+    fence, wait_ms, delay_ms, per_host = world.run(frontier.slot("a.test"))
     assert fence is not None
-    assert wait_ms == 0
+    assert (wait_ms, delay_ms, per_host) == (0, 20_000, 1)
     assert world.lease() == []
     assert world.run(frontier.slot("a.test"))[0] is None
     world.back(guest(world, fence), sent_ago_s=0)
-    none, wait_ms = world.run(frontier.slot("a.test"))
+    none, wait_ms, *_ = world.run(frontier.slot("a.test"))
     assert none is None
     assert wait_ms == pytest.approx(20_010, abs=500)
     world.advance(21)
@@ -583,7 +583,7 @@ def test_a_guest_takes_its_turn_like_everybody_else(world: World) -> None:
 
 def test_a_host_that_no_crawl_wants_has_one_slot_for_guests(world: World) -> None:
     world.introduce("a.test")
-    fence, _ = world.run(world.frontier.slot("a.test", 5.0))
+    fence = world.run(world.frontier.slot("a.test", 5.0)).fence
     assert fence is not None
     assert world.run(world.frontier.slot("a.test"))[0] is None
     world.back(guest(world, fence))

@@ -14,6 +14,7 @@ from curtsy.frontier.clock import boot
 from curtsy.frontier.entry import encode, short_origin
 from curtsy.frontier.messages import (
     US,
+    GuestSlot,
     LeaseReply,
     PushReply,
     ReapedLease,
@@ -36,6 +37,7 @@ from curtsy.settings import Settings
 
 __all__ = [
     "Frontier",
+    "GuestSlot",
     "LeaseReply",
     "PushReply",
     "ReapedLease",
@@ -191,13 +193,14 @@ class Frontier:
             raise trouble
         return lost
 
-    async def slot(self, host: str, delay_s: float = 0) -> tuple[int | None, int]:
-        """A guest's turn: (fence, 0), or (None, ms to wait); (None, -1): introduce the host first."""
+    async def slot(self, host: str, delay_s: float = 0) -> GuestSlot:
+        """A guest's turn, or how long it has to wait; -1: introduce the host first."""
         shard = self.shard_of(host)
         if not shard.may_lease:
-            return None, 1000
+            return GuestSlot(None, 1000)
         raw = await shard.call("slot", host, self._slot_ms, int(delay_s * 1000))
-        return (fence_of(shard.epoch or 0, int(raw[1])), 0) if raw[1] else (None, int(raw[2]))
+        fence = fence_of(shard.epoch or 0, int(raw[1])) if raw[1] else None
+        return GuestSlot(fence, int(raw[2]), int(raw[3]), int(raw[4]))
 
     # What a commit made durable
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from curtsy.frontier.entry import decode, encode, short_origin
 from curtsy.model import Entry, HostEffect, HostState, Lane, Lease, hot_value
@@ -76,6 +76,18 @@ class Times:
     start_ms: int
     end_ms: int
     next_ms: int
+
+
+class GuestSlot(NamedTuple):
+    """What a guest is told who asks for a host's turn."""
+
+    #: None: not now
+    fence: int | None
+    #: -1: the host is to be introduced first
+    wait_ms: int = 0
+    #: in force for this turn
+    delay_ms: int = 0
+    per_host: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -531,6 +531,8 @@ llm_usage = Table(
 
 def with_postgresql() -> MetaData:
     """The same with PostgreSQL's own options. To name them loads its dialect: 30 ms that a start on SQLite saves."""
+    from curtsy.store import guest_tables  # noqa: F401  # its tables belong to the same schema
+
     requests.dialect_options["postgresql"]["partition_by"] = "RANGE (start_ms)"
     for table in metadata.tables.values():
         for index in table.indexes:

@@ -1,0 +1,203 @@
+"""Requests of guests: added once, held by one process at a time, done, or failed and replayed.
+
+A request is held from the moment it is handed to a process until that process says what became of it. Whoever does not
+renew its hold loses it: the request is open again, and counts a crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, text
+
+from curtsy.store.rows import Bulk, is_postgresql, unique_sorted
+
+#: a request whose process died so often is a dead letter
+MOST_CRASHES = 3
+
+_BEGIN = text(
+    "INSERT INTO guest_runs (name, started_ms) VALUES (:name, :now_ms) "
+    "ON CONFLICT (name) WHERE state = 'running' DO NOTHING"
+)
+_RUNNING = text("SELECT n FROM guest_runs WHERE name = :name AND state = 'running'")
+_END = text(
+    "UPDATE guest_runs SET state = 'finished', ended_ms = :now_ms WHERE n = :run AND state = 'running' "
+    "AND NOT EXISTS (SELECT 1 FROM guest_requests WHERE run = :run AND state IN ('open', 'held'))"
+)
+_add = Bulk(
+    "INSERT INTO guest_requests (run, key, host, url, rank, payload, at_ms) "
+    "SELECT run, key, host, url, rank, payload, at_ms FROM v WHERE true "
+    "ON CONFLICT (run, key) DO NOTHING RETURNING key",
+    run="bigint", key="bytea", host="text", url="text", rank="bigint", payload="text", at_ms="bigint",
+)  # fmt: skip
+# Host by host along the index: as dear as there are hosts, however many requests wait.
+_HOSTS = text(
+    "WITH RECURSIVE found(host) AS ("
+    "SELECT min(host) FROM guest_requests WHERE run = :run AND state = 'open' UNION ALL "
+    "SELECT (SELECT min(host) FROM guest_requests WHERE run = :run AND state = 'open' AND host > found.host) "
+    "FROM found WHERE found.host IS NOT NULL) SELECT host FROM found WHERE host IS NOT NULL LIMIT :limit"
+)
+_TAKE = (
+    "UPDATE guest_requests SET state = 'held', holder = :holder, held_until_ms = :until_ms WHERE n = ("
+    "SELECT n FROM guest_requests WHERE run = :run AND host = :host AND state = 'open' ORDER BY rank, n LIMIT 1 {}) "
+    "AND state = 'open' RETURNING n, host, url, payload, crashes"
+)
+_TAKE_SQLITE, _TAKE_POSTGRESQL = text(_TAKE.format("")), text(_TAKE.format("FOR UPDATE SKIP LOCKED"))
+_renew = Bulk(
+    "UPDATE guest_requests SET held_until_ms = v.until_ms FROM v WHERE guest_requests.n = v.n "
+    "AND guest_requests.state = 'held' AND guest_requests.holder = v.holder RETURNING guest_requests.n",
+    n="bigint", holder="text", until_ms="bigint",
+)  # fmt: skip
+_settle = Bulk(
+    "UPDATE guest_requests SET state = v.state, cause = v.cause, detail = v.detail, at_ms = v.at_ms FROM v "
+    "WHERE guest_requests.n = v.n AND guest_requests.state = 'held' AND guest_requests.holder = v.holder",
+    n="bigint", holder="text", state="text", cause="text", detail="text", at_ms="bigint",
+)  # fmt: skip
+_LAPSE = text(
+    "UPDATE guest_requests SET crashes = crashes + 1, holder = '', at_ms = :now_ms, "
+    "state = CASE WHEN crashes + 1 >= :most THEN 'failed' ELSE 'open' END, "
+    "cause = CASE WHEN crashes + 1 >= :most THEN 'kills_worker' ELSE cause END "
+    "WHERE run = :run AND state = 'held' AND held_until_ms < :now_ms"
+)
+_GIVE_BACK = text(
+    "UPDATE guest_requests SET state = 'open', holder = '' WHERE run = :run AND state = 'held' AND holder = :holder"
+)
+_PENDING = text("SELECT EXISTS (SELECT 1 FROM guest_requests WHERE run = :run AND state IN ('open', 'held'))")
+_FAILED = text(
+    "SELECT q.n, q.url, q.host, q.cause, q.detail, q.at_ms, r.name FROM guest_requests q "
+    "JOIN guest_runs r ON r.n = q.run WHERE q.state = 'failed' AND (:name = '' OR r.name = :name) "
+    "AND q.at_ms >= :since_ms ORDER BY q.at_ms, q.n LIMIT :limit"
+)
+_REPLAY = text(
+    "UPDATE guest_requests SET state = 'open', crashes = 0, holder = '', at_ms = :now_ms "
+    "WHERE n = :n AND state = 'failed' AND run IN (SELECT n FROM guest_runs WHERE state = 'running')"
+)
+_REOPEN = text(
+    "UPDATE guest_runs SET state = 'running', ended_ms = NULL WHERE state = 'finished' "
+    "AND n IN (SELECT run FROM guest_requests WHERE n = :n) "
+    "AND NOT EXISTS (SELECT 1 FROM guest_runs r WHERE r.name = guest_runs.name AND r.state = 'running')"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRequest:
+    """A request to be kept."""
+
+    key: bytes
+    host: str
+    url: str
+    #: smaller goes first
+    rank: int
+    payload: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """A request that was handed to us."""
+
+    n: int
+    host: str
+    url: str
+    payload: str
+    crashes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """What became of a request that we held."""
+
+    n: int
+    #: `done` | `failed` | `open` (given back)
+    state: str = "done"
+    cause: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """A dead letter of a guest."""
+
+    n: int
+    name: str
+    url: str
+    host: str
+    cause: str
+    detail: str
+    at_ms: int
+
+
+def begin(tx: Connection, name: str, now_ms: int) -> int:
+    """The run of that name that goes on, else a new one."""
+    tx.execute(_BEGIN, {"name": name, "now_ms": now_ms})
+    return int(tx.execute(_RUNNING, {"name": name}).scalar_one())
+
+
+def end(tx: Connection, run: int, now_ms: int) -> bool:
+    """The run has ended, if nothing of it is open or held by anybody."""
+    return bool(tx.execute(_END, {"run": run, "now_ms": now_ms}).rowcount)
+
+
+def add(tx: Connection, run: int, rows: Sequence[NewRequest], now_ms: int) -> set[bytes]:
+    """Keeps requests; the keys of those that were not there yet."""
+    fresh = {row.key: row for row in reversed(rows)}
+    values = [(run, row.key, row.host, row.url, row.rank, row.payload, now_ms) for _, row in sorted(fresh.items())]
+    return {bytes(found[0]) for found in _add(tx, values)}
+
+
+def open_hosts(tx: Connection, run: int, limit: int = 10_000) -> list[str]:
+    return [str(row[0]) for row in tx.execute(_HOSTS, {"run": run, "limit": limit})]
+
+
+def take(tx: Connection, run: int, hosts: Iterable[str], holder: str, until_ms: int) -> list[Held]:
+    """The next request of each of these hosts; none where another process was faster."""
+    statement = _TAKE_POSTGRESQL if is_postgresql(tx) else _TAKE_SQLITE
+    found = []
+    for host in unique_sorted(hosts):
+        row = tx.execute(statement, {"run": run, "host": host, "holder": holder, "until_ms": until_ms}).first()
+        if row is not None:
+            found.append(Held(n=row.n, host=row.host, url=row.url, payload=row.payload, crashes=row.crashes))
+    return found
+
+
+def renew(tx: Connection, held: Iterable[int], holder: str, until_ms: int) -> set[int]:
+    """Those that are still ours."""
+    return {int(row[0]) for row in _renew(tx, [(n, holder, until_ms) for n in unique_sorted(held)])}
+
+
+def settle(tx: Connection, rows: Iterable[Settled], holder: str, now_ms: int) -> None:
+    """Of requests that we hold no longer nothing is changed."""
+    last = {row.n: row for row in rows}
+    _settle(tx, [(n, holder, row.state, row.cause, row.detail[:500], now_ms) for n, row in sorted(last.items())])
+
+
+def lapse(tx: Connection, run: int, now_ms: int) -> int:
+    """Requests of processes that are gone are open again, or dead letters; how many."""
+    return int(tx.execute(_LAPSE, {"run": run, "now_ms": now_ms, "most": MOST_CRASHES}).rowcount)
+
+
+def give_back(tx: Connection, run: int, holder: str) -> int:
+    """All that this process holds, without a crash."""
+    return int(tx.execute(_GIVE_BACK, {"run": run, "holder": holder}).rowcount)
+
+
+def has_pending(tx: Connection, run: int) -> bool:
+    return bool(tx.execute(_PENDING, {"run": run}).scalar_one())
+
+
+def failed(tx: Connection, name: str = "", since_ms: int = 0, limit: int = 100) -> list[Failed]:
+    """Dead letters, oldest first."""
+    rows: Any = tx.execute(_FAILED, {"name": name, "since_ms": since_ms, "limit": limit})
+    return [
+        Failed(n=r.n, name=r.name, url=r.url, host=r.host, cause=r.cause, detail=r.detail, at_ms=r.at_ms) for r in rows
+    ]
+
+
+def replay(tx: Connection, letters: Iterable[int], now_ms: int) -> int:
+    """Open again; a run that had ended goes on. Those of a run that another of its name followed stay as they are."""
+    opened = 0
+    for n in unique_sorted(letters):
+        tx.execute(_REOPEN, {"n": n})
+        opened += int(tx.execute(_REPLAY, {"n": n, "now_ms": now_ms}).rowcount)
+    return opened

@@ -2,8 +2,8 @@
 
 CSS that looks at one element, its parents and neighbours by name takes no longer than the page is long, and is
 evaluated here. Anything else can compare all elements with all on a page made for it, for hours, and no engine can be
-told to stop: it goes to a process of its own (`finder`), which the kernel ends after 2 s of its time for one page. Then
-the page has no more to say to such selectors.
+told to stop: it goes to a process of its own (`finder`), which the kernel ends after a second of its time for one page.
+Then the page has no more to say to such selectors.
 """
 
 from __future__ import annotations
@@ -80,7 +80,9 @@ _running_in: int | None = None
 
 def _child() -> subprocess.Popen[str]:
     global _running, _running_in
-    if _running is None or _running_in != os.getpid() or _running.poll() is not None:
+    if _running is not None and _running_in == os.getpid() and _running.poll() is not None:
+        close()
+    if _running is None or _running_in != os.getpid():
         _running = subprocess.Popen(
             [sys.executable, "-m", "curtsy.extract.finder"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             encoding="utf-8",

@@ -1,8 +1,8 @@
 """A process that evaluates CSS and XPath, so that an expression that does not end on a hostile page ends with it.
 
 Each line of its input is a request, `{"html"?, "css" | "xpath", "attribute"}`; each line of its output is the list of
-texts that were found. `html` is sent once for each page, which may take 2 s of this process's time for all requests;
-after that the kernel ends the process. It also ends with its input. Run by `elements`.
+texts that were found. `html` is sent once for each page, which may take a second of this process's time for all
+requests; after that the kernel ends the process. It also ends with its input. Run by `elements`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from curtsy import prose
 
-PAGE_SECONDS = 2.0
+PAGE_SECONDS = 1.0
 _MEMORY_BYTES = 2 << 30
 MAX_FOUND = 200
 MAX_TEXT = 4_000

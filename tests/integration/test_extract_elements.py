@@ -1,0 +1,118 @@
+"""CSS and XPath in their own process: the same answers, and an end whatever the page."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from curtsy.document import Document
+from curtsy.extract import elements
+from curtsy.extract.elements import Elements, is_light
+from curtsy.hints import Selector
+from curtsy.observe import counters
+
+HTML = """<main><h1 id=a>Who <b>we</b> are</h1><p>One <i>1</i></p><p>Two</p></main><a href=/x title="a b">y</a>"""
+
+
+@pytest.fixture(autouse=True)
+def _ended() -> Iterator[None]:
+    yield
+    elements.close()
+
+
+def of(html: str) -> Elements:
+    return Elements(Document.parse(html.encode(), "text/html", "http://a.test/"))
+
+
+@pytest.mark.parametrize(
+    ("selector", "texts"),
+    [
+        (Selector(css="h1"), ["Who we are"]),
+        (Selector(css="main h1"), ["Who we are"]),
+        (Selector(css="main p:last-child"), ["Two"]),
+        (Selector(css="h1 ~ p"), ["One 1", "Two"]),
+        (Selector(css="body a", attribute="Href"), ["/x"]),
+        (Selector(xpath="//h1"), ["Who we are"]),
+        (Selector(xpath="//p[2]"), ["Two"]),
+        (Selector(xpath="//p[contains(., 'One')]/i/text()"), ["1"]),
+        (Selector(xpath="//a", attribute="title"), ["a b"]),
+        (Selector(xpath="string(//h1/@id)"), ["a"]),
+        (Selector(xpath="count(//p)"), ["2.0"]),
+        (Selector(xpath="//nothing"), []),
+        (Selector(xpath="unknown-function()"), []),
+    ],
+)
+def test_elements_are_found(selector: Selector, texts: list[str]) -> None:
+    assert of(HTML).texts(selector) == texts
+
+
+def test_css_that_is_linear_needs_no_process() -> None:
+    assert of(HTML).texts(Selector(css='main > h1, a[title="a b"]')) == ["Who we are", "y"]
+    assert elements._running is None
+    assert not is_light("main h1")
+    assert not is_light("p:first-child")
+    assert not is_light("p ~ p")
+
+
+DEEP = "<div>" * 900
+CHAINS = ("<div>" * 240 + "x" + "</div>" * 240) * 60
+
+
+@pytest.mark.parametrize(
+    ("html", "selector"),
+    [
+        (DEEP, Selector(css="q div div div div div div")),
+        (CHAINS, Selector(xpath="//*[count(//*[count(//*) = 1]) = 1]")),
+    ],
+    ids=["css", "xpath"],
+)
+def test_an_expression_that_does_not_end_is_ended_and_others_go_on(html: str, selector: Selector) -> None:
+    before = counters["selector_stopped"]
+    hostile, friendly = of(html), of(HTML)
+    assert friendly.texts(Selector(css="main h1")) == ["Who we are"]
+    assert hostile.texts(selector) == []
+    assert counters["selector_stopped"] == before + 1
+    child = elements._running
+    assert hostile.texts(Selector(css="body div")) == []  # the page has had its time
+    assert elements._running is child
+    assert friendly.texts(Selector(css="main h1")) == ["Who we are"]
+    assert counters["selector_stopped"] == before + 1
+
+
+def test_pages_of_several_threads_are_not_mixed_up() -> None:
+    found: dict[int, set[str]] = {}
+
+    def look(number: int) -> None:
+        page = of(f"<main><p>{number}</p></main>")
+        found[number] = {text for _ in range(20) for text in page.texts(Selector(css="main p"))}
+
+    threads = [threading.Thread(target=look, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {number: {str(number)} for number in range(4)}
+
+
+def test_a_process_that_died_is_replaced() -> None:
+    page = of(HTML)
+    assert page.texts(Selector(css="main h1")) == ["Who we are"]
+    assert elements._running is not None
+    elements._running.kill()
+    elements._running.wait()
+    assert page.texts(Selector(css="main h1")) == ["Who we are"]
+
+
+def test_a_forked_process_has_its_own() -> None:
+    page = of(HTML)
+    assert page.texts(Selector(css="main h1")) == ["Who we are"]
+    pid = os.fork()
+    if pid == 0:
+        fine = page.texts(Selector(css="main p")) == ["One 1", "Two"]
+        elements.close()
+        os._exit(0 if fine else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert page.texts(Selector(css="main h1")) == ["Who we are"]

@@ -115,7 +115,7 @@ def plain(text: str) -> str:
     return fold(text).text.strip()
 
 
-@lru_cache(maxsize=24)
+@lru_cache(maxsize=12)
 def _kept(text: str) -> Folded:
     return _fold(text)
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from curtsy import control, export, observe
+from curtsy import control, export, functions, observe, plans, record_lines
 from curtsy.display import Display, shown_html, shown_line
-from curtsy.document import Document, is_html
 from curtsy.errors import (
     CurtsyError,
     Damaged,
@@ -38,9 +37,9 @@ from curtsy.errors import (
     UsageError,
 )
 from curtsy.inprocess import InProcess
-from curtsy.links import LinkMemo, hrefs
 from curtsy.model import Counts, Crawl, new_id
 from curtsy.model import Page as StoredPage
+from curtsy.page_view import Page, view
 from curtsy.settings import Settings, load, missing
 from curtsy.store import crawls
 from curtsy.store import pages as page_rows
@@ -52,7 +51,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Counts", "Crawling", "CurtsyError", "Damaged", "MissingPart", "Page", "RefusedSeeds", "SettingsError",
-    "Unavailable", "UnknownCrawl", "UsageError", "connect", "connect_async", "crawl", "pages", "resume",
+    "Unavailable", "UnknownCrawl", "UsageError", "connect", "connect_async", "crawl", "pages", "records", "resume",
 ]  # fmt: skip
 
 #: pages that are read from the store at a time, and about how many bytes of bodies: all that waits in memory
@@ -61,63 +60,6 @@ _BATCH_BYTES = 8_000_000
 _BETWEEN = "p.crawl = :crawl AND p.n > :after AND p.n <= :upto"
 #: how often the store is asked for new pages; a look at PostgreSQL waits for whoever is committing
 _LOOK_S = {"sqlite": 0.1, "postgresql": 0.5}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
-    """A committed page."""
-
-    id: str
-    #: id of its crawl
-    crawl: str
-    url: str
-    host: str
-    status: int
-    fetched: datetime
-    #: links from a seed
-    depth: int
-    content_type: str | None
-    charset: str | None
-    title: str | None
-    language: str | None
-    canonical: str | None
-    sha256: str | None
-    #: bytes of the body
-    size: int
-    etag: str | None
-    last_modified: str | None
-    #: since an earlier crawl
-    unchanged: bool
-    #: id of the page with the identical body
-    same_as: str | None
-    #: the body after content decoding; None if it was not kept
-    content: bytes | None = field(repr=False)
-
-    @property
-    def is_html(self) -> bool:
-        return is_html(self.content_type, self.content or b"")
-
-    def document(self) -> Document:
-        """The parsed page: its text, Markdown, structured data, tree."""
-        return Document.parse(self.content or b"", self.content_type, self.url)
-
-    def text(self) -> str:
-        """What a reader sees; empty if it is no HTML or plain text."""
-        if not self.is_html:
-            plain = (self.content_type or "").startswith("text/")
-            return (self.content or b"").decode(self.charset or "utf-8", "replace") if plain else ""
-        return self.document().text()
-
-    def markdown(self) -> str:
-        """As Markdown; what is no HTML as its text."""
-        return self.document().markdown() if self.is_html else self.text()
-
-    def links(self) -> list[str]:
-        """Where its links lead, normalised; those that it asks not to follow are left out."""
-        if not self.is_html:
-            return []
-        document = self.document()
-        return list(dict.fromkeys(LinkMemo().resolve_all(document.base_url, hrefs(document))))
 
 
 def crawl(
@@ -132,7 +74,12 @@ def crawl(
     lane: str = "batch",
     sitemaps: bool = True,
     cookies: bool = False,
-    schema: str | None = None,
+    render: str = "never",
+    schema: str | dict[str, Any] | None = None,
+    rubric: str | None = None,
+    llm: str | None = None,
+    extract: Callable[[Page], Any] | None = None,
+    score: Callable[..., Any] | None = None,
     data_dir: str | Path | None = None,
     config: str | Path | None = None,
     progress: bool = False,
@@ -140,18 +87,25 @@ def crawl(
 ) -> Crawling:
     """A crawl in this process, as `curtsy crawl` makes it; iterate over it to get its pages.
 
-    `settings` are those of docs/settings.md: `allow_private=("10.0.0.0/8",)`. It begins with the first page that is
-    asked for, or with `begin()`.
+    `extract(page)` makes the data of a record, or several, or None; `score(schema, data, quotes)` a number from 0 to
+    100. `records()` has what came of them. `settings` are those of docs/settings.md: `allow_private=("10.0.0.0/8",)`.
+    It begins with the first page that is asked for, or with `begin()`.
     """
     if not seeds:
         raise UsageError('There are no seeds: give at least one URL, for example crawl("https://example.com/").')
     given = _settings(config, data_dir, settings)
+    schema, rubric = _functions(extract, score, schema, rubric)
     wish = {
         "scope": scope, "include": list(include), "exclude": list(exclude), "max_pages": max_pages,
         "max_depth": max_depth, "delay_s": delay_s, "per_host": per_host, "lane": lane, "sitemaps": sitemaps,
-        "cookies": cookies, "schema": schema,
+        "cookies": cookies,
     }  # fmt: skip
-    return Crawling(given, control.crawl_of(_wish(wish), given, new_id()), seeds, None, progress)
+    made = control.crawl_of(_wish(wish), given, new_id())
+    if render not in ("never", "auto", "always"):
+        raise UsageError(f"render is {render!r}: use never, auto or always.")
+    made = replace(made, render=render, **plans.wished(schema, rubric, llm))
+    _check_renderer(made, given)
+    return Crawling(given, made, seeds, None, progress)
 
 
 def resume(
@@ -160,12 +114,15 @@ def resume(
     max_pages: int | None = None,
     delay_s: float | None = None,
     per_host: int | None = None,
+    extract: Callable[[Page], Any] | None = None,
+    score: Callable[..., Any] | None = None,
     data_dir: str | Path | None = None,
     config: str | Path | None = None,
     progress: bool = False,
     **settings: Any,
 ) -> Crawling:
     """Goes on with a crawl that was left, paused, or had dead letters replayed; iterate over it for its new pages."""
+    _functions(extract, score, None, None)  # those that the crawl names must be known here
     wishes = {"max_pages": max_pages, "delay_s": delay_s, "per_host": per_host}
     found = _settings(config, data_dir, settings)
     with Store.open(found.effective_store_url, create=False) as store, store.read() as tx:
@@ -177,6 +134,7 @@ def resume(
             f"Crawl {stored.id} was made with {' and '.join(lacking)}, which are not stored: give them again."
         )
     wanted = {name: value for name, value in wishes.items() if value is not None}
+    _check_renderer(stored, given)
     return Crawling(given, stored.id, (), wanted, progress)
 
 
@@ -194,6 +152,19 @@ def pages(
                 yield _page(store, segments, page, found.id)
         finally:
             segments.close()
+
+
+def records(
+    crawl: str = "last", *, status: str = "published", data_dir: str | Path | None = None,
+    config: str | Path | None = None, **settings: Any,
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    """The records of a crawl as `curtsy records` writes them; those that are held for a person only if asked for."""
+    if status not in record_lines.STATUSES:
+        raise UsageError(f"There is no status {status!r}. Use one of: {', '.join(record_lines.STATUSES)}.")
+    given = _settings(config, data_dir, settings)
+    with Store.open(given.effective_store_url, create=False, looks=True) as store:
+        for record in record_lines.of_crawl(store, crawl, statuses=(status,)):
+            yield record_lines.line(record) | {"created": datetime.fromtimestamp(record.created_ms / 1000, UTC)}
 
 
 class Crawling:
@@ -378,13 +349,32 @@ def _wish(fields: dict[str, Any]) -> control.CrawlWish:
         raise UsageError(f"The crawl does not fit: {wrong}.") from None
 
 
+def _check_renderer(crawl: Crawl, settings: Settings) -> None:
+    """A crawl that needs a browser is not begun without one."""
+    if crawl.render != "never":
+        from curtsy import browsers
+
+        browsers.check(settings)
+
+
+def _functions(
+    extract: Callable[[Page], Any] | None, score: Callable[..., Any] | None, schema: Any, rubric: str | None
+) -> tuple[Any, str | None]:
+    """Makes functions known by their names; the schema and the rubric that stand for them."""
+    if extract is not None:
+        if schema is not None:
+            raise UsageError("`extract` makes the records itself: leave `schema` out.")
+        schema = extract.__name__
+        functions.add_extractor(schema, lambda stored: extract(view(stored.page, "", stored.body)))
+    if score is not None:
+        if rubric is not None:
+            raise UsageError("`score` scores the records itself: leave `rubric` out.")
+        rubric = score.__name__
+        functions.add_scorer(rubric, score)
+    return schema, rubric
+
+
 def _page(store: Store, segments: SegmentStore, page: StoredPage, crawl: str) -> Page:
     with store.read() as tx:
         record = read_page(tx, segments, page)
-    names = (name for name in Page.__slots__ if name not in ("crawl", "fetched", "content"))
-    return Page(
-        **{name: getattr(page, name) for name in names},
-        crawl=crawl,
-        fetched=datetime.fromtimestamp(page.fetched_ms / 1000, UTC),
-        content=None if record is None else record.body,
-    )
+    return view(page, crawl, None if record is None else record.body)

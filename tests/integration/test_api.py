@@ -14,12 +14,14 @@ from typing import Any
 
 import pytest
 from crawl_folder import SHORT
-from small_site import SmallSite, linking
+from small_site import Say, SmallSite, linking
 
 import curtsy.api as curtsy
+from curtsy import pipeline
 from curtsy.display import Display, shown_line
 from curtsy.embedded import Embedded
 from curtsy.model import Counts
+from curtsy.store.engine import Store
 
 START = "http://a.small.test/"
 
@@ -173,6 +175,92 @@ def test_a_script_that_ends_in_the_middle_leaves_well(site: SmallSite, given: di
     assert Embedded.running(given["data_dir"]) is None
     assert len(list(curtsy.resume(delay_s=0.01, **given))) >= 1
     assert len(site.paths()) == 12
+
+
+# Functions of one's own
+
+WORDS = "geese " * 120
+
+
+@pytest.fixture
+def birds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+    """How to reach a site with two long pages and a short one."""
+    monkeypatch.chdir(tmp_path)
+    long = {path: Say(f"<title>About {path[1:]}</title><p>{WORDS}</p>".encode()) for path in ("/geese", "/ducks")}
+    with SmallSite({"/": linking("/geese", "/ducks", title="Home"), **long}) as site:
+        yield {**SHORT, "data_dir": tmp_path / "data", "resolve": (site.resolve_rule,), "delay_s": 0.01}
+
+
+def article(page: curtsy.Page) -> dict[str, Any] | None:
+    return {"title": page.title, "links": len(page.links())} if page.url != START else None
+
+
+def length(schema: str, data: dict[str, Any], quotes: list[dict[str, Any]]) -> float:
+    assert (schema, quotes) == ("article", [])
+    return len(data["title"]) * 5
+
+
+def test_functions_make_and_score_records(birds: dict[str, Any]) -> None:
+    crawling = curtsy.crawl(START, extract=article, score=length, **birds)
+    assert len(list(crawling)) == 3
+    assert crawling.state == "finished"
+    found = list(curtsy.records(crawling.id, data_dir=birds["data_dir"]))
+    assert {record["url"]: record["data"]["title"] for record in found} == {
+        f"{START}geese": "About geese",
+        f"{START}ducks": "About ducks",
+    }
+    assert {record["scores"]["total"] for record in found} == {55.0}
+    assert {(record["schema"], record["status"]) for record in found} == {("article", "published")}
+    assert {record["data"]["words"] for record in found} == {120}
+
+
+def test_records_that_are_held_come_only_when_asked_for(birds: dict[str, Any]) -> None:
+    def home(page: curtsy.Page) -> list[dict[str, Any]]:
+        return [{"n": n} for n in range(2)] if page.url == START else []
+
+    list(curtsy.crawl(START, extract=home, **birds))
+    assert list(curtsy.records(data_dir=birds["data_dir"])) == []
+    held = list(curtsy.records(status="held", data_dir=birds["data_dir"]))
+    assert [(record["data"]["n"], record["ordinal"]) for record in held] == [(0, 0), (1, 1)]
+
+
+def test_a_function_that_fails_makes_a_dead_letter_and_nothing_else(birds: dict[str, Any]) -> None:
+    def broken(page: curtsy.Page) -> Any:
+        return {"when": object()} if "geese" in page.url else {"x": 1 / (page.url != START)}
+
+    crawling = curtsy.crawl(START, extract=broken, **birds)
+    assert len(list(crawling)) == 3
+    assert crawling.state == "finished"
+    assert [record["url"] for record in curtsy.records(data_dir=birds["data_dir"])] == [f"{START}ducks"]
+    with Store.open(f"sqlite:///{birds['data_dir']}/curtsy.sqlite") as store:
+        letters = pipeline.find(store, pipeline.Filter(stage="extract"))
+    assert {(letter.url, letter.cause) for letter in letters} == {
+        (START, "function_failed"),
+        (f"{START}geese", "function_failed"),
+    }
+
+
+def test_a_resumed_crawl_needs_its_functions_again(birds: dict[str, Any]) -> None:
+    crawling = curtsy.crawl(START, extract=article, **{**birds, "delay_s": 0.5})
+    for _ in crawling:
+        break
+    list(curtsy.resume(crawling.id, extract=article, **birds))
+    assert len(list(curtsy.records(data_dir=birds["data_dir"]))) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"extract": lambda page: None}, "use `def`"),
+        ({"extract": article, "schema": "page"}, "leave `schema` out"),
+        ({"extract": article, "score": length, "rubric": "esg"}, "leave `rubric` out"),
+        ({"score": length}, "schema"),
+        ({"render": "sometimes"}, "never, auto or always"),
+    ],
+)
+def test_functions_that_cannot_be_are_told(given: dict[str, Any], options: dict[str, Any], said: str) -> None:
+    with pytest.raises(curtsy.UsageError, match=said):
+        curtsy.crawl(START, **{**given, **options})
 
 
 # What is shown

@@ -24,13 +24,13 @@ from pyarrow import parquet
 from stored_pages import StoredPages
 from warcio.archiveiterator import ArchiveIterator
 
-from curtsy import export, increments
+from curtsy import export, increments, record_export
 from curtsy.destination import LocalFolder, target_of
 from curtsy.embedded_pg import start_postgres
 from curtsy.errors import Damaged, UsageError
 from curtsy.export import Format
-from curtsy.model import Page
-from curtsy.store import pages
+from curtsy.model import Page, Record
+from curtsy.store import pages, records
 
 DOCS = Path(__file__).parents[2] / "docs"
 KINDS = {"text": "string", "integer": "int", "boolean": "bool"}
@@ -270,6 +270,65 @@ def _until_somebody_waits(stored: StoredPages) -> None:
                 return
         threading.Event().wait(0.01)
     raise AssertionError("nobody waited")
+
+
+# Records
+
+
+@pytest.fixture
+def recorded(stored: StoredPages) -> StoredPages:
+    """A record in each state, the published one with a value that is withheld."""
+    made = stored.add(4)
+    for page, status in zip(made, ("published", "held", "rejected", "superseded"), strict=True):
+        record = Record(
+            crawl=stored.crawl.n, subject=page.fp.hex(), schema="bird", schema_hash="h", status=status, url=page.url,
+            data={"name": f"{status} goose"}, withheld=({"path": "/age", "value": "a secret"},), created_ms=1000,
+            fields=({"path": "/name", "value": "x", "rung": "selector", "verdict": "supported", "evidence": []},),
+        )  # fmt: skip
+        stored.store.run(records.add, record)
+    return stored
+
+
+@pytest.mark.parametrize("name", ["r.jsonl", "r.csv", "r.parquet"])
+def test_only_published_records_are_exported(recorded: StoredPages, tmp_path: Path, name: str) -> None:
+    out = tmp_path / name
+    chosen = export.format_of(out, None)
+    record_export.check(chosen, incremental=False)
+    assert record_export.export_records(recorded.store, recorded.crawl, out, chosen) == 1
+    with duckdb.connect() as db:
+        found = db.execute(f"SELECT \"schema\", version, data::JSON->>'name', url FROM '{out}'").fetchall()
+    (url,) = (page.url for page in export.pages_of(recorded.store, recorded.crawl.n, 0, 1))
+    assert found == [("bird", 1, "published goose", url)]
+    assert b"secret" not in out.read_bytes()
+    if chosen is Format.PARQUET:
+        rows = parquet.read_table(out).to_pylist()
+        assert list(rows[0]) == list(record_export.COLUMNS)
+        assert json.loads(rows[0]["fields"])[0]["path"] == "/name"
+        assert (rows[0]["created"], rows[0]["reviewed"]) == ("1970-01-01T00:00:01.000+00:00", None)
+
+
+def test_the_documented_columns_are_those_of_records() -> None:
+    text = (DOCS / "output.md").read_text("utf-8").partition("## Exports: records")[2].partition("\n## ")[0]
+    documented: dict[str, str] = {}
+    for names, kind in re.findall(r"^\| (`[^|]+`) \| (\w+) \|", text, re.MULTILINE):
+        documented |= dict.fromkeys(re.findall(r"`(\w+)`", names), kind)
+    assert {name: KINDS.get(kind, "string") for name, kind in documented.items()} == {
+        name: kind.rstrip("3264") for name, kind in record_export.COLUMNS.items()
+    }
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--what", "records", "--out", "folder"),
+        ("--what", "records", "--out", "x.warc.gz"),
+        ("--what", "records", "--out", "folder", "--format", "csv", "--incremental"),
+        ("--what", "everything"),
+    ],
+)
+def test_records_have_no_other_forms(recorded: StoredPages, tmp_path: Path, words: tuple[str, ...]) -> None:
+    command = [sys.executable, "-m", "curtsy", "export", "--data-dir", str(recorded.settings.data_dir), *words]
+    assert subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).returncode == 2
 
 
 # To an object store

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from small_site import SmallSite, linking
+from small_site import Say, SmallSite, linking
 
 TEXT = (Path(__file__).parents[2] / "docs" / "python.md").read_text("utf-8")
 EXAMPLES = re.findall(r"^```python(?: (\w+))?\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
@@ -21,7 +21,8 @@ PATHS = ("/geese", "/ducks", "/swans", "/teals")
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    pages = {path: linking("/", *PATHS, title=f"About {path[1:]}") for path in PATHS}
+    text = f"<p>{'They fly, they swim and they walk. ' * 20}</p>".encode()
+    pages = {path: Say(linking("/", *PATHS, title=f"About {path[1:]}").body + text) for path in PATHS}
     with SmallSite({"/": linking(*PATHS, title="Birds"), **pages}) as site:
         rule = f"www.example.com=127.0.0.1:{site.port}"
         given = {
@@ -81,3 +82,9 @@ def test_the_examples_end_as_they_say(environment: dict[str, str]) -> None:
     assert lines[0].endswith(" running")
     assert "finished" in lines
     assert len({line for line in lines[1:] if line.startswith("http://www.example.com/")}) == 5
+
+
+def test_the_records_of_the_example_are_those_of_its_functions(environment: dict[str, str]) -> None:
+    (example,) = (example for _, example in EXAMPLES if "score=" in example)
+    found = dict(line.split() for line in run(example, environment).splitlines())
+    assert found == {"geese": "100.0", "swans": "100.0", "ducks": "20.0", "teals": "20.0"}

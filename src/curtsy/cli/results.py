@@ -39,6 +39,9 @@ def export(
     csv_safe: Annotated[
         bool, typer.Option("--csv-safe", help="CSV for spreadsheets: cells like formulas begin with '.")
     ] = False,
+    what: Annotated[
+        str, typer.Option("--what", metavar="pages|records", help="Pages, or published records.")
+    ] = "pages",
     incremental: Annotated[
         bool,
         typer.Option("--incremental", help="Add a part to the folder --out: what came since the last export to it."),
@@ -47,30 +50,37 @@ def export(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a crawl's pages: as lines, a table, a WARC file, or a folder of Markdown."""
+    """Write a crawl's pages: as lines, a table, a WARC file, or a folder of Markdown; or its records."""
     from curtsy import export as exporting
-    from curtsy import increments
+    from curtsy import increments, record_export
     from curtsy.cli import show
     from curtsy.destination import target_of
     from curtsy.errors import UsageError
     from curtsy.store import crawls
 
+    if what not in ("pages", "records"):
+        raise UsageError(f"--what {what} is not possible. Use pages or records.")
     target = target_of(out)
     chosen = exporting.format_of(target, format_)
     if as_json and out is None:
-        raise UsageError("With --json the document goes to standard output, so the pages need --out PATH.")
+        raise UsageError(f"With --json the document goes to standard output, so the {what} need --out PATH.")
     if csv_safe and chosen is not exporting.Format.CSV:
         raise UsageError(f"--csv-safe is for CSV, not for {chosen}.")
+    if what == "records":
+        record_export.check(chosen, incremental)
     (increments if incremental else exporting).check_target(target, chosen)
     write = increments.add if incremental else exporting.export
     with stored(config, data_dir) as (settings, store):
         with store.read() as tx:
             found = crawls.get(tx, crawl)
-        written = write(store, exporting.segments_of(settings), found, target, chosen, csv_safe)
+        if what == "records":
+            written = record_export.export_records(store, found, target, chosen, csv_safe)
+        else:
+            written = write(store, exporting.segments_of(settings), found, target, chosen, csv_safe)
     if as_json:
-        show.document({"id": found.id, "format": chosen.value, "out": out, "pages": written})
+        show.document({"id": found.id, "format": chosen.value, "out": out, what: written})
     elif out is not None:
-        show.note(f"{written:,} {'new pages' if incremental else 'pages'} written to {out}")
+        show.note(f"{written:,} {'new ' if incremental else ''}{what} written to {out}")
 
 
 def audit(

@@ -1,0 +1,76 @@
+"""A crawl's published records as lines or a table. Those that wait for a person, were rejected or superseded are not
+exported, and what is withheld never leaves the store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from curtsy import export, record_lines
+from curtsy.destination import Target, write_whole
+from curtsy.errors import UsageError
+from curtsy.export import Format, Tally
+from curtsy.model import Crawl, Record
+from curtsy.store.engine import Store
+
+#: name -> type in Parquet; the order of the columns everywhere
+COLUMNS = {
+    "id": "string",
+    "url": "string",
+    "page": "string",
+    "subject": "string",
+    "kind": "string",
+    "schema": "string",
+    "schema_hash": "string",
+    "ordinal": "int32",
+    "version": "int32",
+    "data": "string",
+    "fields": "string",
+    "scores": "string",
+    "confidence": "string",
+    "low_confidence": "bool",
+    "created": "string",
+    "reviewed": "string",
+    "request_id": "string",
+}
+#: objects in JSONL, text that is JSON in tables
+_NESTED = ("data", "fields", "scores", "confidence")
+
+
+def check(chosen: Format, incremental: bool) -> None:
+    """Complain before the work begins."""
+    if chosen in (Format.MARKDOWN, Format.WARC):
+        raise UsageError(
+            f"Records cannot be written as {chosen}. Use --format jsonl, csv or parquet, or name the file so."
+        )
+    if incremental:
+        raise UsageError(
+            "--incremental is for pages: a record may be approved long after it was made. Export them all."
+        )
+
+
+def export_records(store: Store, crawl: Crawl, out: Target, chosen: Format, csv_safe: bool = False) -> int:
+    """Write all published records of a crawl, by the schema that it has now; how many they were."""
+    written = Tally()
+    rows = _rows(store, crawl, nested=chosen is Format.JSONL)
+    write_whole(out, export.table(rows, COLUMNS, chosen, written, csv_safe))
+    return written.n
+
+
+def _rows(store: Store, crawl: Crawl, *, nested: bool) -> Iterator[dict[str, Any]]:
+    for record in record_lines.of_crawl(store, crawl.id):
+        row = _row(record)
+        if not nested:
+            row |= {name: json.dumps(row[name], ensure_ascii=False) for name in _NESTED}
+        yield row
+
+
+def _row(record: Record) -> dict[str, Any]:
+    shown = record_lines.line(record) | {"created": _when(record.created_ms), "reviewed": _when(record.reviewed_ms)}
+    return {name: shown[name] for name in COLUMNS}
+
+
+def _when(at_ms: int | None) -> str | None:
+    return None if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")

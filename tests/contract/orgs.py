@@ -1,0 +1,79 @@
+"""Crawls of the tiny web's organisations as they stand when everything is fetched, made without fetching."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import stored
+
+from curtsy import plans, stages
+from curtsy.extraction import Parts
+from curtsy.model import Crawl, CrawlState, Record
+from curtsy.settings import Settings
+from curtsy.stages import Sending
+from curtsy.stopping import StopFlag
+from curtsy.store import queues, records, sites
+from curtsy.store.engine import Store
+from curtsy.store.segments import SegmentStore
+from curtsy.tinyweb.facts import org_host
+from curtsy.tinyweb.pages import SECTIONS, OrgSite, Shape
+
+
+def bodies(numbers: Iterable[int]) -> list[tuple[str, bytes]]:
+    """(URL, HTML) of the sections of those organisations' sites."""
+    found = []
+    for number in numbers:
+        site = OrgSite(org_host(number), Shape(), 1)
+        answers = [(path, site.answer(path)) for path in SECTIONS]
+        found += [
+            (f"http://{site.host}{path}", answer.wire[len(answer.head) :])
+            for path, answer in answers
+            if answer.status == 200
+        ]
+    return found
+
+
+def make(
+    store: Store, segments: SegmentStore, pages: list[tuple[str, bytes]], schema: str | dict[str, Any] = "organization",
+    rubric: str | None = None, llm: str | None = None,
+) -> Crawl:  # fmt: skip
+    """All of it is fetched and nothing extracted; sites are put."""
+    made = stored.crawl(store, CrawlState.EXTRACTING, **plans.wished(schema, rubric, llm))
+    found = stored.add_pages(store, segments, made, pages)
+
+    def put(tx: Any) -> None:
+        for host in {page.host for page in found}:
+            queues.mark_empty_if_none(tx, made.n, host)
+        if made.per == "site":
+            sites.put_all(tx, made.n)
+        else:
+            puts = [stages.Put("extract", made.n, page.fp.hex(), 0, {"url": page.url}, "made") for page in found]
+            stages.outbox.put(tx, puts)
+
+    store.run(put)
+    return made
+
+
+def run_all(parts: Parts, crawl: Crawl) -> None:
+    asyncio.run(asyncio.wait_for(stages.run_all(parts, crawl.n, StopFlag()), 120))
+
+
+def run_one(parts: Parts, sending: Sending, now_ms: int | None = None) -> list[Sending]:
+    return asyncio.run(stages.run(parts, sending.kind, sending.n, now_ms))
+
+
+def all_records(store: Store, crawl: Crawl, *statuses: str) -> list[Any]:
+    with store.read() as tx:
+        return records.chunk(tx, crawl.n, 0, 10_000, statuses=statuses)[0]
+
+
+def parts_of(store: Store, segments: SegmentStore, **settings: Any) -> Parts:
+    return Parts(Settings(**settings), store, segments)
+
+
+def replace_data(record: Record, **values: Any) -> Record:
+    """The same that says something else."""
+    return replace(record, n=0, data={**record.data, **values}, status="published", reviewed_ms=None)

@@ -1,0 +1,166 @@
+"""What people decide of records: who and when, corrections with evidence, versions beside, golden cases."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orgs
+import pytest
+
+from curtsy import ground, reviewing, schemas
+from curtsy.errors import UnknownRecord, UsageError, WrongState
+from curtsy.extract import ladder
+from curtsy.model import Crawl, Record
+from curtsy.reviewing import Decision
+from curtsy.store import records
+from curtsy.store.engine import Store
+from curtsy.store.segments import Segments
+
+NOW = 1_800_000_000_000
+
+
+@dataclass
+class Case:
+    """A site's record that is held because its pages are thin, and one that is published."""
+
+    store: Store
+    segments: Segments
+    crawl: Crawl
+    thin: Record
+    good: Record
+
+    def decide(self, record: Record, decision: str, **fields: Any) -> Record:
+        return reviewing.decide(self.store, record.n, Decision(decision=decision, who="ada", **fields), NOW)
+
+    def published(self) -> list[int]:
+        return [record.n for record in orgs.all_records(self.store, self.crawl, "published")]
+
+
+@pytest.fixture
+def case(store: Store, tmp_path: Path) -> Iterator[Case]:
+    segments = Segments(tmp_path / "segments")
+    crawl = orgs.make(store, segments, orgs.bodies([1, 6]), rubric="esg")
+    orgs.run_all(orgs.parts_of(store, segments), crawl)
+    by_host = {record.subject: record for record in orgs.all_records(store, crawl)}
+    thin, good = by_host["site:org-0006.tinyweb.test"], by_host["site:org-0001.tinyweb.test"]
+    assert (thin.status, thin.confidence["reasons"], good.status) == ("held", ["thin"], "published")
+    yield Case(store, segments, crawl, thin, good)
+    segments.close()
+
+
+def test_a_held_record_is_published_when_somebody_approves_it(case: Case) -> None:
+    assert case.published() == [case.good.n]
+    case.decide(case.thin, "approve", note="looked at it")
+    assert case.published() == sorted([case.thin.n, case.good.n])
+    known = reviewing.dossier(case.store, case.thin.n)
+    (review,) = known.history
+    assert (review.who, review.at_ms, review.decision, review.note) == ("ada", NOW, "approve", "looked at it")
+    assert known.record.reviewed_ms == NOW
+    assert known.record.data == case.thin.data
+
+
+def test_a_rejected_record_is_not_published_and_can_be_approved_later(case: Case) -> None:
+    case.decide(case.good, "reject")
+    assert case.published() == []
+    case.decide(case.good, "approve")
+    assert case.published() == [case.good.n]
+    assert [one.decision for one in reviewing.dossier(case.store, case.good.n).history] == ["reject", "approve"]
+
+
+def test_a_correction_gets_the_place_where_it_stands_as_evidence(case: Case) -> None:
+    wrong = "nobody@example.com"
+    case.decide(case.good, "correct", correction={"/contact/email": wrong})
+    spoilt = reviewing.dossier(case.store, case.good.n).record
+    (field,) = [one for one in spoilt.fields if one["path"] == "/contact/email"]
+    assert (field["value"], field["rung"], field["verdict"], field["evidence"]) == (wrong, "person", "judged", [])
+    case.decide(case.good, "correct", correction={"/contact/email": case.good.data["contact"]["email"]})
+    known = reviewing.dossier(case.store, case.good.n)
+    (field,) = [one for one in known.record.fields if one["path"] == "/contact/email"]
+    (evidence,) = field["evidence"]
+    (text,) = [one.text for one in known.sources if one.sha256 == evidence["sha256"]]
+    assert text[evidence["start"] : evidence["end"]] == evidence["quote"] == case.good.data["contact"]["email"]
+    assert known.record.data == case.good.data
+    assert known.history[-1].before["contact"]["email"] == wrong
+    assert known.record.rungs["person"] == 1
+
+
+def test_a_correction_takes_values_away_and_replaces_lists(case: Case) -> None:
+    claims = case.good.data["sustainability_claims"]
+    made = case.decide(
+        case.good, "correct", correction={"/founded_year": None, "/sustainability_claims": [claims[1], claims[0]]}
+    )
+    assert "founded_year" not in made.data
+    assert made.data["sustainability_claims"] == [claims[1], claims[0]]
+    assert made.scores["total"] is not None
+    assert made.scores["total"] != case.good.scores["total"], "it is scored by what is left"
+    paths = [field["path"] for field in made.fields]
+    assert paths.count("/sustainability_claims/0") == 1
+    assert "/sustainability_claims/2" not in paths
+
+
+@pytest.mark.parametrize(
+    ("correction", "said"),
+    [
+        ({"/founded_year": "long ago"}, "founded_year"),
+        ({"/nothing": 1}, "no /nothing"),
+        ({"/name": None}, "does not fit its schema"),
+        ({}, "1 to 1000"),
+    ],
+)
+def test_a_correction_that_does_not_fit_changes_nothing(case: Case, correction: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        case.decide(case.good, "correct", correction=correction)
+    known = reviewing.dossier(case.store, case.good.n)
+    assert (known.record, known.history) == (case.good, ())
+
+
+def test_what_cannot_be_decided_is_told(case: Case) -> None:
+    with pytest.raises(UnknownRecord):
+        reviewing.decide(case.store, 10_000, Decision(decision="approve", who="ada"), NOW)
+    with pytest.raises(UsageError, match="no decision"):
+        case.decide(case.good, "praise")
+    with pytest.raises(UsageError, match="somebody"):
+        reviewing.decide(case.store, case.good.n, Decision(decision="approve", who=" "), NOW)
+    with pytest.raises(UsageError, match="correction"):
+        case.decide(case.good, "approve", correction={"/name": "x"})
+    with case.store.begin() as tx:
+        newer = records.add(tx, orgs.replace_data(case.good, name="Another"), again=True)
+    assert newer is not None
+    with pytest.raises(WrongState, match="superseded"):
+        case.decide(case.good, "approve")
+
+
+def test_a_version_beside_a_reviewed_one_waits_and_takes_its_place_when_approved(case: Case) -> None:
+    case.decide(case.good, "approve")
+    with case.store.begin() as tx:
+        newer = records.add(tx, orgs.replace_data(case.good, name="Another"), again=True)
+    assert newer is not None
+    assert (newer.version, newer.status) == (2, "held")
+    assert case.published() == [case.good.n]
+    case.decide(newer, "approve")
+    assert case.published() == [newer.n]
+
+
+def test_golden_cases_hold_what_is_needed_to_extract_again(case: Case, tmp_path: Path) -> None:
+    case.decide(case.thin, "approve")
+    case.decide(case.good, "correct", correction={"/mission": "to do something else"}, golden=True)
+    out = tmp_path / "golden"
+    (folder,) = reviewing.export_golden(case.store, case.segments, out)
+    told = json.loads((folder / "case.json").read_text("utf-8"))
+    assert told["expected"]["mission"] == "to do something else"
+    assert told["review"] == {"decision": "correct", "who": "ada", "at_ms": NOW, "note": ""}
+    schema = schemas.restore(told["schema"])
+    pages = [
+        ladder.sources_of(f"1-{i:032x}", page["url"], (folder / page["body"]).read_bytes(), page["content_type"])
+        for i, page in enumerate(told["pages"])
+    ]
+    fields = ground.settle(schema, ladder.climb(schema, pages).claims)
+    assert ground.assemble(schema, fields)["name"] == told["expected"]["name"]
+    assert len(reviewing.export_golden(case.store, case.segments, out, every=True)) == 2
+    only = reviewing.export_golden(case.store, case.segments, out, only=frozenset([case.thin.n]))
+    assert [path.name for path in only] == [f"organization-{case.thin.n}"]
+    assert reviewing.export_golden(case.store, case.segments, out, crawl=case.crawl.n + 1, every=True) == []

@@ -49,7 +49,7 @@ class Selector:
     sentence: bool = False
     #: patterns that the sentence must have too
     also: tuple[str, ...] = ()
-    #: a leaf that the sentence must be about: it names a value found for it, or says `we`
+    #: a leaf that the match must be about: a value found for it, or `we`, stands right before or after
     subject: str | None = None
     #: as in Schema.pages; empty: all
     pages: tuple[str, ...] = ()

@@ -90,6 +90,11 @@ def test_an_element_is_its_own_source_and_a_pattern_rests_on_its_sentence() -> N
     ("sentence", "taken"),
     [
         ("Alder Trust was founded in 1973.", True),
+        ("Alder Trust, a cooperative of forty members, was founded in 1973.", True),
+        ("Later founded in 1973, Alder Trust mends things.", True),
+        ("Alder Trust’s neighbour was founded in 1973.", False),
+        ("Alder Trust is close to the Old Mill, which was founded in 1973.", False),
+        ("We think that the mill was founded in 1973.", False),
         ("We were founded in 1973.", True),
         ("ALDER TRUST was founded in 1973.", True),
         ("The museum was founded in 1973.", False),

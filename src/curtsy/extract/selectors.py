@@ -27,9 +27,11 @@ _MAX_VALUES = 3
 _MAX_ITEMS = 50
 #: matches that one pattern may have
 _MAX_FOUND = 500
-_WE = re.compile(
-    r"\b(?:we|our|us|wir|unser\w*|uns|nous|notre|nos|nosotros|nuestr\w+|noi|nostr\w+|wij|we|ons|onze)\b", re.IGNORECASE
-)
+_WE = r"(?:we|wir|nous|nosotros|noi|wij)"
+#: who does it, right before or right after; other names between would be whom it is about
+_WE_BEFORE = re.compile(rf"\b{_WE}\b[^\w]*(?:\w+[^\w]+)?$", re.IGNORECASE)
+_WE_AFTER = re.compile(rf"^[\s,–—-]*{_WE}\b", re.IGNORECASE)
+_BETWEEN = re.compile(r"(?![’'])[^A-ZÀ-ÖØ-Þ]{0,60}")
 _END = re.compile(r"[.!?](?=\s+[^\sa-z\d])|\n")
 
 
@@ -39,6 +41,9 @@ class Found(NamedTuple):
     text: str
     source: Source
     quote: str
+    #: of the quote, around what the pattern matched
+    before: str = ""
+    after: str = ""
 
 
 def claims(
@@ -71,7 +76,7 @@ def _of_leaf(schema: Schema, leaf: Leaf, view: _View, names: Mapping[str, Sequen
             continue
         for one in view.look(selector):
             value = coerced(one.text, leaf)
-            if value is None or repr(value) in found or not _is_about(selector, one.quote, names):
+            if value is None or repr(value) in found or not _is_about(selector, one, names):
                 continue
             path = leaf.path.replace("*", str(len(found)))
             found[repr(value)] = Claim(path=path, value=value, rung=Rung.SELECTOR, source=one.source, quote=one.quote)
@@ -80,13 +85,20 @@ def _of_leaf(schema: Schema, leaf: Leaf, view: _View, names: Mapping[str, Sequen
     return list(found.values())
 
 
-def _is_about(selector: Selector, sentence: str, names: Mapping[str, Sequence[str]]) -> bool:
-    if not all(compiled(pattern).search(sentence) for pattern in selector.also):
+def _is_about(selector: Selector, found: Found, names: Mapping[str, Sequence[str]]) -> bool:
+    if not all(compiled(pattern).search(found.quote) for pattern in selector.also):
         return False
-    if selector.subject is None or _WE.search(sentence):
+    if selector.subject is None or _WE_BEFORE.search(found.before) or _WE_AFTER.match(found.after):
         return True
-    said = sentence.casefold()
-    return any(name.casefold() in said for name in names.get(selector.subject, ()))
+    return any(_names(found, name) for name in names.get(selector.subject, ()) if name)
+
+
+def _names(found: Found, name: str) -> bool:
+    """The name stands right before, with no other name between, or right after."""
+    start = found.before.casefold().rfind(name.casefold())
+    if start >= 0 and _BETWEEN.fullmatch(found.before[start + len(name) :]):
+        return True
+    return found.after.lstrip(" ,–—-").casefold().startswith(name.casefold())
 
 
 class _View:
@@ -115,7 +127,8 @@ class _View:
         for match in _matches(selector.pattern or "", text):
             start, end = sentence_around(text, *match.span())
             said = text[start:end]
-            yield Found(said.rstrip(".!?") if selector.sentence else _group(match), self.page.text, said)
+            value = said.rstrip(".!?") if selector.sentence else _group(match)
+            yield Found(value, self.page.text, said, text[start : match.start()], text[match.end() : end])
 
 
 def _matches(pattern: str, text: str) -> Iterator[Any]:

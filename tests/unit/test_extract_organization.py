@@ -1,0 +1,114 @@
+"""The built-in schema on pages as people write them, in several languages, and what it must leave alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from curtsy import ground, schemas
+from curtsy.extract import ladder
+
+SCHEMA = schemas.load("organization")
+
+
+def record(pages: dict[str, str]) -> dict[str, Any]:
+    sources = [
+        ladder.sources_of(path, f"http://x.test/{path}", html.encode(), "text/html; charset=utf-8")
+        for path, html in pages.items()
+    ]
+    data = ground.assemble(SCHEMA, ground.settle(SCHEMA, ladder.climb(SCHEMA, sources).claims))
+    return {key: value for key, value in data.items() if value}
+
+
+GERMAN = {
+    "impressum": """<title>Impressum – Solarwerk Süd e.V.</title><h1>Impressum</h1><p>Angaben gemäß § 5</p>
+        <p>Telefon: 0761 / 123 45 67<br>E-Mail: info@solarwerk.test</p>""",
+    "ueber-uns": """<title>Über uns – Solarwerk Süd e.V.</title><h1>Über uns</h1>
+        <p>Wir wurden 1994 von zwölf Nachbarn gegründet. Unser Sitz ist in Freiburg, Deutschland. Unsere Mission ist es,
+        Strom vom Dach für alle bezahlbar zu machen. Seit 2019 stammen 85 Prozent unseres Stroms vom eigenen Dach.</p>
+        <p>Die Stadtwerke wurden 1898 gegründet.</p>""",
+}
+FRENCH = {
+    "a-propos": """<title>À propos | Atelier du Fil</title><h1>Qui sommes-nous</h1>
+        <p>L'Atelier du Fil a été fondé en 1987. Notre mission est de réparer ce qui peut l'être.
+        Notre siège social est situé à Nantes, France.</p>""",
+    "contact": """<title>Contact | Atelier du Fil</title><p>Tél. : +33 2 40 12 34 56</p>
+        <p>Adresse : 4 rue du Port, 44000 Nantes</p><a href="mailto:bonjour@fil.test?subject=x">écrivez-nous</a>""",
+}
+ENGLISH = {
+    "": """<title>Acme Widgets - Better widgets</title><h1>Better widgets for a better world</h1>
+        <p>© 2011–2024 Acme Widgets Ltd. All rights reserved.</p>""",
+    "about": """<title>About us - Acme Widgets</title><h1>About us</h1><p>Founded in 1998, Acme Widgets makes widgets.
+        Headquartered in Leeds, United Kingdom, we employ 300 people. In 2022
+        we sent 40 % less waste to landfill.</p>""",
+    "contact": '<title>Contact</title><p>Call us on <a href="tel:+441134960000">+44 113 496 0000</a></p>',
+}
+
+
+@pytest.mark.parametrize(
+    ("pages", "expected"),
+    [
+        (
+            GERMAN,
+            {
+                "name": "Solarwerk Süd e.V.",
+                "mission": "Strom vom Dach für alle bezahlbar zu machen",
+                "founded_year": 1994,
+                "headquarters": "Freiburg, Deutschland",
+                "sustainability_claims": ["Seit 2019 stammen 85 Prozent unseres Stroms vom eigenen Dach"],
+                "contact": {"email": "info@solarwerk.test", "phone": "0761 / 123 45 67"},
+            },
+        ),
+        (
+            FRENCH,
+            {
+                "name": "Atelier du Fil",
+                "mission": "de réparer ce qui peut l'être",
+                "founded_year": 1987,
+                "headquarters": "Nantes, France",
+                "contact": {
+                    "email": "bonjour@fil.test",
+                    "phone": "+33 2 40 12 34 56",
+                    "address": "4 rue du Port, 44000 Nantes",
+                },
+            },
+        ),
+        (
+            ENGLISH,
+            {
+                "name": "Acme Widgets Ltd",
+                "founded_year": 1998,
+                "headquarters": "Leeds, United Kingdom",
+                "sustainability_claims": ["In 2022 we sent 40 % less waste to landfill"],
+                "contact": {"phone": "+44 113 496 0000"},
+            },
+        ),
+    ],
+    ids=["German", "French", "English"],
+)
+def test_an_organization_is_found_on_its_pages(pages: dict[str, str], expected: dict[str, Any]) -> None:
+    assert record(pages) == expected
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Our partner Foo was established in 1955.",
+        "Acme Widgets' partner Foo was founded in 1955.",
+        "We believe that Foo was founded in 1954.",
+        "The Widget Museum was founded in 1871.",
+        "The hall, established in 1871, is shared by Acme Widgets.",
+        "© 1998 Acme Widgets",
+        "Since 1998 we have shipped to 40 countries.",
+        "Our partner Foo is headquartered in Oslo, Norway.",
+        "We visited the headquarters in Oslo, Norway.",
+        "We bought 3 energy drinks for our climate meeting.",
+        "Our suppliers number 40.",
+        "Our mission statement is long.",
+        "Our phone has 12 keys.",
+        "Their mission is to sell more.",
+    ],
+)
+def test_what_is_said_of_others_or_in_passing_is_left_alone(sentence: str) -> None:
+    assert record({"about": f"<title>About | Acme Widgets</title><p>{sentence}</p>"}) == {"name": "Acme Widgets"}

@@ -19,7 +19,7 @@ from curtsy.evidence import Claim, Confidence, Evidence, Field, Rung, SourceKind
 from curtsy.ground_merge import Judged, merged
 from curtsy.ground_near import find_quote
 from curtsy.ground_rules import Passage, Ruling, follows, is_contact, is_distinctive
-from curtsy.ground_text import fold, occurrences, plain
+from curtsy.ground_text import fold, needles, occurrences
 from curtsy.schemas import Leaf, Schema
 
 THRESHOLD = 0.6
@@ -128,10 +128,11 @@ def _standing(claim: Claim, value: Any) -> Iterator[_Place]:
     text = claim.source.text
     folded = fold(text)
     reach = _REACH if isinstance(value, str) and is_contact(value) else 0
-    for start, end in occurrences(folded.text, plain(value) if isinstance(value, str) else str(value)):
-        first, last = folded.span(start, end)
-        passage = Passage(text=text, start=max(0, first - reach), end=min(len(text), last + reach))
-        yield _Place(passage, first, last)
+    for wanted in needles(value) if isinstance(value, str) else [str(value)]:
+        for start, end in occurrences(folded.text, wanted):
+            first, last = folded.span(start, end)
+            passage = Passage(text=text, start=max(0, first - reach), end=min(len(text), last + reach))
+            yield _Place(passage, first, last)
 
 
 def _by_itself(claim: Claim, value: Any, leaf: Leaf) -> Field | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from curtsy.evidence import Claim, Evidence, Field, Verdict
@@ -86,11 +87,11 @@ def same_value(one: Field, other: Field) -> bool:
     """They say the same, however written."""
     left, right = one.value, other.value
     if isinstance(left, str) and isinstance(right, str):
-        folded = _bare(left), _bare(right)
-        return folded[0] == folded[1] or same_text(left, right)
+        return _bare(left) == _bare(right) or same_text(_bare(left), _bare(right))
     return type(left) is type(right) and bool(left == right)
 
 
+@lru_cache(maxsize=1024)
 def _bare(text: str) -> str:
     return plain(text).strip(" .,;:!?\"'")
 

@@ -174,7 +174,9 @@ def _widened(text: str, lo: int, hi: int) -> tuple[int, int]:
 
 
 def same_text(one: str, other: str) -> bool:
-    """Two long texts say the same: each is a near copy of the other."""
+    """Two long (folded) texts say the same: each is a near copy of the other."""
+    if not fuzz.ratio(one, other, score_cutoff=_WORTH_A_LOOK):
+        return False
     left, right = fold(one), fold(other)
     return (
         find_near(left, right.text, 0, len(left.text)) is not None

@@ -25,7 +25,7 @@ from curtsy.evidence import Verdict
 from curtsy.ground_dates import Day, Stated, dates, value_of
 from curtsy.ground_near import find_near
 from curtsy.ground_numbers import Number, decimal, numbers, quantity, states
-from curtsy.ground_text import Folded, count_words, fold, is_copyright, is_negated, occurrences, plain
+from curtsy.ground_text import Folded, count_words, fold, is_copyright, is_negated, needles, occurrences, plain
 from curtsy.schemas import Leaf
 
 OTHER_WORDS = 3
@@ -45,7 +45,7 @@ _SPELT_DOT = re.compile(r"\s*(?:\.|[\[({]\s*(?:dot|punkt)\s*[\])}]|\s(?:dot|DOT)
 _URL = re.compile(r"(?:https?://|www\.)[^\s<>\"']+|(?<![\w@.\-])[\w\-]+(?:\.[\w\-]+)+(?:/[^\s<>\"']*)?", re.IGNORECASE)
 _PHONE = re.compile(r"(?<![\w])(?:\+|00)?[\s\u00a0]?\(?\d(?:[\d\s\u00a0\u2009\u202f().\-–‑/]{4,}\d)")
 _PHONE_VALUE = re.compile(r"(?:\+|00)?[\d\s\u00a0().\-–‑/]{7,}")
-_SPLIT = re.compile(r"\s*[,;\n|]\s*|\s+[-–—·]\s+")
+_SPLIT = re.compile(r"\s*[,;\n|()]\s*|\s+[-–—·]\s+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,17 +153,16 @@ def _string(value: str, passage: Passage, suspect: bool) -> Ruling:
         return _phone(value, passage)
     folded = fold(passage.text)
     lo, hi = _folded_range(folded, passage)
-    wanted = plain(value)
-    found = list(_standing(value, wanted, passage, folded, lo, hi, suspect))
-    if found:
-        return _best(iter(found))
+    for wanted in needles(value):
+        if found := list(_standing(value, wanted, passage, folded, lo, hi, suspect)):
+            return _best(iter(found))
     if _URL.fullmatch(value):
         return _url(value, passage)
     for rule in (_dated, _quantity, _parts):
         ruling = rule(value, passage)
         if ruling.verdict is not None:
             return ruling
-    if not suspect and find_near(folded, wanted, lo, hi) is not None:
+    if not suspect and find_near(folded, plain(value), lo, hi) is not None:
         return Ruling(Verdict.DERIVED, "near_copy")
     return _NOT_IN_QUOTE
 

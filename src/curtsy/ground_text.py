@@ -232,6 +232,13 @@ def occurrences(text: str, part: str, lo: int = 0, hi: int | None = None) -> Ite
         at = text.find(part, at + 1, hi)
 
 
+def needles(value: str) -> list[str]:
+    """What to look for: the value folded, and without marks at its ends that whoever copied it may have added."""
+    whole = plain(value)
+    bare = whole.strip(" .,;:!?\"'*_`")
+    return [whole, bare] if bare and bare != whole else [whole]
+
+
 # What surrounds a value
 
 

@@ -57,7 +57,7 @@ def typed(value: Any, leaf: Leaf) -> tuple[Any, str]:
 def _string(value: Any) -> str | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
-    text = str(value).strip()
+    text = str(value).strip().strip("*`").strip()  # models set values in bold
     return text if len(text) <= _MAX_LENGTH else None
 
 

@@ -129,12 +129,11 @@ def test_a_server_without_schemas_is_asked_with_less_and_that_is_remembered(
     server: ModelServer, unknown: tuple[str, ...], tries: int, form: str | None
 ) -> None:
     server.unknown = unknown
-    asked = model(server)
-    assert ask(asked)["/founded_year"] == 1987
+    assert ask(model(server))["/founded_year"] == 1987
     assert len(server.asked) == tries
     assert server.asked[-1].get("response_format", {}).get("type") == form
     other = ladder.sources_of("p2", "https://greenleaf.example/b", TEXT.replace("sea", "lake").encode(), "text/html")
-    asked.ask(SCHEMA, SCHEMA.leaves, [other])
+    model(server).ask(SCHEMA, SCHEMA.leaves, [other])
     assert len(server.asked) == tries + 1
 
 
@@ -340,13 +339,17 @@ def test_leaves_of_the_same_list_are_asked_together() -> None:
 
 
 def test_a_rubric_can_ask_a_question(server: ModelServer) -> None:
-    server.script = [{"quote": "hydropower", "score": 0.8, "reason": "It says so."}]
+    server.answer = lambda _: {"quote": "hydropower", "score": 0.8, "reason": "It says so."}
     asked = model(server)
     found = asked.question("Does it use renewable energy?", ["All our mills run on hydropower."])
     assert (found.score, found.quote, found.usage.calls) == (0.8, "hydropower", 1)
     assert asked.question("Does it use renewable energy?", ["All our mills run on hydropower."]).usage.cached == 1
     assert asked.question("Anything?", ["  "]).score == 0.0
     assert len(server.asked) == 1
+    asked.question("Anything?", ["A short text.", "long " * 40_000, "Another short text."])
+    shown = server.asked[1]["messages"][1]["content"]
+    assert "A short text." in shown
+    assert "long long" not in shown
 
 
 # Pages that give orders

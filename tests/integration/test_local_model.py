@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from model_server import ModelServer
 
 from curtsy import embedded_model, ground, schemas
 from curtsy.embedded_model import LocalModel, model_of, what_is_missing
@@ -251,3 +252,23 @@ def test_settings_say_who_is_asked(tmp_path: Path) -> None:
     assert here is not None
     assert (here.local, here.name) == (True, LOCAL_MODEL)
     assert list(tmp_path.iterdir()) == []  # nothing starts before it is asked
+
+
+def test_doctor_asks_the_model_that_is_set(tmp_path: Path) -> None:
+    from curtsy.cli.doctor import _model
+
+    nothing = _model(Settings(data_dir=tmp_path))
+    assert nothing.ok is None
+    assert "local" in nothing.found
+    here = _model(Settings(llm="local", data_dir=tmp_path))
+    assert here.ok is True
+    assert "answers in" in here.found
+    with ModelServer() as server:
+        there = _model(Settings(llm_url=server.url, llm_model="two", data_dir=tmp_path))
+        assert (there.ok, there.found) == (True, f"two at {server.url}")
+        other = _model(Settings(llm_url=server.url, llm_model="three", data_dir=tmp_path))
+        assert other.ok is False
+        assert "it offers one, two" in other.mend
+    away = _model(Settings(llm_url=server.url, llm_model="two", data_dir=tmp_path))
+    assert away.ok is False
+    assert server.url in away.mend

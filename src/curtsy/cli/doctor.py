@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import shutil
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from importlib import metadata, util
@@ -68,9 +69,10 @@ def _checks(settings: Settings) -> Iterator[Check]:
     yield _curl()
     for what, look in (("data folder", _data_dir), ("frontier", _frontier), ("store", _store), ("segments", _segments)):
         yield _guarded(what, look, settings)
+    yield _model(settings)
     yield _contact(settings)
     yield Check("frontier memory", True, memory_bound(settings))
-    yield from _optional()
+    yield from _optional(settings)
 
 
 def _guarded(what: str, look: Callable[[Settings], str], settings: Settings) -> Check:
@@ -159,6 +161,42 @@ def _segments(settings: Settings) -> str:
     return str(where)
 
 
+def _model(settings: Settings) -> Check:
+    """The language model that the settings name, asked once; or what could be used."""
+    from curtsy.embedded_model import what_is_missing
+
+    if settings.llm_kind == "none":
+        local = 'the local one can be used: llm = "local"' if what_is_missing() is None else "none can be started here"
+        return Check("language model", None, f"none is set; {local}", "docs/models.md says how to name one.")
+    return _guarded("language model", _local_model if settings.llm_kind == "local" else _endpoint, settings)
+
+
+def _local_model(settings: Settings) -> str:
+    from curtsy.embedded_model import LocalModel, find_weights
+    from curtsy.extract.endpoint import Manner, call
+
+    with LocalModel(settings.data_dir, threads=settings.llm_threads) as local:
+        began = time.monotonic()
+        asked = [{"role": "user", "content": "Say hello."}]
+        call(local(), asked, {}, max_tokens=8, timeout_s=settings.llm_timeout_s, manner=Manner(form="plain"))
+        took_s = time.monotonic() - began
+        return f"{settings.llm_name}, {find_weights()}, answers in {took_s:.1f} s"
+
+
+def _endpoint(settings: Settings) -> str:
+    from curtsy.errors import Unavailable
+    from curtsy.extract.endpoint import models
+    from curtsy.extract.llm import endpoint_of
+
+    where = endpoint_of(settings)
+    offered = models(where, min(10.0, settings.llm_timeout_s))
+    if where.model not in offered:
+        some = ", ".join(offered[:5]) or "none"
+        raise Unavailable(f"{where.url} has no model {where.model!r}; it offers {some}. Look at llm_model.")
+    capped = settings.llm_max_cost_per_crawl is not None or settings.llm_max_tokens_per_crawl is not None
+    return f"{where.model} at {where.url}" + ("" if capped else ", without any cap per crawl")
+
+
 def _contact(settings: Settings) -> Check:
     set_ = ".invalid" not in settings.full_user_agent
     mend = "Set CURTSY_CONTACT to an address where the owner of a site can reach you."
@@ -177,13 +215,18 @@ def memory_bound(settings: Settings) -> str:
     )
 
 
-def _optional() -> Iterator[Check]:
+def _optional(settings: Settings) -> Iterator[Check]:
+    from curtsy import browsers
+    from curtsy.errors import CurtsyError
+
     for package, module, extra in (("psycopg", "psycopg", "postgres"), ("pyarrow", "pyarrow", "parquet")):
         if util.find_spec(module):
             yield Check(package, True, metadata.version(package))
         else:
             yield Check(package, None, "not installed (optional)", f"pip install 'curtsy[{extra}]'")
-    chromium = next(
-        (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
-    )
-    yield Check("chromium", True if chromium else None, chromium or "not installed (optional: nothing renders yet)")
+    try:
+        found = browsers.check(settings)
+    except CurtsyError as error:
+        yield Check("browser", None, "none (optional: only --render needs one)", str(error))
+    else:
+        yield Check("browser", True, f"{found}, by {settings.renderer}")

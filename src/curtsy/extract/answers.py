@@ -6,18 +6,18 @@ import json
 import math
 from typing import Any
 
-#: the form of an answer to a rubric's question
-QUESTION: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "quote": {"anyOf": [{"type": "null"}, {"type": "string"}]},
-        "score": {"type": "number"},
-        "reason": {"type": "string"},
-    },
-    "required": ["quote", "score", "reason"],
-    "additionalProperties": False,
-}
 _MAX_REASON = 300
+
+
+def question_form(*, bounded: bool = False) -> dict[str, Any]:
+    """The form of an answer to a rubric's question; a small model's has an end and no reason."""
+    words: dict[str, Any] = {"type": "string", **({"maxLength": 120} if bounded else {})}
+    parts = {
+        "quote": {"anyOf": [{"type": "null"}, words]},
+        "score": {"enum": [0, 0.5, 1]} if bounded else {"type": "number"},
+        **({} if bounded else {"reason": {"type": "string"}}),
+    }
+    return {"type": "object", "properties": parts, "required": list(parts), "additionalProperties": False}
 
 
 class NotJson(ValueError):

@@ -45,6 +45,8 @@ _SHOWN_CHARS = 800
 _LOCAL_CONTEXT_TOKENS, _LOCAL_ANSWER_TOKENS, _LOCAL_LEAVES = 500, 160, 1
 
 prompt_texts = wording.prompt_texts
+#: how each server wants to be asked, as this process has learnt
+_manners: dict[tuple[str, str], Manner] = {}
 
 
 class Cache(Protocol):
@@ -148,7 +150,6 @@ class Model:
         self._cache = cache if cache is not None else Memory()
         self._budget = budget if budget is not None else Caps()
         self._where = where or (lambda: endpoint_of(settings))
-        self._manner = Manner()
         self.local = settings.llm_kind == "local"
         self.style = Style.VALUE if self.local else Style.QUOTE
         self.name = settings.llm_name
@@ -173,12 +174,13 @@ class Model:
 
     def question(self, question: str, texts: Sequence[str]) -> Judgement:
         """How far those texts answer the question with yes."""
-        prompt = wording.judgement(question, texts)
+        prompt = wording.judgement(question, texts, self._context_tokens)
         if not prompt.content.strip():
             return Judgement(0.0, "nothing is stated", None, Usage())
         key = self._key("question", question, prompt.content)
+        form = answers.question_form(bounded=self.local)
         deadline = time.monotonic() + self._settings.llm_timeout_s
-        said, usage = self._answer(prompt, answers.QUESTION, key, answers.judgement, deadline)
+        said, usage = self._answer(prompt, form, key, answers.judgement, deadline)
         score, reason, quote = said
         return Judgement(score, reason, quote, usage)
 
@@ -258,11 +260,13 @@ class Model:
             raise ModelFault("llm_budget", "the crawl's budget for language models is spent", again=False)
         used = Usage()
         try:
+            where = self._where()
+            manner = _manners.get((where.url, where.model), Manner())
             reply = endpoint.call(
-                self._where(), messages, form,
-                max_tokens=self._answer_tokens, timeout_s=timeout_s, manner=self._manner,
+                where, messages, form,
+                max_tokens=self._answer_tokens, timeout_s=timeout_s, manner=manner,
             )  # fmt: skip
-            self._manner = reply.manner
+            _manners[where.url, where.model] = reply.manner
             used = self._usage(1, reply.prompt_tokens, reply.completion_tokens)
         except MissingPart as error:
             count("llm_missing")

@@ -19,7 +19,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from curtsy.extract import shapes
-from curtsy.extract.chunks import Passage, choose
+from curtsy.extract.chunks import Passage, choose, tokens_of
 from curtsy.extract.shapes import Style
 
 if TYPE_CHECKING:
@@ -87,12 +87,17 @@ def extraction(
     return Prompt(_text("extract").format(mark=mark), user, content)
 
 
-def judgement(question: str, texts: Sequence[str]) -> Prompt:
-    content = "\n\n".join(plain(text) for text in texts if not speaks_to_a_model(text))
+def judgement(question: str, texts: Sequence[str], budget_tokens: int) -> Prompt:
+    """A rubric's question about texts, as many of them as fit."""
+    shown: list[str] = []
+    for text in texts:
+        budget_tokens -= tokens_of(text)
+        if budget_tokens >= 0 and text.strip() and not speaks_to_a_model(text):
+            shown.append(plain(text))
+    content = "\n\n".join(shown)
     mark = _mark(content)
-    user = (
-        f"Question: {question}\n\nMark {mark}: the texts begin.\n{content}\nMark {mark}: the texts end.\n\n{question}"
-    )
+    asked = f"Question: {question}"
+    user = f"{asked}\n\nMark {mark}: the texts begin.\n{content}\nMark {mark}: the texts end.\n\n{asked}"
     return Prompt(_text("question").format(mark=mark), user, content)
 
 

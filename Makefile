@@ -2,6 +2,7 @@
 #
 #   make crawl [URL=...] [ARGS=...]   crawl URL, or without URL the tiny web that comes with the package
 #   make test  [ARGS=...] [JOBS=3]    every test that can run here; the closing lines name what was skipped
+#   make test-crawl4ai                those with Crawl4AI, in .venv-crawl4ai/: its pins and ours do not agree
 #   make check                        lint, format, types, layers
 #   make chaos | bench                kills and losses | CPU per page beside peers; *-short: the forms CI runs
 #   make client                       the typed client, from the OpenAPI document
@@ -14,11 +15,13 @@ SETUP := $(VENV)/.setup
 SYSTEM := $(VENV)/.system
 PEERS := .venv-bench
 PEERS_SETUP := $(PEERS)/.setup
+CRAWL4AI := .venv-crawl4ai
+CRAWL4AI_SETUP := $(CRAWL4AI)/.setup
 JOBS := 3
 PIP_FLAGS := --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup crawl test check chaos chaos-short bench bench-short client constraints clean
+.PHONY: help setup crawl test test-crawl4ai check chaos chaos-short bench bench-short client constraints clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -58,6 +61,16 @@ endif
 test: $(SETUP) $(SYSTEM)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
+$(CRAWL4AI_SETUP): tests/browser/crawl4ai-requirements.txt
+	@python=$$(PYTHON="$(PYTHON)" sh .ci/find-python) || exit 1; \
+	echo "Installing Crawl4AI and curtsy into $(CRAWL4AI)"; "$$python" -m venv --clear $(CRAWL4AI)
+	@$(CRAWL4AI)/bin/python -m pip install $(PIP_FLAGS) -r tests/browser/crawl4ai-requirements.txt
+	@$(CRAWL4AI)/bin/python -m pip install $(PIP_FLAGS) --no-deps -e .
+	@touch $@
+
+test-crawl4ai: $(CRAWL4AI_SETUP) $(SYSTEM)
+	@$(CRAWL4AI)/bin/python -m pytest tests/browser/test_crawl4ai.py $(ARGS)
+
 check: $(SETUP)
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --check --quiet . || { echo "make check: run '$(BIN)/ruff format .'" >&2; exit 1; }
@@ -89,5 +102,5 @@ constraints: $(SETUP)
 	@mv constraints.new constraints.txt && touch $(SETUP)
 
 clean:
-	rm -rf $(VENV) $(PEERS) .curtsy out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS) $(CRAWL4AI) .curtsy out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -22,13 +22,15 @@ from curtsy.fetch.http import HttpFetcher
 from curtsy.fetch.statics import Statics
 from curtsy.fetch.strangers import Strangers
 from curtsy.fetch.transfer import Done, FetchJob, Started, boot_clock
-from curtsy.fetch.visits import Crashed, Hung, Sight, TooLarge, look, new_context
+from curtsy.fetch.visits import Crashed, Hung, Sight, TooLarge, look, new_context, see_plainly
 from curtsy.model import Fault, Outcome
 from curtsy.observe import count, log
 from curtsy.settings import Settings
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser, BrowserContext
+    from playwright.async_api import Browser, BrowserContext, Playwright
+
+    from curtsy.fetch.crawl4ai import Guide
 
 #: of a visit's time, for closing its context; a browser that takes longer is ended
 _CLOSING_S = 3.0
@@ -52,25 +54,36 @@ class Engine:
         self.users = 0
         self.retired = False
         self._watching: asyncio.Task[None] | None = None
-        self._playwright: object = None
+        self._playwright: Playwright | None = None
         self.browser: Browser
+        #: whoever shows pages instead of us
+        self.guide: Guide | None = None
 
     @classmethod
     async def start(cls, settings: Settings) -> Engine:
-        try:
-            from playwright.async_api import async_playwright
-        except ImportError as error:
-            raise MissingPart("Playwright is not installed: pip install 'curtsy[browser]'") from error
         engine = cls(settings, await Chromium.start(settings))
         try:
-            playwright = await async_playwright().start()
-            engine._playwright = playwright
-            engine.browser = await playwright.chromium.connect_over_cdp(engine.chromium.endpoint)
+            await engine._connect()
         except BaseException:
             await engine.close()
             raise
         engine._watching = asyncio.ensure_future(engine._watch())
         return engine
+
+    async def _connect(self) -> None:
+        endpoint = self.chromium.endpoint
+        if self._settings.renderer == "crawl4ai":
+            from curtsy.fetch.crawl4ai import Guide
+
+            self.guide = await Guide.start(self._settings, endpoint)
+            self.browser = self.guide.browser
+            return
+        try:
+            from playwright.async_api import async_playwright
+        except ImportError as error:
+            raise MissingPart("Playwright is not installed: pip install 'curtsy[browser]'") from error
+        self._playwright = await async_playwright().start()
+        self.browser = await self._playwright.chromium.connect_over_cdp(endpoint)
 
     @property
     def usable(self) -> bool:
@@ -98,9 +111,11 @@ class Engine:
         self.chromium.kill()
         if not await self.chromium.gone():
             log("browser_lingers", level="error", pids=self.chromium.pids)
+        if self.guide is not None:
+            await self.guide.close()
         if self._playwright is not None:
             with suppress(Exception):
-                await asyncio.wait_for(self._playwright.stop(), 5.0)  # type: ignore[attr-defined]
+                await asyncio.wait_for(self._playwright.stop(), 5.0)
 
 
 class BrowserFetcher:
@@ -234,9 +249,10 @@ class BrowserFetcher:
         try:
             async with asyncio.timeout(until - boot_clock()):
                 context = await new_context(engine.browser, self._settings.full_user_agent)
+            see = engine.guide.see if engine.guide is not None else see_plainly
+            pictures = self._settings.render_screenshots
             return await look(
-                context, gate, job.url, until=until, max_bytes=job.max_bytes,
-                screenshot=self._settings.render_screenshots,
+                context, gate, lambda page: see(page, gate, job.url, job.max_bytes, pictures), until=until
             )  # fmt: skip
         finally:
             await self._leave(engine, gate, context)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -77,6 +78,10 @@ class Sight:
     markdown: str | None = None
 
 
+#: shows a page and reads it
+See = Callable[["Page"], Coroutine[Any, Any, Sight]]
+
+
 async def new_context(browser: Browser, user_agent: str) -> BrowserContext:
     return await browser.new_context(
         user_agent=user_agent,
@@ -88,17 +93,15 @@ async def new_context(browser: Browser, user_agent: str) -> BrowserContext:
     )
 
 
-async def look(
-    context: BrowserContext, gate: Gate, url: str, *, until: float, max_bytes: int, screenshot: bool
-) -> Sight:
-    """Show the page and read it; `until`: boot clock."""
+async def look(context: BrowserContext, gate: Gate, see: See, *, until: float) -> Sight:
+    """Open a page behind the gate and let `see` show and read it; `until`: boot clock."""
     await gate.install(context)
     page = await context.new_page()
     gate.watch(page)
     crashed = asyncio.get_running_loop().create_future()
     page.on("crash", lambda _: None if crashed.done() else crashed.set_result(None))
     context.on("page", _close_popup)
-    seeing = asyncio.ensure_future(_see(page, gate, url, max_bytes, screenshot))
+    seeing = asyncio.ensure_future(see(page))
     try:
         await asyncio.wait((seeing, crashed), timeout=until - boot_clock(), return_when=asyncio.FIRST_COMPLETED)
         if crashed.done():
@@ -114,15 +117,20 @@ async def look(
         crashed.cancel()
 
 
-async def _see(page: Page, gate: Gate, url: str, max_bytes: int, screenshot: bool) -> Sight:
+async def see_plainly(page: Page, gate: Gate, url: str, max_bytes: int, screenshot: bool) -> Sight:
     await page.goto(url, wait_until="commit", timeout=0)
+    await come_to_rest(page, gate)
+    html = await read(page, max_bytes)
+    picture = await _picture(page) if screenshot else None
+    return Sight(html=html, screenshot=picture)
+
+
+async def come_to_rest(page: Page, gate: Gate) -> None:
+    """Until the page rests, has been seen to its end, and rests again; or until that took too long."""
     with suppress(TimeoutError):
         async with asyncio.timeout(_RESTLESS_S):
             await _rest(page, gate)
             await _scroll(page, gate)
-    html = await read(page, max_bytes)
-    picture = await _picture(page) if screenshot else None
-    return Sight(html=html, screenshot=picture)
 
 
 async def read(page: Page, max_bytes: int) -> bytes:

@@ -1,0 +1,94 @@
+"""Crawl4AI shows pages in the same browser, behind the same gate; it has an environment of its own (Makefile)."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from hostile import port_of, reached, write
+from private_places import Listener
+from rendered import Stage, browser_pids, staged
+from small_site import SmallSite
+
+from curtsy.model import Fault
+from curtsy.tinyweb import TinyWeb, truth
+
+pytestmark = pytest.mark.skipif(
+    find_spec("crawl4ai") is None, reason="Crawl4AI has an environment of its own: make test-crawl4ai"
+)
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with (
+        TinyWeb.start(hosts=10, pages=12) as web,
+        SmallSite({}) as site,
+        staged(
+            site=site,
+            renderer="crawl4ai",
+            data_dir=tmp_path_factory.mktemp("data"),
+            resolve=(site.resolve_rule, f"*.tinyweb.test=127.0.0.1:{web.port}"),
+        ) as one,
+    ):
+        yield one
+
+
+@pytest.mark.parametrize("number", [4, 9])
+def test_it_shows_what_only_scripts_say_and_gives_its_markdown(stage: Stage, number: int) -> None:
+    org = truth(f"org-{number:04d}.tinyweb.test")
+    place = next(place for place in org.where("mission") if place.source == "text")
+    outcome = stage.show(f"http://{org.host}{place.path}")
+    assert (outcome.status, outcome.fault) == (200, None)
+    assert place.quote in outcome.body.decode()
+    assert outcome.markdown is not None
+    assert place.quote in outcome.markdown
+    assert f"[About](http://{org.host}/about)" in outcome.markdown
+    assert [one.kind for one in outcome.subresources] == ([] if number == 4 else ["script", "fetch"])
+
+
+def test_a_hostile_page_reaches_no_private_place(stage: Stage, forbidden: Listener, datagrams: socket.socket) -> None:
+    write(stage.pages, datagrams.getsockname()[1], f"//127.0.0.1:{port_of(forbidden)}")
+    outcome = stage.show("http://a.small.test/hostile")
+    assert (outcome.fault, b" done" in outcome.body) == (None, True)
+    assert "/hostile/leads-there" in stage.site.paths()
+    assert {one.host for one in outcome.subresources} == {"a.small.test"}
+    assert forbidden.connections == 0
+    assert not reached(datagrams)
+
+
+def test_nothing_goes_from_one_visit_to_the_next(stage: Stage) -> None:
+    html = b"<p>x<script>document.body.append('was [' + document.cookie + localStorage.getItem('a') + ']');" \
+           b"document.cookie = 'a=1'; localStorage.setItem('a', 1)</script>"  # fmt: skip
+    for _ in range(2):
+        outcome = stage.show("http://a.small.test/keeps", html)
+        assert b"was [null]" in outcome.body
+    assert [one.headers["user-agent"] for one in stage.site.asked] == [stage.fetcher._settings.full_user_agent]
+
+
+def test_limits_hold(stage: Stage) -> None:
+    big = stage.show(
+        "http://a.small.test/b", b"<p><script>document.body.append('x'.repeat(3e5))</script>", max_bytes=10**5
+    )
+    assert big.fault is Fault.TOO_LARGE
+    hung = stage.show("http://a.small.test/h", b"<p><script>while (true);</script>", timeout_s=5)
+    assert (hung.status, hung.fault) == (200, Fault.BROWSER)
+    assert stage.show("http://a.small.test/p", b"<p>well").markdown == "well\n"
+
+
+def test_its_files_are_kept_in_the_data_folder(stage: Stage) -> None:
+    stage.show("http://a.small.test/p", b"<p>well")
+    assert (stage.fetcher._settings.data_dir / "crawl4ai").is_dir()
+    assert not (Path.cwd() / ".crawl4ai").exists()
+
+
+def test_it_leaves_no_process(tmp_path: Path) -> None:
+    with staged(renderer="crawl4ai", data_dir=tmp_path) as stage:
+        stage.show("http://a.small.test/p", b"<p>x")
+        engine = stage.fetcher._engine
+        assert engine is not None
+        pids = engine.chromium.pids
+        assert len(pids) > 3
+    assert not set(pids) & set(browser_pids())

@@ -145,7 +145,8 @@ def inline(document: Any) -> Schema:
     """The schema of a JSON Schema from outside: bounded, no references out of it, no XPath."""
     document = shapes.bounded(document, MAX_INLINE_BYTES)
     title = document.get("title")
-    return _made(title if isinstance(title, str) and title.strip() else "inline", document, {}, trusted=False)
+    name = " ".join(title.split()) if isinstance(title, str) and title.isprintable() else ""
+    return _made(name if name and name not in built_in() else "inline", document, {}, trusted=False)
 
 
 def restore(dumped: Mapping[str, Any]) -> Schema:
@@ -182,7 +183,9 @@ def _from_file(path: Path) -> Schema:
     except (ValueError, RecursionError) as error:
         raise UsageError(f"the schema {path} is not JSON: {error}") from error
     try:
-        return _made(path.stem, shapes.bounded(document, MAX_FILE_BYTES), _toml(path.with_suffix(".toml")))
+        # Not the name of a schema of ours, for which others may have a function.
+        name = path.name if path.stem in built_in() else path.stem
+        return _made(name, shapes.bounded(document, MAX_FILE_BYTES), _toml(path.with_suffix(".toml")))
     except UsageError as error:
         raise UsageError(f"{path.name}: {error}") from error
 

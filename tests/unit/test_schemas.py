@@ -159,6 +159,15 @@ def test_a_file_is_read_with_the_toml_beside_it(tmp_path: Path) -> None:
     assert hinted.hash == schemas.load("orgs.json", folder=tmp_path).hash
 
 
+def test_a_schema_does_not_take_the_name_of_one_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "page.json").write_text(json.dumps(of(name=TEXT)))
+    assert schemas.load("page.json", folder=tmp_path).name == "page.json"
+    assert schemas.inline({**of(name=TEXT), "title": "page"}).name == "inline"
+    assert schemas.inline({**of(name=TEXT), "title": "a\nb"}).name == "inline"
+    assert schemas.inline({**of(name=TEXT), "title": " Work  shop "}).name == "Work shop"
+    assert schemas.inline(of(name=TEXT)).name == "inline"
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [

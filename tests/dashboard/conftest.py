@@ -44,7 +44,7 @@ def page(browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture(scope="module")
 def web() -> Web:
-    return Web(pages=14)
+    return Web(pages=9)
 
 
 @pytest.fixture(scope="module")

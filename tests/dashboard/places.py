@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from stack import Stack, wait_for
+
+from curtsy.store import records, sources
+from curtsy.store.engine import Store
 
 HOSTS = ("garden", "harbour", "orchard", "slow", "moody", "evil")
 
@@ -21,12 +24,15 @@ class Furnished:
     page: str
     letter: str
     schedule: str
+    #: a record with a value that is withheld, and one of the site that means no good
+    doubtful: str
+    evil: str
 
 
 def furnish(stack: Stack, hosts: tuple[str, ...] = HOSTS, **wishes: object) -> Furnished:
     """One crawl to its end, a schedule, and whatever comes of them."""
     client = stack.client
-    given = {"scope": "any", "schema": "page", **wishes}
+    given = {"scope": "any", "schema": "organization", "rubric": "esg", **wishes}
     id = client.submit(given, [f"http://{host}.small.test/" for host in hosts])
     stack.until(id, "finished")
     made = client.post(
@@ -35,7 +41,42 @@ def furnish(stack: Stack, hosts: tuple[str, ...] = HOSTS, **wishes: object) -> F
     )
     evil = client.get(f"/v1/crawls/{id}/pages?host=evil.small.test")["items"]
     letters = wait_for(lambda: client.get(f"/v1/crawls/{id}/failures")["items"])
-    return Furnished(stack=stack, crawl=id, page=evil[0]["id"], letter=letters[0]["id"], schedule=made["id"])
+    held = wait_for(lambda: client.get(f"/v1/reviews?crawl={id}")["items"])
+    doubtful = put_doubtful(stack, id)
+    return Furnished(
+        stack=stack,
+        crawl=id,
+        page=evil[0]["id"],
+        letter=letters[0]["id"],
+        schedule=made["id"],
+        doubtful=doubtful[0],
+        evil=next(one["id"] for one in held if "evil" in one["url"]),
+    )
+
+
+def put_doubtful(stack: Stack, crawl: str, n: int = 3) -> list[str]:
+    """Records with a value that somebody made up: a model that is no fake would not do so when it is asked to."""
+    published = wait_for(lambda: stack.client.get(f"/v1/crawls/{crawl}/records")["items"])
+    claimed = {
+        "path": "/founded_year", "value": 1887, "rung": "llm", "verdict": "unsupported", "evidence": [],
+        "note": "quote_not_found", "claimed_quote": "founded in 1887 by two sisters",
+    }  # fmt: skip
+    made: list[str] = []
+    with Store.open(stack.store_url) as store:
+        for ordinal in range(1, n + 1):
+            with store.read() as tx:
+                known = records.get(tx, int(published[ordinal % len(published)]["id"]))
+                cited = sources.of(tx, known.n) if known is not None else []
+            assert known is not None
+            confidence = {**known.confidence, "low": True, "share": 0.8, "reasons": ["unsupported"]}
+            held = replace(
+                known, n=0, ordinal=ordinal, status="held", withheld=(claimed,), confidence=confidence,
+                low_confidence=True,
+            )  # fmt: skip
+            added = store.run(records.add, held, cited)
+            assert added is not None
+            made.append(str(added.n))
+    return made
 
 
 def places(found: Furnished) -> dict[str, str]:
@@ -60,6 +101,8 @@ def places(found: Furnished) -> dict[str, str]:
         "failures-by-host": "/failures?by=host",
         "failure": f"/failures/{found.letter}",
         "review": "/review",
+        "review-record": f"/review/{found.doubtful}",
+        "review-evil": f"/review/{found.evil}",
         "schedules": "/schedules",
         "schedule": f"/schedules/{found.schedule}",
         "keys": "/keys",
@@ -73,4 +116,6 @@ def places(found: Furnished) -> dict[str, str]:
 def views_without_a_place(rules: list[str], paths: list[str]) -> list[str]:
     """Rules of pages that none of these paths belongs to: none may be forgotten by a test that walks all pages."""
     patterns = {rule: re.compile(re.sub(r"<\w+>", "[^/]+", rule)) for rule in rules}
-    return [rule for rule, found in patterns.items() if not any(found.fullmatch(path.partition("?")[0]) for path in paths)]
+    return [
+        rule for rule, found in patterns.items() if not any(found.fullmatch(path.partition("?")[0]) for path in paths)
+    ]

@@ -33,6 +33,7 @@ SETTINGS: dict[str, Any] = {
     "backoff_s": 0.2,
     "backoff_cap_s": 0.5,
     "max_attempts": 2,
+    "drain_s": 0.2,
     "latency_factor": 0,
     "api_rate": 10000,
     "api_burst": 100000,
@@ -171,10 +172,12 @@ class Web:
             return Say(b"<title>Not found</title>", 404)
         links = [f"/page/{n}" for n in range(number * 3 + 1, number * 3 + 4) if n < self.pages]
         links += ["/private/diary", "/private/press/kit", "/about"] if path == "/" else []
-        word = _WORDS[number % len(_WORDS)]
+        word = _WORDS[number % len(_WORDS)] if number else f"{host.title()} Works"
         body = "".join(f'<li><a href="{link}">{link}</a></li>' for link in links)
         text = f"<p>The {word} room of {host} has {number + 3} windows. It was built in {1900 + number}.</p>" * 6
-        return Say(f"<!doctype html><html lang=en><title>{word} {number}</title><h1>{word}</h1>{text}<ul>{body}</ul>".encode())
+        return Say(
+            f"<!doctype html><html lang=en><title>{word} {number}</title><h1>{word}</h1>{text}<ul>{body}</ul>".encode()
+        )
 
     def _evil(self, asked: Asked) -> Say:
         if asked.path.startswith("/fail"):
@@ -187,8 +190,8 @@ def _about(host: str) -> Say:
     return Say(
         (
             f"<!doctype html><html lang=en><title>About {host.title()}</title><h1>About {host.title()}</h1>"
-            f"<p>{host.title()} Works was founded in 1987 and has its seat in 12 Mill Lane, Lindau. Our mission is to grow "
-            "food without poison, for everybody. We cut our emissions by 42 percent between 2015 and 2023.</p>"
+            f"<p>{host.title()} Works was founded in 1987 and has its seat in 12 Mill Lane, Lindau. Our mission is to "
+            "grow food without poison, for everybody. We cut our emissions by 42 percent between 2015 and 2023.</p>"
             f"<p>Write to hello@{host}.small.test or call +49 8382 123456.</p>"
         ).encode()
     )

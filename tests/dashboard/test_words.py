@@ -41,7 +41,16 @@ def test_what_hides_or_turns_text_around_is_shown_as_a_mark() -> None:
 
 
 def test_seeds_are_told_apart_line_by_line() -> None:
-    lines = ["https://a.test/", "", "# a remark", "a.test", "b.test/x", "ftp://c.test/", "http://127.0.0.1/", "https://A.test"]
+    lines = [
+        "https://a.test/",
+        "",
+        "# a remark",
+        "a.test",
+        "b.test/x",
+        "ftp://c.test/",
+        "http://127.0.0.1/",
+        "https://A.test",
+    ]
     found = seeds.check(lines, SETTINGS)
     assert found.urls == ["https://a.test/", "https://b.test/x"]
     assert [(line, seed) for line, seed, _ in found.refused] == [(6, "ftp://c.test/"), (7, "http://127.0.0.1/")]
@@ -97,7 +106,9 @@ def test_charts_have_tops_that_can_be_read_and_say_what_they_show() -> None:
     assert [(bar.y, bar.height) for bar in chart.bars] == [(50, 50), (0, 100)]
     assert chart.says == "180 pages in 3 min, at most 2.00 per second"
     assert charts.rates([0, 0], [0, 1000, 2000]).empty
-    stacked = charts.answers([request(0, 1), request(1, 2, 404), request(2, 3, 500), request(3, 4, 0, fault="timeout")], 2)
+    stacked = charts.answers(
+        [request(0, 1), request(1, 2, 404), request(2, 3, 500), request(3, 4, 0, fault="timeout")], 2
+    )
     assert stacked is not None
     assert {name: n for _, name, n in stacked.legend} == {"2xx": 1, "4xx": 1, "5xx": 1, "no answer": 1}
     assert sum(bar.height for bar in stacked.bars) == 200  # two full columns

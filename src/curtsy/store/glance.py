@@ -227,3 +227,28 @@ def letter(tx: Connection, id: str) -> Failure | None:
     return failures.of_dead_row(
         (row.crawl, row.fp, row.url, row.host, queue.reason, row.attempts, row.fence, queue.failing_since_ms)
     )
+
+
+# The review queue
+
+
+def review_queue(tx: Connection, crawl: int | None, most: int = 100_000) -> tuple[int, int]:
+    """(records that wait for a person, decisions made so far), at most so many of each."""
+    which = "" if crawl is None else "AND crawl = :crawl"
+    given = {"most": most} | ({} if crawl is None else {"crawl": crawl})
+    waiting = text(
+        f"SELECT count(*) FROM (SELECT 1 AS one FROM records WHERE status = 'held' {which} LIMIT :most) AS w"
+    )
+    decided = text(f"SELECT count(*) FROM (SELECT 1 AS one FROM reviews WHERE 1 = 1 {which} LIMIT :most) AS d")
+    return int(tx.execute(waiting, given).scalar_one()), int(tx.execute(decided, given).scalar_one())
+
+
+def beside(tx: Connection, record: int, crawl: int | None) -> tuple[int | None, int | None]:
+    """The record that waits before this one, and the one behind it."""
+    which = "" if crawl is None else "AND crawl = :crawl"
+    given = {"n": record} | ({} if crawl is None else {"crawl": crawl})
+    found = [
+        tx.execute(text(f"SELECT {end}(n) FROM records WHERE status = 'held' AND n {side} :n {which}"), given).scalar()
+        for end, side in (("max", "<"), ("min", ">"))
+    ]
+    return found[0], found[1]

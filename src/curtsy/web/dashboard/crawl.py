@@ -198,7 +198,7 @@ def _wanted(visit: Visit, n: int) -> listing.PagesWanted:
 
 @view("GET", "/crawls/<id>/records")
 def crawl_records(visit: Visit, id: str) -> Response:
-    query = visit.asked(RecordsQuery, "cursor", "low_confidence", limit=ROWS)
+    query = visit.asked(RecordsQuery, "cursor", "status", limit=ROWS)
     found = records_api.crawl_records(visit.call(query), id)
     return visit.page("crawl_records.html", **_shown(visit, id, tab="/records", found=found, asked=query))
 

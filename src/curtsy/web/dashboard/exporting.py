@@ -11,12 +11,11 @@ from typing import Any
 
 from flask import Response
 
-from curtsy import export
+from curtsy import export, record_lines
 from curtsy.model import Crawl, Page
 from curtsy.settings import Settings
-from curtsy.store import records, warc
+from curtsy.store import warc
 from curtsy.store.engine import Store
-from curtsy.web.models.records import record_of
 
 #: name of the file, what it is, what is in it
 FORMATS = (
@@ -45,7 +44,7 @@ def stream(store: Store, settings: Settings, crawl: Crawl, name: str) -> Respons
         "pages.jsonl": _jsonl(map(export.row_of, pages)),
         "pages.csv": _csv(pages),
         "pages.warc.gz": _warc(pages, settings),
-        "records.jsonl": _jsonl(_records(store, crawl.n)),
+        "records.jsonl": _jsonl(_records(store, crawl)),
     }
     if name not in made:
         return None
@@ -91,11 +90,5 @@ def _warc(pages: Iterator[Page], settings: Settings) -> Iterator[bytes]:
         segments.close()
 
 
-def _records(store: Store, crawl: int) -> Iterator[dict[str, Any]]:
-    after = 0
-    while True:
-        with store.read() as tx:
-            found, after = records.chunk(tx, crawl, after, _CHUNK, False)
-        if not found:
-            return
-        yield from (record_of(record).model_dump(mode="json") for record in found)
+def _records(store: Store, crawl: Crawl) -> Iterator[dict[str, Any]]:
+    return map(record_lines.line, record_lines.of_crawl(store, crawl.id))

@@ -77,3 +77,7 @@ def parts_of(store: Store, segments: SegmentStore, **settings: Any) -> Parts:
 def replace_data(record: Record, **values: Any) -> Record:
     """The same that says something else."""
     return replace(record, n=0, data={**record.data, **values}, status="published", reviewed_ms=None)
+
+
+def another(record: Record, **fields: Any) -> Record:
+    return replace(record, n=0, **fields)

@@ -186,7 +186,8 @@ class Crawling:
         self._lock = threading.Lock()
         self._store: Store | None = None
         self._segments: SegmentStore | None = None
-        self._after = 0
+        #: number of the last page that was read, and up to which no other will appear
+        self._after = self._upto = 0
         self._began = self._left = False
 
     # What it is
@@ -260,18 +261,21 @@ class Crawling:
             if self._left or store is None or segments is None or stored is None:
                 return None
             ended = self._running.ended  # before the look: what was committed until then is seen by it
-            upto = self._settled(store, stored.n)
+            asked = self._after >= self._upto
+            if asked:
+                self._upto = max(self._upto, self._settled(store, stored.n))
+            given = {"crawl": stored.n, "after": self._after, "upto": self._upto}
             with store.read() as tx:
-                found = page_rows.where(
-                    tx, _BETWEEN, {"crawl": stored.n, "after": self._after, "upto": upto}, "p.n", _BATCH
-                )
+                found = page_rows.where(tx, _BETWEEN, given, "p.n", _BATCH)
             taken: list[Page] = []
             for n, page in found:
                 taken.append(_page(store, segments, page, stored.id))
                 self._after = n
                 if sum(len(one.content or b"") for one in taken) > _BATCH_BYTES:
                     break
-        if not taken and ended:
+            if not found:
+                self._after = self._upto  # what was there was deleted
+        if not taken and ended and asked:
             if self._running.error is not None:
                 raise self._running.error
             return None

@@ -18,6 +18,7 @@ from small_site import Say, SmallSite, linking
 
 import curtsy.api as curtsy
 from curtsy import pipeline
+from curtsy.cli.results import judged
 from curtsy.display import Display, shown_line
 from curtsy.embedded import Embedded
 from curtsy.model import Counts
@@ -123,6 +124,27 @@ def test_a_task_that_is_cancelled_leaves_well(given: dict[str, Any]) -> None:
     asyncio.run(read())
     assert crawling.state == "running"
     assert Embedded.running(given["data_dir"]) is None
+
+
+def test_two_crawls_at_once_share_their_host(site: SmallSite, given: dict[str, Any]) -> None:
+    first, second = curtsy.crawl(START, delay_s=0.01, **given), curtsy.crawl(START, delay_s=0.01, **given)
+    pages = list(zip(first, second, strict=True))
+    assert len(pages) == 12
+    assert {page.crawl for page, _ in pages} == {first.id}
+    assert {page.crawl for _, page in pages} == {second.id}
+    with Store.open(f"sqlite:///{given['data_dir']}/curtsy.sqlite") as store:
+        verdict = judged(store, "curtsy")
+    assert (verdict.overlaps, verdict.early) == (0, 0)
+
+
+def test_pages_wait_in_the_store_for_a_slow_reader(given: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(curtsy, "_BATCH", 2)
+    with curtsy.crawl(START, delay_s=0.01, **given) as crawling:
+        pages = iter(crawling)
+        first = next(pages)
+        assert crawling._running.wait(60), "the crawl waited for its reader"
+        assert crawling._after <= 2, "pages were read ahead"
+        assert len({first.url, *(page.url for page in pages)}) == 12
 
 
 def test_the_counts_tell_what_became_of_all(given: dict[str, Any]) -> None:

@@ -18,9 +18,11 @@ import boto3
 import duckdb
 import obstore
 import pytest
+from crawl_folder import CrawlFolder, finish
 from moto.server import ThreadedMotoServer
 from obstore.store import from_url
 from pyarrow import parquet
+from small_site import SmallSite, linking
 from stored_pages import StoredPages
 from warcio.archiveiterator import ArchiveIterator
 
@@ -393,6 +395,17 @@ def test_a_folder_of_markdown_is_replaced_in_the_object_store(stored: StoredPage
         assert write(stored, "s3://exports/md", Format.MARKDOWN) == 2
     assert sorted(urls_under(fetched(tmp_path) / "md", Format.MARKDOWN)) == sorted(page.url for page in made)
     assert (fetched(tmp_path) / "other" / "file.txt").read_bytes() == b"not ours"
+
+
+def test_a_crawl_may_export_there_when_it_ends(s3: Any, tmp_path: Path) -> None:
+    with SmallSite({"/": linking("/a", "/b"), "/a": linking(), "/b": linking()}) as site:
+        folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule])
+        try:
+            out = "s3://exports/crawl.jsonl"
+            finish(folder.start("crawl", "http://a.small.test/", "--delay", "0.01", "--out", out, "--json"))
+        finally:
+            folder.close()
+    assert len(urls_in(fetched(tmp_path) / "crawl.jsonl", Format.JSONL)) == 3
 
 
 def test_increments_go_to_the_object_store(stored: StoredPages, s3: Any, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from curtsy.cli import (
     doctor,
     extract,
     failures,
+    guests,
     hosts,
     keys,
     mcp,
@@ -60,5 +61,6 @@ workers.register(app)
 serve.register(app)
 keys.register(app)
 mcp.register(app)
+guests.register(app)
 tinyweb.register(app)
 doctor.register(app)

@@ -70,6 +70,8 @@ _FAILED = text(
     "JOIN guest_runs r ON r.n = q.run WHERE q.state = 'failed' AND (:name = '' OR r.name = :name) "
     "AND q.at_ms >= :since_ms ORDER BY q.at_ms, q.n LIMIT :limit"
 )
+_RUNS = text("SELECT n, name, state, started_ms, ended_ms FROM guest_runs ORDER BY n DESC LIMIT :limit")
+_COUNTS = text("SELECT run, state, count(*) AS many FROM guest_requests WHERE run >= :least GROUP BY run, state")
 _REPLAY = text(
     "UPDATE guest_requests SET state = 'open', crashes = 0, holder = '', at_ms = :now_ms "
     "WHERE n = :n AND state = 'failed' AND run IN (SELECT n FROM guest_runs WHERE state = 'running')"
@@ -126,6 +128,21 @@ class Failed:
     cause: str
     detail: str
     at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One crawl of a guest, and how many of its requests are in which state."""
+
+    n: int
+    name: str
+    state: str
+    started_ms: int
+    ended_ms: int | None
+    open: int
+    held: int
+    done: int
+    failed: int
 
 
 def begin(tx: Connection, name: str, now_ms: int) -> int:
@@ -192,6 +209,21 @@ def failed(tx: Connection, name: str = "", since_ms: int = 0, limit: int = 100) 
     return [
         Failed(n=r.n, name=r.name, url=r.url, host=r.host, cause=r.cause, detail=r.detail, at_ms=r.at_ms) for r in rows
     ]
+
+
+def runs(tx: Connection, limit: int = 100) -> list[Run]:
+    """Newest first."""
+    found = tx.execute(_RUNS, {"limit": limit}).all()
+    counted: dict[int, dict[str, int]] = {row.n: {} for row in found}
+    for row in tx.execute(_COUNTS, {"least": min(counted, default=0)}):
+        counted.get(row.run, {})[row.state] = int(row.many)
+    return [
+        Run(
+            n=row.n, name=row.name, state=row.state, started_ms=row.started_ms, ended_ms=row.ended_ms,
+            **{state: counted[row.n].get(state, 0) for state in ("open", "held", "done", "failed")},
+        )
+        for row in found
+    ]  # fmt: skip
 
 
 def replay(tx: Connection, letters: Iterable[int], now_ms: int) -> int:

@@ -1,0 +1,93 @@
+"""`guests`: requests of crawlers of another make (Scrapy) that are kept in the store."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from curtsy.cli.options import AsJson, Config, DataDir, stored
+
+Name = Annotated[
+    str | None, typer.Option("--name", metavar="NAME", help="Only of this run: CURTSY_RUN, or the spider.")
+]
+Since = Annotated[
+    str | None,
+    typer.Option("--since", metavar="TIME", help="Only since then: 30m, 12h, 7d ago, or 2026-01-31[T12:00]."),
+]
+Limit = Annotated[int, typer.Option("--limit", min=1, max=1_000_000, help="At most so many.")]
+
+
+def register(app: typer.Typer) -> None:
+    group = typer.Typer(no_args_is_help=True, help="Runs of Scrapy spiders: list them, and replay their dead letters.")
+    group.command("list")(list_)
+    group.command()(failures)
+    group.command()(replay)
+    app.add_typer(group, name="guests")
+
+
+def list_(config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
+    """List the runs of guests, newest first, with what is open, done and failed of each."""
+    from curtsy.cli import show
+    from curtsy.store import guests
+
+    with stored(config, data_dir) as (_, store), store.read() as tx:
+        runs = [asdict(run) for run in guests.runs(tx)]
+    for run in runs:
+        run["started"], run["ended"] = show.when(run.pop("started_ms")), show.when(run.pop("ended_ms"))
+    if as_json:
+        show.document({"runs": runs})
+        return
+    columns = ["name", "state", "open", "held", "done", "failed", "started", "ended"]
+    show.table(columns, [[run[column] for column in columns] for run in runs])
+
+
+def failures(
+    name: Name = None,
+    since: Since = None,
+    limit: Limit = 100,
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the dead letters of guests, oldest first."""
+    from curtsy.cli import show
+    from curtsy.cli.times import since_ms
+    from curtsy.store import guests
+
+    with stored(config, data_dir) as (_, store), store.read() as tx:
+        found = guests.failed(tx, name or "", since_ms(since, time.time()), limit)
+    rows = [{**asdict(one), "at": show.when(one.at_ms)} for one in found]
+    if as_json:
+        show.document({"failures": rows})
+        return
+    columns = ["at", "name", "cause", "url", "detail"]
+    show.table(columns, [[row[column] for column in columns] for row in rows])
+
+
+def replay(
+    name: Name = None,
+    since: Since = None,
+    limit: Limit = 1000,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many.")] = False,
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Open dead letters again; a spider of that name takes them up, at once or when it is next started."""
+    from curtsy.cli import show
+    from curtsy.cli.times import since_ms
+    from curtsy.store import guests
+
+    with stored(config, data_dir) as (_, store):
+        with store.read() as tx:
+            found = guests.failed(tx, name or "", since_ms(since, time.time()), limit)
+        opened = len(found)
+        if not dry_run:
+            opened = store.run(guests.replay, [one.n for one in found], int(time.time() * 1000))
+    if as_json:
+        show.document({"replayed": opened, "dry_run": dry_run})
+    else:
+        show.say(f"{opened:,} dead letters {'would be' if dry_run else 'are'} open again.")

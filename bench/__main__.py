@@ -11,13 +11,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import metadata
 
-from bench import api, contestants, fleet, frontier, loss, polite, report, site, task_per_url
+from bench import api, contestants, dashboard, fleet, frontier, loss, polite, render, report, site, task_per_url
 from bench.contestants import BARE, CRAWLEE, CURTSY, CURTSY_TWO, SCRAPY, compete, median_ms
 from bench.measure import RunFailed
 from bench.plan import FULL, SHORT, Plan, serve
 from bench.report import Bar, Section
 
-PARTS = ("crawl", "peers", "frontier", "loss", "polite", "fleet", "tasks", "api")
+PARTS = ("crawl", "peers", "frontier", "loss", "polite", "fleet", "tasks", "api", "dashboard")
+#: run only when they are named: they take long
+NAMED = ("render",)
 
 
 def crawl(plan: Plan, say: Callable[[str], None]) -> list[Section]:
@@ -64,7 +66,7 @@ def _method(plan: Plan) -> str:
 
 def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="only these parts (default: all)")
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, *NAMED, []], help="only these parts")
     parser.add_argument("--short", action="store_true", help="small sizes, one repeat, nothing written")
     parser.add_argument(
         "--publish", action="store_true", help="put parts of full size into docs/benchmarks.md of this machine"
@@ -106,6 +108,8 @@ def run_parts(plan: Plan, wanted: Sequence[str], say: Callable[[str], None]) -> 
         "fleet": fleet.figures,
         "tasks": task_per_url.figures,
         "api": api.figures,
+        "dashboard": dashboard.figures,
+        "render": render.figures,
     }
     sections: list[Section] = []
     for name in wanted:

@@ -28,6 +28,11 @@ class Plan:
     #: of the crawl beside one task per URL
     task_hosts: int
     task_pages: int
+    #: of the dashboard's lists
+    shown_pages: int
+    #: script-only hosts, and pages of each
+    render_hosts: int
+    render_pages: int
     port: int
     #: python of the environment that has the other crawlers; None: without them
     peers: str | None
@@ -45,6 +50,9 @@ FULL: dict[str, int] = {
     "fleet_pages": 100,
     "task_hosts": 60,
     "task_pages": 30,
+    "shown_pages": 1_000_000,
+    "render_hosts": 20,
+    "render_pages": 100,
 }
 SHORT: dict[str, int] = {
     "repeats": 1,
@@ -58,6 +66,9 @@ SHORT: dict[str, int] = {
     "fleet_pages": 10,
     "task_hosts": 10,
     "task_pages": 10,
+    "shown_pages": 20_000,
+    "render_hosts": 4,
+    "render_pages": 15,
 }
 
 

@@ -34,7 +34,8 @@ _FEATURES_OFF = (
     "AcceptCHFrame,AutofillServerCommunication,CertificateTransparencyComponentUpdater,DestroyProfileOnBrowserClose,"
     "DialMediaRouteProvider,GlobalMediaControls,HttpsFirstBalancedModeAutoEnable,HttpsUpgrades,"
     "InterestFeedContentSuggestions,LensOverlay,MediaRouter,OptimizationHints,PaintHolding,"
-    "PreconnectToSearch,Prerender2,SegmentationPlatform,Translate,WebRtcHideLocalIpsWithMdns"
+    "PreconnectToSearch,Prerender2,SegmentationPlatform,SpareRendererForSitePerProcess,Translate,"
+    "WebRtcHideLocalIpsWithMdns"
 )
 _OPTIONS = (
     "--headless",

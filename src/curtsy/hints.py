@@ -27,8 +27,12 @@ MAX_PATTERN = 2_000
 _MAX_SELECTORS = 20
 _MAX_KEYS = 20
 _MAX_PAGES = 50
-#: what a pattern's automaton may take, in bytes
+#: what a pattern's automaton may take, in bytes; with less it is slow on ordinary text
 _PATTERN_MEMORY = 4 << 20
+#: steps of a pattern's program, and of all patterns of a schema from outside: at worst a page takes so many for each of
+#: its characters, which is some seconds
+MAX_PROGRAM = 10_000
+MAX_OUTSIDE_PROGRAMS = 5_000
 #: with nothing between its parts that could be taken for theirs
 _TEMPLATE = re.compile(r"\{[^{}]+\}(?:[\s,;|]+\{[^{}]+\})*")
 _TOP = frozenset(("per", "pages", "types", "structured", "selectors", "allow_judged"))
@@ -90,6 +94,8 @@ def read(marks: Mapping[str, Any], beside: Mapping[str, Any], leaves: set[str], 
         long |= {leaf} if mark.get("long") is True else set()
     for path, many in selectors.items():
         selectors[path] = tuple(_checked(selector, path, leaves, trusted) for selector in many)
+    if not trusted:
+        _check_work(selectors)
     return Hints(
         per=_per(top.get("per", "page")),
         pages=pages(top.get("pages", []), "x-curtsy"),
@@ -121,11 +127,20 @@ def compiled(pattern: str) -> Any:
     if len(pattern) > MAX_PATTERN:
         raise UsageError(f"a pattern is longer than {MAX_PATTERN} characters: {pattern[:60]}...")
     try:
-        return re2.compile(pattern, options=options)
+        found = re2.compile(pattern, options=options)
     except re2.error as error:
         detail = error.args[0] if error.args else error
         detail = detail.decode() if isinstance(detail, bytes) else detail
         raise UsageError(f"the pattern {pattern[:200]!r} is not one of google-re2: {detail}") from error
+    if _size(found) > MAX_PROGRAM:
+        raise UsageError(f"the pattern {pattern[:200]!r} is too much work: repeat less, or smaller classes")
+    return found
+
+
+def _size(pattern: Any) -> int:
+    """Steps of its program; 0 where this build of google-re2 does not tell."""
+    size = getattr(getattr(pattern, "_regexp", None), "ProgramSize", None)
+    return int(size()) if size is not None else 0
 
 
 def _table(found: Any, name: str) -> dict[str, Any]:
@@ -216,6 +231,12 @@ def _checked(selector: Selector, place: str, leaves: set[str], trusted: bool) ->
         return selector if selector.subject is None else replace(selector, subject=_leaf(selector.subject, leaves))
     except UsageError as error:
         raise UsageError(f"{place}: {error}") from error
+
+
+def _check_work(selectors: Mapping[str, tuple[Selector, ...]]) -> None:
+    patterns = {one for many in selectors.values() for found in many for one in (found.pattern, *found.also) if one}
+    if sum(_size(compiled(pattern)) for pattern in patterns) > MAX_OUTSIDE_PROGRAMS:
+        raise UsageError("the patterns are too much work for a schema that is not in a file")
 
 
 def _check_parts(selector: Selector, trusted: bool) -> None:

@@ -256,6 +256,8 @@ def deep(levels: int) -> dict[str, Any]:
         ({**of(a=TEXT), "x-curtsy": {"selectors": {"a": {"pattern": "(?=x)"}}}}, "not one of google-re2"),
         ({**of(a=TEXT), "x-curtsy": {"selectors": {"a": {"pattern": "x" * 2001}}}}, "longer than 2000"),
         ({**of(a=TEXT), "x-curtsy": {"selectors": {"a": {"pattern": "(((((a{100}){100}){100})))"}}}}, "google-re2"),
+        ({**of(a=TEXT), "x-curtsy": {"selectors": {"a": {"pattern": r"a.{1000}b.{900}c"}}}}, "is too much work"),
+        ({**of(a=TEXT), "x-curtsy": {"selectors": {"a": {"pattern": r"a.{900}c"}}}}, "are too much work for a schema"),
         ({**of(a=TEXT), "x-curtsy": {"selectors": {"a": {"xpath": "//p"}}}}, "xpath is for schemas in files only"),
         ({**of(a=TEXT), "x-curtsy": {"selectors": {"a": {"attribute": "href"}}}}, "needs css, xpath or pattern"),
         (of(a={**TEXT, "x-curtsy": {"css": "p", "colour": 1}}), "/a: there is no key 'colour'"),

@@ -25,6 +25,7 @@ from curtsy.observe import count
 
 #: nobody computes so long: it was stopped, or the machine sleeps
 _MAX_WAIT_S = 120.0
+_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
 _ATTRIBUTE = re.compile(r"\[[^\]]*\]")
 #: a step to any ancestor or sibling, and everything that counts elements or looks into others
 _HEAVY = re.compile(r"[~(:]|[^\s>+,]\s+[^\s>+,]")
@@ -83,9 +84,10 @@ def _child() -> subprocess.Popen[str]:
     if _running is not None and _running_in == os.getpid() and _running.poll() is not None:
         close()
     if _running is None or _running_in != os.getpid():
+        # -P: modules of the working directory are not its own; of the environment it needs no secrets.
         _running = subprocess.Popen(
-            [sys.executable, "-m", "curtsy.extract.finder"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            encoding="utf-8",
+            [sys.executable, "-P", "-m", "curtsy.extract.finder"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            text=True, encoding="utf-8", env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
         )  # fmt: skip
         _running_in = os.getpid()
     return _running

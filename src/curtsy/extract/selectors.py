@@ -20,7 +20,7 @@ from curtsy.hints import Selector, compiled
 from curtsy.schemas import Leaf, Schema
 
 #: of the page's text that patterns see
-_MAX_TEXT = 500_000
+_MAX_TEXT = 250_000
 _MAX_SENTENCE = 400
 #: of one leaf on one page
 _MAX_VALUES = 3

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
+from werkzeug.serving import make_server
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "integration")]
@@ -16,15 +21,17 @@ from places import Furnished, furnish, places  # noqa: E402
 from small_site import SmallSite  # noqa: E402
 from stack import AnyPath, Stack, Web, up  # noqa: E402
 
+from curtsy.settings import load  # noqa: E402
 from curtsy.store import keys  # noqa: E402
 from curtsy.store.engine import Store  # noqa: E402
 from curtsy.web import auth  # noqa: E402
+from curtsy.web.factory import create_app  # noqa: E402
 
 SIZES = {"desktop": (1280, 860), "phone": (390, 844)}
 HOSTS = ("garden", "harbour", "orchard", "meadow", "lantern", "willow", "compass", "slow", "moody", "evil")
 
 
-def shoot(browser: Browser, stack: Stack, paths: dict[str, str], folder: Path) -> None:
+def shoot(browser: Browser, url: str, paths: dict[str, str], folder: Path) -> None:
     for size, (width, height) in SIZES.items():
         for theme in ("light", "dark"):
             context = browser.new_context(
@@ -34,7 +41,7 @@ def shoot(browser: Browser, stack: Stack, paths: dict[str, str], folder: Path) -
             )
             page = context.new_page()
             for name, path in paths.items():
-                page.goto(stack.url + path, wait_until="load")
+                page.goto(url + path, wait_until="load")
                 if name == "new":
                     page.fill("[name=seeds]", _SEEDS)
                     page.get_by_text("duplicate").first.wait_for()
@@ -56,6 +63,19 @@ ftp://old.small.test/files
 http://192.168.0.1/router"""
 
 
+@contextmanager
+def at_the_door(data: Path) -> Iterator[str]:
+    """The same as others see it, who come from elsewhere."""
+    app = create_app(load(data_dir=data / ".curtsy"), host="0.0.0.0")
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    app.extensions["curtsy"].close()
+
+
 def make_key(stack: Stack) -> None:
     with Store.open(stack.store_url) as store:
         _, key = auth.new_key("Analysts, read only", ["read"], 1_790_000_000_000, None)
@@ -63,6 +83,7 @@ def make_key(stack: Stack) -> None:
 
 
 def main(out: str) -> int:
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     web = Web(pages=40)
@@ -79,7 +100,9 @@ def main(out: str) -> int:
         under_way = stack.client.submit({"delay_s": 4, "scope": "any"}, going)
         paths = places(found) | {"crawl-running": f"/crawls/{under_way}"}
         browser = play.chromium.launch(executable_path=find(), args=ARGUMENTS)
-        shoot(browser, stack, paths, folder)
+        shoot(browser, stack.url, paths, folder)
+        with at_the_door(Path(data)) as url:
+            shoot(browser, url, {"sign-in": "/"}, folder)
         browser.close()
     print(f"{len(list(folder.glob('*.png')))} pictures in {folder}")
     return 0

@@ -31,7 +31,8 @@ def test_records_are_approved_corrected_and_rejected_by_key(page: Page, stack: S
     row = page.locator(".value-row", has_text="/mission")
     row.get_by_role("link", name="Evidence").focus()
     expect(marked).to_have_class("now")
-    expect(page.get_by_text("no evidence").first).to_be_visible()  # a reason of a score
+    expect(page.get_by_role("heading", name="Scores: esg")).to_be_visible()
+    expect(page.get_by_text('1 quote with "emissions"')).to_be_visible()  # the reason of a score
 
     page.keyboard.press("j")
     expect(page).to_have_url(f"{stack.url}/review/{second}?crawl={crawl}")

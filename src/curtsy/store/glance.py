@@ -42,7 +42,7 @@ _pages_between = Bulk(
 )
 _failures_between = Bulk(
     "SELECT v.at, (SELECT count(*) FROM (SELECT 1 AS one FROM failures f WHERE f.crawl = v.crawl AND f.at_ms >= v.at "
-    "AND f.at_ms < v.until LIMIT 1000) AS some) FROM v",
+    "AND f.at_ms < v.until LIMIT 1000) AS f) FROM v",
     crawl="bigint",
     at="bigint",
     until="bigint",

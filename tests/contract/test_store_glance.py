@@ -1,0 +1,176 @@
+"""What a person sees at a glance: bounded reads that tell the same as counting would, on both databases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from stored import BEGUN_MS, crawl
+
+from curtsy.model import CrawlState, Failure, HostState, Kind, Lane, NewUrl, Page, Record, Request, Review
+from curtsy.store import crawls, failures, glance, hosts, pages, queues, records, requests, reviews, urls
+from curtsy.store.engine import Store
+from curtsy.urls import fingerprint
+
+
+def page(n: int, i: int, at_ms: int, host: str = "a.test", **fields: Any) -> Page:
+    url = f"https://{host}/{i}"
+    fp = fingerprint(url)
+    given = {"status": 200, "depth": i % 3, "fence": i + 1} | fields
+    return Page(id=pages.page_id(n, fp), crawl=n, fp=fp, url=url, host=host, fetched_ms=at_ms, **given)
+
+
+def request(i: int, n: int = 1, host: str = "a.test", **fields: Any) -> Request:
+    given = {
+        "start_ms": BEGUN_MS + i * 1000,
+        "end_ms": BEGUN_MS + i * 1000 + 50,
+        "status": 200,
+        "kind": "page",
+    } | fields
+    return Request(fence=i, crawl=n, host=host, url=f"https://{host}/{i}", **given)
+
+
+def letter(n: int, i: int, at_ms: int, host: str = "a.test") -> Failure:
+    url = f"https://{host}/{i}"
+    return Failure(
+        id=f"f{n}-{i}", crawl=n, fp=fingerprint(url), url=url, host=host, cause="timeout", fence=i + 1, at_ms=at_ms
+    )
+
+
+def test_pages_per_minute_are_told_from_the_numbering(store: Store) -> None:
+    first, second = crawl(store, CrawlState.RUNNING), crawl(store, CrawlState.RUNNING)
+    counts = [3, 0, 5, 2, 0]
+    ends = glance.moments(BEGUN_MS, BEGUN_MS + 5 * 60_000, 5)
+    i = 0
+    for part, n in enumerate(counts):
+        for k in range(n):  # the two crawls take turns
+            which = (first, second)[k % 2]
+            store.run(pages.insert, [page(which.n, i, ends[part] + k * 1000)])
+            i += 1
+    with store.read() as tx:
+        assert glance.stored_between(tx, [first.n, second.n], ends) == counts
+        assert glance.pages_between(tx, first.n, ends) == [2, 0, 3, 1, 0]
+        assert glance.last_page_ms(tx, first.n) == ends[3]
+        assert glance.last_page_ms(tx, 99) is None
+        assert glance.stored_between(tx, [], ends) == [0, 0, 0, 0, 0]
+
+
+def test_only_crawls_that_were_at_work_lately_are_looked_at(store: Store) -> None:
+    old, ended, running = crawl(store), crawl(store), crawl(store, CrawlState.RUNNING)
+    for one, at_ms in ((old, BEGUN_MS), (ended, BEGUN_MS + 5000)):
+        store.run(crawls.set_state, one.n, CrawlState.CANCELLED, None, at_ms)
+    with store.read() as tx:
+        assert glance.lately_active(tx, BEGUN_MS + 1000, 10) == [running.n, ended.n]
+
+
+def test_dead_letters_over_time_and_by_id(store: Store) -> None:
+    one = crawl(store)
+    ends = glance.moments(BEGUN_MS, BEGUN_MS + 3000, 3)
+    store.run(failures.insert, [letter(one.n, i, BEGUN_MS + (i % 2) * 2000) for i in range(5)])
+    with store.read() as tx:
+        assert glance.failures_between(tx, one.n, ends) == [3, 0, 2]
+        found = glance.letter(tx, f"f{one.n}-2")
+        assert found is not None
+        assert found.url == "https://a.test/2"
+        assert glance.letter(tx, "nothing") is None
+        assert glance.letter(tx, f"{one.n}-{'0' * 32}") is None
+
+
+def test_an_open_url_of_a_dead_host_is_a_dead_letter_too(store: Store) -> None:
+    one = crawl(store, CrawlState.RUNNING)
+    new = NewUrl(
+        crawl=one.n, fp=fingerprint("https://dead.test/"), url="https://dead.test/", host="dead.test", kind=Kind.PAGE
+    )
+    store.run(_dead, one.n, new)
+    with store.read() as tx:
+        found = glance.letter(tx, f"{one.n}-{new.fp.hex()}")
+    assert found is not None
+    assert found.cause == "host_unreachable"
+
+
+def _dead(tx: Any, n: int, new: NewUrl) -> None:
+    queues.open_queues(tx, [(n, new.host, Lane.BATCH.value, 1)])
+    urls.insert(tx, [new], BEGUN_MS)
+    queues.mark_dead(tx, n, new.host, "host_unreachable")
+
+
+def test_the_requests_of_a_host_are_found_around_its_newest_page(store: Store) -> None:
+    one = crawl(store)
+    log = [request(i, one.n, "b.test" if i % 10 == 5 else "a.test") for i in range(1, 101)]
+    store.run(requests.insert, log)
+    store.run(pages.insert, [page(one.n, 54, BEGUN_MS, "b.test", fence=55)])
+    with store.read() as tx:
+        assert [found.fence for found in glance.requests_of_host(tx, "b.test", 5)] == [55, 65, 75, 85, 95]
+        assert len(glance.requests_of_host(tx, "b.test", 100)) == 10
+        assert glance.requests_of_host(tx, "c.test", 5) == []
+        # Nothing came of it yet: it is found among the newest of all.
+        assert len(glance.requests_of_host(tx, "a.test", 3)) == 3
+        assert [found.fence for found in glance.requests_under(tx, 55)] == [55]
+
+
+def test_a_presumed_request_gives_way_to_what_is_known(store: Store) -> None:
+    rows = [request(1, nature="presumed", ordinal=1, start_ms=BEGUN_MS), request(1), request(2, nature="presumed")]
+    store.run(requests.insert, rows)
+    with store.read() as tx:
+        found = glance.requests_of_host(tx, "a.test", 9)
+    assert [(one.fence, one.nature) for one in found] == [(1, "sent"), (2, "presumed")]
+
+
+def test_the_requests_of_a_crawl_are_found_in_every_epoch(store: Store) -> None:
+    one, other = crawl(store), crawl(store)
+    epochs = [1 << 40, 2 << 40]
+    log = [request(epoch + i, (one.n, other.n)[i % 2], start_ms=BEGUN_MS + i) for epoch in epochs for i in range(20)]
+    store.run(requests.insert, log)
+    store.run(pages.insert, [page(one.n, k, BEGUN_MS, fence=epoch + 2) for k, epoch in enumerate(epochs)])
+    with store.read() as tx:
+        found = glance.requests_of_crawl(tx, one.n)
+    assert len(found) == 20
+    assert {request.crawl for request in found} == {one.n}
+    assert found == sorted(found, key=lambda request: request.start_ms)
+
+
+def test_hosts_of_a_crawl_by_size_and_by_trouble(store: Store) -> None:
+    one = crawl(store)
+    store.run(
+        queues.open_queues, [(one.n, host, "batch", n) for host, n in (("a.test", 5), ("b.test", 9), ("c.test", 1))]
+    )
+    store.run(hosts.upsert, [HostState(host="a.test", failures=3, slow=True), HostState(host="b.test")])
+    store.run(queues.mark_dead, one.n, "c.test", "host_unreachable")
+    with store.read() as tx:
+        assert [(found.host, found.urls) for found in glance.largest_hosts(tx, one.n, 2)] == [
+            ("b.test", 9),
+            ("a.test", 5),
+        ]
+        troubled = glance.troubled_hosts(tx, one.n, BEGUN_MS, 9)
+        assert glance.depths(tx, one.n) == []
+    assert [(found.host, found.slow, found.state) for found in troubled] == [
+        ("a.test", True, "open"),
+        ("c.test", False, "dead"),
+    ]
+
+
+def test_the_ledger_is_what_the_commit_counted(store: Store) -> None:
+    one = crawl(store)
+    store.run(crawls.add_counts, {(one.n, "open", ""): 9, (one.n, "done", ""): 4, (one.n, "failed", "timeout"): 2})
+    with store.read() as tx:
+        found = glance.ledgers(tx, [one.n, 99])
+    assert found[one.n] == {"open": {"": 9}, "done": {"": 4}, "skipped": {}, "failed": {"timeout": 2}}
+    assert found[99]["open"] == {}
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_the_review_queue_knows_what_waits_and_what_is_beside(store: Store, limited: bool) -> None:
+    one, other = crawl(store), crawl(store)
+    for ordinal, which in enumerate((one, other, one, one)):
+        record = Record(
+            crawl=which.n, subject="ab", schema="page", schema_hash="h", ordinal=ordinal, url="https://a.test/",
+            data={}, status="held",
+        )  # fmt: skip
+        store.run(records.add, record)
+    store.run(reviews.add, Review(record=2, crawl=other.n, decision="reject", who="me", at_ms=BEGUN_MS))
+    limit = one.n if limited else None
+    with store.read() as tx:
+        assert glance.review_queue(tx, limit) == ((3, 0) if limited else (4, 1))
+        assert glance.beside(tx, 1, limit) == (None, 3 if limited else 2)
+        assert glance.beside(tx, 3, limit) == (1 if limited else 2, 4)
+        assert glance.beside(tx, 4, limit) == (3, None)

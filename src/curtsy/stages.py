@@ -98,6 +98,7 @@ async def _tell(parts: Services | Parts, row: Row, now_ms: int) -> None:
 def _do(given: Services | Parts, row: Row, now_ms: int, lease_ms: int) -> list[Sending]:
     parts = Parts(given.settings, given.store, given.segments)
     store, settings = parts.store, parts.settings
+    began = time.monotonic()
     try:
         if row.attempts > settings.stage_attempts:
             raise StageFault("kills_worker", f"its worker died in each of {settings.stage_attempts} tries", False)
@@ -110,7 +111,8 @@ def _do(given: Services | Parts, row: Row, now_ms: int, lease_ms: int) -> list[S
     except Unavailable:
         raise  # the row stays as it is, and is due again after its lease
     except Exception as error:
-        _failed(store, settings, row, error, now_ms)
+        # A server that asks for a pause means from now on, not since it was asked.
+        _failed(store, settings, row, error, now_ms + int((time.monotonic() - began) * 1000))
         following = []
     point("stage.stored")
     count(f"stage_{row.kind}")

@@ -18,7 +18,7 @@ from curtsy.stopping import StopFlag
 from curtsy.store import queues, records, sites
 from curtsy.store.engine import Store
 from curtsy.store.segments import SegmentStore
-from curtsy.tinyweb.facts import org_host
+from curtsy.tinyweb.facts import Kind, kind_of, org_host
 from curtsy.tinyweb.pages import SECTIONS, OrgSite, Shape
 
 
@@ -81,3 +81,8 @@ def replace_data(record: Record, **values: Any) -> Record:
 
 def another(record: Record, **fields: Any) -> Record:
     return replace(record, n=0, **fields)
+
+
+def is_thin(number: int) -> bool:
+    """Without a browser there are under 100 words to read."""
+    return kind_of(number) in (Kind.THIN, Kind.SCRIPT, Kind.FETCHED)

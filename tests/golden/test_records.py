@@ -1,0 +1,72 @@
+"""The quality of records over the tiny web's known truth: floors that only rise, nothing exported without evidence."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orgs
+import pytest
+
+from curtsy import evaluation
+from curtsy.evaluation import Report
+from curtsy.store.engine import Store
+from curtsy.store.segments import Segments
+
+FLOORS: dict[str, Any] = tomllib.loads((Path(__file__).parent / "floors.toml").read_text("utf-8"))["organization"]
+#: twice round all kinds of sites and all names
+ORGANISATIONS = range(40)
+#: so much better than its floor, and the floor is to be raised
+_SLACK = 0.005
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Report]:
+    """Every section of every site, extracted without a model; scripts are not run."""
+    folder = tmp_path_factory.mktemp("records")
+    segments = Segments(folder / "segments")
+    with Store.open(f"sqlite:///{folder / 'store.sqlite'}") as store:
+        crawl = orgs.make(store, segments, orgs.bodies(ORGANISATIONS), rubric="esg")
+        orgs.run_all(orgs.parts_of(store, segments), crawl)
+        yield evaluation.evaluate(store, crawl, evaluation.organization_truth, evaluation.organization_kind)
+    segments.close()
+
+
+def check(name: str, found: float | None, floor: float) -> None:
+    assert found is not None, name
+    assert found >= floor, f"{name} fell to {found:.4f}, under its floor of {floor}"
+    assert found - floor <= _SLACK, f"{name} rose to {found:.4f}: raise its floor of {floor} in floors.toml"
+
+
+def test_precision_and_recall_do_not_fall(report: Report) -> None:
+    check("precision", report.total.precision, FLOORS["precision"])
+    check("recall", report.total.recall, FLOORS["recall"])
+    assert {name.replace("/", ".").strip(".*") for name in report.fields} == set(FLOORS["fields"])
+    for name, tally in report.fields.items():
+        floors = FLOORS["fields"][name.replace("/", ".").strip(".*")]
+        check(f"precision of {name}", tally.precision, floors["precision"])
+        check(f"recall of {name}", tally.recall, floors["recall"])
+
+
+def test_every_rung_is_as_precise_as_it_was(report: Report) -> None:
+    assert set(report.rungs) == set(FLOORS["rungs"])
+    for name, floor in FLOORS["rungs"].items():
+        check(f"precision of {name}", report.rungs[name].precision, floor)
+
+
+def test_sites_that_say_it_in_html_are_read_in_full(report: Report) -> None:
+    for name, floor in FLOORS["kinds"].items():
+        check(f"recall of {name}", report.kinds[name].recall, floor)
+
+
+def test_no_unsupported_value_is_exported(report: Report) -> None:
+    assert report.exported > 0
+    assert report.unsupported <= FLOORS["unsupported"] == 0
+    assert report.mistakes == []
+
+
+def test_what_is_thin_waits_for_a_person(report: Report) -> None:
+    assert report.held == sum(orgs.is_thin(number) for number in ORGANISATIONS)
+    assert report.exported + report.held == len(ORGANISATIONS)

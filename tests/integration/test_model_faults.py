@@ -1,0 +1,206 @@
+"""A language model's server that fails in every way loses nothing: stages are tried again, die, and are replayed."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvloop
+from crawl_folder import CrawlFolder
+from model_server import ModelServer
+from small_site import Say, SmallSite, linking
+
+from curtsy import pipeline, plans, services, stages
+from curtsy.embedded_model import what_is_missing
+from curtsy.evidence import Usage
+from curtsy.services import Services
+from curtsy.stopping import StopFlag
+from curtsy.store import failures, llm_cache
+from curtsy.store.engine import Store
+
+WORDS = " ".join(f"word{i}" for i in range(120))
+QUOTE = "The Quiet Goose was founded in 1954 by two sisters who baked bread."
+SHOP = {
+    "title": "Shop",
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "description": "What the shop is called."},
+        "founded_year": {"type": ["integer", "null"], "description": "The year in which it began."},
+    },
+}
+GOOD = {"name": {"quote": QUOTE, "value": "The Quiet Goose"}, "founded_year": {"quote": QUOTE, "value": 1954}}
+#: what the server does -> what the dead letter says
+TROUBLES = {
+    "refuses": (503, "llm_unreachable"),
+    "forbids": (403, "llm_refused"),
+    "hangs": ("hang", "llm_timeout"),
+    "speaks garbage": (b"<html>busy</html>", "llm_garbage"),
+    "says nothing of use": ("I cannot help with that.", "llm_garbage"),
+    "breaks off": ("cut", "llm_unreachable"),
+    "is busy": ((429, {"Retry-After": "0"}), "llm_rate_limited"),
+}
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as opened:
+        opened.answer = lambda _: GOOD
+        yield opened
+
+
+@pytest.fixture
+def site() -> Iterator[SmallSite]:
+    page = Say(f"<!doctype html><title>Home</title><p>{QUOTE} {WORDS}<a href='/more'>x</a>".encode())
+    with SmallSite({"/": page, "/more": linking(title="More")}) as opened:
+        yield opened
+
+
+@pytest.fixture
+def folder(tmp_path: Path, site: SmallSite, server: ModelServer) -> Iterator[CrawlFolder]:
+    made = CrawlFolder(
+        tmp_path, resolve=[site.resolve_rule], llm_url=server.url, llm_model="small", llm_timeout_s=0.5,
+        stage_lease_s=20, stage_attempts=2,
+    )  # fmt: skip
+    yield made
+    made.close()
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stages, "_BACKOFF_MS", 10)
+
+
+def work(folder: CrawlFolder) -> None:
+    """All stages of the crawl, in this process."""
+
+    async def run(built: Services) -> None:
+        await stages.run_all(built, 1, StopFlag())
+
+    async def with_parts() -> None:
+        built = services.build(folder.settings())
+        try:
+            await built.open()
+            await asyncio.wait_for(run(built), 60)
+        finally:
+            await built.close()
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(with_parts())
+
+
+def crawl(folder: CrawlFolder, **plan: Any) -> None:
+    folder.crawl("http://a.small.test/", max_pages=1, **(plan or plans.wished(SHOP)))
+
+
+def letters(folder: CrawlFolder) -> list[tuple[str, str, int]]:
+    with Store.open(folder.settings().effective_store_url) as store, store.read() as tx:
+        return [(one.stage, one.cause, one.attempts) for one in failures.find(tx)]
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_whatever_the_server_does_the_page_is_fetched_once_and_its_record_comes_in_the_end(
+    folder: CrawlFolder, server: ModelServer, site: SmallSite, trouble: str
+) -> None:
+    step, cause = TROUBLES[trouble]
+    server.answer = lambda _: step
+    crawl(folder)
+    work(folder)
+    tries = 1 if cause == "llm_refused" else 2
+    assert letters(folder) == [("extract", cause, tries)]
+    assert folder.rows("SELECT state FROM crawls") == [("finished",)]
+    assert folder.rows("SELECT * FROM records") == []
+    server.released.set()
+    server.answer = lambda _: GOOD
+    with Store.open(folder.settings().effective_store_url) as store:
+        assert pipeline.replay(store, pipeline.Filter(stage="extract"), 1).dead_letters == 1
+    work(folder)
+    (record,) = folder.run("records")["records"]
+    assert record["data"] == {"name": "The Quiet Goose", "founded_year": 1954}
+    assert record["rungs"] == {"llm": 2}
+    assert record["usage"]["calls"] == 1
+    assert letters(folder) == []
+    assert site.paths() == ["/"], "fetched once"
+
+
+def test_a_server_that_is_gone_for_a_while_costs_a_retry_only(folder: CrawlFolder, server: ModelServer) -> None:
+    server.script = [503]
+    crawl(folder)
+    work(folder)
+    assert letters(folder) == []
+    assert [one["data"]["name"] for one in folder.run("records")["records"]] == ["The Quiet Goose"]
+
+
+def test_a_busy_server_is_left_alone_for_as_long_as_it_asks(folder: CrawlFolder, server: ModelServer) -> None:
+    times: list[float] = []
+
+    def answer(_: Any) -> Any:
+        times.append(time.monotonic())
+        return (429, {"Retry-After": "1"}) if len(times) == 1 else GOOD
+
+    server.answer = answer
+    crawl(folder)
+    work(folder)
+    first, second = times
+    assert second - first >= 1.0
+    assert letters(folder) == []
+
+
+def test_an_answer_is_asked_once_and_paid_once(folder: CrawlFolder, server: ModelServer) -> None:
+    crawl(folder)
+    work(folder)
+    assert len(server.asked) == 1
+    with Store.open(folder.settings().effective_store_url) as store, store.read() as tx:
+        assert llm_cache.spent(tx, 1) == Usage(calls=1, prompt_tokens=100, completion_tokens=20)
+    told = folder.run("extract", "--diff")
+    assert told["diff"]["items"] == []
+    assert len(server.asked) == 1, "the answer was kept"
+    told = folder.run("extract", "--llm", "none", "--diff")
+    assert told["diff"]["counts"] == {}, "without a model there is nothing to say of this page"
+
+
+def test_a_spent_budget_is_a_dead_letter_that_says_so(folder: CrawlFolder, server: ModelServer) -> None:
+    folder.config.write_text(folder.config.read_text() + "llm_max_tokens_per_crawl = 10\n")
+    crawl(folder)
+    work(folder)
+    assert letters(folder) == [("extract", "llm_budget", 1)]
+    assert server.asked == []
+
+
+def test_what_a_model_invents_is_kept_for_the_reviewer_only(folder: CrawlFolder, server: ModelServer) -> None:
+    invented = {"quote": "The Quiet Goose moved to Ghent in 1871.", "value": 1871}
+    server.answer = lambda _: {**GOOD, "founded_year": invented}
+    crawl(folder)
+    work(folder)
+    shown = folder.run("records", "--held")["records"] + folder.run("records")["records"]
+    assert [one["data"] for one in shown] == [{"name": "The Quiet Goose"}]
+    assert "1871" not in str(shown)
+    known = folder.run("review", "show", shown[0]["id"])
+    (withheld,) = known["withheld"]
+    assert (withheld["value"], withheld["claimed_quote"], withheld["rung"]) == (1871, invented["quote"], "llm")
+
+
+@pytest.mark.skipif(what_is_missing() is not None, reason=what_is_missing() or "")
+def test_the_real_small_model_invents_on_a_thin_page_and_nothing_of_it_is_exported(
+    tmp_path: Path, site: SmallSite
+) -> None:
+    text = b"<h1>Ask us</h1><p>This page will be filled soon. Thank you for your patience.</p>"
+    site.pages = {"/": Say(b"<html><body>" + text + b"</body></html>")}
+    folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule], llm="local")
+    try:
+        properties = {"phone": {"type": "string", "description": "Its telephone number."}}
+        crawl(folder, **plans.wished({"title": "Firm", "type": "object", "properties": properties}))
+        work(folder)
+        assert folder.run("records")["records"] == []
+        (held,) = folder.run("records", "--held")["records"]
+        assert held["data"] == {}
+        assert held["usage"]["calls"] >= 1
+        known = folder.run("review", "show", held["id"])
+        invented = {one["path"]: one["value"] for one in known["withheld"] if one["rung"] == "llm"}
+        assert invented, "it answers, whatever the page says"
+        assert not any(str(value) in str(held) for value in invented.values())
+    finally:
+        folder.close()

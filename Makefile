@@ -6,6 +6,7 @@
 #   make check                        lint, format, types, layers
 #   make chaos | bench                kills and losses | CPU per page beside peers; *-short: the forms CI runs
 #   make client                       the typed client, from the OpenAPI document
+#   make screenshots                  pictures of every page of the dashboard, in screenshots/
 #   make constraints                  pin the versions now installed
 #   make clean                        remove everything that was made
 
@@ -21,7 +22,7 @@ JOBS := 3
 PIP_FLAGS := --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup crawl test test-crawl4ai check chaos chaos-short bench bench-short client constraints clean
+.PHONY: help setup crawl test test-crawl4ai check chaos chaos-short bench bench-short client screenshots constraints clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -96,11 +97,14 @@ client: $(SETUP)
 	@$(BIN)/python -m curtsy.web.typed src/curtsy/remote
 	@$(BIN)/ruff format --quiet src/curtsy/remote
 
+screenshots: $(SETUP) $(SYSTEM)
+	@$(BIN)/python tests/dashboard/screenshots.py screenshots
+
 constraints: $(SETUP)
 	@$(BIN)/python -m pip freeze --disable-pip-version-check --exclude-editable \
 	  | grep -E '^[A-Za-z0-9._-]+==[^ ]+$$' | LC_ALL=C sort -f > constraints.new
 	@mv constraints.new constraints.txt && touch $(SETUP)
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(CRAWL4AI) .curtsy out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS) $(CRAWL4AI) .curtsy out screenshots build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

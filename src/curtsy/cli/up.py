@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -48,7 +49,11 @@ def up(
     with only_one(given.data_dir):
         settings = given.model_copy(update={"api_port": free_port(given.api_host, given.api_port)})
         parts = parts_of(settings, config, flower)
-        Up(settings, parts, environment(settings, config)).run(lambda: _ready(settings, flower, as_json))
+        variables = environment(settings, config)
+        if "api_renderers" not in settings.model_fields_set and any(part.name == "render" for part in parts):
+            # What it has a worker for may be asked for.
+            variables["CURTSY_API_RENDERERS"] = json.dumps([settings.renderer])
+        Up(settings, parts, variables).run(lambda: _ready(settings, flower, as_json))
 
 
 def parts_of(settings: Settings, config: Path | None, flower: int | None) -> list[Part]:
@@ -104,5 +109,5 @@ def _ready(settings: Settings, flower: int | None, as_json: bool) -> None:
     if as_json:
         document({"api": api, "docs": f"{api}/docs", "flower": watched, "submit": submit})
     else:
-        say(f"Ready. API: {api}/ (docs at /docs){f'; Flower: {watched}' if watched else ''}. Submit: {submit}")
+        say(f"Ready. Dashboard and API: {api}/ (docs at /docs){f'; Flower: {watched}' if watched else ''}. Submit: {submit}")
     sys.stdout.flush()

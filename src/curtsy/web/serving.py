@@ -189,7 +189,7 @@ class Server(BaseApplication):  # type: ignore[misc]
             _limit_silence(listener.sock, self._settings.api_timeout_s)
         port = arbiter.LISTENERS[0].getsockname()[1]
         name = f"[{self._host}]" if ":" in self._host else self._host
-        print(f"Serving on http://{name}:{port}/ (docs at /docs)", file=sys.stderr, flush=True)
+        print(f"Serving on http://{name}:{port}/ (dashboard; docs of the API at /docs)", file=sys.stderr, flush=True)
         if not is_loopback(self._host):
             print("Every caller needs a key: `curtsy keys create` makes one.", file=sys.stderr, flush=True)
 

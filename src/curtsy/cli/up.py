@@ -53,6 +53,8 @@ def up(
         if "api_renderers" not in settings.model_fields_set and any(part.name == "render" for part in parts):
             # What it has a worker for may be asked for.
             variables["CURTSY_API_RENDERERS"] = json.dumps([settings.renderer])
+        if flower is not None and settings.flower_url is None:
+            variables["CURTSY_FLOWER_URL"] = f"http://127.0.0.1:{flower}/"
         Up(settings, parts, variables).run(lambda: _ready(settings, flower, as_json))
 
 
@@ -109,5 +111,6 @@ def _ready(settings: Settings, flower: int | None, as_json: bool) -> None:
     if as_json:
         document({"api": api, "docs": f"{api}/docs", "flower": watched, "submit": submit})
     else:
-        say(f"Ready. Dashboard and API: {api}/ (docs at /docs){f'; Flower: {watched}' if watched else ''}. Submit: {submit}")
+        more = f"; Flower: {watched}" if watched else ""
+        say(f"Ready. Dashboard and API: {api}/ (docs at /docs){more}. Submit: {submit}")
     sys.stdout.flush()

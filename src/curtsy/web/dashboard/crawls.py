@@ -117,7 +117,11 @@ def _wishes() -> dict[str, Any]:
     for name in _LISTS:
         wishes[name] = [line for line in seeds.lines_of(request.form.get(name, "")) if line]
     wishes |= {"sitemaps": "sitemaps" in request.form, "cookies": "cookies" in request.form}
-    wishes |= {name: text for name in ("schema", "rubric", "render", "proxy_pool", "webhook") if (text := filled(name)) is not None}
+    wishes |= {
+        name: text
+        for name in ("schema", "rubric", "render", "proxy_pool", "webhook")
+        if (text := filled(name)) is not None
+    }
     return wishes
 
 

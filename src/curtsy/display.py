@@ -36,7 +36,7 @@ def shown_html(id: str, counts: Counts, ended: bool) -> str:
     known = counts.done + sum(counts.skipped.values()) + sum(counts.failed.values())
     cells = "".join(f"<tr><th style='text-align:left'>{escape(n)}</th><td>{escape(v)}</td></tr>" for n, v in rows)
     bar = f"<progress value='{known}' max='{max(1, known + counts.pending)}'></progress>"
-    said = "ended" if ended else "crawling"
+    said = "crawling" if not ended else "left" if counts.pending else "ended"
     return f"<table><caption>{escape(id)}: {said} {bar}</caption>{cells}</table>"
 
 

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
@@ -27,6 +28,7 @@ from stored_pages import StoredPages
 from warcio.archiveiterator import ArchiveIterator
 
 from curtsy import export, increments, record_export
+from curtsy.cli import main
 from curtsy.destination import LocalFolder, target_of
 from curtsy.embedded_pg import start_postgres
 from curtsy.errors import Damaged, UsageError
@@ -172,6 +174,33 @@ def test_a_part_without_its_note_counts(stored: StoredPages, tmp_path: Path) -> 
     assert add(stored, tmp_path / "out") == 1
     assert urls_under(tmp_path / "out", Format.PARQUET).count(fresh.url) == 1
     assert len(urls_under(tmp_path / "out", Format.PARQUET)) == 4
+
+
+def test_a_killed_export_leaves_each_page_once(stored: StoredPages, tmp_path: Path) -> None:
+    made = stored.add(160)
+    out = tmp_path / "out"
+    script = f"""
+from pathlib import Path
+from curtsy import export, increments
+from curtsy.settings import load
+from curtsy.store import crawls
+from curtsy.store.engine import Store
+settings = load(data_dir=Path({str(stored.settings.data_dir)!r}))
+with Store.open(settings.effective_store_url) as store:
+    with store.read() as tx:
+        crawl = crawls.get(tx, "last")
+    increments.add(store, export.segments_of(settings), crawl, Path({str(out)!r}), export.Format.JSONL, part=4)
+"""
+    for parts in (4, 16):
+        process = subprocess.Popen([sys.executable, "-c", script])
+        while len(list(out.glob("*.jsonl"))) < parts:
+            assert process.poll() is None, "it was not killed in time"
+            time.sleep(0.001)
+        process.kill()
+        process.wait()
+    assert len(list(out.glob("*.jsonl"))) < 40
+    add(stored, out, Format.JSONL)
+    assert sorted(urls_under(out, Format.JSONL)) == sorted(page.url for page in made)
 
 
 def test_parts_may_be_taken_away(stored: StoredPages, tmp_path: Path) -> None:
@@ -328,9 +357,14 @@ def test_the_documented_columns_are_those_of_records() -> None:
         ("--what", "everything"),
     ],
 )
-def test_records_have_no_other_forms(recorded: StoredPages, tmp_path: Path, words: tuple[str, ...]) -> None:
-    command = [sys.executable, "-m", "curtsy", "export", "--data-dir", str(recorded.settings.data_dir), *words]
-    assert subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).returncode == 2
+def test_records_have_no_other_forms(
+    recorded: StoredPages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["curtsy", "export", "--data-dir", str(recorded.settings.data_dir), *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
 
 
 # To an object store

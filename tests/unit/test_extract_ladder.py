@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from curtsy import ground, schemas
 from curtsy.evidence import Claim, Extraction, Rung, SourceKind, Usage
-from curtsy.extract import ladder, selectors
+from curtsy.extract import ladder, selectors, structured
 from curtsy.extract.ladder import PageSources
 from curtsy.extract.selectors import sentence_around
 from curtsy.schemas import Leaf, Schema
@@ -21,6 +23,7 @@ from curtsy.tinyweb.pages import OrgSite, Shape
 
 TEXT = {"type": "string"}
 LIST = {"type": "array", "items": TEXT}
+ORGANIZATION = schemas.load("organization")
 
 
 def schema_of(hints: dict[str, Any], **properties: Any) -> Schema:
@@ -145,14 +148,14 @@ WILD = {
 
 @pytest.mark.parametrize("name", WILD)
 def test_wild_text_takes_bounded_time(name: str) -> None:
-    schema, wild = schemas.load("organization"), page(WILD[name])
+    schema, wild = ORGANIZATION, page(WILD[name])
     started = time.process_time()
     assert len(ladder.climb(schema, [wild, wild]).claims) <= 200
     assert time.process_time() - started < 5
 
 
 def test_what_is_not_a_page_says_nothing() -> None:
-    schema = schemas.load("organization")
+    schema = ORGANIZATION
     for body, kind in ((b"", "text/html"), (b"\x00\xff" * 100, "image/png"), (b"%PDF", None), (b"<p>", "text/html")):
         assert ladder.climb(schema, [ladder.sources_of("p", "http://a.test/", body, kind)]).claims == ()
     plain = ladder.sources_of("p", "http://a.test/", b"We were founded in 1973 by neighbours.", "text/plain")
@@ -265,7 +268,7 @@ def test_claims_for_what_is_not_in_the_schema_are_dropped() -> None:
 
 
 def record(number: int) -> tuple[facts.Organisation, dict[str, Any], list[Claim]]:
-    schema, host = schemas.load("organization"), facts.org_host(number)
+    schema, host = ORGANIZATION, facts.org_host(number)
     site = OrgSite(host, Shape())
     urls = ladder.choose(schema, [(f"http://{host}{path}", None) for path in site.paths])
     pages = [
@@ -299,3 +302,45 @@ def test_an_organization_is_found_as_its_site_states_it(number: int) -> None:
     assert found == expected(org)
     rungs = {claim.path: claim.rung for claim in reversed(claims)}
     assert rungs["/name"] is (Rung.STRUCTURED if org.kind is Kind.JSONLD else Rung.SELECTOR)
+
+
+# Whatever a page says
+
+_KEYS = st.sampled_from(
+    (
+        *("@type", "@id", "@graph", "@value", "name", "url", "address", "streetAddress", "addressLocality", "email"),
+        *("addressCountry", "foundingDate", "mainEntity", "publisher", "properties", "type", "telephone"),
+    )
+)
+_SCALARS = st.sampled_from(
+    ("Organization", "WebSite", "#a", "1973", "http://a.test/", "a@a.test", "Bergen", "", " ", "/")
+)
+_DATA = st.recursive(
+    _SCALARS | st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_KEYS, inner, max_size=6),
+    max_leaves=30,
+)
+_WORDS = st.sampled_from(
+    (
+        *("We were founded in 1973", "Alder Trust", "our mission is to", "tel: 12 34 56 78", "©", "a@b.test"),
+        *(". ", "<p>", "<h1>", "</h1>", "<title>", "</title>", "Oslo, Norway", "our headquarters in"),
+        *("\n", "3 tonnes of carbon we", "\u2028", "\x00", "ß"),
+    )
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=_DATA, words=st.lists(_WORDS, max_size=12))
+def test_every_claim_stands_in_its_source_whatever_the_page(data: Any, words: list[str]) -> None:
+    schema = ORGANIZATION
+    script = f'<script type="application/ld+json">{json.dumps(data)}</script>'
+    source = page(script + " ".join(words), "http://a.test/about")
+    for claim in ladder.climb(schema, [source]).claims:
+        assert schema.leaf_for(claim.path)
+        assert claim.quote
+        assert claim.quote in claim.source.text
+        if claim.source.kind is SourceKind.STRUCTURED:
+            assert structured.text_at(source.data, claim.source.locator) == claim.source.text
+        field = ground.judge(claim, schema.leaf_for(claim.path))
+        for evidence in field.evidence:
+            assert claim.source.text[evidence.start : evidence.end] == evidence.quote

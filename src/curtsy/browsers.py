@@ -17,11 +17,6 @@ Allows = Callable[[str, str], bool | None]
 
 def make(settings: Settings, loop: asyncio.AbstractEventLoop, allows: Allows) -> Fetcher:
     """Its browser is started by its first visit."""
-    if settings.renderer == "crawl4ai":
-        from curtsy.fetch.crawl4ai import Crawl4AIFetcher  # type: ignore[import-untyped,unused-ignore]
-
-        found: Fetcher = Crawl4AIFetcher(settings, loop, allows)
-        return found
     from curtsy.fetch.browser import BrowserFetcher
 
     return BrowserFetcher(settings, loop, allows)

@@ -229,4 +229,19 @@ def _optional(settings: Settings) -> Iterator[Check]:
     except CurtsyError as error:
         yield Check("browser", None, "none (optional: only --render needs one)", str(error))
     else:
-        yield Check("browser", True, f"{found}, by {settings.renderer}")
+        yield _guarded("browser", lambda given: f"{found}, {_tried(given)}, by {given.renderer}", settings)
+
+
+def _tried(settings: Settings) -> str:
+    """It can be there and not start: without memory, sandbox or libraries."""
+    import asyncio
+
+    from curtsy.fetch.chromium import Chromium
+
+    async def start() -> str:
+        browser = await Chromium.start(settings)
+        told = "starts, can connect to nobody" if browser.sealed else "starts, its network leads nowhere"
+        browser.kill()
+        return told if await browser.gone() else f"{told}, does not end"
+
+    return asyncio.run(start())

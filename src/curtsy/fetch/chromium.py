@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections import defaultdict
 from pathlib import Path
+from typing import IO
 
 from curtsy.errors import MissingPart, Unavailable
 from curtsy.observe import log
@@ -26,6 +27,7 @@ _WATCH = Path(__file__).with_name("chromium_watch.py")
 _START_TIMEOUT_S = 30.0
 _GONE_TIMEOUT_S = 10.0
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_TOLD_BYTES = 4096
 #: a page's own heap; more ends its process, not the machine
 _HEAP_MB = 512
 
@@ -101,8 +103,11 @@ def command_line(program: str, profile: str, refusing_port: int) -> list[str]:
 class Chromium:
     """One running browser."""
 
-    def __init__(self, watch: subprocess.Popen[bytes], lifeline: int, refusing: socket.socket, profile: Path):
+    def __init__(
+        self, watch: subprocess.Popen[bytes], lifeline: int, refusing: socket.socket, profile: Path, said: IO[bytes]
+    ) -> None:
         self._watch = watch
+        self._said = said
         self._lifeline: int | None = lifeline
         self._refusing = refusing
         self._profile = profile
@@ -137,10 +142,11 @@ class Chromium:
         theirs, ours = os.pipe()
         command = command_line(program, str(profile), refusing.getsockname()[1])
         try:
-            with (profile / "stdout").open("wb") as out, (profile / "stderr").open("wb") as err:
+            said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the browser
+            with (profile / "stdout").open("wb") as out:
                 watch = subprocess.Popen(
                     [sys.executable, "-I", "-S", str(_WATCH), str(theirs), str(profile), *command],
-                    stdin=subprocess.DEVNULL, stdout=out, stderr=err, pass_fds=(theirs,), start_new_session=True,
+                    stdin=subprocess.DEVNULL, stdout=out, stderr=said, pass_fds=(theirs,), start_new_session=True,
                     cwd="/", env=_environment(profile),
                 )  # fmt: skip
         except BaseException:
@@ -150,7 +156,7 @@ class Chromium:
             raise
         finally:
             os.close(theirs)
-        return cls(watch, ours, refusing, profile)
+        return cls(watch, ours, refusing, profile, said)
 
     @property
     def alive(self) -> bool:
@@ -167,11 +173,11 @@ class Chromium:
 
     def complaint(self) -> str:
         """The last line that it wrote about itself."""
-        try:
-            lines = (self._profile / "stderr").read_text("utf-8", "replace").strip().splitlines()
-        except OSError:
+        if self._said.closed:
             return ""
-        return lines[-1][:500] if lines else ""
+        length = os.fstat(self._said.fileno()).st_size
+        lines = os.pread(self._said.fileno(), _TOLD_BYTES, max(0, length - _TOLD_BYTES)).decode("utf-8", "replace")
+        return (lines.strip().splitlines() or [""])[-1][:500]
 
     def kill(self) -> None:
         """End it and everything it started, now."""
@@ -179,6 +185,7 @@ class Chromium:
             os.close(self._lifeline)
             self._lifeline = None
             self._refusing.close()
+            self._said.close()
 
     async def gone(self, within_s: float = _GONE_TIMEOUT_S) -> bool:
         """After `kill`: wait until no process of it is left."""

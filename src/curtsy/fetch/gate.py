@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
@@ -120,7 +121,7 @@ class Gate:
         try:
             await self._answer(route, request)
         except asyncio.CancelledError:
-            pass  # by `shut`: the context is about to be closed
+            await _abort(route)  # by `shut`: the context is about to be closed
         except Exception:
             # The page, its context or the browser went away meanwhile; or the request is not one that can be read.
             await _abort(route)
@@ -303,4 +304,6 @@ async def _abort(route: Route, reason: str = "blockedbyclient") -> None:
     try:
         await route.abort(reason)
     except Exception:
-        pass  # it is gone already
+        # It is gone already; its handling must end all the same.
+        with suppress(Exception):
+            await route.fallback()

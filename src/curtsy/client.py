@@ -54,10 +54,13 @@ class Client:
             if cursor is None:
                 return
 
-    def submit(self, wish: dict[str, Any], seeds: Iterable[str]) -> str:
-        """The id of the new crawl. An upload that breaks off is sent again, and goes on where it broke."""
+    def submit(self, wish: dict[str, Any], seeds: Iterable[str], key: str | None = None) -> str:
+        """The id of the new crawl, or of the one that was made under this Idempotency-Key before.
+
+        An upload that breaks off is sent again, and goes on where it broke.
+        """
         listed = seeds if isinstance(seeds, list | tuple) else list(seeds)
-        headers = {"Content-Type": "application/x-ndjson", "Idempotency-Key": os.urandom(16).hex()}
+        headers = {"Content-Type": "application/x-ndjson", "Idempotency-Key": key or os.urandom(16).hex()}
         end: float | None = None
         while True:
             try:

@@ -94,6 +94,23 @@ async def look(
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prospect:
+    """When a guest may hope for a host's turn."""
+
+    wait_s: float
+    #: requests of the host under way
+    slots_out: int
+    #: ms by the server's clock before which the host is not asked; 0: the frontier has not met it
+    at_ms: int
+
+
+async def prospect(frontier: Frontier, host: str, delay_s: float = 0) -> Prospect:
+    """Under the epoch that was adopted. Nothing is taken: others may be faster."""
+    raw = await frontier.shard_of(host).call("prospect", host, int(delay_s * 1000))
+    return Prospect(wait_s=float(raw[1]) / 1000, slots_out=int(raw[2]), at_ms=int(float(raw[3])))
+
+
 async def _delayed(shard: Shard, before: str, rest: str) -> int | None:
     """When an entry of this queue is tried again."""
     async for member, at_ms in delayed(shard, before):

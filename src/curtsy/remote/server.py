@@ -20,9 +20,10 @@ _POLL_S = 2.0
 class Server(Calls):
     """A control plane: `server.submit(seeds=[...])`, `server.crawl(id)`, ..."""
 
-    def submit_many(self, seeds: Iterable[str], **wishes: Any) -> str:
+    def submit_many(self, seeds: Iterable[str], *, idempotency_key: str | None = None, **wishes: Any) -> str:
         """A crawl with very many seeds, sent as NDJSON; the id. An upload that breaks off goes on where it broke."""
-        return self._client.submit({name: value for name, value in wishes.items() if value is not None}, seeds)
+        given = {name: value for name, value in wishes.items() if value is not None}
+        return self._client.submit(given, seeds, idempotency_key)
 
     def each(self, call: Callable[..., Any], *args: str, **query: Any) -> Iterator[Any]:
         """Every item of a list, page by page: `server.each(server.list_pages, id, host="example.com")`."""
@@ -58,10 +59,10 @@ class Server(Calls):
 class AsyncServer(AsyncCalls):
     """The same, to be awaited."""
 
-    async def submit_many(self, seeds: Iterable[str], **wishes: Any) -> str:
+    async def submit_many(self, seeds: Iterable[str], *, idempotency_key: str | None = None, **wishes: Any) -> str:
         """As of `Server`."""
         given = {name: value for name, value in wishes.items() if value is not None}
-        return await asyncio.to_thread(self._client.submit, given, seeds)
+        return await asyncio.to_thread(self._client.submit, given, seeds, idempotency_key)
 
     async def each(self, call: Callable[..., Awaitable[Any]], *args: str, **query: Any) -> AsyncIterator[Any]:
         """As of `Server`: `async for page in server.each(server.list_pages, id)`."""

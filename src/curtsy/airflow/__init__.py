@@ -1,0 +1,42 @@
+"""Curtsy in Airflow 3: crawls that hold no worker while they run, and polite turns for tasks that fetch by themselves.
+
+Nothing else in Curtsy imports this package, and nothing but this package imports Airflow.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from curtsy.airflow.hook import CurtsyHook
+    from curtsy.airflow.links import CurtsyCrawlLink
+    from curtsy.airflow.operator import CurtsyCrawlOperator
+    from curtsy.airflow.sensor import CurtsyCrawlSensor
+    from curtsy.airflow.slots import current_turn, host_turn, polite_slot
+    from curtsy.airflow.trigger import CurtsyCrawlTrigger, CurtsyHostSlotTrigger
+
+#: name -> its module: each is loaded by whoever asks for it, so that a triggerer loads no operators
+_PLACES = {
+    "CurtsyCrawlLink": "links",
+    "CurtsyCrawlOperator": "operator",
+    "CurtsyCrawlSensor": "sensor",
+    "CurtsyCrawlTrigger": "trigger",
+    "CurtsyHook": "hook",
+    "CurtsyHostSlotTrigger": "trigger",
+    "current_turn": "slots",
+    "host_turn": "slots",
+    "polite_slot": "slots",
+}
+
+__all__ = [
+    "CurtsyCrawlLink", "CurtsyCrawlOperator", "CurtsyCrawlSensor", "CurtsyCrawlTrigger", "CurtsyHook",
+    "CurtsyHostSlotTrigger", "current_turn", "host_turn", "polite_slot",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)

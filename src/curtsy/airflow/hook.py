@@ -1,0 +1,96 @@
+"""The connection: where the control plane is, and for polite slots and exports where frontier and store are."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from airflow.sdk import BaseHook
+
+from curtsy.errors import CurtsyError, UsageError
+from curtsy.remote.server import Server
+from curtsy.settings import Settings, load
+
+DEFAULT = "curtsy_default"
+_PLACES = ("frontier_url", "store_url", "segments_url", "data_dir")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """What a connection says."""
+
+    #: of the API
+    url: str
+    key: str | None = field(repr=False)
+    #: where people reach the dashboard
+    dashboard: str
+    extra: dict[str, Any] = field(repr=False)
+
+    def crawl_url(self, id: str) -> str:
+        return f"{self.dashboard}/crawls/{id}"
+
+    def settings(self) -> Settings:
+        """For whoever takes part in the fleet itself; the environment (CURTSY_*) fills in what is not said here."""
+        given = {name: self.extra.get(name) or None for name in _PLACES}
+        if given["data_dir"] is not None:
+            given["data_dir"] = Path(given["data_dir"])
+        more = self.extra.get("settings") or {}
+        if isinstance(more, str):
+            try:
+                more = json.loads(more)
+            except ValueError:
+                more = None
+        if not isinstance(more, dict):
+            raise UsageError('The connection\'s other settings are no JSON object. Write them as {"delay_s": 2}.')
+        return load(None, None, **{**more, **given})
+
+
+def place_of(connection: Any) -> Place:
+    """`host` may be a whole address; else scheme, host and port make one."""
+    host = connection.host or "127.0.0.1"
+    url = host if "://" in host else f"{connection.schema or 'http'}://{f'[{host}]' if host.count(':') > 1 else host}"
+    if connection.port and not url.rpartition("//")[2].rpartition("]")[2].partition("/")[0].partition(":")[2]:
+        url = f"{url.rstrip('/')}:{connection.port}"
+    extra = dict(connection.extra_dejson or {})
+    url = url.rstrip("/")
+    dashboard = str(extra.get("dashboard_url") or url).rstrip("/")
+    return Place(url=url, key=connection.password or None, dashboard=dashboard, extra=extra)
+
+
+class CurtsyHook(BaseHook):
+    """`CurtsyHook().get_conn()` is the typed client of docs/python.md: `.submit(...)`, `.crawl(id)`, ..."""
+
+    conn_name_attr = "curtsy_conn_id"
+    default_conn_name = DEFAULT
+    conn_type = "curtsy"
+    hook_name = "Curtsy"
+
+    def __init__(self, curtsy_conn_id: str = DEFAULT) -> None:
+        super().__init__()
+        self.curtsy_conn_id = curtsy_conn_id
+
+    def place(self) -> Place:
+        return place_of(self.get_connection(self.curtsy_conn_id))
+
+    async def aplace(self) -> Place:
+        """The same where nothing may block."""
+        return place_of(await self.aget_connection(self.curtsy_conn_id))
+
+    def get_conn(self) -> Server:
+        place = self.place()
+        return Server(place.url, place.key)
+
+    def test_connection(self) -> tuple[bool, str]:
+        """Whether the API is ready, and takes the key."""
+        try:
+            server = self.get_conn()
+            ready = server.readyz()
+            server.list_crawls(limit=1)
+        except CurtsyError as error:
+            return False, str(error)
+        if not ready["ready"]:
+            away = [f"{name}: {said}" for name, said in ready["parts"].items() if said != "ok"]
+            return False, f"The API answers, but is not ready: {'; '.join(away)}."
+        return True, "The API is ready and takes the key."

@@ -1,0 +1,244 @@
+"""A crawl as a task: submitted once, waited for without a worker, its counts and addresses handed on by XCom."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from curtsy.airflow import joining
+from curtsy.airflow.following import GONE, REFUSED, TIMED_OUT
+from curtsy.airflow.hook import DEFAULT, CurtsyHook, Place
+from curtsy.airflow.links import XCOM_KEY, CurtsyCrawlLink
+from curtsy.airflow.trigger import CurtsyCrawlTrigger
+from curtsy.errors import Unavailable, UsageError
+from curtsy.remote.server import Server
+
+DeadLetters = Literal["fail", "warn", "ignore"]
+#: what the dashboard offers of a crawl
+EXPORTS = ("pages.jsonl", "pages.csv", "pages.warc.gz", "records.jsonl")
+#: a crawl that is cancelled so soon after it was joined was cancelled with the try before
+_LATE_KILL_S = 60.0
+_NUMBERS: dict[str, type[int] | type[float]] = {"max_pages": int, "max_depth": int, "per_host": int, "delay_s": float}
+
+
+class CurtsyCrawlOperator(BaseOperator):
+    """Submits a crawl to a control plane and waits for its end: in the triggerer, or with `deferrable=False` here.
+
+    `seeds` is a list, or a text with a URL per word. `wishes` has what else `POST /v1/crawls` takes (docs/api.md).
+    `on_dead_letters`: what more than `max_dead_letters` of them do: `fail`, `warn` or `ignore`; a retry after such a
+    failure replays them in the same crawl. `crawl_timeout`: the crawl is cancelled after that long, and the task fails.
+    `export_to`: files to write its pages to when it has ended, for example s3://bucket/{{ ds }}/pages.parquet; the
+    connection must name the store. `cancel_on_kill`: end the crawl when somebody ends the task.
+    """
+
+    template_fields: Sequence[str] = (
+        "seeds", "scope", "include", "exclude", "max_pages", "max_depth", "delay_s", "schema", "wishes", "export_to",
+        "curtsy_conn_id",
+    )  # fmt: skip
+    template_fields_renderers = {"seeds": "json", "wishes": "json", "schema": "json"}  # noqa: RUF012
+    operator_extra_links = (CurtsyCrawlLink(),)
+    ui_color = "#e8f0e4"
+
+    def __init__(
+        self,
+        *,
+        seeds: Sequence[str] | str,
+        scope: str | None = None,
+        include: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+        max_pages: int | str | None = None,
+        max_depth: int | str | None = None,
+        delay_s: float | str | None = None,
+        schema: str | dict[str, Any] | None = None,
+        wishes: Mapping[str, Any] | None = None,
+        on_dead_letters: DeadLetters = "warn",
+        max_dead_letters: int = 0,
+        export_to: str | Sequence[str] = (),
+        crawl_timeout: timedelta | None = None,
+        cancel_on_kill: bool = True,
+        poll_s: float = 10.0,
+        deferrable: bool = True,
+        curtsy_conn_id: str = DEFAULT,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        if on_dead_letters not in ("fail", "warn", "ignore"):
+            raise ValueError(f"on_dead_letters is {on_dead_letters!r}: use fail, warn or ignore")
+        self.seeds, self.scope, self.include, self.exclude = seeds, scope, include, exclude
+        self.max_pages, self.max_depth, self.delay_s, self.schema = max_pages, max_depth, delay_s, schema
+        self.wishes, self.export_to = wishes, export_to
+        self.on_dead_letters, self.max_dead_letters = on_dead_letters, max_dead_letters
+        self.crawl_timeout, self.cancel_on_kill, self.poll_s = crawl_timeout, cancel_on_kill, poll_s
+        self.deferrable, self.curtsy_conn_id = deferrable, curtsy_conn_id
+        self.crawl_url: str | None = None
+        #: what on_kill needs: a signal's handler cannot ask Airflow for a connection
+        self._held: tuple[Server, str] | None = None
+
+    # Airflow's side
+
+    def execute(self, context: Any) -> dict[str, Any]:
+        place = CurtsyHook(self.curtsy_conn_id).place()
+        server = Server(place.url, place.key)
+        try:
+            joined = joining.join(server, context, self._seeds(), self._wishes())
+            self._take_up(context, place, server, joined)
+        except Unavailable:
+            raise  # worth a retry, which joins the same crawl
+        except UsageError as error:
+            raise AirflowFailException(str(error)) from error
+        id, until = joined.status["id"], self._until()
+        if not self.deferrable:
+            return self._ended(context, place, joined.number, self._wait(server, id, until))
+        self.defer(
+            trigger=CurtsyCrawlTrigger(
+                crawl_id=id, curtsy_conn_id=self.curtsy_conn_id, poll_s=self.poll_s, until=until,
+                cancel_on_kill=self.cancel_on_kill,
+            ),
+            method_name="execute_complete",
+            kwargs={"number": joined.number, "joined_at": time.time() if joined.before else None},
+        )  # fmt: skip
+        raise AssertionError("deferred")
+
+    def execute_complete(
+        self, context: Any, event: dict[str, Any], number: int = 1, joined_at: float | None = None
+    ) -> dict[str, Any]:
+        """With what the trigger saw."""
+        if event["state"] == "cancelled" and joined_at is not None and _ended_at(event) - joined_at < _LATE_KILL_S:
+            self.log.info("Crawl %s was cancelled with this task's earlier try: another one is made.", event["id"])
+            return self.execute(context)
+        return self._ended(context, CurtsyHook(self.curtsy_conn_id).place(), number, event)
+
+    def on_kill(self) -> None:
+        """While it runs on a worker; while it waits in the triggerer, the trigger's."""
+        if self._held is not None and self.cancel_on_kill:
+            _cancel(*self._held)
+
+    # The crawl
+
+    def _take_up(self, context: Any, place: Place, server: Server, joined: joining.Joined) -> None:
+        status = joined.status
+        self._held = (server, status["id"])
+        self.crawl_url = place.crawl_url(status["id"])
+        context["ti"].xcom_push(key=XCOM_KEY, value=self.crawl_url)
+        self.log.info("Crawl %s is %s: %s", status["id"], status["state"], self.crawl_url)
+        # A try before this one failed because of them: that is what a retry is for.
+        if joined.before and status["state"] == "finished" and self._too_many(status["counts"]["failed"]):
+            replayed = server.replay_failures(crawl=status["id"])
+            self.log.info("Dead letters of the try before are tried again: %s", replayed)
+
+    def _wait(self, server: Server, id: str, until: float | None) -> Mapping[str, Any]:
+        """On the worker. The control plane may go away and come back meanwhile."""
+        while until is None or time.time() < until:
+            try:
+                return server.wait(id, None if until is None else max(0.0, until - time.time()))
+            except Unavailable as error:
+                self.log.warning("%s", error)
+                time.sleep(1.0 if until is None else max(0.0, min(1.0, until - time.time())))
+        return {"id": id, "state": TIMED_OUT, "reason": None}
+
+    def _ended(self, context: Any, place: Place, number: int, status: Mapping[str, Any]) -> dict[str, Any]:
+        """The task's result, or its failure."""
+        id, state = str(status["id"]), status["state"]
+        self.crawl_url = place.crawl_url(id)
+        if state == TIMED_OUT:
+            _cancel(Server(place.url, place.key), id)
+            raise AirflowException(f"Crawl {id} took longer than {self.crawl_timeout}: it was cancelled.")
+        if state in joining.LOST or state == GONE:
+            # Somebody did that: a retry would undo it. Whoever clears the task gets a new crawl.
+            raise AirflowFailException(f"Crawl {id} was cancelled or deleted{_because(status)}.")
+        if state == REFUSED:
+            raise AirflowException(f"Crawl {id} could not be followed{_because(status)}.")
+        self._judge(id, status["counts"]["failed"])
+        result = self._result(place, id, status)
+        for asset in self.outlets:
+            context["outlet_events"][asset].extra = {"crawl_id": id, "pages": result["pages"], "url": self.crawl_url}
+        joining.delivered(context, id, number)
+        return result
+
+    def _judge(self, id: str, failed: Mapping[str, int]) -> None:
+        if not self._too_many(failed):
+            return
+        causes = ", ".join(f"{n} {cause}" for cause, n in sorted(failed.items(), key=lambda item: -item[1]))
+        said = f"Crawl {id} has {sum(failed.values())} dead letters ({causes}): {self.crawl_url}/failures"
+        if self.on_dead_letters == "fail":
+            raise AirflowException(said)
+        if self.on_dead_letters == "warn":
+            self.log.warning("%s", said)
+
+    def _too_many(self, failed: Mapping[str, int]) -> bool:
+        return self.on_dead_letters != "ignore" and sum(failed.values()) > self.max_dead_letters
+
+    def _result(self, place: Place, id: str, status: Mapping[str, Any]) -> dict[str, Any]:
+        counts = dict(status["counts"])
+        return {
+            "crawl_id": id,
+            "state": status["state"],
+            "pages": counts["pages"],
+            "dead_letters": sum(counts["failed"].values()),
+            "counts": counts,
+            "url": self.crawl_url,
+            "exports": {name: f"{self.crawl_url}/export/{name}" for name in EXPORTS},
+            "exported_to": self._export(place, id),
+        }
+
+    def _export(self, place: Place, id: str) -> list[str]:
+        targets = [self.export_to] if isinstance(self.export_to, str) else list(self.export_to)
+        if targets:
+            from curtsy.airflow.exporting import write
+
+            for target in targets:
+                self.log.info("%d pages written to %s", write(place.settings(), id, target), target)
+        return targets
+
+    # What was asked for
+
+    def _seeds(self) -> list[str]:
+        seeds = self.seeds.split() if isinstance(self.seeds, str) else [str(seed) for seed in self.seeds]
+        if not seeds:
+            raise UsageError("There are no seeds: give at least one URL.")
+        return seeds
+
+    def _wishes(self) -> dict[str, Any]:
+        named = {
+            "scope": self.scope, "include": _listed(self.include), "exclude": _listed(self.exclude),
+            "max_pages": self.max_pages, "max_depth": self.max_depth, "delay_s": self.delay_s, "schema": self.schema,
+        }  # fmt: skip
+        given = {name: value for name, value in named.items() if value is not None} | dict(self.wishes or {})
+        try:
+            # What a template made is text.
+            return {
+                name: _NUMBERS[name](value) if isinstance(value, str) and name in _NUMBERS else value
+                for name, value in given.items()
+            }
+        except ValueError as error:
+            raise UsageError(f"A number is none: {error}.") from None
+
+    def _until(self) -> float | None:
+        return None if self.crawl_timeout is None else time.time() + self.crawl_timeout.total_seconds()
+
+
+def _cancel(server: Server, id: str) -> None:
+    with suppress(UsageError):  # it has ended meanwhile, or was deleted
+        server.cancel(id)
+
+
+def _listed(given: Sequence[str] | None) -> list[str] | None:
+    return None if given is None else list(given)
+
+
+def _because(status: Mapping[str, Any]) -> str:
+    return f": {status['reason']}" if status.get("reason") else ""
+
+
+def _ended_at(event: Mapping[str, Any]) -> float:
+    """Unix time of the crawl's end."""
+    try:
+        return datetime.fromisoformat(str(event.get("ended"))).timestamp()
+    except ValueError:
+        return time.time()

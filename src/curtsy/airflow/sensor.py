@@ -1,0 +1,83 @@
+"""Waits for a crawl that somebody else made: another task, a schedule, a person."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from airflow.sdk import BaseSensorOperator, PokeReturnValue
+from airflow.sdk.exceptions import AirflowFailException, AirflowSensorTimeout, AirflowSkipException
+
+from curtsy.airflow.following import TIMED_OUT
+from curtsy.airflow.hook import DEFAULT, CurtsyHook
+from curtsy.airflow.links import XCOM_KEY, CurtsyCrawlLink
+from curtsy.airflow.trigger import CurtsyCrawlTrigger
+from curtsy.errors import Unavailable, UnknownCrawl
+from curtsy.remote.server import ENDED
+
+
+class CurtsyCrawlSensor(BaseSensorOperator):
+    """Succeeds when the crawl has finished, with its counts by XCom; fails if it was cancelled or deleted.
+
+    `crawl_id` is an id, its beginning, or `last`. The sensor never cancels: the crawl is not its own.
+    """
+
+    template_fields: Sequence[str] = ("crawl_id", "curtsy_conn_id")
+    operator_extra_links = (CurtsyCrawlLink(),)
+    ui_color = "#e8f0e4"
+
+    def __init__(
+        self, *, crawl_id: str, curtsy_conn_id: str = DEFAULT, poll_s: float = 10.0, deferrable: bool = True,
+        **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(**kwargs)
+        self.crawl_id, self.curtsy_conn_id, self.poll_s, self.deferrable = crawl_id, curtsy_conn_id, poll_s, deferrable
+        self.crawl_url: str | None = None
+
+    def execute(self, context: Any) -> Any:
+        if not self.deferrable:
+            return super().execute(context)
+        poked = self.poke(context)  # a crawl that has ended already needs no trigger
+        if poked.is_done:
+            return poked.xcom_value
+        self.defer(
+            trigger=CurtsyCrawlTrigger(
+                crawl_id=self.crawl_id, curtsy_conn_id=self.curtsy_conn_id, poll_s=self.poll_s,
+                until=time.time() + self.timeout, cancel_on_kill=False,
+            ),
+            method_name="execute_complete",
+        )  # fmt: skip
+        raise AssertionError("deferred")
+
+    def execute_complete(self, context: Any, event: dict[str, Any]) -> dict[str, Any]:
+        if event["state"] == TIMED_OUT:
+            said = f"Crawl {self.crawl_id} has not ended after {self.timeout:g} s."
+            raise AirflowSkipException(said) if self.soft_fail else AirflowSensorTimeout(said)
+        return self._ended(context, event)
+
+    def poke(self, context: Any) -> PokeReturnValue:
+        try:
+            status = CurtsyHook(self.curtsy_conn_id).get_conn().crawl(self.crawl_id)
+        except UnknownCrawl as error:
+            raise AirflowFailException(str(error)) from error
+        except Unavailable as error:
+            self.log.warning("%s", error)
+            return PokeReturnValue(is_done=False)
+        self.crawl_id = status["id"]  # `last` is not another one later
+        self._link(context)
+        if status["state"] not in ENDED:
+            return PokeReturnValue(is_done=False)
+        return PokeReturnValue(is_done=True, xcom_value=self._ended(context, status))
+
+    def _ended(self, context: Any, status: Mapping[str, Any]) -> dict[str, Any]:
+        self._link(context)
+        if status["state"] != "finished":
+            raise AirflowFailException(f"Crawl {self.crawl_id} is {status['state']}: {status.get('reason') or ''}")
+        counts = dict(status["counts"])
+        failed = sum(counts["failed"].values())
+        return {"crawl_id": status["id"], "pages": counts["pages"], "dead_letters": failed, "counts": counts}
+
+    def _link(self, context: Any) -> None:
+        self.crawl_url = CurtsyHook(self.curtsy_conn_id).place().crawl_url(self.crawl_id)
+        context["ti"].xcom_push(key=XCOM_KEY, value=self.crawl_url)

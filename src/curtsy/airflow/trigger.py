@@ -1,0 +1,82 @@
+"""What waits in the triggerer while a task holds no worker."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+from curtsy.airflow.following import Follower
+from curtsy.airflow.hook import DEFAULT, CurtsyHook
+
+
+class CurtsyCrawlTrigger(BaseTrigger):
+    """Fires when a crawl has ended. It is all in its arguments: a triggerer that takes it over goes on waiting.
+
+    `until`: Unix time after which it fires all the same. `cancel_on_kill`: whoever marks the waiting task failed or
+    succeeded, or clears it, cancels the crawl; a triggerer that stops, dies or hands over does not.
+    """
+
+    def __init__(
+        self, *, crawl_id: str, curtsy_conn_id: str = DEFAULT, poll_s: float = 10.0, until: float | None = None,
+        cancel_on_kill: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.crawl_id, self.curtsy_conn_id, self.poll_s, self.until = crawl_id, curtsy_conn_id, poll_s, until
+        self.cancel_on_kill = cancel_on_kill
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        return "curtsy.airflow.trigger.CurtsyCrawlTrigger", {
+            "crawl_id": self.crawl_id,
+            "curtsy_conn_id": self.curtsy_conn_id,
+            "poll_s": self.poll_s,
+            "until": self.until,
+            "cancel_on_kill": self.cancel_on_kill,
+        }
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        async with await self._follower() as follower:
+            status = await follower.until_ended(self.crawl_id, self.poll_s, self._left_s)
+        # Of a status only what the task needs: an event is stored in Airflow's database.
+        yield TriggerEvent({name: status.get(name) for name in ("id", "state", "reason", "ended", "counts")})
+
+    async def on_kill(self) -> None:
+        """Called for what people do to the task only, never when the triggerer ends or the crawl has."""
+        if not self.cancel_on_kill:
+            return
+        async with await self._follower() as follower:
+            await follower.cancel(self.crawl_id)
+        self.log.info("Crawl %s was cancelled with its task.", self.crawl_id)
+
+    async def _follower(self) -> Follower:
+        place = await CurtsyHook(self.curtsy_conn_id).aplace()
+        return Follower(place.url, place.key, self.log.warning)
+
+    def _left_s(self) -> float | None:
+        return None if self.until is None else self.until - time.time()
+
+
+class CurtsyHostSlotTrigger(BaseTrigger):
+    """Fires when a host's turn is likely to be had. It holds nothing: the task takes the turn (see lines.py)."""
+
+    def __init__(self, *, host: str, curtsy_conn_id: str = DEFAULT, delay_s: float | None = None) -> None:
+        super().__init__()
+        self.host, self.curtsy_conn_id, self.delay_s = host, curtsy_conn_id, delay_s
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        return "curtsy.airflow.trigger.CurtsyHostSlotTrigger", {
+            "host": self.host,
+            "curtsy_conn_id": self.curtsy_conn_id,
+            "delay_s": self.delay_s,
+        }
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        from curtsy.airflow.lines import lines_of
+
+        settings = (await CurtsyHook(self.curtsy_conn_id).aplace()).settings()
+        delay_s = settings.delay_s if self.delay_s is None else self.delay_s
+        async with lines_of(settings) as lines:
+            await lines.wait(self.host, delay_s)
+        yield TriggerEvent({"host": self.host})

@@ -11,13 +11,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import metadata
 
-from bench import api, contestants, dashboard, fleet, frontier, loss, polite, render, report, site, task_per_url
+from bench import (
+    api,
+    contestants,
+    dashboard,
+    fleet,
+    frontier,
+    loss,
+    polite,
+    render,
+    report,
+    site,
+    spiders,
+    task_per_url,
+)
 from bench.contestants import BARE, CRAWLEE, CURTSY, CURTSY_TWO, SCRAPY, compete, median_ms
 from bench.measure import RunFailed
 from bench.plan import FULL, SHORT, Plan, serve
 from bench.report import Bar, Section
 
-PARTS = ("crawl", "peers", "frontier", "loss", "polite", "fleet", "tasks", "api", "dashboard")
+PARTS = ("crawl", "peers", "frontier", "loss", "polite", "fleet", "tasks", "api", "dashboard", "scrapy")
 #: run only when they are named: they take long
 NAMED = ("render",)
 
@@ -92,7 +105,7 @@ def versions(python: str | None) -> str:
     ours = ", ".join(f"{name} {metadata.version(name)}" for name in own)
     if python is None:
         return f"Versions: {ours}."
-    names = ("scrapy", "crawlee", "twisted", "impit", "httpx")
+    names = ("scrapy", "scrapy-redis", "crawlee", "twisted", "impit", "httpx")
     ask = f"import importlib.metadata as m; print(', '.join(f'{{n}} {{m.version(n)}}' for n in {names}))"
     theirs = subprocess.run([python, "-c", ask], capture_output=True, text=True, check=True).stdout.strip()
     return f"Versions: {ours}; {theirs}."
@@ -110,6 +123,7 @@ def run_parts(plan: Plan, wanted: Sequence[str], say: Callable[[str], None]) -> 
         "api": api.figures,
         "dashboard": dashboard.figures,
         "render": render.figures,
+        "scrapy": spiders.figures,
     }
     sections: list[Section] = []
     for name in wanted:

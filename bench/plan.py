@@ -33,6 +33,9 @@ class Plan:
     #: script-only hosts, and pages of each
     render_hosts: int
     render_pages: int
+    #: of the spider on our frontier and on scrapy-redis
+    spider_hosts: int
+    spider_pages: int
     port: int
     #: python of the environment that has the other crawlers; None: without them
     peers: str | None
@@ -53,6 +56,8 @@ FULL: dict[str, int] = {
     "shown_pages": 1_000_000,
     "render_hosts": 20,
     "render_pages": 100,
+    "spider_hosts": 10,
+    "spider_pages": 30,
 }
 SHORT: dict[str, int] = {
     "repeats": 1,
@@ -69,6 +74,8 @@ SHORT: dict[str, int] = {
     "shown_pages": 20_000,
     "render_hosts": 4,
     "render_pages": 15,
+    "spider_hosts": 2,
+    "spider_pages": 10,
 }
 
 

@@ -53,6 +53,11 @@ class CrawlWish(BaseModel):
     per_host: int | None = Field(None, ge=1, le=64, description="Requests under way at once to a host.")
     sitemaps: bool = Field(True, description="Use the sitemaps that robots.txt names.")
     cookies: bool = Field(False, description="Keep a cookie jar per host.")
+    render: Literal["never", "auto", "always"] = Field(
+        "never",
+        description="Show pages in a browser: `auto` those that say nothing without one. The server's settings must "
+        "list its renderer.",
+    )
     schema_name: SchemaName | dict[str, Any] | None = Field(
         None,
         alias="schema",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from curtsy.embedded import Embedded
 from curtsy.errors import EpochLost, FrontierUnavailable
 from curtsy.frontier.look import Sight, sight
-from curtsy.model import Crawl, CrawlState, Failure, HostState, Page, Request, RobotsState, UrlState
+from curtsy.model import Crawl, CrawlState, Failure, HostState, Kind, Page, Request, RobotsState, UrlState
 from curtsy.observe import log
 from curtsy.robots import Robots
 from curtsy.store import crawls, failures, hosts, meta, pages, queues, requests, urls
@@ -44,6 +44,7 @@ MEANINGS = {
     "tls_failed": "its certificate or its TLS does not hold",
     "timeout": "it took longer than fetch_timeout_s",
     "connection_lost": "the connection was closed before the response was complete",
+    "browser_failed": "the response came, but no browser could show it: it crashed, hung, or does not start",
     "robots_unreachable": "robots.txt could not be fetched for longer than host_patience_s, so nothing may be asked",
     "host_unreachable": "the host has not answered for longer than host_patience_s",
     "kills_worker": "the process that fetched it died twice while doing nothing else",
@@ -109,12 +110,14 @@ def with_frontier(tx: Connection, facts: UrlFacts, settings: Settings) -> UrlFac
     """With what the frontier knows of a URL that is still open, if its server runs. None is started for it."""
     if facts.crawl is None or facts.row is None or facts.row.state != UrlState.OPEN:
         return facts
-    return replace(facts, sight=see(tx, settings, facts.host.host, facts.crawl.n, facts.url))
+    render = facts.row.kind == Kind.BROWSER
+    return replace(facts, sight=see(tx, settings, facts.host.host, facts.crawl.n, facts.url, render=render))
 
 
 def see(
-    tx: Connection, settings: Settings, host: str, crawl: int | None = None, url: str | None = None
-) -> Sight | None:
+    tx: Connection, settings: Settings, host: str, crawl: int | None = None, url: str | None = None,
+    *, render: bool = False,
+) -> Sight | None:  # fmt: skip
     """What the frontier knows of a host or URL; None if its server does not run or holds nothing of this store."""
     server = settings.frontier_url
     if server is None:
@@ -126,7 +129,8 @@ def see(
     shards = int(meta.get(tx, "shards") or settings.shards or 1)
     epochs = [int(meta.get(tx, f"epoch:{shard}") or 0) for shard in range(shards)]
     try:
-        return asyncio.run(sight(server, settings.model_copy(update={"shards": shards}), epochs, host, crawl, url))
+        given = settings.model_copy(update={"shards": shards})
+        return asyncio.run(sight(server, given, epochs, host, crawl, url, render=render))
     except (EpochLost, FrontierUnavailable) as error:
         log("frontier_not_asked", level="warning", error=str(error))
         return None
@@ -191,6 +195,12 @@ def _about_open(facts: UrlFacts, row: urls.UrlRow, now_ms: int) -> list[str]:
     lost = f", its worker vanished {row.crashes} times" if row.crashes else ""
     if row.retry_ms and row.retry_ms > now_ms:
         return [f"It is open{tried}{lost}, and will be tried again in {_span(row.retry_ms - now_ms)}."]
+    if row.kind == Kind.BROWSER:
+        said = f"It is open{tried}{lost}, and waits for rendering: for a turn of {facts.host.host} in a browser."
+        return [
+            said,
+            f"In a fleet a worker with a browser serves it: {facts.program} worker --queues render{facts.options}",
+        ]
     return [f"It is open{tried}{lost}, and waits for its turn on {facts.host.host}."]
 
 
@@ -327,6 +337,7 @@ def document(facts: UrlFacts, now_ms: int) -> dict[str, Any]:
         "crawl": facts.crawl.id if facts.crawl else None,
         "state": row.state if row else None,
         "reason": row.reason or None if row else facts.out_of_scope,
+        "waits_for_rendering": row is not None and row.state == UrlState.OPEN and row.kind == Kind.BROWSER,
         "attempts": row.attempts if row else None,
         "retry_at": _when(row.retry_ms) if row and row.retry_ms else None,
         "page": facts.page.id if facts.page else None,

@@ -208,6 +208,7 @@ class Settings(BaseSettings):
     api_hosts: tuple[str, ...] = ()
     api_schemas: tuple[str, ...] = ("organization", "page")
     api_rubrics: tuple[str, ...] = ("esg",)
+    api_renderers: tuple[str, ...] = ()
     api_rate: float = Field(50.0, gt=0)
     api_burst: int = Field(200, ge=1)
     api_timeout_s: float = Field(30.0, gt=0)

@@ -36,6 +36,9 @@ def test_pages_that_need_a_browser_go_to_workers_that_have_one_and_come_back_whe
     crawl = fleet.submit([f"http://{org_host(4)}/"], delay_s=0.1, render="auto")
     until(lambda: fleet.command("LLEN", "render") > 0)
     assert fleet.counts_of(crawl).pages == 0, "nobody has a browser yet"
+    told = fleet.run("explain", f"http://{org_host(4)}/")
+    assert told["waits_for_rendering"]
+    assert "waits for rendering" in told["why"][0]
     fleet.worker("render", "render", seats=1)
     until(lambda: bool(fleet.rows("SELECT 1 FROM pages")))
     until(lambda: fleet.command("ZCARD", "{fleet}:shifts:render") > 0 and bool(browsers_of(fleet, "render")))

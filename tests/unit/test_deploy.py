@@ -20,7 +20,7 @@ from curtsy.settings import NO_SETTINGS, Settings
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
-OURS = {name: service for name, service in COMPOSE["services"].items() if service["image"] == "curtsy"}
+OURS = {name: service for name, service in COMPOSE["services"].items() if service["image"].startswith("curtsy")}
 UNITS = sorted(DEPLOY.glob("systemd/*.service"))
 DASHBOARD: dict[str, Any] = json.loads((DEPLOY / "grafana" / "curtsy.json").read_text("utf-8"))
 
@@ -66,7 +66,8 @@ def test_every_service_is_watched_and_started_again(name: str) -> None:
 def test_there_is_a_worker_for_every_queue_that_is_served() -> None:
     words = [service["command"] for service in OURS.values() if service["command"][0] == "worker"]
     queues = [queue for given in words for queue in given[given.index("--queues") + 1].split(",")]
-    assert sorted(queues) == sorted(set(QUEUES) - {"render"})
+    assert sorted(queues) == sorted(QUEUES)
+    assert OURS["worker-render"]["profiles"] == ["render"], "its image is large: only who asks for it builds it"
 
 
 def test_valkey_keeps_nothing_and_evicts_nothing() -> None:
@@ -93,6 +94,13 @@ def test_the_image_runs_as_nobody_in_particular() -> None:
         check_setting(name)
 
 
+def test_the_image_with_a_browser_is_the_plain_one_and_runs_as_nobody_either() -> None:
+    text = (DEPLOY / "Dockerfile.render").read_text("utf-8")
+    assert re.findall(r"^FROM (.*)$", text, re.MULTILINE) == ["curtsy"]
+    assert re.findall(r"^USER (.*)$", text, re.MULTILINE)[-1] == "curtsy"
+    check_command(json.loads(re.findall(r"^CMD (.*)$", text, re.MULTILINE)[0]))
+
+
 # Units
 
 
@@ -104,7 +112,7 @@ def read_unit(path: Path) -> configparser.ConfigParser:
 
 
 def test_there_is_a_unit_for_every_part() -> None:
-    assert {path.stem for path in UNITS} >= {"curtsy-api", "curtsy-beat", "curtsy-worker", "curtsy-up"}
+    assert {path.stem for path in UNITS} >= {"curtsy-api", "curtsy-beat", "curtsy-worker", "curtsy-render", "curtsy-up"}
 
 
 @pytest.mark.parametrize("path", UNITS, ids=lambda path: path.stem)
@@ -112,8 +120,10 @@ def test_a_unit_ends_its_part_gently_and_keeps_it_in_bounds(path: Path) -> None:
     service = read_unit(path)["Service"]
     assert (service["KillMode"], service["TimeoutStopSec"], service["Restart"]) == ("mixed", "60", "always")
     assert service["User"] == "curtsy"
-    for option in ("NoNewPrivileges", "PrivateTmp", "ProtectHome", "RestrictNamespaces"):
+    for option in ("NoNewPrivileges", "PrivateTmp", "ProtectHome"):
         assert service[option] == "yes"
+    # A browser keeps its processes apart by namespaces.
+    assert service["RestrictNamespaces"] == ("user pid net" if path.stem == "curtsy-render" else "yes")
     assert service["ProtectSystem"] == "strict"
     assert service["CapabilityBoundingSet"] == ""
     program, *words = shlex.split(service["ExecStart"])

@@ -116,6 +116,16 @@ def test_seeds_that_cannot_be_crawled_are_named_and_nothing_is_stored(client: Fl
     assert len(post(client, ["ftp://a.test/"] * 50).get_json()["errors"]) == 20
 
 
+def test_pages_are_rendered_only_where_the_settings_list_the_renderer(apps: Callable[..., Flask]) -> None:
+    refused = post(apps().test_client(), SEEDS, render="auto")
+    assert (refused.status_code, refused.get_json()["errors"][0]["where"]) == (422, "body.render")
+    client = apps(api_renderers=("playwright",)).test_client()
+    made = post(client, SEEDS, render="auto")
+    assert made.status_code == 202
+    assert client.get(f"/v1/crawls/{made.get_json()['id']}").get_json()["wishes"]["render"] == "auto"
+    assert post(client, SEEDS, render="sometimes").status_code == 422
+
+
 def test_the_same_key_and_body_give_the_same_crawl(client: FlaskClient) -> None:
     first = post(client, SEEDS, "key-1")
     again = post(client, SEEDS, "key-1")

@@ -75,6 +75,12 @@ def add(
     delay: Annotated[
         float | None, typer.Option("--delay", metavar="S", help="Seconds between requests to a host.")
     ] = None,
+    render: Annotated[
+        str,
+        typer.Option(
+            "--render", metavar="never|auto|always", help="Show pages in a browser: all, or those that need it."
+        ),
+    ] = "never",
     schema: SchemaName = None,
     rubric: RubricName = None,
     llm: ModelKind = None,
@@ -91,7 +97,7 @@ def add(
 
     wish = {
         "lane": lane, "scope": scope, "include": include or [], "exclude": exclude or [], "max_pages": max_pages,
-        "max_depth": max_depth, "delay_s": delay, "schema": schema, "rubric": rubric, "llm": llm,
+        "max_depth": max_depth, "delay_s": delay, "render": render, "schema": schema, "rubric": rubric, "llm": llm,
         "webhook": webhook,
     }  # fmt: skip
     crawl = {field: value for field, value in wish.items() if value is not None}

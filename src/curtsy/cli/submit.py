@@ -52,6 +52,12 @@ def submit(
     proxy_pool: Annotated[
         str | None, typer.Option("--proxy-pool", metavar="NAME", help="A pool of the setting `proxies`.")
     ] = None,
+    render: Annotated[
+        str,
+        typer.Option(
+            "--render", metavar="never|auto|always", help="Show pages in a browser: all, or those that need it."
+        ),
+    ] = "never",
     schema: SchemaName = None,
     rubric: RubricName = None,
     llm: ModelKind = None,
@@ -72,7 +78,7 @@ def submit(
     wish = {
         "lane": lane, "scope": scope, "include": include or [], "exclude": exclude or [], "max_pages": max_pages,
         "max_depth": max_depth, "delay_s": delay, "per_host": per_host, "sitemaps": sitemaps, "cookies": cookies,
-        "proxy_pool": proxy_pool, "schema": schema, "rubric": rubric, "llm": llm,
+        "proxy_pool": proxy_pool, "render": render, "schema": schema, "rubric": rubric, "llm": llm,
         "webhook": webhook,
     }  # fmt: skip
     given = seeds.read(urls or (), from_)

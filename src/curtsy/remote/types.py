@@ -127,6 +127,8 @@ class CrawlWish(TypedDict):
     sitemaps: NotRequired[bool]
     #: Keep a cookie jar per host.
     cookies: NotRequired[bool]
+    #: Show pages in a browser: `auto` those that say nothing without one. The server's settings must list its renderer.
+    render: NotRequired[Literal["never", "auto", "always"]]
     #: Make records of its pages or sites: the name of a schema that the server's settings list, or a JSON Schema
     #: (docs/schemas.md).
     schema: NotRequired[str | dict[str, Any] | None]
@@ -246,6 +248,8 @@ class Explanation(TypedDict):
     #: Of the URL: `open`, `done`, `skipped`, `failed`; null: not of the crawl.
     state: str | None
     reason: str | None
+    #: Of a URL: it is open and waits for a browser.
+    waits_for_rendering: NotRequired[bool]
     attempts: int | None
     retry_at: str | None
     #: Id of the page that came of it.
@@ -364,6 +368,8 @@ class NewCrawl(TypedDict):
     sitemaps: NotRequired[bool]
     #: Keep a cookie jar per host.
     cookies: NotRequired[bool]
+    #: Show pages in a browser: `auto` those that say nothing without one. The server's settings must list its renderer.
+    render: NotRequired[Literal["never", "auto", "always"]]
     #: Make records of its pages or sites: the name of a schema that the server's settings list, or a JSON Schema
     #: (docs/schemas.md).
     schema: NotRequired[str | dict[str, Any] | None]

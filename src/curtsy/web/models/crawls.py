@@ -87,6 +87,9 @@ def check_offered(wish: CrawlWish, settings: Settings, where: str) -> None:
         for field, name, listed, setting in named
         if name is not None and name not in listed
     ]
+    if wish.render != "never" and settings.renderer not in settings.api_renderers:
+        told = f"pages are not rendered here: the setting api_renderers does not list {settings.renderer}"
+        mistakes.append(Mistake(where=f"{where}.render", message=told))
     if mistakes:
         told = "; ".join(f"{mistake.where}: {mistake.message}" for mistake in mistakes)
         raise Problem(422, "invalid-request", f"The crawl does not fit: {told}.", errors=mistakes)

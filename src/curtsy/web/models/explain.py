@@ -32,6 +32,7 @@ class Explanation(BaseModel):
     crawl: str | None = Field(description="The crawl that was looked at.")
     state: str | None = Field(description="Of the URL: `open`, `done`, `skipped`, `failed`; null: not of the crawl.")
     reason: str | None
+    waits_for_rendering: bool = Field(False, description="Of a URL: it is open and waits for a browser.")
     attempts: int | None
     retry_at: str | None
     page: str | None = Field(description="Id of the page that came of it.")

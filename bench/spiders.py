@@ -1,6 +1,7 @@
 """The same Scrapy spider on our frontier and on scrapy-redis: what kill -9 loses, whether hosts are spared, how fast.
 
-Each run is judged by the tiny web's own log. Two processes share the work; one of them is killed in the middle. Pages per second are those of one process without any delay.
+Each run is judged by the tiny web's own log. Two processes share the work; one of them is killed in the middle. Pages
+per second are those of one process without any delay.
 """
 
 from __future__ import annotations
@@ -75,10 +76,10 @@ def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
         rows.append((side.name, *map(str, counts), number(found.pages_per_s)))
     text = (
         f"The same spider, {plan.spider_hosts} hosts x {plan.spider_pages} pages of the tiny web, robots.txt obeyed, "
-        f"DOWNLOAD_DELAY {DELAY_S:g} s, two processes; one is killed (kill -9) in the middle, the other goes on until it "
-        "ends by itself. Lost: pages that were never fetched. Asked twice: start pages and robots.txt left out. Overlaps "
-        f"and early starts: by the server's log, beyond {TOLERANCE_MS} ms. Pages/s: one process, no delay, its start-up "
-        "counted."
+        f"DOWNLOAD_DELAY {DELAY_S:g} s, two processes; one is killed (kill -9) in the middle, the other goes on until "
+        "it ends by itself. Lost: pages that were never fetched. Asked twice: start pages and robots.txt left out. "
+        f"Overlaps and early starts: by the server's log, beyond {TOLERANCE_MS} ms. Pages/s: one process, no delay, "
+        "its start-up counted."
     )
     head = ("scheduler", "lost", "asked twice", "overlaps", "early", "pages/s, no delay")
     return [Section(title="Scrapy on the frontier, beside scrapy-redis", text=text, head=head, rows=tuple(rows))]

@@ -21,6 +21,7 @@ from curtsy import pipeline
 from curtsy.cli.results import judged
 from curtsy.display import Display, shown_line
 from curtsy.embedded import Embedded
+from curtsy.embedded_pg import start_postgres
 from curtsy.model import Counts
 from curtsy.store.engine import Store
 
@@ -135,6 +136,14 @@ def test_two_crawls_at_once_share_their_host(site: SmallSite, given: dict[str, A
     with Store.open(f"sqlite:///{given['data_dir']}/curtsy.sqlite") as store:
         verdict = judged(store, "curtsy")
     assert (verdict.overlaps, verdict.early) == (0, 0)
+
+
+def test_pages_come_once_from_postgresql_too(given: dict[str, Any], tmp_path: Path) -> None:
+    with start_postgres(tmp_path / "pg") as server:
+        crawling = curtsy.crawl(START, delay_s=0.01, **given, store_url=server.create_database("api"))
+        found = [page.url for page in crawling]
+        assert crawling.state == "finished"
+    assert len(found) == len(set(found)) == 12
 
 
 def test_pages_wait_in_the_store_for_a_slow_reader(given: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:

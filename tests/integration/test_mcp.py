@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crawl_folder import CrawlFolder
+from crawl_folder import CrawlFolder, until
 from mcp import Client, StdioServerParameters
 from small_site import Say, SmallSite, linking
 
+from curtsy.embedded import Embedded
 from curtsy.mcp import reading
 
 START = "http://a.small.test/"
@@ -189,6 +190,24 @@ def test_a_crawl_whose_time_was_up_goes_on(tmp_path: Path, site: SmallSite) -> N
         came = await call(client, "resume", crawl=came["crawl"])
         assert (came["state"], came["pages"]) == ("finished", 12)
         assert told == sorted(told)
+
+    try:
+        ask(over_stdio(made), work)
+    finally:
+        made.close()
+
+
+def test_a_call_that_is_given_up_leaves_its_crawl(tmp_path: Path, site: SmallSite) -> None:
+    made = CrawlFolder(tmp_path, resolve=[site.resolve_rule], delay_s=0.5)
+
+    async def work(client: Client) -> None:
+        asked = asyncio.create_task(client.call_tool("crawl", {"url": START, "max_pages": 50, "max_seconds": 60}))
+        await asyncio.to_thread(until, lambda: made.has_pages(1))
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+        await asyncio.to_thread(until, lambda: Embedded.running(made.data) is None)
+        assert (await call(client, "status"))["state"] == "running"
 
     try:
         ask(over_stdio(made), work)

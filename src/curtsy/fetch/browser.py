@@ -232,6 +232,7 @@ class BrowserFetcher:
         count("pages_rendered")
         try:
             visit.sight = await self._look(engine, gate, job, until)
+            visit.by = f"Chromium {engine.browser.version}, {self._settings.renderer}"
             fault, detail = None, ""
         except TooLarge as error:
             fault, detail = Fault.TOO_LARGE, str(error)
@@ -348,6 +349,8 @@ class _Visit:
         self.main: Outcome | None = None
         self.gate: Gate | None = None
         self.sight: Sight | None = None
+        #: what showed the page
+        self.by = ""
 
     @property
     def until(self) -> float:
@@ -369,6 +372,7 @@ class _Visit:
             main, headers=_as_read(main) if sight else main.headers, body=sight.html if sight else b"",
             fault=fault, detail=detail, ended=boot_clock(), answered=main.ended, broken_off=True,
             subresources=tuple(self.gate.log) if self.gate is not None else (),
+            rendered_by=self.by if sight else "",
             screenshot=sight.screenshot if sight else None, markdown=sight.markdown if sight else None,
         )  # fmt: skip
 

@@ -2,8 +2,9 @@
 
 Each record is a gzip member of its own. Bodies are stored decoded, so `Content-Encoding` and `Transfer-Encoding` are
 renamed `X-Archive-Orig-*` and `Content-Length` is that of the stored body. Per fetched URL: request, metadata, resource
-(the picture of a browser's visit, if one was asked for), response (or revisit), in this order: the response's end is
-then the end of all that belongs to it. What a browser made of a page stands in its response; the metadata says so.
+(of a browser's visit: its picture, if one was asked for, and the Markdown of a renderer that makes its own), response
+(or revisit), in this order: the response's end is then the end of all that belongs to it. What a browser made of a page
+stands in its response; the metadata says so.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from curtsy.model import BodyRef, hot_value
 
 #: isal's fastest: level 1 saves 7 % of the bytes for a quarter more time (decision 17)
 _LEVEL = 0
+_MARKDOWN = "text/markdown; charset=utf-8"
 
 _GZIP = 31
 #: behind every record
@@ -69,6 +71,8 @@ class WarcItem:
     truncated: str | None = None
     #: PNG of a browser's visit: a resource record under `urn:view:<url>`
     picture: bytes | None = None
+    #: Markdown as the renderer gave it: a resource record under `urn:markdown:<url>`
+    markdown: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,18 +129,21 @@ def records(item: WarcItem) -> tuple[bytes, bytes]:
         )
         before += _member(fields.encode(), block)
     if item.picture is not None:
-        before += _picture(item.picture, response_id, target, date)
+        before += _resource("view", "image/png", item.picture, f"{response_id[:-2]}3>", response_id, target, date)
+    if item.markdown is not None:
+        data = item.markdown.encode("utf-8", "replace")
+        before += _resource("markdown", _MARKDOWN, data, f"{response_id[:-2]}4>", response_id, target, date)
     return before, _response(item, response_id, shared + address)
 
 
-def _picture(picture: bytes, response_id: str, target: str, date: str) -> bytes:
+def _resource(what: str, kind: str, data: bytes, own_id: str, response_id: str, target: str, date: str) -> bytes:
     fields = (
-        f"WARC/1.1\r\nWARC-Type: resource\r\nWARC-Record-ID: {response_id[:-2]}3>\r\n"
-        f"WARC-Target-URI: urn:view:{target}\r\nWARC-Date: {date}\r\nWARC-Concurrent-To: {response_id}\r\n"
-        f"WARC-Payload-Digest: sha256:{hashlib.sha256(picture).hexdigest()}\r\nContent-Type: image/png\r\n"
-        f"Content-Length: {len(picture)}\r\n\r\n"
+        f"WARC/1.1\r\nWARC-Type: resource\r\nWARC-Record-ID: {own_id}\r\n"
+        f"WARC-Target-URI: urn:{what}:{target}\r\nWARC-Date: {date}\r\nWARC-Concurrent-To: {response_id}\r\n"
+        f"WARC-Payload-Digest: sha256:{hashlib.sha256(data).hexdigest()}\r\nContent-Type: {kind}\r\n"
+        f"Content-Length: {len(data)}\r\n\r\n"
     )
-    return _member(fields.encode(), picture)
+    return _member(fields.encode(), data)
 
 
 def _response(item: WarcItem, record_id: str, shared: str) -> bytes:

@@ -71,6 +71,8 @@ def test_a_heading_stands_with_what_follows_it() -> None:
         (FOUNDED, "Turnover was 2015 million.", False),
         (EMAIL, "post@valley.example", True),
         (EMAIL, "The valley is green.", False),
+        (EMAIL, "Mail: post@valley.example", True),
+        (EMAIL, "Hosting: post@hoster.example", False),
         (NAME, "Green Leaf Ltd", True),
         (Leaf(path="/headquarters", type="string"), "Green Leaf Ltd", False),
         (Leaf(path="/headquarters", type="string"), "We are based in Oslo.", True),

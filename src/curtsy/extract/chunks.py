@@ -36,6 +36,7 @@ _LOOSE = frozenset(("since", "history", "year", "people", "team", "percent", "bo
 _TELLING = frozenset(("email", "phone", "telephone", "price", "url"))
 _ANYWHERE = frozenset(("name", "title", "headline"))
 _WORD = re.compile(r"[^\W_]+")
+_LABEL = re.compile(r"\s*([^:]{1,30}):\s")
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+")
 #: words that stand in every description
 _STOP = frozenset(
@@ -168,6 +169,8 @@ def relates(leaf: Leaf, text: str) -> bool:
         return True
     wanted = {*named, *(word for name in named for word in _KIN.get(name, "").split())} - _LOOSE
     looks = [_LOOKS[name] for name in named if name in _TELLING]
+    if (label := _LABEL.match(text)) and wanted.isdisjoint(_terms(label[1])):
+        return False  # `Hosting: 0800 555 010` is somebody else's
     return not wanted.isdisjoint(_terms(text)) or any(look.search(text) for look in looks)
 
 

@@ -42,7 +42,7 @@ _SHARE_OF_LEASE = 0.75
 #: of a bad answer, sent back with the request to mend it
 _SHOWN_CHARS = 800
 #: a small model answers one field at a time, from little text, shortly
-_LOCAL_CONTEXT_TOKENS, _LOCAL_ANSWER_TOKENS, _LOCAL_LEAVES = 500, 160, 1
+_LOCAL_CONTEXT_TOKENS, _LOCAL_ANSWER_TOKENS, _LOCAL_LEAVES = 250, 160, 1
 
 prompt_texts = wording.prompt_texts
 #: how each server wants to be asked, as this process has learnt

@@ -25,7 +25,7 @@ MAX_ITEMS = 12
 #: longer values are no values
 MAX_VALUE_CHARS = 4000
 #: limits for grammars of small models, in characters
-_BOUNDED_QUOTE, _BOUNDED_VALUE, _BOUNDED_LONG, _BOUNDED_ITEMS = 200, 80, 240, 4
+_BOUNDED_QUOTE, _BOUNDED_VALUE, _BOUNDED_LONG, _BOUNDED_ITEMS = 160, 60, 160, 3
 #: how models say that there is nothing, where they do not say null
 _NOTHING = frozenset(
     ("", "null", "none", "n/a", "na", "nil", "unknown", "not found", "not stated", "not given", "not specified",

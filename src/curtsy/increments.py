@@ -27,6 +27,8 @@ from curtsy.store.engine import Store
 from curtsy.store.segments import SegmentStore
 
 STATE = ".curtsy-increments.json"
+#: of a folder of records (record_increments.py)
+RECORDS = ".curtsy-records.json"
 #: pages of one part: what an export that breaks off has done stays done
 PART = 1_000_000
 _ENDINGS = {chosen: ending for ending, chosen in export.ENDINGS.items()}
@@ -72,6 +74,8 @@ def add(
     assert out is not None
     folder = folder_of(out)
     with folder.hold():
+        if folder.read(RECORDS) is not None:
+            raise UsageError(f"{out} holds records. Export pages to another folder.")
         state = _read(folder, chosen, out)
         cursor = _cursor(folder, state, crawl.id)
         _check(store, crawl, cursor, out)

@@ -4,7 +4,6 @@ exported, and what is withheld never leaves the store."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -39,36 +38,26 @@ COLUMNS = {
 _NESTED = ("data", "fields", "scores", "confidence")
 
 
-def check(chosen: Format, incremental: bool) -> None:
+def check(chosen: Format) -> None:
     """Complain before the work begins."""
     if chosen in (Format.MARKDOWN, Format.WARC):
-        raise UsageError(
-            f"Records cannot be written as {chosen}. Use --format jsonl, csv or parquet, or name the file so."
-        )
-    if incremental:
-        raise UsageError(
-            "--incremental is for pages: a record may be approved long after it was made. Export them all."
-        )
+        raise UsageError(f"Records cannot be written as {chosen}. Use jsonl, csv or parquet.")
 
 
 def export_records(store: Store, crawl: Crawl, out: Target, chosen: Format, csv_safe: bool = False) -> int:
     """Write all published records of a crawl, by the schema that it has now; how many they were."""
     written = Tally()
-    rows = _rows(store, crawl, nested=chosen is Format.JSONL)
+    nested = chosen is Format.JSONL
+    rows = (row_of(record, nested=nested) for record in record_lines.of_crawl(store, crawl.id))
     write_whole(out, export.table(rows, COLUMNS, chosen, written, csv_safe))
     return written.n
 
 
-def _rows(store: Store, crawl: Crawl, *, nested: bool) -> Iterator[dict[str, Any]]:
-    for record in record_lines.of_crawl(store, crawl.id):
-        row = _row(record)
-        if not nested:
-            row |= {name: json.dumps(row[name], ensure_ascii=False) for name in _NESTED}
-        yield row
-
-
-def _row(record: Record) -> dict[str, Any]:
+def row_of(record: Record, *, nested: bool) -> dict[str, Any]:
+    """As everybody sees it; with text that is JSON where a table has no room for objects."""
     shown = record_lines.line(record) | {"created": _when(record.created_ms), "reviewed": _when(record.reviewed_ms)}
+    if not nested:
+        shown |= {name: json.dumps(shown[name], ensure_ascii=False) for name in _NESTED}
     return {name: shown[name] for name in COLUMNS}
 
 

@@ -27,7 +27,7 @@ from small_site import SmallSite, linking
 from stored_pages import StoredPages
 from warcio.archiveiterator import ArchiveIterator
 
-from curtsy import export, increments, record_export
+from curtsy import export, increments, record_export, record_increments
 from curtsy.cli import main
 from curtsy.destination import LocalFolder, target_of
 from curtsy.embedded_pg import start_postgres
@@ -324,7 +324,7 @@ def recorded(stored: StoredPages) -> StoredPages:
 def test_only_published_records_are_exported(recorded: StoredPages, tmp_path: Path, name: str) -> None:
     out = tmp_path / name
     chosen = export.format_of(out, None)
-    record_export.check(chosen, incremental=False)
+    record_export.check(chosen)
     assert record_export.export_records(recorded.store, recorded.crawl, out, chosen) == 1
     with duckdb.connect() as db:
         found = db.execute(f"SELECT \"schema\", version, data::JSON->>'name', url FROM '{out}'").fetchall()
@@ -353,7 +353,8 @@ def test_the_documented_columns_are_those_of_records() -> None:
     [
         ("--what", "records", "--out", "folder"),
         ("--what", "records", "--out", "x.warc.gz"),
-        ("--what", "records", "--out", "folder", "--format", "csv", "--incremental"),
+        ("--what", "records", "--out", "x.csv", "--incremental"),
+        ("--what", "records", "--out", "folder", "--incremental"),
         ("--what", "everything"),
     ],
 )
@@ -365,6 +366,74 @@ def test_records_have_no_other_forms(
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2
+
+
+def names_in(out: Path) -> list[str]:
+    found = [json.loads(line) for path in sorted(out.glob("*.jsonl")) for line in path.read_text().splitlines()]
+    return [row["data"]["name"] for row in found]
+
+
+def decide(stored: StoredPages, name: str, status: str) -> None:
+    """As a person does."""
+    with stored.store.begin() as tx:
+        (found,) = (one for one in records.chunk(tx, stored.crawl.n, statuses=())[0] if one.data["name"] == name)
+        records.decided(tx, replace(found, status=status, reviewed_ms=2000))
+
+
+def test_records_go_on_with_what_was_published_since(recorded: StoredPages, tmp_path: Path) -> None:
+    out, crawl = tmp_path / "out", replace(recorded.crawl, schema_hash="h")
+
+    def more() -> int:
+        return record_increments.add(recorded.store, crawl, out, Format.JSONL)
+
+    assert (more(), more()) == (1, 0)
+    decide(recorded, "held goose", "published")
+    assert (more(), more()) == (1, 0)
+    decide(recorded, "rejected goose", "published")
+    (page,) = recorded.add(1)
+    fresh = Record(
+        crawl=crawl.n, subject=page.fp.hex(), schema="bird", schema_hash="h", url=page.url, data={"name": "new goose"}
+    )
+    recorded.store.run(records.add, fresh)
+    assert (more(), more()) == (2, 0)
+    expected = ["published goose", "held goose", "rejected goose", "new goose"]
+    assert sorted(names_in(out)) == sorted(expected)
+    with pytest.raises(UsageError, match="holds records"):
+        add(recorded, out, Format.JSONL)
+
+
+class _Cut(Exception):
+    """The process is killed here."""
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_records_are_exported_once_wherever_it_is_cut(
+    recorded: StoredPages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    """Between the steps: the next state, the part, the state."""
+    out, crawl = tmp_path / "out", replace(recorded.crawl, schema_hash="h")
+    record_increments.add(recorded.store, crawl, out, Format.JSONL)
+    decide(recorded, "held goose", "published")
+    whole = LocalFolder.write
+
+    def write(folder: LocalFolder, name: str, blocks: Any) -> None:
+        if name == increments.RECORDS and at == 3:
+            raise _Cut
+        if name == record_increments.NEXT and at == 1:
+            raise _Cut
+        whole(folder, name, _cut_at_end(blocks) if at == 2 and name.endswith(".jsonl") else blocks)
+
+    monkeypatch.setattr(LocalFolder, "write", write)
+    with pytest.raises(_Cut):
+        record_increments.add(recorded.store, crawl, out, Format.JSONL)
+    monkeypatch.undo()
+    record_increments.add(recorded.store, crawl, out, Format.JSONL)
+    assert sorted(names_in(out)) == ["held goose", "published goose"]
+
+
+def _cut_at_end(blocks: Any) -> Iterator[bytes]:
+    yield from blocks
+    raise _Cut
 
 
 # To an object store

@@ -52,7 +52,7 @@ def export(
 ) -> None:
     """Write a crawl's pages: as lines, a table, a WARC file, or a folder of Markdown; or its records."""
     from curtsy import export as exporting
-    from curtsy import increments, record_export
+    from curtsy import increments, record_export, record_increments
     from curtsy.cli import show
     from curtsy.destination import target_of
     from curtsy.errors import UsageError
@@ -67,14 +67,15 @@ def export(
     if csv_safe and chosen is not exporting.Format.CSV:
         raise UsageError(f"--csv-safe is for CSV, not for {chosen}.")
     if what == "records":
-        record_export.check(chosen, incremental)
+        record_export.check(chosen)
     (increments if incremental else exporting).check_target(target, chosen)
     write = increments.add if incremental else exporting.export
     with stored(config, data_dir) as (settings, store):
         with store.read() as tx:
             found = crawls.get(tx, crawl)
         if what == "records":
-            written = record_export.export_records(store, found, target, chosen, csv_safe)
+            write_records = record_increments.add if incremental else record_export.export_records
+            written = write_records(store, found, target, chosen, csv_safe)
         else:
             written = write(store, exporting.segments_of(settings), found, target, chosen, csv_safe)
     if as_json:

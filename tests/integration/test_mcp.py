@@ -150,7 +150,8 @@ def test_limits_and_errors_are_told(port: int) -> None:
         assert "is no public address" in await refused(client, "crawl", url="http://169.254.169.254/latest/")
         assert "no http or https URL" in await refused(client, "crawl", url="file:///etc/passwd")
         assert "no stored page" in await refused(client, "read_page", page="http://nowhere.test/")
-        assert "page id" in await refused(client, "read_page", page="../../etc/passwd")
+        for wrong in ("../../etc/passwd", "9" * 30 + "-" + "0" * 32, "1-00"):
+            assert "neither a page id nor a URL" in await refused(client, "read_page", page=wrong)
         assert "no schema" in await refused(client, "extract", page=START, schema="os:system")
         assert "no words" in await refused(client, "search_pages", query="?!")
         assert "ffff" in await refused(client, "status", crawl="ffff")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ from curtsy.store.engine import Store
 from curtsy.store.segments import read_page
 from curtsy.urls import fingerprint, normalise
 
+_PAGE_ID = re.compile(r"[1-9][0-9]{0,17}-[0-9a-f]{32}")
 #: how often a crawl is looked at while it is waited for
 _LOOK_S = 0.25
 #: crawls at a time in this process
@@ -114,7 +116,7 @@ class Local:
 
     def _find(self, tx: Any, which: str, crawl: str | None) -> Page | None:
         if "://" not in which:
-            return pages.by_id(tx, which)
+            return pages.by_id(tx, _checked_id(which))
         url = normalise(which)
         if url is None:
             raise UsageError(f"{which!r} is no http or https URL.")
@@ -196,7 +198,7 @@ class Remote:
 
     def page(self, which: str, crawl: str | None) -> Read:
         if "://" not in which:
-            return self._read(self._server.page(which))
+            return self._read(self._server.page(_checked_id(which)))
         url = normalise(which)
         if url is None:
             raise UsageError(f"{which!r} is no http or https URL.")
@@ -225,6 +227,13 @@ def _status(id: str, state: str, reason: str | None, counts: Counts) -> dict[str
         "crawl": id, "state": state, "reason": reason, "pages": counts.pages, "done": counts.done,
         "pending": counts.pending, "skipped": dict(counts.skipped), "failed": dict(counts.failed),
     }  # fmt: skip
+
+
+def _checked_id(id: str) -> str:
+    """What cannot be the id of a page does not reach the store."""
+    if _PAGE_ID.fullmatch(id) is None:
+        raise UsageError(f"{id[:100]!r} is neither a page id nor a URL.")
+    return id
 
 
 def _no_page(which: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 from curtsy import harvest
 from curtsy.contexts import CrawlContext
 from curtsy.links import sitemap
-from curtsy.model import Crawl, Entry, Kind, Lane, Lease, Outcome
+from curtsy.model import Action, Crawl, Entry, Kind, Lane, Lease, Outcome
 from curtsy.settings import Settings
 
 
@@ -33,3 +33,59 @@ def test_the_links_of_a_long_sitemap_come_in_slices(urls: int, slices: int | Non
         assert done.links == []
         assert sum(1 for _ in harvest.sitemap_links(done, context, sitemap(body, 50_000))) == slices
     assert [link.url for link in done.links] == [f"https://a.test/page/{n}" for n in range(urls)]
+
+
+SHELL = b'<!doctype html><a href="/x">x</a><div id="root"></div><script src="/app.js"></script>'
+PROSE = b"<!doctype html><a href='/x'>x</a><p>" + b"words that say something " * 30 + b"</p><script>1</script>"
+
+
+def harvested(body: bytes, render: str, kind: Kind = Kind.PAGE, **headers: str) -> harvest.Finished:
+    url = "https://a.test/page"
+    lane = Lane.RENDER if kind is Kind.BROWSER else Lane.BATCH
+    lease = Lease(
+        fence=1, shard=0, host="a.test", crawl=1, crawl_version=0, lane=lane, delay_ms=0, per_host=1,
+        entry=Entry(url=url, kind=kind, attempts=2), robots_ms=0, valid_until=0.0,
+    )  # fmt: skip
+    crawl = Crawl(n=1, id="1", request_id="r", members=frozenset({"a.test"}), render=render)
+    given = (("Content-Type", "text/html"), *((name.replace("_", "-"), value) for name, value in headers.items()))
+    outcome = Outcome(url=url, status=200, headers=given, body=body, started=1.0, ended=2.0)
+    return harvest.of_url(lease, outcome, CrawlContext(crawl, Settings()), Settings(), random.Random(1))
+
+
+def test_a_page_that_says_nothing_waits_for_a_browser_and_is_none_yet() -> None:
+    done = harvested(SHELL, "auto")
+    assert (done.decision.action, done.page, done.links) == (Action.RENDER, False, [])
+    assert done.retry is not None
+    assert (done.retry.kind, done.retry.attempts) == (Kind.BROWSER, 0)
+    assert done.needed_browser is True
+
+
+@pytest.mark.parametrize(
+    ("body", "render", "kind", "learnt"),
+    [
+        (SHELL, "never", Kind.PAGE, None),
+        (PROSE, "auto", Kind.PAGE, False),
+        (PROSE, "auto", Kind.BROWSER, None),
+        (SHELL, "auto", Kind.BROWSER, False),
+        (SHELL, "always", Kind.BROWSER, None),
+    ],
+)
+def test_what_is_a_page_and_what_it_teaches(body: bytes, render: str, kind: Kind, learnt: bool | None) -> None:
+    done = harvested(body, render, kind)
+    assert (done.page, done.retry, len(done.links)) == (True, None, 1)
+    assert done.needed_browser is learnt
+
+
+def test_a_page_that_asks_not_to_be_kept_is_not_rendered() -> None:
+    done = harvested(SHELL, "auto", X_Robots_Tag="noindex")
+    assert (done.decision.action, done.decision.reason) == (Action.SKIP, "noindex")
+
+
+@pytest.mark.parametrize(("kind", "from_end"), [(Kind.PAGE, False), (Kind.BROWSER, True)])
+def test_the_delay_runs_from_the_end_of_a_visit(kind: Kind, from_end: bool) -> None:
+    assert harvested(PROSE, "always", kind).release().broken_off is from_end
+
+
+@pytest.mark.parametrize(("render", "kind"), [("never", Kind.PAGE), ("auto", Kind.PAGE), ("always", Kind.BROWSER)])
+def test_how_new_pages_are_asked_for(render: str, kind: Kind) -> None:
+    assert [link.kind for link in harvested(PROSE, render).links] == [kind]

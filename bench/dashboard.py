@@ -29,7 +29,7 @@ HOSTS = 2_000
 #: one dead letter for so many pages
 PAGES_PER_LETTER = 10
 CAUSES = ("timeout", "server_error", "refused", "connection_lost", "no_such_host")
-_CHUNK = 5_000
+_CHUNK = 50_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -423,8 +423,8 @@ class Settings(BaseSettings):
 
 #: they say where a crawl is, how it is watched, who serves it and how long it is kept: they are not its own
 _OF_THE_PLACE = {
-    "data_dir", "store_url", "log_level", "log_format", "flower_url", "bind_shards", "broker_url", "worker_seats", "webhook_secret",
-    "webhook_old_secret", "chromium",
+    "data_dir", "store_url", "log_level", "log_format", "flower_url", "bind_shards", "broker_url", "worker_seats",
+    "webhook_secret", "webhook_old_secret", "chromium",
     *(name for name in Settings.model_fields if name.startswith(("api_", "retain_"))),
 }  # fmt: skip
 #: profiles that come with the package, usable as --config NAME

@@ -19,7 +19,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "integration")]
 from chromium import ARGUMENTS, find  # noqa: E402
 from places import Furnished, furnish, places  # noqa: E402
 from small_site import SmallSite  # noqa: E402
-from stack import AnyPath, Stack, Web, up  # noqa: E402
+from stack import AnyPath, Stack, Web, up, wait_for  # noqa: E402
 
 from curtsy.settings import load  # noqa: E402
 from curtsy.store import keys  # noqa: E402
@@ -76,6 +76,22 @@ def at_the_door(data: Path) -> Iterator[str]:
     app.extensions["curtsy"].close()
 
 
+def for_the_docs(browser: Browser, stack: Stack, found: Furnished, folder: Path) -> None:
+    """What README and docs/dashboard.md show: a crawl in the middle of its work, and a review."""
+    id = stack.client.submit({"delay_s": 0.8, "scope": "any"}, [f"http://{host}.small.test/" for host in HOSTS])
+    wait_for(lambda: stack.client.get(f"/v1/crawls/{id}")["counts"]["pages"] >= 180, 90)
+    for name, path, theme in (("crawl", f"/crawls/{id}", "light"), ("review", f"/review/{found.doubtful}", "dark")):
+        context = browser.new_context(
+            viewport={"width": 1280, "height": 800}, color_scheme="dark" if theme == "dark" else "light"
+        )
+        page = context.new_page()
+        page.goto(stack.url + path, wait_until="load")
+        if name == "crawl":
+            page.locator("[data-live-mark]:not([hidden])").first.wait_for()
+        page.screenshot(path=folder / f"docs-{name}.png")
+        context.close()
+
+
 def make_key(stack: Stack) -> None:
     with Store.open(stack.store_url) as store:
         _, key = auth.new_key("Analysts, read only", ["read"], 1_790_000_000_000, None)
@@ -103,6 +119,7 @@ def main(out: str) -> int:
         shoot(browser, stack.url, paths, folder)
         with at_the_door(Path(data)) as url:
             shoot(browser, url, {"sign-in": "/"}, folder)
+        for_the_docs(browser, stack, found, folder)
         browser.close()
     print(f"{len(list(folder.glob('*.png')))} pictures in {folder}")
     return 0

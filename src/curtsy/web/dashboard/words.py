@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from curtsy.explain import MEANINGS
+from curtsy.model import Kind
 
 #: what turns the direction of text around, or is not seen at all: shown as a mark, so that nothing can hide
 _UNSEEN = re.compile(
@@ -139,8 +140,13 @@ def kind_of_status(status: int, fault: str | None = None) -> str:
     return {2: "ok", 3: "moved", 4: "client", 5: "server"}.get(status // 100, "none")
 
 
+def request_kind(kind: str) -> str:
+    """What a request was for: `p` -> `page`."""
+    return next((one.name.lower() for one in Kind if one.value == kind), kind)
+
+
 FILTERS: dict[str, Callable[..., Any]] = {
     "number": number, "rate": rate, "percent": percent, "size": size, "span": span, "iso": iso, "stamp": stamp,
     "clock": clock, "ago": ago, "foreign": foreign, "inert": inert, "meaning": meaning, "plain": plain,
-    "moment": moment, "count": count, "status_kind": kind_of_status,
+    "moment": moment, "count": count, "status_kind": kind_of_status, "request_kind": request_kind,
 }  # fmt: skip

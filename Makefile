@@ -66,7 +66,7 @@ $(CRAWL4AI_SETUP): tests/browser/crawl4ai-requirements.txt
 	@python=$$(PYTHON="$(PYTHON)" sh .ci/find-python) || exit 1; \
 	echo "Installing Crawl4AI and curtsy into $(CRAWL4AI)"; "$$python" -m venv --clear $(CRAWL4AI)
 	@$(CRAWL4AI)/bin/python -m pip install $(PIP_FLAGS) -r tests/browser/crawl4ai-requirements.txt
-	@$(CRAWL4AI)/bin/python -m pip install $(PIP_FLAGS) --no-deps -e .
+	@$(CRAWL4AI)/bin/python -m pip install $(PIP_FLAGS) -c tests/browser/crawl4ai-requirements.txt -e '.[crawl4ai]'
 	@touch $@
 
 test-crawl4ai: $(CRAWL4AI_SETUP) $(SYSTEM)

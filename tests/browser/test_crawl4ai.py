@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import socket
 from collections.abc import Iterator
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from crawl_folder import CrawlFolder
 from hostile import port_of, reached, write
 from private_places import Listener
 from rendered import Stage, browser_pids, staged
@@ -15,6 +18,10 @@ from small_site import SmallSite
 
 from curtsy.model import Fault
 from curtsy.tinyweb import TinyWeb, truth
+
+DELAY_S = 0.3
+#: the server writes an end when the last byte has gone, the gate sees it a moment later
+SLACK_US = 10_000
 
 pytestmark = pytest.mark.skipif(
     find_spec("crawl4ai") is None, reason="Crawl4AI has an environment of its own: make test-crawl4ai"
@@ -92,3 +99,32 @@ def test_it_leaves_no_process(tmp_path: Path) -> None:
         pids = engine.chromium.pids
         assert len(pids) > 3
     assert not set(pids) & set(browser_pids())
+
+
+def test_a_crawl_with_it_is_as_polite_as_without(tmp_path: Path) -> None:
+    hosts = ["org-0004.tinyweb.test", "org-0009.tinyweb.test"]
+    with TinyWeb.start(hosts=10, pages=10, faults=False, log=tmp_path / "access.log") as web:
+        folder = CrawlFolder(
+            tmp_path, web, renderer="crawl4ai", render_timeout_s=20, render_slot_s=25, render_concurrency=2
+        )  # fmt: skip
+        try:
+            words = ["--render", "always", "--delay", str(DELAY_S), "--max-pages", "6"]
+            done = folder.run("crawl", *(f"http://{host}/" for host in hosts), *words)
+            assert (done["state"], done["pages"]) == ("finished", 6)
+            verdict = folder.run("audit")
+            assert verdict["visits"] == 6
+            segments = (folder.data / "segments").glob("*.warc.gz")
+            stored = b"".join(gzip.decompress(segment.read_bytes()) for segment in segments)
+        finally:
+            folder.close()
+        lines = web.requests()
+    assert stored.count(b"WARC-Target-URI: urn:markdown:http://org-00") == 6
+    assert stored.count(b", crawl4ai\r\n") == 6
+    for host in hosts:
+        own = [line for line in lines if line.host == host]
+        assert own[0].path == "/robots.txt"
+        assert not [line for line in own if line.path.startswith("/internal/")]
+        for before, after in pairwise(own):
+            assert after.start_us >= before.end_us - SLACK_US, f"{before} overlaps {after}"
+            if after.path != "/app.js" and not after.path.startswith("/data/"):
+                assert after.start_us >= before.start_us + DELAY_S * 1_000_000, f"{after} came too soon after {before}"

@@ -57,6 +57,22 @@ def test_a_page_is_given_as_utf8_whatever_it_came_in(stage: Stage) -> None:
     assert outcome.header_all("content-type") == ["text/html; charset=utf-8"]
 
 
+def test_strange_headers_do_not_cost_the_page(stage: Stage) -> None:
+    strange = (
+        ("X Y", "1"),
+        ("X-Odd", "\x01\x7f"),
+        ("X-Latin", "Gr\xf6\xdfe"),
+        ("Set-Cookie", "a=1"),
+        ("Set-Cookie", "b=2"),
+    )
+    stage.say(
+        "/odd", b"<p><script>document.body.append('[' + document.cookie + ']')</script>", "text/html", 200, *strange
+    )
+    outcome = stage.show("http://odd.small.test/odd")
+    assert (outcome.fault, b"[a=1; b=2]" in outcome.body) == (None, True)
+    assert outcome.header("x-latin") == "Gr\xf6\xdfe"
+
+
 @pytest.mark.parametrize(
     ("status", "kind", "headers"),
     [

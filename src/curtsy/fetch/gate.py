@@ -8,6 +8,7 @@ the gate (and reach nobody).
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from fnmatch import fnmatchcase
@@ -61,6 +62,8 @@ _NOT_GIVEN = frozenset((
     "content-encoding", "content-length", "transfer-encoding", "connection", "keep-alive", "alt-svc",
     "strict-transport-security", "trailer", "upgrade",
 ))  # fmt: skip
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+\Z")
+_VALUE = re.compile(r"[ -~\t]*\Z")
 #: of the job: they ask about the page alone
 _OF_THE_PAGE = frozenset(("if-none-match", "if-modified-since", "cookie", "accept"))
 
@@ -294,7 +297,8 @@ def _for_browser(headers: Headers) -> dict[str, str]:
     given: dict[str, str] = {}
     for name, value in headers:
         lower = name.lower()
-        if lower not in _NOT_GIVEN:
+        # One line that the browser does not take for a header would cost the whole response.
+        if lower not in _NOT_GIVEN and _NAME.match(lower) and _VALUE.match(value):
             joint = "\n" if lower == "set-cookie" else ", "
             given[lower] = f"{given[lower]}{joint}{value}" if lower in given else value
     return given

@@ -55,8 +55,9 @@ local function grant(h, c, r, entry, robots_ms, own_robots, x, lane, slot_ms)
     h.bt = not h.bt
     touch(h)
   end
-  if (h.bn > 0 and is_browsers(c) and h.bn or h.rn) > 1 then
-    local ring = P .. (is_browsers(c) and 'bring:' or 'ring:') .. h.name
+  local visit = h.bn > 0 and is_browsers(c)
+  if (visit and h.bn or h.rn) > 1 then
+    local ring = P .. (visit and 'bring:' or 'ring:') .. h.name
     call('LREM', ring, 1, c)
     call('RPUSH', ring, c)
     h.tn = h.tn + 1

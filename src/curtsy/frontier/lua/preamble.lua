@@ -355,7 +355,7 @@ local function weigh(h)
 end
 
 local function in_ring(h, c)
-  if is_browsers(c) then return h.bn > 0 and call('HEXISTS', h.key, 'q:' .. c) == 1 end
+  if byte(c, -1) == 98 then return h.bn > 0 and call('HEXISTS', h.key, 'q:' .. c) == 1 end
   if h.r1 ~= '' or h.rn == 0 then return h.r1 == c end
   return call('HEXISTS', h.key, 'q:' .. c) == 1
 end
@@ -422,7 +422,7 @@ end
 
 -- One fewer of the queue is delayed or leased; the last one may be what a rescan waits for.
 local function less_busy(name, c)
-  local n = number_of(c)
+  local n = byte(c, -1) == 98 and sub(c, 1, -2) or c
   busy[n] = (busy[n] or 0) - 1
   local key = P .. 'host:' .. name
   if call('HINCRBY', key, 'x:' .. c, '-1') > 0 then return end

@@ -214,7 +214,7 @@ class Model:
         messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
         reply, usage = self._send(messages, form, deadline)
         try:
-            found = read(answers.parse(reply.text))
+            reply, found = self._read(reply, read, cut_off=self.local)
         except ValueError as problem:
             count("llm_repairs")
             messages += [
@@ -224,6 +224,16 @@ class Model:
             reply, found, usage = self._repaired(messages, form, read, deadline, usage)
         self._cache.put(key, reply.text)
         return found, usage
+
+    def _read(self, reply: Reply, read: Callable[[Any], T], *, cut_off: bool) -> tuple[Reply, T]:
+        """ValueError if it is of no use. One that was cut off for its length may count as far as it goes."""
+        try:
+            return reply, read(answers.parse(reply.text))
+        except ValueError:
+            begun = answers.begun(reply.text) if cut_off and reply.finish == "length" else None
+            if begun is None:
+                raise
+            return replace(reply, text=json.dumps(begun)), read(begun)
 
     def _repaired(
         self, messages: list[dict[str, str]], form: Any, read: Callable[[Any], T], deadline: float, before: Usage
@@ -235,13 +245,8 @@ class Model:
             raise
         usage = before + used
         try:
-            return reply, read(answers.parse(reply.text)), usage
+            return *self._read(reply, read, cut_off=True), usage
         except ValueError as problem:
-            if reply.finish == "length" and (begun := answers.begun(reply.text)) is not None:
-                try:  # it had too much to say: what it had said in full is as good as any
-                    return replace(reply, text=json.dumps(begun)), read(begun), usage
-                except ValueError:
-                    pass
             garbage = ModelFault("llm_garbage", f"{self.name} gave no usable answer when asked twice: {problem}")
             garbage.usage = usage
             raise garbage from None

@@ -16,7 +16,7 @@ from curtsy.model import Crawl, CrawlState, new_id
 from curtsy.observe import log
 from curtsy.recovery import in_thread, read
 from curtsy.settings import Settings
-from curtsy.store import crawls, deletion, meta, queues, requests
+from curtsy.store import crawls, deletion, llm_cache, meta, queues, requests
 from curtsy.store.engine import Store
 from curtsy.store.erasing import erase_all
 from curtsy.store.segments import open_segments
@@ -31,6 +31,8 @@ _LINGER_MS = 60_000
 #: one call spends so long on deleting; what is left waits for the next
 _WORK_S = 5.0
 _SWEEP_S = 60.0
+#: answers of language models are kept for so long
+_ANSWERS_DAYS = 90
 
 
 # What somebody names
@@ -131,6 +133,7 @@ def sweep(services: Services, now_ms: int, work_s: float = _SWEEP_S) -> None:
         store.run(_note_old_pages, now_ms - _ms(settings.retain_pages_days), now_ms)
     if settings.retain_requests_days:
         _forget_requests(store, now_ms - _ms(settings.retain_requests_days), _until(work_s))
+    _forget_answers(store, now_ms - _ms(_ANSWERS_DAYS), _until(work_s))
     delete_some(store, settings, work_s)
 
 
@@ -161,6 +164,15 @@ def _note_old_pages(tx: Any, before_ms: int, now_ms: int) -> None:
 
 def _forget_requests(store: Store, before_ms: int, stop: Callable[[], bool]) -> None:
     while store.run(requests.forget_before, before_ms) and not stop():
+        continue
+
+
+def _forget_answers(store: Store, before_ms: int, stop: Callable[[], bool]) -> None:
+    """Answers of language models that nobody asked for again."""
+    with store.read() as tx:
+        if not llm_cache.has_before(tx, before_ms):
+            return  # nobody's write is held up by looking
+    while store.run(llm_cache.forget_before, before_ms) and not stop():
         continue
 
 

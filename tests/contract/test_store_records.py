@@ -154,6 +154,9 @@ def test_answers_and_budgets_of_models_hold_over_processes(store: Store) -> None
     with store.read() as tx:
         assert llm_cache.spent(tx, 1) == Usage(calls=2, prompt_tokens=40)
         assert llm_cache.spent(tx, 2) == Usage()
+    with store.read() as tx:
+        assert llm_cache.has_before(tx, 1 << 60)
+        assert not llm_cache.has_before(tx, 1)
     assert store.run(llm_cache.forget_before, 1 << 60) == 1
 
 

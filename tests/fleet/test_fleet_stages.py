@@ -13,7 +13,7 @@ import pytest
 from crawl_folder import until
 from fleet_folder import FleetFolder
 
-from curtsy import scheduling
+from curtsy import plans, scheduling
 from curtsy.faults import STAGE_POINTS
 from curtsy.model import Crawl, CrawlState
 from curtsy.store import crawls, failures, outbox, records, schedules
@@ -55,11 +55,25 @@ def told() -> Iterator[tuple[str, list[dict[str, Any]]]]:
 def check_records(fleet: FleetFolder, crawl: Crawl, n: int) -> None:
     """Each page has one record, and nothing is left to do."""
     with fleet.store.read() as tx:
-        found, _ = records.chunk(tx, crawl.n, limit=1000)
+        found, _ = records.chunk(tx, crawl.n, limit=1000, statuses=())
         assert failures.find(tx, crawl=crawl.n) == []
         assert not outbox.has_open(tx, crawl.n)
     assert len(found) == len({record.url for record in found}) == n
     assert {record.request_id for record in found} == {crawl.request_id}
+
+
+def test_sites_become_records_by_the_schema_that_was_stored_with_the_crawl(new_fleet: NewFleet, web: TinyWeb) -> None:
+    fleet = new_fleet(web, on="postgresql")
+    fleet.worker()
+    fleet.beat()
+    crawl = fleet.submit(web.seeds, **plans.wished("organization", "esg"))
+    fleet.until_ended(crawl)
+    check_records(fleet, crawl, len(web.seeds))
+    with fleet.store.read() as tx:
+        found, _ = records.chunk(tx, crawl.n, statuses=())
+    assert {(record.kind, record.schema_hash, record.scores["rubric"]) for record in found} == {
+        ("site", crawl.schema_hash, "esg")
+    }
 
 
 @pytest.mark.parametrize("on", ["sqlite", "postgresql"])

@@ -46,6 +46,10 @@ def spent(tx: Connection, crawl: int) -> Usage:
     return Usage(calls=row[0], cached=row[1], prompt_tokens=row[2], completion_tokens=row[3], cost=row[4])
 
 
+def has_before(tx: Connection, before_ms: int) -> bool:
+    return tx.execute(text("SELECT 1 FROM llm_cache WHERE at_ms < :at LIMIT 1"), {"at": before_ms}).first() is not None
+
+
 def forget_before(tx: Connection, before_ms: int) -> int:
     """Some answers that are older; how many there were."""
     return int(tx.execute(_OLD, {"before_ms": before_ms}).rowcount)

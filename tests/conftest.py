@@ -12,5 +12,5 @@ for _number, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIG
 
 
 def pytest_unconfigure() -> None:
-    """Crawls in this process freeze what was imported; extension modules that look for leaks at exit would find some."""
+    """Crawls in this process freeze what was imported; modules that look for leaks at exit would find some."""
     gc.unfreeze()

@@ -161,10 +161,10 @@ class _Rules:
         if row.nature != "sent":
             return
         state, rules = self._of(where)
-        if row.kind == SUBRESOURCE:
-            # Of other hosts a visit asks for the rules by itself: what is not stored is not judged.
-            if state is None or rules is None or state.fetched_ms > row.start_ms or row.url == f"{where}/robots.txt":
-                return
+        # Of other hosts a visit asks for the rules by itself: what is not stored is not judged.
+        unknown = state is None or rules is None or state.fetched_ms > row.start_ms
+        if row.kind == SUBRESOURCE and (unknown or row.url == f"{where}/robots.txt"):
+            return
         if state is None or state.fetched_ms > row.start_ms:
             if where in self._asked:
                 tally.unaccounted += 1
@@ -244,7 +244,7 @@ def coverage(verdict: Verdict) -> list[str]:
     ]
     if verdict.visits:
         lines.append(
-            f"{verdict.visits} of them are visits of a browser, which loaded {verdict.subresources} subresources: "
+            f"Visits of a browser among them: {verdict.visits}, which loaded {verdict.subresources} subresources, "
             f"{verdict.subresources - verdict.third_party} from the visited hosts, one at a time within the visit, and "
             f"{verdict.third_party} from {verdict.third_hosts} other hosts."
         )

@@ -12,6 +12,7 @@ from curtsy.errors import EpochLost, FrontierUnavailable
 from curtsy.frontier.look import Sight, sight
 from curtsy.model import Crawl, CrawlState, Failure, HostState, Kind, Page, Request, RobotsState, UrlState
 from curtsy.observe import log
+from curtsy.rendering import goes_directly
 from curtsy.robots import Robots
 from curtsy.store import crawls, failures, hosts, meta, pages, queues, requests, urls
 from curtsy.urls import Scope, fingerprint, host_key, normalise, origin
@@ -371,6 +372,10 @@ def of_host(
     silent = queues.faults(tx, host).get(host)
     said = _about_silence(host, silent) + (_about_host(state, now_ms, program, options) if state else [])
     said += _turn(seen) if seen else []
+    needed, plain = hosts.rendering(tx, [host])[host]
+    if needed:
+        directly = ": the next ones are shown in one directly" if goes_directly(needed, plain) else ""
+        said.append(f"Of its last {needed + plain} pages that were looked at, {needed} needed a browser{directly}.")
     said += [f"robots.txt of {where}: {verdict}, fetched {_when(at_ms)}." for where, at_ms, _, verdict in known]
     for crawl, queue in waiting:
         word = f"{queue.state}{f' ({queue.reason})' if queue.reason else ''}"

@@ -39,6 +39,7 @@ def test_pages_that_need_a_browser_go_to_workers_that_have_one_and_come_back_whe
     told = fleet.run("explain", f"http://{org_host(4)}/")
     assert told["waits_for_rendering"]
     assert "waits for rendering" in told["why"][0]
+    assert any("needed a browser" in said for said in fleet.run("explain", org_host(4))["why"])
     fleet.worker("render", "render", seats=1)
     until(lambda: bool(fleet.rows("SELECT 1 FROM pages")))
     until(lambda: fleet.command("ZCARD", "{fleet}:shifts:render") > 0 and bool(browsers_of(fleet, "render")))

@@ -19,7 +19,8 @@ from curtsy.settings import Settings
 from curtsy.tinyweb.facts import Kind, org_host, truth
 from curtsy.tinyweb.pages import OrgSite, Shape
 
-TRIES = 4
+#: before each try, as the frontier would have it
+PAUSES_S = (0, 1, 2, 4)
 
 
 class Worker:
@@ -34,7 +35,8 @@ class Worker:
         name = truth(host).name.encode()
         for path in paths:
             async with self._turns:
-                for _ in range(TRIES):
+                for pause_s in PAUSES_S:
+                    await asyncio.sleep(pause_s)
                     outcome = await self._visit(f"http://{host}{path}")
                     if outcome.fault is None and name in outcome.body:
                         self._good += 1

@@ -15,8 +15,10 @@ import pytest
 from rendered import Stage, begin, browser_pids, page_job, staged
 from small_site import SmallSite
 
-from curtsy.fetch.chromium import Chromium
+from curtsy.fetch.chromium import Chromium, find
+from curtsy.fetch.transfer import boot_clock
 from curtsy.model import Fault, Outcome
+from curtsy.settings import Settings
 
 HOME = "http://a.small.test/"
 #: of a visit that is to hang: long enough to begin, soon over
@@ -92,6 +94,20 @@ def test_a_browser_that_is_killed_is_replaced_and_leaves_nothing(stage: Stage, w
     until(lambda: not set(before) & set(browser_pids()), "processes are left")
     assert stage.show(f"{HOME}p").fault is None
     assert engine_of(stage) is not engine
+
+
+def test_a_page_is_not_asked_for_while_no_browser_starts(tmp_path: Path) -> None:
+    program = tmp_path / "chromium"
+    program.write_text("#!/bin/sh\nexit 1\n")
+    program.chmod(0o755)
+    with staged(chromium=str(program)) as stage:
+        stage.say("/p", b"<p>x")
+        outcome = stage.show(f"{HOME}p", deadline=boot_clock() + 4, timeout_s=4)
+        assert (outcome.fault, outcome.started) == (Fault.SLOT_EXPIRED, None)
+        assert stage.site.paths() == []
+        # It is mended: the next try finds it.
+        program.write_text(f'#!/bin/sh\nexec {find(Settings())} "$@"\n')
+        assert stage.show(f"{HOME}p").fault is None
 
 
 @pytest.mark.parametrize(

@@ -315,6 +315,7 @@ def test_static_files_are_kept_for_their_time_and_by_what_was_sent(stage: Stage)
 
 
 def test_nothing_is_sent_after_the_deadline(stage: Stage) -> None:
+    assert stage.show(f"{HOME}soon", b"<p>x").fault is None
     outcome = stage.show(f"{HOME}late", b"<p>x", deadline=boot_clock() + 0.5)
     assert (outcome.fault, outcome.started) == (Fault.SLOT_EXPIRED, None)
     assert stage.site.paths() == []

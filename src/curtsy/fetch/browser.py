@@ -15,7 +15,7 @@ from dataclasses import replace
 from itertools import count as counter
 from typing import TYPE_CHECKING
 
-from curtsy.errors import CurtsyError, MissingPart
+from curtsy.errors import CurtsyError, MissingPart, Unavailable
 from curtsy.fetch.chromium import Chromium
 from curtsy.fetch.gate import Allows, Gate
 from curtsy.fetch.http import HttpFetcher
@@ -36,8 +36,10 @@ if TYPE_CHECKING:
 _CLOSING_S = 3.0
 #: no page is shown with less time left
 _LEAST_S = 1.0
-#: after a browser that did not start, the next try waits so long
-_PAUSE_S = 5.0
+#: after a browser that did not start the next try waits so long, and twice as long each time
+_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 30.0
+#: when browsers are started ahead, they may take so long
+_AHEAD_S = 30.0
 _WATCH_S = 1.0
 #: ended in the middle of visits at so many times the memory at which it is replaced between them
 _RUNAWAY = 2.0
@@ -131,7 +133,8 @@ class BrowserFetcher:
         self._sent: set[int] = set()
         self._engine: Engine | None = None
         self._starting = asyncio.Lock()
-        self._failed: tuple[float, str] | None = None
+        self._failures = 0
+        self._next_start = 0.0
         self._closing: set[asyncio.Task[None]] = set()
         self._closed = False
 
@@ -161,8 +164,8 @@ class BrowserFetcher:
     async def prepare(self, hosts: Iterable[tuple[str, int]]) -> None:
         """Look names up and start the browser ahead, so that a slot's time is not spent on it."""
         await self._http.prepare(hosts)
-        with suppress(CurtsyError):
-            await self._ready()
+        with suppress(CurtsyError, TimeoutError):
+            await self._ready(boot_clock() + _AHEAD_S)
 
     async def close(self) -> None:
         """End every visit as cancelled, the browser and everything it started."""
@@ -208,14 +211,16 @@ class BrowserFetcher:
             if started is not None:
                 started(job.id, at)
 
+        # First the browser: a page that cannot be shown is not asked for.
+        try:
+            engine = await self._ready(job.deadline - job.timeout_s / 2)
+        except (CurtsyError, TimeoutError) as error:
+            return visit.outcome(Fault.SLOT_EXPIRED, str(error) or "the browser did not start in time")
+        visit.begun = boot_clock()
         asked = replace(job, timeout_s=min(job.timeout_s, self._settings.fetch_timeout_s))
         visit.main = main = await self._send(asked, visit.note, tell)
         if not is_shown(main):
             return main if main.started is None else replace(main, broken_off=True)
-        try:
-            engine = await self._ready()
-        except CurtsyError as error:
-            return visit.outcome(Fault.BROWSER, str(error))
         return await self._show(visit, engine)
 
     async def _show(self, visit: _Visit, engine: Engine) -> Outcome:
@@ -296,27 +301,32 @@ class BrowserFetcher:
 
     # The browser.
 
-    async def _ready(self) -> Engine:
-        """A browser that can be used; started if there is none."""
-        async with self._starting:
-            if self._engine is not None and self._engine.usable:
-                return self._engine
-            self._retire()
-            if self._closed:
-                raise MissingPart("the fetcher is closed")
-            if self._failed is not None and boot_clock() - self._failed[0] < _PAUSE_S:
-                raise MissingPart(self._failed[1])
-            try:
-                self._engine = await Engine.start(self._settings)
-            except CurtsyError as error:
-                self._failed = (boot_clock(), str(error))
-                raise
-            except Exception as error:
-                self._failed = (boot_clock(), f"The browser does not start: {error}")
-                raise MissingPart(self._failed[1]) from error
-            self._failed = None
-            count("browsers_started")
+    async def _ready(self, until: float) -> Engine:
+        """A browser that can be used; started if there is none, again and again until then (boot clock)."""
+        if self._engine is not None and self._engine.usable:
             return self._engine
+        async with asyncio.timeout(until - boot_clock()), self._starting:
+            while self._engine is None or not self._engine.usable:
+                self._retire()
+                if self._closed:
+                    raise Unavailable("the fetcher is closed")
+                await asyncio.sleep(self._next_start - boot_clock())
+                await self._start()
+            return self._engine
+
+    async def _start(self) -> None:
+        try:
+            self._engine = await Engine.start(self._settings)
+        except MissingPart:
+            raise
+        except Exception as error:
+            self._failures += 1
+            pause_s = min(_LONGEST_PAUSE_S, _PAUSE_S * 2**self._failures)
+            self._next_start = boot_clock() + pause_s
+            log("browser_does_not_start", level="error", error=str(error)[:500], pause_s=pause_s)
+        else:
+            self._failures, self._next_start = 0, 0.0
+            count("browsers_started")
 
     def _look_after(self, engine: Engine) -> None:
         """After a visit: a browser that is worn, or dead, is replaced; visits under way in it may end there."""

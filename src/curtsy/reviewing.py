@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from curtsy import extraction, ground, plans
 from curtsy.errors import UnknownRecord, UsageError, WrongState
-from curtsy.evidence import Claim, Field, Rung, Source, SourceKind
+from curtsy.evidence import Claim, Field, Rung, Source, SourceKind, Verdict
 from curtsy.model import Record, Review
 from curtsy.observe import log
 from curtsy.store import pages, records, reviews, sources
@@ -95,6 +95,8 @@ def _decide(tx: Any, known: Dossier, plan: Plan | None, decision: Decision, now_
         if record.data != known.record.data:
             raise WrongState(f"Record {record.n} was changed meanwhile: look at it again.")
         record = _corrected(record, known, plan, decision.correction)
+    elif decision.decision == "approve" and plan is not None:
+        record = _approved(record, plan)
     record = replace(record, status=_STATUS[decision.decision], reviewed_ms=now_ms)
     records.decided(tx, record)
     reviews.add(
@@ -124,9 +126,25 @@ def _corrected(record: Record, known: Dossier, plan: Plan | None, correction: di
         fields = [one for one in fields if not _within(one.path, path)]
         withheld = [one for one in withheld if not _within(one.path, path)]
         fields += [_judged(plan.schema, leaf_path, leaf, known) for leaf_path, leaf in _leaves(path, value)]
-    data = ground.assemble(plan.schema, fields)
-    if problems := plan.schema.validate(data):
+    fields = _renumbered(plan.schema, fields)
+    if problems := plan.schema.validate(ground.assemble(plan.schema, fields)):
         raise UsageError(f"The corrected record does not fit its schema: {'; '.join(problems[:5])}.")
+    return _made_of(record, plan, fields, withheld)
+
+
+def _approved(record: Record, plan: Plan) -> Record:
+    """Judgements that waited for a person are that person's now; what nothing supports stays withheld."""
+    withheld = [extraction.field_from(told) for told in record.withheld]
+    judged = [one for one in withheld if one.verdict is Verdict.JUDGED]
+    if not judged:
+        return record
+    fields = [extraction.field_from(told) for told in record.fields]
+    fields += [replace(one, rung=Rung.PERSON, note=f"approved, from {one.rung.value}") for one in judged]
+    return _made_of(record, plan, _renumbered(plan.schema, fields), [one for one in withheld if one not in judged])
+
+
+def _made_of(record: Record, plan: Plan, fields: list[Field], withheld: list[Field]) -> Record:
+    data = ground.assemble(plan.schema, fields)
     scores = record.scores
     if plan.rubric is not None:
         from curtsy import score
@@ -141,6 +159,30 @@ def _corrected(record: Record, known: Dossier, plan: Plan | None, correction: di
         rungs=dict(Counter(one.rung.value for one in fields)),
         scores=scores,
     )
+
+
+def _renumbered(schema: Schema, fields: list[Field]) -> list[Field]:
+    """Items of lists count without gaps, as they stand in the data."""
+    places: dict[str, set[int]] = {}
+    for one in fields:
+        for prefix, number in _numbers(schema, one.path):
+            places.setdefault(prefix, set()).add(number)
+    order = {prefix: {old: new for new, old in enumerate(sorted(found))} for prefix, found in places.items()}
+    made = []
+    for one in fields:
+        parts = one.path.split("/")
+        for prefix, number in _numbers(schema, one.path):
+            parts[prefix.count("/") + 1] = str(order[prefix][number])
+        made.append(replace(one, path="/".join(parts)))
+    return made
+
+
+def _numbers(schema: Schema, path: str) -> Iterator[tuple[str, int]]:
+    """(the list, place in it) of each list that a leaf stands in."""
+    parts, wanted = path.split("/"), schema.leaf_for(path).path.split("/")
+    for at, part in enumerate(wanted):
+        if part == "*":
+            yield "/".join(parts[:at]), int(parts[at])
 
 
 def _within(path: str, prefix: str) -> bool:

@@ -38,11 +38,11 @@ def bodies(numbers: Iterable[int]) -> list[tuple[str, bytes]]:
 
 def make(
     store: Store, segments: SegmentStore, pages: list[tuple[str, bytes]], schema: str | dict[str, Any] = "organization",
-    rubric: str | None = None, llm: str | None = None,
+    rubric: str | None = None, llm: str | None = None, **fields: Any,
 ) -> Crawl:  # fmt: skip
     """All of it is fetched and nothing extracted; sites are put."""
     made = stored.crawl(store, CrawlState.EXTRACTING, **plans.wished(schema, rubric, llm))
-    found = stored.add_pages(store, segments, made, pages)
+    found = stored.add_pages(store, segments, made, pages, **fields)
 
     def put(tx: Any) -> None:
         for host in {page.host for page in found}:

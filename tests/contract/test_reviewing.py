@@ -102,6 +102,38 @@ def test_a_correction_takes_values_away_and_replaces_lists(case: Case) -> None:
     assert "/sustainability_claims/2" not in paths
 
 
+def test_fields_name_their_values_after_an_item_was_taken_away(case: Case) -> None:
+    claims = case.good.data["sustainability_claims"]
+    made = case.decide(case.good, "correct", correction={"/sustainability_claims/1": None})
+    assert made.data["sustainability_claims"] == [claims[0], *claims[2:]]
+    by_path = {field["path"]: field["value"] for field in made.fields}
+    assert [by_path[f"/sustainability_claims/{i}"] for i in range(3)] == made.data["sustainability_claims"]
+    assert "/sustainability_claims/3" not in by_path
+
+
+def test_a_judgement_that_waits_is_published_when_it_is_approved(store: Store, tmp_path: Path) -> None:
+    """Booleans and words of a list go to review, unless the schema allows them."""
+    segments = Segments(tmp_path / "more")
+    colour = {"enum": ["red", "blue"], "x-curtsy": {"css": "b"}}
+    name = {"type": "string", "x-curtsy": {"css": "h1"}}
+    schema = {"title": "Shop", "type": "object", "properties": {"name": name, "colour": colour}}
+    text = " ".join(f"word{i}" for i in range(120))
+    body = f"<!doctype html><h1>The Quiet Goose</h1><p>All of our doors are <b>blue</b> here. {text}".encode()
+    crawl = orgs.make(store, segments, [("https://a.test/", body)], schema)
+    orgs.run_all(orgs.parts_of(store, segments), crawl)
+    (record,) = orgs.all_records(store, crawl)
+    assert (record.status, record.confidence["reasons"]) == ("held", ["judged"])
+    assert record.data == {"name": "The Quiet Goose"}
+    (waiting,) = record.withheld
+    assert (waiting["value"], waiting["verdict"]) == ("blue", "judged")
+    made = reviewing.decide(store, record.n, Decision(decision="approve", who="ada"), NOW)
+    assert (made.data, made.withheld) == ({"name": "The Quiet Goose", "colour": "blue"}, ())
+    (field,) = [one for one in made.fields if one["path"] == "/colour"]
+    assert (field["rung"], field["verdict"]) == ("person", "judged")
+    assert field["evidence"]
+    segments.close()
+
+
 @pytest.mark.parametrize(
     ("correction", "said"),
     [

@@ -232,6 +232,16 @@ def test_a_site_that_got_pages_after_its_record_is_extracted_once_more(store: St
     assert store.run(sites.put_all, crawl.n) == 0
 
 
+def test_a_site_whose_pages_did_not_change_since_the_last_crawl_has_its_record(
+    store: Store, segments: Segments
+) -> None:
+    """Of a page that was not modified the body of the last crawl is read."""
+    crawl = orgs.make(store, segments, orgs.bodies([1]), status=304, content_type=None)
+    orgs.run_all(orgs.parts_of(store, segments), crawl)
+    (record,) = orgs.all_records(store, crawl)
+    assert record.data["name"] == "Amber Water Foundation"
+
+
 # Deletion
 
 

@@ -11,7 +11,9 @@ import orgs
 import pytest
 
 from curtsy import evaluation
+from curtsy.cli import evaluating
 from curtsy.evaluation import Report
+from curtsy.model import Crawl
 from curtsy.store.engine import Store
 from curtsy.store.segments import Segments
 
@@ -23,15 +25,20 @@ _SLACK = 0.005
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Report]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, Crawl]]:
     """Every section of every site, extracted without a model; scripts are not run."""
     folder = tmp_path_factory.mktemp("records")
     segments = Segments(folder / "segments")
     with Store.open(f"sqlite:///{folder / 'store.sqlite'}") as store:
         crawl = orgs.make(store, segments, orgs.bodies(ORGANISATIONS), rubric="esg")
         orgs.run_all(orgs.parts_of(store, segments), crawl)
-        yield evaluation.evaluate(store, crawl, evaluation.organization_truth, evaluation.organization_kind)
+        yield store, crawl
     segments.close()
+
+
+@pytest.fixture(scope="module")
+def report(made: tuple[Store, Crawl]) -> Report:
+    return evaluation.evaluate(*made, evaluation.organization_truth, evaluation.organization_kind)
 
 
 def check(name: str, found: float | None, floor: float) -> None:
@@ -70,3 +77,31 @@ def test_no_unsupported_value_is_exported(report: Report) -> None:
 def test_what_is_thin_waits_for_a_person(report: Report) -> None:
     assert report.held == sum(orgs.is_thin(number) for number in ORGANISATIONS)
     assert report.exported + report.held == len(ORGANISATIONS)
+
+
+def test_the_demo_prints_it(made: tuple[Store, Crawl], capsys: pytest.CaptureFixture[str]) -> None:
+    assert evaluating.judged(*made)
+    said = capsys.readouterr().out
+    assert "unsupported values exported: 0" in said
+    assert "/sustainability_claims/*" in said
+    assert "review queue" in said
+
+
+def test_the_evaluation_finds_what_is_wrong(made: tuple[Store, Crawl]) -> None:
+    """Values that are not true, and spans that do not hold what they quote, are counted as such."""
+    store, crawl = made
+    with store.begin() as tx:
+        before = tx.exec_driver_sql("SELECT n, fields, data FROM records WHERE status = 'published' LIMIT 1").one()
+        fields = before.fields.replace('"start": ', '"start": 1').replace('"rung": "selector"', '"rung": "llm"')
+        spoilt = fields.replace('"path": "/founded_year", "value": ', '"path": "/founded_year", "value": 1')
+        tx.exec_driver_sql("UPDATE records SET fields = ? WHERE n = ?", (spoilt, before.n))
+    try:
+        found = evaluation.evaluate(store, crawl, evaluation.organization_truth)
+        assert found.unsupported >= 5
+        assert [path for _, path, _ in found.mistakes] == ["/founded_year"]
+        assert found.total.precision is not None
+        assert found.total.precision < 1
+        assert "llm" in found.rungs
+    finally:
+        with store.begin() as tx:
+            tx.exec_driver_sql("UPDATE records SET fields = ? WHERE n = ?", (before.fields, before.n))

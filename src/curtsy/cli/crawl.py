@@ -287,7 +287,9 @@ def _finish(ended: Ended, settings: Settings, out: Target, as_json: bool) -> Non
     if ended.interrupted:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done: another press changes nothing
     if as_json:
-        show.document(show.ledger(ended.crawl, ended.counts, ended.elapsed_s) | {"counters": ended.counters})
+        told = show.ledger(ended.crawl, ended.counts, ended.elapsed_s)
+        made = {} if ended.crawl.schema is None else {"records": ended.records}
+        show.document(told | made | {"counters": ended.counters})
         if ended.interrupted and out is not None:
             show.note(_not_exported(ended, out))
     else:
@@ -307,6 +309,8 @@ def _summary(ended: Ended, settings: Settings, out: Target) -> None:
     show.say(f"done          {counts.done:,} URLs")
     show.say(f"skipped       {show.reasons(counts.skipped)}")
     show.say(f"dead letters  {show.reasons(dict(counts.failed) | ended.stages)}")
+    if ended.crawl.schema is not None:
+        show.say(f"records       {show.reasons(ended.records)}")
     show.say(
         f"data          {settings.store_url or settings.sqlite_path}, {settings.segments_url or settings.segments_dir}"
     )
@@ -317,7 +321,9 @@ def _summary(ended: Ended, settings: Settings, out: Target) -> None:
         show.say(f"It has {counts.pending:,} URLs to go. Go on with: {go_on}")
         if out is not None:
             show.say(_not_exported(ended, out))
-    elif counts.failed or ended.stages:
+    elif ended.records.get("held"):
+        show.say(f"Records are held until somebody looks at them: {hints.command('review', 'list')}")
+    if not ended.interrupted and (counts.failed or ended.stages):
         show.say(f"Look at them: {hints.command('failures', 'list', '--crawl', ended.crawl.id)}")
 
 

@@ -25,7 +25,7 @@ from curtsy.model import Counts, Crawl, CrawlState
 from curtsy.observe import counters
 from curtsy.settings import Settings, keep
 from curtsy.stopping import StopFlag, end_by
-from curtsy.store import crawls, failures, summaries
+from curtsy.store import crawls, failures, records, summaries
 from curtsy.store.engine import Store
 
 #: beyond the drain, a helper gets this long to commit and leave
@@ -46,6 +46,8 @@ class Ended:
     counters: dict[str, int]
     #: dead letters of the stages after fetching
     stages: dict[str, int] = field(default_factory=dict)
+    #: by status
+    records: dict[str, int] = field(default_factory=dict)
 
     @property
     def interrupted(self) -> bool:
@@ -156,6 +158,7 @@ def _ended(store: Store, id: str, counted: dict[str, int]) -> Ended:
             elapsed_s=elapsed_s(crawl, int(time.time() * 1000)),
             counters=counted,
             stages=failures.of_stages(tx, crawl.n) if crawl.schema is not None else {},
+            records=records.counts(tx, crawl.n, crawl.schema_hash) if crawl.schema is not None else {},
         )
 
 

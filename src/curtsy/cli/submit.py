@@ -75,18 +75,33 @@ def submit(
 
     if not urls and from_ is None:
         raise UsageError("Give at least one URL, or --from FILE. For example: curtsy submit https://example.com/")
-    wish = {
+    wish: dict[str, Any] = {
         "lane": lane, "scope": scope, "include": include or [], "exclude": exclude or [], "max_pages": max_pages,
         "max_depth": max_depth, "delay_s": delay, "per_host": per_host, "sitemaps": sitemaps, "cookies": cookies,
         "proxy_pool": proxy_pool, "render": render, "schema": schema, "rubric": rubric, "llm": llm,
         "webhook": webhook,
     }  # fmt: skip
     given = seeds.read(urls or (), from_)
+    if api and schema is not None:
+        wish["schema"] = _sent(schema)
     id = _remote(api, wish, given) if api else _local(wish, given, config, data_dir)
     if as_json:
         show.document({"id": id})
     else:
         show.say(id)
+
+
+def _sent(spec: str) -> str | dict[str, Any]:
+    """A name is for the server to know; a file or a model of ours goes there as a JSON Schema."""
+    from curtsy import schemas
+    from curtsy.errors import UsageError
+
+    if not spec.endswith(".json") and ":" not in spec:
+        return spec
+    if spec.endswith(".json") and Path(spec).with_suffix(".toml").exists():
+        raise UsageError(f"The hints beside {spec} cannot be sent over an API: put them into the file as `x-curtsy`.")
+    found = schemas.load(spec)
+    return {"title": found.name, **found.json_schema}
 
 
 def _remote(api: str, wish: dict[str, Any], seeds: Iterable[str]) -> str:

@@ -40,7 +40,7 @@ _UNSEEN = text(
     "ORDER BY q.host LIMIT :limit"
 )
 _PAGES = text(
-    "SELECT fp, url, title FROM pages WHERE host = :host AND crawl = :crawl AND status = 200 "
+    "SELECT fp, url, title FROM pages WHERE host = :host AND crawl = :crawl AND status IN (200, 304) "
     "ORDER BY depth, n LIMIT :limit"
 )
 

@@ -320,7 +320,7 @@ def test_nothing_is_sent_after_the_deadline(stage: Stage) -> None:
     assert (outcome.fault, outcome.started) == (Fault.SLOT_EXPIRED, None)
     assert stage.site.paths() == []
     html = b"<p><script>setInterval(() => fetch('/again?' + Math.random()).catch(() => 0), 50)</script>"
-    deadline = boot_clock() + 5
+    deadline = boot_clock() + 8
     outcome = stage.show(f"{HOME}busy", html, deadline=deadline)
     assert outcome.ended <= deadline
     assert outcome.subresources

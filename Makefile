@@ -3,6 +3,7 @@
 #   make crawl [URL=...] [ARGS=...]   crawl URL, or without URL the tiny web that comes with the package
 #   make test  [ARGS=...] [JOBS=3]    every test that can run here; the closing lines name what was skipped
 #   make test-crawl4ai                those with Crawl4AI, in .venv-crawl4ai/: its pins and ours do not agree
+#   make test-airflow                 those with Airflow, in .venv-airflow/, likewise
 #   make check                        lint, format, types, layers
 #   make chaos | bench                kills and losses | CPU per page beside peers; *-short: the forms CI runs
 #   make client                       the typed client, from the OpenAPI document
@@ -18,11 +19,13 @@ PEERS := .venv-bench
 PEERS_SETUP := $(PEERS)/.setup
 CRAWL4AI := .venv-crawl4ai
 CRAWL4AI_SETUP := $(CRAWL4AI)/.setup
+AIRFLOW := .venv-airflow
+AIRFLOW_SETUP := $(AIRFLOW)/.setup
 JOBS := 3
 PIP_FLAGS := --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup crawl test test-crawl4ai check chaos chaos-short bench bench-short client screenshots constraints clean
+.PHONY: help setup crawl test test-crawl4ai test-airflow check chaos chaos-short bench bench-short client screenshots constraints clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -72,6 +75,20 @@ $(CRAWL4AI_SETUP): tests/browser/crawl4ai-requirements.txt
 test-crawl4ai: $(CRAWL4AI_SETUP) $(SYSTEM)
 	@$(CRAWL4AI)/bin/python -m pytest tests/browser/test_crawl4ai.py $(ARGS)
 
+# With an empty database of Airflow: migrating it anew takes longer than most tests.
+$(AIRFLOW_SETUP): tests/airflow3/requirements.txt
+	@python=$$(PYTHON="$(PYTHON)" sh .ci/find-python) || exit 1; \
+	echo "Installing Airflow and curtsy into $(AIRFLOW)"; "$$python" -m venv --clear $(AIRFLOW)
+	@$(AIRFLOW)/bin/python -m pip install $(PIP_FLAGS) -r tests/airflow3/requirements.txt
+	@$(AIRFLOW)/bin/python -m pip install $(PIP_FLAGS) --no-deps -e .
+	@AIRFLOW_HOME=$(CURDIR)/$(AIRFLOW)/home AIRFLOW__CORE__LOAD_EXAMPLES=False \
+	  AIRFLOW__DATABASE__SQL_ALCHEMY_CONN=sqlite:///$(CURDIR)/$(AIRFLOW)/airflow-empty.db \
+	  $(AIRFLOW)/bin/airflow db migrate > $(AIRFLOW)/migrate.log 2>&1 || { cat $(AIRFLOW)/migrate.log; exit 1; }
+	@touch $@
+
+test-airflow: $(AIRFLOW_SETUP)
+	@$(AIRFLOW)/bin/python -m pytest tests/airflow3 $(ARGS)
+
 check: $(SETUP)
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --check --quiet . || { echo "make check: run '$(BIN)/ruff format .'" >&2; exit 1; }
@@ -106,5 +123,5 @@ constraints: $(SETUP)
 	@mv constraints.new constraints.txt && touch $(SETUP)
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(CRAWL4AI) .curtsy out screenshots build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS) $(CRAWL4AI) $(AIRFLOW) .curtsy out screenshots build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from typing import Any
@@ -10,6 +11,11 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from curtsy.airflow.following import Follower
 from curtsy.airflow.hook import DEFAULT, CurtsyHook
+
+
+#: An event that comes before the scheduler has heard that the task's process ended makes it believe that the task was
+#: killed from outside ("state mismatch"), and fail it. So no event comes sooner than this after its trigger began.
+SETTLE_S = 3.0
 
 
 class CurtsyCrawlTrigger(BaseTrigger):
@@ -37,8 +43,10 @@ class CurtsyCrawlTrigger(BaseTrigger):
         }
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
+        settled = asyncio.create_task(asyncio.sleep(SETTLE_S))
         async with await self._follower() as follower:
             status = await follower.until_ended(self.crawl_id, self.poll_s, self._left_s)
+        await settled
         # Of a status only what the task needs: an event is stored in Airflow's database.
         yield TriggerEvent({name: status.get(name) for name in ("id", "state", "reason", "ended", "counts")})
 
@@ -75,6 +83,7 @@ class CurtsyHostSlotTrigger(BaseTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         from curtsy.airflow.lines import lines_of
 
+        await asyncio.sleep(SETTLE_S)
         settings = (await CurtsyHook(self.curtsy_conn_id).aplace()).settings()
         delay_s = settings.delay_s if self.delay_s is None else self.delay_s
         async with lines_of(settings) as lines:

@@ -167,7 +167,7 @@ def prepare_store(tx: Any, unit: str, shards: int, slot_ms: int) -> str:
 
 
 def note_slot(tx: Any, slot_ms: int) -> None:
-    """Processes of this store use slots of this length: what is under way when the frontier is lost may last so long."""
+    """Processes of this store use slots of this length: what is under way at a loss of it may last so long."""
     if slot_ms > int(meta.get(tx, "slot_ms") or 0):
         meta.put(tx, "slot_ms", str(slot_ms))
 

@@ -182,4 +182,12 @@ def test_a_crawl_without_urls_says_what_to_give(tmp_path: Path) -> None:
 
 def test_a_bad_pattern_or_scope_is_refused(tmp_path: Path) -> None:
     assert curtsy("crawl", "https://a.test/", "--scope", "planet", cwd=tmp_path).returncode == 2
-    assert curtsy("crawl", "https://a.test/", "--render", "always", cwd=tmp_path).returncode == 2
+    assert curtsy("crawl", "https://a.test/", "--render", "sometimes", cwd=tmp_path).returncode == 2
+
+
+def test_a_crawl_that_needs_a_browser_is_not_begun_without_one(tmp_path: Path) -> None:
+    (tmp_path / "curtsy.toml").write_text('chromium = "no-such-program"\n')
+    result = curtsy("crawl", "https://a.test/", "--render", "auto", cwd=tmp_path)
+    assert result.returncode == 4
+    assert "install Chromium" in result.stderr
+    assert not (tmp_path / ".curtsy" / "curtsy.sqlite").exists(), "nothing was stored"

@@ -71,7 +71,8 @@ def put_doubtful(stack: Stack, crawl: str, n: int = 3) -> list[str]:
             confidence = {**known.confidence, "low": True, "share": 0.8, "reasons": ["unsupported"]}
             held = replace(
                 known, n=0, ordinal=ordinal, status="held", withheld=(claimed,), confidence=confidence,
-                low_confidence=True,
+                low_confidence=True, fields=tuple(one for one in known.fields if one["path"] != claimed["path"]),
+                data={name: value for name, value in known.data.items() if name != "founded_year"},
             )  # fmt: skip
             added = store.run(records.add, held, cited)
             assert added is not None

@@ -119,6 +119,7 @@ def main(out: str) -> int:
         shoot(browser, stack.url, paths, folder)
         with at_the_door(Path(data)) as url:
             shoot(browser, url, {"sign-in": "/"}, folder)
+        stack.client.post(f"/v1/crawls/{under_way}/cancel")  # its delay holds for all crawls
         for_the_docs(browser, stack, found, folder)
         browser.close()
     print(f"{len(list(folder.glob('*.png')))} pictures in {folder}")

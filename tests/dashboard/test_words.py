@@ -100,7 +100,9 @@ def test_a_request_that_began_too_early_is_told() -> None:
 
 
 def test_charts_have_tops_that_can_be_read_and_say_what_they_show() -> None:
-    assert [charts.nice(value) for value in (0, 0.3, 1, 1.1, 3, 42, 999)] == [1, 0.4, 1, 2, 4, 50, 1000]
+    assert [charts.nice(value) for value in (0, 0.25, 1, 1.1, 3, 42, 999)] == pytest.approx(
+        [1, 0.3, 1, 1.5, 3, 50, 1000]
+    )
     chart = charts.rates([60, 0, 120], [0, 60_000, 120_000, 180_000])
     assert chart.top == "2/s"
     assert [(bar.y, bar.height) for bar in chart.bars] == [(50, 50), (0, 100)]

@@ -47,7 +47,7 @@ class Chart:
 
 
 def nice(value: float) -> float:
-    """The next of 1, 2, 5, 10, ...: a top that can be read."""
+    """The next of 1, 1.5, 2, 3, ...: a top that can be read."""
     if value <= 0:
         return 1.0
     scale = 1.0
@@ -55,7 +55,11 @@ def nice(value: float) -> float:
         scale *= 10
     while value / scale <= 1:
         scale /= 10
-    return next(step for step in (1, 2, 4, 5, 8, 10) if value / scale <= step) * scale
+    return next(step for step in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if value / scale <= step) * scale
+
+
+def _label(top: float) -> str:
+    return f"{top:,.0f}" if top == int(top) else f"{top:g}"
 
 
 def rates(counts: Sequence[int], ends_ms: Sequence[int], what: str = "pages") -> Chart:
@@ -80,7 +84,7 @@ def rates(counts: Sequence[int], ends_ms: Sequence[int], what: str = "pages") ->
         else f"No {what} in this time"
     )
     return Chart(
-        bars=bars, top=f"{words.number(top)}/s", begin_ms=ends_ms[0], end_ms=ends_ms[-1], says=said,
+        bars=bars, top=f"{_label(top)}/s", begin_ms=ends_ms[0], end_ms=ends_ms[-1], says=said,
     )  # fmt: skip
 
 
@@ -97,7 +101,7 @@ def columns(counts: Sequence[int], ends_ms: Sequence[int], what: str, kind: str)
         if n
     )  # fmt: skip
     said = f"{sum(counts):,} {what}" if bars else f"No {what}"
-    return Chart(bars=bars, top=words.number(top), begin_ms=ends_ms[0], end_ms=ends_ms[-1], says=said)
+    return Chart(bars=bars, top=_label(top), begin_ms=ends_ms[0], end_ms=ends_ms[-1], says=said)
 
 
 def answers(requests: Sequence[Request], parts: int = 48) -> Chart | None:
@@ -127,7 +131,7 @@ def answers(requests: Sequence[Request], parts: int = 48) -> Chart | None:
     sums = {kind: sum(stack[kind] for stack in stacks) for kind in CLASSES}
     said = ", ".join(f"{n:,} {NAMES[kind]}" for kind, n in sums.items() if n)
     return Chart(
-        bars=tuple(bars), top=words.number(top), begin_ms=begin, end_ms=begin + step_ms * parts,
+        bars=tuple(bars), top=_label(top), begin_ms=begin, end_ms=begin + step_ms * parts,
         says=f"{len(requests):,} requests: {said}", legend=tuple((k, NAMES[k], n) for k, n in sums.items() if n),
     )  # fmt: skip
 

@@ -36,7 +36,10 @@ TABS = (
 )
 #: pages of a crawl that are counted one by one for its chart; of larger ones the numbering tells
 _COUNTED = 100_000
+#: parts of a chart, and how long each is at least
 _PARTS = 48
+_FEWEST = 12
+_PART_S = 1
 _TOP = 10
 _NEWEST = 10_000
 
@@ -71,7 +74,8 @@ def _progress(visit: Visit, id: str) -> dict[str, Any]:
     with visit.store.read() as tx:
         begin = found.started_ms or found.created_ms
         end = found.ended_ms or (glance.last_page_ms(tx, found.n) if found.state != "running" else None) or now_ms
-        ends_ms = glance.moments(begin, max(end, begin + _PARTS * 250) + 1, _PARTS)
+        parts = _parts(end - begin)
+        ends_ms = glance.moments(begin, max(end, begin + parts * 1000) + 1, parts)
         counted = found.pages <= _COUNTED
         stored = glance.pages_between(tx, found.n, ends_ms) if counted else _estimated(tx, found, ends_ms)
         dead = glance.failures_between(tx, found.n, ends_ms)
@@ -81,9 +85,14 @@ def _progress(visit: Visit, id: str) -> dict[str, Any]:
         visit, found.id,
         rate=charts.rates(stored, ends_ms), counted=counted,
         dead=charts.columns(dead, ends_ms, "dead letters", "server"),
-        answers=charts.answers([one for one in sample if one.nature == "sent"]),
+        answers=charts.answers([one for one in sample if one.nature == "sent"], parts),
         depths=depths, newest=_NEWEST, tab="",
     )  # fmt: skip
+
+
+def _parts(length_ms: int) -> int:
+    """Few for a short time: in parts shorter than a delay one would see the delays and not the rate."""
+    return min(_PARTS, max(_FEWEST, length_ms // (_PART_S * 1000)))
 
 
 def _estimated(tx: Any, crawl: Crawl, ends_ms: list[int]) -> list[int]:

@@ -80,6 +80,7 @@ def record(visit: Visit, id: str) -> Response:
         waiting, decided = glance.review_queue(tx, limit)
     values = values_of(found)
     sources = [marked(one, values) for one in found.sources] if isinstance(found, DossierInfo) else []
+    sources.sort(key=lambda one: (one.source.kind != "text", -sum(bool(piece.of) for piece in one.pieces)))
     return visit.page(
         "review.html", record=found, values=values, sources=sources, before=before, behind=behind, waiting=waiting,
         decided=decided, crawl=crawl, history=found.reviews if isinstance(found, DossierInfo) else [],
@@ -132,10 +133,10 @@ def _read(text: str) -> Any:
 
 
 def values_of(found: RecordInfo) -> list[Value]:
-    """What is published, then what is withheld."""
+    """What is withheld, which is what a reviewer must look at, then what is published."""
     withheld = found.withheld if isinstance(found, DossierInfo) else []
-    shown = [_value(f"v{n}", one, False) for n, one in enumerate(found.fields)]
-    return shown + [_value(f"w{n}", one, True) for n, one in enumerate(withheld)]
+    doubtful = [_value(f"w{n}", one, True) for n, one in enumerate(withheld)]
+    return doubtful + [_value(f"v{n}", one, False) for n, one in enumerate(found.fields)]
 
 
 def _value(id: str, one: FieldInfo, withheld: bool) -> Value:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from frontier_servers import World, blocked
 
-from curtsy.frontier.look import Sight, look, sight
+from curtsy.frontier.look import Sight, look, prospect, sight
 
 pytest_plugins = ["frontier_fixtures"]
 
@@ -128,3 +128,23 @@ def test_only_the_epoch_that_the_store_knows_is_asked(world: World, shift: int) 
     world.add(1, "a.test", "/1")
     found = world.run(sight(world.server.url, world.settings, [world.epoch + shift], "a.test", 1, "https://a.test/1"))
     assert (found is None) == bool(shift)
+
+
+def test_a_guests_prospect_tells_the_wait_and_takes_nothing(world: World) -> None:
+    unknown = world.run(prospect(world.frontier, "a.test"))
+    assert (unknown.wait_s, unknown.slots_out, unknown.at_ms) == (0.0, 0, 0)
+    world.crawl(delay_s=5.0)
+    world.add(1, "a.test", "/1", "/2")
+    before = everything(world)
+    free = world.run(prospect(world.frontier, "a.test", 1.0))
+    assert (free.wait_s, free.slots_out) == (0.0, 0)
+    assert everything(world) == before, "looking changes nothing"
+    lease = world.one()
+    taken = world.run(prospect(world.frontier, "a.test"))
+    assert (taken.wait_s, taken.slots_out) == (0.1, 1)
+    world.back(lease)
+    delayed = world.run(prospect(world.frontier, "a.test"))
+    assert 4.0 < delayed.wait_s <= 5.1
+    assert delayed.at_ms > free.at_ms
+    wished = world.run(prospect(world.frontier, "a.test", 60.0))
+    assert 50.0 < wished.wait_s <= 60.1

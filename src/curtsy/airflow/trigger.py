@@ -12,7 +12,6 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from curtsy.airflow.following import Follower
 from curtsy.airflow.hook import DEFAULT, CurtsyHook
 
-
 #: An event that comes before the scheduler has heard that the task's process ended makes it believe that the task was
 #: killed from outside ("state mismatch"), and fail it. So no event comes sooner than this after its trigger began.
 SETTLE_S = 3.0

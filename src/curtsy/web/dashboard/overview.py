@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import hashlib
 import threading
 import time
@@ -31,6 +32,8 @@ _NEWEST = 200
 _FRESH_S = 1.0
 #: newest crawls whose dead letters are added up
 _LEDGERS = 50
+#: how long the overview waits for a frontier that is not open yet
+_OPEN_S = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +95,7 @@ class Glance:
         return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
 
 
+_openers = concurrent.futures.ThreadPoolExecutor(2, thread_name_prefix="overview")
 _lock = threading.Lock()
 _last: dict[int, tuple[float, Glance]] = {}
 
@@ -151,14 +155,16 @@ def _progress(tx: Any, crawl: Crawl, ledger: dict[str, dict[str, int]], now_ms: 
 
 def _fleet(bridge: Bridge) -> tuple[tuple[Lane, ...] | None, tuple[Worker, ...] | None]:
     try:
-        frontier, fleet = bridge.services.frontier, bridge.fleet
+        # A frontier that is being rebuilt may keep whoever opens it waiting for minutes: not those who look.
+        frontier = _openers.submit(lambda: bridge.services).result(_OPEN_S).frontier
+        fleet = bridge.fleet
 
         async def ask() -> tuple[Any, list[Worker], list[int]]:
             view = await look(frontier, detail=True)
             return view, await fleet.workers(), [await fleet.running(lane.value) for lane in LANES]
 
         seen, workers, running = bridge.wait(ask(), 5.0)
-    except CurtsyError as error:
+    except (CurtsyError, concurrent.futures.TimeoutError) as error:
         log("frontier_not_asked", level="warning", error=str(error))
         return None, None
     lanes = tuple(

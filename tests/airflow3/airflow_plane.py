@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
@@ -18,6 +19,11 @@ from curtsy.tinyweb import TinyWeb
 SHARED = {"latency_factor": 0, "delay_s": 0.4}
 
 
+def with_parent() -> None:
+    """In a new process: it is told to end when its parent is gone, however that went."""
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+
+
 class Plane:
     """One folder with everything in it; `close` ends all."""
 
@@ -32,7 +38,7 @@ class Plane:
         with (path / "up.log").open("wb") as said:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "curtsy", *words], cwd=path, stdout=subprocess.PIPE, stderr=said,
-                start_new_session=True,
+                start_new_session=True, preexec_fn=with_parent,  # noqa: PLW1509
             )  # fmt: skip
         self._url: str | None = None
 

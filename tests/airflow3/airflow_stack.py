@@ -19,6 +19,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+from airflow_plane import with_parent
+
 import curtsy.airflow
 
 T = TypeVar("T")
@@ -93,7 +95,7 @@ class Airflow:
         with (self.home / f"{name}.log").open("ab") as said:
             self.parts[name] = subprocess.Popen(
                 self._command(*words), env=self.environment, stdout=said, stderr=said, cwd=self.home,
-                start_new_session=True,
+                start_new_session=True, preexec_fn=with_parent,  # noqa: PLW1509
             )  # fmt: skip
 
     def run(self, *words: str) -> str:

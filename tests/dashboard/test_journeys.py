@@ -82,6 +82,9 @@ def test_a_hosts_delay_is_changed_and_it_is_blocked_and_freed(page: Page, stack:
     page.get_by_role("button", name="End every wait").click()
     expect(page.locator(".head .badge").first).to_have_text("fine")
     assert stack.client.get("/v1/hosts/harbour.small.test")["delay"]["operator_s"] == 7.5
+    page.fill("[name=delay_s]", "")
+    page.get_by_role("button", name="Set", exact=True).click()
+    expect(page.get_by_role("status").first).to_contain_text("Your own delay is taken back")
 
 
 def test_a_failure_is_looked_at_and_replayed_to_success(page: Page, stack: Stack, web: Web) -> None:

@@ -194,6 +194,9 @@ def demo(
     schema: SchemaName = None,
     rubric: RubricName = None,
     llm: ModelKind = None,
+    render: Annotated[
+        str | None, typer.Option("--render", metavar="never|auto|always", help="Show pages in a browser.")
+    ] = None,
     data_dir: DataDir = None,
 ) -> None:
     """Crawl a selection of the tiny web, and judge it: what `make crawl` runs. With --schema also its records."""
@@ -208,7 +211,9 @@ def demo(
             f"Crawling a selection of the tiny web on 127.0.0.1:{web.port}; some of its hosts are broken on purpose."
         )
         scored = rubric or (None if schema is None else "esg")
-        ended = _drive(settings, _crawl(schema=schema, rubric=scored, llm=llm), demo_seeds(), out, 1, False)
+        shown = _one_of("--render", render, ("never", "auto", "always")) or "never"
+        wanted = _crawl(schema=schema, rubric=scored, llm=llm, render=shown)
+        ended = _drive(settings, wanted, demo_seeds(), out, 1, False)
     _summary(ended, settings, out)
     show.say()
     trusted = True

@@ -80,6 +80,9 @@ def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
     window = min(200, total // 3)
     windows = watch.windows(window, total)
     settled = [mean for first, mean, _ in windows if first >= window]
+    peaks = [most for first, _, most in windows if first >= window]
+    part = max(1, len(settled) // 3)
+    growth = statistics.fmean(settled[-part:]) / statistics.fmean(settled[:part])
     text = (
         f"{total:,} pages of {plan.render_hosts} script-only hosts of the tiny web in one worker, "
         f"{Settings().render_concurrency} visits at a time; the browser is replaced every "
@@ -90,7 +93,12 @@ def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
     )
     rows = tuple((f"{first + 1:,} on", f"{mean:.0f}", f"{most:.0f}") for first, mean, most in windows)
     bars = (
-        Bar(what="memory, largest window / smallest, after the first", value=max(settled) / min(settled), limit=1.1),
+        Bar(what="memory, last third / first third, without the first window", value=growth, limit=1.1),
+        Bar(what="most memory, largest window / smallest, after the first", value=max(peaks) / min(peaks), limit=1.1),
+        # Its mean also follows how many visits happen to overlap, which the load of the machine decides.
+        Bar(
+            what="mean memory, largest window / smallest, after the first", value=max(settled) / min(settled), limit=1.1
+        ),
     )
     return [Section(title="Rendering", text=text, head=("pages", "mean MB", "most MB"), rows=rows, bars=bars)]
 

@@ -69,13 +69,10 @@ class Plane:
     def settings(self) -> Settings:
         return load(None, None, data_dir=self.data, **SHARED)
 
-    def crawls(self, host: str) -> list[Any]:
-        """Those whose pages are of this host, whatever became of them."""
-        found = self.server.each(self.server.list_crawls)
-        return [one for one in found if any(host in page["url"] for page in self._pages(one["id"]))]
-
-    def _pages(self, id: str) -> list[Any]:
-        return list(self.server.list_pages(id, limit=1)["items"])
+    def crawls(self, host: str) -> list[str]:
+        """Those that have pages of this host, whatever became of them."""
+        found = [one["id"] for one in self.server.each(self.server.list_crawls)]
+        return [id for id in found if any(self.server.each(self.server.list_pages, id, host=host))]
 
     def close(self) -> None:
         if self.process.poll() is None:

@@ -202,8 +202,11 @@ def test_the_follower_survives_a_restart_of_the_api(plane: Plane) -> None:
 
 def api_processes(plane: Plane) -> list[psutil.Process]:
     """The API server and its children, as `curtsy up` started them."""
-    (parent,) = (one for one in psutil.Process(plane.process.pid).children() if "serve" in one.cmdline())
-    return [parent, *parent.children(recursive=True)]
+    port = f":{plane.url.rpartition(':')[2]}"
+    family = psutil.Process(plane.process.pid).children(recursive=True)
+    listening = [one for one in family if any(f":{at.laddr.port}" == port for at in one.net_connections() if at.laddr)]
+    assert listening
+    return listening
 
 
 def test_the_follower_gives_up_on_time_and_on_what_is_not_there(plane: Plane) -> None:

@@ -22,6 +22,7 @@ from curtsy.remote.server import ENDED
 #: something comes at least every 15 s while a stream lives
 _SILENCE_S = 45.0
 _CONNECT_S = 10.0
+_BELIEVED_S = 60.0
 #: whatever `Retry-After` says, we look again by then
 _LONGEST_PAUSE_S = 60.0
 #: of the answer to a wait that was given up, and of a crawl that is not there any more
@@ -79,7 +80,7 @@ class Follower:
                     status = await self._status(id)
                     away = False
                     if status["state"] not in ENDED:
-                        status = await self._stream(id) or status
+                        status = await self._streamed(id) or status
                 if status["state"] in ENDED:
                     return status
             except NoUse as error:
@@ -120,6 +121,14 @@ class Follower:
         except ValueError as error:
             raise Away(f"{self._url} answers something that is not this API.") from error
         return dict(found)
+
+    async def _streamed(self, id: str) -> dict[str, Any] | None:
+        """A stream is believed for a minute: what it did not tell, the status does."""
+        try:
+            async with asyncio.timeout(_BELIEVED_S):
+                return await self._stream(id)
+        except TimeoutError:
+            return None
 
     async def _stream(self, id: str) -> dict[str, Any] | None:
         """The last status that the stream told; it ends with the crawl, after 5 minutes, or with the server."""

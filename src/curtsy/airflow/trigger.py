@@ -13,8 +13,9 @@ from curtsy.airflow.following import Follower
 from curtsy.airflow.hook import DEFAULT, CurtsyHook
 
 #: An event that comes before the scheduler has heard that the task's process ended makes it believe that the task was
-#: killed from outside ("state mismatch"), and fail it. So no event comes sooner than this after its trigger began.
-SETTLE_S = 3.0
+#: killed from outside ("state mismatch"), and fail the try. So no event comes sooner than this after its trigger began.
+#: A scheduler whose loop takes longer than that does it all the same: `retries` help.
+SETTLE_S = 4.0
 
 
 class CurtsyCrawlTrigger(BaseTrigger):

@@ -115,7 +115,7 @@ class Events:
     def _read(self) -> None:
         """Until nobody listens any more."""
         told: dict[int, str] = {}
-        heard: dict[int, int] = {}
+        heard: dict[int, list[queue.SimpleQueue[Event | None]]] = {}
         while not self._closed.is_set():
             with self._lock:
                 if not self._listeners:
@@ -124,11 +124,11 @@ class Events:
                 wanted = {n: list(boxes) for n, boxes in self._listeners.items()}
             try:
                 for n, event in self._look(wanted).items():
-                    # Whoever joined since the last look has not been told yet.
-                    if told.get(n) != event.id or heard.get(n) != len(wanted[n]):
+                    # Whoever joined since the last look has not been told yet, also if as many have left.
+                    if told.get(n) != event.id or heard.get(n) != wanted[n]:
                         for box in wanted[n]:
                             box.put(event)
-                        told[n], heard[n] = event.id, len(wanted[n])
+                        told[n], heard[n] = event.id, wanted[n]
             except CurtsyError as error:
                 log("events_not_read", level="warning", error=str(error))
             except Exception as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import os
+from datetime import timedelta
 
 from airflow.sdk import Asset, dag, task
 
@@ -27,7 +28,8 @@ def ask(url: str) -> int:
 
 @dag(dag_id="guests", schedule=None, max_active_runs=50, params={"url": ""})
 def guests() -> None:
-    @polite_slot(delay_s=3.0, patience_s=1.5)
+    # A scheduler that is slow to hear of a deferral fails that try (docs/airflow.md, limits).
+    @polite_slot(delay_s=3.0, patience_s=1.5, retries=5, retry_delay=timedelta(seconds=1))
     def fetch(url: str) -> int:
         turn = current_turn()
         turn.check()

@@ -122,6 +122,11 @@ def test_only_those_ticked_are_replayed(page: Page, stack: Stack) -> None:
     page.get_by_role("checkbox", name="/fail/1").check()
     page.get_by_role("button", name="Replay those ticked…").click()
     expect(page.locator("h1")).to_have_text("Replay 1 dead letter?")
+    page.get_by_role("button", name="Replay now").click()
+    expect(page.get_by_role("status").first).to_contain_text("1 dead letter opened again")
+    stack.until(id, "finished")
+    letters = stack.client.get(f"/v1/crawls/{id}/failures?replayed=true")["items"]
+    assert [one["url"][-1] for one in letters if one["replayed"]] == ["1"]
 
 
 def test_pages_are_searched_opened_and_downloaded(page: Page, stack: Stack) -> None:

@@ -165,6 +165,7 @@ def measured(port: int, path: str, repeats: int) -> list[float]:
 
 def overview(port: int, repeats: int) -> list[float]:
     """Each a second after the one before: within a second everybody is shown the same."""
+    ask(port, "/")  # the frontier is opened by the first who asks
     found = []
     for _ in range(max(3, repeats)):
         time.sleep(1.05)

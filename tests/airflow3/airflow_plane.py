@@ -48,6 +48,10 @@ class Plane:
             self._url = str(json.loads(self._document())["api"])
         return self._url
 
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
     def _document(self) -> str:
         assert self.process.stdout is not None
         lines: list[str] = []

@@ -19,6 +19,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+import psutil
 from airflow_plane import with_parent
 
 import curtsy.airflow
@@ -115,6 +116,13 @@ class Airflow:
         process = self.parts.pop(name)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+    def follows(self, port: int) -> bool:
+        """Whether a trigger is connected to that port of this machine."""
+        with suppress(psutil.Error):
+            family = psutil.Process(self.parts["triggerer"].pid).children(recursive=True)
+            return any(at.raddr and at.raddr.port == port for one in family for at in one.net_connections())
+        return False
 
     def close(self) -> None:
         for name, process in list(self.parts.items()):

@@ -202,9 +202,8 @@ def test_the_follower_survives_a_restart_of_the_api(plane: Plane) -> None:
 
 def api_processes(plane: Plane) -> list[psutil.Process]:
     """The API server and its children, as `curtsy up` started them."""
-    port = f":{plane.url.rpartition(':')[2]}"
     family = psutil.Process(plane.process.pid).children(recursive=True)
-    listening = [one for one in family if any(f":{at.laddr.port}" == port for at in one.net_connections() if at.laddr)]
+    listening = [one for one in family if any(at.laddr and at.laddr.port == plane.port for at in one.net_connections())]
     assert listening
     return listening
 

@@ -15,10 +15,10 @@ from airflow_stack import Airflow
 from curtsy.tinyweb import TinyWeb
 from curtsy.tinyweb.judge import judge
 
-pytestmark = [
-    pytest.mark.skipif(find_spec("airflow") is None, reason="Airflow has an environment of its own: make test-airflow"),
-    pytest.mark.timeout(400),
-]
+if find_spec("airflow") is None:
+    pytest.skip("Airflow has an environment of its own: make test-airflow", allow_module_level=True)
+
+pytestmark = pytest.mark.timeout(400)
 
 CRAWLED, SHARED = "org-0000.tinyweb.test", [f"org-{n:04d}.tinyweb.test" for n in range(5, 10)]
 DELAY_S = 3.0

@@ -364,6 +364,10 @@ def test_the_audit_of_a_polite_log_passes(run: Run, crawled: Path) -> None:
         "unaccounted": 0,
         "gaps": 0,
         "min_gap_s": 1.0,
+        "visits": 0,
+        "subresources": 0,
+        "third_party": 0,
+        "third_hosts": 0,
     }
     assert run("audit").out.endswith("Polite.\n")
 

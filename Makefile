@@ -1,7 +1,7 @@
 # `make crawl` and `make test` set everything up by themselves, in .venv/; the second time they start at once.
 #
 #   make crawl [URL=...] [ARGS=...]   crawl URL, or without URL the tiny web that comes with the package
-#   make test  [ARGS=...] [JOBS=3]    every test that can run here; the closing lines name what was skipped
+#   make test  [ARGS=...] [JOBS=4]    every test that can run here; the closing lines name what was skipped
 #   make test-crawl4ai                those with Crawl4AI, in .venv-crawl4ai/: its pins and ours do not agree
 #   make test-airflow                 those with Airflow, in .venv-airflow/, likewise
 #   make check                        lint, format, types, layers
@@ -21,11 +21,11 @@ CRAWL4AI := .venv-crawl4ai
 CRAWL4AI_SETUP := $(CRAWL4AI)/.setup
 AIRFLOW := .venv-airflow
 AIRFLOW_SETUP := $(AIRFLOW)/.setup
-JOBS := 3
+JOBS := 4
 PIP_FLAGS := --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup crawl test test-crawl4ai test-airflow check chaos chaos-short bench bench-short client screenshots constraints clean
+.PHONY: help setup crawl test test-crawl4ai airflow-setup test-airflow check chaos chaos-short bench bench-short client screenshots constraints clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -63,7 +63,7 @@ else
 	@$(BIN)/curtsy demo $(ARGS)
 endif
 
-# Most tests wait for servers and clocks: three at a time, by file.
+# Most tests wait for servers and clocks: four at a time, by file.
 test: $(SETUP) $(SYSTEM)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
@@ -81,12 +81,14 @@ test-crawl4ai: $(CRAWL4AI_SETUP) $(SYSTEM)
 $(AIRFLOW_SETUP): tests/airflow3/requirements.txt
 	@python=$$(PYTHON="$(PYTHON)" sh .ci/find-python) || exit 1; \
 	echo "Installing Airflow and curtsy into $(AIRFLOW)"; "$$python" -m venv --clear $(AIRFLOW)
-	@$(AIRFLOW)/bin/python -m pip install $(PIP_FLAGS) -r tests/airflow3/requirements.txt
+	@$(AIRFLOW)/bin/python -m pip install $(PIP_FLAGS) --no-deps -r tests/airflow3/requirements.txt
 	@$(AIRFLOW)/bin/python -m pip install $(PIP_FLAGS) --no-deps -e .
 	@AIRFLOW_HOME=$(CURDIR)/$(AIRFLOW)/home AIRFLOW__CORE__LOAD_EXAMPLES=False \
 	  AIRFLOW__DATABASE__SQL_ALCHEMY_CONN=sqlite:///$(CURDIR)/$(AIRFLOW)/airflow-empty.db \
 	  $(AIRFLOW)/bin/airflow db migrate > $(AIRFLOW)/migrate.log 2>&1 || { cat $(AIRFLOW)/migrate.log; exit 1; }
 	@touch $@
+
+airflow-setup: $(AIRFLOW_SETUP)
 
 test-airflow: $(AIRFLOW_SETUP)
 	@$(AIRFLOW)/bin/python -m pytest tests/airflow3 $(ARGS)

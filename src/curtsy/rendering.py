@@ -47,11 +47,13 @@ def needs_browser(document: Document, body: bytes) -> str | None:
     words = len(document.text().split()) - len(hint.split())
     if words >= ENOUGH_WORDS:
         return None
-    if any(len(" ".join(node.text(separator=" ").split())) <= _EMPTY_CHARS for node in root.css(_ROOTS)):
+    roots = [len(" ".join(node.text(separator=" ").split())) for node in root.css(_ROOTS)]
+    if any(chars <= _EMPTY_CHARS for chars in roots):
         return "empty_root"
     if _HINT.search(hint):
         return "noscript"
-    if words < FEW_WORDS and len(root.css("a[href]")) < ENOUGH_LINKS:
+    # A root element with something in it was filled by the server.
+    if words < FEW_WORDS and not roots and len(root.css("a[href]")) < ENOUGH_LINKS:
         return "no_text"
     return None
 

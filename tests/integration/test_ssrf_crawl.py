@@ -93,6 +93,7 @@ def lures(port: int) -> dict[str, Any]:
         "/based": Say(f'<title>x</title><base href="{inside}/below/"><a href="page">x</a>'.encode()),
         "/robots.txt": robots,
         "/map.xml": to(f"{inside}/map.xml"),
+        "/busy": Say(b"", 503),
     }
 
 
@@ -252,7 +253,7 @@ def test_a_name_that_changes_its_mind_during_a_crawl_reaches_nobody(
 def test_a_webhook_whose_name_changes_its_mind_reaches_nobody(
     web: Web, rebinding: Callable[[str], None], tmp_path: Any
 ) -> None:
-    """The first try reaches the public address, which does not take it (501); the next one would be private."""
+    """The first try reaches the public address, which does not take it (503); the next one would be private."""
     secrets = {"webhook_secret": "a secret of some length", "webhook_timeout_s": 3}
 
     @dataclass
@@ -262,7 +263,7 @@ def test_a_webhook_whose_name_changes_its_mind_reaches_nobody(
 
     with Store.open(f"sqlite:///{tmp_path / 'curtsy.sqlite'}") as store:
         parts: Any = Parts(store, Settings(**web.settings(), **secrets))
-        told = Crawl(id="c", request_id="r", state=CrawlState.RUNNING, webhook=web.url("rebinding.small.test"))
+        told = Crawl(id="c", request_id="r", state=CrawlState.RUNNING, webhook=web.url("rebinding.small.test", "/busy"))
         with store.begin() as tx:
             n = crawls.create(tx, told).n
             crawls.set_state(tx, n, CrawlState.FINISHED, None, int(time.time() * 1000))

@@ -212,7 +212,10 @@ def test_two_processes_do_the_same_as_one(tmp_path: Path) -> None:
     verdict = json.loads(command(tmp_path, "audit", "--json").stdout)
     counted = ("overlaps", "early", "robots_violations", "presumed", "unaccounted", "gaps")
     assert {name: verdict[name] for name in counted} == dict.fromkeys(counted, 0)
-    assert verdict["requests"] == len(list(read(both.log)))
+    # What left on a kept connection that the server had just closed is in our log, and not in the server's.
+    unseen = verdict["requests"] - len(list(read(both.log)))
+    ((lost,),) = both.rows("SELECT count(*) FROM requests WHERE fault IN ('connection_lost', 'resent')")
+    assert 0 <= unseen <= lost
     seen = judge.judge(both.log, DELAY_S)
     assert seen.ok, seen.summary()
 

@@ -18,6 +18,9 @@ Kept lean on the hot path: no foreign keys, short rows, few indexes.
     llm_cache       answers of language models           llm_usage      what each crawl asked of them
     deletions       what is to be deleted       erasures       records of segments that are to be overwritten
     api_keys        who may ask over HTTP       idempotency    which crawl an Idempotency-Key made
+    guest_runs, guest_requests                  what Scrapy spiders keep here
+
+Those of stages and records are in record_tables, those of guests in guest_tables.
 """
 
 from __future__ import annotations
@@ -47,63 +50,63 @@ metadata = MetaData()
 Serial = BigInteger().with_variant(Integer, "sqlite")
 
 
-def _need(name: str, kind: Any, default: str | None = None) -> Column[Any]:
+def need(name: str, kind: Any, default: str | None = None) -> Column[Any]:
     return Column(name, kind, nullable=False, server_default=None if default is None else text(default))
 
 
-def _may(name: str, kind: Any) -> Column[Any]:
+def may(name: str, kind: Any) -> Column[Any]:
     return Column(name, kind)
 
 
-def _partial(name: str, *columns: str, where: str) -> Index:
+def partial(name: str, *columns: str, where: str) -> Index:
     return Index(name, *columns, sqlite_where=text(where), info={"where": where})
 
 
-meta = Table("meta", metadata, Column("key", Text, primary_key=True), _need("value", Text))
+meta = Table("meta", metadata, Column("key", Text, primary_key=True), need("value", Text))
 
 crawls = Table(
     "crawls",
     metadata,
     Column("n", Serial, Identity(), primary_key=True),
-    _need("id", Text),
-    _need("request_id", Text),
-    _need("state", Text),
-    _need("lane", Text),
-    _need("scope", Text),
-    _need("version", Integer, "0"),
-    _need("include", Text),  # JSON list, as `exclude`
-    _need("exclude", Text),
-    _may("max_pages", BigInteger),
-    _may("max_depth", Integer),
-    _may("delay_s", Float),
-    _may("per_host", Integer),
-    _need("render", Text),
-    _need("sitemaps", Boolean),
-    _need("cookies", Boolean),
-    _need("created_ms", BigInteger),
-    _may("started_ms", BigInteger),
-    _may("ended_ms", BigInteger),
-    _may("reason", Text),
-    _need("pages", BigInteger, "0"),
-    _need("settings", Text, "'{}'"),  # JSON: what the command was started with, for --resume and for people
-    _may("proxy_pool", Text),
-    _may("schema", Text),
-    _may("schedule", BigInteger),
-    _may("webhook", Text),
-    _may("webhook_secret", Text),
-    _may("schema_hash", Text),
-    _may("per", Text),  # page | site
-    _may("rubric", Text),
-    _may("rubric_hash", Text),
-    _may("llm", Text),
+    need("id", Text),
+    need("request_id", Text),
+    need("state", Text),
+    need("lane", Text),
+    need("scope", Text),
+    need("version", Integer, "0"),
+    need("include", Text),  # JSON list, as `exclude`
+    need("exclude", Text),
+    may("max_pages", BigInteger),
+    may("max_depth", Integer),
+    may("delay_s", Float),
+    may("per_host", Integer),
+    need("render", Text),
+    need("sitemaps", Boolean),
+    need("cookies", Boolean),
+    need("created_ms", BigInteger),
+    may("started_ms", BigInteger),
+    may("ended_ms", BigInteger),
+    may("reason", Text),
+    need("pages", BigInteger, "0"),
+    need("settings", Text, "'{}'"),  # JSON: what the command was started with, for --resume and for people
+    may("proxy_pool", Text),
+    may("schema", Text),
+    may("schedule", BigInteger),
+    may("webhook", Text),
+    may("webhook_secret", Text),
+    may("schema_hash", Text),
+    may("per", Text),  # page | site
+    may("rubric", Text),
+    may("rubric_hash", Text),
+    may("llm", Text),
     UniqueConstraint("id", name="crawls_id"),
 )
 
 crawl_members = Table(
     "crawl_members",
     metadata,
-    _need("crawl", BigInteger),
-    _need("member", Text),
+    need("crawl", BigInteger),
+    need("member", Text),
     PrimaryKeyConstraint("crawl", "member"),
     sqlite_with_rowid=False,
 )
@@ -111,10 +114,10 @@ crawl_members = Table(
 crawl_counts = Table(
     "crawl_counts",
     metadata,
-    _need("crawl", BigInteger),
-    _need("state", Text),
-    _need("reason", Text),
-    _need("n", BigInteger),
+    need("crawl", BigInteger),
+    need("state", Text),
+    need("reason", Text),
+    need("n", BigInteger),
     PrimaryKeyConstraint("crawl", "state", "reason"),
     sqlite_with_rowid=False,
 )
@@ -122,20 +125,20 @@ crawl_counts = Table(
 queues = Table(
     "queues",
     metadata,
-    _need("crawl", BigInteger),
-    _need("host", Text),
-    _need("lane", Text),
-    _need("next_ms", BigInteger, "0"),
-    _need("state", Text),  # open | empty | dead
-    _need("reason", Text, "''"),
-    _need("added", BigInteger, "0"),  # URLs ever added, for max_urls_per_host
-    _may("failing_since_ms", BigInteger),
+    need("crawl", BigInteger),
+    need("host", Text),
+    need("lane", Text),
+    need("next_ms", BigInteger, "0"),
+    need("state", Text),  # open | empty | dead
+    need("reason", Text, "''"),
+    need("added", BigInteger, "0"),  # URLs ever added, for max_urls_per_host
+    may("failing_since_ms", BigInteger),
     PrimaryKeyConstraint("crawl", "host"),
     Index("queues_host", "host"),
-    _partial("queues_open", "crawl", "host", where="state = 'open'"),
-    _partial("queues_waiting", "crawl", "next_ms", "host", where="state = 'open' AND next_ms > 0"),
-    _partial("queues_dead", "crawl", "host", where="state = 'dead'"),
-    _partial("queues_failing", "host", "failing_since_ms", where="failing_since_ms IS NOT NULL"),
+    partial("queues_open", "crawl", "host", where="state = 'open'"),
+    partial("queues_waiting", "crawl", "next_ms", "host", where="state = 'open' AND next_ms > 0"),
+    partial("queues_dead", "crawl", "host", where="state = 'dead'"),
+    partial("queues_failing", "host", "failing_since_ms", where="failing_since_ms IS NOT NULL"),
     sqlite_with_rowid=False,
 )
 
@@ -145,33 +148,33 @@ urls = Table(
     "urls",
     metadata,
     Column("seq", Serial, primary_key=True, autoincrement=False),
-    _need("crawl", BigInteger),
-    _need("fp", LargeBinary),
-    _need("host", Text),
-    _need("url", Text),
-    _need("kind", Text),
-    _need("depth", Integer),
-    _need("state", Text, "'open'"),
-    _need("reason", Text, "''"),
-    _need("attempts", Integer, "0"),
-    _need("crashes", Integer, "0"),
-    _need("solo_crashes", Integer, "0"),
-    _may("retry_ms", BigInteger),
-    _need("fence", BigInteger, "0"),
-    _may("chain", Text),  # JSON
-    _need("added_ms", BigInteger),
-    _may("settled_ms", BigInteger),
+    need("crawl", BigInteger),
+    need("fp", LargeBinary),
+    need("host", Text),
+    need("url", Text),
+    need("kind", Text),
+    need("depth", Integer),
+    need("state", Text, "'open'"),
+    need("reason", Text, "''"),
+    need("attempts", Integer, "0"),
+    need("crashes", Integer, "0"),
+    need("solo_crashes", Integer, "0"),
+    may("retry_ms", BigInteger),
+    need("fence", BigInteger, "0"),
+    may("chain", Text),  # JSON
+    need("added_ms", BigInteger),
+    may("settled_ms", BigInteger),
     UniqueConstraint("crawl", "fp", name="urls_key"),
-    _partial("urls_open", "crawl", "host", "seq", where="state = 'open'"),
-    _partial("urls_render", "crawl", "host", "seq", where="state = 'open' AND kind = 'b'"),
+    partial("urls_open", "crawl", "host", "seq", where="state = 'open'"),
+    partial("urls_render", "crawl", "host", "seq", where="state = 'open' AND kind = 'b'"),
 )
 
 segments = Table(
     "segments",
     metadata,
     Column("n", Serial, Identity(), primary_key=True),
-    _need("name", Text),
-    _need("bytes", BigInteger),  # committed: what lies beyond is a torn tail once its writer is gone
+    need("name", Text),
+    need("bytes", BigInteger),  # committed: what lies beyond is a torn tail once its writer is gone
     UniqueConstraint("name", name="segments_name"),
 )
 
@@ -179,29 +182,29 @@ pages = Table(
     "pages",
     metadata,
     Column("n", Serial, Identity(), primary_key=True),
-    _need("fp", LargeBinary),
-    _need("crawl", BigInteger),
-    _need("fence", BigInteger),
-    _need("url", Text),
-    _need("host", Text),
-    _need("status", Integer),
-    _need("fetched_ms", BigInteger),
-    _need("depth", Integer),
-    _may("content_type", Text),
-    _may("charset", Text),
-    _may("title", Text),
-    _may("sha256", LargeBinary),
-    _need("size", BigInteger),
-    _may("etag", Text),
-    _may("last_modified", Text),
-    _may("canonical", Text),
-    _may("language", Text),
-    _need("unchanged", Boolean),
-    _may("segment", BigInteger),
-    _may("body_offset", BigInteger),
-    _may("body_length", BigInteger),
-    _may("same_as", Text),
-    _need("request_id", Text),
+    need("fp", LargeBinary),
+    need("crawl", BigInteger),
+    need("fence", BigInteger),
+    need("url", Text),
+    need("host", Text),
+    need("status", Integer),
+    need("fetched_ms", BigInteger),
+    need("depth", Integer),
+    may("content_type", Text),
+    may("charset", Text),
+    may("title", Text),
+    may("sha256", LargeBinary),
+    need("size", BigInteger),
+    may("etag", Text),
+    may("last_modified", Text),
+    may("canonical", Text),
+    may("language", Text),
+    need("unchanged", Boolean),
+    may("segment", BigInteger),
+    may("body_offset", BigInteger),
+    may("body_length", BigInteger),
+    may("same_as", Text),
+    need("request_id", Text),
     # fp first: the same index answers "when was this URL last fetched, in any crawl?"
     UniqueConstraint("fp", "crawl", name="pages_key"),
     Index("pages_crawl", "crawl", "n"),
@@ -209,28 +212,28 @@ pages = Table(
     Index("pages_host", "host", "crawl", "n"),
     Index("pages_fetched", "crawl", "fetched_ms", "n"),
     # Nearly all pages are 200: those are found without it.
-    _partial("pages_odd", "crawl", "status", "n", where="status <> 200"),
-    _partial("pages_same", "same_as", where="same_as IS NOT NULL"),
-    _partial("pages_sha256", "crawl", "sha256", where="same_as IS NULL AND segment IS NOT NULL"),
+    partial("pages_odd", "crawl", "status", "n", where="status <> 200"),
+    partial("pages_same", "same_as", where="same_as IS NOT NULL"),
+    partial("pages_sha256", "crawl", "sha256", where="same_as IS NULL AND segment IS NOT NULL"),
 )
 
 # start_ms is in the key because PostgreSQL wants the partition key there; a repeated transaction has the same start.
 requests = Table(
     "requests",
     metadata,
-    _need("fence", BigInteger),
-    _need("ordinal", Integer),
-    _need("start_ms", BigInteger),
-    _need("end_ms", BigInteger),
-    _may("crawl", BigInteger),
-    _need("host", Text),
-    _need("url", Text),
-    _need("kind", Text),
-    _need("status", Integer),
-    _may("fault", Text),
-    _need("delay_ms", BigInteger),
-    _need("per_host", Integer),
-    _need("nature", Text),
+    need("fence", BigInteger),
+    need("ordinal", Integer),
+    need("start_ms", BigInteger),
+    need("end_ms", BigInteger),
+    may("crawl", BigInteger),
+    need("host", Text),
+    need("url", Text),
+    need("kind", Text),
+    need("status", Integer),
+    may("fault", Text),
+    need("delay_ms", BigInteger),
+    need("per_host", Integer),
+    need("nature", Text),
     PrimaryKeyConstraint("fence", "ordinal", "start_ms"),
     sqlite_with_rowid=False,
 )
@@ -238,27 +241,27 @@ requests = Table(
 failures = Table(
     "failures",
     metadata,
-    _need("fence", BigInteger),
-    _need("ordinal", Integer, "0"),
-    _need("id", Text),
-    _need("crawl", BigInteger),
-    _need("fp", LargeBinary),
-    _need("url", Text),
-    _need("host", Text),
-    _need("stage", Text),
-    _need("cause", Text),
-    _need("detail", Text),
-    _need("status", Integer),
-    _need("attempts", Integer),
-    _need("at_ms", BigInteger),
-    _may("replayed_ms", BigInteger),
-    _need("request_id", Text),
+    need("fence", BigInteger),
+    need("ordinal", Integer, "0"),
+    need("id", Text),
+    need("crawl", BigInteger),
+    need("fp", LargeBinary),
+    need("url", Text),
+    need("host", Text),
+    need("stage", Text),
+    need("cause", Text),
+    need("detail", Text),
+    need("status", Integer),
+    need("attempts", Integer),
+    need("at_ms", BigInteger),
+    may("replayed_ms", BigInteger),
+    need("request_id", Text),
     PrimaryKeyConstraint("fence", "ordinal"),
     UniqueConstraint("id", name="failures_id"),
     Index("failures_crawl", "crawl", "at_ms", "fence", "ordinal"),
     Index("failures_at", "at_ms", "fence", "ordinal"),
     Index("failures_host", "host", "at_ms", "fence", "ordinal"),
-    _partial("failures_open", "crawl", "cause", "stage", "host", where="replayed_ms IS NULL"),
+    partial("failures_open", "crawl", "cause", "stage", "host", where="replayed_ms IS NULL"),
 )
 
 # A row stays until everything that it names is gone, so a killed deletion goes on.
@@ -266,15 +269,15 @@ deletions = Table(
     "deletions",
     metadata,
     Column("n", Serial, Identity(), primary_key=True),
-    _need("id", Text),
-    _may("crawl", BigInteger),  # None: of every crawl
-    _need("whole", Boolean),  # the crawl itself, with all its rows
-    _may("host", Text),
-    _may("fp", LargeBinary),
-    _may("before_ms", BigInteger),  # only what was fetched before
-    _need("created_ms", BigInteger),
-    _need("pages", BigInteger, "0"),  # deleted so far
-    _need("request_id", Text, "''"),
+    need("id", Text),
+    may("crawl", BigInteger),  # None: of every crawl
+    need("whole", Boolean),  # the crawl itself, with all its rows
+    may("host", Text),
+    may("fp", LargeBinary),
+    may("before_ms", BigInteger),  # only what was fetched before
+    need("created_ms", BigInteger),
+    need("pages", BigInteger, "0"),  # deleted so far
+    need("request_id", Text, "''"),
     UniqueConstraint("id", name="deletions_id"),
 )
 
@@ -282,10 +285,10 @@ deletions = Table(
 erasures = Table(
     "erasures",
     metadata,
-    _need("segment", Text),
-    _need("body_offset", BigInteger),
-    _need("body_length", BigInteger),
-    _may("start", BigInteger),  # where what belongs to the record begins; known before anything is overwritten
+    need("segment", Text),
+    need("body_offset", BigInteger),
+    need("body_length", BigInteger),
+    may("start", BigInteger),  # where what belongs to the record begins; known before anything is overwritten
     PrimaryKeyConstraint("segment", "body_offset"),
     sqlite_with_rowid=False,
 )
@@ -294,30 +297,30 @@ hosts = Table(
     "hosts",
     metadata,
     Column("host", Text, primary_key=True),
-    _need("next_ms", BigInteger, "0"),
-    _need("blocked_until_ms", BigInteger, "0"),
-    _may("operator_delay_ms", BigInteger),
-    _may("operator_per_host", Integer),
-    _may("robots_delay_ms", BigInteger),
-    _may("adaptive_ms", BigInteger),
-    _need("failures", Integer, "0"),
-    _need("slow", Boolean, "false"),
-    _need("denied", Boolean, "false"),
-    _may("last_ok_ms", BigInteger),
-    _need("render_needed", Integer, "0"),  # pages that had nothing to read without a browser
-    _need("render_plain", Integer, "0"),  # pages that had
+    need("next_ms", BigInteger, "0"),
+    need("blocked_until_ms", BigInteger, "0"),
+    may("operator_delay_ms", BigInteger),
+    may("operator_per_host", Integer),
+    may("robots_delay_ms", BigInteger),
+    may("adaptive_ms", BigInteger),
+    need("failures", Integer, "0"),
+    need("slow", Boolean, "false"),
+    need("denied", Boolean, "false"),
+    may("last_ok_ms", BigInteger),
+    need("render_needed", Integer, "0"),  # pages that had nothing to read without a browser
+    need("render_plain", Integer, "0"),  # pages that had
 )
 
 robots = Table(
     "robots",
     metadata,
     Column("origin", Text, primary_key=True),
-    _need("host", Text),
-    _need("fetched_ms", BigInteger),
-    _need("expires_ms", BigInteger),
-    _need("status", Integer),
-    _need("body", LargeBinary),
-    _need("verdict", Text),
+    need("host", Text),
+    need("fetched_ms", BigInteger),
+    need("expires_ms", BigInteger),
+    need("status", Integer),
+    need("body", LargeBinary),
+    need("verdict", Text),
     Index("robots_host", "host"),
 )
 
@@ -325,28 +328,28 @@ api_keys = Table(
     "api_keys",
     metadata,
     Column("id", Text, primary_key=True),
-    _need("name", Text),
-    _need("digest", Text),  # sha256 of the secret, which is 256 random bits
-    _need("scopes", Text),  # words with commas between
-    _need("created_ms", BigInteger),
-    _may("expires_ms", BigInteger),
-    _may("revoked_ms", BigInteger),
-    _may("used_ms", BigInteger),  # to the minute
+    need("name", Text),
+    need("digest", Text),  # sha256 of the secret, which is 256 random bits
+    need("scopes", Text),  # words with commas between
+    need("created_ms", BigInteger),
+    may("expires_ms", BigInteger),
+    may("revoked_ms", BigInteger),
+    may("used_ms", BigInteger),  # to the minute
 )
 
 idempotency = Table(
     "idempotency",
     metadata,
-    _need("caller", Text),
-    _need("key", Text),
-    _need("crawl", Text),  # id
-    _need("wishes", Text),  # digest of what the crawl shall be
-    _need("received", BigInteger, "0"),  # bytes whose seeds are stored
-    _need("digest", Text, "''"),  # of those bytes
-    _need("complete", Boolean, "false"),
-    _need("holder", Text),  # the request that receives it
-    _need("held_until_ms", BigInteger),
-    _need("created_ms", BigInteger),
+    need("caller", Text),
+    need("key", Text),
+    need("crawl", Text),  # id
+    need("wishes", Text),  # digest of what the crawl shall be
+    need("received", BigInteger, "0"),  # bytes whose seeds are stored
+    need("digest", Text, "''"),  # of those bytes
+    need("complete", Boolean, "false"),
+    need("holder", Text),  # the request that receives it
+    need("held_until_ms", BigInteger),
+    need("created_ms", BigInteger),
     PrimaryKeyConstraint("caller", "key"),
     Index("idempotency_created", "created_ms"),
     sqlite_with_rowid=False,
@@ -356,18 +359,18 @@ schedules = Table(
     "schedules",
     metadata,
     Column("n", Serial, Identity(), primary_key=True),
-    _need("id", Text),
-    _need("name", Text),
-    _need("cron", Text),
-    _need("zone", Text),
-    _need("crawl", Text),  # JSON: the wishes of each run
-    _need("seeds", Text),  # JSON list
-    _need("overlap", Text, "'skip'"),  # skip | queue
-    _need("enabled", Boolean, "true"),
-    _may("next_ms", BigInteger),
-    _may("keep", Integer),
-    _need("created_ms", BigInteger),
-    _need("request_id", Text, "''"),
+    need("id", Text),
+    need("name", Text),
+    need("cron", Text),
+    need("zone", Text),
+    need("crawl", Text),  # JSON: the wishes of each run
+    need("seeds", Text),  # JSON list
+    need("overlap", Text, "'skip'"),  # skip | queue
+    need("enabled", Boolean, "true"),
+    may("next_ms", BigInteger),
+    may("keep", Integer),
+    need("created_ms", BigInteger),
+    need("request_id", Text, "''"),
     UniqueConstraint("id", name="schedules_id"),
     UniqueConstraint("name", name="schedules_name"),
 )
@@ -375,163 +378,23 @@ schedules = Table(
 runs = Table(
     "runs",
     metadata,
-    _need("schedule", BigInteger),
-    _need("planned_ms", BigInteger),
-    _need("state", Text),  # planned | queued | started | skipped
-    _need("crawl_id", Text),  # allotted before the crawl is made, so that it is made once
-    _may("crawl", BigInteger),
-    _need("note", Text, "''"),
-    _need("at_ms", BigInteger),
-    _need("lease_ms", BigInteger, "0"),
+    need("schedule", BigInteger),
+    need("planned_ms", BigInteger),
+    need("state", Text),  # planned | queued | started | skipped
+    need("crawl_id", Text),  # allotted before the crawl is made, so that it is made once
+    may("crawl", BigInteger),
+    need("note", Text, "''"),
+    need("at_ms", BigInteger),
+    need("lease_ms", BigInteger, "0"),
     PrimaryKeyConstraint("schedule", "planned_ms"),
-    _partial("runs_waiting", "state", "planned_ms", where="state IN ('planned', 'queued')"),
+    partial("runs_waiting", "state", "planned_ms", where="state IN ('planned', 'queued')"),
     sqlite_with_rowid=False,
-)
-
-outbox = Table(
-    "outbox",
-    metadata,
-    Column("n", Serial, Identity(), primary_key=True),
-    _need("kind", Text),  # extract | score | store | webhook
-    _need("crawl", BigInteger),
-    _need("subject", Text),
-    _need("payload", Text, "'{}'"),  # JSON; ids and words, never bodies
-    _need("state", Text, "'open'"),  # open | dead; what is done is deleted
-    _need("attempts", Integer, "0"),
-    _need("next_ms", BigInteger),
-    _may("sent_ms", BigInteger),
-    _may("begun_ms", BigInteger),  # since when somebody works at it
-    _need("request_id", Text, "''"),
-    UniqueConstraint("kind", "crawl", "subject", name="outbox_key"),
-    _partial("outbox_due", "crawl", "next_ms", where="state = 'open' AND kind <> 'webhook'"),
-    _partial("outbox_sent", "next_ms", where="state = 'open' AND sent_ms IS NOT NULL"),
-    _partial("outbox_webhooks", "next_ms", where="state = 'open' AND kind = 'webhook'"),
-    # A number is never given to another row: a late message would take it for its own.
-    sqlite_autoincrement=True,
-)
-
-results = Table(
-    "results",
-    metadata,
-    _need("crawl", BigInteger),
-    _need("subject", Text),
-    _need("stage", Text),
-    _need("result", Text),  # JSON
-    _need("at_ms", BigInteger),
-    PrimaryKeyConstraint("crawl", "subject", "stage"),
-    sqlite_with_rowid=False,
-)
-
-records = Table(
-    "records",
-    metadata,
-    Column("n", Serial, Identity(), primary_key=True),
-    _need("crawl", BigInteger),
-    _need("subject", Text),
-    _need("schema_hash", Text),
-    _need("ordinal", Integer, "0"),
-    _need("schema", Text),
-    _need("url", Text),
-    _need("data", Text),  # JSON
-    _need("scores", Text),  # JSON
-    _need("low_confidence", Boolean),
-    _need("created_ms", BigInteger),
-    _need("request_id", Text, "''"),
-    _need("kind", Text, "'page'"),  # page | site
-    _need("version", Integer, "1"),
-    _need("status", Text, "'published'"),  # published | held | rejected | superseded
-    _need("confidence", Text, "'{}'"),  # JSON, as the next four
-    _need("fields", Text, "'[]'"),  # what is published, with its evidence
-    _need("withheld", Text, "'[]'"),  # what is not: for reviewers only
-    _need("rungs", Text, "'{}'"),
-    _need("usage", Text, "'{}'"),
-    _need("as_of", BigInteger, "0"),  # number of the newest page of the site when it was made
-    _may("reviewed_ms", BigInteger),
-    UniqueConstraint("crawl", "subject", "schema_hash", "ordinal", "version", name="records_key"),
-    Index("records_crawl", "crawl", "n"),
-    Index("records_listed", "crawl", "schema_hash", "status", "n"),
-    _partial("records_held", "crawl", "n", where="status = 'held'"),
-    _partial("records_queue", "n", where="status = 'held'"),
-)
-
-definitions = Table(
-    "definitions",
-    metadata,
-    Column("hash", Text, primary_key=True),
-    _need("kind", Text),  # schema | rubric
-    _need("name", Text),
-    _need("body", Text),
-)
-
-# By page, so that what was taken from a page goes with it.
-sources = Table(
-    "sources",
-    metadata,
-    _need("crawl", BigInteger),
-    _need("page", Text),  # fingerprint as hexadecimal digits
-    _need("sha256", Text),
-    _need("kind", Text),  # text | structured | attribute
-    _need("url", Text),
-    _need("text", Text),
-    PrimaryKeyConstraint("crawl", "page", "sha256"),
-)
-
-citations = Table(
-    "citations",
-    metadata,
-    _need("record", BigInteger),
-    _need("page", Text),
-    _need("crawl", BigInteger),
-    PrimaryKeyConstraint("record", "page"),
-    Index("citations_page", "crawl", "page"),
-    sqlite_with_rowid=False,
-)
-
-reviews = Table(
-    "reviews",
-    metadata,
-    Column("n", Serial, Identity(), primary_key=True),
-    _need("record", BigInteger),
-    _need("crawl", BigInteger),
-    _need("decision", Text),  # approve | reject | correct
-    _need("who", Text),
-    _need("at_ms", BigInteger),
-    _need("note", Text, "''"),
-    _may("correction", Text),  # JSON: pointer -> value
-    _need("before", Text, "'{}'"),  # JSON: the data as it was
-    _need("golden", Boolean, "false"),
-    _need("request_id", Text, "''"),
-    Index("reviews_record", "record", "n"),
-    Index("reviews_crawl", "crawl", "n"),
-)
-
-llm_cache = Table(
-    "llm_cache",
-    metadata,
-    Column("key", Text, primary_key=True),
-    _need("crawl", BigInteger),
-    _need("subject", Text),
-    _need("answer", Text),
-    _need("at_ms", BigInteger),
-    Index("llm_cache_subject", "crawl", "subject"),
-    Index("llm_cache_at", "at_ms"),
-)
-
-llm_usage = Table(
-    "llm_usage",
-    metadata,
-    Column("crawl", BigInteger, primary_key=True, autoincrement=False),
-    _need("calls", BigInteger, "0"),
-    _need("cached", BigInteger, "0"),
-    _need("prompt_tokens", BigInteger, "0"),
-    _need("completion_tokens", BigInteger, "0"),
-    _need("cost", Float, "0"),
 )
 
 
 def with_postgresql() -> MetaData:
     """The same with PostgreSQL's own options. To name them loads its dialect: 30 ms that a start on SQLite saves."""
-    from curtsy.store import guest_tables  # noqa: F401  # its tables belong to the same schema
+    from curtsy.store import guest_tables, record_tables  # noqa: F401  # their tables belong to the same schema
 
     requests.dialect_options["postgresql"]["partition_by"] = "RANGE (start_ms)"
     for table in metadata.tables.values():

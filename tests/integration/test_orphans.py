@@ -175,12 +175,14 @@ def test_while_the_frontier_is_another_and_its_store_is_locked(
     folder = CrawlFolder(tmp_path, web, drain_s=DRAIN_S, frontier_url=server[1])
     try:
         parent, helper = start(folder, web)
-        until(lambda: folder.has_pages(20) and is_connected(helper))
-        with locked(folder), closing(redis.Redis.from_url(server[1])) as client:
-            parent.send_signal(signal.SIGSTOP)
-            client.flushall()
-            says(parent, "frontier_lost")
-            ends(helper, parent)
+        with closing(redis.Redis.from_url(server[1])) as client:
+            # Both have leased something: a process that is still starting waits for the store, and loses no frontier.
+            until(lambda: folder.has_pages(20) and is_connected(helper) and len(client.keys("*owner:*")) == 2)
+            with locked(folder):
+                parent.send_signal(signal.SIGSTOP)
+                client.flushall()
+                says(parent, "frontier_lost")
+                ends(helper, parent)
     finally:
         folder.close()
 

@@ -44,6 +44,7 @@ class Side:
         """Each run has a memory of its own, which its processes share."""
         told = (
             f"CURTSY_DATA_DIR={folder / run}",
+            f"CURTSY_DELAY_S={delay_s}",
             f"SCHEDULER_DUPEFILTER_KEY={run}:seen",
             f"SCHEDULER_QUEUE_KEY={run}:queue",
         )

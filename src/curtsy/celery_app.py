@@ -81,13 +81,14 @@ def broker_url() -> str:
     found = the_settings().broker_url
     if found is not None:
         return found
-    parts = urlsplit(frontier_url())
-    if parts.scheme == "unix":
-        return f"redis+socket://{parts.path}"
-    if parts.scheme in ("redis", "rediss"):
-        return urlunsplit(parts._replace(path="/0"))
+    url = frontier_url()
+    scheme = url.partition("://")[0]
+    if scheme == "unix":
+        return f"redis+socket://{urlsplit(url).path}"
+    if scheme in ("redis", "rediss"):
+        return urlunsplit(urlsplit(url)._replace(path="/0"))
     raise SettingsError(
-        f"frontier_url names {parts.scheme}:// servers, which cannot carry Celery's messages: set broker_url to a "
+        f"frontier_url names {scheme}:// servers, which cannot carry Celery's messages: set broker_url to a "
         "single Redis or Valkey, or to RabbitMQ."
     )
 

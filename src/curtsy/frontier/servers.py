@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from typing import Any, Literal, NamedTuple
+from urllib.parse import parse_qsl, quote, urlencode
 
 import redis.asyncio as aioredis
 from redis.asyncio.retry import Retry
@@ -84,12 +84,28 @@ def default_shards(url: str | None) -> int:
     return 16 if url is not None and family_of(url) == "cluster" else 1
 
 
+class _Parts(NamedTuple):
+    scheme: str
+    netloc: str
+    path: str
+    query: str
+
+
+def _split(url: str) -> _Parts:
+    """As `urlsplit` does, which may refuse several hosts of which one is an IPv6 address."""
+    scheme, _, rest = url.partition("://")
+    rest = rest.partition("#")[0]
+    rest, _, query = rest.partition("?")
+    netloc, slash, path = rest.partition("/")
+    return _Parts(scheme.lower(), netloc, slash + path, query)
+
+
 class Servers:
     """One per frontier: all its shards ask here for their servers."""
 
     def __init__(self, url: str) -> None:
         self.family = family_of(url)
-        parts = urlsplit(url)
+        parts = _split(url)
         self._tls = _SCHEMES[parts.scheme][1]
         self._user, at, hosts = parts.netloc.rpartition("@")
         self._user += at

@@ -202,7 +202,7 @@ def _listens(url: str) -> bool:
 def _environment() -> dict[str, str]:
     """Nothing of ours: keys and addresses of the crawler are no business of a model's library.
 
-    Its threads sleep while they wait for each other: beside other work, spinning was mostly slower, by two rough trials.
+    Its threads sleep while they wait for each other: beside other work, spinning was mostly slower in two trials.
     """
     ours = {name: value for name, value in os.environ.items() if not name.startswith("CURTSY_")}
     return {"OMP_WAIT_POLICY": "passive", **ours}

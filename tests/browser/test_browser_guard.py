@@ -18,6 +18,8 @@ from curtsy.fetch import chromium
 from curtsy.fetch.gate import Gate
 from curtsy.model import Fault, Outcome
 
+#: a page on a busy machine may be done before the browser has sent its datagrams
+TRIES = 10
 HOSTS = ["127.0.0.1", "[::1]", "2130706433", "localhost", "inward.example.test"]
 
 
@@ -88,9 +90,12 @@ def test_without_any_of_these_the_page_would_reach_them(
         return [word for word in usual(*given) if not any(part in word for part in ("proxy", "resolver", "webrtc"))]
 
     monkeypatch.setattr(chromium, "command_line", without_network_options)
-    show_past_the_gate(forbidden, datagrams, False)
-    assert forbidden.connections > 5
-    assert reached(datagrams)
+    for _ in range(TRIES):
+        show_past_the_gate(forbidden, datagrams, False)
+        if forbidden.connections > 5 and reached(datagrams):
+            break
+    else:
+        pytest.fail("the page is harmless: the tests above show nothing")
 
 
 def test_the_page_itself_is_guarded() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from stack import Stack, wait_for
+from stack import Stack
+from waiting import wait_for
 
 from curtsy.store import records, sources
 from curtsy.store.engine import Store

@@ -14,12 +14,13 @@ from playwright.sync_api import Browser, sync_playwright
 from werkzeug.serving import make_server
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "integration")]
+sys.path[:0] = [str(HERE), str(HERE.parent / "integration"), str(HERE.parent / "support")]
 
 from chromium import ARGUMENTS, find  # noqa: E402
 from places import Furnished, furnish, places  # noqa: E402
 from small_site import SmallSite  # noqa: E402
-from stack import AnyPath, Stack, Web, up, wait_for  # noqa: E402
+from stack import AnyPath, Stack, Web, up  # noqa: E402
+from waiting import wait_for  # noqa: E402
 
 from curtsy.settings import load  # noqa: E402
 from curtsy.store import keys  # noqa: E402

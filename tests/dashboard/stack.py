@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from small_site import Answer, Asked, Say, SmallSite
+from waiting import wait_for
 
 from curtsy.client import Client
 
@@ -101,15 +102,6 @@ def _told(process: subprocess.Popen[bytes], folder: Path) -> dict[str, Any]:
         lines.append(line)
     found: dict[str, Any] = json.loads("".join(lines))
     return found
-
-
-def wait_for(look: Callable[[], T | None], within_s: float = 30.0) -> T:
-    end = time.monotonic() + within_s
-    while True:
-        if found := look():
-            return found
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.05)
 
 
 # The web that it crawls

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from playwright.sync_api import Browser, Page, expect
-from stack import Stack, Web, wait_for
+from stack import Stack, Web
+from waiting import wait_for
 
 
 def test_a_crawl_is_made_and_watched_until_it_ends(page: Page, stack: Stack) -> None:

@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 import psutil
-from crawl_folder import CrawlFolder, until
+from crawl_folder import CrawlFolder
+from waiting import until
 
 from curtsy import crawling, services
 from curtsy.audit import Verdict

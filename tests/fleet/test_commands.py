@@ -14,8 +14,8 @@ from typing import Any
 
 import psutil
 import pytest
-from crawl_folder import until
 from fleet_folder import FleetFolder
+from waiting import until
 
 from curtsy.embedded_pg import PgServer
 from curtsy.tinyweb import TinyWeb

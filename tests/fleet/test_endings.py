@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from crawl_folder import until
 from fleet_folder import FleetFolder
+from waiting import until
 
 from curtsy.embedded import Embedded
 from curtsy.tinyweb import TinyWeb
@@ -34,6 +34,7 @@ def frontier_has(fleet: FleetFolder, what: str) -> int:
     return int(fleet.command("ZCARD", f"{{s00}}:e{epoch.decode()}:{what}"))
 
 
+@pytest.mark.alone
 def test_a_worker_that_is_asked_to_end_gives_everything_back_or_commits_it(new_fleet: NewFleet, web: TinyWeb) -> None:
     fleet = new_fleet(web, **PATIENT)
     fleet.worker()

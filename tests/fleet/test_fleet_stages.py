@@ -10,8 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from crawl_folder import until
 from fleet_folder import FleetFolder
+from waiting import until
 
 from curtsy import plans, scheduling
 from curtsy.faults import STAGE_POINTS
@@ -116,7 +116,7 @@ def test_stages_that_the_broker_did_not_take_are_sent_again_without_waiting_for_
     with fleet.store.begin() as tx:
         outbox.put(tx, [outbox.Put("extract", crawl.n, "00", 0)])
     fleet.beat()
-    until(lambda: fleet.said("beat").count("stages_not_sent") >= 2, timeout_s=120)
+    until(lambda: fleet.said("beat").count("stages_not_sent") >= 2, within_s=120)
     assert "chore_broke" not in fleet.said("beat")
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from crawl_folder import until
 from fleet_folder import FleetFolder
+from waiting import until
 
 from curtsy.client import Client
 from curtsy.tinyweb import TinyWeb
@@ -37,6 +37,7 @@ def api(fleet: FleetFolder) -> Client:
     return Client(found[1])
 
 
+@pytest.mark.alone
 def test_lane_high_is_asked_within_a_second_of_the_202(new_fleet: NewFleet, web: TinyWeb) -> None:
     *hosts, high = web.hosts
     shape = Shape(pages=PAGES, page_kb=4)

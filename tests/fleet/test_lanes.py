@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from crawl_folder import until
 from fleet_folder import FleetFolder
+from waiting import until
 from xxhash import xxh32_intdigest
 
 from curtsy.model import Lane
@@ -25,6 +25,7 @@ def orgs(web: TinyWeb) -> list[str]:
     return [seed for seed in web.seeds if "error-503" not in seed]
 
 
+@pytest.mark.alone
 def test_lane_high_is_served_at_once_while_a_batch_crawl_holds_the_seats(new_fleet: NewFleet, web: TinyWeb) -> None:
     fleet = new_fleet(web)
     fleet.worker("batch", "fetch.high,fetch.batch,fetch.slow", seats=1)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 import psutil
 import pytest
-from crawl_folder import until
 from fleet_folder import FleetFolder
+from waiting import until
 
 from curtsy.tinyweb import TinyWeb
 from curtsy.tinyweb.facts import org_host

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from crawl_folder import until
 from fleet_folder import FleetFolder
+from waiting import until
 
 from curtsy.fleet import Worker
 from curtsy.seat import Seat

@@ -18,7 +18,8 @@ from typing import Any
 
 import psutil
 import pytest
-from crawl_folder import CrawlFolder, until
+from crawl_folder import CrawlFolder
+from waiting import until
 
 from curtsy.client import Client
 from curtsy.embedded import Embedded
@@ -80,7 +81,7 @@ class Running:
                     found.append(process)
         return found
 
-    def until_gone(self, within_s: float = 1.0) -> None:
+    def until_gone(self, within_s: float = 5.0) -> None:
         """The watcher of the private server ends a moment after it."""
         deadline = time.monotonic() + within_s
         while left := self.family():
@@ -154,6 +155,7 @@ def free_port() -> int:
         return int(free.getsockname()[1])
 
 
+@pytest.mark.alone
 def test_all_parts_run_a_crawl_and_end_with_one_ctrl_c(up: Callable[..., Running], web: TinyWeb) -> None:
     running = up("--flower", str(free_port()))
     assert running.told["submit"].startswith(f"curtsy submit --api {running.told['api']} ")
@@ -183,6 +185,7 @@ def _answers(url: str) -> bool:
         return False
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_whatever_part_is_killed_comes_back_and_the_crawl_goes_on(up: Callable[..., Running], web: TinyWeb) -> None:
     running = up()
@@ -226,6 +229,7 @@ def test_nothing_is_left_when_it_is_killed(up: Callable[..., Running], web: Tiny
     assert running.folder.rows("SELECT state FROM crawls") == [("running",)]
 
 
+@pytest.mark.alone
 def test_a_second_ctrl_c_ends_all_at_once(up: Callable[..., Running], web: TinyWeb) -> None:
     running = up(**PATIENT)
     (seed,) = [seed for seed in web.seeds if "hang" in seed]

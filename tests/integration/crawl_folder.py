@@ -11,7 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import closing, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -151,13 +151,6 @@ def finish(process: subprocess.Popen[str], code: int = 0, timeout_s: float = 60)
     out, err = process.communicate(timeout=timeout_s)
     assert process.returncode == code, f"exit {process.returncode}: {err}\n{out}"
     return json.loads(out)
-
-
-def until(condition: Callable[[], bool], timeout_s: float = 30, every_s: float = 0.02) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(every_s)
 
 
 def _toml(value: Any) -> str:

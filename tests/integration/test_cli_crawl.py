@@ -8,17 +8,15 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import until
 
 from curtsy.embedded import Embedded
-from curtsy.store import requests
-from curtsy.store.engine import Store
 from curtsy.tinyweb import TinyWeb
 
 HOSTS, PAGES = 4, 8
@@ -77,13 +75,6 @@ def finish(process: subprocess.Popen[str], code: int = 0) -> Any:
     out, err = process.communicate(timeout=120)
     assert process.returncode == code, err
     return json.loads(out)
-
-
-def until(condition: Callable[[], bool], timeout_s: float = 60) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def pages_so_far(start: Callable[..., subprocess.Popen[str]]) -> int:
@@ -211,20 +202,6 @@ def test_a_paused_crawl_ends_its_process_and_goes_on_when_resumed(start: Callabl
     assert finish(start("pause", "--json"))["state"] == "paused"
     assert finish(process, code=3)["state"] == "paused"
     assert finish(start("crawl", "--resume", "last", "--delay", "0.1", "--json"))["state"] == "finished"
-
-
-def test_a_delay_set_by_the_operator_holds_for_a_running_crawl(
-    start: Callable[..., subprocess.Popen[str]], tmp_path: Path
-) -> None:
-    process = start("crawl", "http://org-0001.tinyweb.test/", "--delay", "0.5", "--json")
-    until(lambda: pages_so_far(start) >= 1)
-    told = start("hosts", "delay", "org-0001.tinyweb.test", "0.7", "--json").communicate(timeout=60)[0]
-    assert json.loads(told)["operator_delay_ms"] == 700
-    assert finish(process)["state"] == "finished"
-    assert finish(start("audit", "--json"))["early"] == 0
-    with Store.open(f"sqlite:///{tmp_path}/.curtsy/curtsy.sqlite") as store, store.read() as tx:
-        delays = [request.delay_ms for request in requests.by_host(tx)]
-    assert (delays[0], delays[-1]) == (500, 700)
 
 
 def test_dead_letters_make_the_exit_code_one(start: Callable[..., subprocess.Popen[str]], tmp_path: Path) -> None:

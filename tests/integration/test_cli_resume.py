@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crawl_folder import CrawlFolder, until
+from crawl_folder import CrawlFolder
+from waiting import until
 
 from curtsy.cli import hints
 from curtsy.settings import keep, load, missing

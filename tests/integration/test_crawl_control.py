@@ -9,8 +9,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from crawl_folder import CrawlFolder, finish, until
+from crawl_folder import CrawlFolder, finish
 from small_site import Asked, Say, SmallSite, linking
+from waiting import until
 
 from curtsy.tinyweb import TinyWeb
 from curtsy.tinyweb.accesslog import Line
@@ -53,6 +54,7 @@ def test_two_commands_in_one_folder_share_hosts_politely(folder: CrawlFolder, we
     assert folder.run("audit")["overlaps"] == 0
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("presses", [1, 2])
 def test_a_crawl_stopped_by_ctrl_c_goes_on_to_the_same_pages(
     folder: CrawlFolder, web: TinyWeb, tmp_path: Path, presses: int
@@ -76,6 +78,7 @@ def test_a_crawl_stopped_by_ctrl_c_goes_on_to_the_same_pages(
     assert folder.pages() == other.pages()
 
 
+@pytest.mark.alone
 def test_pause_resume_and_cancel_take_effect_within_two_seconds(folder: CrawlFolder, web: TinyWeb) -> None:
     first = folder.start("crawl", ORG.format(0), "--delay", "0.5", "--json")
     until(lambda: folder.has_pages(2))
@@ -90,7 +93,7 @@ def test_pause_resume_and_cancel_take_effect_within_two_seconds(folder: CrawlFol
     asked = len(of(web, 0))
     # The process of the second crawl crawls whatever is due in the folder.
     assert folder.run("resume", id)["state"] == "running"
-    until(lambda: len(of(web, 0)) > asked, timeout_s=2.5)
+    until(lambda: len(of(web, 0)) > asked, within_s=2.5)
     told = folder.run("cancel", id)
     cancelled = time.time()
     assert (told["state"], told["pending"]) == ("cancelled", 0)
@@ -102,6 +105,7 @@ def test_pause_resume_and_cancel_take_effect_within_two_seconds(folder: CrawlFol
     assert judge(web.requests(), 0.5).ok
 
 
+@pytest.mark.alone
 def test_a_delay_set_for_a_host_holds_for_the_crawl_that_is_running(folder: CrawlFolder, web: TinyWeb) -> None:
     process = folder.start("crawl", ORG.format(0), ORG.format(1), "--delay", "0.2", "--json")
     until(lambda: len(of(web, 0)) >= 3)
@@ -112,8 +116,11 @@ def test_a_delay_set_for_a_host_holds_for_the_crawl_that_is_running(folder: Craw
     assert len(later) >= 3
     assert min(gaps_s(later)) >= 0.7
     assert sorted(gaps_s(of(web, 1)))[PAGES // 2] < 0.5
+    delays = folder.rows("SELECT delay_ms FROM requests WHERE host = 'org-0000.tinyweb.test' ORDER BY start_ms")
+    assert (delays[0], delays[-1]) == ((200,), (700,))
 
 
+@pytest.mark.alone
 def test_a_host_that_is_blocked_meanwhile_is_not_asked_any_more(folder: CrawlFolder, web: TinyWeb) -> None:
     process = folder.start("crawl", ORG.format(0), ORG.format(1), "--delay", "0.3", "--json")
     until(lambda: len(of(web, 0)) >= 3)
@@ -137,6 +144,7 @@ def test_a_denied_host_is_never_asked_not_even_for_its_rules(tmp_path: Path, web
     assert {line.name for line in web.requests()} == {"org-0002.tinyweb.test"}
 
 
+@pytest.mark.alone
 def test_completion_is_decided_within_a_second_of_the_last_page(folder: CrawlFolder, web: TinyWeb) -> None:
     for seed in (ORG.format(0), ORG.format(1)):
         folder.crawl(seed)

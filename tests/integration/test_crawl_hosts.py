@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import IO
 
 import pytest
-from crawl_folder import CrawlFolder, finish, until
+from crawl_folder import CrawlFolder, finish
 from small_site import Answer, Asked, Say, SmallSite, linking
+from waiting import until
 
 from curtsy.embedded import Embedded
 from curtsy.tinyweb import TinyWeb

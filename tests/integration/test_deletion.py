@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from crawl_folder import CrawlFolder, finish, until
+from crawl_folder import CrawlFolder, finish
 from flask.testing import FlaskClient
 from small_site import Answer, Asked, Say, SmallSite, linking
+from waiting import until
 
 from curtsy import export, retention
 from curtsy.store import pages

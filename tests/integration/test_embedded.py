@@ -8,10 +8,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from waiting import until
 
 from curtsy import embedded
 from curtsy.embedded import Embedded
@@ -56,13 +57,6 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path / "data"
     if (left := Embedded.running(tmp_path / "data")) and (pid := left.pid):
         os.kill(pid, signal.SIGKILL)
-
-
-def until(condition: Callable[[], bool], timeout_s: float = 20) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def gone(pid: int) -> bool:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crawl_folder import CrawlFolder, finish, until
+from crawl_folder import CrawlFolder, finish
 from small_site import Answer, Asked, Say, SmallSite, linking
+from waiting import until
 
 from curtsy.embedded import Embedded
 

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 from certificates import Authority
-from crawl_folder import CrawlFolder, until
+from crawl_folder import CrawlFolder
 from frontier_servers import Cluster, Server, die_with_parent, free_ports, tell, wait_for
 from redis.crc import key_slot
+from waiting import until
 
 from curtsy.embedded import find_server
 from curtsy.errors import EpochLost, FrontierUnavailable

@@ -7,8 +7,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from crawl_folder import CrawlFolder, finish, until
+from crawl_folder import CrawlFolder, finish
 from small_site import Answer, Asked, Say, SmallSite, linking
+from waiting import until
 
 LINKS = [f"/{n}" for n in range(12)]
 ONE, TWO = "one.small.test", "two.small.test"

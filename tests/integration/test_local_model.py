@@ -6,13 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from model_server import ModelServer
+from waiting import until
 
 from curtsy import embedded_model, ground, schemas
 from curtsy.embedded_model import LocalModel, model_of, what_is_missing
@@ -76,13 +76,6 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalModel]:
     with LocalModel(tmp_path_factory.mktemp("model")) as shared:
         yield shared
-
-
-def until(condition: Callable[[], bool], timeout_s: float = 30) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def gone(pid: int) -> bool:

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crawl_folder import CrawlFolder, until
+from crawl_folder import CrawlFolder
 from mcp import Client, StdioServerParameters
 from small_site import Say, SmallSite, linking
+from waiting import until
 
 from curtsy.embedded import Embedded
 from curtsy.mcp import reading

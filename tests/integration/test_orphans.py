@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 import redis
-from crawl_folder import CrawlFolder, until
+from crawl_folder import CrawlFolder
+from waiting import until
 
 from curtsy.cli.worker import COMMIT_S, LEAVE_S
 from curtsy.embedded import find_server
@@ -116,7 +117,7 @@ def ends(helper: int, parent: subprocess.Popen[str]) -> None:
     assert lives(helper)
     parent.kill()
     try:
-        until(lambda: not lives(helper), timeout_s=LIMIT_S)
+        until(lambda: not lives(helper), within_s=LIMIT_S)
     except AssertionError:
         os.kill(helper, signal.SIGKILL)
         raise

@@ -12,7 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from crawl_folder import CrawlFolder, finish, until
+from crawl_folder import CrawlFolder, finish
+from waiting import until
 
 from curtsy.embedded import Embedded
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import psutil
 import pytest
-from crawl_folder import CrawlFolder, finish, until
+from crawl_folder import CrawlFolder, finish
 from small_site import Asked, Say, SmallSite
+from waiting import until
 from warcio.archiveiterator import ArchiveIterator
 
 from curtsy.cli.results import judged

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from crawl_folder import SHORT
+from waiting import wait_for
 
 from curtsy.settings import Settings
 from curtsy.store import guests
@@ -66,13 +65,6 @@ class Project:
 
 def project(tmp_path: Path, web: TinyWeb) -> Project:
     return Project(tmp_path, web)
-
-
-def wait_for(condition: Callable[[], bool], limit_s: float = 60) -> None:
-    deadline = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ from email.utils import parsedate_to_datetime
 from pathlib import Path
 
 import pytest
+from waiting import until
 
 from curtsy.tinyweb import TinyWeb
 from curtsy.tinyweb.__main__ import main
@@ -59,13 +60,6 @@ class Client:
 
     def __exit__(self, *_: object) -> None:
         self.socket.close()
-
-
-def until(condition: Callable[[], bool], limit_s: float = 10) -> None:
-    deadline = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)
 
 
 def logged(web: TinyWeb, name: str, path: str) -> list[Line]:
@@ -142,6 +136,7 @@ def test_a_request_is_logged_from_its_head_to_its_last_byte(web: TinyWeb) -> Non
     assert line.bytes > len(body)
 
 
+@pytest.mark.alone
 def test_a_request_that_hangs_ends_when_the_client_closes(web: TinyWeb) -> None:
     with Client(web, "hang") as client:
         client.send("/never")
@@ -311,7 +306,7 @@ def test_the_log_survives_a_kill_of_the_server(tmp_path: Path) -> None:
     web = TinyWeb.start(hosts=1, pages=7, faults=False, log=log)
     with Client(web, "org-0000") as client:
         client.get("/")
-    until(lambda: log.read_text().count("\n") == 1, limit_s=2)
+    until(lambda: log.read_text().count("\n") == 1, within_s=2)
     web.kill()
     assert [line.path for line in web.requests()] == ["/"]
 
@@ -384,6 +379,7 @@ def stalled(web: TinyWeb, seconds: float, act: Callable[[], None]) -> None:
     os.kill(web.pid, signal.SIGCONT)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("kept", [True, False], ids=["kept connection", "new connection"])
 def test_a_server_that_could_not_run_does_not_make_a_polite_client_look_early(web: TinyWeb, kept: bool) -> None:
     name = f"org-000{7 + kept}"
@@ -405,6 +401,7 @@ def test_a_server_that_could_not_run_does_not_make_a_polite_client_look_early(we
     assert (verdict.shortfalls, verdict.overlaps) == (0, 0), verdict.summary()
 
 
+@pytest.mark.alone
 def test_a_close_is_logged_when_it_came_though_the_server_could_not_run(web: TinyWeb) -> None:
     client = Client(web, "hang-all")
     client.send("/a")

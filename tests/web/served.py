@@ -8,13 +8,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TypeVar
 
 import psutil
+from waiting import wait_for
 
 from curtsy.client import Client
 
@@ -75,16 +75,6 @@ def _port(process: subprocess.Popen[bytes], log: Path) -> int:
         return int(match[1]) if match else None
 
     return wait_for(found)
-
-
-def wait_for(look: Callable[[], T | None], within_s: float = 30.0) -> T:
-    """What `look` finds, as soon as it finds something."""
-    end = time.monotonic() + within_s
-    while True:
-        if found := look():
-            return found
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
 
 
 def head_of(answer: IO[bytes]) -> tuple[int, dict[str, str]]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 import stored
 from flask import Flask
 from flask.testing import FlaskClient
+from waiting import until
 
 from curtsy import retention
 from curtsy.model import Request
@@ -25,13 +24,6 @@ DAY_MS = int(DAY_S * 1000)
 def store(app: Flask) -> Store:
     found: Store = app.extensions["curtsy"].store
     return found
-
-
-def until(condition: Callable[[], bool], timeout_s: float = 30) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
 
 
 def test_a_crawl_goes_with_its_pages(client: FlaskClient, store: Store, settings: Settings) -> None:

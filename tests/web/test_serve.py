@@ -16,7 +16,8 @@ from typing import Any
 
 import psutil
 import pytest
-from served import Served, head_of, serving, wait_for
+from served import Served, head_of, serving
+from waiting import wait_for
 
 from curtsy.client import Client
 from curtsy.errors import Unavailable, UsageError

@@ -13,7 +13,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from served import Served, serving, wait_for
+from served import Served, serving
+from waiting import wait_for
 
 from curtsy.tinyweb import TinyWeb
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from served import Served, head_of, serving, wait_for
+from served import Served, head_of, serving
+from waiting import wait_for
 
 from curtsy.store import keys
 from curtsy.store.engine import Store

@@ -9,6 +9,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from curtsy.cli.options import AsJson, Config, DataDir, ModelKind, RubricName, SchemaName, settings_from
+from curtsy.cli.wishes import (
+    DemoRender,
+    Exclude,
+    From,
+    GivenCookies,
+    GivenDelay,
+    GivenDepth,
+    GivenLane,
+    GivenPages,
+    GivenPerHost,
+    GivenRender,
+    GivenScope,
+    GivenSitemaps,
+    Include,
+    Urls,
+    fields,
+    possible,
+)
 
 if TYPE_CHECKING:
     from curtsy.cli.driving import Ended
@@ -16,6 +34,27 @@ if TYPE_CHECKING:
     from curtsy.model import Crawl
     from curtsy.settings import Settings
 
+
+Out = Annotated[
+    str | None,
+    typer.Option(
+        "--out", metavar="PATH", help="Export when it has finished: .jsonl, .csv, .parquet, .warc.gz or a folder."
+    ),
+]
+Resolve = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--resolve",
+        metavar="PATTERN=ADDR:PORT",
+        help="Where names go instead of DNS: '*.example.test=127.0.0.1:80'.",
+    ),
+]
+AllowPrivate = Annotated[
+    list[str] | None, typer.Option("--allow-private", metavar="CIDR", help="Private addresses that may be asked.")
+]
+Proxy = Annotated[
+    list[str] | None, typer.Option("--proxy", metavar="URL", help="Send requests through one of these proxies.")
+]
 
 #: what may be another when a crawl is resumed; the rest decided which URLs it has
 CHANGEABLE = {"delay_s", "per_host", "max_pages"}
@@ -27,87 +66,31 @@ def register(app: typer.Typer) -> None:
     app.command(hidden=True, name="crawl-worker")(crawl_worker)
 
 
-def _list(name: str, metavar: str, help: str) -> Any:
-    return typer.Option(name, metavar=metavar, help=help, rich_help_panel="Scope")
-
-
 def crawl(
-    urls: Annotated[
-        list[str] | None, typer.Argument(metavar="URL...", help="Where to begin.", show_default=False)
-    ] = None,
-    from_: Annotated[
-        Path | None, typer.Option("--from", metavar="FILE", help="Seeds, one per line; - for standard input.")
-    ] = None,
+    urls: Urls = None,
+    from_: From = None,
     resume: Annotated[
         str | None, typer.Option("--resume", metavar="ID", help="Go on with a crawl: its id, its beginning, or `last`.")
     ] = None,
-    scope: Annotated[
-        str | None,
-        typer.Option("--scope", metavar="host|domain|any", help="Which links belong to it.", show_default="host"),
-    ] = None,
-    include: Annotated[
-        list[str] | None, typer.Option("--include", metavar="RE", help="Only URLs that match one of these (RE2).")
-    ] = None,
-    exclude: Annotated[
-        list[str] | None, typer.Option("--exclude", metavar="RE", help="No URLs that match one of these (RE2).")
-    ] = None,
-    max_pages: Annotated[
-        int | None, typer.Option("--max-pages", min=1, max=10**12, metavar="N", help="End after N pages.")
-    ] = None,
-    max_depth: Annotated[
-        int | None,
-        typer.Option("--max-depth", min=0, max=10**6, metavar="N", help="At most N links from a seed."),
-    ] = None,
-    delay: Annotated[
-        float | None,
-        typer.Option("--delay", min=0, max=86400, metavar="S", help="Seconds between requests to a host."),
-    ] = None,
-    per_host: Annotated[
-        int | None, typer.Option("--per-host", min=1, max=64, metavar="N", help="Requests under way at once to a host.")
-    ] = None,
-    lane: Annotated[
-        str | None, typer.Option("--lane", metavar="high|batch|slow", help="Pool of work.", show_default="batch")
-    ] = None,
-    render: Annotated[
-        str | None,
-        typer.Option(
-            "--render",
-            metavar="never|auto|always",
-            help="Show pages in a browser: those that say nothing without one (auto), or all.",
-            show_default="never",
-        ),
-    ] = None,
-    sitemaps: Annotated[
-        bool | None,
-        typer.Option(
-            "--sitemaps/--no-sitemaps", help="Use the sitemaps that robots.txt names.", show_default="sitemaps"
-        ),
-    ] = None,
-    cookies: Annotated[bool | None, typer.Option("--cookies", help="Keep a cookie jar per host.")] = None,
+    scope: GivenScope = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    max_pages: GivenPages = None,
+    max_depth: GivenDepth = None,
+    delay: GivenDelay = None,
+    per_host: GivenPerHost = None,
+    lane: GivenLane = None,
+    render: GivenRender = None,
+    sitemaps: GivenSitemaps = None,
+    cookies: GivenCookies = None,
     schema: SchemaName = None,
     rubric: RubricName = None,
     llm: ModelKind = None,
-    out: Annotated[
-        str | None,
-        typer.Option(
-            "--out", metavar="PATH", help="Export when it has finished: .jsonl, .csv, .parquet, .warc.gz or a folder."
-        ),
-    ] = None,
+    out: Out = None,
     processes: Annotated[int, typer.Option("--processes", min=1, max=256, metavar="N", help="Use N cores.")] = 1,
-    resolve: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--resolve",
-            metavar="PATTERN=ADDR:PORT",
-            help="Where names go instead of DNS: '*.example.test=127.0.0.1:80'.",
-        ),
-    ] = None,
-    allow_private: Annotated[
-        list[str] | None, typer.Option("--allow-private", metavar="CIDR", help="Private addresses that may be asked.")
-    ] = None,
-    proxy: Annotated[
-        list[str] | None, typer.Option("--proxy", metavar="URL", help="Send requests through one of these proxies.")
-    ] = None,
+    resolve: Resolve = None,
+    allow_private: AllowPrivate = None,
+    proxy: Proxy = None,
     config: Config = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
@@ -115,49 +98,47 @@ def crawl(
     """Crawl websites politely; Ctrl-C once ends it well, and it can be resumed."""
     from curtsy.cli import seeds
     from curtsy.destination import target_of
-    from curtsy.errors import UsageError
 
-    if delay is not None and not delay >= 0:
-        raise UsageError("--delay takes a number of seconds, for example 0.5.")
-    wishes = {
-        "scope": _one_of("--scope", scope, ("host", "domain", "any")),
-        "include": tuple(include) if include else None,
-        "exclude": tuple(exclude) if exclude else None,
-        "max_pages": max_pages,
-        "max_depth": max_depth,
-        "delay_s": delay,
-        "per_host": per_host,
-        "lane": _one_of("--lane", lane, ("high", "batch", "slow")),
-        "render": _one_of("--render", render, ("never", "auto", "always")),
-        "sitemaps": sitemaps,
-        "cookies": cookies,
-        "schema": schema,
-        "rubric": rubric,
-        "llm": llm,
-    }
-    wishes = {name: value for name, value in wishes.items() if value is not None}
-    options = {
+    wishes = possible(fields(
+        scope=scope, include=tuple(include or ()) or None, exclude=tuple(exclude or ()) or None, max_pages=max_pages,
+        max_depth=max_depth, delay_s=delay, per_host=per_host, lane=lane, render=render, sitemaps=sitemaps,
+        cookies=cookies, schema=schema, rubric=rubric, llm=llm,
+    ))  # fmt: skip
+    options = _options(resolve, allow_private, proxy, llm)
+    settings = settings_from(config, data_dir, **options)
+    _check_beginning(urls, from_, resume)
+    what: Crawl | str
+    if resume is not None:
+        _check_changes(wishes)
+        what, settings = _stored(resume, settings, config, data_dir, options)
+    else:
+        what = _crawl(**wishes)
+    found = seeds.read(urls or (), from_)
+    target = target_of(out)
+    _finish(_drive(settings, what, found, target, processes, as_json, wishes), settings, target, as_json)
+
+
+def _options(
+    resolve: list[str] | None, allow_private: list[str] | None, proxy: list[str] | None, llm: str | None
+) -> dict[str, Any]:
+    """What the command line says of settings."""
+    return {
         "resolve": tuple(resolve) if resolve else None,
         "allow_private": tuple(allow_private) if allow_private else None,
         "proxies": {"default": tuple(proxy)} if proxy else None,
         "llm": llm,
     }
-    settings = settings_from(config, data_dir, **options)
-    what: Crawl | str
-    if resume is not None:
-        if urls or from_:
-            raise UsageError("--resume goes on with the seeds it has: leave the URLs and --from out.")
-        _check_changes(wishes)
-        what, settings = _stored(resume, settings, config, data_dir, options)
-    elif urls or from_ is not None:
-        what = _crawl(**wishes)
-    else:
+
+
+def _check_beginning(urls: list[str] | None, from_: Path | None, resume: str | None) -> None:
+    from curtsy.errors import UsageError
+
+    if resume is not None and (urls or from_):
+        raise UsageError("--resume goes on with the seeds it has: leave the URLs and --from out.")
+    if resume is None and not urls and from_ is None:
         raise UsageError(
             "Give at least one URL, or --from FILE, or --resume ID. For example: curtsy crawl https://example.com/"
         )
-    found = () if resume is not None else seeds.read(urls or (), from_)
-    target = target_of(out)
-    _finish(_drive(settings, what, found, target, processes, as_json, wishes), settings, target, as_json)
 
 
 def _check_changes(wishes: dict[str, Any]) -> None:
@@ -194,9 +175,7 @@ def demo(
     schema: SchemaName = None,
     rubric: RubricName = None,
     llm: ModelKind = None,
-    render: Annotated[
-        str | None, typer.Option("--render", metavar="never|auto|always", help="Show pages in a browser.")
-    ] = None,
+    render: DemoRender = None,
     data_dir: DataDir = None,
 ) -> None:
     """Crawl a selection of the tiny web, and judge it: what `make crawl` runs. With --schema also its records."""
@@ -211,8 +190,7 @@ def demo(
             f"Crawling a selection of the tiny web on 127.0.0.1:{web.port}; some of its hosts are broken on purpose."
         )
         scored = rubric or (None if schema is None else "esg")
-        shown = _one_of("--render", render, ("never", "auto", "always")) or "never"
-        wanted = _crawl(schema=schema, rubric=scored, llm=llm, render=shown)
+        wanted = _crawl(**possible(fields(schema=schema, rubric=scored, llm=llm, render=render)))
         ended = _drive(settings, wanted, demo_seeds(), out, 1, False)
     _summary(ended, settings, out)
     show.say()
@@ -247,14 +225,6 @@ def _crawl(**fields: Any) -> Crawl:
         fields |= plans.wished(*wanted)
     fields["lane"] = Lane(fields.get("lane", "batch"))
     return Crawl(id=new_id(), request_id=new_id(), created_ms=int(time.time() * 1000), **fields)
-
-
-def _one_of(option: str, value: str | None, allowed: tuple[str, ...]) -> str | None:
-    from curtsy.errors import UsageError
-
-    if value is not None and value not in allowed:
-        raise UsageError(f"{option} {value} is not possible here. Use {' or '.join(allowed)}.")
-    return value
 
 
 def _drive(

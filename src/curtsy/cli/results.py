@@ -10,8 +10,27 @@ import typer
 from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, WhichCrawl, stored
 
 if TYPE_CHECKING:
+    from curtsy import export as exporting
     from curtsy.audit import Verdict
     from curtsy.store.engine import Store
+
+Out = Annotated[
+    str | None,
+    typer.Option(
+        "--out",
+        metavar="PATH",
+        help=".jsonl, .csv, .parquet, .warc.gz or a folder, here or s3://bucket/...; none: standard output.",
+    ),
+]
+Format = Annotated[
+    str | None,
+    typer.Option("--format", metavar="FORMAT", help="jsonl, csv, parquet, warc or markdown; by default as --out says."),
+]
+CsvSafe = Annotated[bool, typer.Option("--csv-safe", help="CSV for spreadsheets: cells like formulas begin with '.")]
+What = Annotated[str, typer.Option("--what", metavar="pages|records", help="Pages, or published records.")]
+Incremental = Annotated[
+    bool, typer.Option("--incremental", help="Add a part to the folder --out: what came since the last export to it.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -22,30 +41,11 @@ def register(app: typer.Typer) -> None:
 
 def export(
     crawl: WhichCrawl = "last",
-    out: Annotated[
-        str | None,
-        typer.Option(
-            "--out",
-            metavar="PATH",
-            help=".jsonl, .csv, .parquet, .warc.gz or a folder, here or s3://bucket/...; none: standard output.",
-        ),
-    ] = None,
-    format_: Annotated[
-        str | None,
-        typer.Option(
-            "--format", metavar="FORMAT", help="jsonl, csv, parquet, warc or markdown; by default as --out says."
-        ),
-    ] = None,
-    csv_safe: Annotated[
-        bool, typer.Option("--csv-safe", help="CSV for spreadsheets: cells like formulas begin with '.")
-    ] = False,
-    what: Annotated[
-        str, typer.Option("--what", metavar="pages|records", help="Pages, or published records.")
-    ] = "pages",
-    incremental: Annotated[
-        bool,
-        typer.Option("--incremental", help="Add a part to the folder --out: what came since the last export to it."),
-    ] = False,
+    out: Out = None,
+    format_: Format = None,
+    csv_safe: CsvSafe = False,
+    what: What = "pages",
+    incremental: Incremental = False,
     config: Config = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
@@ -55,21 +55,13 @@ def export(
     from curtsy import increments, record_export, record_increments
     from curtsy.cli import show
     from curtsy.destination import target_of
-    from curtsy.errors import UsageError
     from curtsy.store import crawls
 
-    if what not in ("pages", "records"):
-        raise UsageError(f"--what {what} is not possible. Use pages or records.")
+    _check_what(what, to_stdout=out is None, as_json=as_json)
     target = target_of(out)
     chosen = exporting.format_of(target, format_)
-    if as_json and out is None:
-        raise UsageError(f"With --json the document goes to standard output, so the {what} need --out PATH.")
-    if csv_safe and chosen is not exporting.Format.CSV:
-        raise UsageError(f"--csv-safe is for CSV, not for {chosen}.")
-    if what == "records":
-        record_export.check(chosen)
+    _check_format(chosen, what, csv_safe)
     (increments if incremental else exporting).check_target(target, chosen)
-    write = increments.add if incremental else exporting.export
     with stored(config, data_dir) as (settings, store):
         with store.read() as tx:
             found = crawls.get(tx, crawl)
@@ -77,11 +69,31 @@ def export(
             write_records = record_increments.add if incremental else record_export.export_records
             written = write_records(store, found, target, chosen, csv_safe)
         else:
+            write = increments.add if incremental else exporting.export
             written = write(store, exporting.segments_of(settings), found, target, chosen, csv_safe)
     if as_json:
         show.document({"id": found.id, "format": chosen.value, "out": out, what: written})
     elif out is not None:
         show.note(f"{written:,} {'new ' if incremental else ''}{what} written to {out}")
+
+
+def _check_what(what: str, *, to_stdout: bool, as_json: bool) -> None:
+    from curtsy.errors import UsageError
+
+    if what not in ("pages", "records"):
+        raise UsageError(f"--what {what} is not possible. Use pages or records.")
+    if as_json and to_stdout:
+        raise UsageError(f"With --json the document goes to standard output, so the {what} need --out PATH.")
+
+
+def _check_format(chosen: exporting.Format, what: str, csv_safe: bool) -> None:
+    from curtsy import record_export
+    from curtsy.errors import UsageError
+
+    if csv_safe and chosen != "csv":
+        raise UsageError(f"--csv-safe is for CSV, not for {chosen}.")
+    if what == "records":
+        record_export.check(chosen)
 
 
 def audit(

@@ -21,6 +21,20 @@ from curtsy.cli.options import (
     stored,
 )
 from curtsy.cli.remote import Api
+from curtsy.cli.wishes import (
+    Delay,
+    Exclude,
+    From,
+    Include,
+    Lane,
+    MaxDepth,
+    MaxPages,
+    Render,
+    Scope,
+    UrlsOfRuns,
+    WebhookOfRuns,
+    fields,
+)
 
 if TYPE_CHECKING:
     from curtsy.model import Run, Schedule
@@ -45,12 +59,8 @@ def register(app: typer.Typer) -> None:
 def add(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Yours to choose.")],
     cron: Annotated[str, typer.Argument(metavar="CRON", help="Five fields in quotes, or @hourly, @daily, ...")],
-    urls: Annotated[
-        list[str] | None, typer.Argument(metavar="URL...", help="Where each run begins.", show_default=False)
-    ] = None,
-    from_: Annotated[
-        Path | None, typer.Option("--from", metavar="FILE", help="Seeds, one per line; - for standard input.")
-    ] = None,
+    urls: UrlsOfRuns = None,
+    from_: From = None,
     zone: Annotated[str, typer.Option("--zone", metavar="NAME", help="Time zone of CRON: Europe/Berlin.")] = "UTC",
     overlap: Annotated[
         str, typer.Option("--overlap", metavar="skip|queue", help="If the last run is still going when one is due.")
@@ -58,35 +68,18 @@ def add(
     keep: Annotated[
         int | None, typer.Option("--keep", min=1, metavar="N", help="Keep the crawls of the newest N runs only.")
     ] = None,
-    lane: Annotated[str, typer.Option("--lane", metavar="high|batch", help="`high` is served at once.")] = "batch",
-    scope: Annotated[
-        str, typer.Option("--scope", metavar="host|domain|any", help="Which links belong to it.")
-    ] = "host",
-    include: Annotated[
-        list[str] | None, typer.Option("--include", metavar="RE", help="Only URLs that match one of these (RE2).")
-    ] = None,
-    exclude: Annotated[
-        list[str] | None, typer.Option("--exclude", metavar="RE", help="No URLs that match one of these (RE2).")
-    ] = None,
-    max_pages: Annotated[int | None, typer.Option("--max-pages", metavar="N", help="End after N pages.")] = None,
-    max_depth: Annotated[
-        int | None, typer.Option("--max-depth", metavar="N", help="At most N links from a seed.")
-    ] = None,
-    delay: Annotated[
-        float | None, typer.Option("--delay", metavar="S", help="Seconds between requests to a host.")
-    ] = None,
-    render: Annotated[
-        str,
-        typer.Option(
-            "--render", metavar="never|auto|always", help="Show pages in a browser: all, or those that need it."
-        ),
-    ] = "never",
+    lane: Lane = "batch",
+    scope: Scope = "host",
+    include: Include = None,
+    exclude: Exclude = None,
+    max_pages: MaxPages = None,
+    max_depth: MaxDepth = None,
+    delay: Delay = None,
+    render: Render = "never",
     schema: SchemaName = None,
     rubric: RubricName = None,
     llm: ModelKind = None,
-    webhook: Annotated[
-        str | None, typer.Option("--webhook", metavar="URL", help="Gets a signed POST when a run has ended.")
-    ] = None,
+    webhook: WebhookOfRuns = None,
     api: Api = None,
     config: Config = None,
     data_dir: DataDir = None,
@@ -95,12 +88,10 @@ def add(
     """Make a schedule; Beat fires it from then on."""
     from curtsy.cli import seeds
 
-    wish = {
-        "lane": lane, "scope": scope, "include": include or [], "exclude": exclude or [], "max_pages": max_pages,
-        "max_depth": max_depth, "delay_s": delay, "render": render, "schema": schema, "rubric": rubric, "llm": llm,
-        "webhook": webhook,
-    }  # fmt: skip
-    crawl = {field: value for field, value in wish.items() if value is not None}
+    crawl = fields(
+        lane=lane, scope=scope, include=include or [], exclude=exclude or [], max_pages=max_pages, max_depth=max_depth,
+        delay_s=delay, render=render, schema=schema, rubric=rubric, llm=llm, webhook=webhook,
+    )  # fmt: skip
     given = {"name": name, "cron": cron, "zone": zone, "overlap": overlap, "keep": keep, "crawl": crawl}
     urls = list(seeds.read(urls or (), from_))
     if api:

@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from curtsy.cli.options import AsJson, Config, DataDir, ModelKind, RubricName, SchemaName, settings_from
 from curtsy.cli.remote import Api
+from curtsy.cli.wishes import (
+    Cookies,
+    Delay,
+    Exclude,
+    From,
+    Include,
+    Lane,
+    MaxDepth,
+    MaxPages,
+    PerHost,
+    ProxyPool,
+    Render,
+    Scope,
+    Sitemaps,
+    Urls,
+    Webhook,
+    fields,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,51 +37,24 @@ def register(app: typer.Typer) -> None:
 
 
 def submit(
-    urls: Annotated[
-        list[str] | None, typer.Argument(metavar="URL...", help="Where to begin.", show_default=False)
-    ] = None,
-    from_: Annotated[
-        Path | None, typer.Option("--from", metavar="FILE", help="Seeds, one per line; - for standard input.")
-    ] = None,
-    lane: Annotated[str, typer.Option("--lane", metavar="high|batch", help="`high` is served at once.")] = "batch",
-    scope: Annotated[
-        str, typer.Option("--scope", metavar="host|domain|any", help="Which links belong to it.")
-    ] = "host",
-    include: Annotated[
-        list[str] | None, typer.Option("--include", metavar="RE", help="Only URLs that match one of these (RE2).")
-    ] = None,
-    exclude: Annotated[
-        list[str] | None, typer.Option("--exclude", metavar="RE", help="No URLs that match one of these (RE2).")
-    ] = None,
-    max_pages: Annotated[int | None, typer.Option("--max-pages", metavar="N", help="End after N pages.")] = None,
-    max_depth: Annotated[
-        int | None, typer.Option("--max-depth", metavar="N", help="At most N links from a seed.")
-    ] = None,
-    delay: Annotated[
-        float | None, typer.Option("--delay", metavar="S", help="Seconds between requests to a host.")
-    ] = None,
-    per_host: Annotated[
-        int | None, typer.Option("--per-host", metavar="N", help="Requests under way at once to a host.")
-    ] = None,
-    sitemaps: Annotated[
-        bool, typer.Option("--sitemaps/--no-sitemaps", help="Use the sitemaps that robots.txt names.")
-    ] = True,
-    cookies: Annotated[bool, typer.Option("--cookies", help="Keep a cookie jar per host.")] = False,
-    proxy_pool: Annotated[
-        str | None, typer.Option("--proxy-pool", metavar="NAME", help="A pool of the setting `proxies`.")
-    ] = None,
-    render: Annotated[
-        str,
-        typer.Option(
-            "--render", metavar="never|auto|always", help="Show pages in a browser: all, or those that need it."
-        ),
-    ] = "never",
+    urls: Urls = None,
+    from_: From = None,
+    lane: Lane = "batch",
+    scope: Scope = "host",
+    include: Include = None,
+    exclude: Exclude = None,
+    max_pages: MaxPages = None,
+    max_depth: MaxDepth = None,
+    delay: Delay = None,
+    per_host: PerHost = None,
+    sitemaps: Sitemaps = True,
+    cookies: Cookies = False,
+    proxy_pool: ProxyPool = None,
+    render: Render = "never",
     schema: SchemaName = None,
     rubric: RubricName = None,
     llm: ModelKind = None,
-    webhook: Annotated[
-        str | None, typer.Option("--webhook", metavar="URL", help="Gets a signed POST when the crawl has ended.")
-    ] = None,
+    webhook: Webhook = None,
     api: Api = None,
     config: Config = None,
     data_dir: DataDir = None,
@@ -75,12 +66,11 @@ def submit(
 
     if not urls and from_ is None:
         raise UsageError("Give at least one URL, or --from FILE. For example: curtsy submit https://example.com/")
-    wish: dict[str, Any] = {
-        "lane": lane, "scope": scope, "include": include or [], "exclude": exclude or [], "max_pages": max_pages,
-        "max_depth": max_depth, "delay_s": delay, "per_host": per_host, "sitemaps": sitemaps, "cookies": cookies,
-        "proxy_pool": proxy_pool, "render": render, "schema": schema, "rubric": rubric, "llm": llm,
-        "webhook": webhook,
-    }  # fmt: skip
+    wish = fields(
+        lane=lane, scope=scope, include=include or [], exclude=exclude or [], max_pages=max_pages, max_depth=max_depth,
+        delay_s=delay, per_host=per_host, sitemaps=sitemaps, cookies=cookies, proxy_pool=proxy_pool, render=render,
+        schema=schema, rubric=rubric, llm=llm, webhook=webhook,
+    )  # fmt: skip
     given = seeds.read(urls or (), from_)
     if api and schema is not None:
         wish["schema"] = _sent(schema)
@@ -107,7 +97,7 @@ def _sent(spec: str) -> str | dict[str, Any]:
 def _remote(api: str, wish: dict[str, Any], seeds: Iterable[str]) -> str:
     from curtsy.cli.remote import client
 
-    return client(api).submit({name: value for name, value in wish.items() if value is not None}, seeds)
+    return client(api).submit(wish, seeds)
 
 
 def _local(wish: dict[str, Any], seeds: Iterable[str], config: Path | None, data_dir: Path | None) -> str:

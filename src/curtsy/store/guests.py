@@ -26,12 +26,20 @@ _END = text(
     "UPDATE guest_runs SET state = 'finished', ended_ms = :now_ms WHERE n = :run AND state = 'running' "
     "AND NOT EXISTS (SELECT 1 FROM guest_requests WHERE run = :run AND state IN ('open', 'held'))"
 )
-_add = Bulk(
-    "INSERT INTO guest_requests (run, key, host, url, rank, payload, at_ms) "
-    "SELECT run, key, host, url, rank, payload, at_ms FROM v WHERE true "
-    "ON CONFLICT (run, key) DO NOTHING RETURNING key",
-    run="bigint", key="bytea", host="text", url="text", rank="bigint", payload="text", at_ms="bigint",
-)  # fmt: skip
+# Numbered as they came, since the older goes first. PostgreSQL is given them by key all the same: two processes that
+# add the same ones in different orders would wait for each other.
+_ADDED = "run, key, host, url, rank, payload, at_ms"
+_ONCE = "ON CONFLICT (run, key) DO NOTHING RETURNING key"
+_KINDS = {
+    "run": "bigint", "key": "bytea", "host": "text", "url": "text", "rank": "bigint", "payload": "text",
+    "at_ms": "bigint",
+}  # fmt: skip
+_add_sqlite = Bulk(f"INSERT INTO guest_requests ({_ADDED}) SELECT {_ADDED} FROM v WHERE true {_ONCE}", **_KINDS)
+_add_postgresql = Bulk(
+    f", numbered AS (SELECT nextval(pg_get_serial_sequence('guest_requests', 'n')) AS n, {_ADDED} FROM v) "
+    f"INSERT INTO guest_requests (n, {_ADDED}) SELECT n, {_ADDED} FROM numbered ORDER BY run, key {_ONCE}",
+    **_KINDS,
+)
 # Host by host along the index: as dear as there are hosts, however many requests wait.
 _HOSTS = text(
     "WITH RECURSIVE found(host) AS ("
@@ -158,9 +166,12 @@ def end(tx: Connection, run: int, now_ms: int) -> bool:
 
 def add(tx: Connection, run: int, rows: Sequence[NewRequest], now_ms: int) -> set[bytes]:
     """Keeps requests; the keys of those that were not there yet."""
-    fresh = {row.key: row for row in reversed(rows)}
-    values = [(run, row.key, row.host, row.url, row.rank, row.payload, now_ms) for _, row in sorted(fresh.items())]
-    return {bytes(found[0]) for found in _add(tx, values)}
+    first: dict[bytes, NewRequest] = {}
+    for row in rows:
+        first.setdefault(row.key, row)
+    values = [(run, row.key, row.host, row.url, row.rank, row.payload, now_ms) for row in first.values()]
+    add_all = _add_postgresql if is_postgresql(tx) else _add_sqlite
+    return {bytes(found[0]) for found in add_all(tx, values)}
 
 
 def open_hosts(tx: Connection, run: int, limit: int = 10_000) -> list[str]:

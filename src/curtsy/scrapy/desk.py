@@ -12,7 +12,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -28,6 +28,8 @@ from curtsy.store.guests import Held, NewRequest, Settled
 
 T = TypeVar("T")
 
+#: the host of requests that ask no server: data:, file:
+NOBODY = "nobody.invalid"
 #: a request is ours for so long unless we say that we are alive
 _HOLD_S = 30.0
 _RENEW_S = 10.0
@@ -65,8 +67,13 @@ class _Inbox:
 class Desk:
     """One per spider. Methods without `_` are called from Scrapy's thread."""
 
-    def __init__(self, settings: Settings, name: str, capacity: int, ring: Callable[[], None]) -> None:
+    def __init__(
+        self, settings: Settings, name: str, capacity: int, ring: Callable[[], None],
+        delays: Mapping[str, float] | None = None,
+    ) -> None:  # fmt: skip
         self.settings, self._name, self._capacity = settings, name, capacity
+        #: seconds by host name, for those that want more than all others
+        self._delays = dict(delays or {})
         #: called from the thread when there is something to do for Scrapy
         self._ring = ring
         self._holder = os.urandom(8).hex()
@@ -128,7 +135,7 @@ class Desk:
         """A turn for a download that nobody scheduled: robots.txt, an inline request."""
         assert self._loop is not None
         assert self._turns is not None
-        return asyncio.run_coroutine_threadsafe(self._turns.take(host, self.settings.delay_s), self._loop)
+        return asyncio.run_coroutine_threadsafe(self._turns.take(host, self._delay_s(host)), self._loop)
 
     def close(self, *, ended: bool) -> None:
         """What is held goes back; `ended`: the run is over if nobody has anything left of it."""
@@ -262,12 +269,17 @@ class Desk:
     async def _try(self, host: str) -> Turn | None:
         assert self._turns is not None
         try:
-            turn, wait_s = await self._turns.try_take(host, self.settings.delay_s)
+            turn, wait_s = await self._turns.try_take(host, self._delay_s(host))
         except Denied as error:
             await self._refuse(host, str(error))
             return None
         self._due[host] = boot() + wait_s
         return turn
+
+    def _delay_s(self, host: str) -> float:
+        if host == NOBODY:
+            return 0.0
+        return max(self.settings.delay_s, self._delays.get(host.partition(":")[0], 0.0))
 
     async def _refuse(self, host: str, why: str) -> None:
         """A denied host: its requests are dead letters."""

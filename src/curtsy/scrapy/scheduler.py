@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import os
 import pickle
 import re
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from dataclasses import dataclass
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler
@@ -22,13 +24,18 @@ from curtsy.errors import CurtsyError, MissingPart
 from curtsy.frontier.clock import boot
 from curtsy.guests import Report, Turn
 from curtsy.observe import log
-from curtsy.scrapy.desk import Desk, Local, Ready, worth_beginning
+from curtsy.scrapy.desk import NOBODY, Desk, Local, Ready, worth_beginning
+from curtsy.scrapy.sessions import Sessions, middlewares_of
 from curtsy.settings import Settings, load
 from curtsy.store.guests import NewRequest, Settled
 from curtsy.urls import host_key, normalise
 
 #: number of a request in the store, and its turn, on their way through Scrapy; copies inherit them
 NUMBER, TURN = "_curtsy_n", "_curtsy_turn"
+#: where a request that is kept has its cookies
+_COOKIES = "_curtsy_cookies"
+#: requests in hand at a time where Scrapy is told no limit
+_MANY = 100
 #: fingerprints that are remembered here; the store remembers all
 _MOST_REMEMBERED = 200_000
 #: statuses that stand for no answer, where Scrapy has given up trying again
@@ -61,6 +68,10 @@ class Scheduler(BaseScheduler):
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._filter = DupeFilter()
+        self._sessions: Sessions | None = None
+        #: how often a start request came that is not to be filtered
+        self._starts: Counter[bytes] = Counter()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._in_hand: dict[int, InHand] = {}
         self._duplicates = 0
         self._desk: Desk | None = None
@@ -81,8 +92,12 @@ class Scheduler(BaseScheduler):
 
     def open(self, spider: Spider) -> None:
         settings = self._crawler.settings
+        check_parts(self._crawler)
+        self._loop = _running_loop()
+        self._sessions = Sessions(self._crawler)
         name = settings.get("CURTSY_RUN") or spider.name
-        self._desk = Desk(curtsy_settings(settings), name, settings.getint("CONCURRENT_REQUESTS"), self._rung)
+        capacity = settings.getint("CONCURRENT_REQUESTS") or _MANY
+        self._desk = Desk(curtsy_settings(settings), name, capacity, self._rung, slot_delays(settings))
         self._desk.open()
         if not hasattr(self._engine_slot(), "inprogress"):
             raise MissingPart("This Scrapy keeps no list of requests in progress. Use Scrapy 2.13 to 2.19.")
@@ -102,22 +117,14 @@ class Scheduler(BaseScheduler):
         parent = self._in_hand.get(request.meta.pop(NUMBER, -1))
         if parent is not None and request.meta.pop(TURN, None) is not None:
             parent.followed = True
-        fingerprinter = self._crawler.request_fingerprinter
-        assert fingerprinter is not None
-        key = fingerprinter.fingerprint(request)
-        if request.meta.get("is_start_request") and parent is None:
-            # Every process of a spider begins with the same ones.
-            key = b"start:" + key
-        elif request.dont_filter:
-            key += os.urandom(8)
+        key = self._key(request, started=parent is None)
         if self._filter.remembers(key):
             self._stat("dupefilter/filtered")
             return False
-        url = normalise(request.url) or request.url
-        host = host_key(url, self.desk.settings.politeness_unit)
+        host = self.host_of(request)
         self._stat("scheduler/enqueued")
         try:
-            payload = _written(request, self._spider)
+            payload = self._written(request)
         except (ValueError, TypeError, pickle.PicklingError, AttributeError):
             # Its callback is no method of the spider, or its meta cannot be written.
             self._stat("curtsy/kept_in_memory_only")
@@ -125,6 +132,19 @@ class Scheduler(BaseScheduler):
             return True
         self.desk.add(NewRequest(key=key, host=host, url=request.url, rank=-request.priority, payload=payload))
         return True
+
+    def _key(self, request: Request, *, started: bool) -> bytes:
+        """What makes it the same request as another, here or in another process."""
+        fingerprinter = self._crawler.request_fingerprinter
+        assert fingerprinter is not None
+        key = fingerprinter.fingerprint(request)
+        if not request.dont_filter:
+            return key
+        if started and request.meta.get("is_start_request"):
+            # Every process of a spider begins with the same ones: the third one of its kind is the third one anywhere.
+            self._starts[key] += 1
+            return b"start:%d:" % self._starts[key] + key
+        return key + os.urandom(8)
 
     def next_request(self) -> Request | None:
         desk = self.desk
@@ -143,6 +163,13 @@ class Scheduler(BaseScheduler):
                 self._stat("scheduler/dequeued")
                 return request
         return None
+
+    def host_of(self, request: Request) -> str:
+        """Whose turn it takes."""
+        url = normalise(request.url)
+        if url is not None:
+            return host_key(url, self.desk.settings.politeness_unit)
+        return urlsplit(request.url).hostname or NOBODY
 
     # What became of requests
 
@@ -193,8 +220,9 @@ class Scheduler(BaseScheduler):
             state = "failed" if failed else "done"
             self.desk.settle(Settled(n=hand.n, state=state, cause=hand.cause if failed else "", detail=hand.detail))
 
-    def _callback_broke(self, failure: Failure, response: Response, spider: Spider) -> None:
-        hand = self._in_hand.get(response.meta.get(NUMBER, 0)) if response.request is not None else None
+    def _callback_broke(self, failure: Failure, response: Response | None, spider: Spider) -> None:
+        request = None if response is None else response.request
+        hand = None if request is None else self._in_hand.get(request.meta.get(NUMBER, 0))
         if hand is not None:
             hand.cause, hand.detail = "callback", repr(failure.value)
 
@@ -215,7 +243,7 @@ class Scheduler(BaseScheduler):
             assert ready.held is not None
             number = ready.held.n
             try:
-                request = _read(ready.held.payload, self._spider)
+                request = self._read(ready.held.payload)
             except Exception as error:
                 self._refuse(ready, f"{type(error).__name__}: {error}")
                 return None
@@ -239,11 +267,25 @@ class Scheduler(BaseScheduler):
     def _engine_slot(self) -> Any:
         return getattr(self._crawler.engine, "_slot", None)
 
+    def _written(self, request: Request) -> str:
+        # As Scrapy's own disk queues do: meta may hold what JSON cannot.
+        found = request.to_dict(spider=self._spider)
+        assert self._sessions is not None
+        if cookies := self._sessions.of(request):
+            found["meta"] = {**found["meta"], _COOKIES: cookies}
+        return base64.b64encode(pickle.dumps(found, protocol=4)).decode()
+
+    def _read(self, payload: str) -> Request:
+        request = request_from_dict(pickle.loads(base64.b64decode(payload)), spider=self._spider)
+        assert self._sessions is not None
+        self._sessions.bring(request, request.meta.pop(_COOKIES, ()))
+        return request
+
     def _rung(self) -> None:
         """From the desk's thread: Scrapy asks for requests again."""
-        from twisted.internet import reactor  # to import it installs one: Scrapy chooses which
-
-        reactor.callFromThread(self._ask_again)
+        assert self._loop is not None
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._ask_again)
 
     def _ask_again(self) -> None:
         slot = self._engine_slot()
@@ -286,10 +328,28 @@ def curtsy_settings(told: Any) -> Settings:
     return load(**given)
 
 
-def _written(request: Request, spider: Spider) -> str:
-    # As Scrapy's own disk queues do: meta may hold what JSON cannot.
-    return base64.b64encode(pickle.dumps(request.to_dict(spider=spider), protocol=4)).decode()
+def slot_delays(told: Any) -> dict[str, float]:
+    """By host, what DOWNLOAD_SLOTS asks for."""
+    slots = told.getdict("DOWNLOAD_SLOTS")
+    return {host: float(slot["delay"]) for host, slot in slots.items() if slot.get("delay")}
 
 
-def _read(payload: str, spider: Spider) -> Request:
-    return request_from_dict(pickle.loads(base64.b64decode(payload)), spider=spider)
+def check_parts(crawler: Crawler) -> None:
+    """Half of the parts would look as if all was well, and ask hosts out of turn."""
+    from curtsy.scrapy.turns import TurnsMiddleware
+
+    if not any(isinstance(one, TurnsMiddleware) for one in middlewares_of(crawler)):
+        raise CurtsyError("curtsy.scrapy.TurnsMiddleware is not among the DOWNLOADER_MIDDLEWARES: see docs/scrapy.md.")
+    told = crawler.settings
+    if told.getfloat("DOWNLOAD_DELAY") or told.getbool("AUTOTHROTTLE_ENABLED"):
+        raise CurtsyError(
+            "The frontier keeps the pauses: say CURTSY_DELAY_S instead of DOWNLOAD_DELAY and AUTOTHROTTLE_ENABLED, "
+            "or use the add-on, which does that."
+        )
+
+
+def _running_loop() -> asyncio.AbstractEventLoop:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        raise CurtsyError("Scrapy must run on asyncio here: leave TWISTED_REACTOR as it is.") from None

@@ -9,15 +9,17 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import Response
+from scrapy.utils.httpobj import urlparse_cached
 
 from curtsy.frontier.clock import boot
 from curtsy.guests import Report, Turn
-from curtsy.scrapy.desk import worth_beginning
+from curtsy.scrapy.desk import NOBODY, worth_beginning
 from curtsy.scrapy.scheduler import Scheduler
-from curtsy.urls import host_key, normalise
 
 #: the turn of a download that nobody scheduled
 _OWN = "_curtsy_own_turn"
+#: timeout and slot as the project gave them, while the downloader is told ours
+_GIVEN = "_curtsy_given"
 #: left for closing the connection
 _MARGIN_S = 0.2
 
@@ -36,19 +38,38 @@ class TurnsMiddleware:
 
     async def process_request(self, request: Request) -> None:
         scheduler = self._scheduler
+        host = scheduler.host_of(request)
+        if host == NOBODY:
+            return
         hand = scheduler.begun(request)
         if hand is not None:
             turn = hand.turn
             if turn is None or not worth_beginning(turn):
                 scheduler.give_back(hand)
-                turn = hand.turn = await self._take(request)
+                turn = hand.turn = await self._take(host)
             hand.started = boot()
         else:
-            turn = scheduler.lend(self._host(request)) or await self._take(request)
+            turn = scheduler.lend(host) or await self._take(host)
             request.meta[_OWN] = (turn, boot())
-        # A turn is not renewed: whoever is slower is broken off, and may try again.
+        self._tell(request, host, turn)
+
+    def _tell(self, request: Request, host: str, turn: Turn) -> None:
+        """A turn is not renewed: whoever is slower is broken off, and nothing waits in the downloader on it."""
+        meta = request.meta
+        meta[_GIVEN] = (meta.get("download_timeout"), meta.get("download_slot"))
         left_s = turn.left_s - _MARGIN_S
-        request.meta["download_timeout"] = min(float(request.meta.get("download_timeout") or left_s), left_s)
+        meta["download_timeout"] = min(float(meta.get("download_timeout") or left_s), left_s)
+        # One of our own: what a project's slots are set to, or who else is in them, would let turns run out.
+        meta["download_slot"] = f"turn of {host}"
+
+    def _untell(self, request: Request) -> None:
+        """Spiders pass meta on: a timeout that was cut for this download is none of the next one's."""
+        timeout_s, slot = request.meta.pop(_GIVEN)
+        request.meta["download_slot"] = slot or urlparse_cached(request).hostname
+        if timeout_s is None:
+            request.meta.pop("download_timeout", None)
+        else:
+            request.meta["download_timeout"] = timeout_s
 
     def process_response(self, request: Request, response: Response) -> Response:
         lines = [(name, value) for name, values in response.headers.items() for value in values]
@@ -62,6 +83,8 @@ class TurnsMiddleware:
         self._end(request, 0, (), "" if unwanted else f"{type(exception).__name__}: {exception}")
 
     def _end(self, request: Request, status: int, headers: tuple[tuple[str, str], ...], fault: str) -> None:
+        if _GIVEN in request.meta:
+            self._untell(request)
         own: tuple[Turn, float] | None = request.meta.pop(_OWN, None)
         if own is not None:
             report = Report(turn=own[0], started=own[1], ended=boot(), url=request.url, status=status, headers=headers)
@@ -70,11 +93,8 @@ class TurnsMiddleware:
         if hand is not None:
             self._scheduler.ended(hand, status, headers, fault)
 
-    def _host(self, request: Request) -> str:
-        return host_key(normalise(request.url) or request.url, self._scheduler.desk.settings.politeness_unit)
-
-    async def _take(self, request: Request) -> Turn:
-        return await asyncio.wrap_future(self._scheduler.desk.take(self._host(request)))
+    async def _take(self, host: str) -> Turn:
+        return await asyncio.wrap_future(self._scheduler.desk.take(host))
 
     @property
     def _scheduler(self) -> Scheduler:

@@ -14,8 +14,10 @@ from pathlib import Path
 
 from curtsy.embedded_pg import start_postgres
 from curtsy.faults import POINTS
+from tests.chaos import browsers
 from tests.chaos.fleet import main as fleet
-from tests.chaos.rounds import Arena, Plan, Round, plan
+from tests.chaos.rounds import BROWSER_NAMES, RENDER_EVERY, Arena, Plan, Round, plan
+from tests.chaos.site import RENDERED, Site
 from tests.chaos.troubles import TROUBLES
 
 STORES = {"sqlite": ("sqlite",), "postgres": ("postgres",), "both": ("sqlite", "postgres")}
@@ -31,15 +33,20 @@ def main() -> int:
     parser.add_argument("--store", choices=sorted(STORES), default="both")
     parser.add_argument("--only", type=int, nargs="+", metavar="ROUND", help="play only these rounds of the seed")
     parser.add_argument("--keep", action="store_true", help="keep the data of clean rounds too")
+    browsers.add_option(parser)
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="curtsy-chaos-"))
     folder.chmod(0o755)
     arena = Arena(folder, options.seed)
-    plans = _plans(options.seed, options.rounds, STORES[options.store], options.only)
+    plans = _plans(options)
     try:
         if any(one.store == "postgres" for one in plans):
             arena.postgres = start_postgres(folder / "pg")
-        print(f"An undisturbed crawl of the same web took {arena.undisturbed():.1f} s.", flush=True)
+        if any(not one.render for one in plans):
+            print(f"An undisturbed crawl of the same web took {arena.undisturbed(Site()):.1f} s.", flush=True)
+        # One round alone is judged by what the generator has.
+        if sum(one.render for one in plans) > 1:
+            print(f"With a browser it took {arena.undisturbed(RENDERED):.1f} s.", flush=True)
         print(HEAD, flush=True)
         rounds = [_play(arena, one, options) for one in plans]
     finally:
@@ -52,9 +59,13 @@ def main() -> int:
     return 0 if clean else 1
 
 
-def _plans(seed: int, rounds: int, stores: tuple[str, ...], only: list[int] | None) -> list[Plan]:
-    numbers = only or range(1, rounds + 1)
-    return [plan(seed, n, stores[(n - 1) % len(stores)], (n - 1) // len(stores)) for n in numbers]
+def _plans(options: argparse.Namespace) -> list[Plan]:
+    stores = STORES[options.store]
+    numbers = options.only or range(1, options.rounds + 1)
+    rendered = browsers.chosen(options.render, numbers, RENDER_EVERY)
+    return [
+        plan(options.seed, n, stores[(n - 1) % len(stores)], (n - 1) // len(stores), n in rendered) for n in numbers
+    ]
 
 
 def _play(arena: Arena, one: Plan, options: argparse.Namespace) -> Round:
@@ -63,6 +74,8 @@ def _play(arena: Arena, one: Plan, options: argparse.Namespace) -> Round:
     troubles = [f"{one.fault}" + ("" if result.fault_hit else " (not reached)"), *result.done]
     if one.processes > 1:
         troubles.append(f"{one.processes} processes")
+    if one.render:
+        troubles.append(f"{found.rendered} pages by a browser")
     print(
         f"{one.number:>5}  {one.store:8} {found.pages:>5} {result.resumes:>7} {len(found.lost):>4} "
         f"{len(found.duplicates):>3} {len(found.violations):>8} {result.seconds:>5.1f}  {', '.join(troubles)}",
@@ -72,9 +85,12 @@ def _play(arena: Arena, one: Plan, options: argparse.Namespace) -> Round:
         if result.folder is not None and not options.keep:
             shutil.rmtree(result.folder, ignore_errors=True)
         return result
-    for line in ([result.unfinished] if result.unfinished else []) + found.lines()[:20]:
+    for line in ([result.unfinished] if result.unfinished else []) + result.left + found.lines()[:20]:
         print(f"       {line}")
-    again = f"python -m tests.chaos --seed {options.seed} --store {options.store} --only {one.number}"
+    again = (
+        f"python -m tests.chaos --seed {options.seed} --store {options.store} --render {options.render} "
+        f"--only {one.number}"
+    )
     print(f"       data: {result.folder}; again: {again}", flush=True)
     return result
 
@@ -99,9 +115,15 @@ def _summary(rounds: list[Round]) -> None:
         f"{stall:.0f} ms)"
     )
     print(f"damaged     {sum(len(one.found.damage) for one in rounds)} (bodies, WARC files, ledger, export, audit)")
+    if rendered := [one for one in rounds if one.plan.render]:
+        print(
+            f"browsers    {len(rendered)} rounds, {sum(one.found.rendered for one in rendered)} pages, "
+            f"{sum(len(one.left) for one in rendered)} processes left behind"
+        )
     print(f"troubles    {', '.join(f'{name} {n}' for name, n in sorted(done.items()))}")
     print(f"stops       {', '.join(f'{name} {hit[name]}' for name in POINTS)}")
-    if missed := [name for name in TROUBLES if not any(name in one.plan.troubles for one in rounds)]:
+    names = [*TROUBLES, *(BROWSER_NAMES if rendered else ())]
+    if missed := [name for name in names if not any(name in one.plan.troubles for one in rounds)]:
         print(f"not tried   {', '.join(missed)}")
     print("clean" if all(one.clean for one in rounds) else "NOT CLEAN")
 

@@ -17,6 +17,7 @@ import redis
 
 from curtsy.cli import UNAVAILABLE
 from curtsy.embedded import Embedded
+from tests.chaos import browsers
 from tests.chaos.parts import Cable, Database, Disk, Valkey
 
 #: a process that gives up within this time was not running its crawl yet
@@ -32,7 +33,7 @@ class Crawler:
 
     def __init__(
         self, folder: Path, database: Database, disk: Disk | None, valkey: Valkey | None, cable: Cable | None, *,
-        seeds: list[str], resolve: str, processes: int, fault: str | None, fault_life: int,
+        seeds: list[str], resolve: str, processes: int, fault: str | None, fault_life: int, render: bool = False,
     ) -> None:  # fmt: skip
         self.folder, self.database, self.disk, self.valkey, self.cable = folder, database, disk, valkey, cable
         self.data = folder / "data"
@@ -41,6 +42,8 @@ class Crawler:
         self.refused = 0
         #: the injected stop was reached; until then every life from `fault_life` on has it
         self.fault_hit = False
+        #: pages that say nothing without their scripts are shown in a browser
+        self.render = render
         self._seeds, self._resolve, self._processes = seeds, resolve, processes
         self._fault, self._fault_life = fault, fault_life
         self._process: subprocess.Popen[bytes] | None = None
@@ -54,7 +57,7 @@ class Crawler:
         """The first life gets the seeds; so does a later one whose forerunner died before its crawl was written."""
         self.lives += 1
         known = self.database.rows("SELECT id FROM crawls")
-        what = ["--resume", "last"] if known else self._seeds
+        what = ["--resume", "last"] if known else [*self._seeds, *(["--render", "auto"] if self.render else [])]
         words = ["crawl", *what, "--processes", str(self._processes), "--resolve", self._resolve, "--json"]
         env = self._env()
         if self._fault and self.lives >= self._fault_life and not self.fault_hit:
@@ -72,6 +75,7 @@ class Crawler:
 
     def _env(self) -> dict[str, str]:
         env = {**os.environ, "CURTSY_STORE_URL": self.database.url, "CURTSY_DATA_DIR": str(self.data)}
+        env |= browsers.env(self.folder) if self.render else {}
         socket = self.cable.path if self.cable else (self.valkey.socket if self.valkey else None)
         return env | ({"CURTSY_FRONTIER_URL": f"unix://{socket}"} if socket else {})
 
@@ -176,6 +180,8 @@ class Crawler:
             self.signal([pid], signal.SIGKILL)
         if self._process is not None:
             self._process.wait()
+        if self.render:
+            browsers.end_all(self.folder)
         if self.valkey is None and (pid := self.embedded_pid()):
             os.kill(pid, signal.SIGKILL)
 

@@ -18,8 +18,11 @@ from curtsy.tinyweb.judge import judge
 from tests.chaos import site
 from tests.chaos.crawler import Crawler
 from tests.chaos.metronome import Stall, as_early_as_can_be
+from tests.chaos.site import Site
 
 URLS = "SELECT url, state, reason FROM urls"
+#: of a page that no script has filled
+EMPTY = b'<div id="root"></div>'
 PAGES = (
     "SELECT p.url, p.sha256, s.name, p.body_offset, p.body_length, p.same_as, p.fp, p.crawl "
     "FROM pages p LEFT JOIN segments s ON s.n = p.segment"
@@ -50,6 +53,8 @@ class Findings:
     #: of them, hosts that may look early only because the machine stood still
     stalled: list[str] = field(default_factory=list)
     longest_stall_ms: float = 0.0
+    #: pages that a browser showed
+    rendered: int = 0
     largest_shortfall_ms: float = 0.0
     largest_overlap_ms: float = 0.0
 
@@ -62,18 +67,18 @@ class Findings:
         return [f"{kind}: {line}" for kind in kinds for line in getattr(self, kind)]
 
 
-def baseline(crawler: Crawler) -> Baseline:
+def baseline(crawler: Crawler, web: Site) -> Baseline:
     urls = {url: state for url, state, _ in crawler.database.rows(URLS)}
     pages = {row[0]: bytes(row[1]).hex() for row in crawler.database.rows(PAGES)}
-    missing = site.pages_of_organisations() - pages.keys()
-    assert not missing, f"the undisturbed crawl lacks {sorted(missing)[:5]}"
+    missing = web.pages_of_organisations() - pages.keys()
+    assert not missing, f"lost: the crawl lacks {sorted(missing)[:5]}"
     return Baseline(urls=urls, pages=pages)
 
 
-def look(crawler: Crawler, expected: Baseline, log: Path, stalls: list[Stall], *, stopped: bool) -> Findings:
+def look(crawler: Crawler, web: Site, expected: Baseline, log: Path, stalls: list[Stall], *, stopped: bool) -> Findings:
     found = Findings()
     _urls(crawler, expected, found)
-    _pages(crawler, expected, found)
+    _pages(crawler, web, expected, found)
     _ledger(crawler, found)
     _export(crawler, found)
     segments(crawler.data, found)
@@ -98,14 +103,14 @@ def _urls(crawler: Crawler, expected: Baseline, found: Findings) -> None:
     found.duplicates += [f"{url} has {n} rows" for url, n in Counter(url for url, _, _ in rows).items() if n > 1]
 
 
-def _pages(crawler: Crawler, expected: Baseline, found: Findings) -> None:
+def _pages(crawler: Crawler, web: Site, expected: Baseline, found: Findings) -> None:
     rows = crawler.database.rows(PAGES)
     found.pages = len(rows)
     urls = Counter(row[0] for row in rows)
     found.lost += [f"{url} is no page" for url in sorted(expected.pages.keys() - urls.keys())]
     found.damage += [f"{url} is a page that no undisturbed crawl has" for url in urls.keys() - expected.pages.keys()]
     found.duplicates += [f"{url} is {n} pages" for url, n in urls.items() if n > 1]
-    bodies = _bodies(crawler, rows, found)
+    bodies = _bodies(crawler, web, rows, found)
     for url, digest, *_ in rows:
         stored = bytes(digest).hex()
         if stored != expected.pages.get(url, stored):
@@ -114,7 +119,7 @@ def _pages(crawler: Crawler, expected: Baseline, found: Findings) -> None:
             found.damage.append(f"{url}: the body in its segment has sha256 {bodies.get(url)}, not {stored}")
 
 
-def _bodies(crawler: Crawler, rows: list[tuple], found: Findings) -> dict[str, str]:  # type: ignore[type-arg]
+def _bodies(crawler: Crawler, web: Site, rows: list[tuple], found: Findings) -> dict[str, str]:  # type: ignore[type-arg]
     """URL -> sha256 of the body that stands in its segment, or in that of the page it is the same as."""
     digests: dict[str, str] = {}
     revisits: dict[str, str] = {}
@@ -127,10 +132,20 @@ def _bodies(crawler: Crawler, rows: list[tuple], found: Findings) -> dict[str, s
             if record.rec_type == "revisit":
                 revisits[url] = record.rec_headers.get_header("WARC-Refers-To-Target-URI")
             else:
-                digests[url] = hashlib.sha256(record.content_stream().read()).hexdigest()
+                body = record.content_stream().read()
+                digests[url] = hashlib.sha256(body).hexdigest()
+                rendering(url, body, web, found)
         except Exception as error:
             found.damage.append(f"{url}: its body cannot be read: {error!r}")
     return digests | {url: digests.get(original, "of a lost page") for url, original in revisits.items()}
+
+
+def rendering(url: str, body: bytes, web: Site, found: Findings) -> None:
+    """A page that says nothing without its scripts is stored as its scripts made it."""
+    if web.in_browser(url):
+        found.rendered += 1
+        if EMPTY in body or b"<h1>" not in body:
+            found.damage.append(f"{url} is stored without what its scripts draw")
 
 
 def _ledger(crawler: Crawler, found: Findings) -> None:

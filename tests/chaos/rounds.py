@@ -11,15 +11,23 @@ from pathlib import Path
 
 from curtsy.embedded_pg import PgServer
 from curtsy.faults import POINTS
-from tests.chaos import findings, site
+from tests.chaos import browsers, findings, site
 from tests.chaos.crawler import Crawler, Gave
 from tests.chaos.findings import Baseline, Findings
 from tests.chaos.metronome import Metronome
 from tests.chaos.parts import Cable, Database, Postgres, Sqlite, Valkey, small_disk
-from tests.chaos.troubles import LOSSES, TROUBLES, nth
+from tests.chaos.site import RENDERED, Site
+from tests.chaos.troubles import BROWSER_TROUBLES, LOSSES, TROUBLES, nth
 
 #: a round that takes longer has not finished
 LIMIT_S = 120.0
+#: with a browser: a visit whose worker died keeps its host for a slot of its own
+RENDER_LIMIT_S = 240.0
+#: one round in so many has a browser
+RENDER_EVERY = 3
+
+
+BROWSER_NAMES = tuple(BROWSER_TROUBLES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,13 +46,23 @@ class Plan:
     #: a Valkey of our own, behind a cable
     own_valkey: bool
     mounted_disk: bool
+    #: with hosts that say nothing without their scripts, and `--render auto`
+    render: bool = False
+
+    @property
+    def site(self) -> Site:
+        return RENDERED if self.render else Site()
+
+    @property
+    def limit_s(self) -> float:
+        return RENDER_LIMIT_S if self.render else LIMIT_S
 
     @property
     def point(self) -> str:
         return self.fault.partition(":")[0]
 
 
-def plan(seed: int, number: int, store: str, turn: int) -> Plan:
+def plan(seed: int, number: int, store: str, turn: int, render: bool = False) -> Plan:
     """`turn` counts the rounds of a store: every trouble and every point has its turn on each."""
     rng = random.Random(f"{seed}:{number}")
     names = list(TROUBLES)
@@ -52,6 +70,8 @@ def plan(seed: int, number: int, store: str, turn: int) -> Plan:
     # A few rounds of another seed begin with other points.
     point = POINTS[(turn + (seed - 1) * 5) % len(POINTS)]
     life = 1 if rng.random() < 0.7 else 2
+    if render:
+        chosen = chosen[:2]
     rng.shuffle(chosen)
     pauses_s = [rng.uniform(0.3, 2.5) for _ in range(5)]
     processes = rng.choice((1, 1, 2))
@@ -64,16 +84,22 @@ def plan(seed: int, number: int, store: str, turn: int) -> Plan:
     elif point.startswith("rebuild.") and turn >= len(POINTS):
         # The second time around it is no first start that is hit, but the rebuild after a loss.
         chosen, life = ["kill", rng.choice(sorted(LOSSES)), *chosen[:2]], 2
+    if render:
+        at = (seed - 1) * 2 + number // RENDER_EVERY * 2
+        chosen[1:1] = [BROWSER_NAMES[(at + n) % len(BROWSER_NAMES)] for n in range(2)]
+        pauses_s += [0.5, 0.5]
     return Plan(
         number=number,
         store=store,
+        render=render,
         troubles=tuple(chosen),
         pauses_s=tuple(pauses_s[: len(chosen)]),
         processes=processes,
         fault=f"{point}:{nth(point, rng)}",
         fault_life=life,
         own_valkey="snapshot" in chosen or rng.random() < 0.4,
-        mounted_disk=rng.random() < 0.7,
+        # A browser that is started under a limit of its parent's keeps it.
+        mounted_disk=rng.random() < 0.7 or render,
     )
 
 
@@ -89,11 +115,13 @@ class Round:
     fault_hit: bool = False
     #: why it did not finish; None: it did
     unfinished: str | None = None
+    #: browsers that did not end
+    left: list[str] = field(default_factory=list)
     folder: Path | None = None
 
     @property
     def clean(self) -> bool:
-        return self.unfinished is None and self.found.clean
+        return self.unfinished is None and self.found.clean and not self.left
 
 
 class Arena:
@@ -103,61 +131,73 @@ class Arena:
         self.folder = folder
         self.seed = seed
         self.postgres: PgServer | None = None
-        self.baseline: Baseline | None = None
+        #: with a browser and without
+        self.baselines: dict[bool, Baseline] = {}
 
-    def undisturbed(self) -> float:
-        """Crawls the web once in peace; how long it took."""
+    def undisturbed(self, web: Site) -> float:
+        """Crawls a web once in peace; how long it took."""
         began = time.monotonic()
         folder = Path(tempfile.mkdtemp(prefix="peace-", dir=self.folder))
-        (folder / "chaos.toml").write_text(site.SETTINGS)
+        (folder / "chaos.toml").write_text(_settings(web))
         metronome = Metronome(folder / "stalls")
-        with site.start(folder / "access.log") as web:
+        with web.start(folder / "access.log") as running:
             crawler = Crawler(
-                folder, Sqlite(folder / "data" / "curtsy.sqlite"), None, None, None, seeds=web.seeds,
-                resolve=web.resolve_rule, processes=1, fault=None, fault_life=0,
+                folder, Sqlite(folder / "data" / "curtsy.sqlite"), None, None, None, seeds=web.seeds(running),
+                resolve=running.resolve_rule, processes=1, fault=None, fault_life=0, render=web.render,
             )  # fmt: skip
             try:
                 crawler.start()
-                _to_the_end(crawler, began + LIMIT_S)
-                self.baseline = findings.baseline(crawler)
-                web.requests()
-                found = findings.look(crawler, self.baseline, folder / "access.log", metronome.stalls(), stopped=False)
+                _to_the_end(crawler, began + RENDER_LIMIT_S)
+                left = browsers.left(folder) if web.render else []
+                expected = self.baselines[web.render] = findings.baseline(crawler, web)
+                running.requests()
+                found = findings.look(crawler, web, expected, folder / "access.log", metronome.stalls(), stopped=False)
             finally:
                 crawler.close()
                 metronome.close()
-        if not found.clean:
-            raise SystemExit("Even in peace something is wrong:\n" + "\n".join(found.lines()[:20]))
+        if not found.clean or left:
+            raise SystemExit("Even in peace something is wrong:\n" + "\n".join((left + found.lines())[:20]))
         return time.monotonic() - began
 
     def round(self, plan: Plan) -> Round:
-        assert self.baseline is not None
         result = Round(plan=plan)
         began = time.monotonic()
         folder = Path(tempfile.mkdtemp(prefix=f"round-{plan.number}-", dir=self.folder))
         result.folder = folder
-        (folder / "chaos.toml").write_text(site.SETTINGS)
+        (folder / "chaos.toml").write_text(_settings(plan.site))
         with ExitStack() as stack:
             metronome = Metronome(folder / "stalls")
             stack.callback(metronome.close)
-            web = stack.enter_context(site.start(folder / "access.log"))
-            crawler = self._crawler(plan, folder, stack, web.seeds, web.resolve_rule)
+            web = stack.enter_context(plan.site.start(folder / "access.log"))
+            crawler = self._crawler(plan, folder, stack, plan.site.seeds(web), web.resolve_rule)
             try:
-                _suffer(crawler, plan, random.Random(f"{self.seed}:{plan.number}:play"), result, began + LIMIT_S)
+                _suffer(crawler, plan, random.Random(f"{self.seed}:{plan.number}:play"), result, began + plan.limit_s)
             except Gave as error:
                 result.unfinished = str(error)
             result.resumes, result.fault_hit = crawler.lives - 1, crawler.fault_hit
             if crawler.refused:
                 result.done.append(f"{crawler.refused} starts refused")
             if result.unfinished is None:
+                result.left = browsers.left(folder) if plan.render else []
                 web.requests()
-                stopped = "stop" in result.done
-                result.found = findings.look(
-                    crawler, self.baseline, folder / "access.log", metronome.stalls(), stopped=stopped
-                )
+                self._look(crawler, metronome, result)
         if result.clean:
             crawler.database.drop()
         result.seconds = time.monotonic() - began
         return result
+
+    def _look(self, crawler: Crawler, metronome: Metronome, result: Round) -> None:
+        web = result.plan.site
+        try:
+            # Where no undisturbed crawl was made, the generator has its word, and the first round for the others.
+            expected = self.baselines.get(web.render) or findings.baseline(crawler, web)
+        except AssertionError as error:
+            result.unfinished = str(error)
+            return
+        log, stopped = crawler.folder / "access.log", any(name in ("stop", "visit-stop") for name in result.done)
+        result.found = findings.look(crawler, web, expected, log, metronome.stalls(), stopped=stopped)
+        if result.clean:
+            self.baselines[web.render] = expected
 
     def _crawler(self, plan: Plan, folder: Path, stack: ExitStack, seeds: list[str], resolve: str) -> Crawler:
         disk = None
@@ -174,7 +214,7 @@ class Arena:
             stack.callback(cable.close)
         crawler = Crawler(
             folder, self._database(plan, folder), disk, valkey, cable, seeds=seeds, resolve=resolve,
-            processes=plan.processes, fault=plan.fault, fault_life=plan.fault_life,
+            processes=plan.processes, fault=plan.fault, fault_life=plan.fault_life, render=plan.render,
         )  # fmt: skip
         stack.callback(crawler.close)
         return crawler
@@ -186,6 +226,10 @@ class Arena:
         return Postgres(self.postgres, folder.name)
 
 
+def _settings(web: Site) -> str:
+    return site.SETTINGS + (site.RENDER_SETTINGS if web.render else "")
+
+
 def _suffer(crawler: Crawler, plan: Plan, rng: random.Random, result: Round, end: float) -> None:
     crawler.start()
     for name, pause_s in zip(plan.troubles, plan.pauses_s, strict=True):
@@ -195,12 +239,12 @@ def _suffer(crawler: Crawler, plan: Plan, rng: random.Random, result: Round, end
         crawler.pause(pause_s)
         if not crawler.keep_alive():
             return
-        result.done.append(TROUBLES[name](crawler, rng))
+        result.done.append((TROUBLES | BROWSER_TROUBLES)[name](crawler, rng))
     _to_the_end(crawler, end)
 
 
 def _to_the_end(crawler: Crawler, end: float) -> None:
     while crawler.keep_alive():
         if time.monotonic() > end:
-            raise Gave(f"it has not finished after {LIMIT_S:g} s; see {crawler.folder / 'crawl.log'}")
+            raise Gave(f"it has not finished in time; see {crawler.folder / 'crawl.log'}")
         crawler.pause(0.5)

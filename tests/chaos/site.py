@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from curtsy.tinyweb import TinyWeb
-from curtsy.tinyweb.facts import org_host
+from curtsy.tinyweb.facts import Kind, kind_of, org_host, org_number
 from curtsy.tinyweb.pages import OrgSite, Shape
 
 HOSTS, PAGES = 12, 14
@@ -38,6 +38,15 @@ retry_after_cap_s = 5
 host_patience_s = 120
 log_level = "info"
 """
+#: in rounds with a browser, which takes seconds to start under load
+RENDER_SLOT_S = 12.0
+RENDER_SETTINGS = f"""
+render_timeout_s = 10
+render_slot_s = {RENDER_SLOT_S}
+render_concurrency = 3
+render_recycle_pages = 8
+api_renderers = ["playwright"]
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +56,27 @@ class Site:
     hosts: int = HOSTS
     pages: int = PAGES
     faults: tuple[str, ...] = FAULTS
+    #: only these organisations are crawled; None: all
+    numbers: tuple[int, ...] | None = None
+    #: pages that say nothing without their scripts are shown in a browser
+    render: bool = False
 
     def start(self, log: Path) -> TinyWeb:
         return TinyWeb.start(hosts=self.hosts, pages=self.pages, faults=self.faults, log=log)
 
+    def seeds(self, web: TinyWeb) -> list[str]:
+        """Those of its organisations, and of all hosts with faults."""
+        known = set(self.organisations())
+        hosts = {seed: seed.partition("//")[2].partition("/")[0] for seed in web.seeds}
+        return [seed for seed in web.seeds if org_number(hosts[seed]) is None or hosts[seed] in known]
+
     def organisations(self) -> list[str]:
-        return [org_host(number) for number in range(self.hosts)]
+        return [org_host(number) for number in self.numbers or range(self.hosts)]
+
+    def in_browser(self, url: str) -> bool:
+        """Is this page one of a host that says nothing without its scripts, in a round that has a browser?"""
+        number = org_number(url.partition("//")[2].partition("/")[0])
+        return self.render and number is not None and kind_of(number) in (Kind.SCRIPT, Kind.FETCHED)
 
     def pages_of_organisations(self) -> set[str]:
         """Every page that the generator has and robots.txt allows."""
@@ -60,9 +84,8 @@ class Site:
         return {f"http://{host}{path}" for host in self.organisations() for path in OrgSite(host, shape).paths}
 
 
-def start(log: Path) -> TinyWeb:
-    return Site().start(log)
-
-
-def pages_of_organisations() -> set[str]:
-    return Site().pages_of_organisations()
+#: three hosts that are filled by scripts beside three that are not; what takes its time is left out
+RENDERED = Site(
+    15, 6, ("robots-disallow", "redirect-host", "flapping-500", "gone", "refused", "duplicates", "connection-close"),
+    numbers=(0, 1, 4, 6, 9, 14), render=True,
+)  # fmt: skip

@@ -8,12 +8,14 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
 
 import redis
 
 from curtsy.faults import POINTS
+from tests.chaos import browsers
 from tests.chaos.crawler import Crawler
-from tests.chaos.site import SLOT_S
+from tests.chaos.site import RENDER_SLOT_S, SLOT_S
 
 Trouble = Callable[[Crawler, random.Random], str]
 
@@ -104,6 +106,56 @@ def disk(crawler: Crawler, rng: random.Random) -> str:
     return "disk"
 
 
+def visit_kill(crawler: Crawler, rng: random.Random) -> str:
+    """kill -9 of the crawl while its browser shows pages."""
+    if not browsers.at_work(crawler.folder, rng, lambda: crawler.alive):
+        return "visit-kill-missed"
+    crawler.signal(crawler.pids(), signal.SIGKILL)
+    crawler.pause(0.2)
+    return "visit-kill"
+
+
+def visit_stop(crawler: Crawler, rng: random.Random) -> str:
+    """The crawl stands still in the middle of visits, for longer than their slots; its browser goes on."""
+    if not browsers.at_work(crawler.folder, rng, lambda: crawler.alive):
+        return "visit-stop-missed"
+    pids = crawler.pids()
+    crawler.signal(pids, signal.SIGSTOP)
+    time.sleep(RENDER_SLOT_S + rng.uniform(0.5, 2.0))
+    crawler.signal(pids, signal.SIGCONT)
+    return "visit-stop"
+
+
+def _browser_trouble(name: str, find: Callable[[Path], list[int]]) -> Trouble:
+    def strike(crawler: Crawler, rng: random.Random) -> str:
+        if not browsers.at_work(crawler.folder, rng, lambda: crawler.alive) or not (pids := find(crawler.folder)):
+            return f"{name}-missed"
+        browsers.send([rng.choice(pids)], signal.SIGKILL)
+        return name
+
+    return strike
+
+
+def browser_stop(crawler: Crawler, rng: random.Random) -> str:
+    """The browser hangs, for longer than a visit may last."""
+    if not browsers.at_work(crawler.folder, rng, lambda: crawler.alive):
+        return "browser-stop-missed"
+    pids = browsers.mains(crawler.folder)
+    browsers.send(pids, signal.SIGSTOP)
+    crawler.pause(RENDER_SLOT_S)
+    browsers.send(pids, signal.SIGCONT)
+    return "browser-stop"
+
+
+#: in rounds with a browser, beside the others
+BROWSER_TROUBLES: dict[str, Trouble] = {
+    "visit-kill": visit_kill,
+    "browser-kill": _browser_trouble("browser-kill", browsers.mains),
+    "visit-stop": visit_stop,
+    "watcher-kill": _browser_trouble("watcher-kill", browsers.watchers),
+    "browser-stop": browser_stop,
+    "renderer-kill": _browser_trouble("renderer-kill", browsers.renderers),
+}
 TROUBLES: dict[str, Trouble] = {
     "kill": kill,
     "stop": stop,

@@ -99,6 +99,21 @@ def test_only_starts_are_judged_where_the_client_could_not_close() -> None:
     assert not judge([asked(0, 5000), asked(100, 101)], delay_s=0.5, starts_only=True).ok
 
 
+def test_a_visit_and_what_it_loads_are_one_request() -> None:
+    """The delay runs from the end of the last thing loaded; only the page that is visited may load."""
+    host = "org-0009.tinyweb.test"
+    visit = [asked(0, 10, "/about", host), asked(100, 110, "/app.js", host), asked(200, 260, "/data/about.json", host)]
+    assert judge([*visit, asked(760, 770, "/news", host)], delay_s=0.5).ok
+    early = judge([*visit, asked(660, 670, "/news", host)], delay_s=0.5)
+    assert (early.shortfalls, early.largest_shortfall_ms) == (1, 100)
+    assert judge([*visit, asked(220, 230, "/data/about.json", host)], delay_s=0.5, tolerance_ms=5).overlaps == 1
+    assert judge([*visit, asked(760, 770, "/app.js", ORG)], delay_s=0.5).ok, "on another host it is a page"
+    late = judge([*visit, asked(800, 810, "/news", host), asked(900, 910, "/data/about.json", host)], delay_s=0.5)
+    assert late.strays == 1
+    assert not late.ok
+    assert not judge([asked(0, 10, "/data/.json", host)], delay_s=0.5).ok
+
+
 def write(path: Path, *lines: Line) -> None:
     log = AccessLog(path)
     for line in lines:

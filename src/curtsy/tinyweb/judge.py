@@ -39,13 +39,15 @@ class HostVerdict:
     robots_violations: tuple[str, ...]
     #: requests that nofollow, the scope or the address guard rule out
     unwanted: tuple[str, ...]
+    #: what a page loads, asked for when another page was visited, or none
+    strays: tuple[str, ...]
     #: requests before robots.txt had been answered; told, not counted as a fault: a crawler may know it from before
     before_robots: int
 
     @property
     def ok(self) -> bool:
         counted = self.overlaps or self.shortfalls or self.too_soon
-        return not (counted or self.robots_violations or self.unwanted)
+        return not (counted or self.robots_violations or self.unwanted or self.strays)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +85,10 @@ class Verdict:
         return sum(len(host.unwanted) for host in self.hosts)
 
     @property
+    def strays(self) -> int:
+        return sum(len(host.strays) for host in self.hosts)
+
+    @property
     def before_robots(self) -> int:
         return sum(host.before_robots for host in self.hosts)
 
@@ -107,6 +113,7 @@ class Verdict:
             "too_soon": self.too_soon,
             "robots_violations": self.robots_violations,
             "unwanted": self.unwanted,
+            "strays": self.strays,
             "before_robots": self.before_robots,
             "guilty": [asdict(host) for host in self.hosts if not host.ok],
         }
@@ -137,7 +144,7 @@ def _judge_host(host: str, lines: list[Line], delay_s: float, tolerance_ms: floa
     name = lines[0].name
     delay_s = max(delay_s, web.crawl_delay_s(name) or 0.0)
     overlaps = [] if starts_only else _overlaps_ms(lines)
-    shortfalls = _shortfalls_ms(lines, delay_s)
+    shortfalls = _shortfalls_ms(lines, delay_s, starts_only)
     too_soon = _too_soon_ms(lines)
     return HostVerdict(
         host=host,
@@ -151,6 +158,7 @@ def _judge_host(host: str, lines: list[Line], delay_s: float, tolerance_ms: floa
         largest_too_soon_ms=max(too_soon, default=0.0),
         robots_violations=tuple(f"{line.method} {line.path}" for line in lines if web.forbidden(name, line.path)),
         unwanted=tuple(f"{line.method} {line.path}" for line in lines if web.unwanted(name, line.path)),
+        strays=_strays(lines),
         before_robots=_before_robots(lines),
     )
 
@@ -164,10 +172,31 @@ def _overlaps_ms(lines: list[Line]) -> list[float]:
     return found
 
 
-def _shortfalls_ms(lines: list[Line], delay_s: float) -> list[float]:
+def _shortfalls_ms(lines: list[Line], delay_s: float, starts_only: bool) -> list[float]:
+    """A visit and what it loads are one request: the delay runs from the end of what was loaded."""
     delay_us = delay_s * 1_000_000
-    gaps = (after.start_us - before.start_us for before, after in pairwise(lines))
+    pairs = [(before, after) for before, after in pairwise(lines) if _page_of(after) is None]
+    gaps = [
+        after.start_us - (before.start_us if starts_only or _page_of(before) is None else before.end_us)
+        for before, after in pairs
+    ]
     return [(delay_us - gap) / 1000 for gap in gaps if gap < delay_us]
+
+
+def _page_of(line: Line) -> str | None:
+    return web.loaded_by(line.name, line.path)
+
+
+def _strays(lines: list[Line]) -> tuple[str, ...]:
+    """A visit that was over, by its worker's death or its slot's end, loads nothing more."""
+    found, visited = [], None
+    for line in lines:
+        page = _page_of(line)
+        if page is None:
+            visited = line.path
+        elif visited is None or (page != "*" and page != visited):
+            found.append(f"{line.method} {line.path} after {visited or 'nothing'}")
+    return tuple(found)
 
 
 def _too_soon_ms(lines: list[Line]) -> list[float]:
@@ -221,6 +250,7 @@ def _print(verdict: Verdict) -> None:
     print(f"shortfalls of the delay {verdict.shortfalls}, largest {verdict.largest_shortfall_ms:.1f} ms")
     print(f"before the end of Retry-After {verdict.too_soon}")
     print(f"robots violations {verdict.robots_violations}, otherwise unwanted {verdict.unwanted}")
+    print(f"loaded apart from a visit {verdict.strays}")
     print(f"requests before robots.txt was answered {verdict.before_robots}")
     for host in verdict.hosts:
         if not host.ok:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from curtsy.tinyweb import faults
 from curtsy.tinyweb.answers import NOT_FOUND, Answer, Handler, Pages
-from curtsy.tinyweb.facts import DOMAIN, org_host, org_number
+from curtsy.tinyweb.facts import DOMAIN, Kind, kind_of, org_host, org_number
 from curtsy.tinyweb.faults.registry import FaultHost
 from curtsy.tinyweb.pages import INTERNAL, OrgSite, Shape
 
@@ -128,6 +128,18 @@ def crawl_delay_s(host: str) -> float | None:
     """What the host's robots.txt asks for between two requests, or None."""
     fault = faults.by_host().get(host)
     return fault.crawl_delay_s if fault is not None else None
+
+
+def loaded_by(host: str, path: str) -> str | None:
+    """The page whose script asks for this, "*" if any page of the host does; None: it is no part of a page."""
+    number = org_number(host)
+    if number is None or kind_of(number) is not Kind.FETCHED:
+        return None
+    if path == "/app.js":
+        return "*"
+    if path.startswith("/data/") and path.endswith(".json"):
+        return path.removeprefix("/data").removesuffix(".json")
+    return None
 
 
 def all_seeds(hosts: int = 20) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from warcio.archiveiterator import ArchiveIterator
 
-from tests.chaos.findings import Findings, politeness, segments
+from tests.chaos.findings import Findings, politeness, rendering, segments
 from tests.chaos.fleet.orders import Desk, Order
 from tests.chaos.fleet.troop import Troop
 from tests.chaos.metronome import Stall
@@ -70,12 +70,12 @@ def baseline(troop: Troop, desk: Desk, site: Site) -> Baseline:
 
 
 def look(
-    troop: Troop, desk: Desk, orders: list[Order], expected: Baseline, stalls: list[Stall], *, stopped: bool
+    troop: Troop, desk: Desk, orders: list[Order], site: Site, expected: Baseline, stalls: list[Stall], *, stopped: bool
 ) -> Findings:
     found = Findings()
     ledger = Ledger(troop, desk)
     found.duplicates += [f"crawl {id} is of no order" for id in ledger.strangers]
-    bodies = _bodies(troop.data, [row for rows in ledger.pages.values() for row in rows], found)
+    bodies = _bodies(troop.data, site, [row for rows in ledger.pages.values() for row in rows], found)
     for order in orders:
         _urls(order.name, ledger, expected.urls[order.name], found)
         _pages(order.name, ledger, expected.pages[order.name], bodies, found)
@@ -118,7 +118,7 @@ def _pages(name: str, ledger: Ledger, expected: dict[str, str], bodies: dict[str
             found.damage.append(f"{name}: {url}: the body in its segment has sha256 {bodies.get(url)}, not {stored}")
 
 
-def _bodies(data: Path, rows: list[tuple[Any, ...]], found: Findings) -> dict[str, str]:
+def _bodies(data: Path, site: Site, rows: list[tuple[Any, ...]], found: Findings) -> dict[str, str]:
     """URL -> sha256 of the body that stands in a segment; the web answers all crawls the same."""
     digests: dict[str, str] = {}
     revisits: dict[str, str] = {}
@@ -131,7 +131,9 @@ def _bodies(data: Path, rows: list[tuple[Any, ...]], found: Findings) -> dict[st
             if record.rec_type == "revisit":
                 revisits[url] = record.rec_headers.get_header("WARC-Refers-To-Target-URI")
             else:
-                digests[url] = hashlib.sha256(record.content_stream().read()).hexdigest()
+                body = record.content_stream().read()
+                digests[url] = hashlib.sha256(body).hexdigest()
+                rendering(url, body, site, found)
         except Exception as error:
             found.damage.append(f"{url}: its body cannot be read: {error!r}")
     return {url: digests.get(original, "of a lost page") for url, original in revisits.items()} | digests

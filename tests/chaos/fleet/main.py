@@ -9,7 +9,8 @@ from collections import Counter
 from pathlib import Path
 
 from curtsy.embedded_pg import start_postgres
-from tests.chaos.fleet.rounds import SMALL, Arena, Plan, Round, plan
+from tests.chaos import browsers
+from tests.chaos.fleet.rounds import BROWSER_NAMES, RENDER_EVERY, SMALL, Arena, Plan, Round, plan
 from tests.chaos.fleet.troubles import TROUBLES
 from tests.chaos.site import Site
 
@@ -30,6 +31,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--only", type=int, nargs="+", metavar="ROUND", help="play only these rounds of the seed")
     parser.add_argument("--keep", action="store_true", help="keep the data of clean rounds too")
     parser.add_argument("--short", action="store_true", help="a smaller web, and no undisturbed fleet beforehand")
+    browsers.add_option(parser)
     options = parser.parse_args(words)
     folder = Path(tempfile.mkdtemp(prefix="curtsy-chaos-"))
     folder.chmod(0o755)
@@ -39,7 +41,9 @@ def main(words: list[str]) -> int:
         if any(one.store == "postgres" for one in plans):
             arena.postgres = start_postgres(folder / "pg")
         if not options.short:
-            print(f"An undisturbed fleet took {arena.undisturbed():.1f} s for the same crawls.", flush=True)
+            for render in sorted({one.render for one in plans}):
+                word = " with a browser" if render else ""
+                print(f"An undisturbed fleet{word} took {arena.undisturbed(render):.1f} s.", flush=True)
         print(HEAD, flush=True)
         rounds = [_play(arena, one, options) for one in plans]
     finally:
@@ -56,16 +60,21 @@ def _plans(options: argparse.Namespace) -> list[Plan]:
     stores = STORES[options.store]
     numbers = options.only or range(1, options.rounds + 1)
     long = options.rounds // 2 if options.rounds >= LONG else None
-    return [plan(options.seed, n, stores[(n - 1) % len(stores)], (n - 1) // len(stores), n == long) for n in numbers]
+    rendered = browsers.chosen(options.render, numbers, RENDER_EVERY)
+    return [
+        plan(options.seed, n, stores[(n - 1) % len(stores)], (n - 1) // len(stores), n == long, n in rendered)
+        for n in numbers
+    ]
 
 
 def _play(arena: Arena, one: Plan, options: argparse.Namespace) -> Round:
     result = arena.round(one)
     found = result.found
+    done = [*result.done, *([f"{found.rendered} pages by browsers"] if one.render else [])]
     print(
         f"{one.number:>5}  {one.store:8} {one.beats:>5} {found.pages:>5} {result.restarts:>8} {len(found.lost):>4} "
         f"{len(found.duplicates):>3} {len(found.violations):>8} {len(result.floods):>5} {len(result.left):>4} "
-        f"{result.seconds:>5.1f} {result.ending_s:>4.1f}  {', '.join(result.done)}",
+        f"{result.seconds:>5.1f} {result.ending_s:>4.1f}  {', '.join(done)}",
         flush=True,
     )
     if options.keep:
@@ -78,7 +87,7 @@ def _play(arena: Arena, one: Plan, options: argparse.Namespace) -> Round:
     for line in result.lines()[:20]:
         print(f"       {line}")
     again = f"python -m tests.chaos fleet --seed {options.seed} --store {options.store} --rounds {options.rounds}"
-    short = " --short" if options.short else ""
+    short = f" --render {options.render}" + (" --short" if options.short else "")
     print(f"       data: {result.folder}; again: {again}{short} --only {one.number}", flush=True)
     return result
 
@@ -115,6 +124,7 @@ def _summary(rounds: list[Round]) -> None:
     print(f"log errors  {sum(len(one.errors) for one in rounds)}")
     print(f"restarts    {sum(one.restarts for one in rounds)}")
     print(f"troubles    {', '.join(f'{name} {n}' for name, n in sorted(done.items()))}")
-    if missed := [name for name in TROUBLES if not any(name in one.plan.troubles for one in rounds)]:
+    names = [*TROUBLES, *(BROWSER_NAMES if any(one.plan.render for one in rounds) else ())]
+    if missed := [name for name in names if not any(name in one.plan.troubles for one in rounds)]:
         print(f"not tried   {', '.join(missed)}")
     print("clean" if all(one.clean for one in rounds) else "NOT CLEAN")

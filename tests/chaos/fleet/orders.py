@@ -33,6 +33,7 @@ class Order:
 def orders(site: Site, seeds: list[str]) -> list[Order]:
     """Everything, with records; some of it at once, in lane high; and pages of the others as a long list."""
     hosts = site.organisations()
+    render = {"render": "auto"} if site.render else {}
     half = len(hosts) // 2
     quick = tuple(f"http://{host}/" for host in hosts[: half - 2])
     # A depth of 0: what is not among the seeds is not asked for.
@@ -41,9 +42,9 @@ def orders(site: Site, seeds: list[str]) -> list[Order]:
     )
     listed = tuple(some[n % len(some)] for n in range(LINES))
     return [
-        Order(name="all", wish={"schema": "page"}, seeds=tuple(seeds)),
+        Order(name="all", wish={"schema": "page", **render}, seeds=tuple(seeds)),
         Order(name="quick", wish={"lane": "high", "max_depth": 1}, seeds=quick),
-        Order(name="listed", wish={"schema": "page", "max_depth": 0}, seeds=listed, upload=True),
+        Order(name="listed", wish={"schema": "page", "max_depth": 0, **render}, seeds=listed, upload=True),
     ]
 
 

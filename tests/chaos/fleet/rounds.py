@@ -16,13 +16,17 @@ from tests.chaos.fleet import findings
 from tests.chaos.fleet.findings import Baseline
 from tests.chaos.fleet.orders import PATIENCE_S, Desk, orders
 from tests.chaos.fleet.troop import Troop, free_port, until
-from tests.chaos.fleet.troubles import TROUBLES, Scene
+from tests.chaos.fleet.troubles import BROWSER_TROUBLES, TROUBLES, Scene
 from tests.chaos.metronome import Metronome
 from tests.chaos.parts import Database, Postgres, Sqlite
-from tests.chaos.site import Site
+from tests.chaos.site import RENDERED, Site
 
 #: after the last trouble, all crawls end within this time
 LIMIT_S = 120.0
+#: with a browser: a visit whose worker died keeps its host for a slot of its own
+RENDER_LIMIT_S = 240.0
+#: one round in so many has a browser
+RENDER_EVERY = 3
 LONG_LULL_S = 60.0
 #: for the short form: what takes its time is left out
 SMALL = Site(6, 8, tuple(fault for fault in site.FAULTS if fault not in ("hang", "retry-after-seconds")))
@@ -39,6 +43,7 @@ stage_lease_s = 4
 log_format = "json"
 """
 )
+BROWSER_NAMES = tuple(BROWSER_TROUBLES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +57,11 @@ class Plan:
     pauses_s: tuple[float, ...]
     beats: int
     lull_s: float
+    #: with hosts that say nothing without their scripts, crawls with `render`, and a worker that has browsers
+    render: bool = False
 
 
-def plan(seed: int, number: int, store: str, turn: int, long: bool) -> Plan:
+def plan(seed: int, number: int, store: str, turn: int, long: bool, render: bool = False) -> Plan:
     """`turn` counts the rounds of a store: every trouble has its turn on each. `long`: a lull of a minute."""
     rng = random.Random(f"fleet:{seed}:{number}")
     names = list(TROUBLES)
@@ -62,10 +69,14 @@ def plan(seed: int, number: int, store: str, turn: int, long: bool) -> Plan:
     chosen += rng.choices(names, k=rng.choice((0, 1, 1, 2)))
     if long:
         chosen = [name for name in chosen if name != "lull"] + ["lull"]
+    if render:
+        at = 2 * (number // RENDER_EVERY + seed - 1)
+        chosen = [*chosen[:3], *(BROWSER_NAMES[(at + n) % len(BROWSER_NAMES)] for n in range(2))]
     rng.shuffle(chosen)
     return Plan(
         number=number,
         store=store,
+        render=render,
         troubles=tuple(chosen),
         pauses_s=tuple(rng.uniform(0.2, 1.5) for _ in chosen),
         beats=rng.choice((1, 2)),
@@ -110,12 +121,12 @@ class Arena:
         self.folder, self.site = folder, site
         self.seed = seed
         self.postgres: PgServer | None = None
-        #: of the undisturbed fleet; without one, of the first round that is clean by the generator's word
-        self.baseline: Baseline | None = None
+        #: with a browser and without, of undisturbed fleets; else of the first round that the generator finds clean
+        self.baselines: dict[bool, Baseline] = {}
 
-    def undisturbed(self) -> float:
+    def undisturbed(self, render: bool) -> float:
         """The same crawls in peace; how long they took."""
-        plan = Plan(number=0, store="sqlite", troubles=(), pauses_s=(), beats=1, lull_s=0.0)
+        plan = Plan(number=0, store="sqlite", troubles=(), pauses_s=(), beats=1, lull_s=0.0, render=render)
         result = self.round(plan)
         if not result.clean:
             raise SystemExit(f"Even in peace something is wrong ({result.folder}):\n" + "\n".join(result.lines()[:20]))
@@ -126,18 +137,19 @@ class Arena:
         began = time.monotonic()
         folder = Path(tempfile.mkdtemp(prefix=f"fleet-{plan.number}-", dir=self.folder))
         result.folder = folder
-        (folder / "chaos.toml").write_text(SETTINGS)
+        web_site = self._site(plan)
+        (folder / "chaos.toml").write_text(SETTINGS + (site.RENDER_SETTINGS if plan.render else ""))
         rng = random.Random(f"fleet:{self.seed}:{plan.number}:play")
         database = self._database(plan, folder)
         with ExitStack() as stack:
             metronome = Metronome(folder / "stalls")
             stack.callback(metronome.close)
-            web = stack.enter_context(self.site.start(folder / "access.log"))
+            web = stack.enter_context(web_site.start(folder / "access.log"))
             with (folder / "chaos.toml").open("a") as settings:
                 settings.write(f'resolve = ["{web.resolve_rule}"]\n')
-            troop = Troop(folder, database, beats=plan.beats, port=free_port())
+            troop = Troop(folder, database, beats=plan.beats, port=free_port(), render=plan.render)
             stack.callback(troop.close)
-            scene = Scene(troop, Desk(troop.api_port, rng), orders(self.site, web.seeds), rng, plan.lull_s)
+            scene = Scene(troop, Desk(troop.api_port, rng), orders(web_site, web_site.seeds(web)), rng, plan.lull_s)
             try:
                 _suffer(scene, plan, result)
             except (TimeoutError, AssertionError) as error:
@@ -154,18 +166,22 @@ class Arena:
         result.seconds = time.monotonic() - began
         return result
 
+    def _site(self, plan: Plan) -> Site:
+        return RENDERED if plan.render else self.site
+
     def _look(self, scene: Scene, metronome: Metronome, result: Round) -> None:
         try:
-            expected = self.baseline or findings.baseline(scene.troop, scene.desk, self.site)
+            web_site, render = self._site(result.plan), result.plan.render
+            expected = self.baselines.get(render) or findings.baseline(scene.troop, scene.desk, web_site)
         except AssertionError as error:
             result.unfinished = str(error)
             return
-        stopped = any(name.startswith(("child-stop", "still")) for name in result.done)
+        stopped = any(name.startswith(("child-stop", "render-stop", "still")) for name in result.done)
         result.found = findings.look(
-            scene.troop, scene.desk, scene.orders, expected, metronome.stalls(), stopped=stopped
+            scene.troop, scene.desk, scene.orders, web_site, expected, metronome.stalls(), stopped=stopped
         )
         if result.clean:
-            self.baseline = expected
+            self.baselines[render] = expected
 
     def _database(self, plan: Plan, folder: Path) -> Database:
         if plan.store == "sqlite":
@@ -183,11 +199,12 @@ def _suffer(scene: Scene, plan: Plan, result: Round) -> None:
             desk.send(order)
     for name, pause_s in zip(plan.troubles, plan.pauses_s, strict=True):
         time.sleep(pause_s)
-        result.done.append(TROUBLES[name](scene) + (" (all had ended)" if _ended(scene) else ""))
+        result.done.append((TROUBLES | BROWSER_TROUBLES)[name](scene) + (" (all had ended)" if _ended(scene) else ""))
     if scene.uploading is not None:
         scene.uploading.result(PATIENCE_S)
-    if not until(lambda: _ended(scene), LIMIT_S):
-        raise TimeoutError(f"after {LIMIT_S:g} s there are {_states(scene)}")
+    limit_s = RENDER_LIMIT_S if plan.render else LIMIT_S
+    if not until(lambda: _ended(scene), limit_s):
+        raise TimeoutError(f"after {limit_s:g} s there are {_states(scene)}")
 
 
 def _states(scene: Scene) -> list[str]:

@@ -17,6 +17,7 @@ from typing import Any
 import psutil
 import redis
 
+from tests.chaos import browsers
 from tests.chaos.parts import Cable, Database, Valkey
 
 #: in the environment of every process of a round: whoever is left behind is found by it
@@ -31,6 +32,8 @@ QUEUES = ("fetch.high", "fetch.batch", "fetch.slow")
 WORKERS = ("w1", "w2")
 #: two processes for each worker, and one for lane high alone beside the first
 SEATS = 5
+#: in rounds with a browser: a worker of two processes, each with a browser of its own
+RENDERER, RENDER_QUEUE, RENDER_SEATS = "r1", "render", 2
 
 
 class TcpCable(Cable):
@@ -113,20 +116,26 @@ class Part:
 class Troop:
     """Everything of one round that runs. Parts that die are started again, as a supervisor would."""
 
-    def __init__(self, folder: Path, database: Database, *, beats: int, port: int) -> None:
-        self.folder, self.database = folder, database
+    def __init__(self, folder: Path, database: Database, *, beats: int, port: int, render: bool = False) -> None:
+        self.folder, self.database, self.render = folder, database, render
+        self.seats = SEATS + (RENDER_SEATS if render else 0)
+        self.queues = (*QUEUES, RENDER_QUEUE) if render else QUEUES
         self.data = folder / "data"
         self.api_port = port
         self.valkey = Valkey(folder / "valkey")
         self.valkey.port = free_port()
         self.valkey.start()
         target = ("127.0.0.1", self.valkey.port)
-        self.cables = {name: TcpCable(("127.0.0.1", free_port()), target) for name in WORKERS}
+        self._workers = (*WORKERS, RENDERER) if render else WORKERS
+        self.cables = {name: TcpCable(("127.0.0.1", free_port()), target) for name in self._workers}
         high = {"w1": "--high", "w2": "--no-high"}
         self.parts = {
             name: self._part(name, ["worker", "--name", name, "--concurrency", "2", high[name]], self.cables[name])
             for name in WORKERS
         }
+        if render:
+            words = ["worker", "--name", RENDERER, "--queues", RENDER_QUEUE, "--concurrency", str(RENDER_SEATS)]
+            self.parts[RENDERER] = self._part(RENDERER, [*words, "--no-high"], self.cables[RENDERER])
         self.parts |= {f"beat{n}": self._part(f"beat{n}", ["beat"]) for n in range(1, beats + 1)}
         self.parts["api"] = self._part("api", ["serve", "--port", str(port), "--processes", "2", "--threads", "8"])
         #: how long all parts took when they were asked to end
@@ -139,6 +148,7 @@ class Troop:
 
     def env(self, port: int) -> dict[str, str]:
         given = {"CURTSY_STORE_URL": self.database.url, "CURTSY_DATA_DIR": str(self.data), MARK: self.folder.name}
+        given |= browsers.env(self.folder) if self.render else {}
         return {**os.environ, **given, "CURTSY_FRONTIER_URL": f"redis://127.0.0.1:{port}/{DATABASE}"}
 
     def start(self) -> None:
@@ -167,8 +177,9 @@ class Troop:
         return wrong + [f"left behind: {pid} {command}" for pid, command in left]
 
     def left(self) -> list[tuple[int, str]]:
-        """Processes of this round."""
-        found = []
+        """Processes of this round; browsers are given no environment of ours, and are known by their folder."""
+        own = browsers.processes(self.folder) if self.render else {}
+        found = [(pid, " ".join(words)[:150]) for pid, words in own.items()]
         for process in psutil.process_iter():
             try:
                 if process.environ().get(MARK) == self.folder.name and process.status() != psutil.STATUS_ZOMBIE:
@@ -191,6 +202,8 @@ class Troop:
         for part in self.parts.values():
             part.wanted = False
             part.wait(5)
+        if self.render:
+            browsers.end_all(self.folder)
         self.valkey.kill9()
 
     # What troubles ask
@@ -200,7 +213,7 @@ class Troop:
         return sum(part.lives - 1 for part in self.parts.values())
 
     def workers(self) -> list[Part]:
-        return [self.parts[name] for name in WORKERS]
+        return [self.parts[name] for name in self._workers]
 
     def beats(self) -> list[Part]:
         return [part for name, part in self.parts.items() if name.startswith("beat")]
@@ -209,9 +222,9 @@ class Troop:
         """Shifts that wait in the broker; nothing if it is away."""
         try:
             with closing(self.broker()) as client:
-                return {queue: int(client.llen(queue)) for queue in QUEUES}  # type: ignore[arg-type]
+                return {queue: int(client.llen(queue)) for queue in self.queues}  # type: ignore[arg-type]
         except redis.RedisError:
-            return dict.fromkeys(QUEUES, 0)
+            return dict.fromkeys(self.queues, 0)
 
     def running(self) -> int:
         """Shifts that run now, over all lanes; those of killed workers until they have run out."""
@@ -219,14 +232,14 @@ class Troop:
             with closing(self.broker(DATABASE)) as client:
                 seconds, micros = client.time()  # type: ignore[misc]
                 now_ms = int(seconds) * 1000 + int(micros) // 1000
-                keys = [f"{{fleet}}:shifts:{queue.partition('.')[2]}" for queue in QUEUES]
+                keys = [f"{{fleet}}:shifts:{queue.removeprefix('fetch.')}" for queue in self.queues]
                 return sum(int(client.zcount(key, f"({now_ms}", "+inf")) for key in keys)  # type: ignore[arg-type]
         except redis.RedisError:
             return 0
 
     def shifts(self) -> tuple[int, int]:
         """How many have ended so far by the workers' logs, and how many of them came late."""
-        said = [(self.folder / f"{name}.log").read_text("utf-8", "replace") for name in WORKERS]
+        said = [(self.folder / f"{name}.log").read_text("utf-8", "replace") for name in self._workers]
         lines = [line for text in said for line in text.splitlines() if '"shift_ended"' in line]
         return len(lines), sum('"late"' in line for line in lines)
 

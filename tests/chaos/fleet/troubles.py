@@ -11,9 +11,10 @@ from concurrent.futures import Future
 
 import redis
 
+from tests.chaos import browsers
 from tests.chaos.fleet.orders import Desk, Order
-from tests.chaos.fleet.troop import QUEUES, SEATS, Troop, send, until
-from tests.chaos.site import SLOT_S
+from tests.chaos.fleet.troop import RENDERER, Troop, send, until
+from tests.chaos.site import RENDER_SLOT_S, SLOT_S
 
 #: workers that come back begin within this time
 BACK_S = 15.0
@@ -204,18 +205,18 @@ def lull(scene: Scene) -> str:
         send([process.pid for process in part.family()], signal.SIGKILL)
     most = _watched(scene, scene.lull_s, lambda: max(troop.queued().values()))
     scene.most_queued = max(scene.most_queued, most)
-    if most > SEATS:
-        scene.floods.append(f"{most} shifts waited in a queue for {SEATS} seats")
+    if most > troop.seats:
+        scene.floods.append(f"{most} shifts waited in a queue for {troop.seats} seats")
     before = troop.shifts()
     for part in troop.workers():
         part.start()
     until(lambda: troop.shifts() != before, BACK_S)
     running = _watched(scene, RETURN_S, troop.running)
-    if running > SEATS:
-        scene.floods.append(f"{running} shifts ran on {SEATS} seats after the return")
+    if running > troop.seats:
+        scene.floods.append(f"{running} shifts ran on {troop.seats} seats after the return")
     began, late = (now - then for now, then in zip(troop.shifts(), before, strict=True))
     scene.most_begun = max(scene.most_begun, began)
-    if late > len(QUEUES) * SEATS or began > MOST_BEGUN:
+    if late > len(troop.queues) * troop.seats or began > MOST_BEGUN:
         scene.floods.append(f"{began} shifts within {RETURN_S:g} s of the return, {late} of them late")
     return f"lull {scene.lull_s:.0f} s" if scene.lull_s >= 60 else "lull"
 
@@ -240,6 +241,59 @@ def pause(scene: Scene) -> str:
     return "pause"
 
 
+def _at_work(scene: Scene) -> bool:
+    return browsers.at_work(scene.troop.folder, scene.rng)
+
+
+def render_kill(scene: Scene) -> str:
+    """kill -9 of the worker that has the browsers, with all its processes, in the middle of visits."""
+    if not _at_work(scene):
+        return "render-kill-missed"
+    return _kill([process.pid for process in scene.troop.parts[RENDERER].family()], "render-kill")
+
+
+def render_child_kill(scene: Scene) -> str:
+    """One of its processes, or both: their browsers must not stay."""
+    if not _at_work(scene):
+        return "render-child-kill-missed"
+    pids = scene.troop.parts[RENDERER].generation(2)
+    return _kill(pids if scene.rng.random() < 0.5 else pids[:1], "render-child-kill")
+
+
+def render_stop(scene: Scene) -> str:
+    """Its processes stand still in the middle of visits for longer than their slots; the browsers go on."""
+    pids = scene.troop.parts[RENDERER].generation(2) if _at_work(scene) else []
+    send(pids, signal.SIGSTOP)
+    time.sleep(RENDER_SLOT_S + scene.rng.uniform(0.5, 2.0) if pids else 0)
+    send(pids, signal.SIGCONT)
+    return "render-stop" if pids else "render-stop-missed"
+
+
+def browser_kill(scene: Scene) -> str:
+    """One browser, or all of them."""
+    pids = browsers.mains(scene.troop.folder) if _at_work(scene) else []
+    return _kill(pids if scene.rng.random() < 0.5 else pids[:1], "browser-kill")
+
+
+def watcher_kill(scene: Scene) -> str:
+    return _kill(browsers.watchers(scene.troop.folder)[:1] if _at_work(scene) else [], "watcher-kill")
+
+
+def renderer_kill(scene: Scene) -> str:
+    """The process of one page."""
+    pids = browsers.renderers(scene.troop.folder) if _at_work(scene) else []
+    return _kill([scene.rng.choice(pids)] if pids else [], "renderer-kill")
+
+
+#: in rounds with a browser, beside the others
+BROWSER_TROUBLES: dict[str, Trouble] = {
+    "render-kill": render_kill,
+    "browser-kill": browser_kill,
+    "render-child-kill": render_child_kill,
+    "watcher-kill": watcher_kill,
+    "render-stop": render_stop,
+    "renderer-kill": renderer_kill,
+}
 TROUBLES: dict[str, Trouble] = {
     "worker-kill": worker_kill,
     "flush": flush,

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -203,3 +204,21 @@ def test_a_worker_that_is_killed_leaves_no_browser(number: int) -> None:
             worker.send_signal(number)
             worker.wait(20)
         until(lambda: not set(family) & set(browser_pids()), "processes of Chromium are left")
+
+
+def test_a_browser_starts_where_the_folder_for_its_profile_has_a_long_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The path of a socket has room for 107 bytes, and the browser makes one below its profile."""
+    deep = tmp_path / ("x" * 60)
+    deep.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(deep))
+
+    async def go() -> None:
+        browser = await Chromium.start(Settings())
+        assert browser.alive
+        browser.kill()
+        assert await browser.gone()
+
+    asyncio.run(go())
+    assert not list(deep.iterdir())

@@ -28,6 +28,9 @@ _START_TIMEOUT_S = 30.0
 _GONE_TIMEOUT_S = 10.0
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _TOLD_BYTES = 4096
+#: the longest path of a Unix socket, and what the browser puts behind its profile's for its own
+_SOCKET_BYTES, _OWN_SOCKET = 107, "/org.chromium.Chromium.XXXXXX/SingletonSocket"
+_PREFIX = "curtsy-chromium-"
 #: a page's own heap; more ends its process, not the machine
 _HEAP_MB = 512
 
@@ -135,7 +138,7 @@ class Chromium:
 
     @classmethod
     def _launch(cls, program: str) -> Chromium:
-        profile = Path(tempfile.mkdtemp(prefix="curtsy-chromium-"))
+        profile = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_where(tempfile.gettempdir())))
         # Bound and never listening: the port is nobody else's, and refuses.
         refusing = socket.socket()
         refusing.bind(("127.0.0.1", 0))
@@ -172,12 +175,13 @@ class Chromium:
         return sum(_private_bytes(pid) for pid in self.pids) / 1e6
 
     def complaint(self) -> str:
-        """The last line that it wrote about itself."""
+        """The last line that it wrote about itself; its crash reporter says something at every end."""
         if self._said.closed:
             return ""
         length = os.fstat(self._said.fileno()).st_size
         lines = os.pread(self._said.fileno(), _TOLD_BYTES, max(0, length - _TOLD_BYTES)).decode("utf-8", "replace")
-        return (lines.strip().splitlines() or [""])[-1][:500]
+        said = lines.strip().splitlines()
+        return ([line for line in said if "crashpad" not in line] or said or [""])[-1][:500]
 
     def kill(self) -> None:
         """End it and everything it started, now."""
@@ -204,6 +208,12 @@ class Chromium:
         self.endpoint = f"ws://127.0.0.1:{port}{path}"
         self.sealed = (self._profile / "stdout").read_bytes().startswith(b"sealed")
         return True
+
+
+def _where(folder: str) -> str:
+    """Where profiles stand: in the folder for such things, unless the browser's socket would have too long a path."""
+    longest = len(os.fsencode(folder)) + len(f"/{_PREFIX}XXXXXXXX{_OWN_SOCKET}")
+    return folder if longest <= _SOCKET_BYTES or not os.access("/tmp", os.W_OK) else "/tmp"
 
 
 def _environment(profile: Path) -> dict[str, str]:

@@ -76,13 +76,15 @@ def lift(store: Store, settings: Settings, host: str, now_ms: int) -> None:
     store.run(urls.hasten, host, now_ms)
 
 
+async def introduce(services: Services, host: str, lift: bool) -> None:
+    """Lets a frontier that is there know what the store has of a host now."""
+    await introduce_hosts(services.frontier, services.store, {host}, again=True, lift=lift)
+    if lift:
+        await services.frontier.hasten(host)
+
+
 async def tell(services: Services, host: str, *, lift: bool = False) -> bool:
     """Whether the frontier heard of it at once; otherwise it learns it from the store."""
     from curtsy import control
 
-    async def step() -> None:
-        await introduce_hosts(services.frontier, services.store, {host}, again=True, lift=lift)
-        if lift:
-            await services.frontier.hasten(host)
-
-    return await control.with_frontier(services, step)
+    return await control.with_frontier(services, lambda: introduce(services, host, lift))

@@ -102,6 +102,14 @@ def host_key(url: str, unit: str = "host") -> str:
     return host if unit == "host" else registrable_domain(host)
 
 
+def host_named(name: str, unit: str = "host") -> str:
+    """The unit of politeness that somebody means by a host name or a URL."""
+    url = None if "*" in name else normalise(name if "://" in name else f"https://{name}/")
+    if url is None:
+        raise UsageError(f"{veiled(name)!r} is no host. Write hostname, hostname:port, or a URL.")
+    return host_key(url, unit)
+
+
 def _rootless(host: str) -> str:
     """`example.com` for `example.com.`: the same machine, so the same unit."""
     name, colon, port = host.partition(":")

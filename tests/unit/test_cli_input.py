@@ -39,6 +39,15 @@ def test_a_bad_seed_is_named_with_its_place(bad: str, tmp_path: Path) -> None:
         list(seeds.read([], tmp_path / "s"))
 
 
+def test_a_bad_seed_is_named_without_its_password(tmp_path: Path) -> None:
+    (tmp_path / "s").write_text("someone:hunter2@a b\n")
+    for given, file in ((["https://someone:hunter2@a b/"], None), ([], tmp_path / "s")):
+        with pytest.raises(UsageError) as told:
+            list(seeds.read(given, file))
+        assert "***@a b" in str(told.value)
+        assert "hunter2" not in str(told.value)
+
+
 def test_a_missing_file_of_seeds_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         list(seeds.read([], tmp_path / "none"))

@@ -8,7 +8,18 @@ from hypothesis import strategies as st
 
 from curtsy.errors import UsageError
 from curtsy.model import Crawl
-from curtsy.urls import Scope, fingerprint, host_key, normalise, origin, parse, registrable_domain, short, strip_session
+from curtsy.urls import (
+    Scope,
+    fingerprint,
+    host_key,
+    host_named,
+    normalise,
+    origin,
+    parse,
+    registrable_domain,
+    short,
+    strip_session,
+)
 
 BASE = "http://a.test/b/c/d;p?q"
 
@@ -115,6 +126,19 @@ def test_the_unit_of_politeness_is_the_host_or_its_registrable_domain(url: str, 
     assert host_key(normal) == host
     assert host_key(normal, "domain") == domain
     assert registrable_domain(host) == domain
+
+
+@pytest.mark.parametrize("name", ["WWW.A.test", "www.a.test:443", "https://someone:hunter2@www.a.test/x?y"])
+def test_people_name_a_host_by_its_name_or_a_url(name: str) -> None:
+    assert host_named(name) == "www.a.test"
+    assert host_named(name, "domain") == "a.test"
+
+
+@pytest.mark.parametrize("name", ["", "*.a.test", "ftp://someone:hunter2@a.test/", "someone:hunter2@a b"])
+def test_what_names_no_host_is_refused_without_its_password(name: str) -> None:
+    with pytest.raises(UsageError, match="is no host") as told:
+        host_named(name)
+    assert "hunter2" not in str(told.value)
 
 
 @pytest.mark.parametrize(

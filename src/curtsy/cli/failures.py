@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, host_of, stored
+from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, stored
 from curtsy.cli.remote import Api
 
 if TYPE_CHECKING:
@@ -56,9 +56,10 @@ def list_(
         return
     from curtsy import pipeline
     from curtsy.cli import show
+    from curtsy.urls import host_named
 
     with stored(config, data_dir) as (settings, store):
-        host = host_of(host, settings.politeness_unit) if host is not None else None
+        host = host_named(host, settings.politeness_unit) if host is not None else None
         found = pipeline.find(store, _filter(store, crawl, host, stage, cause, since, limit))
     if as_json:
         fields = ("id", "url", "host", "stage", "cause", "detail", "status", "attempts")
@@ -86,12 +87,13 @@ def replay(
     from curtsy import pipeline
     from curtsy.cli import hints, show
     from curtsy.store import crawls
+    from curtsy.urls import host_named
 
     if api:
         _replay_remote(api, _asked(crawl, host, stage, cause, since), limit, dry_run, as_json)
         return
     with stored(config, data_dir, looks=dry_run) as (settings, store):
-        host = host_of(host, settings.politeness_unit) if host is not None else None
+        host = host_named(host, settings.politeness_unit) if host is not None else None
         which = _filter(store, crawl, host, stage, cause, since, limit)
         done = pipeline.replay(store, which, int(time.time() * 1000), dry_run=dry_run)
         with store.read() as tx:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, replace
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from curtsy.cli.options import AsJson, Config, DataDir, host_of, stored
+from curtsy.cli.options import AsJson, Config, DataDir, stored
 
 if TYPE_CHECKING:
     from curtsy.model import HostState
     from curtsy.settings import Settings
-    from curtsy.store.engine import Store
 
 Host = Annotated[str, typer.Argument(metavar="HOST", help="hostname[:port], or a URL of the host.")]
 
@@ -35,8 +35,6 @@ def list_(
     as_json: AsJson = False,
 ) -> None:
     """List hosts by name."""
-    import time
-
     from curtsy.cli import show
     from curtsy.model import HostState
     from curtsy.store import hosts, queues
@@ -72,12 +70,12 @@ def show_(host: Host, config: Config = None, data_dir: DataDir = None, as_json: 
 
 def block(host: Host, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """Never ask a host again: its URLs are skipped, in every crawl of this store."""
-    _change(host, config, data_dir, as_json, lambda state: replace(state, denied=True))
+    _change(host, config, data_dir, as_json, {"denied": True})
 
 
 def unblock(host: Host, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """Take `block` back, and end the wait that a host asked for (429, 503, Retry-After) or its failures brought."""
-    _change(host, config, data_dir, as_json, lambda state: replace(state, denied=False), lift=True)
+    _change(host, config, data_dir, as_json, {"denied": False}, lift=True)
 
 
 def delay(
@@ -92,8 +90,8 @@ def delay(
 ) -> None:
     """Set a host's own delay; robots.txt and the crawl may ask for more, never for less."""
     delay_ms = None if seconds is None else round(seconds * 1000)
-    change = {"operator_delay_ms": delay_ms, "operator_per_host": per_host}
-    _change(host, config, data_dir, as_json, lambda state: replace(state, **change))  # type: ignore[arg-type]
+    changes = {"operator_delay_ms": delay_ms, "operator_per_host": per_host}
+    _change(host, config, data_dir, as_json, changes)
 
 
 def _change(
@@ -101,36 +99,33 @@ def _change(
     config: Path | None,
     data_dir: Path | None,
     as_json: bool,
-    change: Callable[[HostState], HostState] | None,
+    changes: Mapping[str, Any] | None,
     *,
     lift: bool = False,
 ) -> None:
+    from curtsy import oversight
     from curtsy.cli import show
     from curtsy.errors import UsageError
     from curtsy.model import HostState
     from curtsy.store import hosts, queues
+    from curtsy.urls import host_named
 
     if "*" in name:
         raise UsageError(f"{name!r} is a pattern: name one host here, or put the pattern into the setting deny_hosts.")
-    with stored(config, data_dir, looks=change is None) as (settings, store):
-        host = host_of(name, settings.politeness_unit)
+    with stored(config, data_dir, looks=changes is None) as (settings, store):
+        host = host_named(name, settings.politeness_unit)
         with store.read() as tx:
             state = hosts.get(tx, host)
             fault, _ = queues.faults(tx, host).get(host, (None, 0))
-        if state is None and fault is None and change is None:
+        if state is None and fault is None and changes is None:
             raise UsageError(f"Nothing is known of {host!r}. `curtsy hosts list` lists the hosts asked so far.")
         state = state or HostState(host=host)
-        if change is not None:
-            state = change(state)
-            store.run(
-                hosts.set_operator,
-                host,
-                delay_ms=state.operator_delay_ms,
-                per_host=state.operator_per_host,
-                denied=state.denied,
-            )
+        if changes is not None:
+            store.run(oversight.say, host, changes)
             if lift:
-                state = _lift(store, settings, host)
+                oversight.lift(store, settings, host, int(time.time() * 1000))
+            with store.read() as tx:
+                state = hosts.get_many(tx, [host])[host]
             _tell_frontier(settings, host, lift)
     fields = asdict(state) | {"fault": fault}
     if as_json:
@@ -141,39 +136,18 @@ def _change(
         show.say(f"{field:<18} {'-' if shown is None else shown}")
 
 
-def _lift(store: Store, settings: Settings, host: str) -> HostState:
-    """It may be asked a delay from now, whichever is the longest that may be in force."""
-    import time
-
-    from curtsy.store import crawls, hosts, urls
-
-    now_ms = int(time.time() * 1000)
-    with store.read() as tx:
-        state = hosts.get_many(tx, [host])[host]
-        wishes_s = [crawl.delay_s or 0 for crawl in crawls.running(tx)]
-    asked_for_ms = (state.operator_delay_ms, state.robots_delay_ms, state.adaptive_ms)
-    delay_ms = max(int(max([settings.delay_s, *wishes_s]) * 1000), *(ms or 0 for ms in asked_for_ms))
-    store.run(hosts.lift, host, now_ms + delay_ms)
-    store.run(urls.hasten, host, now_ms)
-    with store.read() as tx:
-        return hosts.get_many(tx, [host])[host]
-
-
 def _tell_frontier(settings: Settings, host: str, lift: bool) -> None:
     """A crawl that is running takes it up at once; without one, the next crawl reads the store."""
     import asyncio
 
-    from curtsy import services
+    from curtsy import oversight, services
     from curtsy.embedded import Embedded
-    from curtsy.recovery import introduce_hosts
 
     async def tell() -> None:
         built = services.build(settings)
         try:
             await built.open()
-            await introduce_hosts(built.frontier, built.store, {host}, again=True, lift=lift)
-            if lift:
-                await built.frontier.hasten(host)
+            await oversight.introduce(built, host, lift)
         finally:
             await built.close()
 

@@ -70,14 +70,3 @@ def stored(config: Path | None, data_dir: Path | None, looks: bool = True) -> It
     settings = settings_from(config, data_dir)
     with Store.open(settings.effective_store_url, create=False, looks=looks) as store:
         yield settings, store
-
-
-def host_of(name: str, unit: str) -> str:
-    """The unit of politeness that somebody means by a host name or a URL."""
-    from curtsy.errors import UsageError
-    from curtsy.urls import host_key, normalise
-
-    url = normalise(name if "://" in name else f"https://{name}/")
-    if url is None:
-        raise UsageError(f"{name!r} is no host. Write hostname, hostname:port, or a URL.")
-    return host_key(url, unit)

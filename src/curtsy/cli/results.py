@@ -170,13 +170,14 @@ def explain(
     from curtsy.cli import hints, show
     from curtsy.errors import UsageError
     from curtsy.store import crawls
+    from curtsy.urls import veiled
 
     now_ms = int(time.time() * 1000)
     program, options = hints.beginning(), hints.ending()
     with stored(config, data_dir) as (settings, store), store.read() as tx:
         url, host = explaining.target(target, settings.politeness_unit)
         if not host:
-            raise UsageError(f"{target!r} is neither an http or https URL nor a host.")
+            raise UsageError(f"{veiled(target)!r} is neither an http or https URL nor a host.")
         if url is not None:
             facts = explaining.of_url(tx, url, settings, crawls.get(tx, crawl) if crawl else None)
             facts = replace(explaining.with_frontier(tx, facts, settings), program=program, options=options)

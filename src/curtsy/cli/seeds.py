@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from curtsy.errors import UsageError
-from curtsy.urls import normalise
+from curtsy.urls import normalise, veiled
 
 
 def read(urls: Iterable[str], file: Path | None) -> Iterator[str]:
@@ -36,5 +36,5 @@ def _lines(lines: Iterable[str], where: str) -> Iterator[str]:
 def _normal(text: str, where: str) -> str:
     url = normalise(text if "://" in text else f"https://{text}")
     if url is None:
-        raise UsageError(f"{text!r} ({where}) is no http or https URL. Write it as https://example.com/path.")
+        raise UsageError(f"{veiled(text)!r} ({where}) is no http or https URL. Write it as https://example.com/path.")
     return url

@@ -20,7 +20,7 @@ from curtsy.settings import Settings, load, missing
 from curtsy.store import crawls, pages
 from curtsy.store.engine import Store
 from curtsy.store.segments import read_page
-from curtsy.urls import fingerprint, normalise
+from curtsy.urls import fingerprint, normalise, veiled
 
 _PAGE_ID = re.compile(r"[1-9][0-9]{0,17}-[0-9a-f]{32}")
 #: how often a crawl is looked at while it is waited for
@@ -119,7 +119,7 @@ class Local:
             return pages.by_id(tx, _checked_id(which))
         url = normalise(which)
         if url is None:
-            raise UsageError(f"{which!r} is no http or https URL.")
+            raise UsageError(f"{veiled(which)!r} is no http or https URL.")
         if crawl is not None:
             return pages.get(tx, crawls.get(tx, crawl).n, fingerprint(url))
         newest = pages.where(tx, "p.fp = :fp", {"fp": fingerprint(url)}, "p.n DESC", 1)
@@ -189,7 +189,10 @@ class Remote:
     def status(self, id: str) -> dict[str, Any]:
         found = self._server.crawl(id)
         given = found["counts"]
-        counts = Counts(given["pages"], given["done"], given["pending"], given["skipped"], given["failed"])
+        counts = Counts(
+            given["pages"], given["done"], given["pending"], given["skipped"], given["failed"],
+            pending_render=given.get("pending_render", 0),
+        )  # fmt: skip
         return _status(found["id"], found["state"], found["reason"], counts)
 
     def first_pages(self, id: str) -> list[dict[str, Any]]:
@@ -201,7 +204,7 @@ class Remote:
             return self._read(self._server.page(_checked_id(which)))
         url = normalise(which)
         if url is None:
-            raise UsageError(f"{which!r} is no http or https URL.")
+            raise UsageError(f"{veiled(which)!r} is no http or https URL.")
         ids = [crawl] if crawl else (one["id"] for one in islice(self._server.each(self._server.list_crawls), 20))
         for id in ids:
             for page in islice(self._server.each(self._server.list_pages, id, url=url, limit=100), 100):
@@ -225,7 +228,8 @@ class Remote:
 def _status(id: str, state: str, reason: str | None, counts: Counts) -> dict[str, Any]:
     return {
         "crawl": id, "state": state, "reason": reason, "pages": counts.pages, "done": counts.done,
-        "pending": counts.pending, "skipped": dict(counts.skipped), "failed": dict(counts.failed),
+        "pending": counts.pending, "pending_render": counts.pending_render, "skipped": dict(counts.skipped),
+        "failed": dict(counts.failed),
     }  # fmt: skip
 
 

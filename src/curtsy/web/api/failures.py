@@ -7,7 +7,8 @@ import time
 from curtsy import pipeline
 from curtsy.store import crawls, listing
 from curtsy.store.listing import Letter, LettersWanted
-from curtsy.web.models.asking import moment_ms, unit_of
+from curtsy.urls import host_named
+from curtsy.web.models.asking import moment_ms
 from curtsy.web.models.failures import (
     AllFailuresQuery,
     DeadLetter,
@@ -87,7 +88,7 @@ def _position(cursor: str | None) -> Letter | None:
 
 
 def _host(call: Call, host: str | None) -> str | None:
-    return None if host is None else unit_of(host, call.settings.politeness_unit)
+    return None if host is None else host_named(host, call.settings.politeness_unit)
 
 
 @endpoint(

@@ -10,14 +10,14 @@ from flask import Response, render_template, request
 
 from curtsy import changes as changing
 from curtsy.errors import UsageError
-from curtsy.model import Crawl, Request
+from curtsy.model import MOST_RENDER, Crawl, Request
 from curtsy.store import glance, listing
+from curtsy.urls import host_named
 from curtsy.web.api import crawls as api
 from curtsy.web.api import failures as failures_api
 from curtsy.web.api import records as records_api
 from curtsy.web.dashboard import charts, exporting
 from curtsy.web.dashboard.site import ROWS, Visit, html, view
-from curtsy.web.models.asking import unit_of
 from curtsy.web.models.crawls import CrawlStatus
 from curtsy.web.models.failures import FailuresQuery, GroupsQuery
 from curtsy.web.models.pages import PageOf, page_of
@@ -62,7 +62,7 @@ def _shown(visit: Visit, id: str, **more: Any) -> dict[str, Any]:
     status: CrawlStatus = api.crawl(visit.call(), id)
     known = status.counts.pending + status.counts.done + sum(status.counts.skipped.values())
     known += sum(status.counts.failed.values())
-    return {"crawl": status, "known": known, "tabs": TABS, **more}
+    return {"crawl": status, "known": known, "most_render": MOST_RENDER, "tabs": TABS, **more}
 
 
 # Progress
@@ -196,7 +196,7 @@ def _wanted(visit: Visit, n: int) -> listing.PagesWanted:
     text = " ".join(request.args.get("q", "").split())[:200].replace("\0", "")
     return listing.PagesWanted(
         crawl=n,
-        host=unit_of(host, visit.settings.politeness_unit) if host else None,
+        host=host_named(host, visit.settings.politeness_unit) if host else None,
         status=int(status) if status else None,
         text=text or None,
     )

@@ -8,8 +8,6 @@ from typing import Annotated
 from pydantic import Field
 
 from curtsy.cli.times import since_ms
-from curtsy.errors import UsageError
-from curtsy.urls import host_key, normalise, veiled
 
 #: text that every database takes
 _PRINTABLE = r"^[^\x00-\x1f\x7f]+$"
@@ -31,11 +29,3 @@ Since = Annotated[
 def moment_ms(since: str | None) -> int:
     """0 without a moment."""
     return since_ms(since, time.time())
-
-
-def unit_of(name: str, unit: str) -> str:
-    """The unit of politeness that is meant by a host name or a URL."""
-    url = None if "*" in name else normalise(name if "://" in name else f"https://{name}/")
-    if url is None:
-        raise UsageError(f"{veiled(name)!r} is no host. Write hostname, hostname:port, or a URL.")
-    return host_key(url, unit)

@@ -63,13 +63,13 @@ else
 	@$(BIN)/curtsy demo $(ARGS)
 endif
 
-# Most tests wait for servers and clocks: four at a time, by file. Those that hold a time against a limit come after
-# them, one by one. With ARGS, which name tests or choose among them, all that are meant run together.
+# Most tests wait for servers and clocks: four at a time, by file, the long ones first. Those that hold a time against
+# a limit come after them, one by one. With ARGS, which name tests or choose among them, all that are meant run together.
 test: $(SETUP) $(SYSTEM)
 ifdef ARGS
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 else
-	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m 'not alone'; beside=$$?; \
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m 'not alone'; beside=$$?; \
 	$(BIN)/python -m pytest -m alone $$(grep -rl --include='test_*.py' mark.alone tests) && exit $$beside
 endif
 

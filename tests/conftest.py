@@ -3,12 +3,48 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import signal
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from curtsy.embedded_pg import PgServer
 
 # A shell that runs the tests in the background lets them ignore signals, and so does every process that they start.
 for _number, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, _usual)
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PgServer]:
+    """A real PostgreSQL, for all tests of this process."""
+    from curtsy.embedded_pg import start_postgres
+
+    with start_postgres(tmp_path_factory.mktemp("postgres")) as server:
+        yield server
+
+
+@pytest.fixture
+def new_database(postgres: PgServer) -> Iterator[Callable[[], str]]:
+    """new_database() -> the URL of an empty database, which goes with the test: it need never reach the disk."""
+    import psycopg
+
+    made: list[str] = []
+
+    def make() -> str:
+        made.append(f"test_{next(_numbers)}")
+        return postgres.create_database(made[-1])
+
+    yield make
+    with psycopg.connect(postgres.url, autocommit=True) as connection:
+        for name in made:
+            connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'.encode())
 
 
 def pytest_unconfigure() -> None:

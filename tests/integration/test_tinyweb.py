@@ -24,6 +24,9 @@ from curtsy.tinyweb.__main__ import main
 from curtsy.tinyweb.accesslog import Line, read
 from curtsy.tinyweb.judge import judge
 
+#: between the last byte of an answer and the look at the clock, on a busy machine
+SLACK_US = 50_000
+
 
 @pytest.fixture(scope="module")
 def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TinyWeb]:
@@ -131,7 +134,7 @@ def test_a_request_is_logged_from_its_head_to_its_last_byte(web: TinyWeb) -> Non
         _, body = client.get("/one")
         after_us = time.time_ns() // 1000
     (line,) = logged(web, "slow", "/one")
-    assert before_us <= line.start_us <= line.end_us <= after_us
+    assert before_us <= line.start_us <= line.end_us <= after_us + SLACK_US
     assert line.end_us - line.start_us >= 1_900_000
     assert line.bytes > len(body)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,26 +9,17 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from curtsy.embedded_pg import PgServer, start_postgres
 from curtsy.settings import Settings, load
 from curtsy.web.bridge import Bridge
 from curtsy.web.factory import create_app
-
-_numbers = itertools.count(1)
-
-
-@pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PgServer]:
-    with start_postgres(tmp_path_factory.mktemp("postgres")) as server:
-        yield server
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'curtsy.sqlite'}"
-    server: PgServer = request.getfixturevalue("postgres")
-    return server.create_database(f"web_{next(_numbers)}")
+    new_database: Callable[[], str] = request.getfixturevalue("new_database")
+    return new_database()
 
 
 @pytest.fixture

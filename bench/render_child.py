@@ -14,7 +14,7 @@ import uvloop
 
 from curtsy.fetch.browser import BrowserFetcher
 from curtsy.fetch.transfer import FetchJob, boot_clock
-from curtsy.model import Outcome
+from curtsy.outcome import Outcome
 from curtsy.settings import Settings
 from curtsy.tinyweb.facts import Kind, org_host, truth
 from curtsy.tinyweb.pages import OrgSite, Shape

@@ -19,7 +19,8 @@ from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from operator import attrgetter
 
-from curtsy.model import SUBRESOURCE, Fault, Kind, Request, RobotsState
+from curtsy.model import SUBRESOURCE, Kind, Request, RobotsState
+from curtsy.outcome import Fault
 from curtsy.robots import Robots
 from curtsy.urls import origin
 

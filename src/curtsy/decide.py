@@ -15,7 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from curtsy.model import Action, Chain, Decision, Fault, Outcome
+from curtsy.model import Chain
+from curtsy.outcome import Action, Decision, Fault, Outcome
 from curtsy.politeness import MISSING_NAME_MS, backoff_ms, wait_ms
 from curtsy.settings import Settings
 from curtsy.urls import fingerprint, normalise, origin, short

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from curtsy.store import records, sources
 
 if TYPE_CHECKING:
-    from curtsy.model import Crawl, Record
+    from curtsy.model import Crawl
+    from curtsy.record import Record
     from curtsy.store.engine import Store
 
 #: JSON pointer of a field, `*` for items of lists -> its value, or all values of a list; None or empty: not stated

@@ -18,8 +18,9 @@ from curtsy import asking, ground, plans
 from curtsy.errors import CurtsyError, Damaged, MissingPart, SettingsError
 from curtsy.evidence import Confidence, Evidence, Field, Rung, SourceKind, Verdict
 from curtsy.extract import choosing, ladder, llm
-from curtsy.model import Crawl, Record
+from curtsy.model import Crawl
 from curtsy.page_facts import Stored, extractors
+from curtsy.record import Record
 from curtsy.store import pages, sites
 from curtsy.store.outbox import Row
 from curtsy.store.segments import read_page

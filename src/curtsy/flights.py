@@ -23,8 +23,9 @@ from curtsy.harvest import UNSENT, Finished
 from curtsy.jobs import Jobs
 from curtsy.knowledge import Knowledge
 from curtsy.links import sitemap
-from curtsy.model import Action, Decision, Fault, Kind, Lane, Lease, Outcome, Page
+from curtsy.model import Kind, Lane, Lease, Page
 from curtsy.observe import count, log
+from curtsy.outcome import Action, Decision, Fault, Outcome
 from curtsy.oversight import Oversight
 from curtsy.politeness import effect
 from curtsy.recovery import in_thread

@@ -17,8 +17,9 @@ from curtsy.errors import CurtsyError, EpochLost, FrontierUnavailable, StoreUnav
 from curtsy.frontier.clock import boot
 from curtsy.frontier.frontier import Release, Times
 from curtsy.lifeline import Lifeline
-from curtsy.model import Entry, Fault, HostEffect, Lane, Lease, Outcome, Request
+from curtsy.model import Entry, Lane, Lease, Request
 from curtsy.observe import log
+from curtsy.outcome import Fault, HostEffect, Outcome
 from curtsy.oversight import Oversight
 from curtsy.politeness import effect
 from curtsy.recovery import in_thread, introduce_hosts

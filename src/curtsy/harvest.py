@@ -11,18 +11,8 @@ from curtsy.decide import RobotsDecision, decide, decide_robots, next_chain, set
 from curtsy.document import Document, is_html, robots_tag
 from curtsy.frontier.frontier import Release, Times
 from curtsy.links import SitemapContent, hrefs, sitemap
-from curtsy.model import (
-    Action,
-    Decision,
-    Entry,
-    Fault,
-    HostEffect,
-    Kind,
-    Lease,
-    NewUrl,
-    Outcome,
-    Page,
-)
+from curtsy.model import Entry, Kind, Lease, NewUrl, Page
+from curtsy.outcome import Action, Decision, Fault, HostEffect, Outcome
 from curtsy.politeness import backoff_ms, effect
 from curtsy.rendering import needs_browser
 from curtsy.robots import Robots

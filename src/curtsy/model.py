@@ -197,128 +197,6 @@ class Lease:
     adaptive_ms: int = 0
 
 
-class Fault(StrEnum):
-    """Why a transfer gave no complete response. A complete response has no fault, whatever its status."""
-
-    DNS_NONE = "no_such_host"  # the name does not exist
-    DNS_FAIL = "dns_failed"  # SERVFAIL, time-out of the resolver
-    CONNECT = "connect_failed"  # refused, unreachable
-    TLS = "tls_failed"  # certificate or handshake
-    TIMEOUT = "timeout"  # total time is up
-    RESET = "connection_lost"  # closed or reset before the response was complete
-    PROTOCOL = "bad_response"  # not HTTP, broken framing, broken content coding
-    TOO_LARGE = "too_large"  # body over the limit after decompression: broken off
-    WRONG_TYPE = "type"  # content type not in keep_types: broken off after the headers
-    FORBIDDEN_ADDRESS = "forbidden_address"  # the guard refused the address or scheme
-    SLOT_EXPIRED = "slot_expired"  # the slot ran out before bytes left: nothing was sent
-    ADDRESS_BUSY = "address_busy"  # per_address requests under way already: nothing was sent
-    RESENT = "resent"  # libcurl wanted to send a second time: broken off
-    CANCELLED = "cancelled"  # the shift is ending, or the crawl was paused
-    PROXY = "proxy_failed"  # no proxy of the pool answers
-    BROWSER = "browser_failed"  # the response came, but the browser crashed or hung on it
-
-
-@hot_value()
-class Subresource:
-    """What a page visit loaded beside its page. Times are the worker's boot-time clock in seconds."""
-
-    url: str
-    #: unit of politeness
-    host: str
-    #: when its first byte was about to leave
-    started: float
-    ended: float
-    #: 0 if no status line came
-    status: int
-    #: `document` (a frame), `script`, `stylesheet`, `xhr`, `fetch`, `robots`
-    kind: str
-
-
-@hot_value()
-class Outcome:
-    """What came back for one request. Times are the worker's boot-time clock in seconds."""
-
-    url: str
-    #: 0 if no status line came
-    status: int = 0
-    #: header lines as received, latin-1 decoded, in order; without the status line
-    headers: tuple[tuple[str, str], ...] = ()
-    #: after content decoding; empty if not kept
-    body: bytes = b""
-    fault: Fault | None = None
-    #: for people: what libcurl said
-    detail: str = ""
-    #: when the first byte was about to leave (PREREQFUNCTION); None: nothing was sent
-    started: float | None = None
-    #: when the response ended or its connection was closed by us
-    ended: float
-    #: we broke the transfer off (time, size, type, cancelled): the delay runs from `ended`
-    broken_off: bool = False
-    address: str | None = None
-    http_version: str = ""
-    #: header lines that were sent, for the WARC request record (credentials removed)
-    request_head: bytes = b""
-    #: when the response itself was complete, where a browser's visit went on after it
-    answered: float | None = None
-    #: requests of the visit beside the page's own
-    subresources: tuple[Subresource, ...] = ()
-    #: PNG
-    screenshot: bytes | None = None
-    #: the browser whose document the body is
-    rendered_by: str = ""
-    #: as a renderer gave it that makes its own
-    markdown: str | None = None
-
-    def header(self, name: str) -> str | None:
-        """The first header line of that name (lower case), or None."""
-        length = len(name)
-        for key, value in self.headers:
-            if len(key) == length and key.lower() == name:
-                return value
-        return None
-
-    def header_all(self, name: str) -> list[str]:
-        length = len(name)
-        return [value for key, value in self.headers if len(key) == length and key.lower() == name]
-
-
-@hot_value()
-class HostEffect:
-    """What an outcome does to its host, decided from status and headers alone."""
-
-    #: ask nothing before `now + this`
-    block_ms: int = 0
-    #: new adaptive delay; None: as it was
-    adaptive_ms: int | None = None
-    #: consecutive failures of the host after this outcome
-    failures: int = 0
-    #: the host is slow or failing and belongs in the slow lane
-    slow: bool = False
-
-
-class Action(StrEnum):
-    DONE = "done"
-    SKIP = "skip"
-    RETRY = "retry"  # again at `delay_ms` from now
-    DEAD = "dead"  # dead letter
-    RENDER = "render"  # plain HTML has no content worth having
-
-
-@hot_value()
-class Decision:
-    """What becomes of a URL: the shift only obeys."""
-
-    action: Action
-    #: reason or cause, a stable word: `gone`, `redirect`, `refused`, `too_large`, ...
-    reason: str = ""
-    #: for RETRY: not before this long from now
-    delay_ms: int = 0
-    #: this try counts as an attempt
-    counts: bool = True
-    #: where a redirect leads, normalised
-    location: str | None = None
-
-
 @hot_value()
 class BodyRef:
     """Where a body stands: a gzip member of a segment."""
@@ -458,72 +336,6 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
-    """One structured item made from a page or a site."""
-
-    #: number in the store; 0 before it is stored
-    n: int = 0
-    crawl: int
-    #: the page's fingerprint as hexadecimal digits, or `site:<host>`
-    subject: str
-    #: `page` | `site`
-    kind: str = "page"
-    schema: str
-    #: of the schema as it was when the record was made
-    schema_hash: str
-    #: of several records of one page
-    ordinal: int = 0
-    #: a later extraction of the same subject by the same schema is the next version
-    version: int = 1
-    #: `published` | `held` (until a person approves it) | `rejected` | `superseded` (by a later version)
-    status: str = "published"
-    url: str
-    #: published values only
-    data: dict[str, Any]
-    #: the leaves of `data` with rung, verdict and evidence
-    fields: tuple[dict[str, Any], ...] = ()
-    #: values that are not supported, for reviewers only
-    withheld: tuple[dict[str, Any], ...] = ()
-    scores: dict[str, Any] = field(default_factory=dict)
-    #: share, words, low, reasons
-    confidence: dict[str, Any] = field(default_factory=dict)
-    #: not to be relied on before a person has looked at it
-    low_confidence: bool = False
-    #: rung -> how many published values came from it
-    rungs: dict[str, int] = field(default_factory=dict)
-    #: what a language model was asked for it
-    usage: dict[str, Any] = field(default_factory=dict)
-    #: of a site: number of its newest page when the record was made
-    as_of: int = 0
-    #: when a person decided of it; None: nobody did
-    reviewed_ms: int | None = None
-    created_ms: int = 0
-    request_id: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Review:
-    """What a person decided of a record."""
-
-    #: number in the store; 0 before it is stored
-    n: int = 0
-    record: int
-    crawl: int
-    #: `approve` | `reject` | `correct`
-    decision: str
-    who: str
-    at_ms: int
-    note: str = ""
-    #: JSON pointer -> the right value; None: there is none
-    correction: dict[str, Any] | None = None
-    #: the record's data before
-    before: dict[str, Any] = field(default_factory=dict)
-    #: it shall become a golden case
-    golden: bool = False
-    request_id: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
     """A crawl that is run again and again."""
 
@@ -563,6 +375,10 @@ class Run:
     at_ms: int = 0
 
 
+#: pages that wait for a browser are counted so far: what it costs does not grow with the crawl
+MOST_RENDER = 10_000
+
+
 @dataclass(frozen=True, slots=True)
 class Counts:
     """A crawl's ledger, kept by the commit."""
@@ -574,3 +390,5 @@ class Counts:
     failed: dict[str, int] = field(default_factory=dict)
     #: what the process waits for while it has nothing to do; not kept
     waiting: str = ""
+    #: of the pending ones, pages that wait for a browser; at most MOST_RENDER are counted
+    pending_render: int = 0

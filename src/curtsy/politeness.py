@@ -10,7 +10,7 @@ import re
 import time
 from random import Random
 
-from curtsy.model import Fault, HostEffect, Outcome
+from curtsy.outcome import Fault, HostEffect, Outcome
 from curtsy.robots import Robots
 from curtsy.settings import Settings
 

@@ -11,7 +11,8 @@ from curtsy import export, record_lines
 from curtsy.destination import Target, write_whole
 from curtsy.errors import UsageError
 from curtsy.export import Format, Tally
-from curtsy.model import Crawl, Record
+from curtsy.model import Crawl
+from curtsy.record import Record
 from curtsy.store.engine import Store
 
 #: name -> type in Parquet; the order of the columns everywhere

@@ -23,7 +23,8 @@ from curtsy import export, increments, record_export
 from curtsy.destination import Folder, Target, folder_of
 from curtsy.errors import UsageError
 from curtsy.export import Format, Tally
-from curtsy.model import Crawl, Record
+from curtsy.model import Crawl
+from curtsy.record import Record
 from curtsy.store import records
 from curtsy.store.engine import Store
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from curtsy.store import crawls, pages, records
 
 if TYPE_CHECKING:
-    from curtsy.model import Record
+    from curtsy.record import Record
     from curtsy.store.engine import Store
 
 #: what a list may be asked for

@@ -20,8 +20,9 @@ from curtsy.faults import point
 from curtsy.frontier.clock import boot
 from curtsy.frontier.frontier import Frontier, PushReply, Scan
 from curtsy.frontier.shard import CONFIRMED_S, Shard
-from curtsy.model import Fault, HostState, Lane, Request, RobotsState
+from curtsy.model import HostState, Lane, Request, RobotsState
 from curtsy.observe import count, log
+from curtsy.outcome import Fault
 from curtsy.store import crawls, hosts, meta, queues, requests, urls
 from curtsy.store.engine import Store
 

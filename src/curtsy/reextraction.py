@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from curtsy.errors import WrongState
-from curtsy.model import Crawl, CrawlState, Record
+from curtsy.model import Crawl, CrawlState
+from curtsy.record import Record
 from curtsy.store import crawls, failures, outbox, pages, records, sites
 from curtsy.store.outbox import Put
 

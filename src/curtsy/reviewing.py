@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from curtsy import extraction, ground, plans
 from curtsy.errors import UnknownRecord, UsageError, WrongState
 from curtsy.evidence import Claim, Field, Rung, Source, SourceKind, Verdict
-from curtsy.model import Record, Review
 from curtsy.observe import log
+from curtsy.record import Record, Review
 from curtsy.store import pages, records, reviews, sources
 from curtsy.store.segments import read_page
 

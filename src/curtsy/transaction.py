@@ -15,12 +15,10 @@ from curtsy.frontier.frontier import Rules
 from curtsy.harvest import Finished
 from curtsy.model import (
     SUBRESOURCE,
-    Action,
     BodyRef,
     Chain,
     Entry,
     Failure,
-    Fault,
     HostState,
     Kind,
     NewUrl,
@@ -29,6 +27,7 @@ from curtsy.model import (
     RobotsState,
     UrlState,
 )
+from curtsy.outcome import Action, Fault
 from curtsy.politeness import robots_delay_ms
 from curtsy.robots import Robots
 from curtsy.settings import Settings

@@ -18,7 +18,8 @@ from typing import Any
 from curtsy.errors import CurtsyError, UsageError
 from curtsy.fetch.guard import address_allowed, check_url, is_address, networks
 from curtsy.fetch.http import FetchJob, HttpFetcher, boot_clock
-from curtsy.model import Counts, Crawl, Failure, Fault, Outcome
+from curtsy.model import Counts, Crawl, Failure
+from curtsy.outcome import Fault, Outcome
 from curtsy.recovery import read
 from curtsy.settings import Settings
 from curtsy.store import crawls

@@ -18,7 +18,7 @@ from curtsy.errors import MissingPart
 from curtsy.fetch.browser import BrowserFetcher
 from curtsy.fetch.chromium import find
 from curtsy.fetch.transfer import FetchJob, boot_clock
-from curtsy.model import Outcome
+from curtsy.outcome import Outcome
 from curtsy.settings import Settings
 from curtsy.urls import host_key, origin
 

@@ -18,7 +18,7 @@ from small_site import SmallSite
 
 from curtsy.fetch.chromium import Chromium, find
 from curtsy.fetch.transfer import boot_clock
-from curtsy.model import Fault, Outcome
+from curtsy.outcome import Fault, Outcome
 from curtsy.settings import Settings
 
 HOME = "http://a.small.test/"

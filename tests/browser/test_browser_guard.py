@@ -16,7 +16,7 @@ from small_site import SmallSite
 
 from curtsy.fetch import chromium
 from curtsy.fetch.gate import Gate
-from curtsy.model import Fault, Outcome
+from curtsy.outcome import Fault, Outcome
 
 #: a page on a busy machine may be done before the browser has sent its datagrams
 TRIES = 10

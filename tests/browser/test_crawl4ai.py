@@ -16,7 +16,7 @@ from private_places import Listener
 from rendered import Stage, browser_pids, staged
 from small_site import SmallSite
 
-from curtsy.model import Fault
+from curtsy.outcome import Fault
 from curtsy.tinyweb import TinyWeb, truth
 
 DELAY_S = 0.3

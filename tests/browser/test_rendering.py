@@ -14,7 +14,7 @@ from small_site import Asked, Say
 
 from curtsy.fetch import visits
 from curtsy.fetch.transfer import boot_clock
-from curtsy.model import Fault, Outcome
+from curtsy.outcome import Fault, Outcome
 from curtsy.tinyweb import TinyWeb, truth
 
 HOME = "http://a.small.test/"

@@ -18,7 +18,8 @@ from curtsy.frontier.clock import boot
 from curtsy.frontier.entry import decode
 from curtsy.frontier.frontier import ReapedLease, ReapedSlot, Release, Rules, Scan, Settled
 from curtsy.frontier.messages import counter_of
-from curtsy.model import Crawl, CrawlState, Entry, HostEffect, HostState, Kind, Lane, Lease, RobotsState
+from curtsy.model import Crawl, CrawlState, Entry, HostState, Kind, Lane, Lease, RobotsState
+from curtsy.outcome import HostEffect
 
 
 @dataclass(slots=True)
@@ -609,6 +610,8 @@ class Model:
                     pairs[_crawl_of(key[2:])] += 1
                     # Both queues of a crawl on a host count as one in play.
                     play[value] += not (key.endswith("b") and key[:-1] in seen.host[name])
+                    if key.endswith("b"):
+                        play["render"] += 1
         for n in self.crawls:
             numbers = _sum([{k: v for k, v in part.items() if k in ("busy", "pairs")} for part in seen.crawl[n]])
             under_way = sum(count for (queue, _), count in seen.under_way.items() if _crawl_of(queue) == n)

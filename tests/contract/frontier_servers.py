@@ -24,7 +24,8 @@ import redis
 
 from curtsy.frontier.clock import ServerClock, boot
 from curtsy.frontier.frontier import Frontier, Release, Rules, Scan, Settled, SettleReply, Times
-from curtsy.model import Crawl, CrawlState, Entry, HostEffect, HostState, Kind, Lane, Lease, RobotsState
+from curtsy.model import Crawl, CrawlState, Entry, HostState, Kind, Lane, Lease, RobotsState
+from curtsy.outcome import HostEffect
 from curtsy.settings import Settings
 
 T = TypeVar("T")

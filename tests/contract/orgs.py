@@ -11,7 +11,8 @@ import stored
 
 from curtsy import plans, stages
 from curtsy.extraction import Parts
-from curtsy.model import Crawl, CrawlState, Record
+from curtsy.model import Crawl, CrawlState
+from curtsy.record import Record
 from curtsy.settings import Settings
 from curtsy.stages import Sending
 from curtsy.stopping import StopFlag

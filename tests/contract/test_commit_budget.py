@@ -9,7 +9,8 @@ import pytest
 from curtsy.contexts import CrawlContext
 from curtsy.frontier.frontier import Times
 from curtsy.harvest import Finished
-from curtsy.model import Action, Crawl, Decision, Entry, Lane, Lease, NewUrl, Outcome
+from curtsy.model import Crawl, Entry, Lane, Lease, NewUrl
+from curtsy.outcome import Action, Decision, Outcome
 from curtsy.settings import Settings
 from curtsy.store import crawls, queues, urls
 from curtsy.store.engine import Store

@@ -10,7 +10,8 @@ from frontier_servers import Server, World, blocked, paths, released
 
 from curtsy.errors import EpochLost, FrontierUnavailable, SettingsError
 from curtsy.frontier.frontier import Frontier, Rules, Scan, Settled
-from curtsy.model import Entry, HostEffect, HostState, Lane
+from curtsy.model import Entry, HostState, Lane
+from curtsy.outcome import HostEffect
 
 pytest_plugins = ["frontier_fixtures"]
 

@@ -7,7 +7,8 @@ from frontier_servers import World, blocked, paths, released, robots_of
 
 from curtsy.frontier.clock import boot
 from curtsy.frontier.frontier import Rules
-from curtsy.model import Entry, HostEffect, HostState, Kind, Lane, Lease
+from curtsy.model import Entry, HostState, Kind, Lane, Lease
+from curtsy.outcome import HostEffect
 
 pytest_plugins = ["frontier_fixtures"]
 

@@ -14,7 +14,8 @@ import pytest
 from curtsy import ground, reviewing, schemas
 from curtsy.errors import UnknownRecord, UsageError, WrongState
 from curtsy.extract import ladder
-from curtsy.model import Crawl, Record
+from curtsy.model import Crawl
+from curtsy.record import Record
 from curtsy.reviewing import Decision
 from curtsy.store import records
 from curtsy.store.engine import Store

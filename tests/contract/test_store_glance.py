@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from stored import BEGUN_MS, crawl
 
-from curtsy.model import CrawlState, Failure, HostState, Kind, Lane, NewUrl, Page, Record, Request, Review
+from curtsy.model import CrawlState, Failure, HostState, Kind, Lane, NewUrl, Page, Request
+from curtsy.record import Record, Review
 from curtsy.store import crawls, failures, glance, hosts, pages, queues, records, requests, reviews, urls
 from curtsy.store.engine import Store
 from curtsy.urls import fingerprint

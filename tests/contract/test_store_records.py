@@ -13,7 +13,8 @@ from sqlalchemy import text
 
 from curtsy.asking import StoredBudget, StoredCache
 from curtsy.evidence import Usage
-from curtsy.model import Crawl, Definition, Record, Review
+from curtsy.model import Crawl, Definition
+from curtsy.record import Record, Review
 from curtsy.settings import Settings
 from curtsy.store import crawls, definitions, deletion, llm_cache, outbox, records, reviews, sites, sources
 from curtsy.store.engine import Store

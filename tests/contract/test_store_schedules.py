@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 
 from curtsy.errors import NameTaken, UsageError
-from curtsy.model import Crawl, CrawlState, Record, Schedule
+from curtsy.model import Crawl, CrawlState, Schedule
+from curtsy.record import Record
 from curtsy.store import crawls, records, schedules
 from curtsy.store.engine import Store
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
 from curtsy.fetch.http import FetchJob, HttpFetcher, boot_clock
-from curtsy.model import Outcome
+from curtsy.outcome import Outcome
 from curtsy.settings import Settings
 
 Handler = Callable[["Connection"], Awaitable[None]]

@@ -14,7 +14,7 @@ from raw_server import answering, begin, fetch, fetching, job, serving
 
 from curtsy.fetch.dns import Answer, Resolver
 from curtsy.fetch.http import boot_clock
-from curtsy.model import Fault
+from curtsy.outcome import Fault
 from curtsy.settings import Settings
 
 PAGE = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"

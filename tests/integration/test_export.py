@@ -33,7 +33,8 @@ from curtsy.destination import LocalFolder, target_of
 from curtsy.embedded_pg import start_postgres
 from curtsy.errors import Damaged, UsageError
 from curtsy.export import Format
-from curtsy.model import Page, Record
+from curtsy.model import Page
+from curtsy.record import Record
 from curtsy.store import pages, records
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -12,7 +12,7 @@ from raw_server import Connection, fetching, job, serving
 
 from curtsy.decide import decide, decide_robots
 from curtsy.fetch.http import HttpFetcher
-from curtsy.model import Fault, Outcome
+from curtsy.outcome import Fault, Outcome
 from curtsy.politeness import effect
 from curtsy.settings import Settings
 

@@ -16,7 +16,7 @@ from raw_server import Connection, RawServer, answering, begin, fetch, fetching,
 
 from curtsy.fetch.codings import zstd
 from curtsy.fetch.http import HttpFetcher, boot_clock
-from curtsy.model import Fault, Outcome
+from curtsy.outcome import Fault, Outcome
 
 PAGE = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nhello"
 LOOPBACK = ("127.0.0.0/8",)

@@ -21,7 +21,8 @@ from small_site import Asked, Say, SmallSite, linking
 
 from curtsy import stages
 from curtsy.fetch.http import FetchJob, HttpFetcher, boot_clock
-from curtsy.model import Crawl, CrawlState, Fault, Outcome
+from curtsy.model import Crawl, CrawlState
+from curtsy.outcome import Fault, Outcome
 from curtsy.settings import Settings
 from curtsy.store import crawls, failures
 from curtsy.store.engine import Store

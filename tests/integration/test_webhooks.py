@@ -22,7 +22,8 @@ from dns_server import A, dns_serving
 from curtsy import stages, webhooks
 from curtsy.errors import UsageError
 from curtsy.fetch.http import FetchJob, HttpFetcher, boot_clock
-from curtsy.model import Crawl, CrawlState, Outcome
+from curtsy.model import Crawl, CrawlState
+from curtsy.outcome import Outcome
 from curtsy.pipeline import Filter, replay
 from curtsy.settings import Settings
 from curtsy.store import crawls, failures, outbox

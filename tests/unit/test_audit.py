@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from curtsy.audit import BROKEN_OFF, MAX_FINDINGS, Verdict, coverage, judge
 from curtsy.fetch import transfer
-from curtsy.model import SUBRESOURCE, Fault, Kind, Request, RobotsState
+from curtsy.model import SUBRESOURCE, Kind, Request, RobotsState
+from curtsy.outcome import Fault
 
 ROBOTS = b"User-agent: *\nDisallow: /private\n"
 RULES = RobotsState(origin="https://a.test", host="a.test", fetched_ms=0, expires_ms=10**9, status=200, body=ROBOTS)

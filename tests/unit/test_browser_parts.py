@@ -12,7 +12,7 @@ from curtsy.fetch import chromium
 from curtsy.fetch.browser import is_shown
 from curtsy.fetch.statics import Statics, keeps_s
 from curtsy.fetch.strangers import Strangers
-from curtsy.model import Fault, Outcome
+from curtsy.outcome import Fault, Outcome
 from curtsy.settings import Settings, load
 
 

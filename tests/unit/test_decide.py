@@ -15,7 +15,8 @@ from curtsy.decide import (
     redirect_target,
     set_cookies,
 )
-from curtsy.model import Action, Chain, Decision, Fault, Outcome
+from curtsy.model import Chain
+from curtsy.outcome import Action, Decision, Fault, Outcome
 from curtsy.settings import Settings
 from curtsy.urls import fingerprint, short
 

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from curtsy.frontier.frontier import Times
 from curtsy.groups import Groups
 from curtsy.harvest import Finished, not_sent
-from curtsy.model import Entry, HostEffect, Lane, Lease
+from curtsy.model import Entry, Lane, Lease
+from curtsy.outcome import HostEffect
 from curtsy.settings import Settings
 
 TIMES = Times(1, 2, 3)

@@ -9,7 +9,8 @@ import pytest
 from curtsy import harvest
 from curtsy.contexts import CrawlContext
 from curtsy.links import sitemap
-from curtsy.model import Action, Crawl, Entry, Kind, Lane, Lease, Outcome
+from curtsy.model import Crawl, Entry, Kind, Lane, Lease
+from curtsy.outcome import Action, Outcome
 from curtsy.settings import Settings
 
 

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from curtsy.model import Fault, HostEffect, Outcome
+from curtsy.outcome import Fault, HostEffect, Outcome
 from curtsy.politeness import backoff_ms, effect, retry_after, robots_delay_ms
 from curtsy.robots import Robots
 from curtsy.settings import Settings

@@ -20,7 +20,8 @@ from flask.testing import FlaskClient
 from curtsy import evaluation
 from curtsy.cli import main
 from curtsy.extraction import Parts
-from curtsy.model import Crawl, Record
+from curtsy.model import Crawl
+from curtsy.record import Record
 from curtsy.settings import Settings
 from curtsy.store import keys, records
 from curtsy.store.engine import Store

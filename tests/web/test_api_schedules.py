@@ -18,7 +18,8 @@ from werkzeug.serving import make_server
 
 from curtsy import scheduling
 from curtsy.cli import main
-from curtsy.model import Crawl, CrawlState, Page, Record
+from curtsy.model import Crawl, CrawlState, Page
+from curtsy.record import Record
 from curtsy.store import crawls, pages, records, schedules
 from curtsy.store.engine import Store
 

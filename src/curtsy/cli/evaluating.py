@@ -9,7 +9,8 @@ from curtsy.cli import show
 
 if TYPE_CHECKING:
     from curtsy.evaluation import Report, Tally
-    from curtsy.model import Crawl, Record
+    from curtsy.model import Crawl
+    from curtsy.record import Record
     from curtsy.store.engine import Store
 
 #: records and held records that are printed

@@ -12,7 +12,7 @@ from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl, stored
 from curtsy.cli.remote import Api
 
 if TYPE_CHECKING:
-    from curtsy.model import Record
+    from curtsy.record import Record
     from curtsy.store.engine import Store
 
 

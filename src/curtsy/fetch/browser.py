@@ -23,8 +23,8 @@ from curtsy.fetch.statics import Statics
 from curtsy.fetch.strangers import Strangers
 from curtsy.fetch.transfer import Done, FetchJob, Started, boot_clock
 from curtsy.fetch.visits import Crashed, Hung, Sight, TooLarge, look, new_context, see_plainly
-from curtsy.model import Fault, Outcome
 from curtsy.observe import count, log
+from curtsy.outcome import Fault, Outcome
 from curtsy.settings import Settings
 
 if TYPE_CHECKING:

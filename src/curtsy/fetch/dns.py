@@ -18,7 +18,7 @@ from typing import Any
 import pycares
 
 from curtsy.fetch.guard import is_address
-from curtsy.model import Fault
+from curtsy.outcome import Fault
 from curtsy.settings import Settings
 
 _MAX_LOOKUPS = 64

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pycurl
 
-from curtsy.model import Fault
+from curtsy.outcome import Fault
 
 #: pycurl has no name for this code
 _E_PROXY = 97

@@ -19,7 +19,7 @@ from curtsy.fetch.heads import Headers
 from curtsy.fetch.statics import KINDS, Statics
 from curtsy.fetch.strangers import Strangers
 from curtsy.fetch.transfer import FetchJob, boot_clock
-from curtsy.model import Fault, Outcome, Subresource
+from curtsy.outcome import Fault, Outcome, Subresource
 from curtsy.settings import Settings
 from curtsy.urls import host_key, normalise, origin
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 
-from curtsy.model import Outcome
+from curtsy.outcome import Outcome
 
 KINDS = ("script", "stylesheet")
 #: where the host does not say how long it may be kept

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
 from curtsy.decide import decide_robots
-from curtsy.model import Outcome
+from curtsy.outcome import Outcome
 from curtsy.robots import MAX_BYTES, Robots
 from curtsy.urls import origin
 

@@ -15,7 +15,8 @@ from curtsy.fetch.codings import BadCoding, Decoder, TooLarge, decoder_for
 from curtsy.fetch.faults import fault_of
 from curtsy.fetch.guard import Target
 from curtsy.fetch.heads import BASE_HEADERS, Head, header_lines, read_head, request_head, type_kept
-from curtsy.model import Fault, Outcome, hot_value
+from curtsy.model import hot_value
+from curtsy.outcome import Fault, Outcome
 
 #: An idle connection is kept for two minutes: longer than any delay that is usual.
 _MAX_IDLE_S = 120

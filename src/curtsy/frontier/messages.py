@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from curtsy.frontier.entry import decode, encode, short_origin
-from curtsy.model import Entry, HostEffect, HostState, Lane, Lease, hot_value
+from curtsy.model import Entry, HostState, Lane, Lease, hot_value
+from curtsy.outcome import HostEffect
 
 US = "\x1f"
 _COUNTER = (1 << 40) - 1

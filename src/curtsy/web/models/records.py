@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from curtsy.model import Record
+from curtsy.record import Record
 from curtsy.record_lines import line
 from curtsy.store.changes import Change
 from curtsy.web.models.crawls import when

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from curtsy.model import Review
+from curtsy.record import Review
 from curtsy.reviewing import Dossier
 from curtsy.web.models.asking import CrawlId, Word
 from curtsy.web.models.crawls import when

@@ -1,0 +1,72 @@
+"""What is made of pages: a record, and what people decide of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One structured item made from a page or a site."""
+
+    #: number in the store; 0 before it is stored
+    n: int = 0
+    crawl: int
+    #: the page's fingerprint as hexadecimal digits, or `site:<host>`
+    subject: str
+    #: `page` | `site`
+    kind: str = "page"
+    schema: str
+    #: of the schema as it was when the record was made
+    schema_hash: str
+    #: of several records of one page
+    ordinal: int = 0
+    #: a later extraction of the same subject by the same schema is the next version
+    version: int = 1
+    #: `published` | `held` (until a person approves it) | `rejected` | `superseded` (by a later version)
+    status: str = "published"
+    url: str
+    #: published values only
+    data: dict[str, Any]
+    #: the leaves of `data` with rung, verdict and evidence
+    fields: tuple[dict[str, Any], ...] = ()
+    #: values that are not supported, for reviewers only
+    withheld: tuple[dict[str, Any], ...] = ()
+    scores: dict[str, Any] = field(default_factory=dict)
+    #: share, words, low, reasons
+    confidence: dict[str, Any] = field(default_factory=dict)
+    #: not to be relied on before a person has looked at it
+    low_confidence: bool = False
+    #: rung -> how many published values came from it
+    rungs: dict[str, int] = field(default_factory=dict)
+    #: what a language model was asked for it
+    usage: dict[str, Any] = field(default_factory=dict)
+    #: of a site: number of its newest page when the record was made
+    as_of: int = 0
+    #: when a person decided of it; None: nobody did
+    reviewed_ms: int | None = None
+    created_ms: int = 0
+    request_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """What a person decided of a record."""
+
+    #: number in the store; 0 before it is stored
+    n: int = 0
+    record: int
+    crawl: int
+    #: `approve` | `reject` | `correct`
+    decision: str
+    who: str
+    at_ms: int
+    note: str = ""
+    #: JSON pointer -> the right value; None: there is none
+    correction: dict[str, Any] | None = None
+    #: the record's data before
+    before: dict[str, Any] = field(default_factory=dict)
+    #: it shall become a golden case
+    golden: bool = False
+    request_id: str = ""

@@ -181,7 +181,8 @@ def explain(
         if url is not None:
             facts = explaining.of_url(tx, url, settings, crawls.get(tx, crawl) if crawl else None)
             facts = replace(explaining.with_frontier(tx, facts, settings), program=program, options=options)
-            said, fields = explaining.sentences(facts, now_ms), explaining.document(facts, now_ms)
+            fields = explaining.document(facts, now_ms)
+            said = fields["why"]
         else:
             said, fields = explaining.of_host(tx, host, now_ms, explaining.see(tx, settings, host), program, options)
             fields["why"] = said

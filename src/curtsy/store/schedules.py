@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from curtsy.errors import NameTaken, UnknownSchedule
 from curtsy.model import Run, Schedule
-from curtsy.store.tables import runs, schedules
+from curtsy.store.schedule_tables import runs, schedules
 
 _CLAIM = text(
     "UPDATE runs SET lease_ms = :until WHERE schedule = :schedule AND planned_ms = :planned AND state = 'planned' "

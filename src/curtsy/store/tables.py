@@ -20,7 +20,7 @@ Kept lean on the hot path: no foreign keys, short rows, few indexes.
     api_keys        who may ask over HTTP       idempotency    which crawl an Idempotency-Key made
     guest_runs, guest_requests                  what Scrapy spiders keep here
 
-Those of stages and records are in record_tables, those of guests in guest_tables.
+Those of stages and records are in record_tables, of schedules in schedule_tables, of guests in guest_tables.
 """
 
 from __future__ import annotations
@@ -355,46 +355,10 @@ idempotency = Table(
     sqlite_with_rowid=False,
 )
 
-schedules = Table(
-    "schedules",
-    metadata,
-    Column("n", Serial, Identity(), primary_key=True),
-    need("id", Text),
-    need("name", Text),
-    need("cron", Text),
-    need("zone", Text),
-    need("crawl", Text),  # JSON: the wishes of each run
-    need("seeds", Text),  # JSON list
-    need("overlap", Text, "'skip'"),  # skip | queue
-    need("enabled", Boolean, "true"),
-    may("next_ms", BigInteger),
-    may("keep", Integer),
-    need("created_ms", BigInteger),
-    need("request_id", Text, "''"),
-    UniqueConstraint("id", name="schedules_id"),
-    UniqueConstraint("name", name="schedules_name"),
-)
-
-runs = Table(
-    "runs",
-    metadata,
-    need("schedule", BigInteger),
-    need("planned_ms", BigInteger),
-    need("state", Text),  # planned | queued | started | skipped
-    need("crawl_id", Text),  # allotted before the crawl is made, so that it is made once
-    may("crawl", BigInteger),
-    need("note", Text, "''"),
-    need("at_ms", BigInteger),
-    need("lease_ms", BigInteger, "0"),
-    PrimaryKeyConstraint("schedule", "planned_ms"),
-    partial("runs_waiting", "state", "planned_ms", where="state IN ('planned', 'queued')"),
-    sqlite_with_rowid=False,
-)
-
 
 def with_postgresql() -> MetaData:
     """The same with PostgreSQL's own options. To name them loads its dialect: 30 ms that a start on SQLite saves."""
-    from curtsy.store import guest_tables, record_tables  # noqa: F401  # their tables belong to the same schema
+    from curtsy.store import guest_tables, record_tables, schedule_tables  # noqa: F401  # of the same schema
 
     requests.dialect_options["postgresql"]["partition_by"] = "RANGE (start_ms)"
     for table in metadata.tables.values():

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 
-from curtsy import explain, oversight
+from curtsy import oversight
 from curtsy.errors import EpochLost, Unavailable
+from curtsy.explain_words import about_host, turn
 from curtsy.frontier.look import Sight, look
 from curtsy.model import HostState
 from curtsy.observe import log
@@ -132,7 +133,7 @@ def _status(call: Call, name: str) -> HostStatus:
         now_ms,
         seen,
         call.settings.delay_s,
-        why=explain.about_host(state, now_ms, seen),
+        why=[*about_host(state, now_ms), *turn(seen)],
         robots=[
             RobotsOf(origin=origin, verdict=verdict, fetched=when(fetched), expires=when(expires))
             for origin, fetched, expires, verdict in rules

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from curtsy.explain import MEANINGS
+from curtsy.explain_words import MEANINGS
 from curtsy.model import Kind
 
 #: what turns the direction of text around, or is not seen at all: shown as a mark, so that nothing can hide
@@ -129,6 +129,20 @@ def plain(word: str | None) -> str:
     return (word or "").replace("_", " ")
 
 
+#: a sentence for those who write programs
+_CALLS = re.compile(r" ?[^.]*\b(?:GET|POST|PUT|PATCH|DELETE) /v1/[^.]*\.")
+
+
+def for_people(detail: str) -> str:
+    """What the API says of a problem, without the calls that it names."""
+    return _CALLS.sub("", detail) or detail
+
+
+def told(at: str | None) -> str:
+    """A time as `explain` has it."""
+    return "–" if not at else stamp(datetime.fromisoformat(at))
+
+
 def count(n: int, one: str, many: str | None = None) -> str:
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
@@ -148,5 +162,6 @@ def request_kind(kind: str) -> str:
 FILTERS: dict[str, Callable[..., Any]] = {
     "number": number, "rate": rate, "percent": percent, "size": size, "span": span, "iso": iso, "stamp": stamp,
     "clock": clock, "ago": ago, "foreign": foreign, "inert": inert, "meaning": meaning, "plain": plain,
-    "moment": moment, "count": count, "status_kind": kind_of_status, "request_kind": request_kind,
+    "for_people": for_people, "told": told, "moment": moment, "count": count, "status_kind": kind_of_status,
+    "request_kind": request_kind,
 }  # fmt: skip

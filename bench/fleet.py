@@ -19,7 +19,7 @@ from bench.contestants import environment
 from bench.parts import Parts
 from bench.plan import Plan
 from bench.report import Bar, Section, number
-from curtsy import crawling, services, settings
+from curtsy import configuration, crawling, services
 from curtsy.cli.results import judged
 from curtsy.embedded_pg import PgServer, start_postgres
 from curtsy.fleet import Fleet
@@ -77,7 +77,7 @@ class RunningFleet:
     def __init__(self, parts: Parts, web: TinyWeb, store_url: str) -> None:
         self.parts, self.web = parts, web
         self._given = {"store_url": store_url, "frontier_url": f"{parts.url}/2", "resolve": web.resolve_rule}
-        self.settings = settings.load(None, data_dir=parts.folder / "data", **self._given)
+        self.settings = configuration.load(None, data_dir=parts.folder / "data", **self._given)
 
     def start(self) -> None:
         given = {f"CURTSY_{name.upper()}": value for name, value in self._given.items()}

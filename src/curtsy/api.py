@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from curtsy import control, export, functions, observe, plans, record_lines
+from curtsy.configuration import load, missing
 from curtsy.display import Display, shown_html, shown_line
 from curtsy.errors import (
     CurtsyError,
@@ -40,7 +41,7 @@ from curtsy.inprocess import InProcess
 from curtsy.model import Counts, Crawl, new_id
 from curtsy.model import Page as StoredPage
 from curtsy.page_view import Page, view
-from curtsy.settings import Settings, load, missing
+from curtsy.settings import Settings
 from curtsy.store import crawls
 from curtsy.store import pages as page_rows
 from curtsy.store.engine import Store

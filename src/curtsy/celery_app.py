@@ -24,7 +24,7 @@ from billiard import pool as processes
 from celery import Celery, signals
 from kombu import Exchange, Queue  # type: ignore[attr-defined]
 
-from curtsy import observe, services, settings
+from curtsy import configuration, observe, services
 from curtsy.embedded import Embedded
 from curtsy.errors import FrontierUnavailable, SettingsError
 from curtsy.fleet import SIT_S, Fleet, Worker, bound_to, celery_queue
@@ -45,7 +45,7 @@ _flag = mmap.mmap(-1, 1)
 def the_settings() -> Settings:
     """Read when first needed; CURTSY_CONFIG names a file."""
     given = os.environ.get("CURTSY_CONFIG")
-    found = settings.load(Path(given) if given else None)
+    found = configuration.load(Path(given) if given else None)
     observe.configure(found.log_level, found.log_format)
     return found
 

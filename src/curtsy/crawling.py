@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+from curtsy.configuration import keep
 from curtsy.contexts import page_kind
 from curtsy.errors import EpochLost, FrontierUnavailable, StoreUnavailable, UnknownCrawl, UsageError
 from curtsy.frontier.clock import boot
@@ -17,7 +18,6 @@ from curtsy.model import Counts, Crawl, CrawlState, Entry, Lane, NewUrl
 from curtsy.observe import count, log
 from curtsy.recovery import in_thread, introduce, lift_resolved, put_open_back, read
 from curtsy.services import Services
-from curtsy.settings import keep
 from curtsy.shift import Shift
 from curtsy.stopping import StopFlag
 from curtsy.store import crawls, queues, urls

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from curtsy import crawling
+from curtsy.configuration import keep
 from curtsy.errors import KeyReused, RefusedSeeds, UnknownCrawl, UploadHeld, UsageError, WrongState
 from curtsy.fetch.guard import Network, address_allowed, check_url, is_address, networks
 from curtsy.model import Crawl, CrawlState, NewUrl
-from curtsy.settings import Settings, keep
+from curtsy.settings import Settings
 from curtsy.store import crawls, idempotency
 from curtsy.store.engine import Store
 from curtsy.urls import normalise, veiled

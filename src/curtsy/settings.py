@@ -1,4 +1,4 @@
-"""One frozen Settings: defaults, then `curtsy.toml` (or --config), then environment CURTSY_*, then the command line.
+"""One frozen Settings. Where its values come from, and how they must fit together, is in configuration.py.
 
 Every field is documented in docs/settings.md; a test checks that.
 """
@@ -7,18 +7,13 @@ from __future__ import annotations
 
 import ipaddress
 import re
-import tomllib
-from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator
+from pydantic import BaseModel, Field, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
-from pydantic_settings import SettingsError as EnvironmentFault
 
 from curtsy import __version__
-from curtsy.errors import SettingsError
 
 KEEP_TYPES = (
     "text/html",
@@ -33,22 +28,10 @@ KEEP_TYPES = (
     "text/",
 )
 
-
 #: what comes with the package's weights
 LOCAL_MODEL = "smollm2-135m-instruct"
 #: what a setting's name begins with in the environment
 PREFIX = "CURTSY_"
-#: variables that begin so and are no settings: of tests, and where a worker finds its settings and its parent
-NO_SETTINGS = (
-    "CURTSY_MCP_KEY",
-    "CURTSY_FAULT",
-    "CURTSY_FRONTIER_EXAMPLES",
-    "CURTSY_CONFIG",
-    "CURTSY_KEEPER",
-    "CURTSY_API_URL",
-    "CURTSY_API_KEY",
-)
-
 
 #: what can stand in a header line: more would begin another line, or cannot be sent
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
@@ -358,33 +341,6 @@ class Settings(BaseSettings):
         """How long a worker may use a slot: the server's expiry less the margin."""
         return self.slot_s - self.slot_margin_s
 
-    def check_chain(self) -> None:
-        """The chain of time limits: nothing may be sent, or still run, on an expired slot."""
-        needed = self.start_slack_s + self.fetch_timeout_s + self.slot_margin_s
-        if not needed < self.slot_s:
-            raise SettingsError(
-                f"start_slack_s {self.start_slack_s} + fetch_timeout_s {self.fetch_timeout_s} + slot_margin_s "
-                f"{self.slot_margin_s} = {needed} must be less than slot_s {self.slot_s}: raise slot_s above {needed} "
-                "or lower fetch_timeout_s."
-            )
-        needed = self.start_slack_s + self.render_timeout_s + self.slot_margin_s
-        if not needed < self.render_slot_s:
-            raise SettingsError(
-                f"start_slack_s {self.start_slack_s} + render_timeout_s {self.render_timeout_s} + slot_margin_s "
-                f"{self.slot_margin_s} = {needed} must be less than render_slot_s {self.render_slot_s}: raise "
-                f"render_slot_s above {needed} or lower render_timeout_s."
-            )
-        if not self.heartbeat_s * 2 < self.url_lease_s:
-            raise SettingsError(
-                f"heartbeat_s {self.heartbeat_s} must be less than half of url_lease_s {self.url_lease_s}."
-            )
-        if self.connect_timeout_s > self.fetch_timeout_s:
-            raise SettingsError(
-                f"connect_timeout_s {self.connect_timeout_s} must not exceed fetch_timeout_s {self.fetch_timeout_s}."
-            )
-        self._check_tasks()
-        self._check_model()
-
     @property
     def longest_shift_s(self) -> float:
         """A shift ends by itself within this time, whatever happens."""
@@ -395,126 +351,6 @@ class Settings(BaseSettings):
         """By so much more a shift may take whose requests are visits of a browser; its limits are later by as much."""
         return max(0.0, self.render_timeout_s - self.fetch_timeout_s)
 
-    def _check_tasks(self) -> None:
-        """A shift ends before it is ended, and nothing is handed out again while it may still run."""
-        soft, hard, visible = self.task_soft_limit_s, self.task_hard_limit_s, self.visibility_timeout_s
-        if not self.longest_shift_s < soft < hard < visible:
-            raise SettingsError(
-                f"shift_s {self.shift_s} + fetch_timeout_s {self.fetch_timeout_s} + commit_timeout_s "
-                f"{self.commit_timeout_s} = {self.longest_shift_s} must be less than task_soft_limit_s {soft}, that "
-                f"less than task_hard_limit_s {hard}, and that less than visibility_timeout_s {visible}."
-            )
-        if not hard + self.longer_render_s < visible:
-            raise SettingsError(
-                f"task_hard_limit_s {hard} + render_timeout_s {self.render_timeout_s} - fetch_timeout_s "
-                f"{self.fetch_timeout_s} = {hard + self.longer_render_s} must be less than visibility_timeout_s "
-                f"{visible}: raise visibility_timeout_s, or lower render_timeout_s."
-            )
-
-    def _check_model(self) -> None:
-        """A model can be asked, and its answer comes before somebody else begins the same stage."""
-        if self.llm_kind == "endpoint" and not (self.llm_url and self.llm_model):
-            raise SettingsError("llm_url and llm_model must both be set to ask a language model (docs/models.md).")
-        if self.llm_kind != "none" and not self.llm_timeout_s < self.stage_lease_s:
-            raise SettingsError(
-                f"llm_timeout_s {self.llm_timeout_s} must be less than stage_lease_s {self.stage_lease_s}."
-            )
-
-
-#: they say where a crawl is, how it is watched, who serves it and how long it is kept: they are not its own
-_OF_THE_PLACE = {
-    "data_dir", "store_url", "log_level", "log_format", "flower_url", "bind_shards", "broker_url", "worker_seats",
-    "webhook_secret", "webhook_old_secret", "chromium",
-    *(name for name in Settings.model_fields if name.startswith(("api_", "retain_"))),
-}  # fmt: skip
-#: profiles that come with the package, usable as --config NAME
-BUILT_IN_PROFILES = {"tinyweb.toml": Path(__file__).parent / "tinyweb" / "tinyweb.toml"}
-
-
-def from_file(config: Path | None) -> dict[str, Any]:
-    """What that file says, or a `curtsy.toml` that lies here."""
-    path = config or Path("curtsy.toml")
-    if config is not None and not path.exists():
-        built_in = BUILT_IN_PROFILES.get(str(config))
-        if built_in is None:
-            raise SettingsError(f"There is no settings file {config}. Give --config an existing TOML file.")
-        path = built_in
-    try:
-        return tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise SettingsError(f"{path} cannot be read as TOML: {error}") from error
-
-
-def load(config: Path | None = None, kept: Mapping[str, Any] | None = None, **overrides: Any) -> Settings:
-    """Settings from file, environment and overrides (None means not given); checks the chain of time limits.
-
-    `kept` are those of a crawl that is resumed: stronger than a `curtsy.toml` that lies here, weaker than all that is
-    given.
-    """
-    told = from_file(config)
-    given = {key: value for key, value in overrides.items() if value is not None}
-    try:
-        # The environment must win over the file, and the command line over both.
-        from_env = Settings().model_dump(exclude_unset=True)
-        from_crawl = {name: value for name, value in (kept or {}).items() if name in Settings.model_fields}
-        from_both = {**told, **from_crawl} if config is None else {**from_crawl, **told}
-        settings = Settings(**{**from_both, **from_env, **given})
-    except EnvironmentFault as error:
-        raise SettingsError(
-            f"A setting in the environment cannot be read: {error}. Lists and tables are JSON."
-        ) from error
-    except ValidationError as error:
-        lines = [_said(e["type"], [*map(str, e["loc"])], e["msg"]) for e in error.errors()]
-        raise SettingsError("A setting is wrong (docs/settings.md has them all): " + "; ".join(lines)) from error
-    settings.check_chain()
-    return settings
-
-
-def keep(settings: Settings) -> dict[str, Any]:
-    """What is stored with a crawl, so that resuming it needs no options: `settings`, and the names of those that were
-    `withheld` because they may hold secrets."""
-    given = settings.model_dump(mode="json", exclude_unset=True, exclude=_OF_THE_PLACE)
-    withheld = sorted(name for name, value in given.items() if value and _may_hold_secrets(name, value))
-    return {"settings": {name: given[name] for name in sorted(given) if name not in withheld}, "withheld": withheld}
-
-
-def missing(kept: Mapping[str, Any], settings: Settings) -> list[str]:
-    """What a crawl was made with, is not stored, and was not given again."""
-    return [name for name in kept.get("withheld", ()) if name not in settings.model_fields_set]
-
-
-def _may_hold_secrets(name: str, value: Any) -> bool:
-    if name == "hosts":
-        return any(rule.get("headers") for rule in value.values())
-    return name in ("proxies", "llm_api_key") or (name.endswith("_url") and ("@" in value or "password=" in value))
-
-
-def _said(kind: str, where: list[str], message: str) -> str:
-    if kind == "extra_forbidden" and len(where) == 1:
-        return f"there is no setting {where[0]!r}{_perhaps(where[0])}"
-    if kind == "extra_forbidden" and len(where) == 3:
-        near = get_close_matches(where[2], HostRule.model_fields, n=1)
-        meant = f"perhaps you mean {near[0]}" if near else f"it can have {', '.join(HostRule.model_fields)}"
-        return f"the rule of {where[0]} for {where[1]!r} has no {where[2]!r}, {meant}"
-    return f"{'.'.join(where) or 'settings'}: {message}"
-
 
 def _without_password(url: str) -> str:
     return re.sub(r"(://[^:@/]*):.*@", r"\1:***@", url)
-
-
-def _perhaps(name: str, prefix: str = "") -> str:
-    near = get_close_matches(name, Settings.model_fields, n=1)
-    if not near:
-        return "; docs/settings.md lists them"
-    return f", perhaps you mean {prefix}{near[0].upper() if prefix else near[0]}"
-
-
-def strays(environment: Iterable[str]) -> list[str]:
-    """A line for each variable that looks like a setting and is none, with the nearest that is one."""
-    names = sorted(name for name in environment if name.startswith(PREFIX) and name not in NO_SETTINGS)
-    unknown = [name for name in names if name[len(PREFIX) :].lower().split("__")[0] not in Settings.model_fields]
-    return [
-        f"There is no setting {name} (it is ignored){_perhaps(name[len(PREFIX) :].lower(), PREFIX)}."
-        for name in unknown
-    ]

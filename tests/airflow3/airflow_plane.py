@@ -11,8 +11,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from curtsy.configuration import load
 from curtsy.remote.server import Server
-from curtsy.settings import Settings, load
+from curtsy.settings import Settings
 from curtsy.tinyweb import TinyWeb
 
 #: what tasks that take turns must know too

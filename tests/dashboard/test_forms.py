@@ -10,7 +10,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from curtsy.settings import load
+from curtsy.configuration import load
 from curtsy.web.dashboard.sessions import COOKIE
 from curtsy.web.dashboard.site import VIEWS
 from curtsy.web.factory import create_app

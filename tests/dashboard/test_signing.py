@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from accessible import faults
 from playwright.sync_api import Page, expect
 from werkzeug.serving import make_server
 
-from curtsy.settings import load
+from curtsy.configuration import load
 from curtsy.store import keys
 from curtsy.store.engine import Store
 from curtsy.web import auth
@@ -54,6 +55,15 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     running = Guarded(tmp_path_factory.mktemp("guarded"))
     yield running
     running.close()
+
+
+def test_everybody_can_sign_in(page: Page, guarded: Guarded) -> None:
+    page.goto(f"{guarded.url}/")
+    found = faults(page, "sign-in")
+    page.get_by_label("API key").fill("curtsy_nobody")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    assert found + faults(page, "sign-in, refused") == []
 
 
 def sign_in(page: Page, key: str) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from curtsy.configuration import load
 from curtsy.model import Request
-from curtsy.settings import load
 from curtsy.web.dashboard import charts, seeds, words
 
 SETTINGS = load()

@@ -21,10 +21,11 @@ from uuid import uuid4
 import pytest
 import uvloop
 
-from curtsy import crawling, services, settings
+from curtsy import configuration, crawling, services
 from curtsy.cli import main
 from curtsy.embedded import Embedded
 from curtsy.model import Counts, Crawl
+from curtsy.settings import Settings
 from curtsy.store import crawls
 from curtsy.store.engine import Store
 from curtsy.tinyweb import TinyWeb
@@ -87,8 +88,8 @@ class CrawlFolder:
 
     # Crawls in this process
 
-    def settings(self, **overrides: Any) -> settings.Settings:
-        return settings.load(self.config, data_dir=self.data, **overrides)
+    def settings(self, **overrides: Any) -> Settings:
+        return configuration.load(self.config, data_dir=self.data, **overrides)
 
     def crawl(self, *seeds: str, delay_s: float = 0.02, **fields: Any) -> Counts:
         """Crawl to the end, in this process."""

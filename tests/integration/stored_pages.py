@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+from curtsy.configuration import load
 from curtsy.model import Crawl, CrawlState, Page
-from curtsy.settings import Settings, load
+from curtsy.settings import Settings
 from curtsy.store import crawls, pages
 from curtsy.store.engine import Store
 from curtsy.store.segments import SegmentStore, open_segments

@@ -16,7 +16,7 @@ from crawl_folder import CrawlFolder
 from waiting import until
 
 from curtsy.cli import hints
-from curtsy.settings import keep, load, missing
+from curtsy.configuration import keep, load, missing
 from curtsy.tinyweb import TinyWeb
 
 SEED = "http://org-0000.tinyweb.test/"

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from curtsy.configuration import load
 from curtsy.errors import SettingsError
-from curtsy.settings import load
 
 HEAVY = ("sqlalchemy", "pycurl", "redis", "selectolax", "pydantic_settings", "uvloop", "pyarrow", "alembic")
 

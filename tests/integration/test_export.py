@@ -183,7 +183,7 @@ def test_a_killed_export_leaves_each_page_once(stored: StoredPages, tmp_path: Pa
     script = f"""
 from pathlib import Path
 from curtsy import export, increments
-from curtsy.settings import load
+from curtsy.configuration import load
 from curtsy.store import crawls
 from curtsy.store.engine import Store
 settings = load(data_dir=Path({str(stored.settings.data_dir)!r}))

@@ -18,11 +18,11 @@ from crawl_folder import CrawlFolder, finish
 from small_site import Say, SmallSite, linking
 
 from curtsy import extraction, page_facts, pipeline, services, stages
+from curtsy.configuration import load
 from curtsy.faults import STAGE_POINTS
 from curtsy.model import CrawlState
 from curtsy.page_facts import Stored
 from curtsy.services import Services
-from curtsy.settings import load
 from curtsy.stopping import StopFlag
 from curtsy.store import crawls, failures, outbox, records
 from curtsy.store.engine import Store

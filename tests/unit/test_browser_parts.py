@@ -7,13 +7,14 @@ import os
 
 import pytest
 
+from curtsy.configuration import load
 from curtsy.errors import MissingPart, SettingsError
 from curtsy.fetch import chromium
 from curtsy.fetch.browser import is_shown
 from curtsy.fetch.statics import Statics, keeps_s
 from curtsy.fetch.strangers import Strangers
 from curtsy.outcome import Fault, Outcome
-from curtsy.settings import Settings, load
+from curtsy.settings import Settings
 
 
 def answer(body: bytes = b"x", status: int = 200, fault: Fault | None = None, **headers: str) -> Outcome:

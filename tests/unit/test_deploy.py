@@ -15,8 +15,9 @@ import yaml
 
 from curtsy.celery_app import QUEUES
 from curtsy.cli.app import app
+from curtsy.configuration import NO_SETTINGS
 from curtsy.metrics import HISTOGRAM, METRICS
-from curtsy.settings import NO_SETTINGS, Settings
+from curtsy.settings import Settings
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from curtsy import settings as module
+from curtsy.configuration import keep, load, missing
 from curtsy.errors import SettingsError
-from curtsy.settings import Settings, keep, load, missing
+from curtsy.settings import Settings
 
 SERVER = {"llm_url": "http://127.0.0.1:11434/v1", "llm_model": "m"}
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from curtsy.configuration import load
 from curtsy.errors import SettingsError
 from curtsy.fleet import shards_of, shards_text
 from curtsy.pauses import Doing, Pauses
-from curtsy.settings import load
 
 WORK, CLOSING, NOTHING = Doing.WORK, Doing.CLOSING, Doing.NOTHING
 

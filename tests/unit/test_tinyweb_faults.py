@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from curtsy.configuration import check_chain, load
 from curtsy.robots import Robots
-from curtsy.settings import load
 from curtsy.tinyweb import faults
 from curtsy.tinyweb.answers import Answer
 from curtsy.tinyweb.faults.registry import FaultHost
@@ -159,6 +159,6 @@ def test_the_generator_knows_what_is_forbidden_where() -> None:
 def test_the_profile_is_valid_and_says_what_was_promised() -> None:
     profile = Path(faults.__file__).parents[1] / "tinyweb.toml"
     settings = load(profile)
-    settings.check_chain()
+    check_chain(settings)
     assert (settings.delay_s, settings.host_patience_s, settings.retry_after_cap_s) == (0.5, 20, 5)
     assert (settings.fetch_timeout_s, settings.max_urls_per_host) == (5, 200)

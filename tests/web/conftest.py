@@ -9,7 +9,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from curtsy.settings import Settings, load
+from curtsy.configuration import load
+from curtsy.settings import Settings
 from curtsy.web.bridge import Bridge
 from curtsy.web.factory import create_app
 

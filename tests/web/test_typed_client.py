@@ -16,10 +16,10 @@ from served import serving
 
 import curtsy.api as curtsy
 from curtsy import remote
+from curtsy.configuration import load
 from curtsy.errors import UnknownCrawl
 from curtsy.remote.calls import AsyncCalls, Calls
 from curtsy.remote.server import AsyncServer, Server
-from curtsy.settings import load
 from curtsy.store.engine import Store
 from curtsy.store.segments import Segments
 from curtsy.web import typed

@@ -153,8 +153,8 @@ def _stored(
     which: str, settings: Settings, config: Path | None, data_dir: Path | None, options: dict[str, Any]
 ) -> tuple[str, Settings]:
     """The id of a crawl, and the settings it goes on with: those it had, and what is given now."""
+    from curtsy.configuration import load, missing
     from curtsy.errors import UsageError
-    from curtsy.settings import load, missing
     from curtsy.store import crawls
     from curtsy.store.engine import Store
 
@@ -274,7 +274,7 @@ def _finish(ended: Ended, settings: Settings, out: Target, as_json: bool) -> Non
 
 def _summary(ended: Ended, settings: Settings, out: Target) -> None:
     from curtsy.cli import hints, show
-    from curtsy.settings import keep
+    from curtsy.configuration import keep
 
     counts = ended.counts
     rate = counts.pages / ended.elapsed_s if ended.elapsed_s else 0.0

@@ -20,10 +20,11 @@ import uvloop
 from curtsy import crawling, services
 from curtsy.cli import DEAD_LETTERS, DONE, INTERRUPTED, UNAVAILABLE, Interrupted, hints
 from curtsy.cli.show import elapsed_s, note
+from curtsy.configuration import keep
 from curtsy.errors import UnknownCrawl
 from curtsy.model import Counts, Crawl, CrawlState
 from curtsy.observe import counters
-from curtsy.settings import Settings, keep
+from curtsy.settings import Settings
 from curtsy.stopping import StopFlag, end_by
 from curtsy.store import crawls, failures, records, summaries
 from curtsy.store.engine import Store

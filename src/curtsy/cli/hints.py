@@ -83,8 +83,8 @@ def _variable(name: str) -> str:
 
 def _in_file() -> set[str]:
     """The settings in the file that the command names, or that lies here."""
+    from curtsy.configuration import from_file
     from curtsy.errors import SettingsError
-    from curtsy.settings import from_file
 
     words = given(("--config",))
     try:

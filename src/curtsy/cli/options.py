@@ -50,8 +50,8 @@ def settings_from(config: Path | None, data_dir: Path | None, **overrides: Any) 
 
     from curtsy import observe
     from curtsy.cli.show import note
+    from curtsy.configuration import load, strays
     from curtsy.errors import SettingsError
-    from curtsy.settings import load, strays
 
     for stray in strays(os.environ):
         note(f"curtsy: {stray}")

@@ -11,12 +11,13 @@ from itertools import islice
 from typing import Any, Protocol
 
 from curtsy import control, export, intake
+from curtsy.configuration import load, missing
 from curtsy.errors import UsageError
 from curtsy.inprocess import InProcess
 from curtsy.mcp.reading import Read
 from curtsy.model import Counts, Crawl, Page, new_id
 from curtsy.remote.server import ENDED, Server
-from curtsy.settings import Settings, load, missing
+from curtsy.settings import Settings
 from curtsy.store import crawls, pages
 from curtsy.store.engine import Store
 from curtsy.store.segments import read_page

@@ -20,13 +20,14 @@ from scrapy.http import Response
 from scrapy.utils.request import request_from_dict
 from twisted.python.failure import Failure
 
+from curtsy.configuration import load
 from curtsy.errors import CurtsyError, MissingPart
 from curtsy.frontier.clock import boot
 from curtsy.guests import Report, Turn
 from curtsy.observe import log
 from curtsy.scrapy.desk import NOBODY, Desk, Local, Ready, worth_beginning
 from curtsy.scrapy.sessions import Sessions, middlewares_of
-from curtsy.settings import Settings, load
+from curtsy.settings import Settings
 from curtsy.store.guests import NewRequest, Settled
 from curtsy.urls import host_key, normalise
 

@@ -306,7 +306,6 @@ def test_the_request_log_is_by_host_and_start_whatever_the_month(store: Store) -
     with store.read() as tx:
         assert list(requests.by_host(tx)) == [rows[1], rows[2], rows[0]]
         assert list(requests.by_host(tx, since_ms=NOW)) == [rows[2], rows[0]]
-        assert requests.of_url(tx, "b.test", "https://a.test/") == [rows[0]]
 
 
 def test_a_presumed_request_gives_way_to_the_known_one(store: Store) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -175,3 +176,50 @@ def test_the_review_queue_knows_what_waits_and_what_is_beside(store: Store, limi
         assert glance.beside(tx, 1, limit) == (None, 3 if limited else 2)
         assert glance.beside(tx, 3, limit) == (1 if limited else 2, 4)
         assert glance.beside(tx, 4, limit) == (3, None)
+
+
+def test_the_requests_of_a_url_are_found_by_the_fences_it_bears(store: Store) -> None:
+    one, two = crawl(store, CrawlState.RUNNING), crawl(store, CrawlState.RUNNING)
+    url = "https://a.test/7"
+    fp = fingerprint(url)
+
+    def log(fence: int, n: int = one.n, **fields: Any) -> Request:
+        return replace(request(fence, n), url=url, **fields)
+
+    others = [request(fence, one.n) for fence in range(1, 200) if fence not in (40, 90, 150)]
+    early, tried, replayed, latest = log(40, fault="timeout", status=0), log(90), log(150), log(300, two.n)
+    store.run(requests.insert, [*others, early, tried, replayed, latest])
+    with store.read() as tx:  # nothing came of it yet: it stands among the newest of its host
+        assert glance.requests_of_url(tx, "a.test", url, fp) == [latest, replayed, tried, early]
+        assert glance.requests_of_url(tx, "b.test", url, fp) == []
+    # Far away in the log it is found by what it left there.
+    store.run(requests.insert, [request(fence, one.n) for fence in range(100_000, 100_000 + glance.AROUND)])
+    store.run(pages.insert, [page(one.n, 100_000 + glance.AROUND, BEGUN_MS)])
+    with store.read() as tx:
+        assert glance.requests_of_url(tx, "a.test", url, fp) == []
+    new = [NewUrl(crawl=n, fp=fp, url=url, host="a.test", kind=Kind.PAGE) for n in (one.n, two.n)]
+    store.run(urls.insert, new, BEGUN_MS)
+    store.run(urls.settle, [urls.Settle(one.n, fp, 150, "done"), urls.Settle(two.n, fp, 300, "open", attempts=1)], 1)
+    store.run(failures.insert, [replace(letter(one.n, 7, BEGUN_MS), fence=90)])
+    with store.read() as tx:
+        assert urls.known_to(tx, fp) == [(two.n, 300), (one.n, 150)]
+        assert glance.requests_of_url(tx, "a.test", url, fp) == [latest, replayed, tried, early]
+        assert glance.requests_of_url(tx, "a.test", url, fp, limit=2) == [latest, replayed]
+        found = failures.under(tx, 90, fp)
+        assert found is not None
+        assert found.url == url
+        assert failures.under(tx, 90, fingerprint("another")) is None
+
+
+def test_a_crawl_is_named_by_its_websites(store: Store) -> None:
+    one, several, anywhere, empty = (crawl(store, CrawlState.RUNNING) for _ in range(4))
+    store.run(crawls.extend_members, one.n, ["b.test"])
+    store.run(crawls.extend_members, several.n, ["d.test", "c.test"])
+    store.run(queues.open_queues, [(anywhere.n, host, Lane.BATCH, 1) for host in ("a.test", "z.test")])
+    store.run(pages.insert, [page(anywhere.n, 1, BEGUN_MS, "m.test"), page(anywhere.n, 2, BEGUN_MS, "a.test")])
+    with store.read() as tx:
+        assert glance.names(tx, [one.id, several.id, anywhere.id, empty.id, "unknown"]) == {
+            one.id: ("b.test", False),
+            several.id: ("c.test", True),
+            anywhere.id: ("m.test", True),  # the first that was fetched is that of a seed
+        }

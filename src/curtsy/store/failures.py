@@ -139,6 +139,12 @@ def where(tx: Connection, condition: str, given: Mapping[str, Any], order: str, 
     return [Failure(**row._mapping) for row in tx.execute(query, {**given, "limit": limit})]
 
 
+def under(tx: Connection, fence: int, fp: bytes) -> Failure | None:
+    """The dead letter of a URL whose last lease had this fence."""
+    found = where(tx, "fence = :fence AND fp = :fp AND stage = 'fetch'", {"fence": fence, "fp": fp}, "ordinal", 1)
+    return found[0] if found else None
+
+
 def forget_stages(tx: Connection, crawl: int, now_ms: int) -> None:
     """Its stages are begun anew: their dead letters count as replayed."""
     query = "UPDATE failures SET replayed_ms = :now WHERE crawl = :crawl AND replayed_ms IS NULL"

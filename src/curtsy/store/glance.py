@@ -87,6 +87,25 @@ def failures_between(tx: Connection, crawl: int, ends_ms: Sequence[int]) -> list
     return [int(row[1]) for row in sorted(_failures_between(tx, parts))]
 
 
+_names = Bulk(
+    "SELECT v.id, (SELECT min(m.member) FROM crawl_members m WHERE m.crawl = c.n), "
+    "(SELECT max(m.member) FROM crawl_members m WHERE m.crawl = c.n), "
+    "(SELECT p.host FROM pages p WHERE p.crawl = c.n ORDER BY p.n LIMIT 1), "
+    "(SELECT min(q.host) FROM queues q WHERE q.crawl = c.n), "
+    "(SELECT max(q.host) FROM queues q WHERE q.crawl = c.n) FROM v JOIN crawls c ON c.id = v.id",
+    id="text",
+)
+
+
+def names(tx: Connection, ids: Iterable[str]) -> dict[str, tuple[str, bool]]:
+    """crawl id -> (a website that it is about, whether there are others): ids tell people nothing."""
+    found: dict[str, tuple[str, bool]] = {}
+    for id, first, last, began, lowest, highest in _names(tx, [(id,) for id in sorted(set(ids))]):
+        if (name := first or began or lowest) is not None:
+            found[id] = (name, first != last if first is not None else lowest != highest)
+    return found
+
+
 def last_page_ms(tx: Connection, crawl: int) -> int | None:
     query = text("SELECT fetched_ms FROM pages WHERE crawl = :crawl ORDER BY fetched_ms DESC, n DESC LIMIT 1")
     found = tx.execute(query, {"crawl": crawl}).scalar()
@@ -195,12 +214,41 @@ def requests_of_host(tx: Connection, host: str, limit: int) -> list[Request]:
     return sorted(kept, key=lambda one: (one.start_ms, one.fence))[-limit:]
 
 
+# Where a URL left its fence. Of letters only the newest of its host are looked at: an earlier one was replayed.
+_TRACES = (
+    text("SELECT fence FROM pages WHERE fp = :fp ORDER BY crawl DESC LIMIT 20"),
+    text(
+        "SELECT fence FROM (SELECT fence, fp FROM failures WHERE host = :host "
+        "ORDER BY at_ms DESC, fence DESC, ordinal DESC LIMIT 1000) AS f WHERE fp = :fp LIMIT 20"
+    ),
+)
+
+
+def requests_of_url(tx: Connection, host: str, url: str, fp: bytes, limit: int = 20) -> list[Request]:
+    """The latest requests for a URL, newest first: those under the fences that its rows, pages and dead letters bear,
+    and earlier attempts among the rows of the log before the newest of them."""
+    fences = {fence for _, fence in urls.known_to(tx, fp)}
+    for query in _TRACES:
+        fences.update(int(fence) for fence in tx.execute(query, {"fp": fp, "host": host}).scalars())
+    fences = {fence for fence in fences if fence > 0}
+    if not fences:  # not yet answered, or a robots.txt: it may stand among the newest of its host
+        return [one for one in reversed(requests_of_host(tx, host, AROUND)) if one.url == url][:limit]
+    some = [one for fence in sorted(fences) for one in requests_under(tx, fence)]
+    some += _beside(tx, max(fences), AROUND, _BEFORE, "host = :host AND url = :url", {"host": host, "url": url})
+    found = {(one.fence, one.ordinal, one.start_ms): one for one in some if one.url == url}
+    return sorted(found.values(), key=lambda one: (one.start_ms, one.fence), reverse=True)[:limit]
+
+
+_BEFORE, _BEHIND = "fence <= :fence ORDER BY fence DESC", "fence > :fence ORDER BY fence"
+
+
 def _around(tx: Connection, fence: int, most: int, condition: str, given: dict[str, Any]) -> list[Request]:
-    rows: list[Any] = []
-    for side in ("fence <= :fence ORDER BY fence DESC", "fence > :fence ORDER BY fence"):
-        query = f"SELECT {_REQUEST} FROM (SELECT {_REQUEST} FROM requests WHERE {side} LIMIT :most) AS r"
-        rows += tx.execute(text(f"{query} WHERE {condition}"), {**given, "fence": fence, "most": most}).all()
-    return [request_of(row) for row in rows]
+    return [one for side in (_BEFORE, _BEHIND) for one in _beside(tx, fence, most, side, condition, given)]
+
+
+def _beside(tx: Connection, fence: int, most: int, side: str, condition: str, given: dict[str, Any]) -> list[Request]:
+    query = f"SELECT {_REQUEST} FROM (SELECT {_REQUEST} FROM requests WHERE {side} LIMIT :most) AS r WHERE {condition}"
+    return [request_of(row) for row in tx.execute(text(query), {**given, "fence": fence, "most": most})]
 
 
 def requests_under(tx: Connection, fence: int) -> list[Request]:

@@ -135,14 +135,6 @@ def by_host(tx: Connection, since_ms: int = 0, crawl: int | None = None) -> Iter
         yield request_of(row)
 
 
-def of_url(tx: Connection, host: str, url: str, limit: int = 20) -> list[Request]:
-    """The latest requests for a URL, for `explain`."""
-    query = text(
-        f"SELECT {_COLUMNS} FROM requests WHERE host = :host AND url = :url ORDER BY start_ms DESC LIMIT :limit"
-    )
-    return [request_of(row) for row in tx.execute(query, {"host": host, "url": url, "limit": limit})]
-
-
 def any_since(tx: Connection, host: str, since_ms: int) -> bool:
     """Was the host asked anything since then?"""
     query = text("SELECT 1 FROM requests WHERE host = :host AND start_ms >= :since_ms LIMIT 1")

@@ -266,11 +266,22 @@ def standing(tx: Connection, keys: Iterable[Key]) -> dict[Key, UrlRow]:
     return select_many(tx, wanted)
 
 
-def crawls_of(tx: Connection, fp: bytes) -> list[int]:
-    """The crawls that know this URL, newest first, for `explain`."""
-    numbers = [row.n for row in crawls.list_all(tx, limit=1_000_000)]
-    known = select_many(tx, [(n, fp) for n in numbers])
-    return [n for n in numbers if (n, fp) in known]
+#: newest crawls that are looked through for a URL
+_CRAWLS = 1000
+# The crawls first, as CROSS JOIN tells SQLite: each is one step into the key.
+_KNOWN = text(
+    "SELECT u.crawl, u.fence FROM (SELECT n FROM crawls ORDER BY n DESC LIMIT :crawls) AS c CROSS JOIN urls u "
+    "WHERE u.crawl = c.n AND u.fp = :fp ORDER BY u.crawl DESC LIMIT :limit"
+)
+_FETCHED = text("SELECT crawl, fence FROM pages WHERE fp = :fp ORDER BY crawl DESC LIMIT :limit")
+
+
+def known_to(tx: Connection, fp: bytes, limit: int = 20) -> list[tuple[int, int]]:
+    """(crawl, fence that touched it last) of the newest crawls that know this URL, newest first, for `explain`; of
+    crawls before the newest thousand, those that have a page of it."""
+    found = tx.execute(_KNOWN, {"fp": fp, "crawls": _CRAWLS, "limit": limit}).all()
+    found = found or tx.execute(_FETCHED, {"fp": fp, "limit": limit}).all()
+    return [(int(n), int(fence)) for n, fence in found]
 
 
 def reopen(tx: Connection, keys: Iterable[Key]) -> list[UrlRow]:

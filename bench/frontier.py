@@ -16,7 +16,8 @@ from bench.plan import Plan
 from bench.report import Bar, Section, number
 from bench.site import path_of
 from curtsy.embedded import Embedded
-from curtsy.frontier.frontier import Frontier, Release, Settled
+from curtsy.frontier.frontier import Frontier
+from curtsy.frontier.messages import Release, Settled
 from curtsy.model import Crawl, CrawlState, Entry, HostState, Lane, Lease, RobotsState
 from curtsy.settings import Settings
 

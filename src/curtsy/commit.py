@@ -20,7 +20,8 @@ from typing import Any
 from curtsy import metrics
 from curtsy.contexts import CrawlContext
 from curtsy.faults import point
-from curtsy.frontier.frontier import Frontier, Settled
+from curtsy.frontier.frontier import Frontier
+from curtsy.frontier.messages import Settled
 from curtsy.harvest import Finished
 from curtsy.model import (
     Entry,

@@ -17,7 +17,7 @@ from curtsy.contexts import CrawlContext
 from curtsy.fetch.http import HttpFetcher
 from curtsy.fetch.transfer import Done, FetchJob, Started
 from curtsy.frontier.clock import boot
-from curtsy.frontier.frontier import Release
+from curtsy.frontier.messages import Release
 from curtsy.groups import Groups
 from curtsy.harvest import UNSENT, Finished
 from curtsy.jobs import Jobs

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from curtsy.frontier.clock import boot
-from curtsy.frontier.frontier import Times
+from curtsy.frontier.messages import Times
 from curtsy.harvest import Finished
 from curtsy.settings import Settings
 

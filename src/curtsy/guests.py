@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from curtsy import services as parts
 from curtsy.errors import CurtsyError, EpochLost, FrontierUnavailable, StoreUnavailable
 from curtsy.frontier.clock import boot
-from curtsy.frontier.frontier import Release, Times
+from curtsy.frontier.messages import Release, Times
 from curtsy.lifeline import Lifeline
 from curtsy.model import Entry, Lane, Lease, Request
 from curtsy.observe import log

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from curtsy.contexts import CrawlContext
 from curtsy.decide import RobotsDecision, decide, decide_robots, next_chain, set_cookies
 from curtsy.document import Document, is_html, robots_tag
-from curtsy.frontier.frontier import Release, Times
+from curtsy.frontier.messages import Release, Times
 from curtsy.links import SitemapContent, hrefs, sitemap
 from curtsy.model import Entry, Kind, Lease, NewUrl, Page
 from curtsy.outcome import Action, Decision, Fault, HostEffect, Outcome

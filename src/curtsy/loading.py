@@ -9,7 +9,8 @@ that is loaded twice stands on the bench once, and what was forgotten is found b
 
 from __future__ import annotations
 
-from curtsy.frontier.frontier import Frontier, Room, Scan
+from curtsy.frontier.frontier import Frontier
+from curtsy.frontier.messages import Room, Scan
 from curtsy.model import Lane
 from curtsy.recovery import in_thread, put_back, read
 from curtsy.store import queues

@@ -18,7 +18,8 @@ from typing import Any, TypeVar
 from curtsy.errors import EpochLost, FrontierUnavailable, SettingsError
 from curtsy.faults import point
 from curtsy.frontier.clock import boot
-from curtsy.frontier.frontier import Frontier, PushReply, Scan
+from curtsy.frontier.frontier import Frontier
+from curtsy.frontier.messages import PushReply, Scan
 from curtsy.frontier.shard import CONFIRMED_S, Shard
 from curtsy.model import HostState, Lane, Request, RobotsState
 from curtsy.observe import count, log

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from curtsy.embedded import Embedded
 from curtsy.errors import EpochLost, FrontierUnavailable
-from curtsy.frontier.frontier import Frontier, Scan
+from curtsy.frontier.frontier import Frontier
+from curtsy.frontier.messages import Scan
 from curtsy.frontier.servers import default_shards
 from curtsy.observe import log
 from curtsy.recovery import in_thread, open_epoch, prepare_store, write_clean

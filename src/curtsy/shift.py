@@ -17,7 +17,8 @@ from curtsy.faults import point
 from curtsy.fetch.http import HttpFetcher
 from curtsy.flights import Fetcher, Flights
 from curtsy.frontier.clock import boot
-from curtsy.frontier.frontier import Frontier, LeaseReply
+from curtsy.frontier.frontier import Frontier
+from curtsy.frontier.messages import LeaseReply
 from curtsy.groups import Groups
 from curtsy.knowledge import Knowledge
 from curtsy.lifeline import Lifeline

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from curtsy.contexts import CrawlContext
-from curtsy.frontier.frontier import Rules
+from curtsy.frontier.messages import Rules
 from curtsy.harvest import Finished
 from curtsy.lessons import Lessons
 from curtsy.model import (

@@ -11,7 +11,8 @@ from curtsy import metrics
 from curtsy.errors import EpochLost, FrontierUnavailable, StoreUnavailable
 from curtsy.faults import point
 from curtsy.frontier.clock import boot
-from curtsy.frontier.frontier import Frontier, ReapedLease, ReapedSlot, Scan, Settled
+from curtsy.frontier.frontier import Frontier
+from curtsy.frontier.messages import ReapedLease, ReapedSlot, Scan, Settled
 from curtsy.loading import load
 from curtsy.model import CrawlState, Entry, Failure, Kind, Lane, Lease, Request, UrlState
 from curtsy.observe import count, log

@@ -16,8 +16,7 @@ from frontier_servers import Cluster, Server, World
 
 from curtsy.frontier.clock import boot
 from curtsy.frontier.entry import decode
-from curtsy.frontier.frontier import ReapedLease, ReapedSlot, Release, Rules, Scan, Settled
-from curtsy.frontier.messages import counter_of
+from curtsy.frontier.messages import ReapedLease, ReapedSlot, Release, Rules, Scan, Settled, counter_of
 from curtsy.model import Crawl, CrawlState, Entry, HostState, Kind, Lane, Lease, RobotsState
 from curtsy.outcome import HostEffect
 

@@ -23,7 +23,8 @@ from typing import Any, TypeVar
 import redis
 
 from curtsy.frontier.clock import ServerClock, boot
-from curtsy.frontier.frontier import Frontier, Release, Rules, Scan, Settled, SettleReply, Times
+from curtsy.frontier.frontier import Frontier
+from curtsy.frontier.messages import Release, Rules, Scan, Settled, SettleReply, Times
 from curtsy.model import Crawl, CrawlState, Entry, HostState, Kind, Lane, Lease, RobotsState
 from curtsy.outcome import HostEffect
 from curtsy.settings import Settings

@@ -7,7 +7,7 @@ from hashlib import sha256
 import pytest
 
 from curtsy.contexts import CrawlContext
-from curtsy.frontier.frontier import Times
+from curtsy.frontier.messages import Times
 from curtsy.harvest import Finished
 from curtsy.model import Crawl, Entry, Lane, Lease, NewUrl
 from curtsy.outcome import Action, Decision, Outcome

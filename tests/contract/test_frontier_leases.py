@@ -9,7 +9,8 @@ import pytest
 from frontier_servers import Server, World, blocked, paths, released
 
 from curtsy.errors import EpochLost, FrontierUnavailable, SettingsError
-from curtsy.frontier.frontier import Frontier, Rules, Scan, Settled
+from curtsy.frontier.frontier import Frontier
+from curtsy.frontier.messages import Rules, Scan, Settled
 from curtsy.model import Entry, HostState, Lane
 from curtsy.outcome import HostEffect
 

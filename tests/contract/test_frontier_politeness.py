@@ -6,7 +6,7 @@ import pytest
 from frontier_servers import World, blocked, paths, released, robots_of
 
 from curtsy.frontier.clock import boot
-from curtsy.frontier.frontier import Rules
+from curtsy.frontier.messages import Rules
 from curtsy.model import Entry, HostState, Kind, Lane, Lease
 from curtsy.outcome import HostEffect
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from frontier_servers import Server, World, paths
 
-from curtsy.frontier.frontier import Scan
+from curtsy.frontier.messages import Scan
 from curtsy.model import CrawlState, Entry, Kind, Lane
 
 pytest_plugins = ["frontier_fixtures"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from curtsy.frontier.frontier import Times
+from curtsy.frontier.messages import Times
 from curtsy.groups import Groups
 from curtsy.harvest import Finished, not_sent
 from curtsy.model import Entry, Lane, Lease

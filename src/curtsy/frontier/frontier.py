@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +26,6 @@ from curtsy.frontier.messages import (
     Scan,
     Settled,
     SettleReply,
-    Times,
     counter_of,
     fence_of,
 )
@@ -34,24 +33,6 @@ from curtsy.frontier.servers import Servers, default_shards
 from curtsy.frontier.shard import Shard
 from curtsy.model import Crawl, Entry, HostState, Kind, Lane, Lease, RobotsState
 from curtsy.settings import Settings
-
-__all__ = [
-    "Frontier",
-    "GuestSlot",
-    "LeaseReply",
-    "PushReply",
-    "ReapedLease",
-    "ReapedSlot",
-    "Release",
-    "Room",
-    "RoomReply",
-    "Rules",
-    "Scan",
-    "SettleReply",
-    "Settled",
-    "Times",
-    "fence_of",
-]
 
 #: bytes of Valkey memory per fingerprint in a full bucket, keys counted: measured 8.2 (Valkey 9) to 9.0 (Redis 7)
 SEEN_BYTES = 10
@@ -298,7 +279,7 @@ class Frontier:
         shard = self.shard_of(host)
         seconds, micros = await shard.command("TIME")
         now_ms, hastened = int(seconds) * 1000 + int(micros) // 1000, 0
-        async for member, _ in delayed(shard, f"{host}{US}"):
+        async for member, _ in shard.delayed(f"{host}{US}"):
             # XX: one that was taken meanwhile is not put back.
             hastened += await shard.command("ZADD", "%delayed", "XX", "CH", now_ms, member)
         return hastened
@@ -409,15 +390,3 @@ class Frontier:
             if busy > 0 or (pairs > 0 and left != 0):
                 return False
         return True
-
-
-async def delayed(shard: Shard, before: str) -> AsyncIterator[tuple[Any, int]]:
-    """(member, ms) of the retries whose member begins so. A part at a time: the server serves others meanwhile."""
-    pattern = "".join(f"\\{sign}" if sign in "*?[]\\" else sign for sign in before) + "*"
-    cursor = 0
-    while True:
-        cursor, found = await shard.command("ZSCAN", "%delayed", cursor, "MATCH", pattern, "COUNT", 1000)
-        for member, score in found:
-            yield member, int(float(score))
-        if int(cursor) == 0:
-            return

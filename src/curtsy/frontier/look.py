@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from curtsy.frontier.entry import in_entry
-from curtsy.frontier.frontier import Frontier, delayed
+from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.messages import US, queue_name
 from curtsy.frontier.shard import Shard
 from curtsy.settings import Settings
@@ -113,7 +113,7 @@ async def prospect(frontier: Frontier, host: str, delay_s: float = 0) -> Prospec
 
 async def _delayed(shard: Shard, before: str, rest: str) -> int | None:
     """When an entry of this queue is tried again."""
-    async for member, at_ms in delayed(shard, before):
+    async for member, at_ms in shard.delayed(before):
         entry = member.decode().split(US, 2)[2]
         if entry.partition(" ")[2].partition("\t")[0] == rest:
             return at_ms

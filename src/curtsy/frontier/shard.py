@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from curtsy.frontier.link import Link, OtherRun, run_id_of
 from curtsy.frontier.servers import Node, Servers
 
 #: version of the key map in lua/preamble.lua; another version in the server counts as loss
-LAYOUT = "3"
+LAYOUT = "4"
 #: where servers take over from each other, nothing is leased under an epoch that the store confirmed longer ago
 CONFIRMED_S = 10.0
 
@@ -161,6 +162,17 @@ class Shard:
             for item in items:
                 pipe.lrem(key, 1, item)
             await pipe.execute()
+
+    async def delayed(self, before: str) -> AsyncIterator[tuple[Any, int]]:
+        """(member, ms) of the retries whose member begins so. A part at a time: the server serves others meanwhile."""
+        pattern = "".join(f"\\{sign}" if sign in "*?[]\\" else sign for sign in before) + "*"
+        cursor = 0
+        while True:
+            cursor, found = await self.command("ZSCAN", "%delayed", cursor, "MATCH", pattern, "COUNT", 1000)
+            for member, score in found:
+                yield member, int(float(score))
+            if int(cursor) == 0:
+                return
 
     async def future_times(self) -> list[tuple[str, int, int]]:
         """(host, not asked before, blocked until) in ms of the hosts that may not be asked yet."""

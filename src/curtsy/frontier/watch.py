@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from curtsy.errors import EpochLost
 from curtsy.frontier import messages
-from curtsy.frontier.frontier import Frontier, Scan
+from curtsy.frontier.frontier import Frontier
+from curtsy.frontier.messages import Scan
 from curtsy.frontier.shard import Shard
 from curtsy.model import Lane
 
@@ -29,7 +30,7 @@ class View:
     #: when the next retry, slot, lease or scan is due
     next_ms: int | None = None
     scans: list[Scan] = field(default_factory=list)
-    #: of a look in detail: queues in play, and requests under way
+    #: of a look in detail: queues in play (those of render stand in another lane too), and requests under way
     in_play: dict[Lane, int] = field(default_factory=dict)
     in_flight: dict[Lane, int] = field(default_factory=dict)
 
@@ -62,7 +63,7 @@ async def look(frontier: Frontier, *, detail: bool = False) -> View:
         if raw[9] and (view.next_ms is None or int(raw[9]) < view.next_ms):
             view.next_ms = int(raw[9])
         view.scans += messages.scans_of(raw[10], shard.number)
-        for lane, queues, requests in zip(LANES, (*raw[11:14], 0), (*raw[14:17], raw[21]), strict=True):
+        for lane, queues, requests in zip(LANES, (*raw[11:14], raw[22]), (*raw[14:17], raw[21]), strict=True):
             view.in_play[lane] = view.in_play.get(lane, 0) + int(queues)
             view.in_flight[lane] = view.in_flight.get(lane, 0) + int(requests)
     return view

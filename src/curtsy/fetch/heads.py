@@ -90,6 +90,23 @@ def _pair(line: bytes) -> tuple[str, str] | None:
     return (name, value.strip(" \t\r\n")) if colon and name else None
 
 
+def body_headers(head: Head) -> tuple[str | None, str | None, int | None]:
+    """(content coding, content type, length) that a head gives its body."""
+    coding = content_type = None
+    length = None
+    for name, value in head.headers:
+        if len(name) > 16 or len(name) < 12:
+            continue
+        lower = name.lower()
+        if lower == "content-encoding":
+            coding = value if coding is None else f"{coding}, {value}"
+        elif lower == "content-type" and content_type is None:
+            content_type = value
+        elif lower == "content-length" and value.isdigit() and value.isascii():
+            length = int(value)
+    return coding, content_type, length
+
+
 def type_kept(content_type: str | None, keep_types: tuple[str, ...] | None) -> bool:
     """A body without a type may be anything, so it is kept."""
     if keep_types is None or not content_type:

@@ -14,7 +14,7 @@ import pycurl
 from curtsy.fetch.codings import BadCoding, Decoder, TooLarge, decoder_for
 from curtsy.fetch.faults import fault_of
 from curtsy.fetch.guard import Target
-from curtsy.fetch.heads import BASE_HEADERS, Head, header_lines, read_head, request_head, type_kept
+from curtsy.fetch.heads import BASE_HEADERS, Head, body_headers, header_lines, read_head, request_head, type_kept
 from curtsy.model import hot_value
 from curtsy.outcome import Fault, Outcome
 
@@ -317,8 +317,9 @@ class Transfer:
     def _body_wanted(self) -> bool:
         """The headers are complete: is this body of a type and size worth reading, and how is it coded?"""
         job = self.job
-        status, coding, content_type, length = self._body_headers()
-        if 200 <= status < 300 and not type_kept(content_type, job.keep_types):
+        self._head = head = read_head(self._lines)
+        coding, content_type, length = body_headers(head)
+        if 200 <= head.status < 300 and not type_kept(content_type, job.keep_types):
             self._fault, self._detail = Fault.WRONG_TYPE, content_type or ""
             return False
         if coding is not None:
@@ -331,22 +332,6 @@ class Transfer:
             self._fault, self._detail = Fault.TOO_LARGE, f"Content-Length {length}"
             return False
         return True
-
-    def _body_headers(self) -> tuple[int, str | None, str | None, int | None]:
-        coding = content_type = None
-        length = None
-        self._head = head = read_head(self._lines)
-        for name, value in head.headers:
-            if len(name) > 16 or len(name) < 12:
-                continue
-            lower = name.lower()
-            if lower == "content-encoding":
-                coding = value if coding is None else f"{coding}, {value}"
-            elif lower == "content-type" and content_type is None:
-                content_type = value
-            elif lower == "content-length" and value.isdigit() and value.isascii():
-                length = int(value)
-        return head.status, coding, content_type, length
 
     def outcome(self, code: int, message: str, fault: Fault | None = None) -> Outcome:
         """What came of the request; `fault` overrules (cancelled)."""
@@ -385,8 +370,10 @@ class Transfer:
             if not sent and boot_clock() >= self.job.deadline - _CLOCK_SLACK_S:
                 # The slot, not the time-out, ended it: not the host's fault.
                 return Fault.SLOT_EXPIRED
-            if sent and 200 <= status < 300 and not type_kept(self._body_headers()[2], self.job.keep_types):
-                return Fault.WRONG_TYPE
+            if sent and 200 <= status < 300:
+                content_type = body_headers(self._head or read_head(self._lines))[1]
+                if not type_kept(content_type, self.job.keep_types):
+                    return Fault.WRONG_TYPE
         return fault
 
     def _body(self, fault: Fault | None) -> bytes:

@@ -29,7 +29,7 @@ METRICS: dict[str, tuple[str, str]] = {
     ),
     "curtsy_shifts_total": (COUNTER, "Shifts by lane and how they ended: done, time, stopped, late, broken."),
     "curtsy_api_seconds": (HISTOGRAM, "Time that the API took to answer."),
-    "curtsy_queue_depth": (GAUGE, "Queues (crawl, host) in play."),
+    "curtsy_queue_depth": (GAUGE, "Queues (crawl, host) in play; render: those with pages that wait for a browser."),
     "curtsy_due_hosts": (GAUGE, "Hosts that may be asked now."),
     "curtsy_in_flight": (GAUGE, "Slots that are out: requests under way."),
     "curtsy_running_crawls": (GAUGE, "Crawls that are running."),

@@ -8,8 +8,8 @@ import pytest
 from frontier_servers import World, paths, released
 
 from curtsy.frontier import watch
-from curtsy.frontier.frontier import Rules, Scan, Settled, SettleReply
 from curtsy.frontier.look import look
+from curtsy.frontier.messages import Rules, Scan, Settled, SettleReply
 from curtsy.model import CrawlState, Entry, Kind, Lane, Lease
 
 pytest_plugins = ["frontier_fixtures"]
@@ -189,8 +189,11 @@ def test_both_queues_of_a_crawl_on_a_host_count_as_one_in_play(world: World) -> 
     world.add(1, "a.test", "/1")
     add(world, "/b")
     assert int(world.do("HGET", "%play", "batch")) == 1
+    view = world.run(watch.look(world.frontier, detail=True))
+    assert (view.in_play[Lane.BATCH], view.in_play[Lane.RENDER]) == (1, 1), "as one of its lane, and as one of render"
     world.run(world.frontier.drop([(1, "a.test")]))
     assert int(world.do("HGET", "%play", "batch")) == 0
+    assert world.run(watch.look(world.frontier, detail=True)).in_play[Lane.RENDER] == 0
     assert world.counts() == (0, 0)
     assert due(world) is None
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+from sqlalchemy import text
+
 from curtsy.model import Crawl, CrawlState, Kind, NewUrl, UrlState, new_id
 from curtsy.store import crawls, hosts, queues, urls
 from curtsy.store.engine import Store
@@ -67,6 +70,46 @@ def test_a_row_changes_its_kind_as_long_as_it_is_open(store: Store) -> None:
     store.run(urls.change_kinds, [(n, fp(1), "b"), (n, fp(2), "b")])
     assert {row.kind for row in read(store, urls.select_many, [(n, fp(1))]).values()} == {"b"}
     assert {row.kind for row in read(store, urls.select_many, [(n, fp(2))]).values()} == {"p"}
+
+
+def test_pages_that_wait_for_a_browser_are_counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that are open, on hosts that are not dead for the crawl, as far as is counted."""
+    n, other = made(store), made(store)
+    add(store, n, "a.test", Kind.PAGE, 1)
+    add(store, n, "a.test", Kind.BROWSER, 2, 3, 4)
+    add(store, n, "dead.test", Kind.BROWSER, 5, 6)
+    add(store, other, "a.test", Kind.BROWSER, 7)
+    store.run(crawls.add_counts, {(n, "open", ""): 6, (other, "open", ""): 1})
+
+    def counted() -> tuple[int, int]:
+        counts = read(store, crawls.counts, n)
+        return counts.pending, counts.pending_render
+
+    assert counted() == (6, 5)
+    store.run(urls.settle, [urls.Settle(n, fp(2), 1, UrlState.DONE)], 1)
+    store.run(crawls.add_counts, {(n, "done", ""): 1})
+    assert counted() == (5, 4)
+    store.run(urls.change_kinds, [(n, fp(3), "p")])
+    assert counted() == (5, 3)
+    store.run(queues.mark_dead, n, "dead.test", "host_unreachable")
+    assert counted() == (3, 1)
+    monkeypatch.setattr(crawls, "MOST_RENDER", 0)
+    assert counted() == (3, 0), "no more are looked at"
+    monkeypatch.undo()
+    store.run(crawls.set_state, n, CrawlState.CANCELLED, "cancelled", 9)
+    assert counted() == (0, 0)
+
+
+def test_counting_them_reads_no_other_rows(store: Store) -> None:
+    n = made(store)
+    add(store, n, "a.test", Kind.PAGE, *range(1, 200))
+    with store.read() as tx:
+        if tx.dialect.name == "postgresql":
+            # What its statistics say of a table of 200 rows is not the point.
+            tx.execute(text("SET LOCAL enable_seqscan = off"))
+        explain = "EXPLAIN" if tx.dialect.name == "postgresql" else "EXPLAIN QUERY PLAN"
+        plan = str(tx.execute(text(f"{explain} {crawls._RENDER_ROWS}"), {"crawl": n, "most": 10}).all())
+    assert "urls_render" in plan
 
 
 def test_a_queue_stays_open_while_pages_wait_for_a_browser(store: Store) -> None:

@@ -150,6 +150,7 @@ def test_status_gives_the_stable_fields(run: Run, crawled: Path) -> None:
         "skipped": {"robots": 1},
         "failed": {"timeout": 1, "host_unreachable": 1},
         "pending": 0,
+        "pending_render": 0,
         "elapsed_s": 6.0,
     }
     assert run("status", ID[:8], "--json").document["id"] == ID

@@ -140,7 +140,11 @@ def test_ctrl_c_ends_visits_and_the_crawl_goes_on_later(folder: CrawlFolder, web
     crawl = folder.start(*words, "--json")
     until(lambda: folder.has_pages(2))
     crawl.send_signal(signal.SIGINT)
-    assert finish(crawl, code=3)["state"] == "running"
+    left = finish(crawl, code=3)
+    assert left["state"] == "running"
+    ((waiting,),) = folder.rows("SELECT count(*) FROM urls WHERE state = 'open' AND kind = 'b'")
+    assert waiting > 0
+    assert left["pending_render"] == folder.run("status")["pending_render"] == waiting
     done = finish(folder.start("crawl", "--resume", "last", "--json"))
     assert (done["state"], done["pages"]) == ("finished", 4)
     check_server_log(folder.path / "access.log", DELAY_S)

@@ -13,7 +13,7 @@ from curtsy.cli import main, progress, seeds, show
 from curtsy.cli.progress import sentence
 from curtsy.cli.times import since_ms
 from curtsy.errors import UsageError
-from curtsy.model import Counts, new_id
+from curtsy.model import MOST_RENDER, Counts, new_id
 from curtsy.shift import describe_wait
 
 NOW_S = 1_730_000_000.0
@@ -95,6 +95,14 @@ def test_the_progress_line_names_what_there_is() -> None:
     counts = Counts(pages=1200, pending=3, skipped={"robots": 2}, failed={"timeout": 1})
     assert progress.sentence(counts, 12.34) == "1,200 pages, 12.3/s, 3 pending, 2 skipped, 1 dead letters"
     assert progress.sentence(Counts(), None) == "0 pages, 0 pending"
+    waiting = Counts(pages=1, pending=30, pending_render=20)
+    assert progress.sentence(waiting, None) == "1 pages, 30 pending (20 for a browser)"
+
+
+def test_pages_that_wait_for_a_browser_are_told_beside_the_pending_ones() -> None:
+    assert show.pending(1200, 0) == "1,200"
+    assert show.pending(1200, 1100) == "1,200, 1,100 of them wait for a browser"
+    assert show.pending(50_000, MOST_RENDER) == "50,000, 10,000 or more of them wait for a browser"
 
 
 def test_what_is_waited_for_is_said_in_a_few_words() -> None:

@@ -51,7 +51,9 @@ def test_a_crawl_is_stored_and_listed_in_the_frontier(client: FlaskClient, app: 
     assert answer.get_json()["request_id"] == "mine"
     status = client.get(f"/v1/crawls/{answer.get_json()['id']}").get_json()
     assert (status["state"], status["lane"], status["request_id"]) == ("running", "high", "mine")
-    assert status["counts"] == {"pages": 0, "done": 0, "pending": 3, "skipped": {}, "failed": {}}
+    assert status["counts"] == {
+        "pages": 0, "done": 0, "pending": 3, "pending_render": 0, "skipped": {}, "failed": {},
+    }  # fmt: skip
     assert status["wishes"]["max_pages"] == 7
     assert status["estimated_end"] is None
     bridge = app.extensions["curtsy"]
@@ -399,6 +401,24 @@ def test_metrics_are_those_of_the_fleet(client: FlaskClient) -> None:
     assert 'curtsy_api_seconds_count{route="/v1/crawls/<id>",status="200"}' in text
     assert 'curtsy_queue_depth{lane="batch"} 2' in text
     assert "curtsy_running_crawls 1" in text
+
+
+def test_pages_that_wait_for_a_browser_are_told(apps: Callable[..., Flask]) -> None:
+    """By the crawl's counts, on its page, and by the queues of lane render."""
+    app = apps(api_renderers=("playwright",))
+    client = app.test_client()
+    post(client, ["https://c.test/"])
+    id = post(client, SEEDS, render="always").get_json()["id"]
+    counts = client.get(f"/v1/crawls/{id}").get_json()["counts"]
+    assert (counts["pending"], counts["pending_render"]) == (3, 3)
+    assert "3 wait for a browser" in client.get(f"/crawls/{id}").text
+    app.extensions["curtsy"].listing()[1]()
+    text = client.get("/metrics").text
+    assert 'curtsy_queue_depth{lane="render"} 2' in text
+    assert 'curtsy_queue_depth{lane="batch"} 3' in text, "they are queues of their crawl's lane too"
+    client.post(f"/v1/crawls/{id}/cancel")
+    assert client.get(f"/v1/crawls/{id}").get_json()["counts"]["pending_render"] == 0
+    assert 'curtsy_queue_depth{lane="render"} 0' in client.get("/metrics").text
 
 
 def test_the_rate_is_that_of_the_last_minute(store: Store, client: FlaskClient) -> None:

@@ -119,7 +119,8 @@ def sentence(counts: Counts, rate: float | None) -> str:
     parts = [f"{counts.pages:,} pages"]
     if rate is not None:
         parts.append(f"{rate:,.1f}/s")
-    parts.append(f"{counts.pending:,} pending")
+    render = f" ({counts.pending_render:,} for a browser)" if counts.pending_render else ""
+    parts.append(f"{counts.pending:,} pending{render}")
     if skipped := sum(counts.skipped.values()):
         parts.append(f"{skipped:,} skipped")
     if failed := sum(counts.failed.values()):

@@ -32,7 +32,7 @@ def status(api: str, crawl: str, all_: bool, as_json: bool) -> None:
     from curtsy.cli import show
 
     if not all_:
-        _show(client(api).get(f"/v1/crawls/{_word(crawl)}"), as_json)
+        _show(client(api).get(f"/v1/crawls/{word(crawl)}"), as_json)
         return
     found = [_line(one) for one in client(api).items("/v1/crawls")]
     if as_json:
@@ -45,14 +45,15 @@ def status(api: str, crawl: str, all_: bool, as_json: bool) -> None:
 def change(api: str, crawl: str, verb: str, as_json: bool) -> None:
     """`pause`, `resume` or `cancel`."""
     asked = client(api)
-    found = asked.get(f"/v1/crawls/{_word(crawl)}")
+    found = asked.get(f"/v1/crawls/{word(crawl)}")
     _show(asked.post(f"/v1/crawls/{found['id']}/{verb}"), as_json)
 
 
-def _word(crawl: str) -> str:
+def word(text: str) -> str:
+    """A part of a path."""
     from urllib.parse import quote
 
-    return quote(crawl, safe="")
+    return quote(text, safe="")
 
 
 def _line(one: dict[str, Any]) -> dict[str, Any]:
@@ -66,6 +67,7 @@ def _show(found: dict[str, Any], as_json: bool) -> None:
     counts = found["counts"]
     if as_json:
         ledger = {name: counts[name] for name in ("pages", "done", "skipped", "failed", "pending")}
+        ledger["pending_render"] = counts.get("pending_render", 0)
         rate = {"pages_per_s": found["pages_per_s"], "estimated_end": found["estimated_end"]}
         show.document({"id": found["id"], "state": found["state"], **ledger, **rate})
         return
@@ -74,7 +76,7 @@ def _show(found: dict[str, Any], as_json: bool) -> None:
     show.say(f"state         {found['state']}{reason}")
     show.say(f"pages         {counts['pages']:,}, {found['pages_per_s']:,.1f}/s")
     show.say(f"done          {counts['done']:,}")
-    show.say(f"pending       {counts['pending']:,}")
+    show.say(f"pending       {show.pending(counts['pending'], counts.get('pending_render', 0))}")
     show.say(f"skipped       {show.reasons(counts['skipped'])}")
     show.say(f"dead letters  {show.reasons(counts['failed'])}")
     if found["estimated_end"]:

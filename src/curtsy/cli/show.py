@@ -53,6 +53,14 @@ def reasons(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{reason or 'other'} {n:,}" for reason, n in ordered) or "none"
 
 
+def pending(n: int, render: int) -> str:
+    """`120`, or `120, 80 of them wait for a browser`."""
+    from curtsy.model import MOST_RENDER
+
+    more = " or more" if render >= MOST_RENDER else ""
+    return f"{n:,}" + (f", {render:,}{more} of them wait for a browser" if render else "")
+
+
 def ledger(crawl: Crawl, counts: Counts, elapsed_s: float) -> dict[str, Any]:
     """The stable fields of `crawl --json` and `status --json`."""
     return {
@@ -63,6 +71,7 @@ def ledger(crawl: Crawl, counts: Counts, elapsed_s: float) -> dict[str, Any]:
         "skipped": dict(counts.skipped),
         "failed": dict(counts.failed),
         "pending": counts.pending,
+        "pending_render": counts.pending_render,
         "elapsed_s": round(elapsed_s, 3),
     }
 

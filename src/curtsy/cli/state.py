@@ -147,7 +147,7 @@ def _describe(crawl: Crawl, counts: Counts, kept: dict[str, Any]) -> None:
     show.say(f"state         {crawl.state}{f' ({crawl.reason})' if crawl.reason else ''}")
     show.say(f"pages         {counts.pages:,}")
     show.say(f"done          {counts.done:,}")
-    show.say(f"pending       {counts.pending:,}")
+    show.say(f"pending       {show.pending(counts.pending, counts.pending_render)}")
     show.say(f"skipped       {show.reasons(counts.skipped)}")
     show.say(f"dead letters  {show.reasons(counts.failed)}")
     if crawl.state in (CrawlState.RUNNING, CrawlState.PAUSED, CrawlState.LOADING, CrawlState.EXTRACTING):

@@ -59,6 +59,8 @@ class CrawlCounts(TypedDict):
     pages: int
     done: int
     pending: int
+    #: Of the pending ones, pages that wait for a browser; at most 10,000 are counted.
+    pending_render: int
     #: By reason.
     skipped: dict[str, int]
     #: Dead letters by cause.

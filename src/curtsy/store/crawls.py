@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, func, select, text, update
 
 from curtsy.errors import UnknownCrawl
-from curtsy.model import Counts, Crawl, CrawlState, Lane
+from curtsy.model import MOST_RENDER, Counts, Crawl, CrawlState, Lane
 from curtsy.store import definitions, meta
 from curtsy.store.rows import Bulk, is_postgresql, unique_sorted
 from curtsy.store.tables import crawl_counts, crawl_members, crawls
@@ -45,6 +45,12 @@ _TELL = text(
 _DEAD_ROWS = text(
     "SELECT q.reason, count(*) FROM queues q CROSS JOIN urls u WHERE u.crawl = q.crawl AND u.host = q.host "
     "AND u.state = 'open' AND q.crawl = :crawl AND q.state = 'dead' GROUP BY q.reason"
+)
+# Along their own index, which has no other rows.
+_RENDER_ROWS = text(
+    "SELECT count(*) FROM (SELECT 1 FROM urls u WHERE u.crawl = :crawl AND u.state = 'open' AND u.kind = 'b' "
+    "AND NOT EXISTS (SELECT 1 FROM queues q WHERE q.crawl = u.crawl AND q.host = u.host AND q.state = 'dead') "
+    "LIMIT :most) AS w"
 )
 
 
@@ -198,7 +204,8 @@ def add_counts(tx: Connection, counts: Mapping[tuple[int, str, str], int]) -> No
 
 def counts(tx: Connection, n: int) -> Counts:
     """The ledger. Open rows of a dead host count as failed by its reason, those of an ended crawl as skipped by its."""
-    row = tx.execute(select(crawls.c.state, crawls.c.reason, crawls.c.pages).where(crawls.c.n == n)).first()
+    columns = (crawls.c.state, crawls.c.reason, crawls.c.pages, crawls.c.render)
+    row = tx.execute(select(*columns).where(crawls.c.n == n)).first()
     if row is None:
         raise UnknownCrawl(f"There is no crawl number {n} in the store.")
     by_state: dict[str, dict[str, int]] = {"open": {}, "done": {}, "skipped": {}, "failed": {}}
@@ -216,7 +223,13 @@ def counts(tx: Connection, n: int) -> Counts:
         by_state["skipped"][reason] = by_state["skipped"].get(reason, 0) + pending
         pending = 0
     done = sum(by_state["done"].values())
-    return Counts(pages=row.pages, done=done, pending=pending, skipped=by_state["skipped"], failed=by_state["failed"])
+    render = 0
+    if pending and row.render != "never":
+        render = int(tx.execute(_RENDER_ROWS, {"crawl": n, "most": MOST_RENDER}).scalar_one())
+    return Counts(
+        pages=row.pages, done=done, pending=pending, skipped=by_state["skipped"], failed=by_state["failed"],
+        pending_render=render,
+    )  # fmt: skip
 
 
 def extend_members(tx: Connection, n: int, members: Iterable[str]) -> int:

@@ -43,7 +43,8 @@
 --   crawl:<c>         HASH  st lane dl ph left ver pairs busy
 --   halted            ZSET  crawls that were paused or have ended -> `halt` when they did: the newest 1,000
 --   starved:<c>       SET   hosts passed over because the crawl's budget is spent for now
---   play              HASH  <lane> pairs (crawl, host) loaded; w:<lane> grows whenever queues of it were left waiting
+--   play              HASH  <lane> pairs (crawl, host) loaded, `render` those of them with pages that wait for a
+--                           browser, counted twice; w:<lane> grows whenever queues of it were left waiting
 --                           in the store, absent if none wait; l:<lane> ms: until then somebody sees to them
 --   slots leases      ZSET  id -> expiry
 --   ld                HASH  <id> the lease as granted; s<id> its slot "host leased_ms delay ph crawl";
@@ -368,6 +369,7 @@ local function join_ring(h, c, cap)
   if not counted and tonumber(call('HGET', P .. 'play', r.lane) or 0) >= cap then return false end
   if is_browsers(c) then
     call('RPUSH', P .. 'bring:' .. h.name, c)
+    call('HINCRBY', P .. 'play', 'render', 1)
     h.bn = h.bn + 1
   else
     call('RPUSH', P .. 'ring:' .. h.name, c)
@@ -393,6 +395,7 @@ local function drop(h, c)
   call('ZREM', P .. 'scans', h.name .. US .. c)
   if crawl(c) then call('HINCRBY', P .. 'crawl:' .. number_of(c), 'pairs', -1) end
   if not in_ring(h, sibling_of(c)) then call('HINCRBY', P .. 'play', lane, -1) end
+  if is_browsers(c) then call('HINCRBY', P .. 'play', 'render', -1) end
   weigh(h)
   if h.rn == 0 then leave_bench(h) end
   if is_browsers(c) and h.bn == 0 then place_browsers(h, '', 0) end

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, FailFast, Field
 
 from curtsy.control import CrawlWish, Status
-from curtsy.model import Counts, Crawl
+from curtsy.model import MOST_RENDER, Counts, Crawl
 from curtsy.settings import Settings
 from curtsy.web.paging import Paged
 from curtsy.web.problems import Mistake, Problem
@@ -37,6 +37,9 @@ class CrawlCounts(BaseModel):
     pages: int
     done: int
     pending: int
+    pending_render: int = Field(
+        description=f"Of the pending ones, pages that wait for a browser; at most {MOST_RENDER:,} are counted."
+    )
     skipped: dict[str, int] = Field(description="By reason.")
     failed: dict[str, int] = Field(description="Dead letters by cause.")
 
@@ -122,6 +125,7 @@ def counts_of(counts: Counts) -> CrawlCounts:
         pages=counts.pages,
         done=counts.done,
         pending=counts.pending,
+        pending_render=counts.pending_render,
         skipped=dict(counts.skipped),
         failed=dict(counts.failed),
     )

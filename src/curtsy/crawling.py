@@ -238,7 +238,7 @@ class _Watch:
         if self._n in idle or now - self._checked_at >= 1.0:
             idle.discard(self._n)
             self._checked_at = now
-            return await self._shift.is_finished(self._n)
+            return await self._shift.lookout.is_finished(self._n)
         return False
 
     async def _put_back(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from enum import Enum
 
 #: shorter gaps are no waiting: a host that is due within this is worth staying for
@@ -48,3 +50,13 @@ class Pauses:
         taken = self.waiting_s, self.closing_s
         self.waiting_s = self.closing_s = 0.0
         return taken
+
+
+def describe_wait(troubled: Mapping[str, tuple[str, float]], due_s: float, now: float) -> str:
+    """`waiting: 2 hosts do not answer (dns_failed), next try in 12 s`."""
+    left = sorted((until, fault) for fault, until in troubled.values() if until > now)
+    if left:
+        faults = ", ".join(sorted({fault for _, fault in left}))
+        hosts = "1 host does not answer" if len(left) == 1 else f"{len(left):,} hosts do not answer"
+        return f"waiting: {hosts} ({faults}), next try in {math.ceil(left[0][0] - now)} s"
+    return f"waiting: the next host is due in {math.ceil(due_s)} s" if due_s > 1 else ""

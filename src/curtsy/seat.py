@@ -178,7 +178,7 @@ class Seat:
             if shift.upkeep.silent:
                 await shift.upkeep.bury_hosts()
             while shift.upkeep.idle:
-                await shift.is_finished(shift.upkeep.idle.pop())
+                await shift.lookout.is_finished(shift.upkeep.idle.pop())
         except (EpochLost, FrontierUnavailable, StoreUnavailable) as error:
             log("shift_not_tidied", level="warning", error=str(error))
 

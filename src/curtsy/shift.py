@@ -8,11 +8,10 @@ ends within its slots, and nothing more is leased until they are back.
 from __future__ import annotations
 
 import asyncio
-import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 
 from curtsy.commit import Committer
-from curtsy.errors import EpochLost, FrontierUnavailable, StoreUnavailable
+from curtsy.errors import EpochLost, FrontierUnavailable
 from curtsy.faults import point
 from curtsy.fetch.http import HttpFetcher
 from curtsy.flights import Fetcher, Flights
@@ -22,10 +21,11 @@ from curtsy.frontier.messages import LeaseReply
 from curtsy.groups import Groups
 from curtsy.knowledge import Knowledge
 from curtsy.lifeline import Lifeline
-from curtsy.model import CrawlState, Lane, Lease, Page
+from curtsy.lookout import Lookout
+from curtsy.model import Lane, Lease, Page
 from curtsy.observe import count, log
 from curtsy.oversight import Oversight
-from curtsy.pauses import GAP_S, Doing, Pauses
+from curtsy.pauses import GAP_S, Doing, Pauses, describe_wait
 from curtsy.recovery import confirm, in_thread, note_slot, open_epoch, read
 from curtsy.settings import Settings
 from curtsy.stopping import StopFlag, end, see_through
@@ -64,6 +64,7 @@ class Shift:
         self._knowledge = Knowledge(frontier, store, settings, self.oversight, self.upkeep)
         self.contexts = self._knowledge.contexts
         self._lifeline = Lifeline(frontier, store, self.upkeep, stop, revive, self._tell_again)
+        self.lookout = Lookout(frontier, store, self.upkeep, self._knowledge, self._lifeline)
         self.fetcher = HttpFetcher(settings, asyncio.get_running_loop())
         self._browser: Fetcher | None = None
         committer = Committer(frontier, store, segments, settings, self.contexts, self.upkeep, self._lifeline.persist)
@@ -76,7 +77,6 @@ class Shift:
         self._knowledge.stops = self._flights.break_off
         self._timer: asyncio.TimerHandle | None = None
         self._beat_at = 0.0
-        self._tell_at = 0.0
         self._solo_wanted = False
         #: the suspect that is to be asked alone waits for a browser
         self._solo_render = False
@@ -151,8 +151,8 @@ class Shift:
             # Before the first visit: after a loss of the frontier it is waited for as long as one may last.
             slot_ms = int(self.settings.render_slot_s * 1000)
             await self._lifeline.persist(lambda: in_thread(self.store.run, note_slot, slot_ms))
-        self._flights.spawn(self._watch_store())
-        self._flights.spawn(self._look_after())
+        self._flights.spawn(self.lookout.watch_store())
+        self._flights.spawn(self.lookout.look_after())
         while not (self.stop.drain or writer.done()) and not await ended():
             await self._turn()
         if writer.done():
@@ -363,51 +363,6 @@ class Shift:
             # Those of the group that is being written may be settled already.
             count("leases_lost", len(lost - {done.lease.fence for done in self._groups.writing}))
 
-    async def _look_after(self) -> None:
-        """Beside the loop: a store that does not answer holds up the upkeep, not the slots."""
-        while True:
-            try:
-                await self.upkeep.tick()
-                if boot() >= self._tell_at:
-                    self._tell_at = boot() + 1.0
-                    await self._knowledge.tell()
-            except EpochLost as error:
-                await self._lifeline.recover(error)
-            except (FrontierUnavailable, StoreUnavailable) as error:
-                log("upkeep_failed", level="warning", error=str(error))
-            except Exception as error:
-                # Without upkeep nothing that was lost would be found again: it goes on, and says what happened.
-                count("unexpected_errors")
-                log("upkeep_broke", level="error", error=repr(error))
-                await asyncio.sleep(1.0)
-            await asyncio.sleep(0.1)
-
-    async def _watch_store(self) -> None:
-        """Beside everything else: a frontier that is away keeps nobody from seeing that a crawl was paused."""
-        while True:
-            try:
-                await self._knowledge.refresh()
-                await confirm(self.frontier, self.store)
-            except StoreUnavailable as error:
-                log("store_not_watched", level="warning", error=str(error))
-            except Exception as error:
-                count("unexpected_errors")
-                log("store_watch_broke", level="error", error=repr(error))
-            await asyncio.sleep(1.0)
-
-    async def is_finished(self, n: int) -> bool:
-        """The crawl has ended, or is paused: there is nothing more to do for it here."""
-        context = self.contexts.get(n)
-        if context is not None and context.crawl.state not in (CrawlState.RUNNING, CrawlState.LOADING):
-            return True
-        try:
-            return await self.upkeep.check_finished(n)
-        except EpochLost as error:
-            await self._lifeline.recover(error)
-        except (FrontierUnavailable, StoreUnavailable) as error:
-            log("completion_not_checked", level="warning", error=str(error))
-        return False
-
     def _tell_again(self) -> None:
         """The frontier was rebuilt: effects of results that the store does not know yet are sent again."""
         known = {release.lease.fence for release, _ in self._flights.back}
@@ -456,16 +411,6 @@ class Shift:
 
     async def _stored(self, page: Page) -> WarcRecord | None:
         return await read(self.store, read_page, self.segments, page)
-
-
-def describe_wait(troubled: Mapping[str, tuple[str, float]], due_s: float, now: float) -> str:
-    """`waiting: 2 hosts do not answer (dns_failed), next try in 12 s`."""
-    left = sorted((until, fault) for fault, until in troubled.values() if until > now)
-    if left:
-        faults = ", ".join(sorted({fault for _, fault in left}))
-        hosts = "1 host does not answer" if len(left) == 1 else f"{len(left):,} hosts do not answer"
-        return f"waiting: {hosts} ({faults}), next try in {math.ceil(left[0][0] - now)} s"
-    return f"waiting: the next host is due in {math.ceil(due_s)} s" if due_s > 1 else ""
 
 
 def _name_of(host: str) -> tuple[str, int]:

@@ -14,7 +14,7 @@ from curtsy.cli.progress import sentence
 from curtsy.cli.times import since_ms
 from curtsy.errors import UsageError
 from curtsy.model import MOST_RENDER, Counts, new_id
-from curtsy.shift import describe_wait
+from curtsy.pauses import describe_wait
 
 NOW_S = 1_730_000_000.0
 

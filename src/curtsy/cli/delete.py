@@ -58,8 +58,8 @@ def delete(
 def _note(store: Store, settings: Settings, crawl: str | None, url: str | None, host: str | None) -> str:
     import asyncio
 
-    from curtsy import retention, services
-    from curtsy.embedded import Embedded
+    from curtsy import retention
+    from curtsy.cli import telling
     from curtsy.store import crawls
 
     n = None
@@ -70,18 +70,8 @@ def _note(store: Store, settings: Settings, crawl: str | None, url: str | None, 
     if url is not None or host is not None or crawl is None:
         return retention.delete_pages(store, settings.politeness_unit, url=url, host=host, crawl=n)
     id = crawl
-
-    async def delete_told() -> str:
-        """A crawl that is running ends at once."""
-        built = services.build(settings)
-        try:
-            await built.open()
-            return await retention.delete_crawl(built, built.store, id)
-        finally:
-            await built.close()
-
-    if settings.frontier_url is not None or Embedded.running(settings.data_dir) is not None:
-        return asyncio.run(delete_told())
+    if telling.is_there(settings):
+        return telling.with_services(settings, lambda built: retention.delete_crawl(built, built.store, id))
     return asyncio.run(retention.delete_crawl(None, store, id))
 
 

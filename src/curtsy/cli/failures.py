@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, stored
+from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, number_of, stored
 from curtsy.cli.remote import Api
 
 if TYPE_CHECKING:
-    from curtsy.pipeline import Filter, Replay
-    from curtsy.settings import Settings
+    from curtsy.pipeline import Filter
     from curtsy.store.engine import Store
 
 Host = Annotated[str | None, typer.Option("--host", metavar="HOST", help="Only of this host; a URL of it will do.")]
@@ -85,7 +84,7 @@ def replay(
 ) -> None:
     """Open dead letters again; `curtsy crawl --resume` then fetches them."""
     from curtsy import pipeline
-    from curtsy.cli import hints, show
+    from curtsy.cli import hints, show, telling
     from curtsy.store import crawls
     from curtsy.urls import host_named
 
@@ -98,8 +97,8 @@ def replay(
         done = pipeline.replay(store, which, int(time.time() * 1000), dry_run=dry_run)
         with store.read() as tx:
             kept = {id: crawls.settings_of(tx, crawls.get(tx, id).n) for id in done.crawls}
-    if done.queues:
-        _put_back(settings, done)
+    if done.queues and telling.is_there(settings):
+        telling.with_services(settings, lambda built: pipeline.put_back_replayed(built, done))
     if as_json:
         told = asdict(done)
         del told["queues"]
@@ -123,32 +122,9 @@ def _filter(
 ) -> Filter:
     from curtsy.cli.times import since_ms
     from curtsy.pipeline import Filter
-    from curtsy.store import crawls
 
-    n = None
-    if crawl is not None:
-        with store.read() as tx:
-            n = crawls.get(tx, crawl).n
-    return Filter(crawl=n, host=host, stage=stage, cause=cause, since_ms=since_ms(since, time.time()), limit=limit)
-
-
-def _put_back(settings: Settings, done: Replay) -> None:
-    """A crawl that is running takes them up at once; without one, the next process reads the store."""
-    import asyncio
-
-    from curtsy import pipeline, services
-    from curtsy.embedded import Embedded
-
-    async def put_back() -> None:
-        built = services.build(settings)
-        try:
-            await built.open()
-            await pipeline.put_back_replayed(built, done)
-        finally:
-            await built.close()
-
-    if settings.frontier_url is not None or Embedded.running(settings.data_dir) is not None:
-        asyncio.run(put_back())
+    n, begin_ms = number_of(store, crawl), since_ms(since, time.time())
+    return Filter(crawl=n, host=host, stage=stage, cause=cause, since_ms=begin_ms, limit=limit)
 
 
 # Over the API

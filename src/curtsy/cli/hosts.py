@@ -14,7 +14,6 @@ from curtsy.cli.options import AsJson, Config, DataDir, stored
 
 if TYPE_CHECKING:
     from curtsy.model import HostState
-    from curtsy.settings import Settings
 
 Host = Annotated[str, typer.Argument(metavar="HOST", help="hostname[:port], or a URL of the host.")]
 
@@ -104,7 +103,7 @@ def _change(
     lift: bool = False,
 ) -> None:
     from curtsy import oversight
-    from curtsy.cli import show
+    from curtsy.cli import show, telling
     from curtsy.errors import UsageError
     from curtsy.model import HostState
     from curtsy.store import hosts, queues
@@ -126,7 +125,8 @@ def _change(
                 oversight.lift(store, settings, host, int(time.time() * 1000))
             with store.read() as tx:
                 state = hosts.get_many(tx, [host])[host]
-            _tell_frontier(settings, host, lift)
+            if telling.is_there(settings):
+                telling.with_services(settings, lambda built: oversight.introduce(built, host, lift))
     fields = asdict(state) | {"fault": fault}
     if as_json:
         show.document(fields)
@@ -134,25 +134,6 @@ def _change(
     for field, value in fields.items():
         shown = show.when(value) if field in ("next_ms", "blocked_until_ms", "last_ok_ms") else value
         show.say(f"{field:<18} {'-' if shown is None else shown}")
-
-
-def _tell_frontier(settings: Settings, host: str, lift: bool) -> None:
-    """A crawl that is running takes it up at once; without one, the next crawl reads the store."""
-    import asyncio
-
-    from curtsy import oversight, services
-    from curtsy.embedded import Embedded
-
-    async def tell() -> None:
-        built = services.build(settings)
-        try:
-            await built.open()
-            await oversight.introduce(built, host, lift)
-        finally:
-            await built.close()
-
-    if settings.frontier_url is not None or Embedded.running(settings.data_dir) is not None:
-        asyncio.run(tell())
 
 
 def _delays(state: HostState) -> str:

@@ -70,3 +70,13 @@ def stored(config: Path | None, data_dir: Path | None, looks: bool = True) -> It
     settings = settings_from(config, data_dir)
     with Store.open(settings.effective_store_url, create=False, looks=looks) as store:
         yield settings, store
+
+
+def number_of(store: Store, crawl: str | None) -> int | None:
+    """The number of the crawl that an option names, if it names one."""
+    from curtsy.store import crawls
+
+    if crawl is None:
+        return None
+    with store.read() as tx:
+        return crawls.get(tx, crawl, members=False).n

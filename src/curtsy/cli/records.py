@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl, stored
-from curtsy.cli.remote import Api
+from curtsy.cli.remote import Api, client, word
 
 if TYPE_CHECKING:
     from curtsy.record import Record
@@ -58,13 +58,9 @@ def records(
             show.say(json.dumps(record, ensure_ascii=False))
 
     if api:
-        from urllib.parse import quote
-
-        from curtsy.cli.remote import client
-
         asked = {"low_confidence": None if low_confidence is None else str(low_confidence).lower(), "status": wanted}
         asked["every_schema"] = "true" if every_schema else None
-        write(client(api).items(f"/v1/crawls/{quote(crawl, safe='')}/records", **asked))
+        write(client(api).items(f"/v1/crawls/{word(crawl)}/records", **asked))
     else:
         with stored(config, data_dir) as (_settings, store):
             write(_lines(store, crawl, low_confidence, wanted, every_schema))

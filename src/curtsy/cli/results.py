@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, WhichCrawl, stored
+from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, WhichCrawl, number_of, stored
 
 if TYPE_CHECKING:
     from curtsy import export as exporting
@@ -108,13 +108,9 @@ def audit(
     """Judge from the request log whether every host was treated politely; exits with 1 if not."""
     from curtsy.cli import DEAD_LETTERS, show
     from curtsy.cli.times import since_ms
-    from curtsy.store import crawls
 
     with stored(config, data_dir) as (settings, store):
-        n = None
-        if crawl is not None:
-            with store.read() as tx:
-                n = crawls.get(tx, crawl).n
+        n = number_of(store, crawl)
         verdict = judged(store, settings.agent, crawl=n, since_ms=since_ms(since, time.time()))
     if as_json:
         show.document(verdict.document())

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, stored
-from curtsy.cli.remote import Api
+from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, number_of, stored
+from curtsy.cli.remote import Api, client
 
 if TYPE_CHECKING:
     from curtsy.reviewing import Dossier
@@ -48,8 +48,6 @@ def list_(
     from curtsy.cli import show as shown
 
     if api:
-        from curtsy.cli.remote import client
-
         found = list(islice(client(api).items("/v1/reviews", crawl=crawl, limit=min(limit, 1000)), limit))
     else:
         with stored(config, data_dir) as (_settings, store):
@@ -67,12 +65,11 @@ def list_(
 
 def _waiting(store: Store, crawl: str | None, limit: int) -> list[dict[str, Any]]:
     from curtsy.reviewing import Dossier
-    from curtsy.store import crawls, records
+    from curtsy.store import records
 
     found: list[dict[str, Any]] = []
     after = 0
-    with store.read() as tx:
-        n = None if crawl is None else crawls.get(tx, crawl, members=False).n
+    n = number_of(store, crawl)
     while len(found) < limit:
         with store.read() as tx:
             some, after = records.chunk(tx, n, after, min(500, limit - len(found)), statuses=("held",))
@@ -88,7 +85,7 @@ def show(
     """Show a record: its values with the words they rest on, what is withheld and why, every decision."""
     from curtsy.cli import show as shown
 
-    found = _asked(api, record) if api else _known(record, config, data_dir)
+    found = client(api).get(f"/v1/records/{record}/review") if api else _known(record, config, data_dir)
     if as_json:
         shown.document(found)
     else:
@@ -106,7 +103,8 @@ def approve(
     as_json: AsJson = False,
 ) -> None:
     """Publish a record as it is; what is withheld of it stays withheld."""
-    _decide(record, "approve", by, note, None, golden, api, config, data_dir, as_json)
+    said = {"decision": "approve", "by": by, "note": note, "golden": golden}
+    _decide(record, said, api, config, data_dir, as_json)
 
 
 def reject(
@@ -119,7 +117,7 @@ def reject(
     as_json: AsJson = False,
 ) -> None:
     """Never publish a record."""
-    _decide(record, "reject", by, note, None, False, api, config, data_dir, as_json)
+    _decide(record, {"decision": "reject", "by": by, "note": note}, api, config, data_dir, as_json)
 
 
 def correct(
@@ -137,7 +135,8 @@ def correct(
     as_json: AsJson = False,
 ) -> None:
     """Put values right and publish the record."""
-    _decide(record, "correct", by, note, _correction(values), golden, api, config, data_dir, as_json)
+    said = {"decision": "correct", "by": by, "note": note, "correction": _correction(values), "golden": golden}
+    _decide(record, said, api, config, data_dir, as_json)
 
 
 def export_golden(
@@ -154,14 +153,9 @@ def export_golden(
     """Write golden cases: the stored pages of reviewed records, their schema, and what is right."""
     from curtsy import export, reviewing
     from curtsy.cli import show as shown
-    from curtsy.store import crawls
 
     with stored(config, data_dir) as (settings, store):
-        n = None
-        if crawl is not None:
-            with store.read() as tx:
-                n = crawls.get(tx, crawl, members=False).n
-        segments = export.segments_of(settings)
+        n, segments = number_of(store, crawl), export.segments_of(settings)
         made = reviewing.export_golden(store, segments, out, crawl=n, every=every, only=frozenset(record or ()))
     if as_json:
         shown.document({"cases": [str(case) for case in made]})
@@ -190,37 +184,26 @@ def _correction(values: list[str]) -> dict[str, Any]:
 
 
 def _decide(
-    record: int, decision: str, by: str | None, note: str, correction: dict[str, Any] | None, golden: bool,
-    api: str | None, config: Path | None, data_dir: Path | None, as_json: bool,
-) -> None:  # fmt: skip
+    record: int, said: dict[str, Any], api: str | None, config: Path | None, data_dir: Path | None, as_json: bool
+) -> None:
+    """`said` as the API takes it."""
     from curtsy.cli import show as shown
 
     if api:
-        from curtsy.cli.remote import client
-
-        wish = {"decision": decision, "by": by, "note": note, "correction": correction, "golden": golden}
-        found = client(api).post(f"/v1/records/{record}/review", wish)
+        found = client(api).post(f"/v1/records/{record}/review", said)
     else:
         import getpass
 
         from curtsy import reviewing
-        from curtsy.reviewing import Decision
 
-        said = Decision(decision=decision, who=by or getpass.getuser(), note=note, correction=correction, golden=golden)
+        who = said.pop("by") or getpass.getuser()
         with stored(config, data_dir, looks=False) as (_settings, store):
-            reviewing.decide(store, record, said, int(time.time() * 1000))
+            reviewing.decide(store, record, reviewing.Decision(who=who, **said), int(time.time() * 1000))
             found = _line(store, reviewing.dossier(store, record))
     if as_json:
         shown.document(found)
     else:
         shown.say(f"Record {record} is {found['status']}.")
-
-
-def _asked(api: str, record: int) -> dict[str, Any]:
-    from curtsy.cli.remote import client
-
-    found: dict[str, Any] = client(api).get(f"/v1/records/{record}/review")
-    return found
 
 
 def _known(record: int, config: Path | None, data_dir: Path | None) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from curtsy.cli.options import (
     settings_from,
     stored,
 )
-from curtsy.cli.remote import Api
+from curtsy.cli.remote import Api, client, word
 from curtsy.cli.wishes import (
     Delay,
     Exclude,
@@ -95,7 +95,7 @@ def add(
     given = {"name": name, "cron": cron, "zone": zone, "overlap": overlap, "keep": keep, "crawl": crawl}
     urls = list(seeds.read(urls or (), from_))
     if api:
-        _show(_client(api).post("/v1/schedules", given | {"seeds": urls}), as_json)
+        _show(client(api).post("/v1/schedules", given | {"seeds": urls}), as_json)
         return
     from curtsy import scheduling
 
@@ -108,7 +108,7 @@ def list_(api: Api = None, config: Config = None, data_dir: DataDir = None, as_j
     """List schedules and when each is due."""
     from curtsy.cli import show
 
-    found = list(_client(api).items("/v1/schedules")) if api else list(map(_line, _all(config, data_dir)))
+    found = list(client(api).items("/v1/schedules")) if api else list(map(_line, _all(config, data_dir)))
     if as_json:
         show.document({"schedules": found})
         return
@@ -123,8 +123,8 @@ def remove(
     from curtsy import scheduling
 
     if api:
-        found = _client(api).get(f"/v1/schedules/{_word(schedule)}")
-        _client(api).delete(f"/v1/schedules/{found['id']}")
+        found = client(api).get(f"/v1/schedules/{word(schedule)}")
+        client(api).delete(f"/v1/schedules/{found['id']}")
     else:
         with stored(config, data_dir, looks=False) as (_settings, store):
             found = _line(scheduling.remove(store, schedule))
@@ -158,7 +158,7 @@ def runs(
     from curtsy.store import schedules
 
     if api:
-        found = _client(api).get(f"/v1/schedules/{_word(schedule)}/runs", limit=limit)["items"]
+        found = client(api).get(f"/v1/schedules/{word(schedule)}/runs", limit=limit)["items"]
     else:
         with stored(config, data_dir) as (_settings, store), store.read() as tx:
             found = [_run(run) for run in schedules.runs_of(tx, schedules.get(tx, schedule).n, limit=limit)]
@@ -189,7 +189,7 @@ def changes(
 
     if api:
         query = {"against": against, "kind": kind, "limit": max(1, limit)}
-        found = _client(api).get(f"/v1/crawls/{_word(crawl)}/changes", **query)
+        found = client(api).get(f"/v1/crawls/{word(crawl)}/changes", **query)
         del found["next"]
         found["items"] = found["items"][:limit]
     else:
@@ -231,7 +231,7 @@ def _change(
     from curtsy import scheduling
 
     if api:
-        found = _client(api).post(f"/v1/schedules/{_word(schedule)}/{verb}")
+        found = client(api).post(f"/v1/schedules/{word(schedule)}/{verb}")
     else:
         with stored(config, data_dir, looks=False) as (_settings, store):
             change = scheduling.pause if verb == "pause" else scheduling.resume
@@ -280,15 +280,3 @@ def _show(found: dict[str, Any], as_json: bool, said: str | None = None) -> None
     else:
         due = f"is due at {found['next']}" if found["next"] else "is paused"
         show.say(f"{found['name']} ({found['id']}) {said or due}")
-
-
-def _client(api: str) -> Any:
-    from curtsy.cli.remote import client
-
-    return client(api)
-
-
-def _word(text: str) -> str:
-    from urllib.parse import quote
-
-    return quote(text, safe="")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,12 +15,21 @@ from curtsy.cli.remote import Api
 if TYPE_CHECKING:
     from curtsy.model import Counts, Crawl, CrawlState
 
+#: command -> the state it gives a crawl, and its text
+_CHANGES = {
+    "pause": ("paused", "Stop asking for pages of a crawl until it is resumed; what is under way is finished."),
+    "resume": (
+        "running",
+        "Let a paused crawl go on; `curtsy crawl --resume` does the work if no process is crawling.",
+    ),
+    "cancel": ("cancelled", "End a crawl; its open URLs count as skipped, what was fetched stays."),
+}
+
 
 def register(app: typer.Typer) -> None:
     app.command()(status)
-    app.command()(pause)
-    app.command()(resume)
-    app.command()(cancel)
+    for verb, (_, text) in _CHANGES.items():
+        app.command(verb, help=text)(_changing(verb))
 
 
 def status(
@@ -53,57 +63,29 @@ def status(
         _describe(*found[0], kept)
 
 
-def pause(
-    crawl: WhichCrawl = "last",
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
-    api: Api = None,
-) -> None:
-    """Stop asking for pages of a crawl until it is resumed; what is under way is finished."""
-    from curtsy.model import CrawlState
+def _changing(verb: str) -> Callable[..., None]:
+    def command(
+        crawl: WhichCrawl = "last",
+        config: Config = None,
+        data_dir: DataDir = None,
+        as_json: AsJson = False,
+        api: Api = None,
+    ) -> None:
+        _change(crawl, verb, config, data_dir, as_json, api)
 
-    _change(crawl, CrawlState.PAUSED, config, data_dir, as_json, api)
-
-
-def resume(
-    crawl: WhichCrawl = "last",
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
-    api: Api = None,
-) -> None:
-    """Let a paused crawl go on; `curtsy crawl --resume` does the work if no process is crawling."""
-    from curtsy.model import CrawlState
-
-    _change(crawl, CrawlState.RUNNING, config, data_dir, as_json, api)
+    return command
 
 
-def cancel(
-    crawl: WhichCrawl = "last",
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
-    api: Api = None,
-) -> None:
-    """End a crawl; its open URLs count as skipped, what was fetched stays."""
-    from curtsy.model import CrawlState
-
-    _change(crawl, CrawlState.CANCELLED, config, data_dir, as_json, api)
-
-
-def _change(
-    which: str, state: CrawlState, config: Path | None, data_dir: Path | None, as_json: bool, api: str | None
-) -> None:
+def _change(which: str, verb: str, config: Path | None, data_dir: Path | None, as_json: bool, api: str | None) -> None:
     from curtsy.cli import remote, show
     from curtsy.errors import UsageError
     from curtsy.model import CrawlState
     from curtsy.store import crawls
 
     if api:
-        verb = {CrawlState.PAUSED: "pause", CrawlState.RUNNING: "resume", CrawlState.CANCELLED: "cancel"}[state]
         remote.change(api, which, verb, as_json)
         return
+    state = CrawlState(_CHANGES[verb][0])
     allowed = {
         CrawlState.PAUSED: (CrawlState.RUNNING,),
         CrawlState.RUNNING: (CrawlState.PAUSED,),

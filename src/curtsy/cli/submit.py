@@ -101,11 +101,10 @@ def _remote(api: str, wish: dict[str, Any], seeds: Iterable[str]) -> str:
 
 
 def _local(wish: dict[str, Any], seeds: Iterable[str], config: Path | None, data_dir: Path | None) -> str:
-    import asyncio
-
     from pydantic import ValidationError
 
-    from curtsy import control, services
+    from curtsy import control
+    from curtsy.cli.telling import with_services
     from curtsy.errors import UsageError
     from curtsy.model import new_id
 
@@ -116,12 +115,4 @@ def _local(wish: dict[str, Any], seeds: Iterable[str], config: Path | None, data
         wrong = "; ".join(f"--{str(e['loc'][0]).replace('_', '-')}: {e['msg']}" for e in error.errors())
         raise UsageError(f"{wrong}. `curtsy submit --help` says what can be given.") from None
 
-    async def hand_in() -> str:
-        built = services.build(settings)
-        try:
-            await built.open()
-            return (await control.submit(built, wanted, seeds, new_id())).id
-        finally:
-            await built.close()
-
-    return asyncio.run(hand_in())
+    return with_services(settings, lambda built: control.submit(built, wanted, seeds, new_id())).id

@@ -6,6 +6,7 @@ import gc
 import itertools
 import signal
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -45,6 +46,15 @@ def new_database(postgres: PgServer) -> Iterator[Callable[[], str]]:
     with psycopg.connect(postgres.url, autocommit=True) as connection:
         for name in made:
             connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'.encode())
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of a new, empty database, of each kind."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'curtsy.sqlite'}"
+    new_database: Callable[[], str] = request.getfixturevalue("new_database")
+    return new_database()
 
 
 def pytest_unconfigure() -> None:

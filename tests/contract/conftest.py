@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
 from curtsy.store.engine import Store
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The URL of a new, empty database."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'curtsy.sqlite'}"
-    new_database: Callable[[], str] = request.getfixturevalue("new_database")
-    return new_database()
 
 
 @pytest.fixture

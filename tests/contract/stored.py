@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from curtsy.model import Crawl, CrawlState, Failure, Kind, Lane, NewUrl, Page, UrlState, new_id
+from curtsy.model import BodyRef, Crawl, CrawlState, Failure, Kind, Lane, NewUrl, Page, UrlState, new_id
 from curtsy.settings import Settings
 from curtsy.store import crawls, failures, pages, queues, urls
 from curtsy.store.engine import Store
@@ -50,6 +50,15 @@ def add_pages(
     rows = [Page(**one, body=ref) for one, ref in zip(made, segments.append(items), strict=True)]
     store.run(_insert, crawl, rows)
     return rows
+
+
+def page_of(crawl: int, item: WarcItem, ref: BodyRef, **values: Any) -> Page:
+    """The row of a page whose record was written by itself; it is known by its time."""
+    fp = item.fetched_ms.to_bytes(16, "big")
+    return Page(
+        id=pages.page_id(crawl, fp), crawl=crawl, fp=fp, url=item.url, host="a.test", status=200,
+        fetched_ms=item.fetched_ms, depth=0, sha256=item.sha256, size=len(item.body), body=ref, **values,
+    )  # fmt: skip
 
 
 def _insert(tx: Any, crawl: Crawl, rows: list[Page]) -> None:

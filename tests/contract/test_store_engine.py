@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, Inspector, MetaData, inspect, text
 from sqlalchemy.exc import DBAPIError
+from threads import in_threads
 
 from curtsy.embedded_pg import PgServer, start_postgres
 from curtsy.errors import Damaged, SchemaMismatch, StoreUnavailable, StoreUnwritable, UsageError
@@ -130,7 +130,7 @@ def test_epochs_are_never_given_twice(store: Store) -> None:
     def take() -> None:
         given.extend(store.run(meta.next_epoch) for _ in range(10))
 
-    _in_threads(take, take, take)
+    in_threads(take, take, take)
     assert sorted(given) == list(range(1, 31))
     with store.read() as tx:
         assert meta.current_epoch(tx) == 30
@@ -165,7 +165,7 @@ def test_writers_of_many_threads_take_turns(store: Store) -> None:
         for _ in range(20):
             store.run(meta.add, "n", 1)
 
-    _in_threads(add, add, add, add)
+    in_threads(add, add, add, add)
     with store.read() as tx:
         assert meta.get(tx, "n") == "80"
 
@@ -237,15 +237,6 @@ def _run_over(store: Store, server: PgServer, stop: object) -> None:
         return meta.add(tx, "n", 1)
 
     store.run(add)
-
-
-def _in_threads(*work: object) -> None:
-    threads = [threading.Thread(target=fn) for fn in work]  # type: ignore[arg-type]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-        assert not thread.is_alive()
 
 
 class _Busy:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Connection
+from threads import in_threads
 
 from curtsy.errors import UnknownCrawl
 from curtsy.model import Counts, Crawl, CrawlState, HostState, Lane, NewUrl, UrlState
@@ -103,7 +104,7 @@ def test_max_pages_is_counted_exactly_by_rivals(store: Store) -> None:
     def work() -> None:
         granted.extend(store.run(take) for _ in range(15))
 
-    _in_threads(work, work, work)
+    in_threads(work, work, work)
     assert granted.count(True) == 25
     with store.read() as tx:
         assert crawls.lock_budgets(tx, [n, n]) == {n: (25, 25)}
@@ -239,15 +240,6 @@ def test_a_host_fails_from_the_first_failure_until_it_recovers(store: Store) -> 
         assert queues.failing_since(tx, 10_000) == []
         assert queues.faults(tx) == {}
         assert [queue.reason for queue in queues.open_of(tx, n)] == [""]
-
-
-def _in_threads(*work: object) -> None:
-    threads = [threading.Thread(target=fn) for fn in work]  # type: ignore[arg-type]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-        assert not thread.is_alive()
 
 
 def test_what_a_crawl_is_run_with_is_kept_and_may_be_amended(store: Store) -> None:

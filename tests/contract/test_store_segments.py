@@ -12,10 +12,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from stored import page_of
 from warcio.checker import Checker
 
 from curtsy.errors import Damaged, SegmentsUnavailable
-from curtsy.model import BodyRef, Crawl, Page
+from curtsy.model import BodyRef, Crawl
 from curtsy.store import crawls, pages
 from curtsy.store.engine import Store
 from curtsy.store.segments import Segments, open_segments, read_page
@@ -31,27 +32,9 @@ def _item(n: int, size: int = 2000, **values: object) -> WarcItem:
     return WarcItem(body=body, sha256=digest, **(given | values))  # type: ignore[arg-type]
 
 
-def _page(crawl: int, item: WarcItem, ref: BodyRef, **values: object) -> Page:
-    fp = item.fetched_ms.to_bytes(16, "big")
-    return Page(
-        id=pages.page_id(crawl, fp),
-        crawl=crawl,
-        fp=fp,
-        url=item.url,
-        host="a.test",
-        status=200,
-        fetched_ms=item.fetched_ms,
-        depth=0,
-        sha256=item.sha256,
-        size=len(item.body),
-        body=ref,
-        **values,  # type: ignore[arg-type]
-    )
-
-
 def _commit(store: Store, items: list[WarcItem], refs: list[BodyRef]) -> int:
     crawl = store.run(crawls.create, Crawl(id=os.urandom(4).hex(), request_id="r")).n
-    store.run(pages.insert, [_page(crawl, item, ref) for item, ref in zip(items, refs, strict=True)])
+    store.run(pages.insert, [page_of(crawl, item, ref) for item, ref in zip(items, refs, strict=True)])
     return crawl
 
 
@@ -202,7 +185,7 @@ def test_a_revisit_gives_the_body_it_refers_to(store: Store, tmp_path: Path) -> 
     refs = segments.append([first, again])
     crawl = _commit(store, [first], refs[:1])
     same = store.run(pages.find_same, crawl, [again.sha256])[again.sha256]
-    revisit = _page(crawl, again, refs[1], same_as=same.id)
+    revisit = page_of(crawl, again, refs[1], same_as=same.id)
     store.run(pages.insert, [revisit])
     with store.read() as tx:
         record = read_page(tx, segments, revisit)

@@ -7,10 +7,9 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import boto3
 import pytest
 from crawl_folder import CrawlFolder, finish
-from moto.server import ThreadedMotoServer
+from object_store import object_store, use
 
 from curtsy.embedded_pg import start_postgres
 from curtsy.export import segments_of
@@ -72,26 +71,8 @@ def test_a_crawl_on_postgresql(tmp_path: Path, web: TinyWeb) -> None:
 
 
 def test_a_crawl_into_an_object_store(tmp_path: Path, web: TinyWeb, monkeypatch: pytest.MonkeyPatch) -> None:
-    moto = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    moto.start()
-    try:
-        host, port = moto.get_host_and_port()
-        endpoint = f"http://{host}:{port}"
-        for name, value in {
-            "AWS_ACCESS_KEY_ID": "test",
-            "AWS_SECRET_ACCESS_KEY": "test",
-            "AWS_REGION": "us-east-1",
-            "AWS_ENDPOINT": endpoint,
-            "AWS_ALLOW_HTTP": "true",
-        }.items():
-            monkeypatch.setenv(name, value)
-        client = boto3.client(
-            "s3",
-            endpoint_url=endpoint,
-            region_name="us-east-1",
-            aws_access_key_id="test",
-            aws_secret_access_key="test",
-        )
+    with object_store() as address:
+        client = use(address, monkeypatch)
         client.create_bucket(Bucket="crawl")
         folder = CrawlFolder(tmp_path, web, segments_url="s3://crawl/segments")
         told = folder.run("crawl", *web.seeds, "--delay", "0.1", code=1)
@@ -100,6 +81,4 @@ def test_a_crawl_into_an_object_store(tmp_path: Path, web: TinyWeb, monkeypatch:
         assert {f"segments/{name}" for (name,) in folder.rows("SELECT name FROM segments")} == stored
         client.close()
         folder.close()
-    finally:
-        moto.stop()
     assert not list(folder.data.rglob("*.warc.gz"))

@@ -15,12 +15,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import boto3
 import duckdb
 import obstore
 import pytest
 from crawl_folder import CrawlFolder, finish
-from moto.server import ThreadedMotoServer
+from object_store import object_store, use
 from obstore.store import from_url
 from pyarrow import parquet
 from small_site import SmallSite, linking
@@ -442,21 +441,13 @@ def _cut_at_end(blocks: Any) -> Iterator[bytes]:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    moto = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    moto.start()
-    host, port = moto.get_host_and_port()
-    yield f"http://{host}:{port}"
-    moto.stop()
+    with object_store() as address:
+        yield address
 
 
 @pytest.fixture
 def s3(server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    given = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "us-east-1"}
-    for name, value in {**given, "AWS_ENDPOINT": server, "AWS_ALLOW_HTTP": "true"}.items():
-        monkeypatch.setenv(name, value)
-    client = boto3.client(
-        "s3", endpoint_url=server, region_name="us-east-1", aws_access_key_id="test", aws_secret_access_key="test"
-    )
+    client = use(server, monkeypatch)
     client.create_bucket(Bucket="exports")
     yield client
     for entry in client.list_objects_v2(Bucket="exports").get("Contents", ()):

@@ -7,14 +7,13 @@ import io
 from collections.abc import Iterator
 from pathlib import Path
 
-import boto3
 import pytest
 import stored
-from moto.server import ThreadedMotoServer
+from object_store import object_store, use
 from warcio.archiveiterator import ArchiveIterator
 
 from curtsy.errors import Damaged, SegmentsUnavailable, UsageError
-from curtsy.model import BodyRef, Crawl, Page
+from curtsy.model import BodyRef, Crawl
 from curtsy.store import crawls, deletion, pages
 from curtsy.store.engine import Store
 from curtsy.store.erasing import erase_all
@@ -26,28 +25,14 @@ from curtsy.store.warc import WarcItem
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    moto = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    moto.start()
-    host, port = moto.get_host_and_port()
-    yield f"http://{host}:{port}"
-    moto.stop()
+    with object_store() as address:
+        yield address
 
 
 @pytest.fixture
 def bucket(server: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
-    environment = {
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_REGION": "us-east-1",
-        "AWS_ENDPOINT": server,
-        "AWS_ALLOW_HTTP": "true",
-    }
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
     name = "b" + hashlib.sha256(request.node.name.encode()).hexdigest()[:20]
-    client = boto3.client(
-        "s3", endpoint_url=server, region_name="us-east-1", aws_access_key_id="test", aws_secret_access_key="test"
-    )
+    client = use(server, monkeypatch)
     client.create_bucket(Bucket=name)
     client.close()
     return f"s3://{name}/segments"
@@ -63,23 +48,6 @@ def _item(n: int) -> WarcItem:
         body=body,
         sha256=hashlib.sha256(body).hexdigest(),
         request_head=b"GET / HTTP/1.1\r\n\r\n",
-    )
-
-
-def _page(crawl: int, item: WarcItem, ref: BodyRef) -> Page:
-    fp = item.fetched_ms.to_bytes(16, "big")
-    return Page(
-        id=pages.page_id(crawl, fp),
-        crawl=crawl,
-        fp=fp,
-        url=item.url,
-        host="a.test",
-        status=200,
-        fetched_ms=item.fetched_ms,
-        depth=0,
-        sha256=item.sha256,
-        size=len(item.body),
-        body=ref,
     )
 
 
@@ -104,7 +72,7 @@ def test_small_objects_are_merged_and_the_pages_follow(bucket: str, tmp_path: Pa
         for start in (0, 10, 20):
             items = [_item(n) for n in range(start, start + 10)]
             refs = segments.append(items)
-            store.run(pages.insert, [_page(crawl, item, ref) for item, ref in zip(items, refs, strict=True)])
+            store.run(pages.insert, [stored.page_of(crawl, item, ref) for item, ref in zip(items, refs, strict=True)])
         segments.append([_item(99)])  # never committed
         assert merge_small(store, segments, older_than_s=3600) == 0
         assert merge_small(store, segments, older_than_s=-10) == 3

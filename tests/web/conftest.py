@@ -15,14 +15,6 @@ from curtsy.web.bridge import Bridge
 from curtsy.web.factory import create_app
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'curtsy.sqlite'}"
-    new_database: Callable[[], str] = request.getfixturevalue("new_database")
-    return new_database()
-
-
 @pytest.fixture
 def settings(tmp_path: Path, store_url: str) -> Settings:
     return load(data_dir=tmp_path / "data", store_url=store_url, api_rate=10_000, api_burst=100_000)

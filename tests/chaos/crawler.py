@@ -114,7 +114,7 @@ class Crawler:
             self.fault_hit = self.fault_hit or not self._killed
             self.start()
             return True
-        if code == UNAVAILABLE and (self._age_s or 0.0) < STARTING_S and not self.finished:
+        if code == UNAVAILABLE and self._was_starting:
             # Whoever starts while a part is down is told so, and starts again.
             self.refused += 1
             self.start()
@@ -122,6 +122,12 @@ class Crawler:
         if not self.finished:
             raise Gave(f"the crawl gave up with exit code {code}; see {self.folder / 'crawl.log'}")
         return False
+
+    @property
+    def _was_starting(self) -> bool:
+        """It ended young, or, on a busy machine, at any age before its crawl was written."""
+        states = self.database.rows("SELECT state FROM crawls")
+        return not states or ((self._age_s or 0.0) < STARTING_S and not self.finished)
 
     def pause(self, seconds: float) -> None:
         """Waits, or less if the process ends."""

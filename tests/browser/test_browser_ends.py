@@ -11,11 +11,13 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rendered import Stage, begin, browser_pids, page_job, staged
 from small_site import SmallSite
 
+from curtsy.fetch import browser, visits
 from curtsy.fetch.chromium import Chromium, find
 from curtsy.fetch.transfer import boot_clock
 from curtsy.outcome import Fault, Outcome
@@ -92,6 +94,29 @@ def test_a_browser_that_is_killed_is_replaced_and_leaves_nothing(stage: Stage, w
     assert (outcome.status, outcome.fault) == (200, Fault.BROWSER)
     assert outcome.started is not None
     assert [one.url for one in outcome.subresources] == [f"{HOME}begun"]
+    until(lambda: not set(before) & set(browser_pids()), "processes are left")
+    assert stage.show(f"{HOME}p").fault is None
+    assert engine_of(stage) is not engine
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_browser_that_dies_or_hangs_while_a_page_is_opened_is_replaced(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
+) -> None:
+    """Between its context and its page nobody would answer any more."""
+    stage.show(f"{HOME}p", b"<p>x")
+    engine = engine_of(stage)
+    before = engine.pids
+
+    async def struck(*given: Any) -> Any:
+        context = await visits.new_context(*given)
+        os.kill(main_process(stage), how)
+        return context
+
+    with monkeypatch.context() as patched:
+        patched.setattr(browser, "new_context", struck)
+        outcome = stage.show(f"{HOME}p", **SHORT)
+    assert (outcome.status, outcome.fault) == (200, Fault.BROWSER)
     until(lambda: not set(before) & set(browser_pids()), "processes are left")
     assert stage.show(f"{HOME}p").fault is None
     assert engine_of(stage) is not engine
@@ -215,10 +240,10 @@ def test_a_browser_starts_where_the_folder_for_its_profile_has_a_long_name(
     monkeypatch.setattr(tempfile, "tempdir", str(deep))
 
     async def go() -> None:
-        browser = await Chromium.start(Settings())
-        assert browser.alive
-        browser.kill()
-        assert await browser.gone()
+        made = await Chromium.start(Settings())
+        assert made.alive
+        made.kill()
+        assert await made.gone()
 
     asyncio.run(go())
     assert not list(deep.iterdir())

@@ -158,7 +158,8 @@ def test_what_was_learnt_of_a_host_is_taken_back_by_pages_that_need_no_browser(t
     others = [path for path in paths if not is_probe(fingerprint(f"http://a.small.test{path}"))][:6]
     order = [others[0], *probes, *others[1:]]
     with SmallSite(dict.fromkeys(order, prose)) as site:
-        folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule], **SHORT_VISITS)
+        # No visit is given up because its browser took seconds to start.
+        folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule], render_timeout_s=50, render_slot_s=60)
         with Store.open(folder.settings().effective_store_url) as store:
             store.run(hosts.learn_rendering, {"a.small.test": (SURE, 0)})
         try:

@@ -94,18 +94,34 @@ async def new_context(browser: Browser, user_agent: str) -> BrowserContext:
 
 
 async def look(context: BrowserContext, gate: Gate, see: See, *, until: float) -> Sight:
-    """Open a page behind the gate and let `see` show and read it; `until`: boot clock."""
-    await gate.install(context)
-    page = await context.new_page()
-    gate.watch(page)
-    crashed = asyncio.get_running_loop().create_future()
-    page.on("crash", lambda _: None if crashed.done() else crashed.set_result(None))
-    context.on("page", _close_popup)
-    seeing = asyncio.ensure_future(see(page))
+    """Open a page behind the gate and let `see` show and read it; `until`: boot clock.
+
+    Opening it is waited for no longer than anything else: a browser that dies or hangs meanwhile gives no answer.
+    """
+    crashed: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    def crash(what: str) -> None:
+        if not crashed.done():
+            crashed.set_result(what)
+
+    def gone(_: Any) -> None:
+        crash("the browser ended")
+
+    async def opened() -> Sight:
+        await gate.install(context)
+        page = await context.new_page()
+        gate.watch(page)
+        page.on("crash", lambda _: crash("the page's process ended"))
+        context.on("page", _close_popup)
+        return await see(page)
+
+    if (browser := context.browser) is not None:
+        browser.on("disconnected", gone)
+    seeing = asyncio.ensure_future(opened())
     try:
         await asyncio.wait((seeing, crashed), timeout=until - boot_clock(), return_when=asyncio.FIRST_COMPLETED)
         if crashed.done():
-            raise Crashed("the page's process ended")
+            raise Crashed(crashed.result())
         if not seeing.done():
             raise Hung("the page does not answer")
         return seeing.result()
@@ -115,6 +131,8 @@ async def look(context: BrowserContext, gate: Gate, see: See, *, until: float) -
         with suppress(BaseException):
             await asyncio.wait((seeing,), timeout=1.0)
         crashed.cancel()
+        if browser is not None:
+            browser.remove_listener("disconnected", gone)
 
 
 async def see_plainly(page: Page, gate: Gate, url: str, max_bytes: int, screenshot: bool) -> Sight:

@@ -111,7 +111,7 @@ chaos: $(SETUP) $(SYSTEM)
 # Side by side: they spend most of their time waiting.
 chaos-short: $(SETUP) $(SYSTEM)
 	@log=$$(mktemp); $(BIN)/python -m tests.chaos fleet --rounds 3 --seed 284 --short $(ARGS) > $$log 2>&1 & fleet=$$!; \
-	$(BIN)/python -m tests.chaos --rounds 3 $(ARGS); ground=$$?; \
+	$(BIN)/python -m tests.chaos --rounds 3 --short $(ARGS); ground=$$?; \
 	wait $$fleet; fleet=$$?; cat $$log; rm $$log; exit $$((ground | fleet))
 
 bench: $(SETUP) $(SYSTEM) $(PEERS_SETUP)

@@ -17,7 +17,7 @@ from curtsy.faults import POINTS
 from tests.chaos import browsers
 from tests.chaos.fleet import main as fleet
 from tests.chaos.rounds import BROWSER_NAMES, RENDER_EVERY, Arena, Plan, Round, plan
-from tests.chaos.site import RENDERED, Site
+from tests.chaos.site import Site
 from tests.chaos.troubles import TROUBLES
 
 STORES = {"sqlite": ("sqlite",), "postgres": ("postgres",), "both": ("sqlite", "postgres")}
@@ -33,6 +33,7 @@ def main() -> int:
     parser.add_argument("--store", choices=sorted(STORES), default="both")
     parser.add_argument("--only", type=int, nargs="+", metavar="ROUND", help="play only these rounds of the seed")
     parser.add_argument("--keep", action="store_true", help="keep the data of clean rounds too")
+    parser.add_argument("--short", action="store_true", help="a smaller web in rounds with a browser")
     browsers.add_option(parser)
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="curtsy-chaos-"))
@@ -45,8 +46,8 @@ def main() -> int:
         if any(not one.render for one in plans):
             print(f"An undisturbed crawl of the same web took {arena.undisturbed(Site()):.1f} s.", flush=True)
         # One round alone is judged by what the generator has.
-        if sum(one.render for one in plans) > 1:
-            print(f"With a browser it took {arena.undisturbed(RENDERED):.1f} s.", flush=True)
+        if len(rendered := [one for one in plans if one.render]) > 1:
+            print(f"With a browser it took {arena.undisturbed(rendered[0].site):.1f} s.", flush=True)
         print(HEAD, flush=True)
         rounds = [_play(arena, one, options) for one in plans]
     finally:
@@ -64,8 +65,12 @@ def _plans(options: argparse.Namespace) -> list[Plan]:
     numbers = options.only or range(1, options.rounds + 1)
     rendered = browsers.chosen(options.render, numbers, RENDER_EVERY)
     return [
-        plan(options.seed, n, stores[(n - 1) % len(stores)], (n - 1) // len(stores), n in rendered) for n in numbers
-    ]
+        plan(
+            options.seed, n, stores[(n - 1) % len(stores)], (n - 1) // len(stores), render=n in rendered,
+            short=options.short,
+        )
+        for n in numbers
+    ]  # fmt: skip
 
 
 def _play(arena: Arena, one: Plan, options: argparse.Namespace) -> Round:
@@ -89,7 +94,7 @@ def _play(arena: Arena, one: Plan, options: argparse.Namespace) -> Round:
         print(f"       {line}")
     again = (
         f"python -m tests.chaos --seed {options.seed} --store {options.store} --render {options.render} "
-        f"--only {one.number}"
+        f"{'--short ' if options.short else ''}--only {one.number}"
     )
     print(f"       data: {result.folder}; again: {again}", flush=True)
     return result

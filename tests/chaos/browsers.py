@@ -86,10 +86,10 @@ def renderers(folder: Path) -> list[int]:
     return [pid for pid, words in processes(folder).items() if "--type=renderer" in words]
 
 
-def at_work(folder: Path, rng: random.Random, alive: Callable[[], bool] = lambda: True) -> bool:
-    """Waits until some browser shows a page, and a moment longer; False if none does."""
+def at_work(folder: Path, rng: random.Random, goes_on: Callable[[], bool] = lambda: True) -> bool:
+    """Waits until some browser shows a page, and a moment longer; False if none does, or the crawl has ended."""
     end = time.monotonic() + AT_WORK_S
-    while time.monotonic() < end and alive():
+    while time.monotonic() < end and goes_on():
         if renderers(folder):
             time.sleep(rng.uniform(0.0, 0.6))
             return True
@@ -97,10 +97,23 @@ def at_work(folder: Path, rng: random.Random, alive: Callable[[], bool] = lambda
     return False
 
 
+def drivers(folder: Path) -> dict[int, list[str]]:
+    """What Playwright starts beside a browser, to speak to it."""
+    found = {}
+    for process in psutil.process_iter():
+        words = _words(process)
+        try:
+            if "run-driver" in words and process.environ().get("TMPDIR") == str(home(folder)):
+                found[process.pid] = words
+        except psutil.Error:
+            continue  # it has ended
+    return found
+
+
 def left(folder: Path) -> list[str]:
     """What is there after all have ended, and does not go."""
     end = time.monotonic() + GONE_S
-    while (found := processes(folder)) and time.monotonic() < end:
+    while (found := processes(folder) | drivers(folder)) and time.monotonic() < end:
         time.sleep(0.1)
     return [f"left behind: {pid} {' '.join(words)[:150]}" for pid, words in found.items()]
 
@@ -115,7 +128,7 @@ def send(pids: list[int], number: signal.Signals) -> None:
 
 def end_all(folder: Path) -> None:
     """Whatever happened, nothing of them is left."""
-    while found := processes(folder):
+    while found := processes(folder) | drivers(folder):
         send(list(found), signal.SIGKILL)
         time.sleep(0.05)
     shutil.rmtree(home(folder), ignore_errors=True)

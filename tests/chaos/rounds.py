@@ -16,7 +16,7 @@ from tests.chaos.crawler import Crawler, Gave
 from tests.chaos.findings import Baseline, Findings
 from tests.chaos.metronome import Metronome
 from tests.chaos.parts import Cable, Database, Postgres, Sqlite, Valkey, small_disk
-from tests.chaos.site import RENDERED, Site
+from tests.chaos.site import RENDERED, SMALL_RENDERED, Site
 from tests.chaos.troubles import BROWSER_TROUBLES, LOSSES, TROUBLES, nth
 
 #: a round that takes longer has not finished
@@ -48,10 +48,12 @@ class Plan:
     mounted_disk: bool
     #: with hosts that say nothing without their scripts, and `--render auto`
     render: bool = False
+    #: a smaller web, and one trouble of a browser's alone
+    short: bool = False
 
     @property
     def site(self) -> Site:
-        return RENDERED if self.render else Site()
+        return (SMALL_RENDERED if self.short else RENDERED) if self.render else Site()
 
     @property
     def limit_s(self) -> float:
@@ -62,7 +64,7 @@ class Plan:
         return self.fault.partition(":")[0]
 
 
-def plan(seed: int, number: int, store: str, turn: int, render: bool = False) -> Plan:
+def plan(seed: int, number: int, store: str, turn: int, *, render: bool = False, short: bool = False) -> Plan:
     """`turn` counts the rounds of a store: every trouble and every point has its turn on each."""
     rng = random.Random(f"{seed}:{number}")
     names = list(TROUBLES)
@@ -85,13 +87,14 @@ def plan(seed: int, number: int, store: str, turn: int, render: bool = False) ->
         # The second time around it is no first start that is hit, but the rebuild after a loss.
         chosen, life = ["kill", rng.choice(sorted(LOSSES)), *chosen[:2]], 2
     if render:
-        at = (seed - 1) * 2 + number // RENDER_EVERY * 2
-        chosen[1:1] = [BROWSER_NAMES[(at + n) % len(BROWSER_NAMES)] for n in range(2)]
+        at = 2 * (seed - 1 + number // RENDER_EVERY - 1)
+        chosen[1:1] = [BROWSER_NAMES[(at + n) % len(BROWSER_NAMES)] for n in range(1 if short else 2)]
         pauses_s += [0.5, 0.5]
     return Plan(
         number=number,
         store=store,
         render=render,
+        short=short,
         troubles=tuple(chosen),
         pauses_s=tuple(pauses_s[: len(chosen)]),
         processes=processes,

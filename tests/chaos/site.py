@@ -89,3 +89,5 @@ RENDERED = Site(
     15, 6, ("robots-disallow", "redirect-host", "flapping-500", "gone", "refused", "duplicates", "connection-close"),
     numbers=(0, 1, 4, 6, 9, 14), render=True,
 )  # fmt: skip
+#: for the short form
+SMALL_RENDERED = Site(10, 4, ("robots-disallow", "gone", "refused"), numbers=(0, 1, 4, 2, 3, 9), render=True)

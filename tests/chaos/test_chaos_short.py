@@ -24,7 +24,7 @@ def test_three_rounds_of_chaos_and_three_fleets_lose_nothing_and_stay_polite() -
     """Side by side: they spend most of their time waiting."""
     with (
         start("fleet", "--rounds", "3", "--seed", "284", "--short") as fleet,
-        start("--rounds", "3", "--seed", "59") as ground,
+        start("--rounds", "3", "--seed", "59", "--short") as ground,
     ):
         try:
             told = ground.communicate(timeout=280)[0], fleet.communicate(timeout=280)[0]

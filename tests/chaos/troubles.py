@@ -108,7 +108,7 @@ def disk(crawler: Crawler, rng: random.Random) -> str:
 
 def visit_kill(crawler: Crawler, rng: random.Random) -> str:
     """kill -9 of the crawl while its browser shows pages."""
-    if not browsers.at_work(crawler.folder, rng, lambda: crawler.alive):
+    if not browsers.at_work(crawler.folder, rng, crawler.keep_alive):
         return "visit-kill-missed"
     crawler.signal(crawler.pids(), signal.SIGKILL)
     crawler.pause(0.2)
@@ -117,7 +117,7 @@ def visit_kill(crawler: Crawler, rng: random.Random) -> str:
 
 def visit_stop(crawler: Crawler, rng: random.Random) -> str:
     """The crawl stands still in the middle of visits, for longer than their slots; its browser goes on."""
-    if not browsers.at_work(crawler.folder, rng, lambda: crawler.alive):
+    if not browsers.at_work(crawler.folder, rng, crawler.keep_alive):
         return "visit-stop-missed"
     pids = crawler.pids()
     crawler.signal(pids, signal.SIGSTOP)
@@ -128,7 +128,7 @@ def visit_stop(crawler: Crawler, rng: random.Random) -> str:
 
 def _browser_trouble(name: str, find: Callable[[Path], list[int]]) -> Trouble:
     def strike(crawler: Crawler, rng: random.Random) -> str:
-        if not browsers.at_work(crawler.folder, rng, lambda: crawler.alive) or not (pids := find(crawler.folder)):
+        if not browsers.at_work(crawler.folder, rng, crawler.keep_alive) or not (pids := find(crawler.folder)):
             return f"{name}-missed"
         browsers.send([rng.choice(pids)], signal.SIGKILL)
         return name
@@ -138,7 +138,7 @@ def _browser_trouble(name: str, find: Callable[[Path], list[int]]) -> Trouble:
 
 def browser_stop(crawler: Crawler, rng: random.Random) -> str:
     """The browser hangs, for longer than a visit may last."""
-    if not browsers.at_work(crawler.folder, rng, lambda: crawler.alive):
+    if not browsers.at_work(crawler.folder, rng, crawler.keep_alive):
         return "browser-stop-missed"
     pids = browsers.mains(crawler.folder)
     browsers.send(pids, signal.SIGSTOP)
@@ -151,10 +151,10 @@ def browser_stop(crawler: Crawler, rng: random.Random) -> str:
 BROWSER_TROUBLES: dict[str, Trouble] = {
     "visit-kill": visit_kill,
     "browser-kill": _browser_trouble("browser-kill", browsers.mains),
-    "visit-stop": visit_stop,
     "watcher-kill": _browser_trouble("watcher-kill", browsers.watchers),
-    "browser-stop": browser_stop,
+    "visit-stop": visit_stop,
     "renderer-kill": _browser_trouble("renderer-kill", browsers.renderers),
+    "browser-stop": browser_stop,
 }
 TROUBLES: dict[str, Trouble] = {
     "kill": kill,

@@ -62,9 +62,12 @@ def _plans(options: argparse.Namespace) -> list[Plan]:
     long = options.rounds // 2 if options.rounds >= LONG else None
     rendered = browsers.chosen(options.render, numbers, RENDER_EVERY)
     return [
-        plan(options.seed, n, stores[(n - 1) % len(stores)], (n - 1) // len(stores), n == long, n in rendered)
+        plan(
+            options.seed, n, stores[(n - 1) % len(stores)], (n - 1) // len(stores), n == long, render=n in rendered,
+            short=options.short,
+        )
         for n in numbers
-    ]
+    ]  # fmt: skip
 
 
 def _play(arena: Arena, one: Plan, options: argparse.Namespace) -> Round:

@@ -19,7 +19,7 @@ from tests.chaos.fleet.troop import Troop, free_port, until
 from tests.chaos.fleet.troubles import BROWSER_TROUBLES, TROUBLES, Scene
 from tests.chaos.metronome import Metronome
 from tests.chaos.parts import Database, Postgres, Sqlite
-from tests.chaos.site import RENDERED, Site
+from tests.chaos.site import RENDERED, SMALL_RENDERED, Site
 
 #: after the last trouble, all crawls end within this time
 LIMIT_S = 120.0
@@ -61,7 +61,9 @@ class Plan:
     render: bool = False
 
 
-def plan(seed: int, number: int, store: str, turn: int, long: bool, render: bool = False) -> Plan:
+def plan(
+    seed: int, number: int, store: str, turn: int, long: bool, *, render: bool = False, short: bool = False
+) -> Plan:
     """`turn` counts the rounds of a store: every trouble has its turn on each. `long`: a lull of a minute."""
     rng = random.Random(f"fleet:{seed}:{number}")
     names = list(TROUBLES)
@@ -70,8 +72,9 @@ def plan(seed: int, number: int, store: str, turn: int, long: bool, render: bool
     if long:
         chosen = [name for name in chosen if name != "lull"] + ["lull"]
     if render:
-        at = 2 * (number // RENDER_EVERY + seed - 1)
-        chosen = [*chosen[:3], *(BROWSER_NAMES[(at + n) % len(BROWSER_NAMES)] for n in range(2))]
+        at = 2 * (seed - 1 + number // RENDER_EVERY - 1)
+        several = 1 if short else 2
+        chosen = chosen[: several + 1] + [BROWSER_NAMES[(at + n) % len(BROWSER_NAMES)] for n in range(several)]
     rng.shuffle(chosen)
     return Plan(
         number=number,
@@ -167,7 +170,7 @@ class Arena:
         return result
 
     def _site(self, plan: Plan) -> Site:
-        return RENDERED if plan.render else self.site
+        return (SMALL_RENDERED if self.site is SMALL else RENDERED) if plan.render else self.site
 
     def _look(self, scene: Scene, metronome: Metronome, result: Round) -> None:
         try:

@@ -21,7 +21,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -180,28 +181,12 @@ class Embedded:
             )
         self.socket = self._choose_socket()
         log = self.data_dir / "valkey.log"
-        with log.open("wb") as log_file:
-            watcher = subprocess.Popen(
-                [*self._watch_command(alive), *self._server_command(server)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=log_file,
-                pass_fds=(alive,),
-                start_new_session=True,
-                cwd=self.data_dir,
-            )
-        with watcher:
-            assert watcher.stdout is not None
-            watcher.stdout.readline()
-            os.set_blocking(watcher.stdout.fileno(), False)
+        watch = (self.data_dir / "valkey.lock", alive, self._grace_s, self.socket)
+        with watched(self._server_command(server), watch, log) as has_ended:
             while not self.answers():
-                if watcher.stdout.read() == b"":  # the watcher closed it: it has ended, and so has the server
+                if has_ended():
                     raise FrontierUnavailable(f"{server} did not start: {tail(log)}. The whole log is {log}.")
                 self._wait(deadline, "was started but does not answer")
-
-    def _watch_command(self, alive: int) -> list[str]:
-        users = str(self.data_dir / "valkey.lock")
-        return [sys.executable, "-I", "-S", str(_WATCH), users, str(alive), str(self._grace_s), str(self.socket)]
 
     def _server_command(self, server: str) -> list[str]:
         options = {
@@ -249,6 +234,33 @@ class Embedded:
         if self._users is not None:
             os.close(self._users)
             self._users = None
+
+
+@contextmanager
+def watched(
+    command: list[str], watch: tuple[Path, int, float, Path], log: Path, env: Mapping[str, str] | None = None
+) -> Iterator[Callable[[], bool]]:
+    """Starts a server under its watcher, in the folder of its log; answers whether both have ended.
+
+    `watch`: users' lock file, descriptor that the server inherits, seconds to wait for users, file that goes with it.
+    """
+    with log.open("wb") as log_file:
+        watcher = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(_WATCH), *map(str, watch), *command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log_file,
+            pass_fds=(watch[1],),
+            start_new_session=True,
+            cwd=log.parent,
+            env=env,
+        )
+    with watcher:
+        told = watcher.stdout
+        assert told is not None
+        told.readline()
+        os.set_blocking(told.fileno(), False)
+        yield lambda: told.read() == b""  # the watcher closed it: it has ended, and so has the server
 
 
 def open_lock(path: Path) -> int:

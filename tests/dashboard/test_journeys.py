@@ -35,7 +35,7 @@ def test_a_crawl_is_made_and_watched_until_it_ends(page: Page, stack: Stack) -> 
     page.goto(stack.url + "/crawls?state=finished")
     page.keyboard.press("j")
     page.keyboard.press("Enter")
-    expect(page.locator("h1")).to_contain_text("Crawl")
+    expect(page.locator("h1")).to_have_text("Crawl of garden.small.test and others")
 
 
 def test_a_crawl_is_paused_resumed_and_cancelled(page: Page, stack: Stack) -> None:
@@ -93,6 +93,10 @@ def test_a_failure_is_looked_at_and_replayed_to_success(page: Page, stack: Stack
     assert sum(stack.until(id, "finished")["counts"]["failed"].values()) == 2
     page.goto(f"{stack.url}/failures?crawl={id}")
     expect(page.get_by_role("heading", name="2 dead letters")).to_be_visible()
+    page.get_by_role("textbox", name="Cause").fill("Server error")  # as the page writes it
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("cause="))
+    expect(page.get_by_role("heading", name=re.compile("dead letter")).first).not_to_have_text("0 dead letters")
     page.get_by_role("link", name="http://moody.small.test/", exact=True).click()
     expect(page.locator("h1")).to_have_text(re.compile("error", re.IGNORECASE))
     letter = stack.client.get(f"/v1/crawls/{id}/failures")["items"][0]
@@ -156,7 +160,7 @@ def test_the_overview_is_live_and_knows_its_workers(page: Page, stack: Stack) ->
     expect(page.get_by_text("worker@").first).to_be_visible()
     page.evaluate("window.stayed = true")
     id = stack.client.submit({"delay_s": 3}, ["http://compass.small.test/"])
-    row = page.get_by_role("link", name=f"{id[:8]}…{id[-4:]}")
+    row = page.get_by_role("row", name=f"compass.small.test {id[:8]}…{id[-4:]}")
     expect(row).to_be_visible()
     assert page.evaluate("window.stayed")
     stack.client.post(f"/v1/crawls/{id}/cancel")
@@ -170,6 +174,7 @@ def test_a_url_is_explained(page: Page, stack: Stack) -> None:
     page.fill("[name=url]", "http://garden.small.test/private/diary")
     page.keyboard.press("Enter")
     expect(page.locator(".why").first).to_contain_text("robots.txt forbids it")
+    expect(page.locator("main .facts")).to_contain_text("forbids it by Disallow: /private/")
 
 
 def test_keys_lead_everywhere_and_the_theme_is_kept(page: Page, stack: Stack) -> None:
@@ -198,21 +203,22 @@ def test_without_scripts_everything_can_be_read_and_a_crawl_be_made(browser: Bro
     expect(page.locator("[data-checked]")).to_contain_text("1 seed on 1 site")
     page.fill("[name=max_pages]", "1")
     page.get_by_role("button", name="Begin the crawl").click()
-    expect(page.locator("h1")).to_contain_text("Crawl")
+    expect(page.locator("h1")).to_have_text("Crawl of lantern.small.test")
     context.close()
 
 
 def test_a_schedule_is_made_paused_and_removed(page: Page, stack: Stack) -> None:
     page.on("dialog", lambda dialog: dialog.accept())
-    page.goto(f"{stack.url}/new")
+    page.goto(f"{stack.url}/schedules")
+    page.get_by_role("link", name="New schedule").click()
+    expect(page.locator("h1")).to_have_text("New schedule")
     page.fill("[name=seeds]", "http://garden.small.test/")
-    page.get_by_text("Records, schedule and more").click()
     page.fill("[name=schedule_name]", "Mornings")
     page.fill("[name=cron]", "0 25 * * *")
-    page.get_by_role("button", name="Begin the crawl").click()
+    page.get_by_role("button", name="Make the schedule").click()
     expect(page.get_by_role("alert")).to_be_visible()  # there is no hour 25
     page.fill("[name=cron]", "0 6 * * *")
-    page.get_by_role("button", name="Begin the crawl").click()
+    page.get_by_role("button", name="Make the schedule").click()
     expect(page.locator("h1")).to_have_text("Mornings")
     page.get_by_role("button", name="Pause").click()
     expect(page.locator(".head .badge")).to_have_text("paused")

@@ -7,6 +7,7 @@ import pytest
 from curtsy.configuration import load
 from curtsy.model import Request
 from curtsy.web.dashboard import charts, seeds, words
+from curtsy.web.dashboard.explain import standing
 
 SETTINGS = load()
 
@@ -30,6 +31,25 @@ SETTINGS = load()
 )
 def test_a_length_of_time_is_told_in_two_units(seconds: float | None, said: str) -> None:
     assert words.span(seconds) == said
+
+
+def test_problems_and_the_frontier_are_told_to_people() -> None:
+    said = "There is no page of that id. GET /v1/crawls/{id}/pages lists them."
+    assert words.for_people(said) == "There is no page of that id."
+    assert words.for_people("Not now.") == "Not now."
+    seen = {"at": "2026-01-31T12:00:00Z", "queued_behind": 1, "loaded": True, "host_delay_s": 4.0, "starved": False}
+    assert standing(seen) == [
+        ("Place in its queue", "behind 1 other"),
+        ("Its queue", "in the frontier"),
+        ("Delay of the host", "4 s"),
+        ("The frontier said so", "2026-01-31 12:00:00 UTC"),
+    ]
+    assert standing({"queued_behind": 0, "loaded": False}) == [
+        ("Place in its queue", "the next one"),
+        ("Its queue", "waits in the store until there is room"),
+    ]
+    assert standing({"at": "2026-01-31T12:00:00Z"}) == []
+    assert standing(None) == []
 
 
 def test_what_hides_or_turns_text_around_is_shown_as_a_mark() -> None:

@@ -89,18 +89,18 @@ def rates(counts: Sequence[int], ends_ms: Sequence[int], what: str = "pages") ->
 
 
 def columns(counts: Sequence[int], ends_ms: Sequence[int], what: str, kind: str) -> Chart:
-    """How many in each part of a time."""
+    """How many in each part of a time; `what` is one of them."""
     top = nice(max(counts, default=0))
     step = WIDTH / max(1, len(counts))
     bars = tuple(
         Bar(
             x=round(k * step + step * 0.1, 2), y=round(HEIGHT - HEIGHT * n / top, 2), width=round(step * 0.8, 2),
-            height=round(HEIGHT * n / top, 2), kind=kind, says=f"{words.clock(words.moment(ends_ms[k]))}: {n:,} {what}",
+            height=round(HEIGHT * n / top, 2), kind=kind, says=f"{words.clock(words.moment(ends_ms[k]))}: {words.count(n, what)}",
         )
         for k, n in enumerate(counts)
         if n
     )  # fmt: skip
-    said = f"{sum(counts):,} {what}" if bars else f"No {what}"
+    said = words.count(sum(counts), what) if bars else f"No {what}s"
     return Chart(bars=bars, top=_label(top), begin_ms=ends_ms[0], end_ms=ends_ms[-1], says=said)
 
 

@@ -62,7 +62,9 @@ def _shown(visit: Visit, id: str, **more: Any) -> dict[str, Any]:
     status: CrawlStatus = api.crawl(visit.call(), id)
     known = status.counts.pending + status.counts.done + sum(status.counts.skipped.values())
     known += sum(status.counts.failed.values())
-    return {"crawl": status, "known": known, "most_render": MOST_RENDER, "tabs": TABS, **more}
+    with visit.store.read() as tx:
+        name = glance.names(tx, [status.id]).get(status.id)
+    return {"crawl": status, "name": name, "known": known, "most_render": MOST_RENDER, "tabs": TABS, **more}
 
 
 # Progress
@@ -84,7 +86,7 @@ def _progress(visit: Visit, id: str) -> dict[str, Any]:
     return _shown(
         visit, found.id,
         rate=charts.rates(stored, ends_ms), counted=counted,
-        dead=charts.columns(dead, ends_ms, "dead letters", "server"),
+        dead=charts.columns(dead, ends_ms, "dead letter", "server"),
         answers=charts.answers([one for one in sample if one.nature == "sent"], parts),
         depths=depths, newest=_NEWEST, tab="",
     )  # fmt: skip

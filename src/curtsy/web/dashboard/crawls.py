@@ -7,6 +7,7 @@ from typing import Any
 from flask import Response, render_template, request
 
 from curtsy.errors import CurtsyError
+from curtsy.store import glance
 from curtsy.web.api import crawls as api
 from curtsy.web.api import schedules as schedules_api
 from curtsy.web.dashboard import seeds
@@ -23,7 +24,10 @@ _STATES = ("loading", "running", "paused", "extracting", "finished", "cancelled"
 @view("GET", "/crawls")
 def list_crawls(visit: Visit) -> Response:
     query = visit.asked(CrawlsQuery, "state", "cursor", limit=ROWS)
-    return visit.page("crawls.html", found=api.list_crawls(visit.call(query)), state=query.state, states=_STATES)
+    found = api.list_crawls(visit.call(query))
+    with visit.store.read() as tx:
+        names = glance.names(tx, [crawl.id for crawl in found.items])
+    return visit.page("crawls.html", found=found, names=names, state=query.state, states=_STATES)
 
 
 @view("GET", "/new", scope="write")

@@ -26,9 +26,10 @@ def failures(visit: Visit) -> Response:
     if by not in _GROUPS:
         by = "cause"
     asked = {name: request.args.get(name, "").strip() for name in _FIELDS}
+    asked["cause"] = asked["cause"].lower().replace(" ", "_")  # as it is shown
     given = {name: value for name, value in asked.items() if value}
     groups = api.failure_groups(visit.call(valid(GroupsQuery, "query", {"by": _by(by, given), **given}))).groups
-    query = visit.asked(AllFailuresQuery, *_FIELDS, "cursor", limit=ROWS)
+    query = visit.asked(AllFailuresQuery, "cursor", limit=ROWS, **given)
     return visit.page(
         "failures.html", groups=groups[:_GROUPS_SHOWN], more=len(groups) - _GROUPS_SHOWN, by=by, given=given,
         most=max((group.dead_letters for group in groups), default=0), stages=STAGES,

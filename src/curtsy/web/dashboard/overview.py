@@ -51,6 +51,8 @@ class Progress:
     """A crawl that has not ended."""
 
     crawl: Crawl
+    #: (a website of it, whether there are others)
+    name: tuple[str, bool] | None
     known: int
     settled: int
     failed: int
@@ -121,7 +123,8 @@ def _look(bridge: Bridge) -> Glance:
         going = crawls.list_all(tx, _SHOWN + 1, [state for state in CrawlState if state not in crawls.ENDED])
         newest = crawls.list_all(tx, _LEDGERS)
         ledgers = glance.ledgers(tx, {crawl.n for crawl in [*newest, *going]})
-        shown = [_progress(tx, crawl, ledgers[crawl.n], now_ms) for crawl in going[:_SHOWN]]
+        names = glance.names(tx, [crawl.id for crawl in going[:_SHOWN]])
+        shown = [_progress(tx, crawl, names.get(crawl.id), ledgers[crawl.n], now_ms) for crawl in going[:_SHOWN]]
     causes: dict[str, int] = {}
     for ledger in ledgers.values():
         for cause, n in ledger["failed"].items():
@@ -141,7 +144,9 @@ def _look(bridge: Bridge) -> Glance:
     )
 
 
-def _progress(tx: Any, crawl: Crawl, ledger: dict[str, dict[str, int]], now_ms: int) -> Progress:
+def _progress(
+    tx: Any, crawl: Crawl, name: tuple[str, bool] | None, ledger: dict[str, dict[str, int]], now_ms: int
+) -> Progress:
     known = sum(ledger["open"].values())
     failed = sum(ledger["failed"].values())
     settled = sum(sum(ledger[state].values()) for state in ("done", "skipped", "failed"))
@@ -150,7 +155,9 @@ def _progress(tx: Any, crawl: Crawl, ledger: dict[str, dict[str, int]], now_ms: 
         rate = control.rate_of(crawl, *pages.lately(tx, crawl.n, now_ms - 60_000, _NEWEST), now_ms, _NEWEST)
         left = known - settled if crawl.max_pages is None else min(known - settled, crawl.max_pages - crawl.pages)
         ends_ms = now_ms + int(max(0, left) / rate * 1000) if rate else None
-    return Progress(crawl=crawl, known=known, settled=settled, failed=failed, pages_per_s=rate, ends_ms=ends_ms)
+    return Progress(
+        crawl=crawl, name=name, known=known, settled=settled, failed=failed, pages_per_s=rate, ends_ms=ends_ms
+    )
 
 
 def _fleet(bridge: Bridge) -> tuple[tuple[Lane, ...] | None, tuple[Worker, ...] | None]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
+from urllib.parse import urlencode
 
 from flask import Response, request
 
@@ -103,8 +104,8 @@ def decide(visit: Visit, id: str) -> Response:
         before, behind = glance.beside(tx, int(found.id), limit)
     done = {"approve": "Approved", "reject": "Rejected", "correct": "Corrected"}[decision]
     following = behind or before
-    more = f"?crawl={crawl}" if crawl else ""
-    return visit.go(f"/review{'' if following is None else f'/{following}'}{more}", f"{done}: record {found.id}.")
+    more = urlencode({"decided": found.id} | ({"crawl": crawl} if crawl else {}))
+    return visit.go(f"/review{'' if following is None else f'/{following}'}?{more}", f"{done}: record {found.id}.")
 
 
 def _correction(values: Sequence[Value]) -> dict[str, Any]:

@@ -50,10 +50,11 @@
         if (answer.redirected) { location.reload(); return; }
         if (answer.ok) {
           const made = new DOMParser().parseFromString(await answer.text(), "text/html");
-          const focused = document.activeElement && part.contains(document.activeElement) ? document.activeElement.id : "";
+          const held = part.contains(document.activeElement) ? document.activeElement : null;
+          const focused = held?.id ? `#${CSS.escape(held.id)}` : held?.matches("a[href]") ? `a[href="${CSS.escape(held.getAttribute("href"))}"]` : "";
           part.replaceChildren(...made.body.childNodes);
           passTimes(part);
-          if (focused) document.getElementById(focused)?.focus();
+          if (focused) one(focused, part)?.focus({ preventScroll: true });
           part.dispatchEvent(new CustomEvent("fresh"));
         }
       } catch { /* the next event tries again */ }
@@ -85,6 +86,9 @@
     source.addEventListener("error", () => { if (!ended && source.readyState === EventSource.CLOSED) poll(); });
   }
 
+  // A key that was made is not made once more when its page is loaded again
+  if (one(".secret")) history.replaceState(null, "", location.href);
+
   // Questions before what cannot be undone
   document.addEventListener("submit", (event) => {
     const question = event.submitter?.dataset.confirm ?? event.target.dataset.confirm;
@@ -114,13 +118,15 @@
         shown.replaceChildren(...made.body.childNodes);
       } catch { /* the form says it when it is sent */ }
     };
+    const name = one("[name=schedule_name]", form);
+    name?.addEventListener("input", () => { one("[data-begin]", form).textContent = name.value.trim() ? "Make the schedule" : "Begin the crawl"; });
     form.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(check, 250); });
     if (one("[name=seeds]", form).value.trim()) check();
   }
 
   // Keys
   let went = false;
-  const places = { o: "/", c: "/crawls", n: "/new", h: "/hosts", f: "/failures", r: "/review", s: "/schedules", e: "/explain", w: "/workers" };
+  const places = { o: "/", c: "/crawls", n: "/new", h: "/hosts", f: "/failures", r: "/review", s: "/schedules", e: "/explain", w: "/workers", k: "/keys" };
   const rows = () => all("[data-row]");
   const step = (by) => {
     const found = rows();

@@ -95,7 +95,8 @@ def columns(counts: Sequence[int], ends_ms: Sequence[int], what: str, kind: str)
     bars = tuple(
         Bar(
             x=round(k * step + step * 0.1, 2), y=round(HEIGHT - HEIGHT * n / top, 2), width=round(step * 0.8, 2),
-            height=round(HEIGHT * n / top, 2), kind=kind, says=f"{words.clock(words.moment(ends_ms[k]))}: {words.count(n, what)}",
+            height=round(HEIGHT * n / top, 2), kind=kind,
+            says=f"{words.clock(words.moment(ends_ms[k]))}: {words.count(n, what)}",
         )
         for k, n in enumerate(counts)
         if n

@@ -87,7 +87,7 @@ def plan(seed: int, number: int, store: str, turn: int, *, render: bool = False,
         # The second time around it is no first start that is hit, but the rebuild after a loss.
         chosen, life = ["kill", rng.choice(sorted(LOSSES)), *chosen[:2]], 2
     if render:
-        at = 2 * (seed - 1 + number // RENDER_EVERY - 1)
+        at = 2 * (seed - 1) + (number - RENDER_EVERY if short else 2 * (number // RENDER_EVERY - 1))
         chosen[1:1] = [BROWSER_NAMES[(at + n) % len(BROWSER_NAMES)] for n in range(1 if short else 2)]
         pauses_s += [0.5, 0.5]
     return Plan(

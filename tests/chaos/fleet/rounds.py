@@ -72,7 +72,7 @@ def plan(
     if long:
         chosen = [name for name in chosen if name != "lull"] + ["lull"]
     if render:
-        at = 2 * (seed - 1 + number // RENDER_EVERY - 1)
+        at = 2 * (seed - 1) + (number - RENDER_EVERY if short else 2 * (number // RENDER_EVERY - 1))
         several = 1 if short else 2
         chosen = chosen[: several + 1] + [BROWSER_NAMES[(at + n) % len(BROWSER_NAMES)] for n in range(several)]
     rng.shuffle(chosen)

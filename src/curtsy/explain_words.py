@@ -133,7 +133,7 @@ def _place(seen: Sight) -> str:
     if seen.delayed_until_ms is not None:
         return f"The frontier tries it again in {_span(seen.delayed_until_ms - seen.now_ms)}."
     if seen.behind is not None:
-        return f"In the frontier it stands in its queue, behind {seen.behind:,} others."
+        return f"In the frontier it stands in its queue, behind {seen.behind:,} other{'' if seen.behind == 1 else 's'}."
     if not seen.loaded:
         return "Its queue is not loaded into the frontier: it waits in the store until there is room."
     if seen.scanning:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,6 +18,10 @@ class Asked:
     host: str
     path: str
     headers: dict[str, str]
+    method: str = "GET"
+    body: bytes = b""
+    #: of this process's monotonic clock
+    at: float = field(default_factory=time.monotonic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +91,8 @@ def _handler(answer: Callable[[Asked], Say]) -> type[BaseHTTPRequestHandler]:
 
         def do_GET(self) -> None:
             headers = {name.lower(): value for name, value in self.headers.items()}
-            said = answer(Asked(headers.get("host", ""), self.path, headers))
+            body = self.rfile.read(int(headers.get("content-length", 0)))
+            said = answer(Asked(headers.get("host", ""), self.path, headers, self.command, body))
             self.send_response(said.status)
             for name, value in said.headers:
                 self.send_header(name, value)
@@ -95,7 +101,6 @@ def _handler(answer: Callable[[Asked], Say]) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(said.body)
 
         def do_POST(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length", 0)))
             self.do_GET()
 
         def log_message(self, *_: Any) -> None:

@@ -11,19 +11,26 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+import stored
 from crawl_folder import CrawlFolder
 from mcp import Client, StdioServerParameters
 from small_site import Say, SmallSite, linking
 from waiting import until
 
+from curtsy.configuration import load
 from curtsy.embedded import Embedded
 from curtsy.mcp import reading
+from curtsy.mcp.backends import Local, Remote
+from curtsy.mcp.server import Limits, build
+from curtsy.remote.server import Server
+from curtsy.store.engine import Store
+from curtsy.store.segments import Segments
 
 START = "http://a.small.test/"
 TOOLS = {"crawl", "resume", "status", "read_page", "search_pages", "extract"}
@@ -270,6 +277,11 @@ def test_a_control_plane_serves_the_same_tools(tmp_path: Path, folder: CrawlFold
             assert (await call(client, "status"))["pages"] == 4
             hits = await call(client, "search_pages", query="home")
             assert [page["url"] for page in hits["pages"]] == [START]
+            plane = Remote(Server(found[1]))
+            every = await asyncio.to_thread(lambda: list(plane.pages(None, None)))
+            assert len(every) == plane.stored(None) == 4
+            rest = await asyncio.to_thread(lambda: list(plane.pages(None, every[1][0])))
+            assert [page.url for _, page in rest] == [page.url for _, page in every[2:]]
             read = await call(client, "read_page", page=START)
             assert "about" in read["markdown"]
             assert (await call(client, "extract", page=read["id"]))["data"]["title"] == "Home"
@@ -297,19 +309,50 @@ def read(number: int, text: str, title: str = "") -> reading.Read:
 def test_a_search_is_bounded_and_says_so() -> None:
     looked: list[int] = []
 
-    def pages() -> Iterator[reading.Read]:
+    def pages() -> Iterator[tuple[str, reading.Read]]:
         for number in range(100):
             looked.append(number)
-            yield read(number, "geese " * number)
+            yield f"after {number}", read(number, "geese " * number)
 
-    found = reading.search(pages(), "GEESE", 3, 10, 60)
+    found = reading.search(pages(), "GEESE", 3, 10, 60, lambda: 100)
     assert (found["searched"], found["complete"], found["hits"]) == (10, False, 9)
     assert [page["id"] for page in found["pages"]] == ["9", "8", "7"]
     assert len(looked) == 11
-    assert reading.search(pages(), "geese", 3, 1000, 0)["complete"] is False
+    assert found["cut_short"].startswith("This answer is about 10 of 100 stored pages: 10 are looked at in one call.")
+    assert found["go_on"] == "after 9"
+    late = reading.search(pages(), "geese", 3, 1000, 0, lambda: 100)
+    assert (late["complete"], late["searched"], late["go_on"]) == (False, 1, "after 0"), "it always gets on"
+    assert "the 0 s of a call were over" in late["cut_short"]
+    whole = reading.search(pages(), "geese", 3, 100, 60, lambda: 100)
+    assert whole["complete"]
+    assert not {"cut_short", "go_on"} & set(whole)
+
+
+def test_an_agent_is_told_of_a_search_that_was_cut_short_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("curtsy.mcp.server.SEARCHED_PAGES", 5)
+    settings = load(data_dir=tmp_path)
+    with Store.open(settings.effective_store_url) as store, closing(Segments(settings.segments_dir)) as segments:
+        made = stored.crawl(store)
+        stored.add_pages(store, segments, made, [(f"http://a.test/{n}", b"<p>geese %d" % n) for n in range(12)])
+
+    async def work(client: Client) -> None:
+        urls: list[str] = []
+        found = await call(client, "search_pages", query="geese")
+        while not found["complete"]:
+            assert "about 5 of 12 stored pages" in found["cut_short"]
+            urls += [page["url"] for page in found["pages"]]
+            found = await call(client, "search_pages", query="geese", go_on=found["go_on"])
+        urls += [page["url"] for page in found["pages"]]
+        assert sorted(urls) == sorted(f"http://a.test/{n}" for n in range(12)), "each of them once"
+        assert "no `go_on`" in await refused(client, "search_pages", query="geese", go_on="1 OR 1=1")
+
+    ask(build(Local(settings), Limits()), work)
 
 
 def test_titles_count_more_than_text() -> None:
-    found = reading.search(iter([read(1, "geese geese geese"), read(2, "nothing", "Geese")]), "geese", 5, 10, 60)
+    given = [("", read(1, "geese geese geese")), ("", read(2, "nothing", "Geese"))]
+    found = reading.search(given, "geese", 5, 10, 60, lambda: 2)
     assert [page["id"] for page in found["pages"]] == ["2", "1"]
     assert found["pages"][1]["excerpt"].startswith("geese")

@@ -6,13 +6,14 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Protocol
 
 from curtsy import control, export, intake
 from curtsy.configuration import load, missing
-from curtsy.errors import UsageError
+from curtsy.errors import Damaged, UsageError
 from curtsy.inprocess import InProcess
 from curtsy.mcp.reading import Read
 from curtsy.model import Counts, Crawl, Page, new_id
@@ -20,7 +21,7 @@ from curtsy.remote.server import ENDED, Server
 from curtsy.settings import Settings
 from curtsy.store import crawls, pages
 from curtsy.store.engine import Store
-from curtsy.store.segments import read_page
+from curtsy.store.segments import SegmentStore, read_page
 from curtsy.urls import fingerprint, normalise, veiled
 
 _PAGE_ID = re.compile(r"[1-9][0-9]{0,17}-[0-9a-f]{32}")
@@ -30,6 +31,7 @@ _LOOK_S = 0.25
 _AT_ONCE = 2
 #: pages of a crawl that are named in an answer
 _NAMED = 50
+_NO_PLACE = "That is no `go_on` of an answer of this server."
 
 #: told how many pages there are, now and then; False: nobody waits for it any more
 Told = Callable[[int], bool]
@@ -50,8 +52,11 @@ class Backend(Protocol):
     def page(self, which: str, crawl: str | None) -> Read:
         """By its id, or the newest of a URL."""
 
-    def pages(self, crawl: str | None) -> Iterator[Read]:
-        """To search through."""
+    def pages(self, crawl: str | None, go_on: str | None) -> Iterator[tuple[str, Read]]:
+        """To search through: each with what is to be said to go on after it."""
+
+    def stored(self, crawl: str | None) -> int:
+        """How many there are to search through."""
 
 
 class Local:
@@ -113,7 +118,9 @@ class Local:
                 id = None if found is None else crawls.ids(tx, [found.crawl]).get(found.crawl)
             if found is None or id is None:
                 raise UsageError(_no_page(which))
-            return self._read(store, found, id)
+            with closing(export.segments_of(self._settings)) as segments, store.read() as tx:
+                record = read_page(tx, segments, found)
+        return _read(found, id, None if record is None else record.body)
 
     def _find(self, tx: Any, which: str, crawl: str | None) -> Page | None:
         if "://" not in which:
@@ -126,10 +133,11 @@ class Local:
         newest = pages.where(tx, "p.fp = :fp", {"fp": fingerprint(url)}, "p.n DESC", 1)
         return newest[0][1] if newest else None
 
-    def pages(self, crawl: str | None) -> Iterator[Read]:
+    def pages(self, crawl: str | None, go_on: str | None) -> Iterator[tuple[str, Read]]:
         """Newest first, of one crawl or of all."""
-        with self._store() as store:
-            given: dict[str, Any] = {"below": 1 << 62}
+        segments = export.segments_of(self._settings)
+        with self._store() as store, closing(segments):
+            given: dict[str, Any] = {"below": _number(go_on)}
             condition = "p.n < :below"
             if crawl is not None:
                 with store.read() as tx:
@@ -143,20 +151,11 @@ class Local:
                     return
                 for n, page in found:
                     given["below"] = n
-                    yield self._read(store, page, ids.get(page.crawl, ""))
+                    yield str(n), _read(page, ids.get(page.crawl, ""), _body(store, segments, page))
 
-    def _read(self, store: Store, page: Page, crawl: str) -> Read:
-        segments = export.segments_of(self._settings)
-        try:
-            with store.read() as tx:
-                record = read_page(tx, segments, page)
-        finally:
-            segments.close()
-        return Read(
-            id=page.id, crawl=crawl, url=page.url, title=page.title, status=page.status,
-            fetched=datetime.fromtimestamp(page.fetched_ms / 1000, UTC), content_type=page.content_type,
-            charset=page.charset, body=None if record is None else record.body,
-        )  # fmt: skip
+    def stored(self, crawl: str | None) -> int:
+        with self._store() as store, store.read() as tx:
+            return pages.how_many(tx, None if crawl is None else crawls.get(tx, crawl).n)
 
     def _store(self) -> Store:
         return Store.open(self._settings.effective_store_url, create=False, looks=True)
@@ -213,10 +212,19 @@ class Remote:
                     return self._read(page)
         raise UsageError(_no_page(which))
 
-    def pages(self, crawl: str | None) -> Iterator[Read]:
+    def pages(self, crawl: str | None, go_on: str | None) -> Iterator[tuple[str, Read]]:
         """Of one crawl, in the order in which they were stored; without one, of the newest."""
-        for page in self._server.each(self._server.list_pages, crawl or "last", limit=100):
-            yield self._read(page)
+        id, past, cursor = _place(go_on) if go_on else (self._server.crawl(crawl or "last")["id"], 0, None)
+        while True:
+            found = self._server.list_pages(id, limit=100, cursor=cursor)
+            for at, page in enumerate(found["items"][past:], past + 1):
+                yield f"{id} {at} {cursor or ''}", self._read(page)
+            past, cursor = 0, found["next"]
+            if cursor is None:
+                return
+
+    def stored(self, crawl: str | None) -> int:
+        return int(self._server.crawl(crawl or "last")["counts"]["pages"])
 
     def _read(self, page: Any) -> Read:
         return Read(
@@ -224,6 +232,42 @@ class Remote:
             fetched=datetime.fromisoformat(page["fetched"]), content_type=page["content_type"],
             charset=page["charset"], body=self._server.content(page["id"]) if page["has_content"] else None,
         )  # fmt: skip
+
+
+def _read(page: Page, crawl: str, body: bytes | None) -> Read:
+    return Read(
+        id=page.id, crawl=crawl, url=page.url, title=page.title, status=page.status,
+        fetched=datetime.fromtimestamp(page.fetched_ms / 1000, UTC), content_type=page.content_type,
+        charset=page.charset, body=body,
+    )  # fmt: skip
+
+
+def _body(store: Store, segments: SegmentStore, page: Page) -> bytes | None:
+    """None also where it does not read back: one such page ends no search."""
+    try:
+        with store.read() as tx:
+            record = read_page(tx, segments, page)
+    except Damaged:
+        return None
+    return None if record is None else record.body
+
+
+def _number(go_on: str | None) -> int:
+    """Below which number of a page to go on."""
+    if not go_on:
+        return 1 << 62
+    if not go_on.isdecimal() or len(go_on) > 18:
+        raise UsageError(_NO_PLACE)
+    return int(go_on)
+
+
+def _place(go_on: str) -> tuple[str, int, str | None]:
+    """Crawl, how many of a list are past, and the list's cursor."""
+    id, _, rest = go_on.partition(" ")
+    past, _, cursor = rest.partition(" ")
+    if not past.isdecimal() or len(past) > 4:
+        raise UsageError(_NO_PLACE)
+    return id, int(past), cursor or None
 
 
 def _status(id: str, state: str, reason: str | None, counts: Counts) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -81,19 +81,26 @@ def piece(page: Read, offset: int, most: int) -> dict[str, Any]:
 # Searching
 
 
-def search(found: Iterable[Read], query: str, limit: int, most_pages: int, within_s: float) -> dict[str, Any]:
-    """Pages that have all words of the query, best first; of so many pages as can be looked through."""
+def search(
+    found: Iterable[tuple[str, Read]], query: str, limit: int, most_pages: int, within_s: float,
+    stored: Callable[[], int],
+) -> dict[str, Any]:  # fmt: skip
+    """Pages that have all words of the query, best first; of so many pages as can be looked through.
+
+    An answer that is not about all of them says so in words, with what to say to go on.
+    """
     words = list(dict.fromkeys(word.lower() for word in _WORD.findall(query)))
     if not words:
         raise UsageError("The query has no words.")
     end = time.monotonic() + within_s
     hits: list[tuple[float, dict[str, Any]]] = []
-    searched, complete = 0, True
-    for page in found:
-        if searched >= most_pages or time.monotonic() > end:
-            complete = False
+    searched, why, go_on = 0, "", None
+    for place, page in found:
+        why = f"{most_pages:,} are looked at in one call" if searched >= most_pages else ""
+        why = f"the {within_s:g} s of a call were over" if searched and time.monotonic() > end else why
+        if why:
             break
-        searched += 1
+        searched, go_on = searched + 1, place
         if (hit := _hit(page, words)) is not None:
             hits.append(hit)
     hits.sort(key=lambda hit: -hit[0])
@@ -102,7 +109,20 @@ def search(found: Iterable[Read], query: str, limit: int, most_pages: int, withi
         "pages": [shown for _, shown in hits[:limit]],
         "hits": len(hits),
         "searched": searched,
-        "complete": complete,
+        "complete": not why,
+        **(_cut_short(searched, stored(), why, go_on) if why else {}),
+    }
+
+
+def _cut_short(searched: int, stored: int, why: str, go_on: str | None) -> dict[str, Any]:
+    return {
+        "cut_short": (
+            f"This answer is about {searched:,} of {stored:,} stored pages: {why}. That a page is not in it does not "
+            "mean that it is not stored. Call search_pages again with `go_on` to look through the next ones, or name "
+            "a crawl."
+        ),
+        "stored": stored,
+        "go_on": go_on,
     }
 
 

@@ -150,14 +150,19 @@ def _looking(server: MCPServer[Any], backend: Backend) -> None:
         ],
         crawl: Annotated[str | None, Field(description="Only in this crawl; left out: in all.", max_length=100)] = None,
         limit: Annotated[int, Field(description="At most so many pages.", ge=1, le=50)] = 10,
+        go_on: Annotated[
+            str | None, Field(description="`go_on` of the answer before: the next pages.", max_length=2000)
+        ] = None,
     ) -> dict[str, Any]:
-        """Search stored pages by words, best first.
+        """Search stored pages by words, best first. There is no index: pages are looked through, newest first.
 
-        The newest pages are looked through, at most 2,000 of them and for 8 s: `complete` says whether those were all.
+        One call looks at 2,000 pages and for 8 s at most. If those were not all, `complete` is false, `cut_short` says
+        of how many the answer is, and `go_on` goes on with the next ones.
         """
 
         def look() -> dict[str, Any]:
-            return reading.search(backend.pages(crawl), query, limit, SEARCHED_PAGES, SEARCH_S)
+            found = backend.pages(crawl, go_on)
+            return reading.search(found, query, limit, SEARCHED_PAGES, SEARCH_S, lambda: backend.stored(crawl))
 
         return await _work(look)
 

@@ -237,6 +237,12 @@ def where(tx: Connection, condition: str, given: Mapping[str, Any], order: str, 
     return [(row[23], _page(row)) for row in tx.execute(query, {**given, "limit": limit})]
 
 
+def how_many(tx: Connection, crawl: int | None = None) -> int:
+    """Pages of a crawl, or of all."""
+    condition, given = ("", {}) if crawl is None else ("WHERE crawl = :crawl", {"crawl": crawl})
+    return int(tx.execute(text(f"SELECT count(*) FROM pages {condition}"), given).scalar_one())
+
+
 def previous(tx: Connection, crawl: int, fps: Iterable[bytes]) -> dict[bytes, Page]:
     """The newest good page of each URL in any other crawl: what a conditional request can name."""
     pages = map(_page, _previous(tx, [(fp, crawl) for fp in unique_sorted(fps)]))

@@ -16,7 +16,7 @@ from curtsy import browsers
 from curtsy.settings import Settings
 
 #: a browser has so long to be at work before something is done to it
-AT_WORK_S = 20.0
+AT_WORK_S = 40.0
 #: and so long to be gone when its crawl has ended, however that ended
 GONE_S = 10.0
 

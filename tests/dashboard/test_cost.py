@@ -61,6 +61,8 @@ def _fill(store: Store) -> Made:
                 "crawl, 'site', 'site:' || n, 'h', 's', url, '{}', '{}', false, 1, "
                 "CASE WHEN n % 100 = 0 THEN 'held' ELSE 'published' END",
             ),
+            ("sources", "crawl, page, sha256, kind, url, text", "crawl, 'p' || n, 'h', 'text', url, 'A text.'"),
+            ("citations", "record, page, crawl", "n, 'p' || n, crawl"),
             ("reviews", 'record, crawl, decision, who, at_ms, "before"', "n, crawl, 'approve', 'ada', 1, '{}'"),
         ):
             tx.execute(text(f"INSERT INTO {table} ({columns}) SELECT {values} FROM pages"))

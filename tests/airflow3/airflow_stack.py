@@ -65,9 +65,11 @@ class Airflow:
             "API_AUTH__JWT_SECRET": os.urandom(16).hex(),
             "SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": "0.3",
             "TRIGGERER__JOB_HEARTBEAT_SEC": "1",
+            # Our triggers wait for it before they fire (trigger.settle_s); 5 unless set.
+            "WORKERS__MIN_HEARTBEAT_INTERVAL": "1",
             # A triggerer that was killed is known to be dead after so many seconds; 30 unless set.
             "TRIGGERER__TRIGGERER_HEALTH_CHECK_THRESHOLD": "6",
-            "LOGGING__LOGGING_LEVEL": "WARNING",
+            "LOGGING__LOGGING_LEVEL": os.environ.get("AIRFLOW__LOGGING__LOGGING_LEVEL", "WARNING"),
             "USAGE_DATA_COLLECTION__ENABLED": "False",
         }
         return {"AIRFLOW_HOME": str(self.home), "PYTHONWARNINGS": "ignore"} | {
@@ -184,6 +186,20 @@ class Airflow:
 
     def run_states(self, dag: str) -> list[str]:
         return [state for (state,) in self.rows("SELECT state FROM dag_run WHERE dag_id = ?", dag)]
+
+    def tries(self, dag: str, runs: str = "%") -> set[int]:
+        """What task instances have needed; one that deferred and went on has needed one."""
+        query = "SELECT try_number FROM task_instance WHERE dag_id = ? AND run_id LIKE ?"
+        return {n for (n,) in self.rows(query, dag, runs)}
+
+    def events(self, dag: str, event: str) -> list[str]:
+        """What Airflow's own log tells of such an event."""
+        found = self.rows("SELECT coalesce(extra, '') FROM log WHERE dag_id = ? AND event = ?", dag, event)
+        return [extra for (extra,) in found]
+
+    def followers(self) -> list[int | None]:
+        """Of all triggers that wait: by which triggerer."""
+        return [id for (id,) in self.rows("SELECT triggerer_id FROM trigger")]
 
     def occupied(self) -> int:
         """Worker slots that tasks hold in their pools, as Airflow counts them."""

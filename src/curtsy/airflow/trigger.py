@@ -7,15 +7,24 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
+from airflow.configuration import conf
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from curtsy.airflow.following import Follower
 from curtsy.airflow.hook import DEFAULT, CurtsyHook
 
-#: An event that comes before the scheduler has heard that the task's process ended makes it believe that the task was
-#: killed from outside ("state mismatch"), and fail the try. So no event comes sooner than this after its trigger began.
-#: A scheduler whose loop takes longer than that does it all the same: `retries` help.
-SETTLE_S = 4.0
+#: a scheduler's loop, three times over, as it was seen on a busy machine
+_LOOP_S = 3.0
+
+
+def settle_s() -> float:
+    """How long after its trigger began an event comes at the earliest.
+
+    Whoever waits is queued again under the same key, and the scheduler believes that this second start was killed from
+    outside ("state mismatch") if it hears only then that the first one has ended. It hears it within a loop, unless the
+    task's process closed its sockets a moment before it ended: its supervisor then sleeps `min_heartbeat_interval`.
+    """
+    return float(conf.getfloat("workers", "min_heartbeat_interval", fallback=5.0)) + _LOOP_S
 
 
 class CurtsyCrawlTrigger(BaseTrigger):
@@ -43,7 +52,7 @@ class CurtsyCrawlTrigger(BaseTrigger):
         }
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        settled = asyncio.create_task(asyncio.sleep(SETTLE_S))
+        settled = asyncio.create_task(asyncio.sleep(settle_s()))
         async with await self._follower() as follower:
             status = await follower.until_ended(self.crawl_id, self.poll_s, self._left_s)
         await settled
@@ -51,7 +60,11 @@ class CurtsyCrawlTrigger(BaseTrigger):
         yield TriggerEvent({name: status.get(name) for name in ("id", "state", "reason", "ended", "counts")})
 
     async def on_kill(self) -> None:
-        """Called for what people do to the task only, never when the triggerer ends or the crawl has."""
+        """Called for what people do to the task, never when the triggerer ends or the crawl has.
+
+        Airflow also calls it in a triggerer that stood still for so long that another one took the trigger over
+        (docs/airflow.md, limits).
+        """
         if not self.cancel_on_kill:
             return
         async with await self._follower() as follower:
@@ -83,7 +96,7 @@ class CurtsyHostSlotTrigger(BaseTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         from curtsy.airflow.lines import lines_of
 
-        await asyncio.sleep(SETTLE_S)
+        await asyncio.sleep(settle_s())
         settings = (await CurtsyHook(self.curtsy_conn_id).aplace()).settings()
         delay_s = settings.delay_s if self.delay_s is None else self.delay_s
         async with lines_of(settings) as lines:

@@ -22,7 +22,8 @@ CRAWL4AI_SETUP := $(CRAWL4AI)/.setup
 AIRFLOW := .venv-airflow
 AIRFLOW_SETUP := $(AIRFLOW)/.setup
 JOBS := 4
-PIP_FLAGS := --quiet --disable-pip-version-check
+# What is never imported need not be compiled: that is most of it.
+PIP_FLAGS := --quiet --disable-pip-version-check --no-compile
 
 .DEFAULT_GOAL := help
 .PHONY: help setup crawl test test-crawl4ai airflow-setup test-airflow check chaos chaos-short bench bench-short client screenshots constraints clean

@@ -70,12 +70,12 @@ class PgServer:
     def pid(self) -> int | None:
         return self._process.pid if self._process else None
 
-    def create_database(self, name: str) -> str:
-        """A new, empty database; its URL."""
+    def create_database(self, name: str, template: str = "template0") -> str:
+        """A new database like its template, which nobody may be using; its URL."""
         import psycopg
 
         with psycopg.connect(self.url, autocommit=True) as connection:
-            connection.execute(f'CREATE DATABASE "{name}" TEMPLATE template0 STRATEGY file_copy'.encode())
+            connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY file_copy'.encode())
         return self.url_of(name)
 
     def start(self, wait_s: float = 30.0) -> None:

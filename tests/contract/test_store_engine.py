@@ -38,16 +38,16 @@ def _is_shared(_object: object, name: str | None, *_rest: object) -> bool:
     return name != "urls_key"
 
 
-def test_opening_twice_keeps_the_data(store_url: str) -> None:
-    with Store.open(store_url) as store:
+def test_opening_twice_keeps_the_data(bare_url: str) -> None:
+    with Store.open(bare_url) as store:
         store.run(meta.put, "word", "kept")
-    with Store.open(store_url) as store, store.read() as tx:
+    with Store.open(bare_url) as store, store.read() as tx:
         assert meta.get(tx, "word") == "kept"
         assert version(tx) == HEAD
 
 
-def test_two_processes_may_open_a_new_database_at_once(store_url: str) -> None:
-    code = f"from curtsy.store.engine import Store; Store.open({store_url!r}).close()"
+def test_two_processes_may_open_a_new_database_at_once(bare_url: str) -> None:
+    code = f"from curtsy.store.engine import Store; Store.open({bare_url!r}).close()"
     started = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(3)]
     assert [process.wait(60) for process in started] == [0, 0, 0]
 
@@ -61,9 +61,9 @@ def test_sqlite_does_not_load_what_only_postgresql_needs(tmp_path: Path) -> None
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
 
 
-def test_neither_a_new_nor_a_current_schema_imports_alembic(store_url: str) -> None:
+def test_neither_a_new_nor_a_current_schema_imports_alembic(bare_url: str) -> None:
     code = (
-        f"import sys; from curtsy.store.engine import Store; Store.open({store_url!r}).close(); "
+        f"import sys; from curtsy.store.engine import Store; Store.open({bare_url!r}).close(); "
         "sys.exit('alembic' in sys.modules)"
     )
     for _ in ("new", "current"):

@@ -291,7 +291,9 @@ def _write_reaped(tx: Any, items: list[ReapedSlot | ReapedLease], now_ms: int) -
     for i in items:
         if isinstance(i, ReapedLease) and _kills_by_robots(i):
             queues.mark_dead(tx, i.crawl, i.host, "kills_worker")
-    rows = [_sent(i) for i in items if isinstance(i, ReapedLease) and i.times is not None]
+    sent = [i for i in items if isinstance(i, ReapedLease) and i.times is not None]
+    told = requests.told(tx, [i.fence for i in sent])
+    rows = [_sent(i) for i in sent if i.fence not in told]
     rows += [_presumed(i) for i in items if isinstance(i, ReapedSlot)]
     requests.insert(tx, rows)
 

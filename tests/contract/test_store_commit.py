@@ -308,6 +308,18 @@ def test_the_request_log_is_by_host_and_start_whatever_the_month(store: Store) -
         assert list(requests.by_host(tx, since_ms=NOW)) == [rows[2], rows[0]]
 
 
+def test_a_request_that_was_told_by_its_worker_too_was_not_lost(store: Store) -> None:
+    """Whoever found the worker dead counts from when its message came in, the worker from when it was sent."""
+    known, lost = _request(7), _request(7, start_ms=NOW + 23, status=0, fault="lost")
+    other = _request(8, status=0, fault="lost")
+    for rows in ([lost, other], [known]):
+        store.run(requests.insert, rows)
+    with store.read() as tx:
+        assert list(requests.by_host(tx)) == [known, other]
+        assert requests.told(tx, [7, 8, 9]) == {7, 8}
+        assert requests.told(tx, []) == set()
+
+
 def test_a_presumed_request_gives_way_to_the_known_one(store: Store) -> None:
     presumed = _request(7, ordinal=1, nature="presumed", start_ms=NOW)
     other = _request(8, ordinal=1, nature="presumed")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, bindparam, text
 
 from curtsy.model import Request
 from curtsy.store.rows import Insert, Row, is_postgresql
@@ -123,12 +123,29 @@ def _drop_months(tx: Connection, before_ms: int) -> int:
     return dropped
 
 
+#: A request may be told twice, by its worker and by whoever found the worker dead, and then with times that differ a
+#: little: the worker takes off them what its message was under way. Its fence says that it is one.
+_OUTDONE = (
+    "((nature = 'presumed' AND EXISTS (SELECT 1 FROM requests k WHERE k.fence = r.fence AND k.nature = 'sent')) OR "
+    "(COALESCE(fault, '') = 'lost' AND EXISTS (SELECT 1 FROM requests k WHERE k.fence = r.fence AND k.ordinal = r.ordinal "
+    "AND k.nature = 'sent' AND (k.fault IS NULL OR k.fault <> 'lost'))))"
+)
+
+
+def told(tx: Connection, fences: Iterable[int]) -> set[int]:
+    """Those of which the log knows what became of them."""
+    query = text("SELECT fence FROM requests WHERE fence IN :fences AND ordinal = 0").bindparams(
+        bindparam("fences", expanding=True)
+    )
+    return set(tx.execute(query, {"fences": sorted(fences)}).scalars())
+
+
 def by_host(tx: Connection, since_ms: int = 0, crawl: int | None = None) -> Iterator[Request]:
-    """The log by (host, start), streamed. A presumed row gives way to the request that was known after all."""
+    """The log by (host, start), streamed. A presumed or lost row gives way to the request that was known after all."""
     which = " AND (crawl = :crawl OR crawl IS NULL)" if crawl is not None else ""
     query = text(
-        f"SELECT {_COLUMNS} FROM requests r WHERE start_ms >= :since{which} AND NOT (nature = 'presumed' AND EXISTS "
-        "(SELECT 1 FROM requests k WHERE k.fence = r.fence AND k.nature = 'sent')) ORDER BY host, start_ms, fence"
+        f"SELECT {_COLUMNS} FROM requests r WHERE start_ms >= :since{which} AND NOT {_OUTDONE} "
+        "ORDER BY host, start_ms, fence"
     )
     given: dict[str, Any] = {"since": since_ms} | ({} if crawl is None else {"crawl": crawl})
     for row in tx.execute(query, given, execution_options={"yield_per": 2000}):

@@ -127,8 +127,8 @@ def _drop_months(tx: Connection, before_ms: int) -> int:
 #: little: the worker takes off them what its message was under way. Its fence says that it is one.
 _OUTDONE = (
     "((nature = 'presumed' AND EXISTS (SELECT 1 FROM requests k WHERE k.fence = r.fence AND k.nature = 'sent')) OR "
-    "(COALESCE(fault, '') = 'lost' AND EXISTS (SELECT 1 FROM requests k WHERE k.fence = r.fence AND k.ordinal = r.ordinal "
-    "AND k.nature = 'sent' AND (k.fault IS NULL OR k.fault <> 'lost'))))"
+    "(COALESCE(fault, '') = 'lost' AND EXISTS (SELECT 1 FROM requests k WHERE k.fence = r.fence "
+    "AND k.ordinal = r.ordinal AND k.nature = 'sent' AND (k.fault IS NULL OR k.fault <> 'lost'))))"
 )
 
 

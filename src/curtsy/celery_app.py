@@ -14,20 +14,24 @@ import mmap
 import os
 import signal
 import threading
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 from uuid import uuid4
 
+from billiard import active_children
 from billiard import pool as processes
 from celery import Celery, signals
+from celery.worker import state
 from kombu import Exchange, Queue  # type: ignore[attr-defined]
 
 from curtsy import configuration, observe, services
 from curtsy.embedded import Embedded
 from curtsy.errors import FrontierUnavailable, SettingsError
 from curtsy.fleet import SIT_S, Fleet, Worker, bound_to, celery_queue
+from curtsy.frontier.clock import boot
 from curtsy.observe import log
 from curtsy.settings import Settings
 
@@ -37,6 +41,12 @@ STAGE_QUEUES = {"extract": "inference"}
 # A child that ends waits until its parent has noted what it did, for 30 s unless told otherwise: a parent that ends at
 # the same time may never do so. Nothing depends on it: a stage that is handed out again finds nothing to do. In tenths:
 processes.GUARANTEE_MESSAGE_CONSUMPTION_RETRY_LIMIT = 20
+#: a worker that was asked to end, and has nothing to do, has this long to do so by itself
+IDLE_S = 10.0
+#: ... and this long when its children were ended
+FORCED_S = 3.0
+#: the worker has ended its children, and its connection
+_leaving = threading.Event()
 #: shared with the children, because it is made before they are: SIGTERM reaches the parent only
 _flag = mmap.mmap(-1, 1)
 
@@ -56,7 +66,7 @@ def _entered() -> Embedded:
     return Embedded.enter(the_settings().data_dir)
 
 
-def leave_folder(**_: Any) -> None:
+def leave_folder() -> None:
     """The last one out of the folder leaves a clean mark and stops the server."""
     if the_settings().frontier_url is not None:
         return
@@ -70,6 +80,11 @@ def leave_folder(**_: Any) -> None:
         asyncio.run(close())
     except Exception as error:
         log("folder_not_left", level="warning", error=repr(error))
+
+
+def _leave(**_: Any) -> None:
+    _leaving.set()
+    leave_folder()
 
 
 def frontier_url() -> str:
@@ -179,6 +194,27 @@ def _drop_request_id(**_: Any) -> None:
 
 def _raise_flag(**_: Any) -> None:
     _flag[0] = 1
+    threading.Thread(target=_see_to_the_end, name="end", daemon=True).start()
+
+
+def _see_to_the_end() -> None:
+    """A parent whose child or broker went away at the wrong moment may wait for it for ever: then it ends all the same.
+
+    Whatever is carried out is waited for, as long as a task may take. What was taken and not begun is handed out again.
+    """
+    end, idle_since = boot() + the_settings().task_hard_limit_s, None
+    while not _leaving.wait(0.5):
+        if state.active_requests:
+            idle_since = None
+        idle_since = idle_since or boot()
+        if boot() > min(end, idle_since + IDLE_S):
+            log("worker_ended_by_force", level="warning", running=len(state.active_requests))
+            for child in active_children():
+                with suppress(ProcessLookupError):
+                    os.kill(child.pid, signal.SIGKILL)
+            if not _leaving.wait(FORCED_S):  # that helps a parent which waits for its children
+                leave_folder()
+                os._exit(0)
 
 
 def _sit(sender: Any, **_: Any) -> None:
@@ -215,5 +251,5 @@ signals.before_task_publish.connect(_send_request_id)
 signals.task_prerun.connect(_take_request_id)
 signals.task_postrun.connect(_drop_request_id)
 signals.worker_shutting_down.connect(_raise_flag)
-signals.worker_shutdown.connect(leave_folder)
+signals.worker_shutdown.connect(_leave)
 signals.worker_ready.connect(_sit)

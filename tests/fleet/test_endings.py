@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 
+import psutil
 import pytest
 from fleet_folder import FleetFolder
 from waiting import until
@@ -58,6 +59,17 @@ def test_a_worker_that_is_asked_to_end_gives_everything_back_or_commits_it(new_f
     assert verdict.polite
     assert verdict.presumed == 0
     assert not any(n for key, n in fleet.metrics().items() if key.startswith("curtsy_lease_expiries_total"))
+
+
+def test_a_worker_ends_though_its_child_does_not_answer(new_fleet: NewFleet) -> None:
+    fleet = new_fleet()
+    parent = fleet.worker(seats=2)
+    children = fleet.children("w1")
+    os.kill(children[0], signal.SIGSTOP)
+    assert fleet.stop("w1") == 0
+    assert parent.returncode == 0
+    until(lambda: not any(map(psutil.pid_exists, children)))
+    assert "worker_ended_by_force" in fleet.said("w1")
 
 
 def test_what_a_killed_child_held_comes_back(new_fleet: NewFleet, web: TinyWeb) -> None:

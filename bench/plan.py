@@ -61,21 +61,21 @@ FULL: dict[str, int] = {
 }
 SHORT: dict[str, int] = {
     "repeats": 1,
-    "hosts": 30,
+    "hosts": 15,
     "pages": 100,
     "peer_hosts": 5,
-    "urls": 50_000,
-    "polite_hosts": 100,
-    "polite_steady_s": 10,
-    "fleet_hosts": 30,
-    "fleet_pages": 10,
-    "task_hosts": 10,
-    "task_pages": 10,
-    "shown_pages": 20_000,
+    "urls": 20_000,
+    "polite_hosts": 50,
+    "polite_steady_s": 6,
+    "fleet_hosts": 20,
+    "fleet_pages": 6,
+    "task_hosts": 6,
+    "task_pages": 6,
+    "shown_pages": 10_000,
     "render_hosts": 4,
     "render_pages": 15,
     "spider_hosts": 2,
-    "spider_pages": 10,
+    "spider_pages": 6,
 }
 
 

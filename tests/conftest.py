@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import pytest
 
@@ -75,6 +76,18 @@ def bare_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'bare.sqlite'}"
     return str(request.getfixturevalue("new_database")(bare=True))
+
+
+#: they take minutes, most of it waiting
+_LONG = ("test_chaos_short", "test_whole_tinyweb", "test_frontier_properties")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that run beside each other are of all kinds: three with browsers, or with fleets, are too much at once.
+
+    The order is the same every time.
+    """
+    items.sort(key=lambda item: (item.path.stem not in _LONG, crc32(item.path.stem.encode()), item.path.stem))
 
 
 def pytest_unconfigure() -> None:

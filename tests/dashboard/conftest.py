@@ -42,12 +42,12 @@ def page(browser: Browser) -> Iterator[Page]:
     context.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def web() -> Web:
     return Web(pages=9)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def stack(web: Web, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     with SmallSite(AnyPath(web.answer)) as site, up(tmp_path_factory.mktemp("stack"), site) as running:
         yield running

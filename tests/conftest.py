@@ -70,6 +70,12 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return str(request.getfixturevalue("new_database")())
 
 
+@pytest.fixture
+def postgres_url(new_database: Callable[..., str]) -> str:
+    """For tests that need no second database: what takes long, and has little to do with the store."""
+    return new_database()
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def bare_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of a new database without a table, of each kind."""
@@ -83,7 +89,7 @@ _LONG = ("test_chaos_short", "test_whole_tinyweb", "test_frontier_properties")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that run beside each other are of all kinds: three with browsers, or with fleets, are too much at once.
+    """Files that run beside each other are of all kinds: five with browsers, or with fleets, are too much at once.
 
     The order is the same every time.
     """

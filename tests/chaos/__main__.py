@@ -33,7 +33,9 @@ def main() -> int:
     parser.add_argument("--store", choices=sorted(STORES), default="both")
     parser.add_argument("--only", type=int, nargs="+", metavar="ROUND", help="play only these rounds of the seed")
     parser.add_argument("--keep", action="store_true", help="keep the data of clean rounds too")
-    parser.add_argument("--short", action="store_true", help="a smaller web in rounds with a browser")
+    parser.add_argument(
+        "--short", action="store_true", help="a smaller web in rounds with a browser, no undisturbed crawl"
+    )
     browsers.add_option(parser)
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="curtsy-chaos-"))
@@ -43,7 +45,7 @@ def main() -> int:
     try:
         if any(one.store == "postgres" for one in plans):
             arena.postgres = start_postgres(folder / "pg")
-        if any(not one.render for one in plans):
+        if any(not one.render for one in plans) and not options.short:
             print(f"An undisturbed crawl of the same web took {arena.undisturbed(Site()):.1f} s.", flush=True)
         # One round alone is judged by what the generator has.
         if len(rendered := [one for one in plans if one.render]) > 1:

@@ -23,21 +23,21 @@ def run(folder: Path, store_url: str, *words: str) -> Any:
     return json.loads(done.stdout)
 
 
-def test_dead_letters_are_replayed_locally_and_over_the_api_alike(tmp_path: Path, store_url: str) -> None:
-    with Store.open(store_url) as store:
+def test_dead_letters_are_replayed_locally_and_over_the_api_alike(tmp_path: Path, postgres_url: str) -> None:
+    with Store.open(postgres_url) as store:
         crawl = stored.crawl(store)
         stored.add_failures(store, crawl, [(f"https://a.test/{n}", "timeout") for n in range(6)])
-        with serving(tmp_path, store_url) as server:
+        with serving(tmp_path, postgres_url) as server:
             api = ("--api", server.url)
             for where in ((), api):
                 words = ("failures", "replay", "--since", "2023-02-01", "--limit", "2", *where)
-                assert run(tmp_path, store_url, *words, "--dry-run")["dead_letters"] == 2
-                assert run(tmp_path, store_url, *words)["dead_letters"] == 2
-            assert run(tmp_path, store_url, "failures", "replay", "--since", "7d", *api)["dead_letters"] == 0
-            left = run(tmp_path, store_url, "failures", "list", "--crawl", crawl.id, *api)["failures"]
-            assert left == run(tmp_path, store_url, "failures", "list", *api)["failures"]
+                assert run(tmp_path, postgres_url, *words, "--dry-run")["dead_letters"] == 2
+                assert run(tmp_path, postgres_url, *words)["dead_letters"] == 2
+            assert run(tmp_path, postgres_url, "failures", "replay", "--since", "7d", *api)["dead_letters"] == 0
+            left = run(tmp_path, postgres_url, "failures", "list", "--crawl", crawl.id, *api)["failures"]
+            assert left == run(tmp_path, postgres_url, "failures", "list", *api)["failures"]
             assert [one["url"] for one in left] == ["https://a.test/4", "https://a.test/5"]
             assert server.client.get(f"/v1/crawls/{crawl.id}")["counts"]["pending"] == 4
-            told = run(tmp_path, store_url, "delete", "--crawl", crawl.id, "--yes", *api)
+            told = run(tmp_path, postgres_url, "delete", "--crawl", crawl.id, "--yes", *api)
             assert told["done"] is False
             assert server.client.get(f"/v1/crawls/{crawl.id}")["state"] == "deleting"

@@ -45,8 +45,8 @@ def curtsy(served: Served, *words: str, key: str = "") -> subprocess.CompletedPr
     )
 
 
-def test_commands_do_over_the_api_what_they_do_locally(tmp_path: Path, store_url: str) -> None:
-    with serving(tmp_path / "served", store_url) as served:
+def test_commands_do_over_the_api_what_they_do_locally(tmp_path: Path, postgres_url: str) -> None:
+    with serving(tmp_path / "served", postgres_url) as served:
         submitted = curtsy(
             served, "submit", "https://a.test/", "https://b.test/x", "--lane", "high", "--max-pages", "9"
         )
@@ -67,8 +67,8 @@ def test_commands_do_over_the_api_what_they_do_locally(tmp_path: Path, store_url
     assert "curtsy serve" in gone.stderr
 
 
-def test_a_key_made_by_a_command_opens_a_server_that_needs_one(tmp_path: Path, store_url: str) -> None:
-    environment = os.environ | {"CURTSY_STORE_URL": store_url}
+def test_a_key_made_by_a_command_opens_a_server_that_needs_one(tmp_path: Path, postgres_url: str) -> None:
+    environment = os.environ | {"CURTSY_STORE_URL": postgres_url}
     words = ["keys", "create", "--name", "reader", "--scopes", "read", "--expires", "1h"]
     made = subprocess.run(
         [sys.executable, "-m", "curtsy", *words],
@@ -80,7 +80,7 @@ def test_a_key_made_by_a_command_opens_a_server_that_needs_one(tmp_path: Path, s
     )
     key = made.stdout.strip()
     assert key.startswith("curtsy_")
-    with serving(tmp_path / "served", store_url, "--host", "0.0.0.0") as served:
+    with serving(tmp_path / "served", postgres_url, "--host", "0.0.0.0") as served:
         with pytest.raises(UsageError, match="key is needed"):
             served.client.get("/v1/crawls")
         assert Client(served.url, key).get("/v1/crawls") == {"items": [], "next": None}
@@ -100,8 +100,8 @@ def test_a_key_made_by_a_command_opens_a_server_that_needs_one(tmp_path: Path, s
         assert key.split("_")[2] not in served.said()
 
 
-def test_many_seeds_are_uploaded_and_every_one_is_stored(tmp_path: Path, store_url: str) -> None:
-    with serving(tmp_path / "served", store_url) as served:
+def test_many_seeds_are_uploaded_and_every_one_is_stored(tmp_path: Path, postgres_url: str) -> None:
+    with serving(tmp_path / "served", postgres_url) as served:
         id = served.client.submit({"scope": "any"}, SEEDS)
         status = served.client.get(f"/v1/crawls/{id}")
         assert (status["state"], status["counts"]["pending"]) == ("running", len(SEEDS))
@@ -263,22 +263,22 @@ def test_an_answer_that_is_not_of_this_api_is_told_in_one_line() -> None:
         Client("ftp://x")
 
 
-@pytest.mark.parametrize(
-    ("sent", "status"),
-    [
-        (b"NONSENSE\r\n\r\n", 400),
-        (b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\n\r\n", 414),
-        (b"GET / HTTP/1.1\r\n" + b"".join(b"X-%d: y\r\n" % i for i in range(100)) + b"\r\n", 431),
-    ],
+NO_HTTP = (
+    (b"NONSENSE\r\n\r\n", 400),
+    (b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\n\r\n", 414),
+    (b"GET / HTTP/1.1\r\n" + b"".join(b"X-%d: y\r\n" % i for i in range(100)) + b"\r\n", 431),
 )
-def test_what_is_no_http_is_a_problem_too(tmp_path: Path, sqlite_url: str, sent: bytes, status: int) -> None:
-    with serving(tmp_path / "served", sqlite_url) as served, served.connect() as connection:
-        connection.sendall(sent)
-        with connection.makefile("rb") as answer:
-            code, headers = head_of(answer)
-            document = json.loads(answer.read(int(headers["content-length"])))
-    assert (code, headers["content-type"]) == (status, "application/problem+json")
-    assert document["request_id"] == headers["x-request-id"]
+
+
+def test_what_is_no_http_is_a_problem_too(tmp_path: Path, sqlite_url: str) -> None:
+    with serving(tmp_path / "served", sqlite_url) as served:
+        for sent, status in NO_HTTP:
+            with served.connect() as connection, connection.makefile("rb") as answer:
+                connection.sendall(sent)
+                code, headers = head_of(answer)
+                document = json.loads(answer.read(int(headers["content-length"])))
+            assert (code, headers["content-type"]) == (status, "application/problem+json")
+            assert document["request_id"] == headers["x-request-id"]
 
 
 def test_without_an_api_a_crawl_is_handed_in_to_the_local_folder(tmp_path: Path) -> None:

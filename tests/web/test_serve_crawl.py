@@ -49,14 +49,14 @@ def follow(served: Served, id: str) -> Iterator[dict[str, Any]]:
                 yield json.loads(line[6:])
 
 
-def test_a_crawl_is_followed_to_its_end_and_rests_while_it_is_paused(tmp_path: Path, store_url: str) -> None:
+def test_a_crawl_is_followed_to_its_end_and_rests_while_it_is_paused(tmp_path: Path, postgres_url: str) -> None:
     folder, log = tmp_path / "served", tmp_path / "access.log"
     with (
         TinyWeb.start(hosts=HOSTS, pages=PAGES, faults=(), log=log) as web,
-        serving(folder, store_url, "--config", "tinyweb.toml", resolve=web.resolve_rule) as served,
+        serving(folder, postgres_url, "--config", "tinyweb.toml", resolve=web.resolve_rule) as served,
     ):
         id = served.client.submit({"delay_s": 0.2}, web.seeds)
-        with crawling(folder, store_url, web, id) as first:
+        with crawling(folder, postgres_url, web, id) as first:
             events = follow(served, id)
             assert next(events)["state"] == "running"
             wait_for(lambda: served.client.get(f"/v1/crawls/{id}")["counts"]["done"] >= 4)
@@ -68,7 +68,7 @@ def test_a_crawl_is_followed_to_its_end_and_rests_while_it_is_paused(tmp_path: P
         assert sent == []
         assert served.client.get(f"/v1/crawls/{id}")["state"] == "paused"
         assert served.client.post(f"/v1/crawls/{id}/resume")["state"] == "running"
-        with crawling(folder, store_url, web, id):
+        with crawling(folder, postgres_url, web, id):
             seen = [event["state"] for event in events]
         assert "paused" in seen
         assert seen[-1] == "finished"

@@ -7,6 +7,7 @@ import json
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,13 @@ JSON = {"Content-Type": "application/json"}
 @pytest.fixture
 def sqlite_url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'curtsy.sqlite'}"
+
+
+@pytest.fixture(scope="module")
+def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("impatient")
+    with serving(folder, f"sqlite:///{folder / 'curtsy.sqlite'}", processes=1, api_timeout_s=1.5) as served:
+        yield served
 
 
 def ask(served: Served, method: str, path: str, body: str | None = None, **headers: str) -> tuple[int, str]:
@@ -84,12 +92,11 @@ def dropped_after(connection: socket.socket, begin: bytes, drop: bytes) -> float
     ids=["head", "JSON", "NDJSON", "chunks"],
 )  # fmt: skip
 def test_a_client_that_never_falls_silent_but_sends_next_to_nothing_is_dropped(
-    tmp_path: Path, sqlite_url: str, begin: bytes, drop: bytes
+    impatient: Served, begin: bytes, drop: bytes
 ) -> None:
-    with serving(tmp_path / "served", sqlite_url, processes=1, api_timeout_s=1.5) as served:
-        with served.connect() as connection:
-            assert 1.0 < dropped_after(connection, begin, drop) < 15
-        assert {one["state"] for one in served.client.get("/v1/crawls")["items"]} <= {"cancelled"}
+    with impatient.connect() as connection:
+        assert 1.0 < dropped_after(connection, begin, drop) < 15
+    assert {one["state"] for one in impatient.client.get("/v1/crawls")["items"]} <= {"cancelled"}
 
 
 def test_slow_clients_do_not_keep_others_waiting(tmp_path: Path, sqlite_url: str) -> None:
@@ -122,9 +129,9 @@ def test_slow_clients_do_not_keep_others_waiting(tmp_path: Path, sqlite_url: str
         ("X-HTTP-Method-Override: DELETE", 200),
     ],
 )
-def test_what_a_caller_says_of_itself_is_not_believed(tmp_path: Path, sqlite_url: str, head: str, status: int) -> None:
+def test_what_a_caller_says_of_itself_is_not_believed(impatient: Served, head: str, status: int) -> None:
     """Neither to be let in nor to be led elsewhere."""
-    with serving(tmp_path / "served", sqlite_url, processes=1) as served, served.connect() as connection:
+    with impatient.connect() as connection:
         host = "" if head.startswith("Host:") else "Host: localhost\r\n"
         connection.sendall(f"GET /v1/crawls HTTP/1.1\r\n{host}{head}\r\nConnection: close\r\n\r\n".encode())
         with connection.makefile("rb") as answer:

@@ -89,7 +89,7 @@ _LONG = ("test_chaos_short", "test_whole_tinyweb", "test_frontier_properties")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that run beside each other are of all kinds: five with browsers, or with fleets, are too much at once.
+    """Files that run beside each other are of all kinds: four with browsers, or with fleets, are too much at once.
 
     The order is the same every time.
     """

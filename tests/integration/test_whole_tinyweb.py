@@ -169,7 +169,7 @@ def test_the_counts_add_up(whole: Whole) -> None:
 
 
 def knows_every_request(crawl: Whole, verdict: dict[str, Any]) -> None:
-    """All that the server saw. One that had no answer may be in our log alone: the server had just hung up, or slept."""
+    """All that the server saw. One without an answer may be in our log alone: the server had just hung up, or slept."""
     unseen = verdict["requests"] - len(list(read(crawl.log)))
     ((unanswered,),) = crawl.rows("SELECT count(*) FROM requests WHERE status = 0")
     assert 0 <= unseen <= unanswered

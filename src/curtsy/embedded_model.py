@@ -143,7 +143,10 @@ class LocalModel:
 
     def _stop(self) -> bool:
         """While the users' lock is ours alone. False if another one has stopped it, or it had died."""
-        alive = open_lock(self.data_dir / "model.alive")
+        try:
+            alive = open_lock(self.data_dir / "model.alive")
+        except FileNotFoundError:
+            return False  # the folder is gone: its watcher ends the server
         try:
             where = None if try_lock(alive) else self._recorded()
             if where is None:

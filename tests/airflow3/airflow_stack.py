@@ -119,6 +119,13 @@ class Airflow:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
+    def stand_still(self, name: str) -> None:
+        """The part and all its children, as on a machine that has no time for them."""
+        os.killpg(self.parts[name].pid, signal.SIGSTOP)
+
+    def go_on(self, name: str) -> None:
+        os.killpg(self.parts[name].pid, signal.SIGCONT)
+
     def follows(self, port: int) -> bool:
         """Whether a trigger is connected to that port of this machine."""
         with suppress(psutil.Error):
@@ -138,6 +145,11 @@ class Airflow:
         return "\n".join(
             f"--- {path.relative_to(self.home)}\n{path.read_text('utf-8', 'replace')[-2500:]}" for path in logs
         )
+
+    def told(self, dag: str, run: str) -> str:
+        """What the tasks of a run and their triggers have logged."""
+        logs = self.home.glob(f"logs/dag_id={dag}/run_id={run}/**/*.log")
+        return "\n".join(path.read_text("utf-8", "replace") for path in logs)
 
     # Its API
 

@@ -19,7 +19,7 @@ from curtsy.airflow.following import GONE, TIMED_OUT, Follower
 from curtsy.airflow.hook import place_of
 from curtsy.airflow.joining import join, key_of
 from curtsy.airflow.lines import LEAD_S, lines_of
-from curtsy.airflow.turns import Desk, host_of
+from curtsy.airflow.turns import Desk
 from curtsy.errors import UsageError
 from curtsy.frontier.clock import boot
 from curtsy.guests import TurnOver
@@ -330,7 +330,6 @@ def test_the_connections_other_settings_are_settings(plane: Plane) -> None:
     assert settings({"data_dir": "/somewhere", "settings": '{"delay_s": 2}'}).delay_s == 2
     with pytest.raises(UsageError, match="JSON"):
         settings({"settings": "delay_s = 2"})
-    assert host_of("https://Example.com/x", settings({})) == host_of("example.com", settings({})) == "example.com"
 
 
 @pytest.mark.usefixtures("connection")

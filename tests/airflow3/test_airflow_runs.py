@@ -121,6 +121,27 @@ def test_whoever_ends_the_task_ends_the_crawl_and_a_cleared_task_begins_another(
     assert result["state"] == "finished"
 
 
+def test_a_triggerer_that_stood_still_does_not_end_what_another_one_follows(airflow: Airflow, plane: Plane) -> None:
+    dag, run = "ended_by_hand", "taken-over"
+    airflow.trigger(dag, run, seed="http://org-0003.tinyweb.test/", max_pages=5)
+    airflow.until(lambda: airflow.follows(plane.port))
+    id = airflow.xcom(dag, "crawl", "curtsy_crawl_url", run=run).rpartition("/")[2]
+    plane.server.pause(id)
+    before = airflow.followers()
+    airflow.stand_still("triggerer")
+    airflow.begin("second triggerer", "triggerer", "--skip-serve-logs")
+    airflow.until(lambda: airflow.followers() not in (before, [None]))
+    airflow.go_on("triggerer")
+    airflow.until(lambda: f"Another triggerer follows crawl {id}" in airflow.told(dag, run))
+    airflow.kill("triggerer")
+    airflow.parts["triggerer"] = airflow.parts.pop("second triggerer")
+
+    assert plane.server.crawl(id)["state"] == "paused"
+    plane.server.resume(id)
+    airflow.until(lambda: airflow.state(dag, "crawl", run) == "success")
+    assert airflow.xcom(dag, "crawl", run=run)["crawl_id"] == id
+
+
 def test_a_crawl_on_a_worker_exports_and_wakes_who_waits_for_it(airflow: Airflow, plane: Plane, tmp_path: Path) -> None:
     out = tmp_path / "pages.jsonl"
     airflow.trigger("on_a_worker", seed="http://org-0002.tinyweb.test/", out=str(out))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -189,6 +190,16 @@ def test_it_ends_by_itself_after_its_watcher_was_killed(folder: Path) -> None:
     local()
     assert local.pid not in (None, pid)
     assert local.leave()
+
+
+def test_it_ends_by_itself_when_its_folder_was_removed(folder: Path) -> None:
+    local = LocalModel(folder, grace_s=0.2)
+    local()
+    server = local.pid
+    assert server is not None
+    shutil.rmtree(folder)
+    assert local.leave() is False, "the watcher ends it"
+    until(lambda: gone(server))
 
 
 def test_one_that_died_is_started_again_when_it_is_next_asked(folder: Path) -> None:

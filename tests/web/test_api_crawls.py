@@ -14,6 +14,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from curtsy import intake
+from curtsy.errors import Unavailable
 from curtsy.model import CrawlState
 from curtsy.store import crawls, idempotency
 from curtsy.store.engine import Store
@@ -365,6 +366,29 @@ def test_a_stream_ends_after_its_time(client: FlaskClient, monkeypatch: pytest.M
     answer = client.get(f"/v1/crawls/{id}/events")
     assert answer.status_code == 200
     assert answer.data.startswith(b"retry: 2000\n\n")
+
+
+def test_an_ending_process_reads_nothing_more(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
+    client, bridge = app.test_client(), app.extensions["curtsy"]
+    id = post(client, SEEDS).get_json()["id"]
+    looking, looked = threading.Event(), threading.Event()
+    look = events.Events._look
+
+    def slowly(self: events.Events, wanted: Any) -> Any:
+        with bridge.store.read():
+            looking.set()
+            self.wait_closed(60)
+            found = look(self, wanted)
+        looked.set()
+        return found
+
+    monkeypatch.setattr(events.Events, "_look", slowly)
+    with client.get(f"/v1/crawls/{id}/events", buffered=False):
+        assert looking.wait(60)
+        bridge.close()
+    assert looked.is_set(), "the store is closed when its readers have read"
+    with pytest.raises(Unavailable, match="ending"):
+        _ = bridge.store
 
 
 def test_readiness_names_the_part_that_is_away(apps: Callable[..., Flask], client: FlaskClient) -> None:

@@ -24,8 +24,9 @@ from airflow.sdk.bases.decorator import DecoratedOperator, task_decorator_factor
 
 from curtsy.airflow.hook import DEFAULT, CurtsyHook
 from curtsy.airflow.trigger import CurtsyHostSlotTrigger
-from curtsy.airflow.turns import Desk, HeldTurn, host_of
+from curtsy.airflow.turns import Desk, HeldTurn
 from curtsy.errors import UsageError
+from curtsy.urls import host_named
 
 _current: ContextVar[HeldTurn] = ContextVar("curtsy_turn")
 
@@ -42,7 +43,7 @@ def current_turn() -> HeldTurn:
 def host_turn(where: str, *, curtsy_conn_id: str = DEFAULT, delay_s: float | None = None) -> Iterator[HeldTurn]:
     """A turn inside any task: waits on the worker. For further requests of a task that has its worker anyway."""
     with Desk(CurtsyHook(curtsy_conn_id).place().settings()) as desk:
-        held = desk.take(host_of(where, desk.settings), delay_s)
+        held = desk.take(host_named(where, desk.settings.politeness_unit), delay_s)
         assert held is not None
         with desk.holding(held):
             yield held
@@ -68,7 +69,7 @@ class PoliteSlotOperator(DecoratedOperator, PythonOperator):
 
     def execute(self, context: Any) -> Any:
         settings = CurtsyHook(self.curtsy_conn_id).place().settings()
-        host = host_of(self.host or self._argument(), settings)
+        host = host_named(self.host or self._argument(), settings.politeness_unit)
         with Desk(settings) as desk:
             held = desk.take(host, self.delay_s, self.patience_s if self.deferrable else None)
             if held is not None:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from airflow.configuration import conf
+from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from curtsy.airflow.following import Follower
@@ -15,6 +16,10 @@ from curtsy.airflow.hook import DEFAULT, CurtsyHook
 
 #: a scheduler's loop, three times over, as it was seen on a busy machine
 _LOOP_S = 3.0
+#: a control plane that is away is asked again for this long
+_INSIST_S = 600.0
+#: what ends a crawl; a loop alone does not keep its tasks
+_aside: set[asyncio.Task[None]] = set()
 
 
 def settle_s() -> float:
@@ -25,6 +30,21 @@ def settle_s() -> float:
     task's process closed its sockets a moment before it ended: its supervisor then sleeps `min_heartbeat_interval`.
     """
     return float(conf.getfloat("workers", "min_heartbeat_interval", fallback=5.0)) + _LOOP_S
+
+
+async def still_deferred(task: Any) -> bool:
+    """Whether Airflow says that a trigger's task waits, by this trigger or a later one.
+
+    A task that nobody waits with any more is failed, successful, or cleared and on its way to a worker.
+    """
+    if task is None:
+        return False
+    states = await asyncio.to_thread(
+        RuntimeTaskInstance.get_task_states,
+        dag_id=task.dag_id, map_index=task.map_index, task_ids=[task.task_id], run_ids=[task.run_id],
+    )  # fmt: skip
+    # One task was asked for; a mapped one is listed by another name.
+    return "deferred" in (states or {}).get(task.run_id, {}).values()
 
 
 class CurtsyCrawlTrigger(BaseTrigger):
@@ -62,14 +82,26 @@ class CurtsyCrawlTrigger(BaseTrigger):
     async def on_kill(self) -> None:
         """Called for what people do to the task, never when the triggerer ends or the crawl has.
 
-        Airflow also calls it in a triggerer that stood still for so long that another one took the trigger over
-        (docs/airflow.md, limits).
+        Airflow also calls it in a triggerer that stood still for so long that another one took the trigger over: the
+        task still waits then, and so the crawl goes on.
         """
-        if not self.cancel_on_kill:
-            return
-        async with await self._follower() as follower:
-            await follower.cancel(self.crawl_id)
-        self.log.info("Crawl %s was cancelled with its task.", self.crawl_id)
+        if self.cancel_on_kill:
+            # Airflow breaks off again, every second, what has not ended yet: so it is done aside.
+            aside = asyncio.create_task(self._end_the_crawl())
+            _aside.add(aside)
+            aside.add_done_callback(_aside.discard)
+            await asyncio.shield(aside)
+
+    async def _end_the_crawl(self) -> None:
+        try:
+            if await still_deferred(self.task_instance):
+                self.log.warning("Another triggerer follows crawl %s now: it goes on.", self.crawl_id)
+                return
+            async with asyncio.timeout(_INSIST_S), await self._follower() as follower:
+                await follower.cancel(self.crawl_id)
+            self.log.info("Crawl %s was cancelled with its task.", self.crawl_id)
+        except Exception as error:
+            self.log.warning("Crawl %s was not cancelled with its task: %r", self.crawl_id, error)
 
     async def _follower(self) -> Follower:
         place = await CurtsyHook(self.curtsy_conn_id).aplace()

@@ -14,25 +14,15 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from curtsy.errors import UsageError
 from curtsy.frontier.clock import boot
 from curtsy.guests import Report, Turn, TurnOver, Turns, open_turns
 from curtsy.settings import Settings
-from curtsy.urls import host_key, normalise
 
 T = TypeVar("T")
 #: opening store and frontier, and giving a turn back, take no longer than this unless a part is away
 _PATIENCE_S = 60.0
 #: with less left of a turn, nothing is begun on it
 _WORTH_S = 1.0
-
-
-def host_of(said: str, settings: Settings) -> str:
-    """The unit of politeness of a URL or a host's name."""
-    url = normalise(said if "://" in said else f"https://{said}")
-    if url is None:
-        raise UsageError(f"{said!r} is no host and no http or https URL.")
-    return host_key(url, settings.politeness_unit)
 
 
 class HeldTurn:
@@ -173,4 +163,4 @@ class Desk:
         return lambda: self._do(call_off())
 
 
-__all__ = ["Desk", "HeldTurn", "TurnOver", "host_of"]
+__all__ = ["Desk", "HeldTurn", "TurnOver"]

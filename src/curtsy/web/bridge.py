@@ -39,6 +39,7 @@ _AGAIN_S = 3.0
 _OPEN_S = 150.0
 _PUBLISH_S = 5.0
 _LEAVE_S = 20.0
+_ENDING = "The process is ending."
 
 
 class Bridge:
@@ -48,7 +49,8 @@ class Bridge:
         self.settings = settings
         # One for each part: whoever waits for the frontier keeps nobody from the store.
         self._store_lock, self._services_lock, self._loop_lock = threading.Lock(), threading.Lock(), threading.Lock()
-        self._closed = False
+        #: nothing is opened any more; the loop takes nothing any more
+        self._ending = self._closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._store: Store | None = None
@@ -66,6 +68,8 @@ class Bridge:
     def store(self) -> Store:
         with self._store_lock:
             if self._store is None:
+                if self._ending:
+                    raise Unavailable(_ENDING)
                 self._store = Store.open(self.settings.effective_store_url)
             return self._store
 
@@ -223,7 +227,7 @@ class Bridge:
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         with self._loop_lock:
             if self._closed:
-                raise Unavailable("The process is ending.")
+                raise Unavailable(_ENDING)
             if self._loop is None:
                 self._loop = uvloop.new_event_loop()
                 self._thread = threading.Thread(target=self._loop.run_forever, name="bridge", daemon=True)
@@ -232,6 +236,7 @@ class Bridge:
 
     def close(self) -> None:
         """Leaves the frontier and the store; harmless when nothing was opened."""
+        self._ending = True
         self.events.close()
         entered = self._services_lock.acquire(timeout=_LEAVE_S)  # somebody may be opening them
         opened, self._services = self._services, None

@@ -26,6 +26,8 @@ STREAM_S = 300.0
 _LOOK_S = 1.0
 #: something is sent at least this often, so that a vanished client is noticed
 _KEEP_ALIVE_S = 15.0
+#: one look at the store takes no longer, unless the store is away
+_LAST_LOOK_S = 5.0
 _ENDED = ("finished", "cancelled", "deleting")
 
 
@@ -146,9 +148,12 @@ class Events:
         """The process ends: every stream ends with it, and its client asks another one."""
         self._closed.set()
         with self._lock:
+            reader = self._reader
             for boxes in self._listeners.values():
                 for box in boxes:
                     box.put(None)
+        if reader is not None:
+            reader.join(_LAST_LOOK_S)  # it reads the store, which is closed next
 
 
 class Following:

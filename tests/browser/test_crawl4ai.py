@@ -9,12 +9,15 @@ from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 
+import psutil
 import pytest
 from crawl_folder import CrawlFolder
+from fleet_folder import FleetFolder
 from hostile import port_of, reached, write
 from private_places import Listener
 from rendered import Stage, browser_pids, staged
 from small_site import SmallSite
+from waiting import until
 
 from curtsy.outcome import Fault
 from curtsy.tinyweb import TinyWeb, truth
@@ -101,27 +104,59 @@ def test_it_leaves_no_process(tmp_path: Path) -> None:
     assert not set(pids) & set(browser_pids())
 
 
-def test_a_crawl_with_it_is_as_polite_as_without(tmp_path: Path) -> None:
-    hosts = ["org-0004.tinyweb.test", "org-0009.tinyweb.test"]
-    with TinyWeb.start(hosts=10, pages=10, faults=False, log=tmp_path / "access.log") as web:
-        folder = CrawlFolder(
-            tmp_path, web, renderer="crawl4ai", render_timeout_s=20, render_slot_s=25, render_concurrency=2
-        )  # fmt: skip
-        try:
-            words = ["--render", "always", "--delay", str(DELAY_S), "--max-pages", "6"]
-            done = folder.run("crawl", *(f"http://{host}/" for host in hosts), *words)
-            assert (done["state"], done["pages"]) == ("finished", 6)
-            verdict = folder.run("audit")
-            assert verdict["visits"] == 6
-            segments = (folder.data / "segments").glob("*.warc.gz")
-            stored = b"".join(gzip.decompress(segment.read_bytes()) for segment in segments)
-        finally:
-            folder.close()
-        lines = web.requests()
-    assert stored.count(b"WARC-Target-URI: urn:markdown:http://org-00") == 6
-    assert stored.count(b", crawl4ai\r\n") == 6
-    for host in hosts:
-        own = [line for line in lines if line.host == host]
+SCRIPTED = ["org-0004.tinyweb.test", "org-0009.tinyweb.test"]
+SEEDS = [f"http://{host}/" for host in SCRIPTED]
+VISITS = {"renderer": "crawl4ai", "render_timeout_s": 20, "render_slot_s": 25, "render_concurrency": 2}
+
+
+@pytest.fixture
+def web(tmp_path: Path) -> Iterator[TinyWeb]:
+    with TinyWeb.start(hosts=10, pages=10, faults=False, log=tmp_path / "access.log") as started:
+        yield started
+
+
+def test_a_crawl_with_it_is_as_polite_as_without(tmp_path: Path, web: TinyWeb) -> None:
+    folder = CrawlFolder(tmp_path, web, **VISITS)
+    try:
+        done = folder.run("crawl", *SEEDS, "--render", "always", "--delay", str(DELAY_S), "--max-pages", "6")
+        assert (done["state"], done["pages"]) == ("finished", 6)
+        assert folder.run("audit")["visits"] == 6
+    finally:
+        folder.close()
+    check_stored(folder, 6)
+    check_polite(web)
+
+
+def test_workers_of_a_fleet_show_pages_with_it(tmp_path: Path, web: TinyWeb) -> None:
+    fleet = FleetFolder(tmp_path, web, **VISITS)
+    try:
+        fleet.worker("plain", "fetch.batch,fetch.slow", seats=1)
+        fleet.worker("render", "render", seats=1)
+        fleet.beat()
+        crawl = fleet.submit(SEEDS, delay_s=DELAY_S, render="always", max_pages=6)
+        counts = fleet.until_ended(crawl)
+        assert (counts.pages, counts.failed) == (6, {})
+        assert fleet.verdict().polite
+        family = psutil.Process(fleet.parts["render"].pid).children(recursive=True)
+        assert any("chrom" in process.name() for process in family)
+        assert fleet.stop("render") == 0
+        until(lambda: not any(process.is_running() for process in family))
+    finally:
+        fleet.close()
+    check_stored(fleet, 6)
+    check_polite(web)
+
+
+def check_stored(folder: CrawlFolder, pages: int) -> None:
+    segments = (folder.data / "segments").glob("*.warc.gz")
+    stored = b"".join(gzip.decompress(segment.read_bytes()) for segment in segments)
+    assert stored.count(b"WARC-Target-URI: urn:markdown:http://org-00") == pages
+    assert stored.count(b", crawl4ai\r\n") == pages
+
+
+def check_polite(web: TinyWeb) -> None:
+    for host in SCRIPTED:
+        own = [line for line in web.requests() if line.host == host]
         assert own[0].path == "/robots.txt"
         assert not [line for line in own if line.path.startswith("/internal/")]
         for before, after in pairwise(own):

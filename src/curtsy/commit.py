@@ -10,12 +10,13 @@ A crash anywhere repeats a fetch at worst; docs/architecture.md goes through eve
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from itertools import chain as concatenate
-from typing import Any
+from typing import Any, TypeVar
 
 from curtsy import metrics
 from curtsy.contexts import CrawlContext
@@ -32,14 +33,20 @@ from curtsy.model import (
 from curtsy.observe import count
 from curtsy.recovery import in_thread, introduce, introduce_crawls, put_back
 from curtsy.settings import Settings
-from curtsy.store import pages, schedules
+from curtsy.store import pages, schedules, warc
 from curtsy.store.engine import Store
 from curtsy.store.segments import SegmentStore
-from curtsy.store.warc import WarcItem
+from curtsy.store.warc import Packed, WarcItem
 from curtsy.transaction import Body, Links, Transaction, Written, ended_ms
 from curtsy.upkeep import Upkeep
 from curtsy.urls import short
 
+T = TypeVar("T")
+W = TypeVar("W")
+#: larger bodies are hashed and compressed in a thread
+_LARGE_BYTES = 128 * 1024
+#: smaller ones are between two turns of the loop
+_AT_A_TIME = 8
 #: runs of a schedule that are looked through for a body
 _RUNS = 32
 
@@ -72,7 +79,7 @@ class Committer:
         written: Written | None = None
         gone: set[tuple[int, bytes]] = set()
         while written is None:
-            bodies = await self._persist(lambda g=gone: in_thread(self._write_bodies, group, g))  # type: ignore[misc]
+            bodies = await self._persist(lambda g=gone: self._write_bodies(group, g))  # type: ignore[misc]
             point("commit.segments")
             try:
                 written = await self._persist(
@@ -105,20 +112,19 @@ class Committer:
 
     # 2
 
-    def _write_bodies(self, group: Sequence[Finished], gone: set[tuple[int, bytes]]) -> dict[int, Body]:
+    async def _write_bodies(self, group: Sequence[Finished], gone: set[tuple[int, bytes]]) -> dict[int, Body]:
         """Where the body of each fence stands. Of equal bodies in a crawl one is written, the others refer to it;
         never to a page that is gone."""
-        digests = {
-            done.lease.fence: sha256(done.outcome.body).hexdigest() for done in group if done.page and done.outcome
-        }
-        same = self._same_bodies(group, digests)
-        items: list[WarcItem] = []
+        kept = [(done, done.outcome) for done in group if done.page and done.outcome]
+        digests: dict[int, str] = {}
+        for number, (done, outcome) in enumerate(kept):
+            digests[done.lease.fence] = await _now_or_aside(number, _digest, outcome.body, outcome.body)
+        same = await in_thread(self._same_bodies, group, digests)
+        packed: list[Packed] = []
         placed: dict[int, Body] = {}
         order: list[tuple[int, Body]] = []
         firsts: dict[tuple[int, str], Finished] = {}
-        for done in group:
-            if not done.page or done.outcome is None:
-                continue
+        for number, (done, outcome) in enumerate(kept):
             fence, crawl = done.lease.fence, done.lease.crawl
             digest = digests[fence]
             before = done.previous
@@ -133,9 +139,10 @@ class Committer:
                 twin = (first.lease.entry.url, ended_ms(first))
             else:
                 body, twin = Body(digest), None
-            items.append(_warc_item(done, digest, self._contexts, twin))
+            item = _warc_item(done, digest, self._contexts, twin)
+            packed.append(await _now_or_aside(number, warc.records, item, outcome.body))
             order.append((fence, body))
-        for (fence, body), ref in zip(order, self._segments.append(items), strict=True):
+        for (fence, body), ref in zip(order, await in_thread(self._segments.append, packed), strict=True):
             placed[fence] = body._replace(ref=ref)
         return placed
 
@@ -254,6 +261,23 @@ def _settled(done: Finished, written: Written) -> Settled:
 
 def _entry(link: NewUrl) -> Entry:
     return Entry(url=link.url, kind=link.kind, depth=link.depth, chain=link.chain)
+
+
+async def _now_or_aside(number: int, work: Callable[[W], T], given: W, body: bytes) -> T:
+    """What a page costs, without keeping the loop for long.
+
+    Short work is done here, some pages at a time: a thread would hand the interpreter over and back for every page,
+    which costs more than the work does.
+    """
+    if len(body) > _LARGE_BYTES:
+        return await in_thread(work, given)
+    if number % _AT_A_TIME == _AT_A_TIME - 1:
+        await asyncio.sleep(0)
+    return work(given)
+
+
+def _digest(body: bytes) -> str:
+    return sha256(body).hexdigest()
 
 
 def _warc_item(

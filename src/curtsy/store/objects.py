@@ -15,7 +15,7 @@ from curtsy.errors import Damaged, SegmentsUnavailable, UsageError
 from curtsy.model import BodyRef
 from curtsy.store import warc
 from curtsy.store.segments import new_name, pack
-from curtsy.store.warc import WarcItem, WarcRecord
+from curtsy.store.warc import Packed, WarcItem, WarcRecord
 
 
 class ObjectSegments:
@@ -33,7 +33,7 @@ class ObjectSegments:
                 "Write s3://bucket/prefix, or leave it out for a local folder."
             ) from error
 
-    def append(self, items: Sequence[WarcItem]) -> list[BodyRef]:
+    def append(self, items: Sequence[WarcItem | Packed]) -> list[BodyRef]:
         if not items:
             return []
         self._count += 1

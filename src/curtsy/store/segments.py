@@ -20,7 +20,7 @@ from curtsy.errors import Damaged, SegmentsUnavailable, SegmentsUnwritable
 from curtsy.model import BodyRef, Page
 from curtsy.observe import log
 from curtsy.store import pages, warc
-from curtsy.store.warc import WarcItem, WarcRecord
+from curtsy.store.warc import Packed, WarcItem, WarcRecord
 
 _SUFFIX = ".warc.gz"
 #: a file not yet locked by its writer; nobody else looks at it
@@ -30,7 +30,7 @@ _NEW = ".new"
 class SegmentStore(Protocol):
     """Where bodies go: a folder, or an object store."""
 
-    def append(self, items: Sequence[WarcItem]) -> list[BodyRef]:
+    def append(self, items: Sequence[WarcItem | Packed]) -> list[BodyRef]:
         """Durable on return; where each response (or revisit) record stands."""
 
     def read(self, ref: BodyRef) -> WarcRecord: ...
@@ -71,7 +71,7 @@ def new_name(writer_id: str, number: int) -> str:
     return f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{writer_id}-{number:05}{_SUFFIX}"
 
 
-def pack(name: str, start: int, items: Sequence[WarcItem]) -> tuple[list[bytes], list[BodyRef]]:
+def pack(name: str, start: int, items: Sequence[WarcItem | Packed]) -> tuple[list[bytes], list[BodyRef]]:
     """The bytes of these items from offset `start` of a segment (it begins with a warcinfo), and where each stands."""
     parts: list[bytes] = []
     refs: list[BodyRef] = []
@@ -79,7 +79,7 @@ def pack(name: str, start: int, items: Sequence[WarcItem]) -> tuple[list[bytes],
         parts.append(warc.warcinfo(name))
         start = len(parts[0])
     for item in items:
-        before, response = warc.records(item)
+        before, response = warc.records(item) if isinstance(item, WarcItem) else item
         offset = start + len(before)
         refs.append(BodyRef(segment=name, offset=offset, length=len(response)))
         parts += (before, response)
@@ -115,7 +115,7 @@ class Segments:
         self._file: int | None = None
         self._length = 0
 
-    def append(self, items: Sequence[WarcItem]) -> list[BodyRef]:
+    def append(self, items: Sequence[WarcItem | Packed]) -> list[BodyRef]:
         if not items:
             return []
         try:

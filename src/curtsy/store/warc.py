@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from http import HTTPStatus
-from typing import cast
+from typing import NamedTuple, cast
 
 from isal import isal_zlib
 from isal.igzip_lib import IsalError
@@ -104,8 +104,16 @@ def warcinfo(name: str) -> bytes:
     return _member(fields.encode(), body)
 
 
-def records(item: WarcItem) -> tuple[bytes, bytes]:
-    """(what goes before, the response or revisit record), compressed."""
+class Packed(NamedTuple):
+    """The records of an item, compressed."""
+
+    #: request, metadata, resources
+    before: bytes
+    #: the response or revisit record
+    response: bytes
+
+
+def records(item: WarcItem) -> Packed:
     response_id, request_id, metadata_id = _ids.take()
     date = warc_date(item.fetched_ms)
     target = _line(item.url)
@@ -133,7 +141,7 @@ def records(item: WarcItem) -> tuple[bytes, bytes]:
     if item.markdown is not None:
         data = item.markdown.encode("utf-8", "replace")
         before += _resource("markdown", _MARKDOWN, data, f"{response_id[:-2]}4>", response_id, target, date)
-    return before, _response(item, response_id, shared + address)
+    return Packed(before, _response(item, response_id, shared + address))
 
 
 def _resource(what: str, kind: str, data: bytes, own_id: str, response_id: str, target: str, date: str) -> bytes:

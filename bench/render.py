@@ -95,7 +95,6 @@ def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
     bars = (
         Bar(what="memory, last third / first third, without the first window", value=growth, limit=1.1),
         Bar(what="most memory, largest window / smallest, after the first", value=max(peaks) / min(peaks), limit=1.1),
-        # Missed on a busy machine (1.16); whether that is how many visits overlapped was not looked into.
         Bar(
             what="mean memory, largest window / smallest, after the first", value=max(settled) / min(settled), limit=1.1
         ),

@@ -118,7 +118,7 @@ class Committer:
         kept = [(done, done.outcome) for done in group if done.page and done.outcome]
         digests: dict[int, str] = {}
         for number, (done, outcome) in enumerate(kept):
-            digests[done.lease.fence] = await _now_or_aside(number, _digest, outcome.body, outcome.body)
+            digests[done.lease.fence] = await _now_or_aside(number, len(outcome.body), _digest, outcome.body)
         same = await in_thread(self._same_bodies, group, digests)
         packed: list[Packed] = []
         placed: dict[int, Body] = {}
@@ -140,7 +140,8 @@ class Committer:
             else:
                 body, twin = Body(digest), None
             item = _warc_item(done, digest, self._contexts, twin)
-            packed.append(await _now_or_aside(number, warc.records, item, outcome.body))
+            size = len(outcome.body) + len(outcome.screenshot or b"")
+            packed.append(await _now_or_aside(number, size, warc.records, item))
             order.append((fence, body))
         for (fence, body), ref in zip(order, await in_thread(self._segments.append, packed), strict=True):
             placed[fence] = body._replace(ref=ref)
@@ -263,13 +264,13 @@ def _entry(link: NewUrl) -> Entry:
     return Entry(url=link.url, kind=link.kind, depth=link.depth, chain=link.chain)
 
 
-async def _now_or_aside(number: int, work: Callable[[W], T], given: W, body: bytes) -> T:
+async def _now_or_aside(number: int, size: int, work: Callable[[W], T], given: W) -> T:
     """What a page costs, without keeping the loop for long.
 
     Short work is done here, some pages at a time: a thread would hand the interpreter over and back for every page,
     which costs more than the work does.
     """
-    if len(body) > _LARGE_BYTES:
+    if size > _LARGE_BYTES:
         return await in_thread(work, given)
     if number % _AT_A_TIME == _AT_A_TIME - 1:
         await asyncio.sleep(0)

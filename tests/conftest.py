@@ -6,6 +6,7 @@ import gc
 import itertools
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zlib import crc32
@@ -19,6 +20,15 @@ if TYPE_CHECKING:
 for _number, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, _usual)
+
+# No test of a property holds a time against a limit. (The environments of Airflow and Crawl4AI have no such tests.)
+with suppress(ModuleNotFoundError):
+    import hypothesis
+
+    hypothesis.settings.register_profile(
+        "untimed", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+    )
+    hypothesis.settings.load_profile("untimed")
 
 _numbers = itertools.count(1)
 

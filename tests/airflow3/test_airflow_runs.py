@@ -123,10 +123,11 @@ def test_whoever_ends_the_task_ends_the_crawl_and_a_cleared_task_begins_another(
 
 def test_a_triggerer_that_stood_still_does_not_end_what_another_one_follows(airflow: Airflow, plane: Plane) -> None:
     dag, run = "ended_by_hand", "taken-over"
-    airflow.trigger(dag, run, seed="http://org-0003.tinyweb.test/", max_pages=5)
-    airflow.until(lambda: airflow.follows(plane.port))
+    airflow.trigger(dag, run, seed="http://org-0003.tinyweb.test/")
+    airflow.until(lambda: airflow.state(dag, "crawl", run) == "deferred")
     id = airflow.xcom(dag, "crawl", "curtsy_crawl_url", run=run).rpartition("/")[2]
     plane.server.pause(id)
+    airflow.until(lambda: airflow.follows(plane.port))
     before = airflow.followers()
     airflow.stand_still("triggerer")
     airflow.begin("second triggerer", "triggerer", "--skip-serve-logs")

@@ -127,3 +127,30 @@ def test_what_cannot_be_shown_is_told_on_a_page(client: FlaskClient, path: str) 
     answer = client.get(path, headers=HOST)
     assert answer.status_code in (404, 422), answer.text
     assert "<script>" not in answer.text
+
+
+NINES = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    ("path", "given"),
+    [
+        *(("/new", {"seeds": "http://a.test/", "max_pages": text}) for text in ("inf", "nan", "1e400", NINES)),
+        *(("/new", {"seeds": "http://a.test/", "per_host": text}) for text in ("inf", "-nan", NINES)),
+        *(("/hosts/a.test/delay", {"delay_s": "1", "per_host": text}) for text in ("inf", "nan", "2.7", NINES)),
+        *(("/hosts/a.test/delay", {"delay_s": text}) for text in ("nan", "x" * 100_000, "[" * 100_000)),
+        *(("/keys", {"name": "x", "scope": "read", "days": text}) for text in (NINES, "inf", "0")),
+    ],
+)
+def test_numbers_that_are_none_are_told_and_not_worked_on(
+    client: FlaskClient, path: str, given: dict[str, str]
+) -> None:
+    answer = client.post(path, data=given | {"csrf": token(client)}, headers=HOST)
+    assert answer.status_code in (400, 422)
+    assert len(answer.data) < 200_000
+
+
+@pytest.mark.parametrize("text", ["inf", "nan", "1e400", "1e300", NINES])
+def test_the_words_about_pace_do_without_them(client: FlaskClient, text: str) -> None:
+    given = {"seeds": "http://a.test/", "max_pages": text, "per_host": text, "delay_s": text, "csrf": token(client)}
+    assert client.post("/new/check", data=given, headers=HOST).status_code == 200

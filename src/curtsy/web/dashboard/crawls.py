@@ -16,6 +16,7 @@ from curtsy.web.models.crawls import CrawlsQuery, NewCrawl
 from curtsy.web.models.schedules import NewSchedule
 from curtsy.web.problems import Problem
 
+_HUGE = 1e12
 _NUMBERS = {"max_pages": int, "max_depth": int, "delay_s": float, "per_host": int}
 _LISTS = ("include", "exclude")
 _STATES = ("loading", "running", "paused", "extracting", "finished", "cancelled")
@@ -107,9 +108,10 @@ def _checked(visit: Visit) -> seeds.Checked:
 def _number(name: str) -> float | None:
     """For the words about pace; what is no number is told when the form is sent."""
     try:
-        return None if (text := filled(name)) is None else float(text)
+        number = float(filled(name) or "nan")
     except ValueError:
         return None
+    return number if abs(number) < _HUGE else None  # so that it can be told as a time; no number is not less
 
 
 def _wishes() -> dict[str, Any]:

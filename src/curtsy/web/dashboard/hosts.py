@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -116,6 +118,8 @@ def unblock(visit: Visit, host: str) -> Response:
 @view("POST", "/hosts/<host>/delay", scope="admin")
 def delay(visit: Visit, host: str) -> Response:
     at_once = _number("per_host")
+    if at_once is not None and not at_once.is_integer():
+        raise Problem(422, "invalid-request", "Requests at once are a whole number.")
     wish = {"delay_s": _number("delay_s"), "per_host": None if at_once is None else int(at_once)}
     done = api.delay(visit.call(body=valid(OwnDelay, "form", wish)), host)
     said = "Your own delay is taken back" if wish["delay_s"] is None else "Your delay is set"
@@ -136,7 +140,9 @@ def allow(visit: Visit, host: str) -> Response:
 
 def _number(name: str) -> float | None:
     text = filled(name)
-    try:
-        return None if text is None else float(text)
-    except ValueError:
-        raise Problem(422, "invalid-request", f"{name} is no number: {text!r}.") from None
+    if text is None:
+        return None
+    with suppress(ValueError):
+        if math.isfinite(number := float(text)):
+            return number
+    raise Problem(422, "invalid-request", f"{name} is no number: {text[:100]!r}.")

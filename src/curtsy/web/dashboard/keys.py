@@ -29,7 +29,7 @@ def make_key(visit: Visit) -> Response:
         raise UsageError("Give the key a name of 1 to 100 characters, so that you know it again.")
     if scope not in auth.SCOPES:
         raise UsageError("Choose what the key may do.")
-    if days is not None and not (days.isascii() and days.isdigit() and 0 < int(days) <= 36500):
+    if days is not None and not (days.isascii() and days.isdigit() and len(days) <= 5 and 0 < int(days) <= 36500):
         raise UsageError("Days are a number from 1 to 36500, or nothing at all.")
     now_ms = int(time.time() * 1000)
     text, key = auth.new_key(name, [scope], now_ms, None if days is None else now_ms + int(days) * _DAY_MS)

@@ -93,13 +93,13 @@ def decide(visit: Visit, id: str) -> Response:
     found = api.record_review(visit.call(), id)
     decision = request.form.get("decision", "")
     crawl = filled("crawl")
+    limit = None if crawl is None else visit.call().crawl(crawl).n
     wish: dict[str, Any] = {"decision": decision, "note": filled("note") or "", "golden": "golden" in request.form}
     if decision == "correct":
         wish["correction"] = _correction(values_of(found))
         if not wish["correction"]:
             raise UsageError("Nothing was changed: write the right value into a field, or approve the record.")
     api.review(visit.call(body=valid(ReviewWish, "form", wish)), id)
-    limit = None if crawl is None else visit.call().crawl(crawl).n
     with visit.store.read() as tx:
         before, behind = glance.beside(tx, int(found.id), limit)
     done = {"approve": "Approved", "reject": "Rejected", "correct": "Corrected"}[decision]
@@ -127,10 +127,15 @@ def _read(text: str) -> Any:
     if not text:
         return None
     try:
-        found = json.loads(text)
+        found = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError):
         return text
     return text if isinstance(found, str) else found
+
+
+def _no_number(word: str) -> Any:
+    """NaN and Infinity are words here: JSON does not have them."""
+    raise ValueError(word)
 
 
 def values_of(found: RecordInfo) -> list[Value]:

@@ -129,13 +129,15 @@ def plain(word: str | None) -> str:
     return (word or "").replace("_", " ")
 
 
+_MOST_DETAIL = 1_000
 #: a sentence for those who write programs
 _CALLS = re.compile(r" ?[^.]*\b(?:GET|POST|PUT|PATCH|DELETE) /v1/[^.]*\.")
 
 
 def for_people(detail: str) -> str:
-    """What the API says of a problem, without the calls that it names."""
-    return _CALLS.sub("", detail) or detail
+    """What the API says of a problem, without the calls that it names; it may quote whatever somebody sent."""
+    detail = detail if len(detail) <= _MOST_DETAIL else detail[: _MOST_DETAIL - 1] + "…"
+    return (_CALLS.sub("", detail) or detail) if "/v1/" in detail else detail
 
 
 def told(at: str | None) -> str:

@@ -206,6 +206,8 @@ def _model_schema(spec: str, folder: Path) -> dict[str, Any]:
     with _importing_from(folder):
         try:
             module = importlib.import_module(module_name)
+        except SystemExit as error:
+            raise UsageError(f"the schema {spec}: {module_name} cannot be imported: it ends the process") from error
         except Exception as error:  # whatever a module of the user's does while it is imported
             raise UsageError(f"the schema {spec}: {module_name} cannot be imported: {error}") from error
     model = getattr(module, class_name, None)

@@ -152,6 +152,8 @@ def _function(spec: str, folder: Path) -> Function:
     sys.path.insert(0, where)
     try:
         module = importlib.import_module(module_name)
+    except SystemExit as error:
+        raise UsageError(f"the scorer {spec}: {module_name} cannot be imported: it ends the process") from error
     except Exception as error:  # whatever a module of the user's does while it is imported
         raise UsageError(f"the scorer {spec}: {module_name} cannot be imported: {error}") from error
     finally:

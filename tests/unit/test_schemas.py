@@ -336,3 +336,9 @@ def test_data_is_checked_against_its_schema(data: Any, problems: list[str]) -> N
 def test_problems_do_not_go_on_without_end() -> None:
     schema = schemas.inline(of(tags={"type": "array", "items": TEXT}))
     assert len(schema.validate({"tags": [1] * 1000})) == 50
+
+
+def test_a_module_that_ends_the_process_is_told(tmp_path: Path) -> None:
+    (tmp_path / "leaves_at_once.py").write_text("import sys\nsys.exit(0)\n")
+    with pytest.raises(UsageError, match="leaves_at_once cannot be imported: it ends the process"):
+        schemas.load("leaves_at_once:A", folder=tmp_path)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from curtsy.reviewing import Dossier
     from curtsy.store.engine import Store
 
-Which = Annotated[int, typer.Argument(metavar="RECORD", min=1, help="Number of a record.")]
+Which = Annotated[int, typer.Argument(metavar="RECORD", min=1, max=2**63 - 1, help="Number of a record.")]
 By = Annotated[str | None, typer.Option("--by", metavar="NAME", help="Who decides; by default who is logged in here.")]
 Note = Annotated[str, typer.Option("--note", metavar="TEXT", help="Why.")]
 Golden = Annotated[bool, typer.Option("--golden", help="It shall become a golden case.")]

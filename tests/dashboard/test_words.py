@@ -6,7 +6,7 @@ import pytest
 
 from curtsy.configuration import load
 from curtsy.model import Request
-from curtsy.web.dashboard import charts, seeds, words
+from curtsy.web.dashboard import charts, review, seeds, words
 from curtsy.web.dashboard.explain import standing
 
 SETTINGS = load()
@@ -135,3 +135,12 @@ def test_charts_have_tops_that_can_be_read_and_say_what_they_show() -> None:
     assert stacked is not None
     assert {name: n for _, name, n in stacked.legend} == {"2xx": 1, "4xx": 1, "5xx": 1, "no answer": 1}
     assert sum(bar.height for bar in stacked.bars) == 200  # two full columns
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("", None), ("12", 12), ('["a"]', ["a"]), ("true", True), ("some words", "some words"), ('"12"', '"12"'),
+     ("NaN", "NaN"), ("-Infinity", "-Infinity"), ("[NaN]", "[NaN]"), ("9" * 5000, "9" * 5000)],
+)  # fmt: skip
+def test_a_correction_is_read_as_json_has_it_or_as_words(text: str, value: object) -> None:
+    assert review._read(text) == value

@@ -86,7 +86,7 @@ class CurtsyCrawlTrigger(BaseTrigger):
         task still waits then, and so the crawl goes on.
         """
         if self.cancel_on_kill:
-            # Airflow breaks off again, every second, what has not ended yet: so it is done aside.
+            # By its code Airflow 3.3.2 breaks off again, at every look, what has not ended yet: so it is done aside.
             aside = asyncio.create_task(self._end_the_crawl())
             _aside.add(aside)
             aside.add_done_callback(_aside.discard)

@@ -27,7 +27,7 @@ from celery import Celery, signals
 from celery.worker import state
 from kombu import Exchange, Queue  # type: ignore[attr-defined]
 
-from curtsy import configuration, observe, services
+from curtsy import configuration, forks, observe, services
 from curtsy.embedded import Embedded
 from curtsy.errors import FrontierUnavailable, SettingsError
 from curtsy.fleet import SIT_S, Fleet, Worker, bound_to, celery_queue
@@ -222,7 +222,7 @@ def _sit(sender: Any, **_: Any) -> None:
     queues = tuple(sender.app.amqp.queues.consume_from)
     shards = next(filter(None, map(bound_to, queues)), None)
     me = Worker(name=sender.hostname, queues=queues, seats=sender.pool.num_processes, shards=shards)
-    threading.Thread(target=lambda: asyncio.run(_heartbeats(me)), name="heartbeats", daemon=True).start()
+    forks.beside(lambda: _heartbeats(me), "heartbeats")
 
 
 async def _heartbeats(me: Worker) -> None:

@@ -114,7 +114,8 @@ class Round:
 
     def lines(self) -> list[str]:
         first = [self.unfinished] if self.unfinished else []
-        return first + [f"flood: {line}" for line in self.floods] + self.left + self.found.lines()
+        said = [f"log: {line}" for line in self.errors]
+        return first + [f"flood: {line}" for line in self.floods] + self.left + self.found.lines() + said
 
 
 class Arena:

@@ -161,6 +161,13 @@ async def cancel(services: Services | None, store: Store, id: str) -> Crawl:
     return await _change(services, store, id, CrawlState.CANCELLED, "cancelled")
 
 
+def cannot(crawl: Crawl, state: CrawlState) -> str:
+    wish = "resumed" if state is CrawlState.RUNNING else state.value
+    *most, last = CHANGES[state]
+    allowed = f"{', '.join(most)} or {last}" if most else last
+    return f"Crawl {crawl.id} is {crawl.state}: only a crawl that is {allowed} can be {wish}."
+
+
 async def _change(services: Services | None, store: Store, id: str, state: CrawlState, reason: str | None) -> Crawl:
     """In the store first, which is the truth, then in the frontier, which stops the next lease.
 
@@ -171,9 +178,7 @@ async def _change(services: Services | None, store: Store, id: str, state: Crawl
     changed = await in_thread(store.run, _set_state, crawl.n, state, reason, allowed)
     crawl = await read(store, crawls.by_n, crawl.n)
     if not changed and crawl.state is not state:
-        raise WrongState(
-            f"Crawl {crawl.id} is {crawl.state}: only a crawl that is {' or '.join(allowed)} can be {state}."
-        )
+        raise WrongState(cannot(crawl, state))
     if services is not None:
         await with_frontier(services, lambda: _tell(services, crawl))
     return crawl

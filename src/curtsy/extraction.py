@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 #: fewer words than this are too few to rely on what was made of them
 THIN_WORDS = ground.THIN_WORDS
+#: of what does not fit a schema, so many are told
+_PROBLEMS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,9 @@ def plan_of(parts: Parts, crawl: Crawl) -> Plan:
 
 def extract(parts: Parts, crawl: Crawl, row: Row, _found: dict[str, Any]) -> list[dict[str, Any]]:
     """The items of a page or a site, as JSON."""
+    if (name := plans.missing_extractor(crawl)) is not None:
+        detail = f"the function {name} is not known in this process: replay it, and resume the crawl from Python"
+        raise StageFault("no_such_function", detail, False)
     plan = plan_of(parts, crawl)
     host = sites.host_of(row.subject)
     if host is not None:
@@ -149,7 +154,8 @@ def item_of(schema: Schema, fields: Sequence[Field], confidence: Confidence) -> 
     """Published values with their evidence on the one side, what is withheld on the other."""
     published = [field for field in fields if ground.is_published(field, schema.leaf_for(field.path))]
     data = ground.assemble(schema, fields)
-    reasons = [*confidence.reasons, *(("invalid",) if schema.validate(data) else ())]
+    problems = schema.validate(data)
+    reasons = [*confidence.reasons, *(("invalid",) if problems else ())]
     return {
         "data": data,
         "fields": [field_of(field) for field in published],
@@ -159,6 +165,7 @@ def item_of(schema: Schema, fields: Sequence[Field], confidence: Confidence) -> 
             "words": confidence.words,
             "low": bool(confidence.low or reasons),
             "reasons": reasons,
+            **({"problems": problems[:_PROBLEMS]} if problems else {}),
         },
         "rungs": dict(Counter(field.rung.value for field in published)),
     }

@@ -243,6 +243,8 @@ def _object_leaves(schema: dict[str, Any], path: str, required: bool, open_objec
             return
         raise UsageError(f"{_place(path)}: an object needs `properties`; a map of unknown names cannot be extracted")
     named = schema.get("required") or []
+    if strangers := [name for name in named if name not in properties]:
+        raise UsageError(f"{_place(path)}: `required` names {', '.join(strangers)}, which `properties` does not have")
     for name, inner in properties.items():
         if name == "*" or not name:
             raise UsageError(f"{_place(path)}: a value cannot be named {name!r}")

@@ -51,29 +51,78 @@ def wished(
 
     A schema is named, or given as a JSON Schema: then nothing of it reaches beyond itself.
     """
-    if llm is not None and llm not in MODELS:
-        raise UsageError(f"There is no kind of model {llm!r}. Use one of: {', '.join(MODELS)}.")
+    check_model(llm)
     if schema is None:
         if rubric is not None:
             raise UsageError("A rubric scores the records of a schema: name one too.")
         return {"llm": llm}
-    found = schemas.inline(schema) if isinstance(schema, dict) else _schema(schema, folder)
-    kept = [Definition(hash=found.hash, kind="schema", name=found.name, body=_json(found.dump()))]
-    fields: dict[str, Any] = {"schema": found.name, "schema_hash": found.hash, "per": found.per, "llm": llm}
+    fields, kept = by_schema(schema, folder), []
+    kept += fields["definitions"]
     if rubric is not None:
-        body = _rubric_body(rubric, folder)
-        made = _rubric(body)
-        kept.append(Definition(hash=_rubric_key(made), kind="rubric", name=made.name, body=body))
-        fields |= {"rubric": made.name, "rubric_hash": _rubric_key(made)}
-    return {**fields, "definitions": tuple(kept)}
+        fields |= by_rubric(rubric, folder)
+        kept += fields["definitions"]
+    return {**fields, "llm": llm, "definitions": tuple(kept)}
+
+
+def check_model(llm: str | None) -> None:
+    if llm is not None and llm not in MODELS:
+        raise UsageError(f"There is no kind of model {llm!r}. Use one of: {', '.join(MODELS)}.")
+
+
+def by_schema(schema: str | dict[str, Any], folder: Path | None = None) -> dict[str, Any]:
+    """Those of the fields that a schema decides."""
+    found = schemas.inline(schema) if isinstance(schema, dict) else _schema(schema, folder)
+    kept = Definition(hash=found.hash, kind="schema", name=found.name, body=_json(found.dump()))
+    return {"schema": found.name, "schema_hash": found.hash, "per": found.per, "definitions": (kept,)}
+
+
+def by_rubric(rubric: str, folder: Path | None = None) -> dict[str, Any]:
+    """Those of the fields that a rubric decides."""
+    body = _rubric_body(rubric, folder)
+    made = _rubric(body)
+    kept = Definition(hash=_rubric_key(made), kind="rubric", name=made.name, body=body)
+    return {"rubric": made.name, "rubric_hash": kept.hash, "definitions": (kept,)}
 
 
 def _schema(spec: str, folder: Path | None) -> Schema:
     if spec in extractors and spec not in schemas.built_in():
         # A function of the user's own: the process that runs it must have it.
-        digest = hashlib.sha256(json.dumps([spec, None]).encode()).hexdigest()[:16]
-        return Schema(name=spec, json_schema={"type": "object"}, hash=digest, per="page", leaves=())
+        return Schema(name=spec, json_schema={"type": "object"}, hash=_function_hash(spec), per="page", leaves=())
     return schemas.load(spec, folder=folder)
+
+
+def _function_hash(name: str) -> str:
+    """Of the schema that stands for a function. No other has it: theirs are made over a JSON Schema."""
+    return hashlib.sha256(json.dumps([name, None]).encode()).hexdigest()[:16]
+
+
+def missing_extractor(crawl: Crawl) -> str | None:
+    """The name of the function that makes the crawl's records, if this process does not know it."""
+    name = crawl.schema
+    if name is None or name in extractors or crawl.schema_hash != _function_hash(name):
+        return None
+    return name
+
+
+def missing_scorer(store: Store, crawl: Crawl) -> str | None:
+    """The same of the function that scores them; one with a module is found by that."""
+    from curtsy.score_rubrics import scorers
+
+    first = (_body(store, crawl.rubric_hash) or "").partition("\n")[0] if crawl.rubric_hash is not None else ""
+    name = first.removeprefix(_FUNCTION)
+    return name if first.startswith(_FUNCTION) and ":" not in name and name not in scorers else None
+
+
+def check_functions(store: Store, crawl: Crawl) -> None:
+    """A crawl whose records are made by functions goes on only where they are known."""
+    found = {"extract": missing_extractor(crawl), "score": missing_scorer(store, crawl)}
+    if lacking := {word: name for word, name in found.items() if name is not None}:
+        names = " and ".join(f"`{name}`" for name in lacking.values())
+        given = "".join(f", {word}={name}" for word, name in lacking.items())
+        raise UsageError(
+            f"The records of crawl {crawl.id} are made by {names} of a Python program, which is not known here. Go on "
+            f'with it there: curtsy.api.resume("{crawl.id}"{given}).'
+        )
 
 
 def of(store: Store, crawl: Crawl) -> Plan | None:

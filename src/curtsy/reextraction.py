@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from curtsy.errors import WrongState
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from curtsy.store.engine import Store
 
 _CHUNK = 1000
+#: of the scores, what differs between two records by their rubric alone
+_SCORED = ("rubric", "version", "total", "groups")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,8 @@ class Difference:
     values: dict[str, tuple[Any, Any]]
     record: int | None
     before: int | None
+    #: the same of what its rubric says: name, version, total and groups
+    scores: dict[str, tuple[Any, Any]] = field(default_factory=dict)
 
 
 def begin(store: Store, which: str, plan: dict[str, Any], now_ms: int) -> Run:
@@ -157,14 +161,23 @@ def _gone(store: Store, run: Run, seen: set[tuple[str, int]]) -> Iterator[Differ
 
 
 def _difference(record: Record, before: Record | None) -> Difference:
-    now, then = flat(record.data), flat(before.data) if before is not None else {}
-    paths = sorted(now.keys() | then.keys())
-    values = {path: (then.get(path), now.get(path)) for path in paths if then.get(path) != now.get(path)}
-    kind = "new" if before is None else "changed" if values else "unchanged"
+    values = _otherwise({} if before is None else before.data, record.data)
+    scores = _otherwise({} if before is None else _scored(before), _scored(record))
+    kind = "new" if before is None else "changed" if values or scores else "unchanged"
     return Difference(
         kind=kind, subject=record.subject, ordinal=record.ordinal, url=record.url, values=values, record=record.n,
-        before=None if before is None else before.n,
+        before=None if before is None else before.n, scores=scores,
     )  # fmt: skip
+
+
+def _otherwise(before: dict[str, Any], after: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+    then, now = flat(before), flat(after)
+    paths = sorted(now.keys() | then.keys())
+    return {path: (then.get(path), now.get(path)) for path in paths if then.get(path) != now.get(path)}
+
+
+def _scored(record: Record) -> dict[str, Any]:
+    return {name: record.scores[name] for name in _SCORED if name in record.scores}
 
 
 def flat(data: Any, path: str = "") -> dict[str, Any]:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 DECISIONS = ("approve", "reject", "correct")
 _STATUS = {"approve": "published", "correct": "published", "reject": "rejected"}
 _MAX_CORRECTIONS = 1000
+_MAX_PROBLEMS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +73,21 @@ def decide(store: Store, n: int, decision: Decision, now_ms: int) -> Record:
         raise UsageError("A correction says which values are right; other decisions say none.")
     if not decision.who.strip():
         raise UsageError("A decision needs somebody who made it.")
+    _check_words(decision)
     known = dossier(store, n)
     plan = plans.of_hashes(store, known.record.schema, known.record.schema_hash, _rubric_of(known.record))
     made: Record = store.run(_decide, known, plan, decision, now_ms)
     log("record_reviewed", level="info", record=n, decision=decision.decision, who=decision.who)
     return made
+
+
+def _check_words(decision: Decision) -> None:
+    """Half of a character (a lone surrogate) is nothing that can be stored."""
+    for name, said in (("note", decision.note), ("name", decision.who), *(decision.correction or {}).items()):
+        try:
+            json.dumps(said, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise UsageError(f"{name}: the text has half a character (a lone surrogate) and cannot be kept.") from None
 
 
 def _rubric_of(record: Record) -> str | None:
@@ -96,7 +107,7 @@ def _decide(tx: Any, known: Dossier, plan: Plan | None, decision: Decision, now_
             raise WrongState(f"Record {record.n} was changed meanwhile: look at it again.")
         record = _corrected(record, known, plan, decision.correction)
     elif decision.decision == "approve" and plan is not None:
-        record = _approved(record, plan)
+        record = _fitting(_approved(record, plan), plan)
     record = replace(record, status=_STATUS[decision.decision], reviewed_ms=now_ms)
     records.decided(tx, record)
     reviews.add(
@@ -128,7 +139,7 @@ def _corrected(record: Record, known: Dossier, plan: Plan | None, correction: di
         fields += [_judged(plan.schema, leaf_path, leaf, known) for leaf_path, leaf in _leaves(path, value)]
     fields = _renumbered(plan.schema, fields)
     if problems := plan.schema.validate(ground.assemble(plan.schema, fields)):
-        raise UsageError(f"The corrected record does not fit its schema: {'; '.join(problems[:5])}.")
+        raise UsageError(f"The corrected record does not fit its schema: {'; '.join(problems[:_MAX_PROBLEMS])}.")
     return _made_of(record, plan, fields, withheld)
 
 
@@ -141,6 +152,13 @@ def _approved(record: Record, plan: Plan) -> Record:
     fields = [extraction.field_from(told) for told in record.fields]
     fields += [replace(one, rung=Rung.PERSON, note=f"approved, from {one.rung.value}") for one in judged]
     return _made_of(record, plan, _renumbered(plan.schema, fields), [one for one in withheld if one not in judged])
+
+
+def _fitting(record: Record, plan: Plan) -> Record:
+    if problems := plan.schema.validate(record.data):
+        told = "; ".join(problems[:_MAX_PROBLEMS])
+        raise UsageError(f"Record {record.n} does not fit its schema: {told}. Correct or reject it.")
+    return record
 
 
 def _made_of(record: Record, plan: Plan, fields: list[Field], withheld: list[Field]) -> Record:

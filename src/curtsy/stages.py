@@ -17,7 +17,7 @@ from curtsy import extraction, webhooks
 from curtsy.errors import Unavailable, UnknownCrawl
 from curtsy.extraction import Parts, StageFault
 from curtsy.faults import point
-from curtsy.model import Crawl, CrawlState, Failure, Page
+from curtsy.model import Crawl, CrawlState, Failure
 from curtsy.observe import count, log, request_id
 from curtsy.recovery import in_thread, read
 from curtsy.services import Services
@@ -26,7 +26,7 @@ from curtsy.stopping import StopFlag
 from curtsy.store import crawls, outbox, pages, records, sites
 from curtsy.store.engine import Store
 from curtsy.store.outbox import Put, Row
-from curtsy.urls import host_key
+from curtsy.urls import host_key, origin
 
 #: a failed stage waits so long before it is tried again, twice as long each time
 _BACKOFF_MS = 2_000
@@ -164,18 +164,25 @@ def _failed(store: Store, settings: Settings, row: Row, error: Exception, now_ms
     again = fault.again and row.attempts < settings.stage_attempts
     pause_ms = max(min(_BACKOFF_CAP_MS, _BACKOFF_MS << (row.attempts - 1)), int(fault.after_s * 1000))
     retry_ms = now_ms + pause_ms if again else None
-    page = None
-    if sites.host_of(row.subject) is None:
-        with store.read() as tx:
-            page = pages.get(tx, row.crawl, bytes.fromhex(row.subject))
-    letter = _letter(row, page, settings, now_ms)
-    store.run(outbox.failed, row.n, fault.cause, fault.detail, retry_ms, letter)
-    log("stage_failed", level="warning", stage=row.kind, url=letter.url, cause=fault.cause, detail=fault.detail)
+    with store.read() as tx:
+        letter = _letter(tx, row, settings, now_ms)
+    detail = _writable(fault.detail)
+    store.run(outbox.failed, row.n, fault.cause, detail, retry_ms, letter)
+    log("stage_failed", level="warning", stage=row.kind, url=letter.url, cause=fault.cause, detail=detail)
 
 
-def _letter(row: Row, page: Page | None, settings: Settings, now_ms: int) -> Failure:
+def _writable(text: str) -> str:
+    """What an error quotes may be anything: no database takes half of a surrogate pair, PostgreSQL no zero."""
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
+
+
+def _letter(tx: Any, row: Row, settings: Settings, now_ms: int) -> Failure:
     site = sites.host_of(row.subject)
-    url = f"https://{site}/" if site is not None else page.url if page is not None else str(row.payload.get("url", ""))
+    page = None if site is not None else pages.get(tx, row.crawl, bytes.fromhex(row.subject))
+    url = str(row.payload.get("url", "")) if page is None else page.url
+    if site is not None:
+        known = [origin(url) for _, url, _ in sites.pages_of(tx, row.crawl, site, 1)]
+        url = f"{known[0] if known else f'https://{site}'}/"
     # A site, and a page that was deleted, has no fence: its letters are told apart by the crawl and the row.
     fence = page.fence if page is not None else -(row.crawl << 40) - row.n
     host = site or (page.host if page is not None else host_key(url, settings.politeness_unit) if url else "")

@@ -142,6 +142,8 @@ def test_a_judgement_that_waits_is_published_when_it_is_approved(store: Store, t
         ({"/nothing": 1}, "no /nothing"),
         ({"/name": None}, "does not fit its schema"),
         ({}, "1 to 1000"),
+        ({"/name": "half \ud83d"}, "half a character"),
+        ({"/contact": {"email": "a\udc80@example.com"}}, "half a character"),
     ],
 )
 def test_a_correction_that_does_not_fit_changes_nothing(case: Case, correction: dict[str, Any], said: str) -> None:
@@ -165,6 +167,27 @@ def test_what_cannot_be_decided_is_told(case: Case) -> None:
     assert newer is not None
     with pytest.raises(WrongState, match="superseded"):
         case.decide(case.good, "approve")
+
+
+def test_a_record_that_does_not_fit_its_schema_says_why_and_is_not_published_by_approval(
+    store: Store, tmp_path: Path
+) -> None:
+    segments = Segments(tmp_path / "more")
+    name, phone = ({"type": "string", "x-curtsy": {"css": css}} for css in ("h1", "b.phone"))
+    properties = {"name": name, "phone": phone}
+    schema = {"title": "Shop", "type": "object", "properties": properties, "required": ["name", "phone"]}
+    body = f"<!doctype html><h1>The Quiet Goose</h1><p>{' '.join(f'word{i}' for i in range(120))}".encode()
+    crawl = orgs.make(store, segments, [("https://a.test/", body)], schema)
+    orgs.run_all(orgs.parts_of(store, segments), crawl)
+    (record,) = orgs.all_records(store, crawl)
+    assert (record.status, record.confidence["reasons"]) == ("held", ["invalid"])
+    assert ["phone" in problem for problem in record.confidence["problems"]] == [True]
+    with pytest.raises(UsageError, match="does not fit its schema: .*phone.* Correct or reject it"):
+        reviewing.decide(store, record.n, Decision(decision="approve", who="ada"), NOW)
+    assert reviewing.dossier(store, record.n).history == ()
+    put_right = Decision(decision="correct", who="ada", correction={"/phone": "+43 1 234"})
+    assert reviewing.decide(store, record.n, put_right, NOW).status == "published"
+    segments.close()
 
 
 def test_a_version_beside_a_reviewed_one_waits_and_takes_its_place_when_approved(case: Case) -> None:

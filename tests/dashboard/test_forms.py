@@ -154,3 +154,12 @@ def test_numbers_that_are_none_are_told_and_not_worked_on(
 def test_the_words_about_pace_do_without_them(client: FlaskClient, text: str) -> None:
     given = {"seeds": "http://a.test/", "max_pages": text, "per_host": text, "delay_s": text, "csrf": token(client)}
     assert client.post("/new/check", data=given, headers=HOST).status_code == 200
+
+
+def test_a_cause_is_taken_as_lists_show_it_and_nothing_to_replay_is_said(client: FlaskClient) -> None:
+    answer = client.post("/failures/replay", data={"cause": "Connection lost", "csrf": token(client)}, headers=HOST)
+    assert 'name="cause" value="connection_lost"' in answer.text
+    assert "Nothing to replay" in answer.text
+    answer = client.post("/failures/replay", data={"ids": "x", "csrf": token(client)}, headers=HOST)
+    assert "Nothing to replay" in answer.text
+    assert 'name="really"' not in answer.text

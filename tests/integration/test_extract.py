@@ -104,6 +104,24 @@ def test_what_says_something_else_is_the_next_version_and_reviewed_records_stay(
     assert folder.run("extract", "--diff")["diff"]["items"] == [], "the same once more changes nothing"
 
 
+def test_what_is_not_said_stays_as_the_crawl_has_it_and_scores_are_compared(folder: CrawlFolder) -> None:
+    spec = schema_file(folder, "shop", schema(YEAR))
+    folder.run("crawl", "http://a.small.test/", "--delay", "0", "--schema", spec, "--rubric", "esg", "--llm", "none")
+    told = folder.run("extract", "--schema", schema_file(folder, "shop", schema(FOUND)), "--diff")
+    assert {tuple(item["scores"]) for item in told["diff"]["items"]} == {()}, "scored by the same rubric"
+    assert {one["scores"]["rubric"] for one in folder.run("records")["records"]} == {"esg"}
+    (llm,) = {llm for (llm,) in folder.rows("SELECT llm FROM crawls")}
+    assert llm == "none"
+    told = folder.run("extract", "--rubric", "none", "--diff")
+    assert told["diff"]["counts"] == {"changed": 2}
+    assert {item["scores"]["/rubric"]["before"] for item in told["diff"]["items"]} == {"esg"}
+    assert {tuple(item["values"]) for item in told["diff"]["items"]} == {()}
+    assert not any("rubric" in one["scores"] for one in folder.run("records")["records"])
+    told = folder.run("extract", "--rubric", "esg", "--diff")
+    assert {item["scores"]["/total"]["before"] for item in told["diff"]["items"]} == {None}
+    assert {one["version"] for one in folder.run("records")["records"]} == {3}
+
+
 def test_only_a_finished_crawl_is_extracted_anew(folder: CrawlFolder) -> None:
     folder.crawl("http://a.small.test/")
     plan = plans.wished("page")

@@ -126,6 +126,14 @@ def test_whatever_the_server_does_the_page_is_fetched_once_and_its_record_comes_
     assert site.paths() == ["/"], "fetched once"
 
 
+def test_a_dead_letter_of_a_site_has_the_address_that_was_crawled(folder: CrawlFolder, server: ModelServer) -> None:
+    server.answer = lambda _: 401
+    crawl(folder, **plans.wished({**SHOP, "x-curtsy": {"per": "site"}}))
+    work(folder)
+    with Store.open(folder.settings().effective_store_url) as store, store.read() as tx:
+        assert [(one.stage, one.url) for one in failures.find(tx)] == [("extract", "http://a.small.test/")]
+
+
 def test_a_server_that_is_gone_for_a_while_costs_a_retry_only(folder: CrawlFolder, server: ModelServer) -> None:
     server.script = [503]
     crawl(folder)

@@ -245,6 +245,7 @@ def deep(levels: int) -> dict[str, Any]:
         (of(a={"type": "array"}), "/a: a list needs `items`"),
         (of(a={"type": ["string", "integer"]}), "/a: a value needs one `type`"),
         (of(a=True), "/a: a schema is a JSON object"),
+        ({**of(a=TEXT), "required": ["a", "b"]}, "the schema: `required` names b, which `properties` does not have"),
         (of(a={"enum": []}), "/a: `enum` is not a list"),
         (of(a={"type": "string", "minLength": "3"}), "/a: `minLength` is not a number"),
         (of(a={"type": "object", "patternProperties": {}}), "`patternProperties` is not supported"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -17,7 +18,7 @@ import stored
 from flask import Flask
 from flask.testing import FlaskClient
 
-from curtsy import evaluation
+from curtsy import evaluation, reviewing
 from curtsy.cli import main
 from curtsy.extraction import Parts
 from curtsy.model import Crawl
@@ -27,6 +28,7 @@ from curtsy.store import keys, records
 from curtsy.store.engine import Store
 from curtsy.web import auth
 
+HERE = {"Host": "127.0.0.1:8080"}
 INVENTED = "Invented Holdings of Nowhere"
 
 
@@ -231,3 +233,15 @@ def test_commands_do_the_same(command: Callable[..., Any], store: Store, crawl: 
     command("review", "approve", "99999", code=2)
     command("review", "correct", str(held.n), "--set", "nothing", code=2)
     command("records", "--held", "--status", "rejected", code=2)
+
+
+def test_a_decision_from_the_dashboard_is_kept_only_if_its_crawl_is_there(
+    client: FlaskClient, store: Store, held: Record
+) -> None:
+    page = client.get(f"/review/{held.n}", headers=HERE)
+    (token,) = set(re.findall(r'name="csrf" value="([0-9a-f]{64})"', page.text))
+    given = {"csrf": token, "decision": "approve", "crawl": "zzz"}
+    assert client.post(f"/review/{held.n}", data=given, headers=HERE).status_code == 404
+    assert reviewing.dossier(store, held.n).history == ()
+    assert client.post(f"/review/{held.n}", data=given | {"crawl": ""}, headers=HERE).status_code == 303
+    assert [one.decision for one in reviewing.dossier(store, held.n).history] == ["approve"]

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 #: differences that are printed; --json has all
 _SHOWN = 200
+#: what a crawl says of its records, beside the definitions
+_PLANNED = ("schema", "schema_hash", "per", "rubric", "rubric_hash", "llm")
+_NO_RUBRIC: dict[str, Any] = {"rubric": None, "rubric_hash": None}
 
 
 def register(app: typer.Typer) -> None:
@@ -31,7 +34,10 @@ def extract(
         ),
     ] = None,
     rubric: Annotated[
-        str | None, typer.Option("--rubric", metavar="NAME|FILE.toml", help="Score the records by it.")
+        str | None,
+        typer.Option(
+            "--rubric", metavar="NAME|FILE.toml|none", help="Score the records by it; left out: what the crawl has."
+        ),
     ] = None,
     llm: Annotated[
         str | None, typer.Option("--llm", metavar="none|local|endpoint", help="The model for what is missing.")
@@ -99,13 +105,12 @@ def _plan(store: Any, which: str, schema: str | None, rubric: str | None, llm: s
         known = crawls.get(tx, which, members=False)
     if schema is None and known.schema is None:
         raise UsageError("This crawl has no schema: say --schema what to make of its pages.")
-    if schema is None:
-        kept = {name: getattr(known, name) for name in ("schema", "schema_hash", "per", "rubric", "rubric_hash", "llm")}
-        given = {} if rubric is None else plans.wished(known.schema, rubric, llm)
-        changed: dict[str, Any] = {name: given[name] for name in ("rubric", "rubric_hash") if name in given}
-        rubrics = tuple(one for one in given.get("definitions", ()) if one.kind == "rubric")
-        return {**kept, **changed, "definitions": rubrics, **({} if llm is None else {"llm": llm})}
-    return {"rubric": None, "rubric_hash": None} | plans.wished(schema, rubric, llm)
+    plans.check_model(llm)
+    planned = {name: getattr(known, name) for name in _PLANNED} | ({} if llm is None else {"llm": llm})
+    by_schema = {} if schema is None else plans.by_schema(schema)
+    by_rubric = {} if rubric is None else _NO_RUBRIC if rubric == "none" else plans.by_rubric(rubric)
+    definitions = (*by_schema.get("definitions", ()), *by_rubric.get("definitions", ()))
+    return {**planned, **by_schema, **by_rubric, "definitions": definitions}
 
 
 def _told(settings: Settings, run: Run, diff: bool) -> dict[str, Any]:
@@ -131,9 +136,12 @@ def _told(settings: Settings, run: Run, diff: bool) -> dict[str, Any]:
 
 
 def _line(one: Difference) -> dict[str, Any]:
-    values = {path: {"before": before, "after": after} for path, (before, after) in one.values.items()}
     names = ("kind", "url", "subject", "ordinal", "record", "before")
-    return {**{name: getattr(one, name) for name in names}, "values": values}
+    return {**{name: getattr(one, name) for name in names}, "values": _pairs(one.values), "scores": _pairs(one.scores)}
+
+
+def _pairs(found: dict[str, tuple[Any, Any]]) -> dict[str, dict[str, Any]]:
+    return {path: {"before": before, "after": after} for path, (before, after) in found.items()}
 
 
 def _print(told: dict[str, Any], diff: bool) -> None:
@@ -150,7 +158,8 @@ def _print(told: dict[str, Any], diff: bool) -> None:
     show.say(f"changes       {show.reasons(told['diff']['counts'])}")
     for one in items[:_SHOWN]:
         show.say(f"{one['kind']} {one['url']}")
-        for path, value in one["values"].items():
+        scores = {f"score{path}": value for path, value in one["scores"].items()}
+        for path, value in (one["values"] | scores).items():
             before, after = (json.dumps(value[name], ensure_ascii=False) for name in ("before", "after"))
             show.say(f"  {path}: {before} -> {after}")
     if len(items) > _SHOWN:

@@ -238,12 +238,16 @@ def _print(found: dict[str, Any]) -> None:
     why = ", ".join(found["confidence"].get("reasons", ()))
     say(f"record {found['id']}, version {found['version']}: {found['status']}{f' ({why})' if why else ''}")
     say(f"{found['schema']} of {found['url']}")
+    for problem in found["confidence"].get("problems", ()):
+        say(f"  does not fit the schema: {problem}")
     texts = {one["sha256"]: one["text"] for one in found["sources"]}
     for field in found["fields"]:
         value = json.dumps(field["value"], ensure_ascii=False)
         say(f"  {field['path']} = {value}  [{field['verdict']}, {field['rung']}]")
         for one in field["evidence"]:
-            say(f"      {_context(texts.get(one['sha256']), one)}  ({one['url']}{one['locator']})")
+            say(
+                f"      {_context(texts.get(one['sha256']), one)}  ({' '.join(filter(None, (one['url'], one['locator'])))})"
+            )
     for field in found["withheld"]:
         value = json.dumps(field["value"], ensure_ascii=False)
         say(f"  WITHHELD {field['path']} = {value}  [{field['note'] or field['verdict']}, {field['rung']}]")

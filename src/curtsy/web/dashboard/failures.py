@@ -26,7 +26,7 @@ def failures(visit: Visit) -> Response:
     if by not in _GROUPS:
         by = "cause"
     asked = {name: request.args.get(name, "").strip() for name in _FIELDS}
-    asked["cause"] = asked["cause"].lower().replace(" ", "_")  # as it is shown
+    asked["cause"] = _cause(asked["cause"])
     given = {name: value for name, value in asked.items() if value}
     groups = api.failure_groups(visit.call(valid(GroupsQuery, "query", {"by": _by(by, given), **given}))).groups
     query = visit.asked(AllFailuresQuery, "cursor", limit=ROWS, **given)
@@ -35,6 +35,11 @@ def failures(visit: Visit) -> Response:
         most=max((group.dead_letters for group in groups), default=0), stages=STAGES,
         in_all=sum(group.dead_letters for group in groups), found=api.list_all_failures(visit.call(query)),
     )  # fmt: skip
+
+
+def _cause(shown: str) -> str:
+    """As it is stored: lists show it in words."""
+    return shown.lower().replace(" ", "_")
 
 
 def _by(by: str, given: dict[str, str]) -> str:
@@ -57,6 +62,8 @@ def failure(visit: Visit, id: str) -> Response:
 def replay(visit: Visit) -> Response:
     """First what would be done, then, from that page, the doing."""
     given = {name: value for name in _FIELDS if (value := filled(name)) is not None}
+    if "cause" in given:
+        given["cause"] = _cause(given["cause"])
     ids = request.form.getlist("ids")
     if not ids and "some" in request.form:
         raise UsageError("Tick the dead letters that are to be tried again.")

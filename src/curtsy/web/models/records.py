@@ -58,7 +58,9 @@ class RecordInfo(BaseModel):
     data: dict[str, Any]
     fields: list[FieldInfo] = Field(description="The values of `data` with their evidence.")
     scores: dict[str, Any]
-    confidence: dict[str, Any] = Field(description="`share` of supported values, `words` of source, `low`, `reasons`.")
+    confidence: dict[str, Any] = Field(
+        description="`share` of supported values, `words` of source, `low`, `reasons`, `problems`."
+    )
     low_confidence: bool = Field(description="Not to be relied on before a person has looked at it.")
     rungs: dict[str, int] = Field(description="How many values came from which rung.")
     usage: dict[str, Any] = Field(description="What a language model was asked for it.")

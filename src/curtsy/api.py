@@ -16,15 +16,14 @@ import asyncio
 import os
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
-
-from curtsy import control, export, functions, observe, plans, record_lines
+from curtsy import control, export, given, observe, plans, record_lines
 from curtsy.configuration import load, missing
 from curtsy.display import Display, shown_html, shown_line
 from curtsy.errors import (
@@ -92,21 +91,20 @@ def crawl(
     100. `records()` has what came of them. `settings` are those of docs/settings.md: `allow_private=("10.0.0.0/8",)`.
     It begins with the first page that is asked for, or with `begin()`.
     """
-    if not seeds:
-        raise UsageError('There are no seeds: give at least one URL, for example crawl("https://example.com/").')
-    given = _settings(config, data_dir, settings)
-    schema, rubric = _functions(extract, score, schema, rubric)
+    seeds = given.seeds(seeds)
+    found = _settings(config, data_dir, settings)
+    schema, rubric = given.makers(extract, score, schema, rubric)
     wish = {
-        "scope": scope, "include": list(include), "exclude": list(exclude), "max_pages": max_pages,
-        "max_depth": max_depth, "delay_s": delay_s, "per_host": per_host, "lane": lane, "sitemaps": sitemaps,
-        "cookies": cookies,
+        "scope": scope, "include": given.texts("include", include), "exclude": given.texts("exclude", exclude),
+        "max_pages": max_pages, "max_depth": max_depth, "delay_s": delay_s, "per_host": per_host, "lane": lane,
+        "sitemaps": sitemaps, "cookies": cookies,
     }  # fmt: skip
-    made = control.crawl_of(_wish(wish), given, new_id())
+    made = control.crawl_of(given.wish(wish), found, new_id())
     if render not in ("never", "auto", "always"):
         raise UsageError(f"render is {render!r}: use never, auto or always.")
     made = replace(made, render=render, **plans.wished(schema, rubric, llm))
-    _check_renderer(made, given)
-    return Crawling(given, made, seeds, None, progress)
+    _check_renderer(made, found)
+    return Crawling(found, made, seeds, None, progress)
 
 
 def resume(
@@ -122,32 +120,34 @@ def resume(
     progress: bool = False,
     **settings: Any,
 ) -> Crawling:
-    """Goes on with a crawl that was left, paused, or had dead letters replayed; iterate over it for its new pages."""
-    _functions(extract, score, None, None)  # those that the crawl names must be known here
+    """Goes on with a crawl that was left, paused, or had dead letters replayed; iterate over it for the pages that are
+    committed from then on."""
+    given.makers(extract, score, None, None)  # those that the crawl names must be known here
     wishes = {"max_pages": max_pages, "delay_s": delay_s, "per_host": per_host}
+    wanted = {name: value for name, value in wishes.items() if value is not None}
+    checked = given.wish(wanted)
     found = _settings(config, data_dir, settings)
     with Store.open(found.effective_store_url, create=False) as store, store.read() as tx:
-        stored = crawls.get(tx, id)
+        stored = crawls.get(tx, given.crawl_id(id))
         kept = crawls.settings_of(tx, stored.n)
-    given = _settings(config, data_dir, settings, kept.get("settings"))
-    if lacking := missing(kept, given):
+    found = _settings(config, data_dir, settings, kept.get("settings"))
+    if lacking := missing(kept, found):
         raise UsageError(
             f"Crawl {stored.id} was made with {' and '.join(lacking)}, which are not stored: give them again."
         )
-    wanted = {name: value for name, value in wishes.items() if value is not None}
-    _check_renderer(stored, given)
-    return Crawling(given, stored.id, (), wanted, progress)
+    _check_renderer(stored, found)
+    return Crawling(found, stored.id, (), {name: getattr(checked, name) for name in wanted}, progress)
 
 
 def pages(
     crawl: str = "last", *, data_dir: str | Path | None = None, config: str | Path | None = None, **settings: Any
 ) -> Iterator[Page]:
     """The stored pages of a crawl, in the order in which they were committed."""
-    given = _settings(config, data_dir, settings)
-    with Store.open(given.effective_store_url, create=False, looks=True) as store:
+    where = _settings(config, data_dir, settings)
+    with Store.open(where.effective_store_url, create=False, looks=True) as store:
         with store.read() as tx:
-            found = crawls.get(tx, crawl)
-        segments = export.segments_of(given)
+            found = crawls.get(tx, given.crawl_id(crawl))
+        segments = export.segments_of(where)
         try:
             for page in export.pages_of(store, found.n):
                 yield _page(store, segments, page, found.id)
@@ -162,9 +162,9 @@ def records(
     """The records of a crawl as `curtsy records` writes them; those that are held for a person only if asked for."""
     if status not in record_lines.STATUSES:
         raise UsageError(f"There is no status {status!r}. Use one of: {', '.join(record_lines.STATUSES)}.")
-    given = _settings(config, data_dir, settings)
-    with Store.open(given.effective_store_url, create=False, looks=True) as store:
-        for record in record_lines.of_crawl(store, crawl, statuses=(status,)):
+    where = _settings(config, data_dir, settings)
+    with Store.open(where.effective_store_url, create=False, looks=True) as store:
+        for record in record_lines.of_crawl(store, given.crawl_id(crawl), statuses=(status,)):
             yield record_lines.line(record) | {"created": datetime.fromtimestamp(record.created_ms / 1000, UTC)}
 
 
@@ -199,22 +199,36 @@ class Crawling:
 
     @property
     def counts(self) -> Counts:
-        """Pages, and URLs that are done, pending, skipped by reason and failed by cause; as last told."""
-        return self._running.counts
+        """Pages, URLs that are done, pending, skipped by reason and failed by cause, and pages of which no record could
+        be made, by stage. While it goes on here as last told, twice a second; else as in the store."""
+        if (self._began and not self._running.ended) or not self._is_stored:
+            return self._running.counts
+        with self._looking() as tx:
+            n = crawls.get(tx, self.id, members=False).n
+            return crawls.counts(tx, n)
 
     @property
     def state(self) -> str:
         """`new`, then as in the store: `running`, `finished`, ..."""
-        if self._running.crawl is None:
+        if not self._is_stored:
             return "new"
-        with Store.open(self._settings.effective_store_url, create=False, looks=True) as store, store.read() as tx:
+        with self._looking() as tx:
             return crawls.get(tx, self.id, members=False).state.value
 
+    @property
+    def _is_stored(self) -> bool:
+        return isinstance(self._what, str) or self._running.crawl is not None
+
+    @contextmanager
+    def _looking(self) -> Iterator[Any]:
+        with Store.open(self._settings.effective_store_url, create=False, looks=True) as store, store.read() as tx:
+            yield tx
+
     def __repr__(self) -> str:
-        return f"<Crawling {self.id}: {shown_line(self.counts)}>"
+        return f"<Crawling {self.id}: {shown_line(self._running.counts)}>"
 
     def _repr_html_(self) -> str:
-        return shown_html(self.id, self.counts, self._running.ended)
+        return shown_html(self.id, self._running.counts, self._running.ended)
 
     # Its pages
 
@@ -222,19 +236,34 @@ class Crawling:
         """Starts it; returns when its seeds are stored."""
         with self._lock:
             if self._left:
-                raise UsageError(f"This crawl was left. Go on with it: resume({self.id!r}).")
+                raise UsageError(self._over())
             if not self._began:
+                if isinstance(self._what, str):
+                    self._after = self._last_page()
                 self._began = True
                 observe.configure(self._settings.log_level, self._settings.log_format)
                 self._running.start()
-        stored = self._running.begun()
+        self._running.begun()
         with self._lock:
             if self._store is None and not self._left:
                 self._store = Store.open(self._settings.effective_store_url)
                 self._segments = export.segments_of(self._settings)
-                if isinstance(self._what, str):
-                    self._after = self._settled(self._store, stored.n)  # only what is new
         return self
+
+    def _last_page(self) -> int:
+        """Before it goes on: only what comes after it is given."""
+        with Store.open(self._settings.effective_store_url, create=False) as store:
+            with store.read() as tx:
+                n = crawls.get(tx, self.id, members=False).n
+            return self._settled(store, n)
+
+    def _over(self) -> str:
+        """What to do with a crawl whose pages were given already."""
+        if not self._is_stored:
+            return "This crawl never began: make a new one."
+        if (state := self.state) in ("finished", "cancelled"):
+            return f"This crawl is {state}, and gives its pages once. All that are stored: pages({self.id!r})."
+        return f"This crawl was left. Go on with it: resume({self.id!r}). What is stored: pages({self.id!r})."
 
     def __iter__(self) -> Iterator[Page]:
         try:
@@ -308,7 +337,7 @@ class Crawling:
         if store is not None:
             store.close()
         if self._display is not None:
-            self._display.close()
+            self._display.close(self._running.counts)
 
     def __enter__(self) -> Crawling:
         return self.begin()
@@ -340,18 +369,9 @@ def connect_async(url: str, key: str | None = None, request_id: str | None = Non
 
 
 def _settings(
-    config: str | Path | None, data_dir: str | Path | None, given: Mapping[str, Any], kept: Any = None
+    config: str | Path | None, data_dir: str | Path | None, settings: Mapping[str, Any], kept: Any = None
 ) -> Settings:
-    folder = None if data_dir is None else Path(data_dir)
-    return load(None if config is None else Path(config), kept, data_dir=folder, **given)
-
-
-def _wish(fields: dict[str, Any]) -> control.CrawlWish:
-    try:
-        return control.CrawlWish(**fields)
-    except ValidationError as error:
-        wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-        raise UsageError(f"The crawl does not fit: {wrong}.") from None
+    return load(given.path("config", config), kept, data_dir=given.path("data_dir", data_dir), **settings)
 
 
 def _check_renderer(crawl: Crawl, settings: Settings) -> None:
@@ -360,23 +380,6 @@ def _check_renderer(crawl: Crawl, settings: Settings) -> None:
         from curtsy import browsers
 
         browsers.check(settings)
-
-
-def _functions(
-    extract: Callable[[Page], Any] | None, score: Callable[..., Any] | None, schema: Any, rubric: str | None
-) -> tuple[Any, str | None]:
-    """Makes functions known by their names; the schema and the rubric that stand for them."""
-    if extract is not None:
-        if schema is not None:
-            raise UsageError("`extract` makes the records itself: leave `schema` out.")
-        schema = extract.__name__
-        functions.add_extractor(schema, lambda stored: extract(view(stored.page, "", stored.body)))
-    if score is not None:
-        if rubric is not None:
-            raise UsageError("`score` scores the records itself: leave `rubric` out.")
-        rubric = score.__name__
-        functions.add_scorer(rubric, score)
-    return schema, rubric
 
 
 def _page(store: Store, segments: SegmentStore, page: StoredPage, crawl: str) -> Page:

@@ -150,7 +150,12 @@ async def take_up(services: Services, id: str, wishes: Mapping[str, Any] | None 
             f"The crawl {crawl.id} was stopped while its seeds were still arriving: start a new one with all of them."
         )
     if wishes and crawl.state in (CrawlState.FINISHED, CrawlState.EXTRACTING):
-        raise UsageError(f"The crawl {crawl.id} has finished with what it was told; start a new one.")
+        names = " and ".join(wishes)
+        raise UsageError(f"The crawl {crawl.id} has fetched what it was told: leave {names} out, or start a new one.")
+    if crawl.schema is not None and crawl.state is not CrawlState.FINISHED:
+        from curtsy import plans  # few crawls need them
+
+        await in_thread(plans.check_functions, services.store, crawl)
     if crawl.state is CrawlState.EXTRACTING:
         return crawl  # nothing is left to fetch
     await in_thread(services.store.run, _run_again, crawl, wishes or {}, keep(services.settings))

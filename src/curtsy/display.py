@@ -23,14 +23,15 @@ _LOG_S = 5.0
 def shown_line(counts: Counts) -> str:
     """`12 pages, 3 to go, 1 skipped, 0 failed`, and what is waited for."""
     parts = [f"{counts.pages:,} pages", f"{counts.pending:,} to go"]
-    parts += [f"{sum(counts.skipped.values()):,} skipped", f"{sum(counts.failed.values()):,} failed"]
+    failed = sum(counts.failed.values()) + sum(counts.failed_stages.values())
+    parts += [f"{sum(counts.skipped.values()):,} skipped", f"{failed:,} failed"]
     return ", ".join(parts) + (f"; {counts.waiting}" if counts.waiting else "")
 
 
 def shown_html(id: str, counts: Counts, ended: bool) -> str:
     """A small table; nothing in it is a page's own."""
     rows = [("pages", f"{counts.pages:,}"), ("done", f"{counts.done:,}"), ("to go", f"{counts.pending:,}")]
-    rows += [("skipped", _reasons(counts.skipped)), ("dead letters", _reasons(counts.failed))]
+    rows += [("skipped", _reasons(counts.skipped)), ("dead letters", _reasons(counts.failed | counts.failed_stages))]
     if counts.waiting and not ended:
         rows.append(("waits for", counts.waiting))
     known = counts.done + sum(counts.skipped.values()) + sum(counts.failed.values())
@@ -60,9 +61,9 @@ class Display:
             self._drawn_at = time.monotonic()
             self._draw(counts)
 
-    def close(self) -> None:
+    def close(self, counts: Counts) -> None:
         """Once more, as it stands at the end."""
-        self._draw(self._crawling.counts)
+        self._draw(counts)
         if self._open:
             self._err.write("\n")
             self._err.flush()

@@ -122,7 +122,8 @@ def check_target(out: Target, chosen: Format) -> None:
             raise UsageError(f"{out} is there already and is no export of ours. Name another folder, or empty it.")
         check_parent(out)
     except (OSError, RuntimeError) as error:  # RuntimeError: links that go round in a circle
-        raise UsageError(f"{out} cannot be written: {error}. Name another place with --out.") from error
+        why = getattr(error, "strerror", None) or error  # without the name of a file that was only a try
+        raise UsageError(f"{out} cannot be written: {why}. Name another place with --out.") from error
 
 
 def _check_objects(out: ObjectPlace, chosen: Format) -> None:

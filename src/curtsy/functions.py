@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from curtsy import page_facts, schemas, score_rubrics
@@ -30,7 +31,7 @@ def add_extractor(name: str, fn: Extractor) -> None:
 
 def add_scorer(name: str, fn: Scorer) -> None:
     _check(name, score_rubrics.built_in(), "rubric")
-    score_rubrics.scorers[name] = fn
+    score_rubrics.scorers[name] = partial(_scored, name, fn)
 
 
 def _check(name: str, taken: tuple[str, ...], what: str) -> None:
@@ -45,10 +46,29 @@ def _items(name: str, fn: Extractor, stored: Stored) -> list[dict[str, Any]]:
         made = fn(stored)
         given = [] if made is None else [made] if isinstance(made, Mapping) else list(made)
         items = [{"url": stored.page.url, "words": _words(stored), **item} for item in given]
-        json.dumps(items, allow_nan=False)
-    except Exception as error:  # whatever somebody's function does; another try would do the same
-        raise StageFault("function_failed", f"{name}: {type(error).__name__}: {error}"[:500], False) from error
+        _check_json(items)
+    except (Exception, SystemExit) as error:  # whatever somebody's function does
+        raise _failed(name, error) from error
     return items
+
+
+def _scored(name: str, fn: Scorer, **given: Any) -> Any:
+    try:
+        made = fn(**given)
+        _check_json(dict(made) if isinstance(made, Mapping) else made)
+    except (Exception, SystemExit) as error:
+        raise _failed(name, error) from error
+    return made
+
+
+def _check_json(made: Any) -> None:
+    """Numbers and texts that no database takes are told too: NaN, half of a surrogate pair."""
+    json.dumps(made, allow_nan=False, ensure_ascii=False).encode()
+
+
+def _failed(name: str, error: BaseException) -> StageFault:
+    """Another try would do the same."""
+    return StageFault("function_failed", f"{name}: {type(error).__name__}: {error}"[:500], False)
 
 
 def _words(stored: Stored) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 from weakref import WeakSet
 
@@ -18,8 +19,10 @@ import uvloop
 from curtsy import crawling, services, stages
 from curtsy.errors import Unavailable
 from curtsy.model import Counts, Crawl
+from curtsy.recovery import read
 from curtsy.settings import Settings
 from curtsy.stopping import StopFlag
+from curtsy.store import crawls
 
 #: beyond the drain and a commit, what closing the parts may take
 _CLOSE_S = 30.0
@@ -109,11 +112,13 @@ class InProcess:
                 crawl = await crawling.take_up(built, self._what, self._wishes)
             else:
                 crawl = await crawling.submit(built, self._what, self._seeds)
+            self.counts = await read(built.store, crawls.counts, crawl.n)
             self.crawl = crawl
             self._ready.set()
             self.counts = await crawling.run(built, crawl.n, self._tell, self._stop, alone=False)
             if crawl.schema is not None or crawl.webhook is not None:
                 await stages.run_all(built, crawl.n, self._stop)
+                self.counts = replace(await read(built.store, crawls.counts, crawl.n), waiting=self.counts.waiting)
         finally:
             await built.close()
         if self._on_progress is not None:

@@ -392,3 +392,5 @@ class Counts:
     waiting: str = ""
     #: of the pending ones, pages that wait for a browser; at most MOST_RENDER are counted
     pending_render: int = 0
+    #: dead letters by stage after fetching; their URLs are done
+    failed_stages: dict[str, int] = field(default_factory=dict)

@@ -182,7 +182,7 @@ def test_a_record_that_does_not_fit_its_schema_says_why_and_is_not_published_by_
     (record,) = orgs.all_records(store, crawl)
     assert (record.status, record.confidence["reasons"]) == ("held", ["invalid"])
     assert ["phone" in problem for problem in record.confidence["problems"]] == [True]
-    with pytest.raises(UsageError, match="does not fit its schema: .*phone.* Correct or reject it"):
+    with pytest.raises(UsageError, match=r"does not fit its schema: .*phone.* Correct or reject it"):
         reviewing.decide(store, record.n, Decision(decision="approve", who="ada"), NOW)
     assert reviewing.dossier(store, record.n).history == ()
     put_right = Decision(decision="correct", who="ada", correction={"/phone": "+43 1 234"})

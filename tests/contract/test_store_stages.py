@@ -155,6 +155,23 @@ def test_dead_letters_of_a_stage_are_replayed_from_there(parts: Any, monkeypatch
     assert state(parts, crawl) is CrawlState.FINISHED
 
 
+def test_an_error_that_quotes_what_no_database_takes_is_a_dead_letter(
+    parts: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = make(parts, 1)
+
+    def fails(_source: Any) -> Any:
+        raise stages.StageFault("function_failed", "half \udc80, zero \0", False)
+
+    monkeypatch.setitem(page_facts.extractors, "page", fails)
+    (sending,) = stages.sweep(parts.store, parts.settings, NOW)
+    assert run(parts, sending) == []
+    assert state(parts, crawl) is CrawlState.FINISHED
+    with parts.store.read() as tx:
+        (dead,) = failures.find(tx, crawl=crawl, stage="extract")
+    assert (dead.cause, dead.detail) == ("function_failed", "half \\udc80, zero \\x00")
+
+
 def test_a_page_that_was_deleted_meanwhile_has_no_record(parts: Any) -> None:
     crawl = make(parts, 1)
     with parts.store.begin() as tx:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import io
+import json
 import subprocess
 import sys
 import textwrap
@@ -17,7 +19,7 @@ from crawl_folder import SHORT
 from small_site import Say, SmallSite, linking
 
 import curtsy.api as curtsy
-from curtsy import pipeline
+from curtsy import page_facts, pipeline
 from curtsy.cli.results import judged
 from curtsy.display import Display, shown_line
 from curtsy.embedded import Embedded
@@ -101,8 +103,51 @@ def test_an_error_of_the_reader_comes_through(given: dict[str, Any]) -> None:
     with pytest.raises(ZeroDivisionError):
         _ = [1 / page.depth for page in crawling]
     assert crawling.state == "running"
-    with pytest.raises(curtsy.UsageError, match="resume"):
+    with pytest.raises(curtsy.UsageError, match=r"was left\..* resume\('.* pages\('"):
         next(iter(crawling))
+
+
+def test_a_crawl_that_has_finished_says_where_its_pages_are(given: dict[str, Any]) -> None:
+    crawling = curtsy.crawl(START, max_pages=2, delay_s=0.01, **given)
+    assert len(list(crawling)) == 2
+    with pytest.raises(curtsy.UsageError, match=rf"is finished, .* pages\('{crawling.id}'\)"):
+        list(crawling)
+
+
+def test_counts_are_those_of_now(given: dict[str, Any]) -> None:
+    crawling = curtsy.crawl(START, delay_s=0.3, **given)
+    assert crawling.counts == Counts()
+    for _ in crawling:
+        break
+    left = crawling.counts
+    assert 0 < left.pages < 12
+    assert left.pending > 0
+    again = curtsy.resume(crawling.id, delay_s=0.01, **given)
+    assert (again.state, again.counts) == ("running", left), "before it goes on"
+    with again:
+        assert again.counts.pages >= left.pages
+        assert len(list(again)) == 12 - left.pages
+    for one in (crawling, again):
+        assert (one.counts.pages, one.counts.pending) == (12, 0)
+
+
+def test_a_resumed_crawl_gives_all_that_comes_from_then_on(
+    given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However late the reader is."""
+    crawling = curtsy.crawl(START, delay_s=0.3, **given)
+    for _ in crawling:
+        break
+    known = sum(1 for _ in curtsy.pages(crawling.id, data_dir=given["data_dir"]))
+    again = curtsy.resume(crawling.id, delay_s=0.01, **given)
+    begun = again._running.begun
+
+    def late() -> Any:
+        assert again._running.wait(60)
+        return begun()
+
+    monkeypatch.setattr(again._running, "begun", late)
+    assert len(list(again)) == 12 - known
 
 
 def test_a_task_that_is_cancelled_leaves_well(given: dict[str, Any]) -> None:
@@ -175,6 +220,17 @@ def test_the_counts_tell_what_became_of_all(given: dict[str, Any]) -> None:
         ((START,), {"include": ["("]}, "include|pattern"),
         ((START,), {"no_such_setting": 1}, "no_such_setting"),
         ((START,), {"schema": "no-such-schema"}, "no-such-schema"),
+        (([START],), {}, r"one by one: crawl\(\*urls\)"),
+        ((5,), {}, r"a URL as text, not 5 \(int\)"),
+        ((b"http://a.test/",), {}, "a URL as text"),
+        ((START,), {"include": "/x"}, "`include` is a list of patterns"),
+        ((START,), {"exclude": None}, "`exclude` is a list of patterns"),
+        ((START,), {"schema": 5}, "`schema` is str or dict, not 5"),
+        ((START,), {"schema": "page", "rubric": 5}, "`rubric` is str, not 5"),
+        ((START,), {"extract": 5}, r"`extract\(page\)` is a function, not 5"),
+        ((START,), {"schema": "page", "score": "x"}, r"`score\(.*\)` is a function, not 'x'"),
+        ((START,), {"data_dir": 5}, "`data_dir` is a path, not 5"),
+        ((START,), {"config": 5}, "`config` is a path, not 5"),
     ],
 )
 def test_what_cannot_be_is_told(
@@ -182,6 +238,17 @@ def test_what_cannot_be_is_told(
 ) -> None:
     with pytest.raises(curtsy.UsageError, match=said):
         list(curtsy.crawl(*seeds, **{**given, **options}))
+
+
+def test_what_names_no_crawl_is_told(given: dict[str, Any]) -> None:
+    list(curtsy.crawl(START, max_pages=1, **given))
+    for look in (curtsy.resume, lambda id, **more: list(curtsy.pages(id, **more))):
+        with pytest.raises(curtsy.UsageError, match="named by its id"):
+            look(5, data_dir=given["data_dir"])
+    with pytest.raises(curtsy.UsageError, match="named by its id"):
+        list(curtsy.records(None, data_dir=given["data_dir"]))  # type: ignore[arg-type]
+    with pytest.raises(curtsy.UsageError, match="max_pages"):
+        curtsy.resume(max_pages="many", **given)  # type: ignore[arg-type]
 
 
 def test_a_part_that_is_away_is_told(given: dict[str, Any]) -> None:
@@ -224,6 +291,9 @@ def birds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str,
 
 def article(page: curtsy.Page) -> dict[str, Any] | None:
     return {"title": page.title, "links": len(page.links())} if page.url != START else None
+
+
+async def later(page: curtsy.Page) -> None: ...
 
 
 def length(schema: str, data: dict[str, Any], quotes: list[dict[str, Any]]) -> float:
@@ -269,6 +339,43 @@ def test_a_function_that_fails_makes_a_dead_letter_and_nothing_else(birds: dict[
         (START, "function_failed"),
         (f"{START}geese", "function_failed"),
     }
+    assert crawling.counts.failed == {}, "their pages are there"
+    assert crawling.counts.failed_stages == {"extract": 2}
+    assert repr(crawling).endswith("2 failed>")
+    folder = ("--data-dir", str(birds["data_dir"]))
+    assert json.loads(command("status", "--json", *folder).stdout)["failed_stages"] == {"extract": 2}
+    assert "dead letters  extract 2" in command("status", *folder).stdout
+
+
+def test_texts_that_no_database_takes_are_failures_of_their_function(birds: dict[str, Any]) -> None:
+    def halves(page: curtsy.Page) -> Any:
+        if page.url == START:
+            raise ValueError("half \udc80 and zero \0")
+        if "geese" in page.url:
+            sys.exit("half \udc80")
+        return {"half": "\udc80", "url": "http://a.test/\udc80"}
+
+    crawling = curtsy.crawl(START, extract=halves, **birds)
+    assert len(list(crawling)) == 3
+    assert crawling.state == "finished"
+    with Store.open(f"sqlite:///{birds['data_dir']}/curtsy.sqlite") as store:
+        letters = {letter.url: letter for letter in pipeline.find(store, pipeline.Filter(stage="extract"))}
+    assert {letter.cause for letter in letters.values()} == {"function_failed"}
+    assert letters[START].detail == "halves: ValueError: half \\udc80 and zero \\x00"
+    assert letters[f"{START}geese"].detail == "halves: SystemExit: half \\udc80"
+    assert "UnicodeEncodeError" in letters[f"{START}ducks"].detail
+
+
+def test_a_scorer_that_fails_is_told_at_once(birds: dict[str, Any]) -> None:
+    def scorer(schema: str, data: dict[str, Any], quotes: list[Any]) -> float:
+        return float("nan") if "geese" in data["title"] else 1 / 0
+
+    crawling = curtsy.crawl(START, extract=article, score=scorer, **birds)
+    list(crawling)
+    with Store.open(f"sqlite:///{birds['data_dir']}/curtsy.sqlite") as store:
+        letters = pipeline.find(store, pipeline.Filter(stage="score"))
+    assert {(letter.cause, letter.attempts) for letter in letters} == {("function_failed", 1)}
+    assert crawling.counts.failed_stages == {"score": 2}
 
 
 def test_a_resumed_crawl_needs_its_functions_again(birds: dict[str, Any]) -> None:
@@ -279,10 +386,71 @@ def test_a_resumed_crawl_needs_its_functions_again(birds: dict[str, Any]) -> Non
     assert len(list(curtsy.records(data_dir=birds["data_dir"]))) == 2
 
 
+def command(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "curtsy", *words], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in another process: no function is known."""
+    monkeypatch.setattr("curtsy.page_facts.extractors", known := {"page": page_facts.page_facts})
+    monkeypatch.setattr("curtsy.plans.extractors", known)
+    monkeypatch.setattr("curtsy.extraction.extractors", known)
+    monkeypatch.setattr("curtsy.score_rubrics.scorers", {})
+
+
+def test_without_its_functions_a_crawl_is_refused_and_loses_nothing(
+    birds: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fair(schema: str, data: dict[str, Any], quotes: list[Any]) -> float:
+        return 50
+
+    crawling = curtsy.crawl(START, extract=article, score=fair, **{**birds, "delay_s": 0.5})
+    for _ in crawling:
+        break
+    done = command("crawl", "--resume", crawling.id, "--data-dir", str(birds["data_dir"]))
+    assert done.returncode == 2
+    assert f'resume("{crawling.id}", extract=article, score=fair)' in done.stderr
+    forget(monkeypatch)
+    with pytest.raises(curtsy.UsageError, match="made by `article` and `fair` of a Python program"):
+        list(curtsy.resume(crawling.id, **birds))
+    with pytest.raises(curtsy.UsageError, match="made by `fair` of a Python program"):
+        list(curtsy.resume(crawling.id, extract=article, **birds))
+    assert crawling.state == "running"
+    list(curtsy.resume(crawling.id, extract=article, score=fair, **birds))
+    found = list(curtsy.records(data_dir=birds["data_dir"]))
+    assert [record["scores"]["total"] for record in found] == [50.0, 50.0]
+    done = command("crawl", "--resume", crawling.id, "--data-dir", str(birds["data_dir"]))
+    assert done.returncode == 0, "it has finished: nothing is left to make"
+
+
+def test_a_stage_without_its_function_is_a_dead_letter_that_can_be_replayed(
+    birds: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when a worker of a fleet on the same store takes it."""
+    crawling = curtsy.crawl(START, extract=article, **birds)
+    with monkeypatch.context() as patch:
+        forget(patch)
+        list(crawling)
+    assert crawling.counts.failed_stages == {"extract": 3}
+    assert list(curtsy.records(data_dir=birds["data_dir"])) == []
+    done = command("failures", "replay", "--stage", "extract", "--data-dir", str(birds["data_dir"]))
+    assert done.returncode == 0, done.stderr
+    with pytest.raises(curtsy.UsageError, match="leave delay_s out"):
+        list(curtsy.resume(crawling.id, extract=article, **birds))
+    del birds["delay_s"]
+    list(curtsy.resume(crawling.id, extract=article, **birds))
+    assert len(list(curtsy.records(data_dir=birds["data_dir"]))) == 2
+    assert crawling.counts.failed_stages == {}
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         ({"extract": lambda page: None}, "use `def`"),
+        ({"extract": functools.partial(article)}, "use `def`"),
+        ({"extract": later}, "not `async def`"),
         ({"extract": article, "schema": "page"}, "leave `schema` out"),
         ({"extract": article, "score": length, "rubric": "esg"}, "leave `rubric` out"),
         ({"score": length}, "schema"),

@@ -33,7 +33,9 @@ host_patience_s = 2
 backoff_s = 0.2
 backoff_cap_s = 1
 """
-FIELDS = {"id", "state", "pages", "done", "skipped", "failed", "pending", "pending_render", "elapsed_s"}
+FIELDS = {
+    "id", "state", "pages", "done", "skipped", "failed", "failed_stages", "pending", "pending_render", "elapsed_s",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -149,6 +149,7 @@ def test_status_gives_the_stable_fields(run: Run, crawled: Path) -> None:
         "done": 2,
         "skipped": {"robots": 1},
         "failed": {"timeout": 1, "host_unreachable": 1},
+        "failed_stages": {},
         "pending": 0,
         "pending_render": 0,
         "elapsed_s": 6.0,
@@ -268,6 +269,13 @@ def test_an_export_that_fails_leaves_nothing_behind(run: Run, crawled: Path, tmp
     assert run("export", "--out", "t.warc.gz").code == 4
     assert run("export", "--out", "md").code == 4
     assert set(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("out", ["/proc/nope/x.parquet", "/proc/nope/md"])
+def test_a_place_that_takes_nothing_is_named_as_it_was_given(run: Run, out: str) -> None:
+    refused = run("export", "--out", out)
+    assert refused.code == 2
+    assert f"{out} cannot be written: No such file or directory. Name another place" in refused.err
 
 
 @pytest.mark.parametrize("out", ["t.warc.gz", "md"])
@@ -458,6 +466,15 @@ def test_pausing_resuming_and_cancelling_follow_the_states(run: Run, crawled: Pa
     refused = run("resume")
     assert refused.code == 2
     assert "cancelled" in refused.err
+
+
+@pytest.mark.parametrize("number", ["9223372036854775808", "0", "-1", "x", "9" * 5000])
+def test_what_is_no_number_of_a_record_is_told(run: Run, crawled: Path, number: str) -> None:
+    refused = run("review", "show", "--", number)
+    assert refused.code == 2
+    assert "RECORD" in refused.err
+    assert "Traceback" not in refused.err
+    assert run("review", "show", "9223372036854775807").code == 2
 
 
 def test_the_operator_may_slow_and_block_a_host(run: Run, crawled: Path) -> None:

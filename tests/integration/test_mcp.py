@@ -167,6 +167,27 @@ def test_limits_and_errors_are_told(port: int) -> None:
     ask(f"http://127.0.0.1:{port}/mcp", work)
 
 
+def test_arguments_that_do_not_fit_are_told_in_a_line_each(port: int) -> None:
+    async def work(client: Client) -> None:
+        said = await refused(client, "crawl", url=START, delay_s=0, max_page=1)
+        assert said.startswith("crawl has no argument 'delay_s', 'max_page'. It has: url, max_pages, max_seconds,")
+        assert "ctx" not in said
+        said = await refused(client, "crawl", max_pages=21, scope="planet", include="x")
+        first, *rest = said.splitlines()
+        assert first == "crawl: url: is missing"
+        assert rest[0] == "max_pages: should be less than or equal to 20"
+        assert [line.partition(":")[0] for line in rest] == ["max_pages", "scope", "include"]
+        assert "pydantic" not in said
+        both = await refused(client, "extract", page=START, schema=5)
+        assert both == "extract: schema: should be a valid string, or should be a valid dictionary"
+        said = await refused(client, "crawl", url=START, include=[""])
+        assert said == "Error executing tool crawl: include: a pattern has 1 to 1000 characters"
+        for tool in (await client.list_tools()).tools:
+            assert tool.input_schema["additionalProperties"] is False
+
+    ask(f"http://127.0.0.1:{port}/mcp", work)
+
+
 def test_a_name_that_leads_to_a_private_address_is_not_asked(port: int, site: SmallSite) -> None:
     """The guard judges addresses, not names; `localhost` leads to one that is not public."""
     before = len(site.asked)

@@ -19,7 +19,7 @@ from curtsy.embedded_model import what_is_missing
 from curtsy.evidence import Usage
 from curtsy.services import Services
 from curtsy.stopping import StopFlag
-from curtsy.store import failures, llm_cache
+from curtsy.store import crawls, failures, llm_cache
 from curtsy.store.engine import Store
 
 WORDS = " ".join(f"word{i}" for i in range(120))
@@ -132,6 +132,7 @@ def test_a_dead_letter_of_a_site_has_the_address_that_was_crawled(folder: CrawlF
     work(folder)
     with Store.open(folder.settings().effective_store_url) as store, store.read() as tx:
         assert [(one.stage, one.url) for one in failures.find(tx)] == [("extract", "http://a.small.test/")]
+        assert crawls.counts(tx, 1).failed_stages == {"extract": 1}
 
 
 def test_a_server_that_is_gone_for_a_while_costs_a_retry_only(folder: CrawlFolder, server: ModelServer) -> None:

@@ -54,6 +54,7 @@ def test_a_crawl_is_stored_and_listed_in_the_frontier(client: FlaskClient, app: 
     assert (status["state"], status["lane"], status["request_id"]) == ("running", "high", "mine")
     assert status["counts"] == {
         "pages": 0, "done": 0, "pending": 3, "pending_render": 0, "skipped": {}, "failed": {},
+        "failed_stages": {},
     }  # fmt: skip
     assert status["wishes"]["max_pages"] == 7
     assert status["estimated_end"] is None

@@ -283,7 +283,7 @@ def _summary(ended: Ended, settings: Settings, out: Target) -> None:
     show.say(f"hosts         {ended.hosts:,}")
     show.say(f"done          {counts.done:,} URLs")
     show.say(f"skipped       {show.reasons(counts.skipped)}")
-    show.say(f"dead letters  {show.reasons(dict(counts.failed) | ended.stages)}")
+    show.say(f"dead letters  {show.reasons(counts.failed | counts.failed_stages)}")
     if ended.crawl.schema is not None:
         show.say(f"records       {show.reasons(ended.records)}")
     show.say(
@@ -298,7 +298,7 @@ def _summary(ended: Ended, settings: Settings, out: Target) -> None:
             show.say(_not_exported(ended, out))
     elif ended.records.get("held"):
         show.say(f"Records are held until somebody looks at them: {hints.command('review', 'list')}")
-    if not ended.interrupted and (counts.failed or ended.stages):
+    if not ended.interrupted and (counts.failed or counts.failed_stages):
         show.say(f"Look at them: {hints.command('failures', 'list', '--crawl', ended.crawl.id)}")
 
 

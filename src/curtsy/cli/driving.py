@@ -26,7 +26,7 @@ from curtsy.model import Counts, Crawl, CrawlState
 from curtsy.observe import counters
 from curtsy.settings import Settings
 from curtsy.stopping import StopFlag, end_by
-from curtsy.store import crawls, failures, records, summaries
+from curtsy.store import crawls, records, summaries
 from curtsy.store.engine import Store
 
 #: beyond the drain, a helper gets this long to commit and leave
@@ -45,8 +45,6 @@ class Ended:
     elapsed_s: float
     #: what the processes counted: frontier calls, commits, pages by status, ...
     counters: dict[str, int]
-    #: dead letters of the stages after fetching
-    stages: dict[str, int] = field(default_factory=dict)
     #: by status
     records: dict[str, int] = field(default_factory=dict)
 
@@ -58,7 +56,7 @@ class Ended:
     def exit_code(self) -> int:
         if self.interrupted:
             return INTERRUPTED
-        return DEAD_LETTERS if self.counts.failed or self.stages else DONE
+        return DEAD_LETTERS if self.counts.failed or self.counts.failed_stages else DONE
 
 
 def drive(
@@ -158,7 +156,6 @@ def _ended(store: Store, id: str, counted: dict[str, int]) -> Ended:
             hosts=summaries.hosts_of(tx, crawl.n),
             elapsed_s=elapsed_s(crawl, int(time.time() * 1000)),
             counters=counted,
-            stages=failures.of_stages(tx, crawl.n) if crawl.schema is not None else {},
             records=records.counts(tx, crawl.n, crawl.schema_hash) if crawl.schema is not None else {},
         )
 

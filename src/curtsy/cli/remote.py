@@ -67,6 +67,7 @@ def _show(found: dict[str, Any], as_json: bool) -> None:
     counts = found["counts"]
     if as_json:
         ledger = {name: counts[name] for name in ("pages", "done", "skipped", "failed", "pending")}
+        ledger["failed_stages"] = counts.get("failed_stages", {})
         ledger["pending_render"] = counts.get("pending_render", 0)
         rate = {"pages_per_s": found["pages_per_s"], "estimated_end": found["estimated_end"]}
         show.document({"id": found["id"], "state": found["state"], **ledger, **rate})
@@ -78,6 +79,6 @@ def _show(found: dict[str, Any], as_json: bool) -> None:
     show.say(f"done          {counts['done']:,}")
     show.say(f"pending       {show.pending(counts['pending'], counts.get('pending_render', 0))}")
     show.say(f"skipped       {show.reasons(counts['skipped'])}")
-    show.say(f"dead letters  {show.reasons(counts['failed'])}")
+    show.say(f"dead letters  {show.reasons(counts['failed'] | counts.get('failed_stages', {}))}")
     if found["estimated_end"]:
         show.say(f"ends about    {found['estimated_end'][:19]}Z")

@@ -245,9 +245,8 @@ def _print(found: dict[str, Any]) -> None:
         value = json.dumps(field["value"], ensure_ascii=False)
         say(f"  {field['path']} = {value}  [{field['verdict']}, {field['rung']}]")
         for one in field["evidence"]:
-            say(
-                f"      {_context(texts.get(one['sha256']), one)}  ({' '.join(filter(None, (one['url'], one['locator'])))})"
-            )
+            place = " ".join(filter(None, (one["url"], one["locator"])))
+            say(f"      {_context(texts.get(one['sha256']), one)}  ({place})")
     for field in found["withheld"]:
         value = json.dumps(field["value"], ensure_ascii=False)
         say(f"  WITHHELD {field['path']} = {value}  [{field['note'] or field['verdict']}, {field['rung']}]")

@@ -70,6 +70,7 @@ def ledger(crawl: Crawl, counts: Counts, elapsed_s: float) -> dict[str, Any]:
         "done": counts.done,
         "skipped": dict(counts.skipped),
         "failed": dict(counts.failed),
+        "failed_stages": dict(counts.failed_stages),
         "pending": counts.pending,
         "pending_render": counts.pending_render,
         "elapsed_s": round(elapsed_s, 3),

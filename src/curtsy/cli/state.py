@@ -13,7 +13,7 @@ from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl, stored
 from curtsy.cli.remote import Api
 
 if TYPE_CHECKING:
-    from curtsy.model import Counts, Crawl, CrawlState
+    from curtsy.model import Counts, Crawl
 
 #: command -> the state it gives a crawl, and its text
 _CHANGES = {
@@ -57,7 +57,7 @@ def status(
     if as_json:
         show.document({"crawls": documents} if all_ else documents[0])
     elif all_:
-        rows = [(d["id"], d["state"], d["pages"], d["pending"], _total(d["failed"]), d["elapsed_s"]) for d in documents]
+        rows = [(d["id"], d["state"], d["pages"], d["pending"], _dead(d), d["elapsed_s"]) for d in documents]
         show.table(["crawl", "state", "pages", "pending", "dead letters", "seconds"], rows)
     else:
         _describe(*found[0], kept)
@@ -77,6 +77,7 @@ def _changing(verb: str) -> Callable[..., None]:
 
 
 def _change(which: str, verb: str, config: Path | None, data_dir: Path | None, as_json: bool, api: str | None) -> None:
+    from curtsy import control
     from curtsy.cli import remote, show
     from curtsy.errors import UsageError
     from curtsy.model import CrawlState
@@ -86,29 +87,22 @@ def _change(which: str, verb: str, config: Path | None, data_dir: Path | None, a
         remote.change(api, which, verb, as_json)
         return
     state = CrawlState(_CHANGES[verb][0])
-    allowed = {
-        CrawlState.PAUSED: (CrawlState.RUNNING,),
-        CrawlState.RUNNING: (CrawlState.PAUSED,),
-        CrawlState.CANCELLED: (CrawlState.RUNNING, CrawlState.PAUSED, CrawlState.LOADING, CrawlState.EXTRACTING),
-    }[state]
     reason = "cancelled" if state is CrawlState.CANCELLED else None
     with stored(config, data_dir, looks=False) as (_settings, store):
         with store.read() as tx:
             crawl = crawls.get(tx, which)
-        changed = store.run(crawls.set_state, crawl.n, state, reason, int(time.time() * 1000), only_from=allowed)
+        changed = store.run(
+            crawls.set_state, crawl.n, state, reason, int(time.time() * 1000), only_from=control.CHANGES[state]
+        )
         with store.read() as tx:
             crawl, counts = crawls.by_n(tx, crawl.n), crawls.counts(tx, crawl.n)
             kept = crawls.settings_of(tx, crawl.n)
     if not changed and crawl.state is not state:
-        raise UsageError(f"Crawl {crawl.id} is {crawl.state}: only a crawl that is {_or(allowed)} can be {state}.")
+        raise UsageError(control.cannot(crawl, state))
     if as_json:
         show.document(_ledger(crawl, counts))
     else:
         _describe(crawl, counts, kept)
-
-
-def _or(states: tuple[CrawlState, ...]) -> str:
-    return " or ".join(states)
 
 
 def _ledger(crawl: Crawl, counts: Counts) -> dict[str, Any]:
@@ -117,8 +111,8 @@ def _ledger(crawl: Crawl, counts: Counts) -> dict[str, Any]:
     return show.ledger(crawl, counts, show.elapsed_s(crawl, int(time.time() * 1000)))
 
 
-def _total(counts: dict[str, int]) -> int:
-    return sum(counts.values())
+def _dead(ledger: dict[str, Any]) -> int:
+    return sum([*ledger["failed"].values(), *ledger["failed_stages"].values()])
 
 
 def _describe(crawl: Crawl, counts: Counts, kept: dict[str, Any]) -> None:
@@ -131,6 +125,6 @@ def _describe(crawl: Crawl, counts: Counts, kept: dict[str, Any]) -> None:
     show.say(f"done          {counts.done:,}")
     show.say(f"pending       {show.pending(counts.pending, counts.pending_render)}")
     show.say(f"skipped       {show.reasons(counts.skipped)}")
-    show.say(f"dead letters  {show.reasons(counts.failed)}")
+    show.say(f"dead letters  {show.reasons(counts.failed | counts.failed_stages)}")
     if crawl.state in (CrawlState.RUNNING, CrawlState.PAUSED, CrawlState.LOADING, CrawlState.EXTRACTING):
         show.say(f"Go on with: {hints.resume(crawl.id, kept)}")

@@ -191,7 +191,7 @@ class Remote:
         given = found["counts"]
         counts = Counts(
             given["pages"], given["done"], given["pending"], given["skipped"], given["failed"],
-            pending_render=given.get("pending_render", 0),
+            pending_render=given.get("pending_render", 0), failed_stages=given.get("failed_stages", {}),
         )  # fmt: skip
         return _status(found["id"], found["state"], found["reason"], counts)
 
@@ -274,7 +274,7 @@ def _status(id: str, state: str, reason: str | None, counts: Counts) -> dict[str
     return {
         "crawl": id, "state": state, "reason": reason, "pages": counts.pages, "done": counts.done,
         "pending": counts.pending, "pending_render": counts.pending_render, "skipped": dict(counts.skipped),
-        "failed": dict(counts.failed),
+        "failed": dict(counts.failed), "failed_stages": dict(counts.failed_stages),
     }  # fmt: skip
 
 

@@ -16,7 +16,8 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp.server.mcpserver.tools import Tool
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import ToolAnnotations
 from pydantic import Field, ValidationError
@@ -38,6 +39,7 @@ _ABOUT = (
     "on what is stored and cost the site nothing: look there first. " + reading.UNTRUSTED
 )
 _LOOKS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+_ASKS = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=True)
 
 CrawlId = Annotated[str, Field(description="Id of a crawl, its beginning, or `last`.", max_length=100)]
 Which = Annotated[str, Field(description="Id of a stored page, or its URL.", min_length=1, max_length=4000)]
@@ -52,20 +54,49 @@ class Limits:
 
 
 def build(backend: Backend, limits: Limits) -> MCPServer[Any]:
-    server: MCPServer[Any] = MCPServer("curtsy", instructions=_ABOUT, version=__version__, log_level="WARNING")
-    _crawling(server, backend, limits)
-    _looking(server, backend)
-    return server
+    tools: list[Tool] = [*_crawling(backend, limits), *_looking(backend)]
+    return MCPServer("curtsy", instructions=_ABOUT, version=__version__, log_level="WARNING", tools=tools)
 
 
-def _crawling(server: MCPServer[Any], backend: Backend, limits: Limits) -> None:
+class _Tool(Tool):
+    """One that takes no arguments but its own, and says in a line for each what does not fit."""
+
+    @classmethod
+    def of(cls, fn: Callable[..., Any], annotations: ToolAnnotations) -> Tool:
+        made = cls.from_function(fn, annotations=annotations)
+        made.parameters["additionalProperties"] = False
+        return made
+
+    async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:
+        known = self.parameters["properties"]
+        if unknown := [name for name in arguments if name not in known]:
+            told = ", ".join(repr(name[:100]) for name in unknown[:10])
+            raise ToolError(f"{self.name} has no argument {told}. It has: {', '.join(known)}.")
+        try:
+            return await super().run(arguments, context, convert_result)
+        except ToolError as error:
+            if isinstance(error.__cause__, ValidationError) and not isinstance(error, UnexpectedToolError):
+                raise ToolError(f"{self.name}: {_unfit(error.__cause__)}") from None
+            raise
+
+
+def _unfit(error: ValidationError) -> str:
+    """A line for each field: `max_pages: should be less than or equal to 20`."""
+    wrong: dict[str, list[str]] = {}
+    for one in error.errors(include_url=False, include_context=False, include_input=False):
+        field = str(one["loc"][0]) if one["loc"] else "arguments"
+        said = one["msg"].removeprefix("Input ").removeprefix("Value error, ")
+        wrong.setdefault(field, []).append("is missing" if one["type"] == "missing" else said)
+    return "\n".join(f"{field}: {', or '.join(dict.fromkeys(said))}" for field, said in wrong.items())
+
+
+def _crawling(backend: Backend, limits: Limits) -> list[Tool]:
     pages_help = f"At most so many pages, {limits.max_pages} in all."
     seconds_help = f"Return after so many seconds at the latest, {limits.max_seconds:g} in all."
     Pages = Annotated[int, Field(description=pages_help, ge=1, le=limits.max_pages)]
     Seconds = Annotated[float, Field(description=seconds_help, gt=0, le=limits.max_seconds)]
     few, soon = min(10, limits.max_pages), min(60.0, limits.max_seconds)
 
-    @server.tool(annotations=ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=True))
     async def crawl(
         ctx: Context[Any, Any],
         url: Annotated[str, Field(description="Where to begin: an http or https URL.", max_length=2083)],
@@ -88,12 +119,13 @@ def _crawling(server: MCPServer[Any], backend: Backend, limits: Limits) -> None:
             id = await _work(backend.crawl, [url], wish, max_seconds, told)
         return await _came_of(backend, id)
 
-    @server.tool(annotations=ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=True))
     async def resume(ctx: Context[Any, Any], crawl: CrawlId, max_seconds: Seconds = soon) -> dict[str, Any]:
         """Go on with a crawl whose time was up, as far as its own max_pages."""
         with _Told(ctx, None) as told:
             id = await _work(backend.resume, crawl, max_seconds, told)
         return await _came_of(backend, id)
+
+    return [_Tool.of(fn, _ASKS) for fn in (crawl, resume)]
 
 
 async def _came_of(backend: Backend, id: str) -> dict[str, Any]:
@@ -124,13 +156,11 @@ class _Told:
         self._waits = False
 
 
-def _looking(server: MCPServer[Any], backend: Backend) -> None:
-    @server.tool(annotations=_LOOKS)
+def _looking(backend: Backend) -> list[Tool]:
     async def status(crawl: CrawlId = "last") -> dict[str, Any]:
         """How far a crawl is: its state, and URLs by what became of them."""
         return await _work(backend.status, crawl)
 
-    @server.tool(annotations=_LOOKS)
     async def read_page(
         page: Which,
         crawl: Annotated[str | None, Field(description="Of a URL: in this crawl; left out: the newest.")] = None,
@@ -143,7 +173,6 @@ def _looking(server: MCPServer[Any], backend: Backend) -> None:
         found = await _work(backend.page, page, crawl)
         return await _work(reading.piece, found, offset, max_chars)
 
-    @server.tool(annotations=_LOOKS)
     async def search_pages(
         query: Annotated[
             str, Field(description="Words that a page must have, all of them.", min_length=1, max_length=500)
@@ -166,7 +195,6 @@ def _looking(server: MCPServer[Any], backend: Backend) -> None:
 
         return await _work(look)
 
-    @server.tool(annotations=_LOOKS)
     async def extract(
         page: Which,
         schema: Annotated[
@@ -182,12 +210,16 @@ def _looking(server: MCPServer[Any], backend: Backend) -> None:
         found = await _work(backend.page, page, crawl)
         return await _work(reading.facts_of, found, schema)
 
+    return [_Tool.of(fn, _LOOKS) for fn in (status, read_page, search_pages, extract)]
+
 
 async def _work(fn: Callable[..., T], *args: Any) -> T:
     """In a thread. What is expected to go wrong is told to the agent in one sentence."""
     try:
         return await asyncio.to_thread(fn, *args)
-    except (CurtsyError, ValidationError) as error:
+    except ValidationError as error:
+        raise ToolError(_unfit(error)) from error
+    except CurtsyError as error:
         raise ToolError(str(error)) from error
 
 

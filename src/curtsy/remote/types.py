@@ -63,8 +63,10 @@ class CrawlCounts(TypedDict):
     pending_render: int
     #: By reason.
     skipped: dict[str, int]
-    #: Dead letters by cause.
+    #: Dead letters of URLs by cause.
     failed: dict[str, int]
+    #: Dead letters of stages after fetching: their URLs are done.
+    failed_stages: dict[str, int]
 
 
 class CrawlStatus(TypedDict):
@@ -206,7 +208,7 @@ class DossierInfo(TypedDict):
     #: The values of `data` with their evidence.
     fields: list[FieldInfo]
     scores: dict[str, Any]
-    #: `share` of supported values, `words` of source, `low`, `reasons`.
+    #: `share` of supported values, `words` of source, `low`, `reasons`, `problems`.
     confidence: dict[str, Any]
     #: Not to be relied on before a person has looked at it.
     low_confidence: bool
@@ -587,7 +589,7 @@ class RecordInfo(TypedDict):
     #: The values of `data` with their evidence.
     fields: list[FieldInfo]
     scores: dict[str, Any]
-    #: `share` of supported values, `words` of source, `low`, `reasons`.
+    #: `share` of supported values, `words` of source, `low`, `reasons`, `problems`.
     confidence: dict[str, Any]
     #: Not to be relied on before a person has looked at it.
     low_confidence: bool
@@ -665,7 +667,7 @@ class ReviewItem(TypedDict):
     #: The values of `data` with their evidence.
     fields: list[FieldInfo]
     scores: dict[str, Any]
-    #: `share` of supported values, `words` of source, `low`, `reasons`.
+    #: `share` of supported values, `words` of source, `low`, `reasons`, `problems`.
     confidence: dict[str, Any]
     #: Not to be relied on before a person has looked at it.
     low_confidence: bool

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, func, select, text, update
 
 from curtsy.errors import UnknownCrawl
 from curtsy.model import MOST_RENDER, Counts, Crawl, CrawlState, Lane
-from curtsy.store import definitions, meta
+from curtsy.store import definitions, failures, meta
 from curtsy.store.rows import Bulk, is_postgresql, unique_sorted
 from curtsy.store.tables import crawl_counts, crawl_members, crawls
 
@@ -228,7 +228,7 @@ def counts(tx: Connection, n: int) -> Counts:
         render = int(tx.execute(_RENDER_ROWS, {"crawl": n, "most": MOST_RENDER}).scalar_one())
     return Counts(
         pages=row.pages, done=done, pending=pending, skipped=by_state["skipped"], failed=by_state["failed"],
-        pending_render=render,
+        pending_render=render, failed_stages=failures.of_stages(tx, n),
     )  # fmt: skip
 
 

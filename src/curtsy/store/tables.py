@@ -262,6 +262,7 @@ failures = Table(
     Index("failures_at", "at_ms", "fence", "ordinal"),
     Index("failures_host", "host", "at_ms", "fence", "ordinal"),
     partial("failures_open", "crawl", "cause", "stage", "host", where="replayed_ms IS NULL"),
+    partial("failures_stages", "crawl", "stage", where="replayed_ms IS NULL AND stage <> 'fetch'"),
 )
 
 # A row stays until everything that it names is gone, so a killed deletion goes on.

@@ -41,7 +41,8 @@ class CrawlCounts(BaseModel):
         description=f"Of the pending ones, pages that wait for a browser; at most {MOST_RENDER:,} are counted."
     )
     skipped: dict[str, int] = Field(description="By reason.")
-    failed: dict[str, int] = Field(description="Dead letters by cause.")
+    failed: dict[str, int] = Field(description="Dead letters of URLs by cause.")
+    failed_stages: dict[str, int] = Field(description="Dead letters of stages after fetching: their URLs are done.")
 
 
 class CrawlSummary(BaseModel):
@@ -128,6 +129,7 @@ def counts_of(counts: Counts) -> CrawlCounts:
         pending_render=counts.pending_render,
         skipped=dict(counts.skipped),
         failed=dict(counts.failed),
+        failed_stages=dict(counts.failed_stages),
     )
 
 

@@ -1,0 +1,13 @@
+"""Dead letters of stages are counted whenever somebody asks how far a crawl is."""
+
+from alembic import op
+
+from curtsy.store.migrations import statements
+
+revision = "0009"
+down_revision = "0008"
+
+
+def upgrade() -> None:
+    for statement in statements(revision, op.get_bind().dialect.name):
+        op.get_bind().exec_driver_sql(statement)

@@ -140,8 +140,9 @@ def test_organisations_are_crawled_whole(whole: Whole) -> None:
 
 def test_only_hosts_that_never_answer_are_given_up(whole: Whole) -> None:
     dead = {host.partition(".")[0] for (host,) in whole.rows("SELECT host FROM queues WHERE state = 'dead'")}
-    # Nobody speaks TLS on redirect-https; its plain pages are done before.
-    assert dead == {"robots-500", "robots-429", "robots-timeout", "redirect-https"}
+    # Nobody speaks TLS on redirect-https; its plain pages are done before. What ends first on hang-all, the tries of its
+    # page or the patience with the host, is a matter of seconds.
+    assert dead - {"hang-all"} == {"robots-500", "robots-429", "robots-timeout", "redirect-https"}
     ends = whole.ends()
     assert ends["http://redirect-https.tinyweb.test/two"] == "done"
     assert ends["https://redirect-https.tinyweb.test/secure"] == "failed host_unreachable"

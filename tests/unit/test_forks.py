@@ -1,4 +1,4 @@
-"""A child that is forked beside a busy thread finds no lock held: neither one of ours nor an import's."""
+"""A child that is forked beside a busy thread finds no lock of that thread held."""
 
 from __future__ import annotations
 

@@ -21,10 +21,10 @@ from flask.testing import FlaskClient
 from curtsy import evaluation, reviewing
 from curtsy.cli import main
 from curtsy.extraction import Parts
-from curtsy.model import Crawl
+from curtsy.model import Crawl, Failure
 from curtsy.record import Record
 from curtsy.settings import Settings
-from curtsy.store import keys, records
+from curtsy.store import failures, keys, records
 from curtsy.store.engine import Store
 from curtsy.web import auth
 
@@ -245,3 +245,17 @@ def test_a_decision_from_the_dashboard_is_kept_only_if_its_crawl_is_there(
     assert reviewing.dossier(store, held.n).history == ()
     assert client.post(f"/review/{held.n}", data=given | {"crawl": ""}, headers=HERE).status_code == 303
     assert [one.decision for one in reviewing.dossier(store, held.n).history] == ["approve"]
+
+
+def test_dead_letters_of_stages_are_counted_over_http_and_on_the_crawls_page(
+    client: FlaskClient, store: Store, crawl: Crawl
+) -> None:
+    letter = Failure(
+        id="", crawl=crawl.n, fp=b"site:org-0001.tinyweb.test", url="http://org-0001.tinyweb.test/",
+        host="org-0001.tinyweb.test", stage="extract", cause="llm_refused", attempts=1, fence=-1, at_ms=1,
+        request_id="r",
+    )  # fmt: skip
+    assert client.get(f"/v1/crawls/{crawl.id}", headers=HERE).get_json()["counts"]["failed_stages"] == {}
+    store.run(failures.insert, [letter])
+    assert client.get(f"/v1/crawls/{crawl.id}", headers=HERE).get_json()["counts"]["failed_stages"] == {"extract": 1}
+    assert "1 more in extract" in client.get(f"/crawls/{crawl.id}", headers=HERE).text

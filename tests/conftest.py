@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import pytest
@@ -42,34 +42,108 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PgServer]:
         yield server
 
 
-@pytest.fixture(scope="session")
-def _tables(postgres: PgServer) -> str:
-    """A database with the tables of this version and nothing in them: a copy costs a fifth of making them."""
-    from curtsy.store.engine import Store
+class _Databases:
+    """Databases of one PostgreSQL. Those with tables are emptied and given out again, by another name, so that whoever
+    still knows the old one finds nothing: a tenth of what it takes to make and drop one."""
 
-    Store.open(postgres.create_database("tables")).close()
-    return "tables"
+    def __init__(self, server: PgServer) -> None:
+        import psycopg
+
+        self._server = server
+        self._do = psycopg.connect(server.url, autocommit=True)
+        self._spare: list[str] = []
+        self._shape: Any = None
+
+    def make(self, *, bare: bool) -> str:
+        name = f"test_{next(_numbers)}"
+        if bare:
+            self._run(f'CREATE DATABASE "{name}" TEMPLATE template0')
+        elif self._spare:
+            self._run(f'ALTER DATABASE "{self._spare.pop()}" RENAME TO "{name}"')
+        else:
+            self._run(f'CREATE DATABASE "{name}" TEMPLATE "{self._template()}"')
+        return name
+
+    def url_of(self, name: str) -> str:
+        return self._server.url_of(name)
+
+    def _template(self) -> str:
+        if self._shape is None:
+            import psycopg
+
+            from curtsy.store.engine import Store
+
+            Store.open(self._server.create_database("tables")).close()
+            with psycopg.connect(self._server.url_of("tables"), autocommit=True) as connection:
+                self._shape = connection.execute(_SHAPE).fetchone()
+        return "tables"
+
+    def take_back(self, name: str, *, bare: bool) -> None:
+        if bare or not self._empty(name):
+            self._run(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+        else:
+            self._spare.append(name)
+
+    def _empty(self, name: str) -> bool:
+        """Whether it is now as it was made: other tables than at first are not put right."""
+        import psycopg
+
+        while self._do.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,)
+        ).rowcount:
+            pass
+        with psycopg.connect(self._server.url_of(name), autocommit=True) as connection:
+            for statement in [row[0] for row in connection.execute(_EMPTYING)]:
+                connection.execute(statement.encode())
+            same: bool = connection.execute(_SHAPE).fetchone() == self._shape
+        while self._do.execute("SELECT 1 FROM pg_stat_activity WHERE datname = %s", (name,)).rowcount:
+            pass
+        return same
+
+    def _run(self, statement: str) -> None:
+        self._do.execute(statement.encode())
+
+    def close(self) -> None:
+        self._do.close()
+
+
+#: the kinds and numbers of what a database consists of, and the version of its tables
+_SHAPE = """
+    SELECT (SELECT array_agg(relname || relkind::text ORDER BY relname) FROM pg_class
+            WHERE relnamespace = 'public'::regnamespace),
+           (SELECT count(*) FROM pg_attribute), (SELECT count(*) FROM pg_constraint), (SELECT count(*) FROM pg_trigger),
+           (SELECT max(version_num) FROM alembic_version)
+"""
+#: what removes each row and sets each counter to its beginning
+_EMPTYING = """
+    SELECT 'TRUNCATE ' || string_agg(format('%I', relname), ', ') || ' CASCADE' FROM pg_class
+    WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' AND relname <> 'alembic_version'
+      AND pg_relation_size(oid) > 0 HAVING count(*) > 0
+    UNION ALL
+    SELECT format('ALTER SEQUENCE %I RESTART', sequencename) FROM pg_sequences WHERE last_value IS NOT NULL
+"""
+
+
+@pytest.fixture(scope="session")
+def _databases(postgres: PgServer) -> Iterator[_Databases]:
+    made = _Databases(postgres)
+    yield made
+    made.close()
 
 
 @pytest.fixture
-def new_database(postgres: PgServer, request: pytest.FixtureRequest) -> Iterator[Callable[..., str]]:
-    """new_database() -> the URL of a database, which goes with the test: it need never reach the disk.
-
-    bare: even without tables.
-    """
-    import psycopg
-
-    made: list[str] = []
+def new_database(_databases: _Databases) -> Iterator[Callable[..., str]]:
+    """new_database() -> the URL of a database without a row, which goes with the test. bare: even without tables."""
+    made: dict[str, bool] = {}
 
     def make(*, bare: bool = False) -> str:
-        made.append(f"test_{next(_numbers)}")
-        template = "template0" if bare else request.getfixturevalue("_tables")
-        return postgres.create_database(made[-1], template)
+        name = _databases.make(bare=bare)
+        made[name] = bare
+        return _databases.url_of(name)
 
     yield make
-    with psycopg.connect(postgres.url, autocommit=True) as connection:
-        for name in made:
-            connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'.encode())
+    for name, bare in made.items():
+        _databases.take_back(name, bare=bare)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

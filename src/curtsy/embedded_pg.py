@@ -75,7 +75,7 @@ class PgServer:
         import psycopg
 
         with psycopg.connect(self.url, autocommit=True) as connection:
-            connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY file_copy'.encode())
+            connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"'.encode())
         return self.url_of(name)
 
     def start(self, wait_s: float = 30.0) -> None:

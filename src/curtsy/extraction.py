@@ -64,14 +64,18 @@ def plan_of(parts: Parts, crawl: Crawl) -> Plan:
     return found
 
 
+def _check_known(missing: str | None) -> None:
+    if missing is not None:
+        detail = f"the function {missing} is not known in this process: replay it, and resume the crawl from Python"
+        raise StageFault("no_such_function", detail, False)
+
+
 # extract
 
 
 def extract(parts: Parts, crawl: Crawl, row: Row, _found: dict[str, Any]) -> list[dict[str, Any]]:
     """The items of a page or a site, as JSON."""
-    if (name := plans.missing_extractor(crawl)) is not None:
-        detail = f"the function {name} is not known in this process: replay it, and resume the crawl from Python"
-        raise StageFault("no_such_function", detail, False)
+    _check_known(plans.missing_extractor(crawl))
     plan = plan_of(parts, crawl)
     host = sites.host_of(row.subject)
     if host is not None:
@@ -212,6 +216,7 @@ def field_from(told: dict[str, Any]) -> Field:
 
 def score_items(parts: Parts, crawl: Crawl, row: Row, found: dict[str, Any]) -> list[dict[str, Any]]:
     """The scores of each item; their reasons quote evidence of published fields only."""
+    _check_known(plans.missing_scorer(parts.store, crawl))
     plan = plan_of(parts, crawl)
     return [scores_of(parts, crawl, row.subject, plan, item) for item in found["extract"]]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -113,15 +114,23 @@ def missing_scorer(store: Store, crawl: Crawl) -> str | None:
     return name if first.startswith(_FUNCTION) and ":" not in name and name not in scorers else None
 
 
+def missing_functions(store: Store, crawl: Crawl) -> dict[str, str]:
+    """What makes the crawl's records and is not known in this process: argument of `curtsy.api` -> name."""
+    found = {"extract": missing_extractor(crawl), "score": missing_scorer(store, crawl)}
+    return {word: name for word, name in found.items() if name is not None}
+
+
+def resumed_from_python(crawl: Crawl, missing: Mapping[str, str]) -> str:
+    return f'curtsy.api.resume("{crawl.id}"{"".join(f", {word}={name}" for word, name in missing.items())})'
+
+
 def check_functions(store: Store, crawl: Crawl) -> None:
     """A crawl whose records are made by functions goes on only where they are known."""
-    found = {"extract": missing_extractor(crawl), "score": missing_scorer(store, crawl)}
-    if lacking := {word: name for word, name in found.items() if name is not None}:
-        names = " and ".join(f"`{name}`" for name in lacking.values())
-        given = "".join(f", {word}={name}" for word, name in lacking.items())
+    if missing := missing_functions(store, crawl):
+        names = " and ".join(f"`{name}`" for name in missing.values())
         raise UsageError(
             f"The records of crawl {crawl.id} are made by {names} of a Python program, which is not known here. Go on "
-            f'with it there: curtsy.api.resume("{crawl.id}"{given}).'
+            f"with it there: {resumed_from_python(crawl, missing)}."
         )
 
 

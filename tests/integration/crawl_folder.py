@@ -148,7 +148,7 @@ class CrawlFolder:
             return False
 
 
-def finish(process: subprocess.Popen[str], code: int = 0, timeout_s: float = 60) -> Any:
+def finish(process: subprocess.Popen[str], code: int = 0, timeout_s: float = 240) -> Any:
     out, err = process.communicate(timeout=timeout_s)
     assert process.returncode == code, f"exit {process.returncode}: {err}\n{out}"
     return json.loads(out)

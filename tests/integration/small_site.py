@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -69,7 +70,7 @@ class SmallSite:
         return found if isinstance(found, Say) else found(asked)
 
     def __enter__(self) -> SmallSite:
-        self._server = ThreadingHTTPServer((self.address, 0), _handler(self._answer))
+        self._server = _Server((self.address, 0), _handler(self._answer))
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
         self._thread.start()
@@ -83,6 +84,13 @@ class SmallSite:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Whoever asks may be gone before the answer is said."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 def _handler(answer: Callable[[Asked], Say]) -> type[BaseHTTPRequestHandler]:

@@ -411,7 +411,9 @@ def test_without_its_functions_a_crawl_is_refused_and_loses_nothing(
         break
     done = command("crawl", "--resume", crawling.id, "--data-dir", str(birds["data_dir"]))
     assert done.returncode == 2
-    assert f'resume("{crawling.id}", extract=article, score=fair)' in done.stderr
+    there = f'curtsy.api.resume("{crawling.id}", extract=article, score=fair)'
+    assert there in done.stderr
+    assert f"Go on with: {there}\n" in command("status", "--data-dir", str(birds["data_dir"])).stdout
     forget(monkeypatch)
     with pytest.raises(curtsy.UsageError, match="made by `article` and `fair` of a Python program"):
         list(curtsy.resume(crawling.id, **birds))
@@ -437,12 +439,25 @@ def test_a_stage_without_its_function_is_a_dead_letter_that_can_be_replayed(
     assert list(curtsy.records(data_dir=birds["data_dir"])) == []
     done = command("failures", "replay", "--stage", "extract", "--data-dir", str(birds["data_dir"]))
     assert done.returncode == 0, done.stderr
+    assert f'Go on with: curtsy.api.resume("{crawling.id}", extract=article)\n' in done.stdout
     with pytest.raises(curtsy.UsageError, match="leave delay_s out"):
         list(curtsy.resume(crawling.id, extract=article, **birds))
     del birds["delay_s"]
     list(curtsy.resume(crawling.id, extract=article, **birds))
     assert len(list(curtsy.records(data_dir=birds["data_dir"]))) == 2
     assert crawling.counts.failed_stages == {}
+
+
+def test_a_score_without_its_function_is_a_dead_letter_too(
+    birds: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawling = curtsy.crawl(START, schema="page", score=length, **birds)
+    forget(monkeypatch)
+    list(crawling)
+    assert crawling.counts.failed_stages == {"score": 3}
+    with Store.open(f"sqlite:///{birds['data_dir']}/curtsy.sqlite") as store:
+        letters = pipeline.find(store, pipeline.Filter(stage="score"))
+    assert {(letter.cause, letter.attempts) for letter in letters} == {("no_such_function", 1)}
 
 
 @pytest.mark.parametrize(

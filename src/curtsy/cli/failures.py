@@ -96,7 +96,8 @@ def replay(
         which = _filter(store, crawl, host, stage, cause, since, limit)
         done = pipeline.replay(store, which, int(time.time() * 1000), dry_run=dry_run)
         with store.read() as tx:
-            kept = {id: crawls.settings_of(tx, crawls.get(tx, id).n) for id in done.crawls}
+            opened = [crawls.get(tx, id) for id in (() if dry_run else done.crawls)]
+        ways = [hints.go_on(store, one) for one in opened]
     if done.queues and telling.is_there(settings):
         telling.with_services(settings, lambda built: pipeline.put_back_replayed(built, done))
     if as_json:
@@ -107,8 +108,8 @@ def replay(
     show.say(f"{done.dead_letters:,} dead letters {'would be' if dry_run else 'are'} open again.")
     if done.of_cancelled_crawls:
         show.say(f"{done.of_cancelled_crawls:,} belong to cancelled crawls and were left alone.")
-    for id in () if dry_run else done.crawls:
-        show.say(f"Fetch them with: {hints.resume(id, kept[id])}")
+    for way in ways:
+        show.say(f"Go on with: {way}")
 
 
 def _filter(

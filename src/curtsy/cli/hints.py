@@ -11,7 +11,11 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from curtsy.model import Crawl
+    from curtsy.store.engine import Store
 
 #: where a crawl is: every command that is named needs them again
 PLACE = ("--config", "--data-dir")
@@ -58,6 +62,17 @@ def resume(id: str, kept: Mapping[str, Any] | None = None) -> str:
     said = f"{beginning()} {shlex.join(['crawl', '--resume', id])}{ending()}"
     said += "".join(f" {shlex.quote(word)}" for word in more)
     return "\n".join([said, *_unsaid((kept or {}).get("withheld", ()))])
+
+
+def go_on(store: Store, crawl: Crawl) -> str:
+    """How to go on with a crawl that is stored there; with one whose records are made by functions, from Python."""
+    from curtsy import plans
+    from curtsy.store import crawls
+
+    if missing := plans.missing_functions(store, crawl):
+        return plans.resumed_from_python(crawl, missing)
+    with store.read() as tx:
+        return resume(crawl.id, crawls.settings_of(tx, crawl.n))
 
 
 def _unsaid(withheld: Iterable[str]) -> Iterator[str]:

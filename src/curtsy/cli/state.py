@@ -14,6 +14,7 @@ from curtsy.cli.remote import Api
 
 if TYPE_CHECKING:
     from curtsy.model import Counts, Crawl
+    from curtsy.store.engine import Store
 
 #: command -> the state it gives a crawl, and its text
 _CHANGES = {
@@ -49,18 +50,19 @@ def status(
     from curtsy.cli import show
     from curtsy.store import crawls
 
-    with stored(config, data_dir) as (_settings, store), store.read() as tx:
-        chosen = crawls.list_all(tx) if all_ else [crawls.get(tx, crawl)]
-        found = [(one, crawls.counts(tx, one.n)) for one in chosen]
-        kept = {} if all_ else crawls.settings_of(tx, chosen[0].n)
+    with stored(config, data_dir) as (_settings, store):
+        with store.read() as tx:
+            chosen = crawls.list_all(tx) if all_ else [crawls.get(tx, crawl)]
+            found = [(one, crawls.counts(tx, one.n)) for one in chosen]
+        if not all_ and not as_json:
+            _describe(*found[0], store)
+            return
     documents = [_ledger(one, counts) for one, counts in found]
     if as_json:
         show.document({"crawls": documents} if all_ else documents[0])
-    elif all_:
+    else:
         rows = [(d["id"], d["state"], d["pages"], d["pending"], _dead(d), d["elapsed_s"]) for d in documents]
         show.table(["crawl", "state", "pages", "pending", "dead letters", "seconds"], rows)
-    else:
-        _describe(*found[0], kept)
 
 
 def _changing(verb: str) -> Callable[..., None]:
@@ -96,13 +98,12 @@ def _change(which: str, verb: str, config: Path | None, data_dir: Path | None, a
         )
         with store.read() as tx:
             crawl, counts = crawls.by_n(tx, crawl.n), crawls.counts(tx, crawl.n)
-            kept = crawls.settings_of(tx, crawl.n)
-    if not changed and crawl.state is not state:
-        raise UsageError(control.cannot(crawl, state))
-    if as_json:
-        show.document(_ledger(crawl, counts))
-    else:
-        _describe(crawl, counts, kept)
+        if not changed and crawl.state is not state:
+            raise UsageError(control.cannot(crawl, state))
+        if as_json:
+            show.document(_ledger(crawl, counts))
+        else:
+            _describe(crawl, counts, store)
 
 
 def _ledger(crawl: Crawl, counts: Counts) -> dict[str, Any]:
@@ -115,7 +116,7 @@ def _dead(ledger: dict[str, Any]) -> int:
     return sum([*ledger["failed"].values(), *ledger["failed_stages"].values()])
 
 
-def _describe(crawl: Crawl, counts: Counts, kept: dict[str, Any]) -> None:
+def _describe(crawl: Crawl, counts: Counts, store: Store) -> None:
     from curtsy.cli import hints, show
     from curtsy.model import CrawlState
 
@@ -127,4 +128,4 @@ def _describe(crawl: Crawl, counts: Counts, kept: dict[str, Any]) -> None:
     show.say(f"skipped       {show.reasons(counts.skipped)}")
     show.say(f"dead letters  {show.reasons(counts.failed | counts.failed_stages)}")
     if crawl.state in (CrawlState.RUNNING, CrawlState.PAUSED, CrawlState.LOADING, CrawlState.EXTRACTING):
-        show.say(f"Go on with: {hints.resume(crawl.id, kept)}")
+        show.say(f"Go on with: {hints.go_on(store, crawl)}")

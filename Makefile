@@ -1,7 +1,7 @@
 # `make crawl` and `make test` set everything up by themselves, in .venv/; the second time they start at once.
 #
 #   make crawl [URL=...] [ARGS=...]   crawl URL, or without URL the tiny web that comes with the package
-#   make test  [ARGS=...] [JOBS=4]    every test that can run here; the closing lines name what was skipped
+#   make test  [ARGS=...] [JOBS=5]    every test that can run here; the closing lines name what was skipped
 #   make test-crawl4ai                those with Crawl4AI, in .venv-crawl4ai/: its pins and ours do not agree
 #   make test-airflow                 those with Airflow, in .venv-airflow/, likewise
 #   make check                        lint, format, types, layers
@@ -21,13 +21,14 @@ CRAWL4AI := .venv-crawl4ai
 CRAWL4AI_SETUP := $(CRAWL4AI)/.setup
 AIRFLOW := .venv-airflow
 AIRFLOW_SETUP := $(AIRFLOW)/.setup
-JOBS := 4
+PACKAGES := redis-server nginx-light rabbitmq-server chromium
+JOBS := 5
 PIP_FLAGS := --quiet --disable-pip-version-check
 # Tests start thousands of processes: what they import is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup crawl test test-crawl4ai airflow-setup test-airflow check chaos chaos-short bench bench-short client screenshots constraints clean
+.PHONY: help setup system crawl test test-crawl4ai airflow-setup test-airflow check chaos chaos-short bench bench-short client screenshots constraints clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -49,8 +50,11 @@ $(SETUP): pyproject.toml constraints.txt
 
 # Servers that some tests and the benchmark use; without them those tests are skipped.
 $(SYSTEM): $(SETUP) .ci/system-packages
-	@sh .ci/system-packages redis-server nginx-light rabbitmq-server chromium
+	@sh .ci/system-packages $(PACKAGES)
 	@touch $@
+
+system:
+	@sh .ci/system-packages $(PACKAGES)
 
 $(PEERS_SETUP): bench/requirements.txt
 	@python=$$(PYTHON="$(PYTHON)" sh .ci/find-python) || exit 1; \
@@ -66,7 +70,7 @@ else
 	@$(BIN)/curtsy demo $(ARGS)
 endif
 
-# Most tests wait for servers and clocks: four at a time, by file, the long ones first. Those that hold a time against
+# Most tests wait for servers and clocks: five at a time, by file, the long ones first. Those that hold a time against
 # a limit come after them, one by one. With ARGS, which name tests or choose among them, all that are meant run together.
 test: $(SETUP) $(SYSTEM)
 ifdef ARGS

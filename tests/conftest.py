@@ -14,6 +14,8 @@ from zlib import crc32
 import pytest
 
 if TYPE_CHECKING:
+    import psycopg
+
     from curtsy.embedded_pg import PgServer
 
 # A shell that runs the tests in the background lets them ignore signals, and so does every process that they start.
@@ -47,10 +49,7 @@ class _Databases:
     still knows the old one finds nothing: a tenth of what it takes to make and drop one."""
 
     def __init__(self, server: PgServer) -> None:
-        import psycopg
-
         self._server = server
-        self._do = psycopg.connect(server.url, autocommit=True)
         self._spare: list[str] = []
         self._shape: Any = None
 
@@ -69,12 +68,10 @@ class _Databases:
 
     def _template(self) -> str:
         if self._shape is None:
-            import psycopg
-
             from curtsy.store.engine import Store
 
             Store.open(self._server.create_database("tables")).close()
-            with psycopg.connect(self._server.url_of("tables"), autocommit=True) as connection:
+            with self._connected("tables") as connection:
                 self._shape = connection.execute(_SHAPE).fetchone()
         return "tables"
 
@@ -86,27 +83,30 @@ class _Databases:
 
     def _empty(self, name: str) -> bool:
         """Whether it is now as it was made: other tables than at first are not put right."""
-        import psycopg
-
-        while self._do.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,)
-        ).rowcount:
-            pass
-        with psycopg.connect(self._server.url_of(name), autocommit=True) as connection:
-            for statement in [row[0] for row in connection.execute(_EMPTYING)]:
-                connection.execute(statement.encode())
-            same: bool = connection.execute(_SHAPE).fetchone() == self._shape
-        while self._do.execute("SELECT 1 FROM pg_stat_activity WHERE datname = %s", (name,)).rowcount:
-            pass
+        with self._connected("postgres") as outside:
+            while outside.execute(_CUT_OFF, (name,)).rowcount:
+                pass
+            with self._connected(name) as inside:
+                for statement in [row[0] for row in inside.execute(_EMPTYING)]:
+                    inside.execute(statement.encode())
+                same: bool = inside.execute(_SHAPE).fetchone() == self._shape
+            while outside.execute(_CUT_OFF, (name,)).rowcount:
+                pass
         return same
 
     def _run(self, statement: str) -> None:
-        self._do.execute(statement.encode())
+        with self._connected("postgres") as connection:
+            connection.execute(statement.encode())
 
-    def close(self) -> None:
-        self._do.close()
+    def _connected(self, name: str) -> psycopg.Connection[Any]:
+        """A connection of its own each time: tests restart the server."""
+        import psycopg
+
+        return psycopg.connect(self._server.url_of(name), autocommit=True)
 
 
+#: ends who is connected to a database; a row for each that was
+_CUT_OFF = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
 #: the kinds and numbers of what a database consists of, and the version of its tables
 _SHAPE = """
     SELECT (SELECT array_agg(relname || relkind::text ORDER BY relname) FROM pg_class
@@ -125,10 +125,8 @@ _EMPTYING = """
 
 
 @pytest.fixture(scope="session")
-def _databases(postgres: PgServer) -> Iterator[_Databases]:
-    made = _Databases(postgres)
-    yield made
-    made.close()
+def _databases(postgres: PgServer) -> _Databases:
+    return _Databases(postgres)
 
 
 @pytest.fixture
@@ -173,7 +171,7 @@ _LONG = ("test_chaos_short", "test_whole_tinyweb", "test_frontier_properties")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that run beside each other are of all kinds: four with browsers, or with fleets, are too much at once.
+    """Files that run beside each other are of all kinds: five with browsers, or with fleets, are too much at once.
 
     The order is the same every time.
     """

@@ -214,8 +214,8 @@ class FrontierMachine(RuleBasedStateMachine):
 def _examples(server: Server | Cluster) -> int:
     """Most on the server that comes with the package; the others speak the same language."""
     if isinstance(server, Cluster):
-        return 20
-    return 30 if "redis" in Path(server.program).name else 100
+        return 15
+    return 20 if "redis" in Path(server.program).name else 60
 
 
 def test_the_invariants_hold_in_every_state_and_everything_ends(frontier_server: Server | Cluster) -> None:

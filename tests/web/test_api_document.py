@@ -97,7 +97,7 @@ def test_schemathesis_finds_no_server_error_and_no_undocumented_answer(app: Flas
             continue
 
         @settings(
-            max_examples=20 if store_url.startswith("sqlite") else 3,
+            max_examples=12 if store_url.startswith("sqlite") else 3,
             deadline=None,
             derandomize=True,
             database=None,

@@ -34,13 +34,14 @@ _PREFIX = "curtsy-chromium-"
 #: a page's own heap; more ends its process, not the machine
 _HEAP_MB = 512
 
-#: what a browser does for its person, and asks the network for by itself
+#: what a browser does for its person, and asks the network for by itself. The popups of its address bar are pages of
+#: their own in every window, which even a headless browser opens for every visit: they cost more than most visits.
 _FEATURES_OFF = (
     "AcceptCHFrame,AutofillServerCommunication,CertificateTransparencyComponentUpdater,DestroyProfileOnBrowserClose,"
     "DialMediaRouteProvider,GlobalMediaControls,HttpsFirstBalancedModeAutoEnable,HttpsUpgrades,"
     "InterestFeedContentSuggestions,LensOverlay,MediaRouter,OptimizationHints,PaintHolding,"
     "PreconnectToSearch,Prerender2,SegmentationPlatform,SpareRendererForSitePerProcess,Translate,"
-    "WebRtcHideLocalIpsWithMdns"
+    "WebRtcHideLocalIpsWithMdns,WebUIOmniboxAimPopup,WebUIOmniboxFullPopup,WebUIOmniboxPopup"
 )
 _OPTIONS = (
     "--headless",

@@ -139,14 +139,16 @@ def descendants_of(pid: int) -> list[int]:
     return found
 
 
-def cpu_of(pid: int, under: str = "") -> tuple[str, float] | None:
-    """Name and CPU seconds of a living process (or, under `PID/task/`, of a thread), its own only."""
+def cpu_of(pid: int, under: str = "", *, ended: bool = False) -> tuple[str, float] | None:
+    """Name and CPU seconds of a living process (or, under `PID/task/`, of a thread), its own only.
+
+    ended: and of its children that have ended.
+    """
     try:
         head, _, tail = Path(f"/proc/{under}{pid}/stat").read_text().rpartition(")")
     except OSError:
         return None
-    fields = tail.split()
-    return head.partition("(")[2], (int(fields[11]) + int(fields[12])) / CLOCK_TICKS
+    return head.partition("(")[2], sum(map(int, tail.split()[11 : 15 if ended else 13])) / CLOCK_TICKS
 
 
 class Sampler:

@@ -38,8 +38,8 @@ class Watch:
         self._stop = threading.Event()
         self.pages = 0
         self.samples: list[tuple[int, float]] = []
-        #: highest CPU seconds seen per process
-        self._cpu: dict[int, float] = {}
+        self.cpu_s = 0.0
+        self._before_s = 0.0
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
@@ -47,17 +47,15 @@ class Watch:
         while not self._stop.wait(SAMPLE_S):
             family = [self._pid, *descendants_of(self._pid)]
             self.samples.append((self.pages, sum(map(_pss_mb, family))))
-            for pid in family:
-                if (found := cpu_of(pid)) is not None:
-                    self._cpu[pid] = max(found[1], self._cpu.get(pid, 0.0))
+            # Most pages have a process of their own, which ends with them: its parent knows what it took. What ends
+            # with its parent takes nothing away from what was counted.
+            now_s = sum(found[1] for pid in family if (found := cpu_of(pid, ended=True)) is not None)
+            self.cpu_s += max(0.0, now_s - self._before_s)
+            self._before_s = now_s
 
     def stop(self) -> None:
         self._stop.set()
         self._thread.join()
-
-    @property
-    def cpu_s(self) -> float:
-        return sum(self._cpu.values())
 
     def windows(self, length: int, total: int) -> list[tuple[int, float, float]]:
         """Of each so many pages: the first page, mean and largest memory."""

@@ -80,7 +80,7 @@ def run(argv: Sequence[str], *, folder: Path, env: Mapping[str, str], timeout_s:
         wall_s=wall_s,
         cpu_s=sum(u.ru_utime + u.ru_stime for u in usages),
         server_cpu_s=sum(cpu for name, cpu in by_name.items() if name.startswith(("valkey", "redis"))),
-        max_rss_mb=max(u.ru_maxrss for u in usages) / 1000,
+        max_rss_mb=sampler.most_mb,
         stdout=said,
         by_name=by_name,
         by_thread=sampler.by_thread,
@@ -151,13 +151,24 @@ def cpu_of(pid: int, under: str = "", *, ended: bool = False) -> tuple[str, floa
     return head.partition("(")[2], sum(map(int, tail.split()[11 : 15 if ended else 13])) / CLOCK_TICKS
 
 
+def most_mb_of(pid: int) -> float:
+    """The most memory that a living process held since it became what it is; what `wait4` tells counts its parent's."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0.0
+    return next((int(line.split()[1]) / 1000 for line in lines if line.startswith("VmHWM:")), 0.0)
+
+
 class Sampler:
-    """Watches which processes of a tree use the CPU; for the split by name only, the sum comes from `wait4`."""
+    """Watches which processes of a tree use the CPU, for the split by name only (the sum comes from `wait4`), and the
+    memory of the largest."""
 
     def __init__(self, pid: int, every_s: float = 0.2) -> None:
         self._pid, self._every_s = pid, every_s
         self._seen: dict[int, tuple[str, float]] = {}
         self.by_thread: dict[int, float] = {}
+        self.most_mb = 0.0
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
@@ -170,6 +181,7 @@ class Sampler:
                 for pid in (root, *descendants_of(root)):
                     if (now := cpu_of(pid)) is not None:
                         self._seen[pid] = now
+                        self.most_mb = max(self.most_mb, most_mb_of(pid))
             for task in Path(f"/proc/{self._pid}/task").glob("*"):
                 if (now := cpu_of(int(task.name), f"{self._pid}/task/")) is not None:
                     self.by_thread[int(task.name)] = now[1]

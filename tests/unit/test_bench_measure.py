@@ -42,6 +42,14 @@ def test_a_daemon_that_a_command_leaves_behind_is_counted_and_ended(tmp_path: Pa
     assert set(children()) == before
 
 
+def test_the_memory_of_a_command_is_its_own(tmp_path: Path) -> None:
+    ours = b"x" * 200_000_000
+    hold = "import time; held = b'x' * 40_000_000; time.sleep(2)"
+    measured = run([sys.executable, "-S", "-c", hold], folder=tmp_path, env=os.environ, timeout_s=60)
+    assert 40 < measured.max_rss_mb < 150
+    assert ours
+
+
 def test_a_command_that_fails_says_why(tmp_path: Path) -> None:
     with pytest.raises(RunFailed, match="no such luck"):
         run([sys.executable, "-c", "raise SystemExit('no such luck')"], folder=tmp_path, env=os.environ, timeout_s=30)

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from curtsy import asking, ground, plans
-from curtsy.errors import CurtsyError, Damaged, MissingPart, SettingsError
+from curtsy.errors import CurtsyError, Damaged, MissingPart, SettingsError, UsageError
 from curtsy.evidence import Confidence, Evidence, Field, Rung, SourceKind, Verdict
 from curtsy.extract import choosing, ladder, llm
 from curtsy.model import Crawl
@@ -239,6 +239,8 @@ def scores_of(parts: Parts, crawl: Crawl, subject: str, plan: Plan, item: dict[s
         found = score.score(plan.rubric, plan.schema.name, item["data"], fields, ask)
     except (llm.ModelFault, MissingPart, SettingsError) as error:
         raise _no_answer(error) from error
+    except UsageError as error:
+        raise StageFault("function_failed", f"{plan.rubric.name}: {error}"[:500], False) from error
     return scores | found
 
 

@@ -51,6 +51,8 @@ def typed(value: Any, leaf: Leaf) -> tuple[Any, str]:
             made = _date(value)
         case _:
             made = _string(value)
+            if made is None and isinstance(value, str):
+                return None, "too_long"
     return (None, "wrong_type") if made is None else (made, "")
 
 

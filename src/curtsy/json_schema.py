@@ -11,6 +11,7 @@ import datetime
 import json
 import operator
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import re2
@@ -170,8 +171,22 @@ def _check_keywords(schema: dict[str, Any], path: str) -> None:
     words = schema.get("enum", [""])
     if not (isinstance(words, list) and words) or any(isinstance(word, dict | list) for word in words):
         raise UsageError(f"{_place(path)}: `enum` is not a list of words or numbers")
-    if not isinstance(schema.get("pattern", ""), str):
+    if not isinstance(pattern := schema.get("pattern", ""), str):
         raise UsageError(f"{_place(path)}: `pattern` is not a text")
+    try:
+        _compiled(pattern)
+    except re2.error as error:  # a look-around, say: no check in linear time can do it
+        raise UsageError(f"{_place(path)}: the pattern {pattern[:200]!r} is not one of google-re2") from error
+    for least, most in (("minLength", "maxLength"), ("minItems", "maxItems"), ("minimum", "maximum")):
+        if least in schema and most in schema and schema[least] > schema[most]:
+            raise UsageError(f"{_place(path)}: `{least}` is larger than `{most}`: no value fits")
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    return re2.compile(pattern, options)
 
 
 def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
@@ -334,9 +349,9 @@ def _string_problems(schema: dict[str, Any], value: str, path: str) -> Iterator[
         yield f"{path}: not a date such as 2024-05-31"
     if isinstance(pattern := schema.get("pattern"), str):
         try:
-            if re2.search(pattern, value) is None:
+            if _compiled(pattern).search(value) is None:
                 yield f"{path}: does not match {pattern}"
-        except re2.error:  # a look-around: the schema asks for what no check in linear time can do
+        except re2.error:  # a crawl of an earlier version, which took such a schema
             yield f"{path}: the pattern {pattern} cannot be checked"
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curtsy import extraction, ground, plans
+from curtsy import extraction, ground, plans, standing
 from curtsy.errors import UnknownRecord, UsageError, WrongState
 from curtsy.evidence import Claim, Field, Rung, Source, SourceKind, Verdict
 from curtsy.observe import log
@@ -31,6 +31,8 @@ DECISIONS = ("approve", "reject", "correct")
 _STATUS = {"approve": "published", "correct": "published", "reject": "rejected"}
 _MAX_CORRECTIONS = 1000
 _MAX_PROBLEMS = 5
+#: characters of a value that an error repeats
+_MAX_SAID = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,10 +136,11 @@ def _corrected(record: Record, known: Dossier, plan: Plan | None, correction: di
     fields = [extraction.field_from(told) for told in record.fields]
     withheld = [extraction.field_from(told) for told in record.withheld]
     for path, value in correction.items():
+        _check_place(plan.schema, path, [*fields, *withheld])
         fields = [one for one in fields if not _within(one.path, path)]
         withheld = [one for one in withheld if not _within(one.path, path)]
         fields += [_judged(plan.schema, leaf_path, leaf, known) for leaf_path, leaf in _leaves(path, value)]
-    fields = _renumbered(plan.schema, fields)
+    fields = _renumbered(plan.schema, _once(plan.schema, fields))
     if problems := plan.schema.validate(ground.assemble(plan.schema, fields)):
         raise UsageError(f"The corrected record does not fit its schema: {'; '.join(problems[:_MAX_PROBLEMS])}.")
     return _made_of(record, plan, fields, withheld)
@@ -203,6 +206,37 @@ def _numbers(schema: Schema, path: str) -> Iterator[tuple[str, int]]:
             yield "/".join(parts[:at]), int(parts[at])
 
 
+def _check_place(schema: Schema, path: str, fields: list[Field]) -> None:
+    """An item of a list is one that is there, or the next."""
+    parts = path.split("/")
+    lists = {
+        "/".join(parts[:at])
+        for wanted in (leaf.path.split("/") for leaf in schema.leaves)
+        for at in range(1, min(len(wanted), len(parts)))
+        if wanted[at] == "*" and all(a in ("*", b) for a, b in zip(wanted[:at], parts[:at], strict=True))
+    }
+    for above in lists:
+        at = above.count("/") + 1
+        there = {int(one.path.split("/")[at]) for one in fields if one.path.startswith(f"{above}/")}
+        following = max(there, default=-1) + 1
+        if parts[at].isdigit() and int(parts[at]) > following:
+            raise UsageError(f"There is no {path} in this record: what comes next in {above} is {above}/{following}.")
+
+
+def _once(schema: Schema, fields: list[Field]) -> list[Field]:
+    """Of items of a list that say the same, the first."""
+    seen: set[tuple[str, str]] = set()
+    made = []
+    for one in fields:
+        above, _, _ = one.path.rpartition("/")
+        once = (above, json.dumps(one.value))
+        if schema.leaf_for(one.path).path.endswith("/*") and once in seen:
+            continue
+        seen.add(once)
+        made.append(one)
+    return made
+
+
 def _within(path: str, prefix: str) -> bool:
     return path == prefix or path.startswith(f"{prefix}/")
 
@@ -228,22 +262,34 @@ def _judged(schema: Schema, path: str, value: Any, known: Dossier) -> Field:
     try:
         leaf = schema.leaf_for(path)
     except KeyError:
-        raise UsageError(f"There is no {path} in the schema {schema.name}.") from None
+        raise UsageError(_no_leaf(schema, path)) from None
+    nothing = Source(SourceKind.TEXT, "", known.record.url, "")
+    word = ground.judge(Claim(path=path, value=value, rung=Rung.PERSON, source=nothing), leaf)
+    if not ground.is_grounded(word):
+        raise UsageError(f"{path}: {_shortened(value)} does not fit the schema ({word.note}).")
     crawl = known.record.crawl
-    best: Field | None = None
-    for one in known.sources:
-        page = pages.page_id(crawl, bytes.fromhex(one.page))
-        source = Source(SourceKind(one.kind), page, one.url, one.text)
-        field = ground.judge(Claim(path=path, value=value, rung=Rung.PERSON, source=source), leaf)
-        if field.evidence:
-            return field
-        best = best if best is not None and ground.is_grounded(best) else field
-    if best is None:
-        nothing = Source(SourceKind.TEXT, "", known.record.url, "")
-        best = ground.judge(Claim(path=path, value=value, rung=Rung.PERSON, source=nothing), leaf)
-    if not ground.is_grounded(best):
-        raise UsageError(f"{path}: {value!r} does not fit the schema ({best.note}).")
-    return best
+    texts = [
+        Source(SourceKind(one.kind), pages.page_id(crawl, bytes.fromhex(one.page)), one.url, one.text)
+        for one in known.sources
+    ]
+    before = [extraction.field_from(told) for told in (*known.record.fields, *known.record.withheld)]
+    return standing.grounded(word, leaf, texts, before)
+
+
+def _no_leaf(schema: Schema, path: str) -> str:
+    """Why there is no value at a path: it is unknown, or has values below it."""
+    parts = path.split("/")
+    for leaf in schema.leaves:
+        wanted = leaf.path.split("/")
+        if len(wanted) > len(parts) and all(a in ("*", b) for a, b in zip(wanted, parts, strict=False)):
+            kind = "a list" if wanted[len(parts)] == "*" else "an object"
+            return f"{path} is {kind} in the schema {schema.name}: give it as JSON."
+    return f"There is no {path} in the schema {schema.name}."
+
+
+def _shortened(value: Any) -> str:
+    said = repr(value)
+    return said if len(said) <= _MAX_SAID else f"{said[:_MAX_SAID]}... ({len(said):,} characters)"
 
 
 def _put_in(data: dict[str, Any], correction: dict[str, Any]) -> dict[str, Any]:
@@ -269,13 +315,17 @@ def export_golden(
     only: frozenset[int] = frozenset(),
 ) -> list[Path]:  # fmt: skip
     """A folder for each reviewed record that shall be a golden case: its pages as they were stored, its schema, and
-    what is right. Cases that are there already are written again."""
+    what is right. Cases that are there already are written again. One of `only` that cannot be one is told."""
+    for n in only:
+        dossier(store, n)
     made: dict[int, Path] = {}
     after = 0
     while True:
         with store.read() as tx:
             found = reviews.golden(tx, crawl, every or bool(only), after)
         if not found:
+            if left := sorted(only - set(made)):
+                raise UsageError(f"Record {left[0]} is no golden case: it must have been approved or corrected.")
             return list(made.values())
         for review in found:
             if (not only or review.record in only) and review.record not in made:

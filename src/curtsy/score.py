@@ -6,6 +6,7 @@ what it answers counts only if it names one that it was given. A score says whic
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, Protocol
@@ -230,4 +231,8 @@ def _checked(criterion: Any, known: Mapping[str, dict[str, Any]]) -> dict[str, A
 
 
 def _bounded(value: Any) -> float | None:
-    return None if value is None else round(min(max(float(value), 0.0), 100.0), 1)
+    if value is None:
+        return None
+    if not math.isfinite(float(value)):
+        raise UsageError(f"a score is a number from 0 to 100, not {value}")
+    return round(min(max(float(value), 0.0), 100.0), 1)

@@ -89,6 +89,82 @@ def test_a_correction_gets_the_place_where_it_stands_as_evidence(case: Case) -> 
     assert known.record.rungs["person"] == 1
 
 
+def test_a_corrected_number_stands_where_it_stood_and_keeps_its_locator(case: Case) -> None:
+    def evidence(record: Record, path: str) -> Any:
+        (field,) = [one for one in record.fields if one["path"] == path]
+        return [(one["source"], one["locator"], one["quote"]) for one in field["evidence"]]
+
+    same = {path: case.good.data[path[1:]] for path in ("/founded_year", "/name")}
+    case.decide(case.good, "correct", correction={"/founded_year": 1801, "/name": "Somebody Else"})
+    spoilt = reviewing.dossier(case.store, case.good.n).record
+    assert evidence(spoilt, "/founded_year") == []
+    made = case.decide(case.good, "correct", correction=same)
+    for path, value in same.items():
+        ((source, locator, quote),) = evidence(made, path)
+        assert str(value) in quote
+        assert (source == "text") == (locator == "")
+
+
+SHOP = {
+    "title": "Shop",
+    "type": "object",
+    "properties": {
+        "opened": {"type": "integer"},
+        "green": {"type": "boolean"},
+        "accepts": {
+            "type": "array",
+            "items": {"enum": ["bikes", "toys"], "x-curtsy": {"css": "li", "allow_judged": True}},
+        },
+    },
+}
+
+
+@pytest.fixture
+def shop(store: Store, tmp_path: Path) -> Iterator[Record]:
+    segments = Segments(tmp_path / "shop")
+    words = " ".join(f"word{i}" for i in range(120))
+    text = f"<p>The shop opened its doors in 2009, with two benches.<p>\N{COPYRIGHT SIGN} 2031 The shop<p>{words}"
+    crawl = orgs.make(store, segments, [("https://a.test/", f"<!doctype html><ul><li>Bikes</ul>{text}".encode())], SHOP)
+    orgs.run_all(orgs.parts_of(store, segments), crawl)
+    (record,) = orgs.all_records(store, crawl)
+    yield record
+    segments.close()
+
+
+@pytest.mark.parametrize(
+    ("correction", "quotes"),
+    [
+        ({"/accepts": ["toys"]}, []),
+        ({"/accepts": ["bikes"]}, ["Bikes"]),
+        ({"/green": True}, []),
+        ({"/opened": 2009}, ["The shop opened its doors in 2009, with two benches."]),
+        ({"/opened": 2031}, []),
+        ({"/opened": 7}, []),
+    ],
+)
+def test_a_correction_has_evidence_only_where_it_stands(
+    store: Store, shop: Record, correction: dict[str, Any], quotes: list[str]
+) -> None:
+    made = reviewing.decide(store, shop.n, Decision(decision="correct", who="ada", correction=correction), NOW)
+    (path,) = correction
+    found = [field for field in made.fields if field["path"].startswith(path)]
+    assert [one["quote"] for field in found for one in field["evidence"]] == quotes
+    assert {field["rung"] for field in found} == {"person"}
+
+
+def test_items_of_a_list_have_no_gaps_and_say_something_once(store: Store, shop: Record) -> None:
+    def correct(correction: dict[str, Any]) -> Any:
+        decision = Decision(decision="correct", who="ada", correction=correction)
+        return reviewing.decide(store, shop.n, decision, NOW).data.get("accepts")
+
+    with pytest.raises(UsageError, match="what comes next in /accepts is /accepts/1"):
+        correct({"/accepts/7": "toys"})
+    assert correct({"/accepts/1": "toys"}) == ["bikes", "toys"]
+    assert correct({"/accepts": ["toys", "toys"]}) == ["toys"]
+    with pytest.raises(UsageError, match="/accepts is a list in the schema Shop: give it as JSON"):
+        correct({"/accepts": "toys"})
+
+
 def test_a_correction_takes_values_away_and_replaces_lists(case: Case) -> None:
     claims = case.good.data["sustainability_claims"]
     made = case.decide(
@@ -220,3 +296,8 @@ def test_golden_cases_hold_what_is_needed_to_extract_again(case: Case, tmp_path:
     only = reviewing.export_golden(case.store, case.segments, out, only=frozenset([case.thin.n]))
     assert [path.name for path in only] == [f"organization-{case.thin.n}"]
     assert reviewing.export_golden(case.store, case.segments, out, crawl=case.crawl.n + 1, every=True) == []
+    with pytest.raises(UnknownRecord):
+        reviewing.export_golden(case.store, case.segments, out, only=frozenset([4242]))
+    case.decide(case.thin, "reject")
+    with pytest.raises(UsageError, match=f"Record {case.thin.n} is no golden case"):
+        reviewing.export_golden(case.store, case.segments, out, only=frozenset([case.thin.n]))

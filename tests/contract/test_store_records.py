@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,30 @@ def test_a_reviewed_record_is_never_replaced(store: Store, status: str) -> None:
         assert (kept.status, kept.data) == (status, {"name": "A"})
         records.decided(tx, replace(second, status="published", reviewed_ms=6))
         assert [record.n for record in records.chunk(tx, 1)[0]] == [second.n], "only one version is published"
+
+
+@pytest.mark.parametrize("status", ["published", "rejected"])
+def test_a_decision_stands_however_often_it_is_extracted_again(store: Store, status: str) -> None:
+    with store.begin() as tx:
+        first = records.add(tx, FIRST)
+        assert first is not None
+        records.decided(tx, replace(first, status=status, reviewed_ms=5))
+        second = records.add(tx, OTHER, again=True)
+        third = records.add(tx, replace(OTHER, data={"name": "C"}), again=True)
+        assert second is not None
+        assert third is not None
+        assert (third.version, third.status, third.confidence["reasons"]) == (3, "held", ["reviewed_before"])
+        assert records.counts(tx, 1, "h") == {"held": 1, status: 1, "superseded": 1}
+        assert records.add(tx, replace(OTHER, data={"name": "C"}, as_of=8), again=True) is None, "it waits already"
+        records.decided(tx, replace(third, status="rejected", reviewed_ms=6))
+        assert records.add(tx, FIRST, again=True) is None, "that is decided"
+        thin = {**OTHER.confidence, "reasons": ["thin"]}
+        fourth = records.add(tx, replace(OTHER, status="held", confidence=thin), again=True)
+        assert fourth is not None
+        assert fourth.confidence["reasons"] == ["thin", "reviewed_before"]
+        assert records.counts(tx, 1, "h") == Counter({"held": 1, "superseded": 1}) + Counter([status, "rejected"])
+        assert records.add(tx, FIRST, again=True) is None
+        assert records.counts(tx, 1, "h") == Counter(superseded=2) + Counter([status, "rejected"]), "it waits no more"
 
 
 def test_lists_are_of_one_schema_state_and_crawl(store: Store) -> None:

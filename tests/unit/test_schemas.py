@@ -248,6 +248,11 @@ def deep(levels: int) -> dict[str, Any]:
         ({**of(a=TEXT), "required": ["a", "b"]}, "the schema: `required` names b, which `properties` does not have"),
         (of(a={"enum": []}), "/a: `enum` is not a list"),
         (of(a={"type": "string", "minLength": "3"}), "/a: `minLength` is not a number"),
+        (
+            of(a={"type": "string", "pattern": "^(?!Mend).*$"}),
+            "/a: the pattern '^(?!Mend).*$' is not one of google-re2",
+        ),
+        (of(a={"type": "string", "minLength": 5, "maxLength": 2}), "/a: `minLength` is larger than `maxLength`"),
         (of(a={"type": "object", "patternProperties": {}}), "`patternProperties` is not supported"),
         ({**of(a=TEXT), "x-curtsy": {"per": "host"}}, "per is 'host'"),
         ({**of(a=TEXT), "x-curtsy": {"perr": "host"}}, "there is no key 'perr'"),

@@ -238,6 +238,10 @@ def test_a_function_cannot_quote_what_is_no_evidence() -> None:
     broken = score.Function(name="m:rate", version="1", call=lambda **_: "much")
     with pytest.raises(UsageError, match="neither a number nor a result"):
         score.score(broken, "organization", {}, [])
+    for none in (float("nan"), {"total": float("inf")}):
+        lost = score.Function(name="m:rate", version="1", call=lambda made=none, **_: made)
+        with pytest.raises(UsageError, match=r"from 0 to 100, not (nan|inf)"):
+            score.score(lost, "organization", {}, [])
 
 
 # The rubric that comes with the package

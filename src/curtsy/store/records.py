@@ -25,10 +25,15 @@ _save = Insert(
 _RESULTS = text("SELECT stage, result FROM results WHERE crawl = :crawl AND subject = :subject")
 _FORGET = text("DELETE FROM results WHERE crawl = :crawl AND subject = :subject")
 _GET = text(f"SELECT {_COLUMNS} FROM records WHERE n = :n")
-_NEWEST = (
+_VERSIONS = (
     f"SELECT {_COLUMNS} FROM records WHERE crawl = :crawl AND subject = :subject AND schema_hash = :schema_hash "
-    "AND ordinal = :ordinal ORDER BY version DESC LIMIT 1"
+    "AND ordinal = :ordinal"
 )
+_NEWEST = f"{_VERSIONS} ORDER BY version DESC LIMIT 1"
+#: the versions that people decided of, but for those that another one took the place of
+_STANDING = text(f"{_VERSIONS} AND reviewed_ms IS NOT NULL AND status <> 'superseded'")
+#: why a record is held though its evidence is good: a person decided of an older version
+REVIEWED_BEFORE = "reviewed_before"
 _STATUS = text("UPDATE records SET status = :status WHERE n = :n")
 _AS_OF = text("UPDATE records SET as_of = :as_of WHERE n = :n")
 _BESIDE = text(
@@ -68,21 +73,23 @@ def add(tx: Connection, record: Record, cited: Iterable[Source] = (), again: boo
     """Write a record with the sources that its evidence stands in; None if there was nothing new to write.
 
     A key that is there already stays as it is: the first one wins. With `again` (a new extraction) one that says
-    something else becomes the next version. The version before it is superseded, unless a person decided of it: that
-    one stays, and the new one is held beside it.
+    something else becomes the next version, and what nobody decided of is superseded. Where a person decided of a
+    version, that one stays, however many follow, and the new one is held beside it.
     """
     before = newest(tx, record)
-    if before is not None and (not again or _says_the_same(before, record)):
-        if record.as_of > before.as_of:
-            tx.execute(_AS_OF, {"as_of": record.as_of, "n": before.n})
-        return None
     if before is not None:
-        record = replace(record, version=before.version + 1)
+        if not again or _says_the_same(before, record):
+            _saw(tx, before, record)
+            return None
         if before.reviewed_ms is None:
             tx.execute(_STATUS, {"status": "superseded", "n": before.n})
-        elif record.status == "published":
-            reasons = [*record.confidence.get("reasons", ()), "reviewed_before"]
-            record = replace(record, status="held", confidence={**record.confidence, "reasons": reasons})
+        standing = _standing(tx, record)
+        if any(_says_the_same(one, record) for one in standing):
+            _saw(tx, before, record)
+            return None
+        record = replace(record, version=before.version + 1)
+        if standing:
+            record = _held_beside(record)
     values = {name: _json(getattr(record, name)) if name in _JSON else getattr(record, name) for name in _NAMES}
     del values["n"]
     n = tx.execute(record_tables.records.insert().values(values).returning(record_tables.records.c.n)).scalar_one()
@@ -98,14 +105,40 @@ def insert(tx: Connection, rows: Iterable[Record]) -> int:
 def newest(tx: Connection, of: Record) -> Record | None:
     """The newest version of the record with the same key."""
     locked = " FOR UPDATE" if is_postgresql(tx) else ""
-    given = {name: getattr(of, name) for name in ("crawl", "subject", "schema_hash", "ordinal")}
-    row = tx.execute(text(_NEWEST + locked), given).first()
+    row = tx.execute(text(_NEWEST + locked), _key(of)).first()
     return None if row is None else _record(row)
 
 
+def _saw(tx: Connection, before: Record, after: Record) -> None:
+    """Nothing new came of newer pages."""
+    if after.as_of > before.as_of:
+        tx.execute(_AS_OF, {"as_of": after.as_of, "n": before.n})
+
+
+def _standing(tx: Connection, of: Record) -> list[Record]:
+    return [_record(row) for row in tx.execute(_STANDING, _key(of))]
+
+
+def _key(of: Record) -> dict[str, Any]:
+    return {name: getattr(of, name) for name in ("crawl", "subject", "schema_hash", "ordinal")}
+
+
+def _held_beside(record: Record) -> Record:
+    reasons = [*record.confidence.get("reasons", ()), REVIEWED_BEFORE]
+    return replace(record, status="held", confidence={**record.confidence, "reasons": reasons})
+
+
 def _says_the_same(before: Record, after: Record) -> bool:
-    names = ("data", "fields", "withheld", "scores", "confidence")
-    return all(json.loads(_json(getattr(before, name))) == json.loads(_json(getattr(after, name))) for name in names)
+    names = ("data", "fields", "withheld", "scores")
+    same = all(json.loads(_json(getattr(before, name))) == json.loads(_json(getattr(after, name))) for name in names)
+    return same and _own_confidence(before) == _own_confidence(after)
+
+
+def _own_confidence(record: Record) -> Any:
+    """Without what older versions have to do with it."""
+    found = json.loads(_json(record.confidence))
+    reasons = [reason for reason in found.get("reasons", ()) if reason != REVIEWED_BEFORE]
+    return found | {"reasons": reasons}
 
 
 def get(tx: Connection, n: int, lock: bool = False) -> Record | None:

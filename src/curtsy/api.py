@@ -13,7 +13,6 @@ docs/python.md has examples that are tested.
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -37,7 +36,7 @@ from curtsy.errors import (
     UsageError,
 )
 from curtsy.inprocess import InProcess
-from curtsy.model import Counts, Crawl, new_id
+from curtsy.model import Counts, Crawl, Lane, new_id
 from curtsy.model import Page as StoredPage
 from curtsy.page_view import Page, view
 from curtsy.settings import Settings
@@ -96,13 +95,15 @@ def crawl(
     schema, rubric = given.makers(extract, score, schema, rubric)
     wish = {
         "scope": scope, "include": given.texts("include", include), "exclude": given.texts("exclude", exclude),
-        "max_pages": max_pages, "max_depth": max_depth, "delay_s": delay_s, "per_host": per_host, "lane": lane,
+        "max_pages": max_pages, "max_depth": max_depth, "delay_s": delay_s, "per_host": per_host,
         "sitemaps": sitemaps, "cookies": cookies,
     }  # fmt: skip
     made = control.crawl_of(given.wish(wish), found, new_id())
     if render not in ("never", "auto", "always"):
         raise UsageError(f"render is {render!r}: use never, auto or always.")
-    made = replace(made, render=render, **plans.wished(schema, rubric, llm))
+    if lane not in ("high", "batch", "slow"):
+        raise UsageError(f"lane is {lane!r}: use high, batch or slow.")
+    made = replace(made, lane=Lane(lane), render=render, **plans.wished(schema, rubric, llm))
     _check_renderer(made, found)
     return Crawling(found, made, seeds, None, progress)
 
@@ -356,16 +357,18 @@ class Crawling:
 
 def connect(url: str, key: str | None = None, request_id: str | None = None) -> Server:
     """A control plane, `curtsy serve`: every call of its API as a method. The key may stand in CURTSY_API_KEY."""
+    from curtsy.client import key_around
     from curtsy.remote.server import Server
 
-    return Server(url, key or os.environ.get("CURTSY_API_KEY") or None, request_id)
+    return Server(url, key or key_around(), request_id)
 
 
 def connect_async(url: str, key: str | None = None, request_id: str | None = None) -> AsyncServer:
     """The same, with methods to be awaited."""
+    from curtsy.client import key_around
     from curtsy.remote.server import AsyncServer
 
-    return AsyncServer(url, key or os.environ.get("CURTSY_API_KEY") or None, request_id)
+    return AsyncServer(url, key or key_around(), request_id)
 
 
 def _settings(

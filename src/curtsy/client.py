@@ -9,10 +9,11 @@ import ssl
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
-from curtsy.errors import CurtsyError, Unavailable, UnknownCrawl, UploadHeld, UsageError
+from curtsy.errors import CurtsyError, RefusedSeeds, Unavailable, UnknownCrawl, UploadHeld, UsageError
 
 _TIMEOUT_S = 60.0
 #: an upload that broke off is sent again for so long: a server that was killed keeps hold of it for 15 s
@@ -28,10 +29,17 @@ class Client:
     """One server. `key` is an API key; None on the machine itself."""
 
     def __init__(self, url: str, key: str | None = None) -> None:
-        parts = urlsplit(url if "://" in url else f"http://{url}")
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise UsageError(f"{url!r} is no address of an API. Write it as http://127.0.0.1:8080.")
-        self._url, self._parts, self._key = url, parts, key
+        self._parts = _address(url)
+        if key is not None and not _can_be_sent(key):
+            raise UsageError("The API key has characters that no key has: copy it again, without spaces and line ends.")
+        self._url, self._key = url, key
+        self._timeout_s = _TIMEOUT_S
+
+    def within(self, seconds: float) -> Client:
+        """The same server, whose answers are waited for no longer than that."""
+        made = copy(self)
+        made._timeout_s = min(seconds, _TIMEOUT_S)
+        return made
 
     def get(self, path: str, **query: Any) -> Any:
         given = {name: value for name, value in query.items() if value is not None}
@@ -93,6 +101,9 @@ class Client:
         self, method: str, path: str, body: Any, headers: Mapping[str, str]
     ) -> Iterator[http.client.HTTPResponse]:
         sent = {"Accept": "application/json"} | ({"Content-Type": "application/json"} if body is not None else {})
+        for name, value in headers.items():
+            if not _can_be_sent(value):
+                raise UsageError(f"{name} cannot be sent: use printable ASCII characters only.")
         sent |= headers
         if self._key:
             sent["Authorization"] = f"Bearer {self._key}"
@@ -112,8 +123,10 @@ class Client:
     def _connection(self) -> http.client.HTTPConnection:
         host, port = self._parts.hostname or "", self._parts.port
         if self._parts.scheme == "https":
-            return http.client.HTTPSConnection(host, port, timeout=_TIMEOUT_S, context=ssl.create_default_context())
-        return http.client.HTTPConnection(host, port, timeout=_TIMEOUT_S)
+            return http.client.HTTPSConnection(
+                host, port, timeout=self._timeout_s, context=ssl.create_default_context()
+            )
+        return http.client.HTTPConnection(host, port, timeout=self._timeout_s)
 
     def read(self, status: int, body: bytes, accepted: Collection[int] = ()) -> Any:
         """What an answer says, or the error that it stands for."""
@@ -126,11 +139,45 @@ class Client:
         raise _error(status, found if isinstance(found, dict) else {})
 
 
+def key_around() -> str | None:
+    """The key of the environment, without the line end that a file had."""
+    return os.environ.get("CURTSY_API_KEY", "").strip() or None
+
+
+def word(text: str) -> str:
+    """A part of a path. An empty one would ask for something else, as a rule for a list."""
+    if not isinstance(text, str):
+        raise UsageError(f"An id or name is text, not {text!r:.60} ({type(text).__name__}).")
+    if not text:
+        raise UsageError("An id or name is empty: give one, such as that of a crawl, a schedule or a host.")
+    return quote(text, safe="")
+
+
+def _address(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        host = parts.hostname or ""
+        host.encode("idna")  # as the name service is asked
+        fits = parts.scheme in ("http", "https") and host and host.isprintable() and " " not in host
+        fits = fits and parts.port != 0
+    except (TypeError, ValueError):
+        fits = False
+    if not fits:
+        raise UsageError(f"{url!r} is no address of an API. Write it as http://127.0.0.1:8080.")
+    return parts
+
+
+def _can_be_sent(value: str) -> bool:
+    """As the value of a header."""
+    return isinstance(value, str) and value.isascii() and value.isprintable()
+
+
 def _error(status: int, problem: dict[str, Any]) -> CurtsyError:
     said = problem.get("detail") or f"The API answered {status}."
-    wrong = [f"{mistake['where']}: {mistake['message']}" for mistake in problem.get("errors") or ()]
-    if wrong and str(problem.get("type", "")).endswith("refused-seeds"):
-        said = f"{said} {'; '.join(wrong)}."
+    if str(problem.get("type", "")).endswith("refused-seeds"):
+        refused = [(mistake["where"], mistake["message"]) for mistake in problem.get("errors") or ()]
+        wrong = "; ".join(f"{where}: {why}" for where, why in refused)
+        return RefusedSeeds(refused, f"{said} {wrong}." if wrong else said)
     if str(problem.get("type", "")).endswith("no-such-crawl"):
         return UnknownCrawl(said)
     if str(problem.get("type", "")).endswith("upload-under-way"):

@@ -12,7 +12,7 @@ from typing import Any
 
 from curtsy.configuration import keep
 from curtsy.contexts import page_kind
-from curtsy.errors import EpochLost, FrontierUnavailable, StoreUnavailable, UnknownCrawl, UsageError
+from curtsy.errors import EpochLost, FrontierUnavailable, RefusedSeeds, StoreUnavailable, UnknownCrawl, UsageError
 from curtsy.frontier.clock import boot
 from curtsy.model import Counts, Crawl, CrawlState, Entry, Lane, NewUrl
 from curtsy.observe import count, log
@@ -56,17 +56,17 @@ async def submit(services: Services, crawl: Crawl, seeds: Iterable[str]) -> Craw
 
 
 def _normal(seeds: Iterable[str], max_length: int) -> Iterator[str]:
-    for seed in seeds:
+    for number, seed in enumerate(seeds):
         url = normalise(seed.strip())
         if url is None:
-            raise UsageError(
-                f"{veiled(seed.strip())!r} is no http or https URL. Write it in full: https://example.com/"
-            )
+            said = f"{veiled(seed.strip())!r} is no http or https URL. Write it in full: https://example.com/"
+            raise RefusedSeeds([(f"seed {number}", said)], said)
         if len(url) > max_length:
-            raise UsageError(
+            said = (
                 f"The seed {veiled(url)[:60]}... has {len(url):,} characters; max_url_length is {max_length:,}. "
                 "Leave it out, or raise the setting."
             )
+            raise RefusedSeeds([(f"seed {number}", said)], said)
         yield url
 
 

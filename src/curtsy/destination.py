@@ -67,6 +67,8 @@ def target_of(out: str | None) -> Target:
     """What --out names."""
     if out is None:
         return None
+    if not out:
+        raise UsageError("--out is empty: name a file or a folder, or leave it out for standard output.")
     if "://" not in out:
         return Path(out)
     return Path(out.removeprefix("file://")) if out.startswith("file://") else ObjectPlace(out)
@@ -84,9 +86,20 @@ def write_whole(target: Target, blocks: Iterable[bytes]) -> None:
     if isinstance(target, ObjectPlace):
         target.put(blocks)
         return
-    with _whole(target) as file:
+    with _naming(target), _whole(target) as file:
         for block in blocks:
             file.write(block)
+
+
+@contextmanager
+def _naming(target: Path | None) -> Iterator[None]:
+    """An error of writing does not say by itself where."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        raise OSError(error.errno, error.strerror, str(target or "standard output")) from error
 
 
 @contextmanager

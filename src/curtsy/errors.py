@@ -57,11 +57,11 @@ class NameTaken(UsageError):
 class RefusedSeeds(UsageError):
     """Some seeds cannot be crawled; nothing was begun, or what was begun is ended or can go on."""
 
-    def __init__(self, refused: list[tuple[str, str]]) -> None:
+    def __init__(self, refused: list[tuple[str, str]], said: str | None = None) -> None:
         #: (where, why) of the first ones
         self.refused = refused
         first = f"{refused[0][0]}: {refused[0][1]}" if refused else ""
-        super().__init__(f"{len(refused)} or more seeds are refused; the first is {first}")
+        super().__init__(said or f"{len(refused)} or more seeds are refused; the first is {first}")
 
 
 class WrongState(UsageError):

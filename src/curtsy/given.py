@@ -69,11 +69,13 @@ def makers(
         if schema is not None:
             raise UsageError("`extract` makes the records itself: leave `schema` out.")
         schema = _name("extract(page)", extract)
+        _check_call(f"{schema}(page)", extract, None)
         functions.add_extractor(schema, lambda stored: extract(view(stored.page, "", stored.body)))
     if score is not None:
         if rubric is not None:
             raise UsageError("`score` scores the records itself: leave `rubric` out.")
         rubric = _name("score(schema, data, quotes)", score)
+        _check_call(f"{rubric}(schema=..., data=..., quotes=...)", score, schema=None, data=None, quotes=None)
         functions.add_scorer(rubric, score)
     return schema, rubric
 
@@ -84,6 +86,18 @@ def _name(wanted: str, given: Any) -> str:
     if inspect.iscoroutinefunction(given):
         raise UsageError(f"`{wanted}` is a plain function: `def`, not `async def`.")
     return str(getattr(given, "__name__", _told(given)))
+
+
+def _check_call(wanted: str, given: Callable[..., Any], *args: Any, **named: Any) -> None:
+    """That it can be called so; what has no signature is believed."""
+    try:
+        signature = inspect.signature(given)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*args, **named)
+    except TypeError as error:
+        raise UsageError(f"It is called as `{wanted}`, and the function does not take that: {error}.") from None
 
 
 def _told(given: Any) -> str:

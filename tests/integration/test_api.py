@@ -240,6 +240,17 @@ def test_what_cannot_be_is_told(
         list(curtsy.crawl(*seeds, **{**given, **options}))
 
 
+def test_a_seed_that_cannot_be_crawled_is_refused_by_name(given: dict[str, Any]) -> None:
+    with pytest.raises(curtsy.RefusedSeeds, match="is no http or https URL") as refused:
+        list(curtsy.crawl(START, "ftp://x.test/", **given))
+    assert [where for where, _ in refused.value.refused] == ["seed 1"]
+
+
+@pytest.mark.parametrize("lane", ["high", "batch", "slow"])
+def test_a_crawl_may_have_each_lane_that_the_command_has(given: dict[str, Any], lane: str) -> None:
+    assert len(list(curtsy.crawl(START, lane=lane, max_pages=1, **given))) == 1
+
+
 def test_what_names_no_crawl_is_told(given: dict[str, Any]) -> None:
     list(curtsy.crawl(START, max_pages=1, **given))
     for look in (curtsy.resume, lambda id, **more: list(curtsy.pages(id, **more))):
@@ -291,6 +302,13 @@ def birds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str,
 
 def article(page: curtsy.Page) -> dict[str, Any] | None:
     return {"title": page.title, "links": len(page.links())} if page.url != START else None
+
+
+def nothing() -> None: ...
+
+
+def positional(name: str, values: Any, words: Any) -> float:
+    return 1.0
 
 
 async def later(page: curtsy.Page) -> None: ...
@@ -470,6 +488,9 @@ def test_a_score_without_its_function_is_a_dead_letter_too(
         ({"extract": article, "score": length, "rubric": "esg"}, "leave `rubric` out"),
         ({"score": length}, "schema"),
         ({"render": "sometimes"}, "never, auto or always"),
+        ({"lane": "render"}, "high, batch or slow"),
+        ({"extract": nothing}, r"called as `nothing\(page\)`.*too many positional"),
+        ({"extract": article, "score": positional}, r"called as `positional\(schema=.*missing a required argument"),
     ],
 )
 def test_functions_that_cannot_be_are_told(given: dict[str, Any], options: dict[str, Any], said: str) -> None:

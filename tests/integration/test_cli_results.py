@@ -278,6 +278,46 @@ def test_a_place_that_takes_nothing_is_named_as_it_was_given(run: Run, out: str)
     assert f"{out} cannot be written: No such file or directory. Name another place" in refused.err
 
 
+def test_a_place_that_is_full_is_named(run: Run, crawled: Path) -> None:
+    full = run("export", "--out", "/dev/full", "--format", "jsonl")
+    assert full.code == 4
+    assert "No space left on device: '/dev/full'" in full.err
+
+
+def test_an_empty_name_is_no_place(run: Run, crawled: Path) -> None:
+    refused = run("export", "--out", "")
+    assert refused.code == 2
+    assert "--out is empty" in refused.err
+
+
+def test_what_is_empty_is_not_deleted(run: Run, crawled: Path) -> None:
+    for words in (("--crawl", ""), ("--url", "https://a.test/", "--crawl", ""), ("--host", "")):
+        refused = run("delete", *words, "--yes")
+        assert refused.code == 2
+        assert "is empty" in refused.err
+    assert run("status", "--json").document["pages"] == 2
+
+
+@pytest.mark.parametrize(
+    ("api", "key", "words", "said"),
+    [
+        ("http://127.0.0.1:99999", "", ("status",), "is no address of an API"),
+        ("http://[::1", "", ("status",), "is no address of an API"),
+        ("http://127.0.0.1:9", "a\nb", ("status",), "The API key has characters"),
+        ("http://127.0.0.1:9", "", ("status", ""), "is empty: give one"),
+        ("http://127.0.0.1:9", "", ("pause", ""), "is empty: give one"),
+    ],
+)
+def test_what_cannot_be_asked_of_an_api_is_told_in_one_line(
+    run: Run, monkeypatch: pytest.MonkeyPatch, api: str, key: str, words: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.setenv("CURTSY_API_KEY", key)
+    refused = run(*words, "--api", api)
+    assert refused.code == 2
+    assert said in refused.err
+    assert refused.err.count("\n") == 1
+
+
 @pytest.mark.parametrize("out", ["t.warc.gz", "md"])
 def test_bytes_overwritten_in_a_segment_end_the_export_and_name_it(run: Run, crawled: Path, out: str) -> None:
     (segment,) = (crawled / "segments").iterdir()
@@ -428,6 +468,21 @@ def test_dead_letters_are_listed_and_filtered(run: Run, crawled: Path) -> None:
     assert run("failures", "list", "--host", "ftp://dead.test/").code == 2
     assert run("failures", "list", "--stage", "extract", "--json").document["failures"] == []
     assert "https://a.test/bad" in run("failures", "list", "--crawl", "last").out
+
+
+def test_the_table_of_dead_letters_says_stage_and_detail(run: Run, crawled: Path) -> None:
+    url = "https://a.test/"
+    raised = Failure(
+        id="f2", crawl=1, fp=fingerprint(url), url=url, host="a.test", stage="extract", cause="function_failed",
+        detail="mine: ValueError: a\n\x1b[1mb", fence=10, at_ms=T0, ordinal=1,
+    )  # fmt: skip
+    with Store.open(f"sqlite:///{crawled}/curtsy.sqlite") as store, store.begin() as tx:
+        failures.insert(tx, [raised])
+    lines = [line.split("\t") for line in run("failures", "list").out.splitlines()]
+    assert lines[0] == ["cause", "status", "attempts", "at", "url", "stage", "detail"]
+    told = {line[0]: line[4:] for line in lines[1:]}
+    assert told["timeout"] == ["https://a.test/bad", "", ""]
+    assert told["function_failed"] == [url, "extract", "mine: ValueError: a [1mb"]
 
 
 def test_a_dry_run_of_a_replay_changes_nothing(run: Run, crawled: Path) -> None:

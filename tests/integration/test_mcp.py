@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -281,6 +282,17 @@ def test_beyond_this_machine_it_needs_a_key(folder: CrawlFolder) -> None:
         assert post(port, Host=own, Authorization="Bearer secret") not in (401, 403, 421)
 
 
+def test_a_port_that_is_taken_is_told(folder: CrawlFolder) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        given = words(folder, "--http", "--port", str(taken.getsockname()[1]))
+        done = subprocess.run(
+            [sys.executable, *given], cwd=folder.path, capture_output=True, text=True, timeout=60, check=False
+        )
+    assert done.returncode == 2
+    assert "cannot be listened on: Address already in use" in done.stderr
+    assert "Choose another --port." in done.stderr
+
+
 def test_a_control_plane_serves_the_same_tools(tmp_path: Path, folder: CrawlFolder, site: SmallSite) -> None:
     made = CrawlFolder(tmp_path, resolve=[site.resolve_rule], delay_s=0.02, api_port=0)
     made.crawl(START, max_pages=4)
@@ -309,6 +321,7 @@ def test_a_control_plane_serves_the_same_tools(tmp_path: Path, folder: CrawlFold
             came = await call(client, "crawl", url=START, max_pages=2, max_seconds=1)
             assert came["state"] == "running", "there are no workers"
             assert "is no public address" in await refused(client, "crawl", url="http://10.0.0.1/")
+            assert "is empty" in await refused(client, "status", crawl="")
 
         ask(over_stdio(made, "--api", found[1]), work)
     finally:

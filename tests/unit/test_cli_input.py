@@ -123,6 +123,13 @@ def test_lines_in_a_log_are_seconds_apart(capsys: pytest.CaptureFixture[str]) ->
     assert printed.out == ""
 
 
+def test_words_of_others_fit_into_a_cell_and_command_no_terminal() -> None:
+    assert show.one_line("a\x1b[31m\r\n\tb\u202ec") == "a [31m b c"
+    assert show.one_line("x" * 120) == "x" * 120
+    assert show.one_line("x" * 121) == "x" * 117 + "..."
+    assert show.one_line("") is show.one_line(None) is None
+
+
 def test_reasons_are_listed_by_number() -> None:
     assert show.reasons({"a": 1, "robots": 1200, "b": 1}) == "robots 1,200, a 1, b 1"
     assert show.reasons({}) == "none"

@@ -188,6 +188,17 @@ def test_a_query_that_does_not_fit_is_refused(client: FlaskClient, query: str) -
     problem_of(client.get(f"/v1/crawls?{query}"), 422, "invalid-request")
 
 
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("since=yesterday", "query.since: this should be a time: 30m"),
+        ("crawl=nope", "query.crawl: this should be the id"),
+    ],
+)
+def test_what_should_be_there_is_told_in_words(client: FlaskClient, query: str, said: str) -> None:
+    assert said in problem_of(client.get(f"/v1/failures?{query}"), 422, "invalid-request")["detail"]
+
+
 def test_the_callers_request_id_is_taken_over(client: FlaskClient) -> None:
     assert client.get("/healthz", headers={"X-Request-Id": "mine-1"}).headers["X-Request-Id"] == "mine-1"
     document = problem_of(client.get("/nothing", headers={"X-Request-Id": "mine-2"}), 404, "no-such-route")

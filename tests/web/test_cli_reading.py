@@ -6,12 +6,14 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import stored
 from served import serving
 
+from curtsy.store import failures
 from curtsy.store.engine import Store
 
 
@@ -41,3 +43,22 @@ def test_dead_letters_are_replayed_locally_and_over_the_api_alike(tmp_path: Path
             told = run(tmp_path, postgres_url, "delete", "--crawl", crawl.id, "--yes", *api)
             assert told["done"] is False
             assert server.client.get(f"/v1/crawls/{crawl.id}")["state"] == "deleting"
+
+
+def test_the_table_of_dead_letters_is_alike_over_the_api(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'data' / 'curtsy.sqlite'}"
+    with Store.open(url) as store:
+        crawl = stored.crawl(store)
+        (timeout,) = stored.add_failures(store, crawl, [("https://a.test/1", "timeout")])
+        raised = replace(timeout, id="f2", stage="extract", cause="function_failed", detail="mine: a\nb", ordinal=1)
+        store.run(failures.insert, [raised])
+    with serving(tmp_path, url, processes=1) as server:
+        for where in (("--data-dir", "data"), ("--api", server.url)):
+            command = [sys.executable, "-m", "curtsy.cli", "failures", "list", *where]
+            done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
+            head, *lines = [line.split("\t") for line in done.stdout.splitlines()]
+            assert head == ["cause", "status", "attempts", "at", "url", "stage", "detail"]
+            assert sorted((line[0], *line[4:]) for line in lines) == [
+                ("function_failed", "https://a.test/1", "extract", "mine: a b"),
+                ("timeout", "https://a.test/1", "", ""),
+            ]

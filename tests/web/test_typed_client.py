@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -117,8 +119,9 @@ def test_problems_are_errors_of_the_usual_kind(served: str) -> None:
     server = curtsy.connect(served)
     with pytest.raises(UnknownCrawl):
         server.crawl("ffff")
-    with pytest.raises(curtsy.UsageError, match=r"127\.0\.0\.1"):
-        server.submit(seeds=["http://127.0.0.1/"])
+    with pytest.raises(curtsy.RefusedSeeds, match=r"127\.0\.0\.1") as refused:
+        server.submit(seeds=["https://c.test/", "http://127.0.0.1/"])
+    assert [where for where, _ in refused.value.refused] == ["body.seeds.1"]
     with pytest.raises(curtsy.UsageError, match="key"):
         curtsy.connect(served, key="curtsy_000000000000_" + "x" * 43).list_crawls()
     with pytest.raises(curtsy.Unavailable, match="does not answer"):
@@ -144,6 +147,73 @@ async def _first(server: AsyncServer, id: str) -> Any:
     events = server.events(id)
     yield await anext(events)
     await events.aclose()  # type: ignore[attr-defined]
+
+
+def test_waiting_ends_when_its_time_is_over_also_for_a_crawl_of_which_nothing_comes(served: str) -> None:
+    server = curtsy.connect(served)
+    id = server.submit(seeds=["https://e.test/"])["id"]
+    server.pause(id)
+    begun = time.monotonic()
+    with pytest.raises(curtsy.Unavailable, match=r"is still paused after 0\.5 s"):
+        server.wait(id, timeout_s=0.5)
+    with pytest.raises(curtsy.Unavailable, match=r"is still paused after 0\.5 s"):
+        asyncio.run(curtsy.connect_async(served).wait(id, timeout_s=0.5))
+    assert 1 <= time.monotonic() - begun < 10
+    server.cancel(id)
+
+
+def test_waiting_ends_when_its_time_is_over_also_if_the_server_is_silent() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        begun = time.monotonic()
+        with pytest.raises(curtsy.Unavailable, match="does not answer"):
+            curtsy.connect(url).wait("last", timeout_s=0.5)
+        assert time.monotonic() - begun < 30, "an answer is waited for 60 s otherwise"
+
+
+@pytest.mark.parametrize("connect", [curtsy.connect, curtsy.connect_async])
+@pytest.mark.parametrize("key", ["x\n", "ключ", "a\tb", 5])
+def test_a_key_that_cannot_be_sent_is_refused_and_not_repeated(connect: Any, key: Any) -> None:
+    with pytest.raises(curtsy.UsageError, match="The API key has characters") as refused:
+        connect("http://127.0.0.1:9", key=key)
+    assert str(key).strip() not in str(refused.value).split()
+
+
+@pytest.mark.parametrize("connect", [curtsy.connect, curtsy.connect_async])
+@pytest.mark.parametrize(
+    "url",
+    [None, "", "http://127.0.0.1:99999", "http://127.0.0.1:0", "http://127.0.0.1:x", "http://[::1", "http://a..b/",
+     "http://a b/", "ftp://a.test/"],
+)  # fmt: skip
+def test_an_address_that_cannot_be_is_refused_at_once(connect: Any, url: Any) -> None:
+    with pytest.raises(curtsy.UsageError, match=r"is no address of an API\. Write it as http://"):
+        connect(url)
+
+
+def test_a_key_in_the_environment_may_end_with_its_line(served: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CURTSY_API_KEY", "curtsy_000000000000_" + "x" * 43 + "\n")
+    with pytest.raises(curtsy.UsageError, match="key"):
+        curtsy.connect(served).list_crawls()
+    monkeypatch.setenv("CURTSY_API_KEY", " \n")
+    assert curtsy.connect(served).list_crawls()["items"]
+
+
+def test_headers_that_cannot_be_sent_are_refused(served: str) -> None:
+    with pytest.raises(curtsy.UsageError, match="Idempotency-Key cannot be sent"):
+        curtsy.connect(served).submit(seeds=["https://c.test/"], idempotency_key="ключ")
+    with pytest.raises(curtsy.UsageError, match="X-Request-Id cannot be sent"):
+        curtsy.connect(served, request_id="x\n").list_crawls()
+
+
+def test_an_empty_id_is_refused_before_anything_is_sent() -> None:
+    server = curtsy.connect("http://127.0.0.1:9")
+    for call in (server.crawl, server.wait, server.schedule, server.host, server.cancel):
+        with pytest.raises(curtsy.UsageError, match="is empty: give one"):
+            call("")
+    with pytest.raises(curtsy.UsageError, match=r"is text, not None"):
+        server.crawl(None)  # type: ignore[arg-type]
+    with pytest.raises(curtsy.UsageError, match="is empty: give one"):
+        asyncio.run(curtsy.connect_async("http://127.0.0.1:9").crawl(""))
 
 
 def test_the_two_have_the_same_methods() -> None:

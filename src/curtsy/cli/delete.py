@@ -34,13 +34,15 @@ def delete(
 
     if (crawl is None and url is None and host is None) or (url is not None and host is not None):
         raise UsageError("Name what shall be deleted: --crawl ID, --url URL or --host HOST.")
+    if "" in (crawl, url, host):
+        raise UsageError("What shall be deleted is empty: give --crawl, --url or --host a value, or leave it out.")
     what = f"all pages of {url or host}{f' in crawl {crawl}' if crawl else ''}" if url or host else f"crawl {crawl}"
     if not yes and not typer.confirm(f"Delete {what} for good?"):
         raise UsageError("Nothing was deleted.")
     if api:
         client = remote.client(api)
         if url is None and host is None:
-            found = client.get(f"/v1/crawls/{crawl}")
+            found = client.get(f"/v1/crawls/{remote.word(crawl or '')}")
             told = client.delete(f"/v1/crawls/{found['id']}")
         else:
             told = client.delete("/v1/pages", url=url, host=host, crawl=crawl)

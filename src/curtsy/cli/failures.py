@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -65,8 +65,7 @@ def list_(
         rows = [{name: getattr(f, name) for name in fields} | {"at": show.when(f.at_ms)} for f in found]
         show.document({"failures": rows})
     else:
-        cells = [(f.cause, f.status or None, f.attempts, show.when(f.at_ms), f.url) for f in found]
-        show.table(["cause", "status", "attempts", "at", "url"], cells)
+        _show([_Letter(f.cause, f.status, f.attempts, show.when(f.at_ms), f.url, f.stage, f.detail) for f in found])
 
 
 def replay(
@@ -112,6 +111,31 @@ def replay(
         show.say(f"Go on with: {way}")
 
 
+class _Letter(NamedTuple):
+    """What the table of dead letters has."""
+
+    cause: str
+    status: int | None
+    attempts: int
+    at: str | None
+    url: str
+    stage: str
+    detail: str | None
+
+
+def _show(found: list[_Letter]) -> None:
+    """Most are of the stage `fetch`, which is left out."""
+    from curtsy.cli import show
+
+    cells = [
+        one._replace(
+            status=one.status or None, stage="" if one.stage == "fetch" else one.stage, detail=show.one_line(one.detail)
+        )
+        for one in found
+    ]
+    show.table(_Letter._fields, cells)
+
+
 def _filter(
     store: Store,
     crawl: str | None,
@@ -147,8 +171,7 @@ def _list_remote(api: str, asked: dict[str, str], limit: int, as_json: bool) -> 
     if as_json:
         show.document({"failures": found})
     else:
-        cells = [(f["cause"], f["status"] or None, f["attempts"], f["at"], f["url"]) for f in found]
-        show.table(["cause", "status", "attempts", "at", "url"], cells)
+        _show([_Letter(**{name: f[name] for name in _Letter._fields}) for f in found])
 
 
 def _replay_remote(api: str, asked: dict[str, str], limit: int | None, dry_run: bool, as_json: bool) -> None:

@@ -21,11 +21,9 @@ Api = Annotated[
 
 
 def client(api: str) -> Client:
-    import os
+    from curtsy.client import Client, key_around
 
-    from curtsy.client import Client
-
-    return Client(api, os.environ.get("CURTSY_API_KEY") or None)
+    return Client(api, key_around())
 
 
 def status(api: str, crawl: str, all_: bool, as_json: bool) -> None:
@@ -51,9 +49,9 @@ def change(api: str, crawl: str, verb: str, as_json: bool) -> None:
 
 def word(text: str) -> str:
     """A part of a path."""
-    from urllib.parse import quote
+    from curtsy import client
 
-    return quote(text, safe="")
+    return client.word(text)
 
 
 def _line(one: dict[str, Any]) -> dict[str, Any]:

@@ -42,6 +42,12 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
     Console(markup=False, highlight=False).print(shown)
 
 
+def one_line(text: str | None, most: int = 120) -> str | None:
+    """Somebody else's words for a cell of a table: nothing that a terminal obeys, and not too many."""
+    plain = " ".join("".join(sign if sign.isprintable() else " " for sign in text or "").split())
+    return (plain if len(plain) <= most else plain[: most - 3] + "...") or None
+
+
 def when(at_ms: int | None) -> str | None:
     """RFC 3339 in UTC, to the second."""
     return None if not at_ms else datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -23,7 +23,7 @@ from mcp.types import ToolAnnotations
 from pydantic import Field, ValidationError
 
 from curtsy import __version__
-from curtsy.errors import CurtsyError
+from curtsy.errors import CurtsyError, UsageError
 from curtsy.mcp import reading
 from curtsy.mcp.backends import Backend
 
@@ -235,7 +235,11 @@ def run_http(server: MCPServer[Any], host: str, port: int, names: tuple[str, ...
     import uvicorn
 
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.create_server((host, port), family=family) as listening:
+    try:
+        listening = socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise UsageError(f"{host}:{port} cannot be listened on: {error.strerror}. Choose another --port.") from error
+    with listening:
         bound = listening.getsockname()[1]
         app = http_app(server, host, bound, names, key)
         print(f"Serving MCP on http://{f'[{host}]' if ':' in host else host}:{bound}/mcp", file=sys.stderr, flush=True)

@@ -7,9 +7,9 @@ import http.client
 import json
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from typing import Any, NamedTuple
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
-from curtsy.client import Client
+from curtsy.client import Client, word
 from curtsy.errors import Unavailable
 
 
@@ -32,7 +32,7 @@ class Asked:
 
     @staticmethod
     def _word(value: str) -> str:
-        return quote(value, safe="")
+        return word(value)
 
     def _call(
         self, method: str, path: str, query: Mapping[str, Any] | None = None, body: Mapping[str, Any] | None = None,

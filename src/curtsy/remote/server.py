@@ -3,18 +3,48 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from typing import Any
+from copy import copy
+from typing import Any, TypeVar
 
 from curtsy.errors import Unavailable
 from curtsy.remote import types
+from curtsy.remote.asking import Asked
 from curtsy.remote.calls import AsyncCalls, Calls
+
+AskedT = TypeVar("AskedT", bound=Asked)
 
 #: states from which nothing comes any more
 ENDED = ("finished", "cancelled", "deleting")
-#: where events cannot be had, the server is asked this often
+#: how soon a crawl that is waited for is looked at again, at first and later
+_FIRST_S = 0.1
 _POLL_S = 2.0
+#: an answer is waited for at least so long, however little time is left
+_ANSWER_S = 1.0
+
+
+class _Waiting:
+    """When a crawl that is waited for is looked at again, and when that has lasted long enough."""
+
+    def __init__(self, timeout_s: float | None) -> None:
+        self._timeout_s = timeout_s
+        self._end = math.inf if timeout_s is None else time.monotonic() + timeout_s
+        self._next_s = _FIRST_S
+
+    def asking(self, server: AskedT) -> AskedT:
+        """One that does not wait for an answer much longer than there is time."""
+        made = copy(server)
+        made._client = server._client.within(max(_ANSWER_S, self._end - time.monotonic()))
+        return made
+
+    def pause_s(self, status: types.CrawlStatus) -> float:
+        left_s = self._end - time.monotonic()
+        if left_s <= 0:
+            raise Unavailable(f"Crawl {status['id']} is still {status['state']} after {self._timeout_s:g} s.")
+        pause_s, self._next_s = min(left_s, self._next_s), min(_POLL_S, 2 * self._next_s)
+        return pause_s
 
 
 class Server(Calls):
@@ -36,24 +66,13 @@ class Server(Calls):
                 return
 
     def wait(self, id: str, timeout_s: float | None = None) -> types.CrawlStatus:
-        """Waits until a crawl has ended, by its events; asks now and then where those cannot be had."""
-        end = None if timeout_s is None else time.monotonic() + timeout_s
+        """Looks at a crawl until it has ended, every 2 s at last. Raises `Unavailable` if it has not by `timeout_s`."""
+        waiting = _Waiting(timeout_s)
         while True:
-            status = self.crawl(id)
+            status = waiting.asking(self).crawl(id)
             if status["state"] in ENDED:
                 return status
-            if end is not None and time.monotonic() > end:
-                raise Unavailable(f"Crawl {status['id']} is still {status['state']} after {timeout_s:g} s.")
-            self._follow(status["id"], end)
-
-    def _follow(self, id: str, end: float | None) -> None:
-        try:
-            for event in self.events(id):
-                late = end is not None and time.monotonic() > end
-                if late or event.data.get("state") in ENDED:
-                    return
-        except Unavailable:
-            time.sleep(_POLL_S if end is None else max(0.0, min(_POLL_S, end - time.monotonic())))
+            time.sleep(waiting.pause_s(status))
 
 
 class AsyncServer(AsyncCalls):
@@ -77,11 +96,9 @@ class AsyncServer(AsyncCalls):
 
     async def wait(self, id: str, timeout_s: float | None = None) -> types.CrawlStatus:
         """As of `Server`."""
-        end = None if timeout_s is None else time.monotonic() + timeout_s
+        waiting = _Waiting(timeout_s)
         while True:
-            status = await self.crawl(id)
+            status = await waiting.asking(self).crawl(id)
             if status["state"] in ENDED:
                 return status
-            if end is not None and time.monotonic() > end:
-                raise Unavailable(f"Crawl {status['id']} is still {status['state']} after {timeout_s:g} s.")
-            await asyncio.sleep(_POLL_S if end is None else max(0.0, min(_POLL_S, end - time.monotonic())))
+            await asyncio.sleep(waiting.pause_s(status))

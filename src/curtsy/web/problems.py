@@ -7,6 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from curtsy.web.models.asking import IN_WORDS
+
 MEDIA_TYPE = "application/problem+json"
 #: mistakes that are named in one document
 _MOST_MISTAKES = 20
@@ -80,8 +82,8 @@ def of_validation(where: str, error: ValidationError) -> Problem:
             422, "invalid-request", f"The {where} has more than {_TOO_MANY} mistakes. /docs shows what fits."
         )
     mistakes = [
-        Mistake(where=".".join([where, *map(str, e["loc"])])[:_LONGEST_NAME], message=said(e["type"], e["msg"]))
-        for e in error.errors(include_url=False, include_context=False, include_input=False)
+        Mistake(where=".".join([where, *map(str, e["loc"])])[:_LONGEST_NAME], message=_fault(e))
+        for e in error.errors(include_url=False, include_input=False)
     ]
     told = "; ".join(f"{mistake.where}: {mistake.message}" for mistake in mistakes[:3])
     return Problem(
@@ -90,6 +92,11 @@ def of_validation(where: str, error: ValidationError) -> Problem:
         f"The {where} does not fit: {told}. /docs shows what fits.",
         errors=mistakes,
     )
+
+
+def _fault(error: Any) -> str:
+    wanted = IN_WORDS.get(error.get("ctx", {}).get("pattern", ""))
+    return said(error["type"], error["msg"]) if wanted is None else f"this should be {wanted}"
 
 
 def said(kind: str, message: str) -> str:

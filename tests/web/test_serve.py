@@ -57,6 +57,9 @@ def test_commands_do_over_the_api_what_they_do_locally(tmp_path: Path, postgres_
             assert json.loads(ended.stdout)["state"] == state
         assert "cancelled 2" in curtsy(served, "status").stdout
         assert id in curtsy(served, "status", "--all").stdout
+        explained = curtsy(served, "explain", "https://b.test/x")
+        assert explained.stdout.startswith("https://b.test/x\n  "), explained.stderr
+        assert json.loads(curtsy(served, "explain", "b.test", "--json").stdout)["queues"][0]["crawl"] == id
         wrong = curtsy(served, "resume", id)
         assert (wrong.returncode, wrong.stdout, wrong.stderr.count("\n")) == (2, "", 1)
         assert "cancelled" in wrong.stderr

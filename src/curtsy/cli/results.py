@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, WhichCrawl, number_of, stored
+from curtsy.cli.remote import Api
 
 if TYPE_CHECKING:
     from curtsy import export as exporting
@@ -158,33 +160,54 @@ def explain(
     config: Config = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
+    api: Api = None,
 ) -> None:
     """Say where a URL or a host is, and why it is not done."""
+    from curtsy.cli import show
+
+    fields = _explained_there(api, target, crawl) if api else _explained_here(target, crawl, config, data_dir)
+    if as_json:
+        show.document(fields)
+    else:
+        show.say(fields.get("url") or fields["host"])
+        for sentence in fields["why"]:
+            show.say(f"  {sentence}")
+
+
+def _explained_there(api: str, target: str, crawl: str | None) -> dict[str, Any]:
+    from curtsy import explain as explaining
+    from curtsy.cli import remote
+
+    url, host = explaining.target(target, "host")
+    _check_meant(target, host)
+    asked = {"host": host} if url is None else {"url": url, "crawl": crawl}
+    found: dict[str, Any] = remote.client(api).get("/v1/explain", **asked)
+    return found
+
+
+def _explained_here(target: str, crawl: str | None, config: Path | None, data_dir: Path | None) -> dict[str, Any]:
     from dataclasses import replace
 
     from curtsy import explain as explaining
-    from curtsy.cli import hints, show
-    from curtsy.errors import UsageError
+    from curtsy.cli import hints
     from curtsy.store import crawls
-    from curtsy.urls import veiled
 
     now_ms = int(time.time() * 1000)
     program, options = hints.beginning(), hints.ending()
     with stored(config, data_dir) as (settings, store), store.read() as tx:
         url, host = explaining.target(target, settings.politeness_unit)
-        if not host:
-            raise UsageError(f"{veiled(target)!r} is neither an http or https URL nor a host.")
+        _check_meant(target, host)
         if url is not None:
             facts = explaining.of_url(tx, url, settings, crawls.get(tx, crawl) if crawl else None)
             facts = replace(explaining.with_frontier(tx, facts, settings), program=program, options=options)
-            fields = explaining.document(facts, now_ms)
-            said = fields["why"]
-        else:
-            said, fields = explaining.of_host(tx, host, now_ms, explaining.see(tx, settings, host), program, options)
-            fields["why"] = said
-    if as_json:
-        show.document(fields)
-    else:
-        show.say(url or host)
-        for sentence in said:
-            show.say(f"  {sentence}")
+            return explaining.document(facts, now_ms)
+        said, fields = explaining.of_host(tx, host, now_ms, explaining.see(tx, settings, host), program, options)
+        return fields | {"why": said}
+
+
+def _check_meant(target: str, host: str) -> None:
+    from curtsy.errors import UsageError
+    from curtsy.urls import veiled
+
+    if not host:
+        raise UsageError(f"{veiled(target)!r} is neither an http or https URL nor a host.")

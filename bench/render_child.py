@@ -12,7 +12,7 @@ from itertools import count
 
 import uvloop
 
-from curtsy.fetch.browser import BrowserFetcher
+from curtsy.fetch.renderer import BrowserFetcher
 from curtsy.fetch.transfer import FetchJob, boot_clock
 from curtsy.outcome import Outcome
 from curtsy.settings import Settings

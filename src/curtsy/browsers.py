@@ -8,16 +8,16 @@ from importlib.util import find_spec
 
 from curtsy.errors import MissingPart
 from curtsy.fetch import chromium
-from curtsy.flights import Fetcher
+from curtsy.flights import Renderer
 from curtsy.settings import Settings
 
 #: what robots rules say of a URL to an agent; None: they are not known
 Allows = Callable[[str, str], bool | None]
 
 
-def make(settings: Settings, loop: asyncio.AbstractEventLoop, allows: Allows) -> Fetcher:
+def make(settings: Settings, loop: asyncio.AbstractEventLoop, allows: Allows) -> Renderer:
     """Its browser is started by its first visit."""
-    from curtsy.fetch.browser import BrowserFetcher
+    from curtsy.fetch.renderer import BrowserFetcher
 
     return BrowserFetcher(settings, loop, allows)
 

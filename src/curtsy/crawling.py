@@ -12,7 +12,15 @@ from typing import Any
 
 from curtsy.configuration import keep
 from curtsy.contexts import page_kind
-from curtsy.errors import EpochLost, FrontierUnavailable, RefusedSeeds, StoreUnavailable, UnknownCrawl, UsageError
+from curtsy.errors import (
+    EpochLost,
+    FrontierUnavailable,
+    NoBrowser,
+    RefusedSeeds,
+    StoreUnavailable,
+    UnknownCrawl,
+    UsageError,
+)
 from curtsy.frontier.clock import boot
 from curtsy.model import Counts, Crawl, CrawlState, Entry, Lane, NewUrl
 from curtsy.observe import count, log
@@ -25,6 +33,8 @@ from curtsy.urls import Scope, fingerprint, host_key, normalise, short, veiled
 
 _CHUNK = 5_000
 _PROGRESS_S = 0.5
+#: pages wait so long for a browser that does not start, where all of them need one, and where others may be due
+_HOPELESS_S = {"always": 5.0, "auto": 60.0}
 _SWITCH_S = 0.02
 _GC_OBJECTS = 20_000
 
@@ -195,7 +205,8 @@ async def run(
         services.revive,
         services.tidy,
     )
-    if render and (await read(services.store, crawls.by_n, n)).render != "never":
+    crawl = await read(services.store, crawls.by_n, n)
+    if render and crawl.render != "never":
         shift.lanes = (*shift.lanes, Lane.RENDER)
     shift.upkeep.scan(services.scans)
     services.scans = []
@@ -205,11 +216,16 @@ async def run(
         log("hosts_not_lifted", level="warning", error=str(error))
     if alone:
         tune()
-    watch = _Watch(shift, services, n, on_progress)
+    watch = _Watch(shift, services, crawl, on_progress)
     try:
         await shift.run(watch.ended)
     finally:
         await shift.close()
+    if watch.no_browser:
+        raise NoBrowser(
+            f"{watch.no_browser.rstrip('.')}. Pages of crawl {crawl.id} wait for it; nothing is lost. `curtsy doctor` "
+            "tries it alone; when it starts, resume the crawl."
+        )
     count("frontier_calls", services.frontier.calls)
     count("waited_ms", int(shift.waited_s * 1000))
     return await in_thread(services.store.run, crawls.counts, n)
@@ -227,8 +243,13 @@ def tune() -> None:
 class _Watch:
     """Asked on every turn: has the crawl ended? Answers mostly from memory."""
 
-    def __init__(self, shift: Shift, services: Services, n: int, on_progress: Callable[[Counts], None] | None) -> None:
-        self._shift, self._services, self._n, self._on_progress = shift, services, n, on_progress
+    def __init__(
+        self, shift: Shift, services: Services, crawl: Crawl, on_progress: Callable[[Counts], None] | None
+    ) -> None:
+        self._shift, self._services, self._n, self._on_progress = shift, services, crawl.n, on_progress
+        self._patience_s = _HOPELESS_S.get(crawl.render, 0.0)
+        #: why the crawl cannot go on
+        self.no_browser = ""
         self._told_at = 0.0
         self._checked_at = boot()
 
@@ -243,7 +264,8 @@ class _Watch:
         if self._n in idle or now - self._checked_at >= 1.0:
             idle.discard(self._n)
             self._checked_at = now
-            return await self._shift.lookout.is_finished(self._n)
+            self.no_browser = self._shift.no_browser(self._patience_s)
+            return bool(self.no_browser) or await self._shift.lookout.is_finished(self._n)
         return False
 
     async def _put_back(self) -> None:

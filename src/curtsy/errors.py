@@ -108,6 +108,10 @@ class MissingPart(Unavailable):
     """A program or package is not installed."""
 
 
+class NoBrowser(Unavailable):
+    """Pages wait for a browser, and none starts."""
+
+
 class EpochLost(CurtsyError):
     """The frontier's memory is gone, or another epoch rules."""
 

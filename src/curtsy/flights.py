@@ -56,6 +56,15 @@ class Fetcher(Protocol):
     async def close(self) -> None: ...
 
 
+class Renderer(Fetcher, Protocol):
+    """One that needs a program beside it."""
+
+    @property
+    def trouble(self) -> str:
+        """Why that program does not start, after some tries; else nothing."""
+        ...
+
+
 class Flights:
     """One per process. `back` and `starts` wait for the next exchange with the frontier; `on_back` tells of them."""
 
@@ -80,7 +89,7 @@ class Flights:
         self.starts: list[tuple[int, float]] = []
         #: hosts that are left alone because of a fault, with it and until when by the boot clock
         self.troubled: dict[str, tuple[str, float]] = {}
-        #: when the last request ended
+        #: when the last request ended that was sent
         self.last_end = boot()
         #: stored bodies being read
         self.reading = 0
@@ -196,13 +205,13 @@ class Flights:
         """A fetch ended: its slot goes back with the next exchange, its result into the group."""
         flight = self.under_way.pop(fence)
         lease = flight.lease
-        self.last_end = boot()
         if outcome.ended > lease.valid_until:
             # Only a process that was stopped sees this; the transfer itself was limited by the slot.
             outcome = replace(outcome, ended=max(lease.valid_until, outcome.started or 0.0))
         if outcome.started is None and outcome.fault in UNSENT:
             self.give_back(lease, wait_ms=250)
             return
+        self.last_end = boot()
         if lease.entry.kind is Kind.ROBOTS:
             done = harvest.of_robots(lease, outcome, self._settings, self._rng)
             self._bring(done, done.release(hold=lease.entry.chain is None))

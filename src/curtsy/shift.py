@@ -14,7 +14,7 @@ from curtsy.commit import Committer
 from curtsy.errors import EpochLost, FrontierUnavailable
 from curtsy.faults import point
 from curtsy.fetch.http import HttpFetcher
-from curtsy.flights import Fetcher, Flights
+from curtsy.flights import Flights, Renderer
 from curtsy.frontier.clock import boot
 from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.messages import LeaseReply
@@ -66,7 +66,7 @@ class Shift:
         self._lifeline = Lifeline(frontier, store, self.upkeep, stop, revive, self._tell_again)
         self.lookout = Lookout(frontier, store, self.upkeep, self._knowledge, self._lifeline)
         self.fetcher = HttpFetcher(settings, asyncio.get_running_loop())
-        self._browser: Fetcher | None = None
+        self._browser: Renderer | None = None
         committer = Committer(frontier, store, segments, settings, self.contexts, self.upkeep, self._lifeline.persist)
         self._wake = asyncio.Event()
         self._groups = Groups(settings, committer.commit, self._wake.set)
@@ -124,7 +124,7 @@ class Shift:
             await self._browser.close()
         await self.fetcher.close()
 
-    def _the_browser(self) -> Fetcher:
+    def _the_browser(self) -> Renderer:
         """Started when the first page wants it, and kept."""
         if self._browser is None:
             from curtsy import browsers  # few crawls need one
@@ -381,9 +381,9 @@ class Shift:
                 self._flights.cancel_all(unsent_only=True)
             await self._settle_down()
         self._flights.cancel_all()
-        await asyncio.sleep(0)
         ended = boot()
-        while (self._flights.back or not self._groups.is_empty) and (
+        # A visit that is broken off ends when its context is closed: a slot that is not given back is not a clean end.
+        while (self._is_busy() or not self._groups.is_empty) and (
             boot() - ended
             < (_LAST_NOW_S if self.stop.now or self._lifeline.is_refused else self.settings.commit_timeout_s)
         ):
@@ -396,8 +396,15 @@ class Shift:
         self.pauses.note(Doing.WORK if self._is_busy() else Doing.CLOSING, boot())
         await self._nap(0.02)
 
+    def no_browser(self, quiet_s: float = _QUIET_S) -> str:
+        """Why none starts, if pages wait for one and nothing else was asked for so long; else nothing."""
+        quiet = self._browser is not None and boot() - self._flights.last_end >= quiet_s
+        return self._browser.trouble if quiet and self._browser is not None else ""
+
     def waits_for(self) -> str:
         """What the process waits for, if nothing was under way for a while; else nothing."""
+        if trouble := self.no_browser():
+            return f"waiting for a browser: {trouble}"
         now = boot()
         if self._is_asking() or now - self._flights.last_end < _QUIET_S:
             return ""

@@ -15,8 +15,9 @@ import uvloop
 from small_site import Answer, Say, SmallSite
 
 from curtsy.errors import MissingPart
-from curtsy.fetch.browser import BrowserFetcher
+from curtsy.fetch.browser import Engine
 from curtsy.fetch.chromium import find
+from curtsy.fetch.renderer import BrowserFetcher
 from curtsy.fetch.transfer import FetchJob, boot_clock
 from curtsy.outcome import Outcome
 from curtsy.settings import Settings
@@ -109,6 +110,11 @@ class Stage:
     def _allows(self, url: str, _agent: str) -> bool | None:
         rule = self.known.get(host_key(url), lambda _: True)
         return None if rule is None else rule(url)
+
+    @property
+    def engine(self) -> Engine | None:
+        """The browser that takes the next visit."""
+        return self.fetcher._engines._engine
 
     def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(90)

@@ -17,7 +17,7 @@ import pytest
 from rendered import Stage, begin, browser_pids, page_job, staged
 from small_site import SmallSite
 
-from curtsy.fetch import browser, visits
+from curtsy.fetch import renderer, visits
 from curtsy.fetch.chromium import Chromium, find
 from curtsy.fetch.transfer import boot_clock
 from curtsy.outcome import Fault, Outcome
@@ -29,7 +29,7 @@ SHORT = {"timeout_s": 5.0}
 
 
 def engine_of(stage: Stage) -> Chromium:
-    engine = stage.fetcher._engine
+    engine = stage.engine
     assert engine is not None
     return engine.chromium
 
@@ -114,7 +114,7 @@ def test_a_browser_that_dies_or_hangs_while_a_page_is_opened_is_replaced(
         return context
 
     with monkeypatch.context() as patched:
-        patched.setattr(browser, "new_context", struck)
+        patched.setattr(renderer, "new_context", struck)
         outcome = stage.show(f"{HOME}p", **SHORT)
     assert (outcome.status, outcome.fault) == (200, Fault.BROWSER)
     until(lambda: not set(before) & set(browser_pids()), "processes are left")

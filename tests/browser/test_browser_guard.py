@@ -61,8 +61,8 @@ def show_past_the_gate(forbidden: Listener, datagrams: socket.socket, sealed: bo
         write(stage.pages, datagrams.getsockname()[1], f"//127.0.0.1:{port_of(forbidden)}")
         outcome = stage.show("http://a.small.test/hostile")
         assert stage.site.paths() == ["/hostile"]
-        assert stage.fetcher._engine is not None
-        assert stage.fetcher._engine.chromium.sealed is sealed
+        assert stage.engine is not None
+        assert stage.engine.chromium.sealed is sealed
     return outcome
 
 

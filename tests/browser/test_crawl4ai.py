@@ -97,7 +97,7 @@ def test_its_files_are_kept_in_the_data_folder(stage: Stage) -> None:
 def test_it_leaves_no_process(tmp_path: Path) -> None:
     with staged(renderer="crawl4ai", data_dir=tmp_path) as stage:
         stage.show("http://a.small.test/p", b"<p>x")
-        engine = stage.fetcher._engine
+        engine = stage.engine
         assert engine is not None
         pids = engine.chromium.pids
         assert len(pids) > 3

@@ -365,12 +365,12 @@ def test_a_visit_that_is_cancelled_says_what_was_sent(stage: Stage) -> None:
 
 def test_a_browser_is_replaced_after_so_many_pages(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     stage.show(f"{HOME}p", b"<p>x")
-    engine = stage.fetcher._engine
+    engine = stage.engine
     assert engine is not None
     monkeypatch.setattr(engine, "_settings", engine._settings.model_copy(update={"render_recycle_pages": 1}))
     assert stage.show(f"{HOME}p").fault is None
-    assert stage.fetcher._engine is None
+    assert stage.engine is None
     assert stage.show(f"{HOME}p").fault is None
-    assert stage.fetcher._engine not in (None, engine)
+    assert stage.engine not in (None, engine)
     stage.run(engine.close())
     assert not engine.chromium.alive

@@ -14,8 +14,13 @@ from small_site import Asked, Say, SmallSite
 from waiting import until
 from warcio.archiveiterator import ArchiveIterator
 
+from curtsy import crawling
 from curtsy.cli.results import judged
+from curtsy.errors import NoBrowser
+from curtsy.fetch import browser
+from curtsy.fetch.chromium import find
 from curtsy.rendering import SURE, is_probe
+from curtsy.settings import Settings
 from curtsy.store import hosts
 from curtsy.store.engine import Store
 from curtsy.tinyweb import TinyWeb, accesslog
@@ -191,3 +196,25 @@ def test_a_page_that_robots_forbid_is_not_loaded_by_a_visit(tmp_path: Path) -> N
         asked = [one.path for one in site.asked]
     assert "/open.json" in asked
     assert "/secret.json" not in asked
+
+
+def test_a_crawl_whose_browser_never_starts_says_so_and_goes_on_when_it_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crawling, "_HOPELESS_S", {"always": 0.5})
+    monkeypatch.setattr(browser, "_PAUSE_S", 0.2)
+    program = tmp_path / "chromium"
+    program.write_text("#!/bin/sh\necho 'no such library' >&2\nexit 1\n")
+    program.chmod(0o755)
+    with SmallSite({"/": Say(b"<p>well")}) as site:
+        folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule], chromium=str(program), drain_s=1)
+        try:
+            with pytest.raises(NoBrowser, match=r"no such library\. Pages of crawl .* wait for it; nothing is lost"):
+                folder.crawl("http://a.small.test/", delay_s=0, render="always")
+            assert site.paths() == []
+            assert folder.rows("SELECT 1 FROM meta WHERE key = 'clean:0'"), "every slot went back"
+            program.write_text(f'#!/bin/sh\nexec {find(Settings())} "$@"\n')
+            assert folder.resume().pages == 1
+        finally:
+            folder.close()
+        assert site.paths() == ["/"]

@@ -10,7 +10,7 @@ import pytest
 from curtsy.configuration import load
 from curtsy.errors import MissingPart, SettingsError
 from curtsy.fetch import chromium
-from curtsy.fetch.browser import is_shown
+from curtsy.fetch.renderer import is_shown
 from curtsy.fetch.statics import Statics, keeps_s
 from curtsy.fetch.strangers import Strangers
 from curtsy.outcome import Fault, Outcome

@@ -21,7 +21,7 @@ from curtsy import crawling, services
 from curtsy.cli import DEAD_LETTERS, DONE, INTERRUPTED, UNAVAILABLE, Interrupted, hints
 from curtsy.cli.show import elapsed_s, note
 from curtsy.configuration import keep
-from curtsy.errors import UnknownCrawl
+from curtsy.errors import NoBrowser, UnknownCrawl
 from curtsy.model import Counts, Crawl, CrawlState
 from curtsy.observe import counters
 from curtsy.settings import Settings
@@ -104,7 +104,10 @@ async def _drive(
             crawl = await crawling.submit(built, what, seeds)
         _brake(stop, hints.resume(crawl.id, keep(settings)), helpers)
         helpers.start(crawl.n, processes - 1)
-        await crawling.run(built, crawl.n, on_progress, stop)
+        try:
+            await crawling.run(built, crawl.n, on_progress, stop)
+        except NoBrowser as error:
+            raise NoBrowser(f"{error}\n{hints.resume(crawl.id, keep(settings))}") from error
         if crawl.schema is not None or crawl.webhook is not None:
             from curtsy import stages  # few crawls need them
 

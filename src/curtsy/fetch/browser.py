@@ -1,49 +1,37 @@
-"""BrowserFetcher: pages as a browser shows them, with the interface of HttpFetcher.
+"""Engines: the browser of a process, started when it is first needed, and replaced in time.
 
-A page's own response is fetched as every other is. Only if it is a page of HTML a browser is asked to show it, and
-what that page loads goes through the gate: the browser itself reaches nobody.
-One browser per process, started when it is first needed, replaced after so many pages or megabytes, and whenever it
-crashes or hangs. This is the only module that imports playwright.
+It is replaced after so many pages or megabytes, and whenever it crashes or hangs. A worn browser takes no new visits;
+those under way end in it, and the next one starts when it is gone, so that a process does not hold two browsers at a
+time. Only where a visit takes long the next one is not kept waiting.
+This is the only module that imports playwright.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import replace
-from itertools import count as counter
 from typing import TYPE_CHECKING
 
-from curtsy.errors import CurtsyError, MissingPart, Unavailable
+from curtsy.errors import MissingPart, Unavailable
 from curtsy.fetch.chromium import Chromium
-from curtsy.fetch.gate import Allows, Gate
-from curtsy.fetch.http import HttpFetcher
-from curtsy.fetch.statics import Statics
-from curtsy.fetch.strangers import Strangers
-from curtsy.fetch.transfer import Done, FetchJob, Started, boot_clock
-from curtsy.fetch.visits import Crashed, Hung, Sight, TooLarge, look, new_context, see_plainly
+from curtsy.fetch.transfer import boot_clock
 from curtsy.observe import count, log
-from curtsy.outcome import Fault, Outcome
 from curtsy.settings import Settings
 
 if TYPE_CHECKING:
-    from playwright.async_api import Browser, BrowserContext, Playwright
+    from playwright.async_api import Browser, Playwright
 
     from curtsy.fetch.crawl4ai import Guide
 
-#: of a visit's time, for closing its context; a browser that takes longer is ended
-_CLOSING_S = 3.0
-#: no page is shown with less time left
-_LEAST_S = 1.0
 #: after a browser that did not start the next try waits so long, and twice as long each time
 _PAUSE_S, _LONGEST_PAUSE_S = 0.5, 30.0
-#: when browsers are started ahead, they may take so long
-_AHEAD_S = 30.0
 _WATCH_S = 1.0
 #: ended in the middle of visits at so many times the memory at which it is replaced between them
 _RUNAWAY = 2.0
-_HTML = ("text/html", "application/xhtml+xml")
+#: the next browser waits so long, and no longer, for the visits that end in the one before
+HANDOVER_S = 5.0
+#: after so many starts in vain in a row somebody is to look
+_IN_VAIN = 3
 
 
 class Engine:
@@ -55,6 +43,10 @@ class Engine:
         self.pages = 0
         self.users = 0
         self.retired = False
+        #: no process of it is left
+        self.gone = asyncio.Event()
+        #: from then on the next one may start beside it (boot clock)
+        self.waited_for_until = 0.0
         self._watching: asyncio.Task[None] | None = None
         self._playwright: Playwright | None = None
         self.browser: Browser
@@ -111,198 +103,39 @@ class Engine:
         if self._watching is not None:
             self._watching.cancel()
         self.chromium.kill()
-        if not await self.chromium.gone():
-            log("browser_lingers", level="error", pids=self.chromium.pids)
-        if self.guide is not None:
-            await self.guide.close()
-        if self._playwright is not None:
-            with suppress(Exception):
-                await asyncio.wait_for(self._playwright.stop(), 5.0)
+        try:
+            if not await self.chromium.gone():
+                log("browser_lingers", level="error", pids=self.chromium.pids)
+            if self.guide is not None:
+                await self.guide.close()
+            if self._playwright is not None:
+                with suppress(Exception):
+                    await asyncio.wait_for(self._playwright.stop(), 5.0)
+        finally:
+            self.gone.set()
 
 
-class BrowserFetcher:
-    """One per process and loop. Every job ends in exactly one `done` call, its context closed before."""
+class Engines:
+    """At most one that takes visits. What is worn is replaced, what is retired is ended, none is left at the end."""
 
-    def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop, allows: Allows) -> None:
-        self._settings, self._loop, self._allows = settings, loop, allows
-        self._http = HttpFetcher(settings, loop)
-        self._strangers = Strangers(settings.robots_ttl_s)
-        self._statics = Statics()
-        self._ids = counter(1)
-        self._active: dict[int, asyncio.Task[Outcome]] = {}
-        self._sent: set[int] = set()
+    def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop) -> None:
+        self._settings, self._loop = settings, loop
         self._engine: Engine | None = None
         self._starting = asyncio.Lock()
         self._failures = 0
+        self._complaint = ""
         self._next_start = 0.0
-        self._closing: set[asyncio.Task[None]] = set()
+        self._retired: set[Engine] = set()
+        self._ending: set[asyncio.Task[None]] = set()
         self._closed = False
 
     @property
-    def in_flight(self) -> int:
-        return len(self._active)
+    def trouble(self) -> str:
+        """Why no browser starts, after some tries; else nothing."""
+        return self._complaint if self._failures >= _IN_VAIN else ""
 
-    def start(self, job: FetchJob, done: Done, started: Started | None = None) -> None:
-        """Visit the page; `started(id, boot time)` is called just before the bytes of its request leave."""
-        if self._closed:
-            outcome = Outcome(url=job.url, fault=Fault.CANCELLED, detail="the fetcher is closed", ended=boot_clock())
-            self._loop.call_soon(done, job.id, outcome)
-            return
-        visit = _Visit(job)
-        task = self._active[job.id] = self._loop.create_task(self._run(visit, started))
-        task.add_done_callback(lambda task: self._finished(visit, task, done))
-
-    def cancel(self, job_id: int, unsent_only: bool = False) -> None:
-        """Break a visit off, if it is still under way (and nothing was sent yet): its `done` gets CANCELLED."""
-        task = self._active.get(job_id)
-        if task is not None and not (unsent_only and job_id in self._sent):
-            task.cancel()
-
-    def drop_idle(self, older_than_s: float) -> int:
-        return self._http.drop_idle(older_than_s)
-
-    async def prepare(self, hosts: Iterable[tuple[str, int]]) -> None:
-        """Look names up and start the browser ahead, so that a slot's time is not spent on it."""
-        await self._http.prepare(hosts)
-        with suppress(CurtsyError, TimeoutError):
-            await self._ready(boot_clock() + _AHEAD_S)
-
-    async def close(self) -> None:
-        """End every visit as cancelled, the browser and everything it started."""
-        if self._closed:
-            return
-        self._closed = True
-        tasks = list(self._active.values())
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
-        async with self._starting:
-            self._retire()
-        if self._closing:
-            await asyncio.wait(self._closing)
-        await self._http.close()
-
-    # One visit.
-
-    async def _run(self, visit: _Visit, started: Started | None) -> Outcome:
-        try:
-            return await self._visit(visit, started)
-        except Exception as error:
-            log("visit_failed", level="error", error=f"{type(error).__name__}: {error}"[:500])
-            return visit.outcome(Fault.BROWSER, str(error)[:500])
-
-    def _finished(self, visit: _Visit, task: asyncio.Task[Outcome], done: Done) -> None:
-        job = visit.job
-        outcome = visit.outcome(Fault.CANCELLED, "cancelled") if task.cancelled() else task.result()
-        del self._active[job.id]
-        self._sent.discard(job.id)
-        try:
-            done(job.id, outcome)
-        except Exception as error:
-            self._loop.call_exception_handler({"message": "a fetch callback failed", "exception": error})
-
-    async def _visit(self, visit: _Visit, started: Started | None) -> Outcome:
-        job = visit.job
-
-        def tell(_id: int, at: float) -> None:
-            visit.started = at
-            self._sent.add(job.id)
-            if started is not None:
-                started(job.id, at)
-
-        # First the browser: a page that cannot be shown is not asked for.
-        try:
-            engine = await self._ready(job.deadline - job.timeout_s / 2)
-        except (CurtsyError, TimeoutError) as error:
-            return visit.outcome(Fault.SLOT_EXPIRED, str(error) or "the browser did not start in time")
-        visit.begun = boot_clock()
-        asked = replace(job, timeout_s=min(job.timeout_s, self._settings.fetch_timeout_s))
-        visit.main = main = await self._send(asked, visit.note, tell)
-        if not is_shown(main):
-            return main if main.started is None else replace(main, broken_off=True)
-        return await self._show(visit, engine)
-
-    async def _show(self, visit: _Visit, engine: Engine) -> Outcome:
-        job, until = visit.job, visit.until
-        if until - boot_clock() < _LEAST_S:
-            return visit.outcome(Fault.BROWSER, "no time was left to show the page")
-        assert visit.main is not None
-        gate = Gate(
-            job, visit.main, until, self._settings, self._send, self._allows, self._strangers, self._statics
-        )  # fmt: skip
-        visit.gate = gate
-        engine.users += 1
-        engine.pages += 1
-        count("pages_rendered")
-        try:
-            visit.sight = await self._look(engine, gate, job, until)
-            visit.by = f"Chromium {engine.browser.version}, {self._settings.renderer}"
-            fault, detail = None, ""
-        except TooLarge as error:
-            fault, detail = Fault.TOO_LARGE, str(error)
-        except (Hung, Crashed, TimeoutError) as error:
-            fault, detail = Fault.BROWSER, str(error) or "the browser does not answer"
-        except Exception as error:  # Playwright's own: its classes are known only where it is installed
-            fault, detail = Fault.BROWSER, str(error).partition("\n")[0][:500]
-        finally:
-            engine.users -= 1
-            self._look_after(engine)
-        return visit.outcome(fault, detail or (f"the page leads to {gate.led_to}" if gate.led_to else ""))
-
-    async def _look(self, engine: Engine, gate: Gate, job: FetchJob, until: float) -> Sight:
-        context: BrowserContext | None = None
-        try:
-            async with asyncio.timeout(until - boot_clock()):
-                context = await new_context(engine.browser, self._settings.full_user_agent)
-            see = engine.guide.see if engine.guide is not None else see_plainly
-            pictures = self._settings.render_screenshots
-            return await look(
-                context, gate, lambda page: see(page, gate, job.url, job.max_bytes, pictures), until=until
-            )  # fmt: skip
-        finally:
-            await self._leave(engine, gate, context)
-
-    async def _leave(self, engine: Engine, gate: Gate, context: BrowserContext | None) -> None:
-        """After this nothing of the visit runs any more: a context that cannot be closed ends with its browser."""
-        leaving = asyncio.ensure_future(_leave(gate, context))
-        task = asyncio.current_task()
-        while not leaving.done():
-            try:
-                await asyncio.wait((leaving,), timeout=_CLOSING_S)
-                break
-            except asyncio.CancelledError:
-                if task is not None:
-                    task.uncancel()  # it is being left already
-        if not leaving.done() or leaving.exception() is not None:
-            leaving.cancel()
-            if engine.chromium.alive:
-                log("browser_hung", level="warning")
-            engine.chromium.kill()
-            await engine.chromium.gone()
-
-    async def _send(
-        self, job: FetchJob, note: Callable[[Outcome], None], started: Started | None = None
-    ) -> Outcome:  # fmt: skip
-        number = next(self._ids)
-        future: asyncio.Future[Outcome] = self._loop.create_future()
-
-        def done(_id: int, outcome: Outcome) -> None:
-            note(outcome)
-            future.set_result(outcome)
-
-        self._http.start(replace(job, id=number), done, started)
-        try:
-            return await asyncio.shield(future)
-        except asyncio.CancelledError:
-            self._http.cancel(number)
-            await asyncio.wait((future,))
-            raise
-
-    # The browser.
-
-    async def _ready(self, until: float) -> Engine:
-        """A browser that can be used; started if there is none, again and again until then (boot clock)."""
+    async def ready(self, until: float) -> Engine:
+        """One that can be used; started if there is none, again and again until then (boot clock)."""
         if self._engine is not None and self._engine.usable:
             return self._engine
         async with asyncio.timeout(until - boot_clock()), self._starting:
@@ -310,9 +143,37 @@ class BrowserFetcher:
                 self._retire()
                 if self._closed:
                     raise Unavailable("the fetcher is closed")
+                await self._handed_over()
                 await asyncio.sleep(self._next_start - boot_clock())
                 await self._start()
             return self._engine
+
+    def enter(self, engine: Engine) -> None:
+        """A visit begins in it."""
+        engine.users += 1
+        engine.pages += 1
+
+    def leave(self, engine: Engine) -> None:
+        """A visit in it has ended: if it is worn, or dead, it is replaced."""
+        engine.users -= 1
+        if engine is self._engine and (not engine.usable or engine.worn):
+            self._retire()
+        elif engine.retired and not engine.users:
+            self._end(engine)
+
+    async def close(self) -> None:
+        """When all visits have ended."""
+        self._closed = True
+        async with self._starting:
+            self._retire()
+        if self._ending:
+            await asyncio.wait(self._ending)
+
+    async def _handed_over(self) -> None:
+        for engine in tuple(self._retired):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(engine.waited_for_until - boot_clock()):
+                    await engine.gone.wait()
 
     async def _start(self) -> None:
         try:
@@ -320,90 +181,29 @@ class BrowserFetcher:
         except MissingPart:
             raise
         except Exception as error:
-            self._failures += 1
+            self._failures, self._complaint = self._failures + 1, str(error)[:500]
             pause_s = min(_LONGEST_PAUSE_S, _PAUSE_S * 2**self._failures)
             self._next_start = boot_clock() + pause_s
-            log("browser_does_not_start", level="error", error=str(error)[:500], pause_s=pause_s)
+            log("browser_does_not_start", level="error", error=self._complaint, pause_s=pause_s)
         else:
             self._failures, self._next_start = 0, 0.0
             count("browsers_started")
-
-    def _look_after(self, engine: Engine) -> None:
-        """After a visit: a browser that is worn, or dead, is replaced; visits under way in it may end there."""
-        if engine is self._engine and (not engine.usable or engine.worn):
-            self._engine = None
-            engine.retired = True
-        if engine.retired and not engine.users:
-            self._end(engine)
 
     def _retire(self) -> None:
         engine, self._engine = self._engine, None
         if engine is not None:
             engine.retired = True
+            engine.waited_for_until = boot_clock() + HANDOVER_S
+            self._retired.add(engine)
             if not engine.users:
                 self._end(engine)
 
     def _end(self, engine: Engine) -> None:
         task = self._loop.create_task(engine.close())
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
+        self._ending.add(task)
 
+        def ended(task: asyncio.Task[None]) -> None:
+            self._ending.discard(task)
+            self._retired.discard(engine)
 
-class _Visit:
-    """What is known of a visit so far, so that it can be told however it ends."""
-
-    def __init__(self, job: FetchJob) -> None:
-        self.job = job
-        self.begun = boot_clock()
-        self.started: float | None = None
-        self.main: Outcome | None = None
-        self.gate: Gate | None = None
-        self.sight: Sight | None = None
-        #: what showed the page
-        self.by = ""
-
-    @property
-    def until(self) -> float:
-        """By then the page must be read; closing comes after."""
-        return min(self.job.deadline, self.begun + self.job.timeout_s) - _CLOSING_S
-
-    def note(self, outcome: Outcome) -> None:
-        self.main = outcome
-
-    def outcome(self, fault: Fault | None, detail: str) -> Outcome:
-        main = self.main
-        if main is None or main.started is None:
-            return main or Outcome(
-                url=self.job.url, fault=fault, detail=detail, started=self.started, ended=boot_clock(),
-                broken_off=self.started is not None,
-            )  # fmt: skip
-        sight = self.sight if fault is None else None
-        return replace(
-            main, headers=_as_read(main) if sight else main.headers, body=sight.html if sight else b"",
-            fault=fault, detail=detail, ended=boot_clock(), answered=main.ended, broken_off=True,
-            subresources=tuple(self.gate.log) if self.gate is not None else (),
-            rendered_by=self.by if sight else "",
-            screenshot=sight.screenshot if sight else None, markdown=sight.markdown if sight else None,
-        )  # fmt: skip
-
-
-def is_shown(main: Outcome) -> bool:
-    """Is the response one that a browser would show as a page?"""
-    if main.fault is not None or not 200 <= main.status < 300 or main.status == 206 or not main.body:
-        return False
-    if (main.header("content-disposition") or "").strip().lower().startswith("attachment"):
-        return False
-    essence = (main.header("content-type") or "").partition(";")[0].strip().lower()
-    return essence in _HTML or (not essence and main.body.lstrip()[:1] == b"<")
-
-
-def _as_read(main: Outcome) -> tuple[tuple[str, str], ...]:
-    """The document was read as text and is stored in UTF-8."""
-    others = tuple(pair for pair in main.headers if pair[0].lower() != "content-type")
-    return (*others, ("Content-Type", "text/html; charset=utf-8"))
-
-
-async def _leave(gate: Gate, context: BrowserContext | None) -> None:
-    await gate.shut()
-    if context is not None:
-        await context.close()
+        task.add_done_callback(ended)

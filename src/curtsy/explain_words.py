@@ -71,7 +71,7 @@ def _about_row(facts: UrlFacts, now_ms: int) -> list[str]:
             f"--cause {row.reason}{facts.options}",
         ]
     kept = f" Its page is {facts.page.id}, status {facts.page.status}." if facts.page else ""
-    return [f"It is {row.state}{why} since {when(row.settled_ms)}.{kept}"]
+    return [f"It is {row.state} since {when(row.settled_ms)}{why and ','}{why}.{kept}"]
 
 
 def _about_unknown(facts: UrlFacts) -> list[str]:

@@ -328,6 +328,11 @@ def _markdown_folder(store: Store, segments: SegmentStore, found: Iterator[Page]
         if out.exists():
             shutil.rmtree(out)
         made.rename(out)
+    except OSError as error:
+        shutil.rmtree(made, ignore_errors=True)
+        if error.errno is None or not str(error.filename or made).startswith(str(made)):
+            raise
+        raise OSError(error.errno, error.strerror, str(out)) from error
     except BaseException:
         shutil.rmtree(made, ignore_errors=True)
         raise

@@ -296,12 +296,13 @@ def with_rule(frontier: Frontier, state: HostState) -> HostState:
 
 
 def _host_facts(tx: Any, names: set[str]) -> tuple[dict[str, HostState], list[RobotsState]]:
+    """Only rules that were asked for: what was not, because of settings or the operator, is decided again."""
     found = hosts.robots_of_hosts(tx, names)
     rules = [
         RobotsState(origin=origin, host=host, fetched_ms=fetched, expires_ms=expires, status=0, verdict=verdict)
         for host, listed in found.items()
         for origin, fetched, expires, verdict in listed
-        if verdict != "forbid"
+        if verdict in ("rules", "allow")
     ]
     return hosts.get_many(tx, names), rules
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import gzip
 import hashlib
 import io
@@ -282,6 +283,24 @@ def test_a_place_that_is_full_is_named(run: Run, crawled: Path) -> None:
     full = run("export", "--out", "/dev/full", "--format", "jsonl")
     assert full.code == 4
     assert "No space left on device: '/dev/full'" in full.err
+
+
+def test_a_folder_that_is_full_is_named(
+    run: Run, crawled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Path.write_bytes
+
+    def write(path: Path, data: bytes) -> int:
+        if path.suffix == ".md":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(path, data)
+
+    monkeypatch.setattr(Path, "write_bytes", write)
+    out = tmp_path / "pages"
+    full = run("export", "--out", str(out), "--format", "markdown")
+    assert full.code == 4
+    assert f"No space left on device: '{out}'" in full.err
+    assert not [path for path in tmp_path.iterdir() if "pages" in path.name]
 
 
 def test_an_empty_name_is_no_place(run: Run, crawled: Path) -> None:

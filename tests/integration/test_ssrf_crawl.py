@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -295,3 +296,18 @@ def test_the_listener_counts(web: Web) -> None:
     with socket.create_connection((PRIVATE, web.site.port)) as connection:
         assert connection.recv(1) == b""
     assert web.listener.connections == before + 1
+
+
+def test_a_private_seed_is_told_and_crawled_as_soon_as_it_is_allowed(tmp_path: Path) -> None:
+    with SmallSite({"/": linking()}) as site:
+        folder = CrawlFolder(tmp_path, delay_s=0)
+        try:
+            words = ("crawl", f"http://{PRIVATE}:{site.port}/")
+            crawl = folder.start(*words)
+            said, _ = crawl.communicate(timeout=90)
+            assert "Nothing was fetched. forbidden_address: its address is not a public one; --allow-private" in said
+            assert site.asked == []
+            # Nobody waits until it would be looked at again.
+            assert folder.run(*words, "--allow-private", f"{PRIVATE}/32")["pages"] == 1
+        finally:
+            folder.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -298,8 +298,16 @@ def _summary(ended: Ended, settings: Settings, out: Target) -> None:
             show.say(_not_exported(ended, out))
     elif ended.records.get("held"):
         show.say(f"Records are held until somebody looks at them: {hints.command('review', 'list')}")
+    if not ended.interrupted and not counts.pages and counts.skipped:
+        show.say(f"Nothing was fetched. {_why_skipped(counts.skipped)}")
     if not ended.interrupted and (counts.failed or counts.failed_stages):
         show.say(f"Look at them: {hints.command('failures', 'list', '--crawl', ended.crawl.id)}")
+
+
+def _why_skipped(skipped: Mapping[str, int]) -> str:
+    from curtsy.explain_words import MEANINGS
+
+    return " ".join(f"{reason}: {MEANINGS.get(reason, 'see `curtsy explain URL`')}." for reason in sorted(skipped))
 
 
 def _not_exported(ended: Ended, out: Target) -> str:

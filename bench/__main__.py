@@ -136,7 +136,7 @@ def run_parts(plan: Plan, wanted: Sequence[str], say: Callable[[str], None]) -> 
 
 def publish(plan: Plan, wanted: Sequence[str], sections: Sequence[Section], asked: bool) -> None:
     """Only figures of full size are published: of every part, or where that is asked for in the place of older ones."""
-    if plan.peers is None or any(getattr(plan, key) != FULL[key] for key in FULL):
+    if any(getattr(plan, key) != FULL[key] for key in FULL) or (plan.peers is None and "peers" in wanted):
         return
     if tuple(wanted) == PARTS:
         report.DOCUMENT.write_text(report.document("make bench", sections, versions(plan.peers)))

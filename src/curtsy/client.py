@@ -175,7 +175,7 @@ def _can_be_sent(value: str) -> bool:
 def _error(status: int, problem: dict[str, Any]) -> CurtsyError:
     said = problem.get("detail") or f"The API answered {status}."
     if str(problem.get("type", "")).endswith("refused-seeds"):
-        refused = [(mistake["where"], mistake["message"]) for mistake in problem.get("errors") or ()]
+        refused = [(_seed(mistake["where"]), mistake["message"]) for mistake in problem.get("errors") or ()]
         wrong = "; ".join(f"{where}: {why}" for where, why in refused)
         return RefusedSeeds(refused, f"{said} {wrong}." if wrong else said)
     if str(problem.get("type", "")).endswith("no-such-crawl"):
@@ -185,6 +185,14 @@ def _error(status: int, problem: dict[str, Any]) -> CurtsyError:
     if status >= 500 or status == 429:
         return Unavailable(f"{said} (request {problem.get('request_id', 'unknown')})")
     return UsageError(said)
+
+
+def _seed(where: str) -> str:
+    """`line 2` of an upload, whose first line is the wish, and `body.seeds.0` are what Python calls the seed 0."""
+    number = where.rpartition("." if where.startswith("body.seeds.") else " ")[2]
+    if not number.isdecimal():
+        return where
+    return f"seed {int(number) - 2 if where.startswith('line ') else int(number)}"
 
 
 def _lines(wish: dict[str, Any], seeds: Iterable[str]) -> Iterator[bytes]:

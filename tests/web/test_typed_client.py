@@ -121,7 +121,10 @@ def test_problems_are_errors_of_the_usual_kind(served: str) -> None:
         server.crawl("ffff")
     with pytest.raises(curtsy.RefusedSeeds, match=r"127\.0\.0\.1") as refused:
         server.submit(seeds=["https://c.test/", "http://127.0.0.1/"])
-    assert [where for where, _ in refused.value.refused] == ["body.seeds.1"]
+    assert [where for where, _ in refused.value.refused] == ["seed 1"]
+    with pytest.raises(curtsy.RefusedSeeds, match=r"127\.0\.0\.1") as refused:
+        server.submit_many(["https://c.test/", "http://127.0.0.1/"])
+    assert [where for where, _ in refused.value.refused] == ["seed 1"]
     with pytest.raises(curtsy.UsageError, match="key"):
         curtsy.connect(served, key="curtsy_000000000000_" + "x" * 43).list_crawls()
     with pytest.raises(curtsy.Unavailable, match="does not answer"):

@@ -27,6 +27,8 @@ THIN_WORDS = 100
 #: a longer quote is a page, not a quote, unless the value itself is long
 _MAX_QUOTE = 500
 _REACH = 40
+#: they write `n/a` where they found nothing; a page that says so may mean Namibia
+_WRITERS = (Rung.LLM, Rung.FUNCTION)
 _GROUNDED = (Verdict.SUPPORTED, Verdict.DERIVED, Verdict.JUDGED)
 
 
@@ -56,7 +58,8 @@ def is_published(field: Field, leaf: Leaf) -> bool:
 
 def judge(claim: Claim, leaf: Leaf, *, prompt_texts: Sequence[str] = ()) -> Field:
     """The claim with its verdict. `prompt_texts` are what a model was told: repeating them proves nothing."""
-    value, problem = ground_typing.typed(claim.value, leaf)
+    by_model = claim.rung in _WRITERS
+    value, problem = ground_typing.typed(claim.value, leaf, by_model=by_model)
     if problem:
         return _withheld(claim, claim.value, problem)
     echo = ground_typing.echo(value, leaf, prompt_texts)
@@ -177,7 +180,8 @@ def settle(schema: Schema, claims: Sequence[Claim], prompt_texts: Sequence[str] 
             leaf = schema.leaf_for(claim.path)
         except KeyError:
             continue
-        if not ground_typing.is_nothing(claim.value):
+        says_nothing = ground_typing.is_nothing if claim.rung in _WRITERS else ground_typing.is_blank
+        if not says_nothing(claim.value):
             judged.append(Judged(claim, judge(claim, leaf, prompt_texts=told)))
     return merged(schema, judged)
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
+from typing import NamedTuple
 
 from curtsy.ground_words import MONTHS
 
@@ -35,7 +36,21 @@ _BY_POSITION = re.compile(
     r"(?<![\w.\-/])(?P<first>\d{1,2})(?P<mark>[./\-])[ \u00a0]?(?P<second>\d{1,2})(?P=mark)[ \u00a0]?"
     r"(?P<year>[12]\d{3}|\d{2})(?![\w])"
 )
-_ISO = re.compile(r"([12]\d{3})(?:-(\d{2})(?:-(\d{2}))?)?(?:[T ]([0-2]\d:[0-5]\d).*)?")
+_ISO = re.compile(
+    r"([12]\d{3})(?:-(\d{2})(?:-(\d{2}))?)?(?:[T ](?P<time>[0-2]\d:[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?"
+    r" ?(?:Z|[+\-−]\d{2}(?::?\d{2})?)?))?"
+)
+_TIME = re.compile(
+    r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-4])(?:[:.h](?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d)(?:[.,]\d+)?)?)?"
+    r"(?![\d:])(?:[ \u00a0]?(?P<half>[ap])\.?m\b\.?)?"
+    r"(?:[ \u00a0]?(?P<zone>Z\b|[+\-−]\d{2}(?::?\d{2})?(?!\d)|\b[A-Z]{3,4}\b))?",
+    re.IGNORECASE,
+)
+#: minutes east of Greenwich, of zones that have a name
+_ZONES = {
+    "z": 0, "utc": 0, "gmt": 0, "bst": 60, "cet": 60, "cest": 120, "mez": 60, "mesz": 120, "est": -300, "edt": -240,
+    "cst": -360, "cdt": -300, "pst": -480, "pdt": -420,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -57,6 +72,25 @@ class Day:
             self.year == other.year
             and other.month in (None, self.month)
             and (other.day is None or other.day == self.day)
+        )
+
+
+class Clock(NamedTuple):
+    """A time of day."""
+
+    #: since midnight
+    minutes: int
+    #: None: not stated
+    seconds: int | None = None
+    #: minutes east of Greenwich; None: not stated
+    zone: int | None = None
+
+    def says(self, other: Clock) -> bool:
+        """Whoever knows this time knows the other: it is the same, or less exact."""
+        return (
+            self.minutes == other.minutes
+            and (other.seconds is None or other.seconds == (self.seconds or 0))
+            and other.zone in (None, self.zone)
         )
 
 
@@ -108,16 +142,36 @@ def _day(year: int, month: int, day: int | None) -> Day | None:
     return Day(year=year, month=month, day=day)
 
 
-def value_of(text: str) -> tuple[Day, str | None] | None:
-    """The date that a value is, and the time (`10:30`) in it; None: it is none, or its order cannot be told."""
+def times(text: str) -> Iterator[Clock]:
+    """All times of day: `10:30`, `10.30 pm`, `7h30`, `9 am`, `10:30:59+02:00`, `18:00 CET`."""
+    for found in _TIME.finditer(text):
+        hour, half = int(found["hour"]), (found["half"] or "").lower()
+        if (found["minute"] is None and not half) or (half and not 1 <= hour <= 12):
+            continue
+        if half:
+            hour = hour % 12 + (12 if half == "p" else 0)
+        second = None if found["second"] is None else int(found["second"])
+        yield Clock(hour * 60 + int(found["minute"] or 0), second, _zone(found["zone"] or ""))
+
+
+def _zone(text: str) -> int | None:
+    if text[:1] not in ("+", "-", "−"):
+        return _ZONES.get(text.lower())
+    hours, minutes = int(text[1:3]), int(text[3:].lstrip(":") or 0)
+    return (hours * 60 + minutes) * (1 if text[0] == "+" else -1)
+
+
+def value_of(text: str) -> tuple[Day, Clock | None] | None:
+    """The date that a value is, and the time of day in it; None: it is none, or its order cannot be told."""
     text = text.strip()
     if found := _ISO.fullmatch(text):
         month = int(found[2]) if found[2] else None
         day = int(found[3]) if found[3] else None
+        clock = next(times(found["time"]), None) if found["time"] else None
         if month is None:
-            return Day(year=int(found[1])), found[4]
+            return Day(year=int(found[1])), clock
         made = _day(int(found[1]), month, day)
-        return (made, found[4]) if made else None
+        return (made, clock) if made else None
     stated = next(dates(text), None)
     if stated is None or (stated.start, stated.end) != (0, len(text)) or len(stated.days) != 1:
         return None

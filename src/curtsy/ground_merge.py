@@ -1,11 +1,14 @@
 """The claims of one record, judged one by one, become its fields: one winner per leaf, lists merged and renumbered.
 
 Items of a list are told apart by where they were read (rung, page, number there). Two that say the same are one, with
-the evidence of both; items that are objects are one if they agree in a value and contradict each other in none.
+the evidence of both. Items that are objects are one if they contradict each other in nothing, and agree in what tells
+items apart (a name, an address), or one says no more than the other: what stands beside a shared currency or a shared
+job title is another thing's. Items that one page lists side by side are one only if they are equal.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -32,6 +35,12 @@ class _Entry(NamedTuple):
 
 #: path within the item -> field
 _Item = dict[tuple[str, ...], Field]
+#: where an item was read: items of the same place are listed there side by side
+_Origin = tuple[Any, ...]
+_TELLS_APART = re.compile(
+    r"(?:^|[_\-\s])(?:name|title|headline|question|label|id|identifier|number|url|link|website|homepage|email|mail|phone|"
+    r"telephone|sku|gtin|ean|isbn|issn|doi)$|(?:Name|Title|Id|Url|Email|Phone)$"
+)
 
 
 def merged(schema: Schema, judged: Sequence[Judged]) -> list[Field]:
@@ -115,29 +124,33 @@ def _list(prefix: tuple[str, ...], entries: Sequence[_Entry]) -> list[tuple[tupl
         groups.setdefault(key, []).append(entry._replace(wanted=entry.wanted[at + 1 :], path=entry.path[at + 1 :]))
     if all(len(entry.wanted) == at + 1 for entry in entries):
         # Bare values: claims of the same number are items of their own, not rivals.
-        items: list[_Item] = [{(): entry.judged.field} for entry in entries]
+        items = _united([({(): entry.judged.field}, ()) for entry in entries])
     else:
-        items = [dict(_merged(group)) for group in groups.values()]
-    items = _united(items)
+        items = _united([(dict(_merged(group)), key[:-1]) for key, group in groups.items()])
     return [((*prefix, str(number), *path), field) for number, item in enumerate(items) for path, field in item.items()]
 
 
-def _united(items: Sequence[_Item]) -> list[_Item]:
+def _united(items: Sequence[tuple[_Item, _Origin]]) -> list[_Item]:
     """Items that say the same are one; those with a grounded value come first."""
-    kept: list[_Item] = []
-    for item in sorted(items, key=lambda item: not any(_grounded(field) for field in item.values())):
-        twin = next((other for other in kept if _same_item(other, item)), None)
+    kept: list[tuple[_Item, set[_Origin]]] = []
+    for item, origin in sorted(items, key=lambda one: not any(_grounded(field) for field in one[0].values())):
+        twin = next((one for one in kept if _same_item(one[0], item, beside=bool(origin) and origin in one[1])), None)
         if twin is None:
-            kept.append(dict(item))
+            kept.append((dict(item), {origin}))
         else:
-            _unite(twin, item)
-    return kept
+            _unite(twin[0], item)
+            twin[1].add(origin)
+    return [item for item, _ in kept]
 
 
-def _same_item(one: _Item, other: _Item) -> bool:
-    shared = [path for path in one if path in other]
-    agreed = [path for path in shared if same_value(one[path], other[path])]
-    return bool(agreed) and len(agreed) == len(shared)
+def _same_item(one: _Item, other: _Item, *, beside: bool) -> bool:
+    """`beside`: they were read side by side."""
+    shared = one.keys() & other.keys()
+    if not shared or not all(same_value(one[path], other[path]) for path in shared):
+        return False
+    if beside:
+        return len(shared) == len(one) == len(other)
+    return len(shared) in (len(one), len(other)) or any(path and _TELLS_APART.search(path[-1]) for path in shared)
 
 
 def _unite(item: _Item, other: _Item) -> None:

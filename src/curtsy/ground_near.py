@@ -13,8 +13,8 @@ from typing import NamedTuple
 from rapidfuzz import fuzz
 from rapidfuzz.distance import Indel, LCSseq
 
-from curtsy.ground_text import Folded, fold, is_negated, occurrences, plain
-from curtsy.ground_words import AMOUNTS, LIGHT, NEGATIONS, QUALIFIERS
+from curtsy.ground_text import Folded, fold, is_hedged, is_negated, occurrences, plain
+from curtsy.ground_words import AGENTS, AMOUNTS, IS, LIGHT, NEGATIONS, QUALIFIERS, WAS
 
 #: of two texts, how much of their words must be the same in the same order (Indel similarity over words)
 NEAR = 0.8
@@ -60,7 +60,7 @@ def find_near(folded: Folded, value: str, lo: int, hi: int, threshold: float = N
     if similarity(ours.texts, said) < threshold or says_otherwise(ours.texts, said):
         return None
     start, end = lo + theirs.spans[first][0], lo + theirs.spans[last - 1][1]
-    return None if is_negated(folded.text, start) else (start, end)
+    return None if is_negated(folded.text, start) or is_hedged(folded.text, start) else (start, end)
 
 
 def nearest(folded: Folded, value: str) -> float:
@@ -79,20 +79,34 @@ def _overlap(ours: list[str], theirs: list[str]) -> tuple[int, int] | None:
 
 
 def says_otherwise(value: list[str], said: list[str]) -> str | None:
-    """How the value says something else than the words of the source: `figure` | `qualifier` (a negation, a limit or a
-    promise is lost or added) | `word` (one of weight is new); None: it does not."""
+    """How the value says something else than the words of the source; None: it does not.
+
+    `figure` | `qualifier` (a negation, a limit, a promise or who does it is lost or added) | `tense` | `word` (one of
+    weight is new) | `order` (they stand in another).
+    """
     figures = iter(word for word in said if _is_figure(word))
     if not all(word in figures for word in value if _is_figure(word)):
         return "figure"
     if _qualifiers(value) != _qualifiers(said):
         return "qualifier"
+    if _tense(value) != _tense(said) and len(_tense(value)) == len(_tense(said)):
+        return "tense"
     known = set(said)
-    heavy = (word for word in value if word not in known and word not in LIGHT and not _is_figure(word))
-    return "word" if any(not any(_same_stem(word, other) for other in known) for word in heavy) else None
+    heavy = [word for word in value if word not in LIGHT and not _is_figure(word)]
+    if any(word not in known and not any(_same_stem(word, other) for other in known) for word in heavy):
+        return "word"
+    theirs = iter(said)
+    in_order = all(any(word == other or _same_stem(word, other) for other in theirs) for word in heavy)
+    return None if in_order else "order"
 
 
 def _qualifiers(words: list[str]) -> list[str]:
-    return sorted(word for word in words if word in NEGATIONS or word in QUALIFIERS)
+    return sorted(word for word in words if word in NEGATIONS or word in QUALIFIERS or word in AGENTS)
+
+
+def _tense(words: list[str]) -> list[bool]:
+    """Whether it is or was so, as often as that is said."""
+    return [word in IS for word in words if word in IS or word in WAS]
 
 
 def _is_figure(word: str) -> bool:
@@ -106,7 +120,9 @@ def _same_stem(one: str, other: str) -> bool:
         if left != right:
             break
         shared += 1
-    return shared >= 3 and one[shared:] in _ENDINGS and other[shared:] in _ENDINGS
+    ends = one[shared:], other[shared:]
+    # `wine` and `wind` have no more in common than letters.
+    return (shared >= 4 or (shared == 3 and "" in ends)) and all(end in _ENDINGS for end in ends)
 
 
 def _spelling(word: str) -> str:

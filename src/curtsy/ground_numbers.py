@@ -1,4 +1,5 @@
-"""Numbers and quantities in running text: `1,234`, `1.234,5`, `12 000`, `1.5 million`, `45 %`, `twenty-five`, `€3m`.
+"""Numbers and quantities in running text: `1,234`, `1.234,5`, `12 000`, `1.5 million`, `45 %`, `€3m`, `5m users`.
+Those in English words are in `ground_spelt`.
 
 A number may be read in more than one way (`1.234` is 1234 in Bremen and a bit more than one in Leeds): all readings are
 given. No I/O; nothing raises.
@@ -11,26 +12,42 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
+from curtsy.ground_spelt import spelt
 from curtsy.ground_text import plain
-from curtsy.ground_words import ONES, TENS, UNITS
+from curtsy.ground_words import COUNTED, CURRENCIES, UNITS
 
 _SPACE = " \u00a0\u2009\u202f"
+#: Han, kana, Hangul: written without blanks, so they may stand right before and after a number
+_UNSPACED = "\u2e80-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_SIGN = rf"(?<![\w)][-−+])(?<!\w [-−])(?:[-−]|(?<!\d )–)|\b(?:minus|negative)[{_SPACE}]"
+_GLUED = "".join(rf"|(?<=\b{name})" for name in ("EUR", "USD", "GBP", "CHF", "SEK", "NOK", "DKK", "PLN", "Rs", "kr"))
 _TOKEN = re.compile(
-    rf"(?<![\w])(?<!\d[.,])(?P<sign>(?<![\w)][-−+])(?<!\w [-−])[-−])?"
+    rf"(?:(?<![^\W{_UNSPACED}]){_GLUED})(?<!\d[.,])(?<!\d:)(?P<sign>{_SIGN})?"
     rf"(?P<digits>\d{{1,3}}(?:[{_SPACE}'’]\d{{3}})+(?:[.,]\d+)?(?!\d)|\d+(?:[.,]\d+)*)"
-    r"(?P<ordinal>st|nd|rd|th)?(?P<unit>[^\W\d_¹²³⁰-⁹]{1,4}[23²³]?)?[¹²³⁰-⁹]*(?![^\W_])"
+    rf"(?P<ordinal>st|nd|rd|th)?(?P<unit>[^\W\d_¹²³⁰-⁹{_UNSPACED}]{{1,4}}[23²³]?)?[¹²³⁰-⁹]*(?![^\W_{_UNSPACED}]|:\d|/7\b)"
 )
 _SCALES = {
-    "thousand": 3, "tausend": 3, "tsd": 3, "k": 3, "mille": 3, "mil": 3,
+    "hundred": 2, "thousand": 3, "tausend": 3, "tsd": 3, "k": 3, "mille": 3, "mil": 3,
     "million": 6, "millions": 6, "millionen": 6, "mio": 6, "mn": 6, "millones": 6, "milioni": 6, "miljoen": 6,
     "billion": 9, "billions": 9, "bn": 9, "milliard": 9, "milliards": 9, "milliarde": 9, "milliarden": 9, "mrd": 9,
     "miliardi": 9, "miljard": 9, "trillion": 12, "lakh": 5, "crore": 7,
 }  # fmt: skip
-_SCALE = re.compile(rf"[{_SPACE}\-]?(?P<scale>{'|'.join(sorted(_SCALES, key=len, reverse=True))})\b\.?", re.IGNORECASE)
+#: the same without blanks; `3億5千万` is not read
+_EASTERN = {"百": 2, "千": 3, "천": 3, "万": 4, "萬": 4, "만": 4, "億": 8, "亿": 8, "억": 8, "兆": 12}
+_SCALE = re.compile(
+    rf"[{_SPACE}\-]?(?P<scale>{'|'.join(sorted(_SCALES, key=len, reverse=True))})(?:\b|(?=[{_UNSPACED}]))\.?"
+    rf"|(?P<eastern>[{''.join(_EASTERN)}])",
+    re.IGNORECASE,
+)
 _PERCENT = re.compile(
     rf"[{_SPACE}]?(?:%|％|(?:percent|per[{_SPACE}]cent|prozent|pct|procent|pour[{_SPACE}]cent)\b)", re.IGNORECASE
 )
 _CURRENCY_BEFORE = re.compile(rf"(?:[€$£¥₹]|\b(?:eur|usd|gbp|chf|sek|nok|dkk|rs))[{_SPACE}]?$", re.IGNORECASE)
+_COUNTED_AFTER = re.compile(rf"[{_SPACE}](?:\w+[{_SPACE}])?(?:{'|'.join(COUNTED)})\b", re.IGNORECASE)
+#: dollars and pounds of others: A$, CAD $
+_OTHERS = re.compile(r"(?<![a-z])(?!usd? ?.$)[a-z]{1,3} ?[$£¥]$")
+#: what makes another unit of one that has been read
+_GOES_ON = re.compile(r"\s?/|\s?cents?\b|\s?pence\b|-")
 #: what a currency or a unit is called, under one name
 _NAMES = {
     "€": "eur", "euro": "eur", "euros": "eur", "$": "usd", "us$": "usd", "dollar": "usd", "dollars": "usd", "£": "gbp",
@@ -41,10 +58,6 @@ _NAMES = {
     "hectare": "ha", "hektar": "ha", "litres": "l", "liters": "l", "megawatt": "mw", "megawatts": "mw", "metres": "m",
     "meters": "m", "square metres": "m2", "square meters": "m2",
 }  # fmt: skip
-_WORDS = {word: value for value, word in enumerate(ONES)} | {
-    tens + (f"-{ONES[one]}" if one else ""): 20 + 10 * at + one for at, tens in enumerate(TENS) for one in range(10)
-}
-_WORD = re.compile(rf"\b(?:{'|'.join(sorted(_WORDS, key=len, reverse=True))})\b(?!-)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,14 +85,12 @@ def numbers(text: str) -> Iterator[Number]:
         unit = (found["unit"] or "").lower()
         if (unit and unit not in UNITS) or found["unit"] == "G":  # 5G
             continue
-        if one := _number(text, found, unit):
-            yield one
-    for found in _WORD.finditer(text):
-        value = frozenset((Decimal(_WORDS[found[0].lower()]),))
-        scale, end = _scale(text, found.end())
+        if read := _number(text, found, unit):
+            yield read
+    for one in spelt(text):
         yield Number(
-            start=found.start(), end=found.end(), whole_end=end, readings=_scaled(value, scale), scale=scale,
-            unscaled=value, percent=_PERCENT.match(text, end) is not None, literal=None,
+            start=one.start, end=one.end, whole_end=one.end, readings=frozenset((one.value,)), scale=one.scale,
+            unscaled=frozenset((one.unscaled,)), percent=_PERCENT.match(text, one.end) is not None, literal=None,
         )  # fmt: skip
 
 
@@ -92,8 +103,13 @@ def _number(text: str, found: re.Match[str], unit: str) -> Number | None:
         plain_readings = frozenset(-one for one in plain_readings)
     end = found.end("digits")
     scale, whole_end = _scale(text, end)
-    # `5m` is five metres unless it is money.
-    if unit in ("m", "b", "t") and _CURRENCY_BEFORE.search(text, max(0, found.start() - 5), found.start()):
+    if scale in _EASTERN and text[whole_end : whole_end + 1] in (*_EASTERN, *"0123456789") and text[whole_end:]:
+        return None
+    # `5m` is five metres unless it is money, or counts something.
+    if unit in ("m", "b", "t") and (
+        _CURRENCY_BEFORE.search(text, max(0, found.start() - 5), found.start())
+        or (unit != "t" and _COUNTED_AFTER.match(text, found.end()))
+    ):
         scale, whole_end = {"m": "million", "b": "billion", "t": "trillion"}[unit], found.end()
     percent = _PERCENT.match(text, whole_end)
     return Number(
@@ -104,7 +120,7 @@ def _number(text: str, found: re.Match[str], unit: str) -> Number | None:
 
 
 def _literal(found: re.Match[str], digits: str) -> Decimal | None:
-    if found["ordinal"] or not digits.replace(".", "", 1).isdigit():
+    if found["ordinal"] or not digits.replace(".", "", 1).isdigit() or len(found["sign"] or "") > 1:
         return None
     return -Decimal(digits) if found["sign"] else Decimal(digits)
 
@@ -113,11 +129,14 @@ def _scale(text: str, at: int) -> tuple[str | None, int]:
     found = _SCALE.match(text, at)
     if found is None:
         return None, at
-    return found["scale"].lower(), found.end()
+    return (found["scale"] or found["eastern"]).lower(), found.end()
 
 
 def _scaled(readings: frozenset[Decimal], scale: str | None) -> frozenset[Decimal]:
-    return readings if scale is None else frozenset(one.scaleb(_SCALES[scale]) for one in readings)
+    if scale is None:
+        return readings
+    places = _SCALES.get(scale) or _EASTERN[scale]
+    return frozenset(one.scaleb(places) for one in readings)
 
 
 def _readings(digits: str) -> frozenset[Decimal]:
@@ -197,13 +216,25 @@ def states(text: str, wanted: tuple[frozenset[Decimal], str]) -> Iterator[tuple[
         after = plain(text[number.end : number.whole_end + 30])
         if number.scale:
             after = after.lstrip("- ").removeprefix(number.scale).lstrip(". ")
-        if any(before.endswith(name) or _begins(after, name) for name in names):
+        if any(_ends(before, name) or _begins(after, name) for name in names):
             yield number.start, number.whole_end
+
+
+def _ends(text: str, name: str) -> bool:
+    """Only money stands before its amount."""
+    if not text.endswith(name) or not (name in "€$£¥₹" or name in CURRENCIES or name == "us$"):
+        return False
+    return not (name.isalpha() and text[: -len(name)][-1:].isalnum()) and not is_of_others(text)
+
+
+def is_of_others(text: str) -> bool:
+    """The (folded) text ends in a sign of money that another country's letters go before."""
+    return _OTHERS.search(text) is not None
 
 
 def _begins(text: str, name: str) -> bool:
     text = text.lstrip("- ")
     if not text.startswith(name):
         return False
-    following = text[len(name) : len(name) + 1]
-    return not (name[-1].isalnum() and following.isalnum())
+    following = text[len(name) :]
+    return not (name[-1].isalnum() and (following[:1].isalnum() or _GOES_ON.match(following)))

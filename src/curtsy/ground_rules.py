@@ -4,7 +4,7 @@
                 quantity by what they amount to; a list of parts if all stand close together; a long text as a near copy
     integer,    is one of the numbers in it, however written
     number
-    date        is one of the dates in it, no more exact than stated
+    date        is one of the dates in it, no more exact than stated, nor its time of day and its zone
     boolean,    is somebody's judgement of it
     enum
 
@@ -22,16 +22,26 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from curtsy.evidence import Verdict
-from curtsy.ground_dates import Day, Stated, dates, value_of
+from curtsy.ground_dates import Day, Stated, dates, times, value_of
 from curtsy.ground_near import find_near
-from curtsy.ground_numbers import Number, decimal, numbers, quantity, states
-from curtsy.ground_text import Folded, count_words, fold, is_copyright, is_negated, needles, occurrences, plain
+from curtsy.ground_numbers import Number, decimal, is_of_others, numbers, quantity, states
+from curtsy.ground_text import (
+    Folded,
+    count_words,
+    fold,
+    is_copyright,
+    is_hedged,
+    is_negated,
+    needles,
+    occurrences,
+    plain,
+)
 from curtsy.schemas import Leaf
 
 OTHER_WORDS = 3
 _MIN_LETTERS = 4
 #: characters that the parts of a value (`Bergen, Norway`) may be spread over
-_PARTS_REACH = 160
+_PARTS_REACH = 80
 _CONTEXT = 80
 _MAX_READ = 4_000
 _YEARS = range(1000, 2101)
@@ -43,8 +53,13 @@ _SPELT_EMAIL = re.compile(
 )
 _SPELT_DOT = re.compile(r"\s*(?:\.|[\[({]\s*(?:dot|punkt)\s*[\])}]|\s(?:dot|DOT)\s)\s*", re.IGNORECASE)
 _URL = re.compile(r"(?:https?://|www\.)[^\s<>\"']+|(?<![\w@.\-])[\w\-]+(?:\.[\w\-]+)+(?:/[^\s<>\"']*)?", re.IGNORECASE)
-_PHONE = re.compile(r"(?<![\w])(?:\+|00)?[\s\u00a0]?\(?\d(?:[\d\s\u00a0\u2009\u202f().\-–‑/]{4,}\d)")
+_PHONE = re.compile(r"(?<![\w])(?:\+|00)?[\s\u00a0]?\(?\d(?:(?:[\d\s\u00a0\u2009\u202f).\-–‑/]|\(\d{1,5}\)){4,}\d)")
+_CALLED = re.compile(
+    r"\b(?:tel|phone|telephone|telefon|téléphone|call|fax|mobile|mobil|whatsapp|ring)\b", re.IGNORECASE
+)
 _PHONE_VALUE = re.compile(r"(?:\+|00)?[\d\s\u00a0().\-–‑/]{7,}")
+#: between the parts of a value: figures, names, ends of sentences and lines
+_OTHERS_BETWEEN = re.compile(r"\d|\b[^\W\d_a-zß-öø-ÿ][^\W\d_]*|[.;!?\n\t]")
 _SPLIT = re.compile(r"\s*[,;\n|()]\s*|\s+[-–—·]\s+")
 
 
@@ -180,10 +195,14 @@ def _standing(
     weak = suspect or is_weak(value)
     for start, end in occurrences(folded.text, wanted, lo, hi):
         first, last = folded.span(start, end)
+        if wanted[0] in "$£¥" and is_of_others(folded.text[max(0, start - 4) : start + 1]):
+            continue  # `$300` of `A$300`
         if weak and (note := _chance(passage, first, last)):
             yield Ruling(None, "echo" if suspect and note == "bare" else note)
         elif is_negated(folded.text, start):
             yield Ruling(None, "negated")
+        elif is_hedged(folded.text, start) and not wanted[0].isdigit():
+            yield Ruling(None, "hedged")
         else:
             yield _SUPPORTED if passage.text[first:last] == value else Ruling(Verdict.DERIVED, "normalised")
 
@@ -247,16 +266,47 @@ def _parts(value: str, passage: Passage) -> Ruling:
         return _NOT_IN_QUOTE
     folded = fold(passage.text)
     lo, hi = _folded_range(folded, passage)
-    spans = [next(occurrences(folded.text, plain(part), lo, hi), None) for part in parts]
-    known = [span for span in spans if span is not None]
-    if len(known) < len(parts) or len(set(known)) < len(known):
-        return _NOT_IN_QUOTE
-    first, last = min(start for start, _ in known), max(end for _, end in known)
-    if last - first > _PARTS_REACH + len(value) and not passage.named:
+    known = _named_parts(folded, parts, lo, hi) if passage.named else _parts_in_order(folded, parts, lo, hi)
+    if known is None:
         return _NOT_IN_QUOTE
     if any(is_negated(folded.text, start) for start, _ in known):
         return Ruling(None, "negated")
     return Ruling(Verdict.DERIVED, "parts")
+
+
+def _named_parts(folded: Folded, parts: list[str], lo: int, hi: int) -> list[tuple[int, int]] | None:
+    """Of texts that are named: wherever they stand."""
+    spans = [next(occurrences(folded.text, plain(part), lo, hi), None) for part in parts]
+    known = [span for span in spans if span is not None]
+    return known if len(set(known)) == len(parts) else None
+
+
+def _parts_in_order(folded: Folded, parts: list[str], lo: int, hi: int) -> list[tuple[int, int]] | None:
+    """One after the other as in the value, or two the other way round without a word between (`CEO Anna Berg`); between
+    them nothing else that the next one could belong to: no figure, no name, no end of a sentence."""
+    wanted = [plain(part) for part in parts]
+    for first in occurrences(folded.text, wanted[0], lo, hi):
+        spans = [first]
+        for part in wanted[1:]:
+            end = spans[-1][1]
+            near = occurrences(folded.text, part, end, min(hi, end + _PARTS_REACH))
+            following = next((span for span in near if _belongs(folded, end, span[0])), None)
+            if following is None:
+                break
+            spans.append(following)
+        else:
+            return spans
+    if len(wanted) == 2:
+        for last in occurrences(folded.text, wanted[1], lo, hi):
+            for first in occurrences(folded.text, wanted[0], last[1], min(hi, last[1] + len(wanted[0]) + 3)):
+                if not folded.text[last[1] : first[0]].strip(" ,-:("):
+                    return [first, last]
+    return None
+
+
+def _belongs(folded: Folded, end: int, start: int) -> bool:
+    between = folded.source[folded.span(max(end - 1, 0), end)[1] : folded.span(start, start + 1)[0]]
+    return not between.strip(" ,\n\u00a0-–·|:") or _OTHERS_BETWEEN.search(between) is None
 
 
 # Numbers and dates
@@ -275,7 +325,7 @@ def _numbers(wanted: Decimal, leaf: Leaf, passage: Passage) -> Iterator[Ruling]:
     stated_dates = list(dates(passage.quote))
     for number in numbers(passage.quote):
         readings = number.readings
-        if _within_date(number, stated_dates, wanted, passage.quote):
+        if _within_date(number, stated_dates, wanted, passage.quote) or _within_phone(number, passage.quote):
             continue
         if number.scale and number.scale in about:
             readings = readings | number.unscaled
@@ -302,12 +352,21 @@ def _within_date(number: Number, stated: list[Stated], wanted: Decimal, quote: s
     return False
 
 
+def _within_phone(number: Number, quote: str) -> bool:
+    """It is a part of a telephone number that is called one, or written as only they are."""
+    for found in _PHONE.finditer(quote):
+        if found.start() <= number.start and number.end <= found.end():
+            dialled = found[0].lstrip().startswith(("+", "00", "(0"))
+            return dialled or _CALLED.search(quote, max(0, found.start() - 20), found.start()) is not None
+    return False
+
+
 def _date(value: str, passage: Passage) -> Ruling:
     made = value_of(value)
     if made is None:
         return Ruling(None, "wrong_type")
-    wanted, time = made
-    if time is not None and time not in passage.quote:
+    wanted, clock = made
+    if clock is not None and not any(one.says(clock) for one in times(passage.quote)):
         return _NOT_IN_QUOTE
     return _best(_dates(value, wanted, passage))
 

@@ -41,11 +41,25 @@ _COPYRIGHT = re.compile(
     r"|\btodos os direitos reservados|\balle rechten voorbehouden|\bmed ensamrätt",
     re.IGNORECASE,
 )
+#: between a negation and what it denies there may be two words, and some of these
+_SMALL = (
+    r"(?:an?|the|as|to|in|of|by|for|at|on|any|be|been|being|yet|ein(?:e[nmrs]?)?|d(?:er|ie|as|en|em)|als|zu|im|in|un|une|le|la"
+    r"|les|de|du|des|en|à|el|los|las|di|il|è|sono|es|een|de|het|et|en)"
+)
 _NEGATION = re.compile(
     r"\b(?:(?:not|never|neither|nor|without|cannot|hardly|(?:is|are|was|were|do|does|did|has|have|had|ca|wo|would|could"
-    r"|should)n't|nicht|kein(?:e|en|er|em|es)?|nie|niemals|ohne|sans|jamais|aucune?|sin|nunca|senza|ikke|inte|zonder|niet"
-    r"|geen|no)\b)(?! (?:only|just|merely|simply|least|doubt|wonder|less|fewer|nur|zuletzt|bara|alleen)\b)"
-    r"(?:[^\w.,;:!?()]+[\w'\-]+){0,2}[^\w.,;:!?()]*$"
+    r"|should)n't|nicht|kein(?:e|en|er|em|es)?|nie|niemals|ohne|sans|jamais|(?<!sitez )pas|aucune?|sin|nunca|senza|ikke"
+    r"|inte|zonder|niet|geen|stopped|ceased|(?:myth|false|untrue|wrong|rumou?r) that|no"
+    r"|non(?!-| (?:profit|governmental|commercial)))\b)"
+    r"(?! (?:only|just|merely|simply|least|doubt|wonder|less|fewer|more than|better|other|later|earlier|until|far"
+    r"|including|hesitate|forget|miss|nur|zuletzt|bara|alleen|seulement|solo)\b)"
+    rf"(?:[^\w.,;:!?()]+{_SMALL}\b){{0,3}}(?:[^\w.,;:!?()]+[\w'\-]+(?:[^\w.,;:!?()]+{_SMALL}\b){{0,3}}){{0,2}}[^\w.,;:!?()]*$"
+)
+#: right before a saying, they make it another one
+_HEDGE = re.compile(
+    r"\b(?:nearly|almost|virtually|practically|barely|wrongly|falsely|allegedly|reportedly|supposedly|former(?:ly)?|second"
+    r"|third|fourth|unlike|except|instead of|rather than|fast|beinahe|nahezu|angeblich|ehemalige[rn]?|presque"
+    r"|ancien(?:ne)?|casi|quasi|bijna|nästan|nesten)[\s-]+$"
 )
 _HOUSE_NUMBER = re.compile(r"\bno\.? ?$")
 
@@ -248,6 +262,11 @@ def is_copyright(source: str, start: int, end: int) -> bool:
     last = source.find("\n", end)
     last = min(last if last >= 0 else len(source), end + _COPYRIGHT_AFTER)
     return _COPYRIGHT.search(source, first, last) is not None
+
+
+def is_hedged(text: str, start: int) -> bool:
+    """What begins at `start` of the folded text is weakened, or made another thing, right before."""
+    return _HEDGE.search(text[max(0, start - _NEGATION_REACH) : start]) is not None
 
 
 def is_negated(text: str, start: int) -> bool:

@@ -34,9 +34,13 @@ def is_nothing(value: Any) -> bool:
     return value is None or (isinstance(value, str) and plain(value[:100]).strip(" .\"'<>[]()") in NOTHING)
 
 
-def typed(value: Any, leaf: Leaf) -> tuple[Any, str]:
-    """(the value as its leaf wants it, "") or (None, why not)."""
-    if is_nothing(value):
+def is_blank(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def typed(value: Any, leaf: Leaf, *, by_model: bool = True) -> tuple[Any, str]:
+    """(the value as its leaf wants it, "") or (None, why not). What a page says is not a model's way to say nothing."""
+    if is_nothing(value) if by_model else is_blank(value):
         return None, "empty"
     made: Any
     match leaf.type:
@@ -50,16 +54,18 @@ def typed(value: Any, leaf: Leaf) -> tuple[Any, str]:
         case "date":
             made = _date(value)
         case _:
-            made = _string(value)
+            made = _string(value, by_model)
             if made is None and isinstance(value, str):
                 return None, "too_long"
     return (None, "wrong_type") if made is None else (made, "")
 
 
-def _string(value: Any) -> str | None:
+def _string(value: Any, by_model: bool) -> str | None:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
-    text = str(value).strip().strip("*`").strip()  # models set values in bold
+    text = str(value).strip()
+    if by_model:
+        text = text.strip("*`").strip()  # they set values in bold
     return text if len(text) <= _MAX_LENGTH else None
 
 

@@ -26,9 +26,16 @@ QUALIFIERS = _set("""
     will would shall may might could should must plan plans planned planning aim aims hope hopes intend intends want
     wants try tries target targets goal goals almost nearly about roughly approximately around partly mostly some most
     many few all every each any up least half only except unless until if more less fewer over under above below before
-    after
+    after second third fourth next wrongly falsely allegedly reportedly supposedly former formerly unlike virtually
+    practically proposed expected estimated
     soll sollen wird werden will wollen kann können fast beinahe etwa rund alle jede jeder manche viele nur mehr weniger
 """)
+
+#: turn round who does it and to whom
+AGENTS = _set("by von durch par por da door av af")
+
+#: that it is so, and that it was
+IS, WAS = _set("is are am ist sind est sont es son"), _set("was were war waren était étaient era eran")
 
 #: a copy may have them or lack them
 LIGHT = _set("""
@@ -52,10 +59,23 @@ ONES = _list("""
 """)
 TENS = _list("twenty thirty forty fifty sixty seventy eighty ninety")
 
+#: what `5m` counts, and does not measure
+COUNTED = _list("""
+    accounts citizens clients consumers customers dollars downloads employees euros fans followers homes households
+    inhabitants installs items jobs listeners lives members orders passengers patients people players pounds products
+    readers residents streams students subscribers trees units users viewers views visitors visits votes workers
+""")
+
+#: ISO 4217, of the money that is met most
+CURRENCIES = _set("""
+    aed ars aud bgn brl cad chf clp cny cop czk dkk egp eur gbp hkd huf idr ils inr isk jpy kes krw mxn myr ngn nok nzd
+    pen php pln ron rub sar sek sgd thb try twd uah usd vnd zar
+""")
+
 #: units whose letters may follow a number without a blank
 UNITS = _set("""
     k m mn mio bn b mrd tn t kt mt g kg mg km cm mm kw mw gw tw kwh mwh gwh twh wh w kwp mwp ha l ml hl m2 m3 m² m³ km2
-    km² h s ms min d a c f eur usd gbp chf sek nok dkk x pp pct
+    km² h s ms min d a c f eur usd gbp chf sek nok dkk kr zł kč pln czk x pp pct ft lb lbs oz yd mi mph
 """)
 
 #: what models write where they found nothing
@@ -87,21 +107,23 @@ NOTHING = frozenset(
 """.splitlines()
 )
 
-#: of the twelve months, in English, German, French, Spanish, Italian, Dutch, Portuguese and Swedish
+#: of the twelve months, in English, German, French, Spanish, Italian, Dutch, Portuguese, Swedish, Polish, Finnish,
+#: Czech and Russian
 MONTHS = tuple(
     _list(names)
     for names in (
-        "january jan januar jänner janvier enero gennaio januari janeiro jän janv",
-        "february feb februar février fevrier febrero febbraio februari fevereiro févr",
-        "march mar märz maerz mars marzo maart março mrz",
-        "april apr avril abril aprile avr",
-        "may mai mayo maggio mei maio maj",
-        "june jun juni juin junio giugno junho",
-        "july jul juli juillet julio luglio julho juil",
-        "august aug août aout agosto augustus augusti",
-        "september sep sept septembre septiembre settembre setembro",
-        "october oct oktober okt octobre octubre ottobre outubro",
-        "november nov novembre noviembre novembro",
-        "december dec dezember dez décembre decembre diciembre dicembre dezembro desember déc",
+        "january jan januar jänner janvier enero gennaio januari janeiro jän janv stycznia tammikuuta ledna января",
+        "february feb februar février fevrier febrero febbraio februari fevereiro févr lutego helmikuuta února февраля",
+        "march mar märz maerz mars marzo maart março mrz marca maaliskuuta března марта",
+        "april apr avril abril aprile avr kwietnia huhtikuuta dubna апреля",
+        "may mai mayo maggio mei maio maj maja toukokuuta května мая",
+        "june jun juni juin junio giugno junho czerwca kesäkuuta června июня",
+        "july jul juli juillet julio luglio julho juil lipca heinäkuuta července июля",
+        "august aug août aout agosto augustus augusti sierpnia elokuuta srpna августа",
+        "september sep sept septembre septiembre settembre setembro września syyskuuta září сентября",
+        "october oct oktober okt octobre octubre ottobre outubro października lokakuuta října октября",
+        "november nov novembre noviembre novembro listopada marraskuuta listopadu ноября",
+        "december dec dezember dez décembre decembre diciembre dicembre dezembro desember déc grudnia joulukuuta"
+        " prosince декабря",
     )
 )

@@ -53,6 +53,8 @@ class Selector:
     sentence: bool = False
     #: patterns that the sentence must have too
     also: tuple[str, ...] = ()
+    #: patterns that the sentence must not have
+    without: tuple[str, ...] = ()
     #: a leaf that the match must be about: a value found for it, or `we`, stands right before or after
     subject: str | None = None
     #: as in Schema.pages; empty: all
@@ -221,7 +223,8 @@ def _selector(value: Any, place: str) -> Selector:
             raise UsageError(f"{place}: {key} is not a text")
     if not isinstance(value.get("sentence", False), bool):
         raise UsageError(f"{place}: sentence is true or false")
-    lists = {"pages": pages(value.get("pages", []), place), "also": _texts(value.get("also", []), f"{place}: also")}
+    lists = {name: _texts(value.get(name, []), f"{place}: {name}") for name in ("also", "without")}
+    lists["pages"] = pages(value.get("pages", []), place)
     return Selector(**{**value, **lists})
 
 
@@ -234,7 +237,13 @@ def _checked(selector: Selector, place: str, leaves: set[str], trusted: bool) ->
 
 
 def _check_work(selectors: Mapping[str, tuple[Selector, ...]]) -> None:
-    patterns = {one for many in selectors.values() for found in many for one in (found.pattern, *found.also) if one}
+    patterns = {
+        one
+        for many in selectors.values()
+        for found in many
+        for one in (found.pattern, *found.also, *found.without)
+        if one
+    }
     if sum(_size(compiled(pattern)) for pattern in patterns) > MAX_OUTSIDE_PROGRAMS:
         raise UsageError("the patterns are too much work for a schema that is not in a file")
 
@@ -254,7 +263,7 @@ def _check_parts(selector: Selector, trusted: bool) -> None:
         _check_xpath(selector.xpath)
     if selector.sentence and (selector.pattern is None or selector.css or selector.xpath):
         raise UsageError("sentence needs a pattern over the text, without css or xpath")
-    for pattern in (selector.pattern, *selector.also):
+    for pattern in (selector.pattern, *selector.also, *selector.without):
         if pattern is not None:
             compiled(pattern)
 

@@ -209,7 +209,8 @@ _URL_ATTRIBUTES = {"a": "href", "area": "href", "link": "href", "img": "src", "a
 
 def _item_value(node: LexborNode, attributes: dict[str, str | None], base_url: str) -> str:
     tag = node.tag or ""
-    if tag == "meta":
+    # Only of meta elements by the standard; schema.org's own examples have it on others too.
+    if tag == "meta" or attributes.get("content"):
         return (attributes.get("content") or "").strip()
     if (attribute := _URL_ATTRIBUTES.get(tag)) is not None:
         href = attributes.get(attribute) or ""

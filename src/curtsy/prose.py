@@ -39,6 +39,12 @@ _BLOCKS = frozenset(
 )
 _CELLS = frozenset(("td", "th"))
 _PRE = frozenset(("pre", "listing", "xmp"))
+#: what is struck out is no part of what stands beside it
+_STRUCK = frozenset(("s", "del", "strike"))
+#: a style that hides
+_HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+#: footnotes and exponents: `300²`, not `3002`
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 #: (node, its tag, True on the way in and False on the way out); text nodes only on the way in
 _Step = tuple[LexborNode, str, bool]
@@ -52,7 +58,7 @@ def _walk(root: LexborNode) -> Iterator[_Step]:
         tag = node.tag or ""
         if tag == "-text":
             yield node, tag, True
-        elif tag not in _UNSEEN and "hidden" not in node.attributes:
+        elif tag not in _UNSEEN and not _is_hidden(node):
             yield node, tag, True
             child = node.first_child
             if child is not None:
@@ -67,15 +73,25 @@ def _walk(root: LexborNode) -> Iterator[_Step]:
         node = following
 
 
+def _is_hidden(node: LexborNode) -> bool:
+    attributes = node.attributes
+    if not attributes:
+        return False
+    style = attributes.get("style")
+    return "hidden" in attributes or (style is not None and _HIDING.search(style) is not None)
+
+
 def text(root: LexborNode | None, limit: int | None = None) -> str:
-    """One line per block, blanks collapsed; stops after about `limit` characters and elements."""
+    """One line per block, blanks collapsed, tabs between cells; stops after about `limit` characters and elements."""
     if root is None:
         return ""
     parts: list[str] = []
-    size = preformatted = 0
+    size = preformatted = raised = 0
     for node, tag, entering in _walk(root):
         if tag == "-text":
-            content = node.text_content or ""
+            content = (node.text_content or "").replace("\t", " ")
+            if raised and content.strip().isdecimal():
+                content = content.translate(_RAISED)
             parts.append(content.replace("\n", "\0") if preformatted else content.replace("\n", " "))
             size += len(content)
         elif tag in _BLOCKS:
@@ -84,11 +100,21 @@ def text(root: LexborNode | None, limit: int | None = None) -> str:
                 preformatted += 1 if entering else -1
         elif tag in _CELLS:
             parts.append("\t")
+        elif tag in _STRUCK:
+            parts.append(" ")
+        elif tag == "sup":
+            raised += 1 if entering else -1
         size += 1
         if limit is not None and size > limit:
             break
     lines = "".join(parts).replace("\0", "\n").split("\n")
-    return "\n".join(line for line in (" ".join(line.split()) for line in lines) if line)
+    return "\n".join(line for line in map(_collapsed, lines) if line)
+
+
+def _collapsed(line: str) -> str:
+    if "\t" not in line:
+        return " ".join(line.split())
+    return "\t".join(cell for cell in (" ".join(cell.split()) for cell in line.split("\t")) if cell)
 
 
 _SPECIAL = re.compile(r"([\\`*\[\]<])")

@@ -32,6 +32,8 @@ MAX_INLINE_BYTES = 64 << 10
 MAX_FILE_BYTES = 1 << 20
 _MAX_NAME = 100
 _BUILT_IN = Path(__file__).parent / "builtin"
+#: of a selector
+_LISTS = ("pages", "also", "without")
 #: a text that may be longer counts as long: it is compared with its quote less strictly
 _LONG = 100
 _MODEL = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
@@ -55,6 +57,8 @@ class Leaf:
     allow_judged: bool = False
     #: sentences rather than names: `long`, or `maxLength` of 100 and more
     long: bool = False
+    #: a date with its time: `format` is `date-time`
+    timed: bool = False
 
     @property
     def many(self) -> bool:
@@ -152,7 +156,7 @@ def inline(document: Any) -> Schema:
 def restore(dumped: Mapping[str, Any]) -> Schema:
     """What `Schema.dump` gave, also after it was JSON."""
     selectors = {
-        path: tuple(Selector(**{**one, "pages": tuple(one["pages"]), "also": tuple(one["also"])}) for one in many)
+        path: tuple(Selector(**{**one, **{name: tuple(one.get(name, ())) for name in _LISTS}}) for one in many)
         for path, many in dumped["selectors"].items()
     }
     return Schema(
@@ -246,7 +250,7 @@ def _made(
         json_schema=resolved,
         hash=hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16],
         per=hints.per,
-        leaves=tuple(_leaf(one, hints) for one in found),
+        leaves=tuple(_leaf(one, hints, _described(resolved, one.path)) for one in found),
         pages=hints.pages,
         selectors=hints.selectors,
         structured=hints.structured,
@@ -254,17 +258,28 @@ def _made(
     )
 
 
-def _leaf(found: shapes.Found, hints: Hints) -> Leaf:
+def _described(schema: dict[str, Any], path: str) -> str:
+    """What is said of a value, behind what is said of the lists and objects that it is in."""
+    said: dict[str, None] = {}
+    for key in shapes.keys(path):
+        schema = schema["items"] if key == "*" else schema["properties"][key]
+        said[str(schema.get("description") or "")] = None
+    texts = [text for text in said if text]
+    return " ".join(texts) if texts else str(schema.get("title") or "")
+
+
+def _leaf(found: shapes.Found, hints: Hints, description: str) -> Leaf:
     schema = found.schema
     allowed = [schema["const"]] if "const" in schema else schema.get("enum", [])
     return Leaf(
         path=found.path,
         type=cast(LeafType, found.type),
-        description=str(schema.get("description") or schema.get("title") or ""),
+        description=description,
         required=found.required,
         enum=tuple(one for one in allowed if one is not None),
         allow_judged=found.path in hints.judged,
         long=found.path in hints.long or schema.get("maxLength", 0) >= _LONG,
+        timed=found.type == "date" and schema.get("format") == "date-time",
     )
 
 

@@ -7,15 +7,18 @@ what it answers counts only if it names one that it was given. A score says whic
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from itertools import islice, pairwise
 from typing import Any, NamedTuple, Protocol
 
 from curtsy.errors import UsageError
 from curtsy.evidence import Evidence, Field, Verdict
 from curtsy.ground_numbers import numbers
 from curtsy.ground_pointer import keys
-from curtsy.ground_text import plain
+from curtsy.ground_text import fold, plain
+from curtsy.ground_words import NEGATIONS
 from curtsy.score_rubrics import Criterion, Function, Rubric, Scorer, built_in, compiled, load, text_of
 
 __all__ = [
@@ -34,6 +37,10 @@ __all__ = [
 
 #: quotes named in a result for one criterion
 _MAX_QUOTES = 10
+#: of one pattern in one quote
+_MAX_MATCHES = 20
+_CLAUSE = re.compile(r"[.,;:!?()]")
+_ONLY = ("only", "just", "merely", "simply", "nur", "seulement", "solo")
 #: what a quote without a figure counts where figures are wanted
 _WITHOUT_FIGURE = 0.5
 #: characters of a quote by which a model may name it
@@ -129,13 +136,21 @@ def _looked_at(globs: Sequence[str], path: str) -> bool:
 
 
 def _matched(criterion: Criterion, quote: str) -> str:
-    """The words that match; empty: none do, or the quote speaks against itself."""
+    """The words that match; empty: none do, they are denied, or the quote speaks against itself."""
     if any(compiled(pattern).search(quote) for pattern in criterion.against):
         return ""
+    folded = fold(quote)
     for pattern in criterion.patterns:
-        if found := compiled(pattern).search(quote):
-            return str(found.group()) or quote[:40]
+        for found in islice(compiled(pattern).finditer(quote), _MAX_MATCHES):
+            if not _is_denied(folded.text[: folded.place(found.start())]):
+                return str(found.group()) or quote[:40]
     return ""
+
+
+def _is_denied(before: str) -> bool:
+    """The clause says `not`, or the like, before what matches: it is no deed."""
+    words = [*_CLAUSE.split(before)[-1].split(), ""]
+    return any(word in NEGATIONS and after not in _ONLY for word, after in pairwise(words))
 
 
 def _counted(criterion: Criterion, quotes: Sequence[_Quote]) -> dict[str, Any]:
@@ -209,15 +224,21 @@ def _by_function(
     scorer: Function, schema_name: str, data: Mapping[str, Any], quotes: Sequence[_Quote]
 ) -> dict[str, Any]:
     given = [{"path": quote.path, **quote.as_json()} for quote in quotes]
-    made = scorer.call(schema=schema_name, data=data, quotes=given)
+    try:
+        made = scorer.call(schema=schema_name, data=data, quotes=given)
+    except SystemExit as error:
+        raise UsageError(f"the scorer {scorer.name} ends the process ({error})") from error
     if isinstance(made, int | float) and not isinstance(made, bool):
         return _result(scorer, _bounded(made), {}, [])
     if not isinstance(made, Mapping):
         raise UsageError(f"the scorer {scorer.name} gave {type(made).__name__}, neither a number nor a result")
     known = {quote.text: quote.as_json() for quote in quotes}
-    criteria = [_checked(one, known) for one in made.get("criteria", ())]
-    groups = {str(group): _bounded(value) for group, value in (made.get("groups") or {}).items()}
-    return _result(scorer, _bounded(made.get("total")), groups, criteria)
+    try:
+        criteria = [_checked(one, known) for one in made.get("criteria", ())]
+        groups = {str(group): _bounded(value) for group, value in (made.get("groups") or {}).items()}
+        return _result(scorer, _bounded(made.get("total")), groups, criteria)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise UsageError(f"the scorer {scorer.name} gave a result of another form: {error}") from error
 
 
 def _checked(criterion: Any, known: Mapping[str, dict[str, Any]]) -> dict[str, Any]:

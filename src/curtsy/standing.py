@@ -1,8 +1,8 @@
 """Where a value that a person gave stands in the sources of its record, if it does.
 
 First where the record's evidence for that place of it was; then in structured data, by pointer; then what a selector or
-a key named; then the text: a name where it stands, a number or a date in its sentence. A boolean stands nowhere: it is
-what somebody makes of a text. Of an enum the word itself is looked for.
+a key named; then the text: a name where it stands, a date in its sentence, a number in one that has a word of what it
+counts. A boolean stands nowhere: it is what somebody makes of a text. Of an enum the word itself is looked for.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from curtsy.evidence import Claim, Field, Rung, Source, SourceKind, Verdict
 from curtsy.schemas import Leaf
 
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?!\s)[^.!?\n]*)*[.!?]?")
+_WORD = re.compile(r"[^\W\d_]{4,}")
 _NO_DIGIT = re.compile(r"\D+")
 _MAX_DEPTH = 60
 
@@ -31,14 +32,14 @@ def grounded(word: Field, leaf: Leaf, sources: Sequence[Source], before: Sequenc
         return word
     as_text = replace(leaf, type="string", enum=()) if leaf.type == "enum" else leaf
     value = str(word.value) if leaf.type == "enum" else word.value
-    for claim in _claims(word.path, value, sources, before):
+    for claim in _claims(word.path, value, as_text, sources, before):
         found = ground.judge(claim, as_text)
         if found.evidence:
             return replace(found, value=word.value)
     return word
 
 
-def _claims(path: str, value: Any, sources: Sequence[Source], before: Sequence[Field]) -> Iterator[Claim]:
+def _claims(path: str, value: Any, leaf: Leaf, sources: Sequence[Source], before: Sequence[Field]) -> Iterator[Claim]:
     by_hash = {one.sha256: one for one in sources}
     for evidence in (one for field in before if field.path == path for one in field.evidence):
         if (source := by_hash.get(evidence.sha256)) is not None:
@@ -52,24 +53,30 @@ def _claims(path: str, value: Any, sources: Sequence[Source], before: Sequence[F
             yield _claim(path, value, replace(source, locator=named.get(source.sha256, "")))
     for source in sources:
         if source.kind is SourceKind.TEXT:
-            yield from _in_text(path, value, source)
+            yield from _in_text(path, value, leaf, source)
 
 
 def _claim(path: str, value: Any, source: Source, quote: str | None = None) -> Claim:
     return Claim(path=path, value=value, rung=Rung.PERSON, source=source, quote=quote)
 
 
-def _in_text(path: str, value: Any, source: Source) -> Iterator[Claim]:
+def _in_text(path: str, value: Any, leaf: Leaf, source: Source) -> Iterator[Claim]:
     digits = _NO_DIGIT.sub("", str(value))
     if isinstance(value, str):
         yield _claim(path, value, source)
         if not digits:
             return
     year = digits[:4] or digits
+    about = None if isinstance(value, str) else _stems(f"{leaf.path} {leaf.description}")
     for found in _SENTENCE.finditer(source.text):
         sentence = found.group().strip()
-        if year in _NO_DIGIT.sub("", sentence):
+        if year in _NO_DIGIT.sub("", sentence) and (about is None or about & _stems(sentence)):
             yield _claim(path, value, source, sentence)
+
+
+def _stems(text: str) -> set[str]:
+    """The beginnings of its words: `employees` and `employed` are about the same."""
+    return {word[:5] for word in _WORD.findall(text.casefold())}
 
 
 def _pointers(text: str, value: Any) -> Iterator[str]:

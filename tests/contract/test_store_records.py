@@ -89,6 +89,42 @@ def test_a_decision_stands_however_often_it_is_extracted_again(store: Store, sta
         assert records.counts(tx, 1, "h") == Counter(superseded=2) + Counter([status, "rejected"]), "it waits no more"
 
 
+@pytest.mark.parametrize(
+    ("status", "data", "expected"),
+    [
+        ("rejected", {"name": "A"}, "held"),
+        ("published", {"name": "B"}, "held"),
+        ("published", {"name": "A"}, "published"),
+    ],
+)
+def test_a_changed_schema_does_not_undo_a_decision(
+    store: Store, status: str, data: dict[str, str], expected: str
+) -> None:
+    with store.begin() as tx:
+        first = records.add(tx, FIRST)
+        assert first is not None
+        records.decided(tx, replace(first, status=status, data=data, reviewed_ms=5))
+        changed = records.add(tx, replace(FIRST, schema_hash="changed"), again=True)
+        assert changed is not None
+        assert (changed.version, changed.status) == (1, expected)
+        assert ("reviewed_before" in changed.confidence["reasons"]) is (expected == "held")
+        another = records.add(tx, replace(FIRST, schema="another", schema_hash="another"), again=True)
+        assert another is not None
+        assert another.status == "published"
+
+
+def test_what_a_person_published_can_be_relied_on(store: Store) -> None:
+    with store.begin() as tx:
+        held = records.add(tx, replace(FIRST, status="held", low_confidence=True))
+        rejected = records.add(tx, replace(FIRST, subject="site:b.test", status="held", low_confidence=True))
+        assert held is not None
+        assert rejected is not None
+        records.decided(tx, replace(held, status="published", reviewed_ms=5))
+        records.decided(tx, replace(rejected, status="rejected", reviewed_ms=5))
+        assert [record.n for record in records.chunk(tx, 1, low_confidence=False)[0]] == [held.n]
+        assert [record.n for record in records.chunk(tx, 1, low_confidence=True, statuses=())[0]] == [rejected.n]
+
+
 def test_lists_are_of_one_schema_state_and_crawl(store: Store) -> None:
     with store.begin() as tx:
         for i in range(6):

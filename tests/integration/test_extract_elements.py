@@ -8,9 +8,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from curtsy import schemas
 from curtsy.document import Document
-from curtsy.extract import elements
+from curtsy.extract import elements, selectors
 from curtsy.extract.elements import Elements, is_light
+from curtsy.extract.sources import sources_of
 from curtsy.hints import Selector
 from curtsy.observe import counters
 
@@ -55,6 +57,42 @@ def test_css_that_is_linear_needs_no_process() -> None:
     assert not is_light("main h1")
     assert not is_light("p:first-child")
     assert not is_light("p ~ p")
+
+
+LIST = "<ul><li><b>One</b><i>1</i></li><li><b></b><i>2</i></li></ul>"
+
+
+@pytest.mark.parametrize(
+    ("names", "numbers", "aside"),
+    [
+        (Selector(css="b"), Selector(css="i"), False),
+        (Selector(css="b"), Selector(css="li > i, li"), True),
+        (Selector(css="ul b"), Selector(css="i"), True),
+        (Selector(xpath="//b"), Selector(xpath="//i/text()"), False),
+    ],
+)
+def test_elements_tell_what_holds_them(names: Selector, numbers: Selector, aside: bool) -> None:
+    page = of(LIST)
+    one, two = page.found(names, aside=aside)
+    assert (one.text, two.text) == ("One", "")  # what has no text has a place
+    found = [element for element in page.found(numbers, aside=aside) if element.text in ("1", "2")]
+    assert found[0].chain[-1] == one.chain[-1]
+    shared = [node for node in found[0].chain if node in one.chain]
+    assert shared == list(one.chain[1:])
+    assert not set(found[1].chain) & set(one.chain[:2])
+    assert set(found[1].chain) & set(one.chain[2:])
+
+
+@pytest.mark.parametrize("selector", [Selector(css="b"), Selector(css="body b")])
+def test_what_is_too_deep_has_no_place(selector: Selector) -> None:
+    deep, high = of("<div>" * 300 + "<b>x</b>").found(selector), of("<div>" * 30 + "<b>x</b>").found(selector)
+    assert [(one.text, len(one.chain)) for one in deep] == [("x", 0)]
+    assert len(high[0].chain) > 30
+
+
+def test_what_is_no_part_of_the_page_has_no_place() -> None:
+    assert of(HTML).found(Selector(xpath="count(//p)")) == [("2.0", ())]
+    assert of(HTML).found(Selector(xpath="//h1/@id"))[0].chain == of(HTML).found(Selector(xpath="//h1"))[0].chain
 
 
 DEEP = "<div>" * 900
@@ -116,3 +154,24 @@ def test_a_forked_process_has_its_own() -> None:
         os._exit(0 if fine else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     assert page.texts(Selector(css="main h1")) == ["Who we are"]
+
+
+def test_a_list_is_read_without_the_leaf_that_took_too_long() -> None:
+    item = {
+        "type": "object",
+        "properties": {"slow": {"type": "string"}, "a": {"type": "string"}, "b": {"type": "string"}},
+    }
+    hints = {"products.*.a": "b", "products.*.slow": "q div div div div div div", "products.*.b": "i"}
+    schema = schemas.inline(
+        {
+            "type": "object",
+            "properties": {"products": {"type": "array", "items": item}},
+            "x-curtsy": {"selectors": hints},
+        }
+    )
+    body = "<ul><li><b>One</b></li><li><b>Two</b><i>2</i></li></ul>" + DEEP
+    before = counters["selector_stopped"]
+    page = sources_of("p1", "http://a.test/", body.encode(), "text/html; charset=utf-8")
+    claims = [(claim.path, claim.value) for claim in selectors.claims(schema, page)]
+    assert claims == [("/products/0/a", "One"), ("/products/1/a", "Two"), ("/products/1/b", "2")]
+    assert counters["selector_stopped"] == before + 1

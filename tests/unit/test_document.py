@@ -254,8 +254,23 @@ def test_text_is_what_a_reader_sees_one_line_per_block() -> None:
       <ul><li>a<li>b</ul><table><tr><td>c<td>d</table><p hidden>no</p><!-- no --><pre>e
   f</pre><svg><text>no</text></svg>"""
     assert parse(html).text().split("\n") == [
-        "One", "two bold words", "loose", "break", "a", "b", "c d", "e", "f",
+        "One", "two bold words", "loose", "break", "a", "b", "c\td", "e", "f",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<p>We have 300<sup>2</sup> people on 40 m<sup>2</sup>", "We have 300² people on 40 m²"),
+        ("<p>the 1<sup>st</sup> of 10<sup>6</sup>", "the 1st of 10⁶"),
+        ("<p><s>99</s><b>79</b> EUR", "99 79 EUR"),
+        ("<table><tr><td>12</td><td>450</td></tr></table>", "12\t450"),
+        ("<p>a</p><p style='Display : none'>b</p><div style='color:red;visibility:hidden'>c</div>", "a"),
+        ("<p style='display:block'>a", "a"),
+    ],
+)
+def test_what_stands_beside_each_other_is_not_one_word(html: str, text: str) -> None:
+    assert parse(html).text() == text
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,33 @@ def test_an_organization_is_found_on_its_pages(pages: dict[str, str], expected: 
         "Our mission statement is long.",
         "Our phone has 12 keys.",
         "Their mission is to sell more.",
+        "The mill that we rent was founded in 1871.",
+        "Our competitor, whom we admire, was founded in 1900.",
+        "We have never planted 500 trees.",
+        "Unlike others we do not use 100% renewable electricity.",
+        "Find us: we are open Monday 9 to 17.",
+        "© 2024 All rights reserved.",
+        "© 2024 Powered by WordPress",
     ],
 )
 def test_what_is_said_of_others_or_in_passing_is_left_alone(sentence: str) -> None:
     assert record({"about": f"<title>About | Acme Widgets</title><p>{sentence}</p>"}) == {"name": "Acme Widgets"}
+
+
+@pytest.mark.parametrize("line", ["© 2024 All rights reserved.", "© 2024 Powered by WordPress", "© 2024. Imprint"])
+def test_a_copyright_line_without_an_owner_is_no_name(line: str) -> None:
+    found = record({"": f"<title>Acme</title><h1>Acme Foods</h1><p>{line}</p>"})
+    assert found == {"name": "Acme Foods"}
+
+
+@pytest.mark.parametrize(
+    ("links", "phone"),
+    [
+        ('<a href="tel:+4722334455">Call us</a>', "+4722334455"),
+        ('<a href="tel:+4722334455">☎</a> <a href="tel:+4722334455">+47 22 33 44 55 (9-17h)</a>', "+47 22 33 44 55"),
+        ('<a href="tel:call">Call us</a>', None),
+    ],
+)
+def test_a_telephone_number_is_one(links: str, phone: str | None) -> None:
+    found = record({"contact": f"<title>Contact | Acme Widgets</title><p>{links}</p>"})
+    assert found.get("contact", {}).get("phone") == phone

@@ -132,6 +132,8 @@ def test_opengraph_and_meta_are_asked_by_their_names() -> None:
         # a list of others
         ([{"@type": "Organization", "name": name} for name in ("One", "Two")], []),
         ([{"@type": "Organization", "name": "Only"}], ["Only"]),
+        # whoever made the site
+        ([{"@type": "Organization", "name": "Web Agency", "url": "https://agency.example/"}], []),
         ([{"@type": "Person", "name": "Somebody"}], []),
         ([{"@type": "LocalBusiness", "name": "Shop"}], ["Shop"]),
         ([{"name": "No type"}], []),
@@ -197,6 +199,42 @@ def test_lists_give_items_and_objects_of_a_list_stay_together() -> None:
 
 
 # Bounds
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (
+            [
+                {"@type": "Product", "name": "Lamp", "sku": "L1"},
+                {"@type": "Product", "name": "Bed", "offers": {"price": 500}},
+            ],
+            {"/name": ["Lamp"], "/sku": ["L1"]},
+        ),
+        (
+            [
+                {"@type": "BreadcrumbList", "name": "Path"},
+                {"@type": "Product", "name": "Lamp", "sku": "L1", "offers": {"price": 20}},
+            ],
+            {"/name": ["Lamp"], "/sku": ["L1"], "/price": [20]},
+        ),
+        (
+            [{"@type": "Product", "name": "Lamp", "sku": "L1"}, {"@type": "Thing", "name": "Lamp", "price": 20}],
+            {"/name": ["Lamp"], "/sku": ["L1"], "/price": [20]},
+        ),
+    ],
+)
+def test_a_record_of_no_type_is_about_one_thing(data: list[Any], expected: dict[str, list[Any]]) -> None:
+    schema = schema_of(name={"type": "string"}, sku={"type": "string"}, price={"type": "number"})
+    assert said(jsonld(*data), schema) == expected
+
+
+def test_content_says_what_a_span_only_shows() -> None:
+    html = """<div itemscope itemtype="https://schema.org/Offer">
+      <span itemprop="price" content="1000.00">1,000.00</span>
+      <span itemprop="priceCurrency" content="USD">$</span></div>"""
+    schema = schema_of(price={"type": "number"}, currency={"type": "string"})
+    assert said(page(html), schema) == {"/price": [1000.0], "/currency": ["USD"]}
 
 
 def nested(depth: int) -> Any:

@@ -173,6 +173,63 @@ def test_items_that_are_objects_are_one_if_they_agree() -> None:
     }
 
 
+def test_items_that_share_what_many_share_stay_two() -> None:
+    """A job title tells nobody apart: what stands beside it on another page is somebody else's."""
+    about = source("Head of Operations, looks after the boats.", "other")
+    fields = ground.settle(
+        SCHEMA,
+        [
+            claim("/people/0/name", "Ada Kimani"),
+            claim("/people/0/role", "Head of Operations"),
+            claim("/people/0/role", "Head of Operations", of=about),
+            claim("/people/0/tasks/0", "looks after the boats", of=about),
+        ],
+    )
+    assert ground.assemble(SCHEMA, fields)["people"] == [
+        {"name": "Ada Kimani", "role": "Head of Operations"},
+        {"role": "Head of Operations", "tasks": ["looks after the boats"]},
+    ]
+
+
+def test_items_that_a_page_lists_side_by_side_stay_two() -> None:
+    page = source("Ada Kimani\nSinger\nSinger\nlives in Oslo", "list")
+    fields = ground.settle(
+        SCHEMA,
+        [
+            claim("/people/0/name", "Ada Kimani", of=page),
+            claim("/people/1/name", "Ada Kimani", of=page),
+            claim("/people/1/tasks/0", "lives in Oslo", of=page),
+        ],
+    )
+    assert ground.assemble(SCHEMA, fields)["people"] == [
+        {"name": "Ada Kimani"},
+        {"name": "Ada Kimani", "tasks": ["lives in Oslo"]},
+    ]
+
+
+def test_an_item_that_says_no_more_than_another_is_that_one() -> None:
+    home = source(HOME, "home")
+    fields = ground.settle(
+        SCHEMA,
+        [
+            claim("/people/0/name", "Ada Kimani"),
+            claim("/people/0/role", "Head of Operations"),
+            claim("/people/0/role", "Head of Operations", of=home),
+        ],
+    )
+    assert ground.assemble(SCHEMA, fields) == {"people": [{"name": "Ada Kimani", "role": "Head of Operations"}]}
+    assert [one.page for one in fields[1].evidence] == ["about", "home"]
+
+
+def test_what_a_page_says_is_no_models_word_for_nothing() -> None:
+    page = Source(SourceKind.ATTRIBUTE, "p", "http://alder.test/p", "NA", "css:.country")
+    (field,) = ground.settle(SCHEMA, [claim("/name", "NA", "NA", Rung.SELECTOR, page)])
+    assert (field.value, field.verdict) == ("NA", Verdict.SUPPORTED)
+    stars = Source(SourceKind.ATTRIBUTE, "p", "http://alder.test/p", "5*", "css:.stars")
+    (field,) = ground.settle(SCHEMA, [claim("/name", "5*", "5*", Rung.SELECTOR, stars)])
+    assert (field.value, field.verdict) == ("5*", Verdict.SUPPORTED)
+
+
 def test_items_that_contradict_each_other_stay_two() -> None:
     other = source("Ada Kimani, Finance Lead, is somebody else.", "other")
     fields = ground.settle(

@@ -117,10 +117,14 @@ def test_items_without_a_value_leave_no_gap_and_endless_lists_end() -> None:
     assert len(found) <= shapes.MAX_ITEMS
 
 
-@pytest.mark.parametrize("answer", [[], [1, 2], "text", 7, None, {}, {"other": 1}, [{"other": 1}]])
+@pytest.mark.parametrize("answer", [[], [1, 2], "text", 7, None, {"other": 1}, [{"other": 1}]])
 def test_an_answer_that_speaks_of_no_leaf_is_refused(answer: Any) -> None:
     with pytest.raises(WrongShape):
         shapes.read(answer, [NAME, YEAR])
+
+
+def test_an_empty_object_says_that_nothing_was_found() -> None:
+    assert shapes.read({}, [NAME, YEAR]) == []
 
 
 JSON = st.recursive(

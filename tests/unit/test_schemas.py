@@ -205,7 +205,7 @@ def test_references_within_the_document_are_followed() -> None:
         }
     )
     assert [(leaf.path, leaf.description) for leaf in schema.leaves] == [
-        ("/home/city", "A name."),
+        ("/home/city", "Here. A name."),
         ("/shop/city", "A name."),
     ]
     assert "$ref" not in json.dumps(schema.json_schema)
@@ -348,3 +348,28 @@ def test_a_module_that_ends_the_process_is_told(tmp_path: Path) -> None:
     (tmp_path / "leaves_at_once.py").write_text("import sys\nsys.exit(0)\n")
     with pytest.raises(UsageError, match="leaves_at_once cannot be imported: it ends the process"):
         schemas.load("leaves_at_once:A", folder=tmp_path)
+
+
+def test_what_is_said_of_a_list_or_an_object_is_said_of_its_values() -> None:
+    person = {
+        "type": "object",
+        "description": "A human.",
+        "properties": {"who": {"type": "string", "description": "Name."}},
+    }
+    found = schemas.inline(
+        {
+            "title": "firm",
+            "type": "object",
+            "description": "Not said again.",
+            "properties": {
+                "towns": {"type": "array", "description": "Towns with shops.", "items": {"type": "string"}},
+                "staff": {"type": "array", "description": "Who works there.", "items": person},
+                "plain": {"type": "string", "title": "Plain"},
+            },
+        }
+    )
+    assert {leaf.path: leaf.description for leaf in found.leaves} == {
+        "/towns/*": "Towns with shops.",
+        "/staff/*/who": "Who works there. A human. Name.",
+        "/plain": "Plain",
+    }

@@ -244,6 +244,21 @@ def test_a_function_cannot_quote_what_is_no_evidence() -> None:
             score.score(lost, "organization", {}, [])
 
 
+@pytest.mark.parametrize("made", [{"total": "lots"}, {"criteria": ["good"]}, {"groups": ["a"]}, {"criteria": 5}])
+def test_a_result_of_another_form_is_told(made: Any) -> None:
+    odd = score.Function(name="m:rate", version="1", call=lambda **_: made)
+    with pytest.raises(UsageError, match="m:rate gave a result of another form"):
+        score.score(odd, "organization", {}, [])
+
+
+def test_a_scorer_that_ends_the_process_does_not() -> None:
+    def leave(**_: Any) -> None:
+        raise SystemExit(3)
+
+    with pytest.raises(UsageError, match="m:rate ends the process"):
+        score.score(score.Function(name="m:rate", version="1", call=leave), "organization", {}, [])
+
+
 # The rubric that comes with the package
 
 
@@ -271,6 +286,34 @@ def test_esg_finds_what_organisations_state(quote: str, criterion: str) -> None:
     )
     assert by_name(result)[criterion]["score"] == 100.0
     assert 0 < result["total"] < 100
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "We have never planted 500 trees.",
+        "Unlike others we do not use 100% renewable electricity.",
+        "Wir haben 2023 keine 500 Tonnen Abfall wiederverwendet",
+    ],
+)
+def test_esg_gives_nothing_for_what_is_denied(quote: str) -> None:
+    fields = [field("/sustainability_claims/0", quote)]
+    result = score.score(score.load("esg"), "organization", {"sustainability_claims": [quote]}, fields)
+    assert result["total"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("quote", "criterion"),
+    [
+        ("We not only plant trees, but sent 300 tonnes of waste back into use", "materials and waste"),
+        ("None of our 40 suppliers uses child labour: we allow no child labour", "fair work"),
+        ("Since 2020 our 12 shops have no plastic packaging", "materials and waste"),
+    ],
+)
+def test_esg_counts_what_is_good_because_it_is_not_done(quote: str, criterion: str) -> None:
+    fields = [field("/sustainability_claims/0", quote)]
+    result = score.score(score.load("esg"), "organization", {"sustainability_claims": [quote]}, fields)
+    assert by_name(result)[criterion]["score"] == 100.0
 
 
 def test_esg_gives_nothing_for_names_and_addresses() -> None:

@@ -19,7 +19,7 @@ import threading
 from typing import IO, cast
 
 from curtsy.document import Document
-from curtsy.extract.finder import cleaned, css_texts
+from curtsy.extract.finder import Element, css_elements
 from curtsy.hints import Selector
 from curtsy.observe import count
 
@@ -37,23 +37,33 @@ class Elements:
     def __init__(self, document: Document) -> None:
         self._document = document
         self._number = next(_numbers)
-        self._exhausted = False
+        #: the process was ended over this page
+        self.exhausted = False
 
     def texts(self, selector: Selector) -> list[str]:
         """The texts, or one attribute, of what the selector finds, in order; empty if it took too long."""
-        if selector.css is not None and is_light(selector.css):
-            return cleaned(css_texts(self._document.tree, selector.css, selector.attribute))
-        if self._exhausted:
+        return [one.text for one in self.found(selector) if one.text]
+
+    def found(self, selector: Selector, *, aside: bool = False) -> list[Element]:
+        """What the selector finds, in order, also what has no text; nothing if it took too long.
+
+        Chains can be compared within CSS that was evaluated here, within CSS that was not, and within XPath. `aside`:
+        CSS that could be evaluated here is not, so that it can be compared with CSS that cannot.
+        """
+        light = selector.css is not None and is_light(selector.css)
+        if light and (self.exhausted or not aside):
+            return list(css_elements(self._document.tree, selector.css or "", selector.attribute))
+        if self.exhausted:
             return []
         request: dict[str, str | None] = {"attribute": selector.attribute}
         request |= {"css": selector.css} if selector.css is not None else {"xpath": selector.xpath}
         found = self._asked(request)
         if found is None:
-            self._exhausted = True
+            self.exhausted = True
             count("selector_stopped")
         return found or []
 
-    def _asked(self, request: dict[str, str | None]) -> list[str] | None:
+    def _asked(self, request: dict[str, str | None]) -> list[Element] | None:
         with _lock:
             child = _child()
             if (child.pid, self._number) != _sent.get("last"):
@@ -93,7 +103,7 @@ def _child() -> subprocess.Popen[str]:
     return _running
 
 
-def _exchange(child: subprocess.Popen[str], request: str) -> list[str] | None:
+def _exchange(child: subprocess.Popen[str], request: str) -> list[Element] | None:
     """None: the process ended over it."""
     waiting = threading.Timer(_MAX_WAIT_S, child.kill)
     waiting.start()
@@ -107,8 +117,7 @@ def _exchange(child: subprocess.Popen[str], request: str) -> list[str] | None:
     finally:
         waiting.cancel()
     if answer.endswith("\n"):
-        found: list[str] = json.loads(answer)
-        return found
+        return [Element(text, tuple(chain)) for text, chain in json.loads(answer)]
     _end(child)
     return None
 

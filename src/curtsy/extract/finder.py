@@ -1,8 +1,8 @@
 """A process that evaluates CSS and XPath, so that an expression that does not end on a hostile page ends with it.
 
 Each line of its input is a request, `{"html"?, "css" | "xpath", "attribute"}`; each line of its output is the list of
-texts that were found. `html` is sent once for each page, which may take a second of this process's time for all
-requests; after that the kernel ends the process. It also ends with its input. Run by `elements`.
+elements that were found, `[text, chain]` each. `html` is sent once for each page, which may take a second of this
+process's time for all requests; after that the kernel ends the process. It also ends with its input. Run by `elements`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import json
 import resource
 import signal
 import sys
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from curtsy import prose
 
@@ -22,6 +22,17 @@ PAGE_SECONDS = 1.0
 _MEMORY_BYTES = 2 << 30
 MAX_FOUND = 200
 MAX_TEXT = 4_000
+#: of a chain; nobody writes pages so deep
+MAX_DEPTH = 256
+
+
+class Element(NamedTuple):
+    """What a selector found: its text, or its attribute, and where it stands."""
+
+    text: str
+    #: the element itself and all that hold it, inner first, by numbers that mean the same in all chains of one engine
+    #: and page; empty: it is deeper than MAX_DEPTH, or no part of the page
+    chain: tuple[int, ...]
 
 
 class Page:
@@ -31,13 +42,15 @@ class Page:
         self._html = html
         self._lexbor: LexborHTMLParser | None = None
         self._lxml: Any = None
+        #: of lxml's elements; they are the same objects only as long as they are held
+        self._numbers: dict[Any, int] = {}
 
-    def css(self, expression: str, attribute: str | None) -> Iterator[str]:
+    def css(self, expression: str, attribute: str | None) -> Iterator[Element]:
         if self._lexbor is None:
             self._lexbor = LexborHTMLParser(self._html)
-        return css_texts(self._lexbor, expression, attribute)
+        return css_elements(self._lexbor, expression, attribute)
 
-    def xpath(self, expression: str, attribute: str | None) -> Iterator[str]:
+    def xpath(self, expression: str, attribute: str | None) -> Iterator[Element]:
         from lxml import etree  # few need it
 
         if self._lxml is None:
@@ -46,33 +59,54 @@ class Page:
         found = etree.XPath(expression)(self._lxml)
         for node in found[:MAX_FOUND] if isinstance(found, list) else [found]:
             if isinstance(node, etree._Element):
-                yield (node.get(attribute) or "") if attribute else "".join(node.itertext())
-            else:
-                yield str(node)
+                text = (node.get(attribute) or "") if attribute else "".join(node.itertext())
+                yield Element(_clean(text), self._chain(node))
+            else:  # an attribute, a text, which know their element, or a number
+                yield Element(_clean(str(node)), self._chain(node.getparent() if hasattr(node, "getparent") else None))
+
+    def _chain(self, node: Any) -> tuple[int, ...]:
+        chain: list[int] = []
+        while node is not None:
+            if len(chain) == MAX_DEPTH:
+                return ()
+            chain.append(self._numbers.setdefault(node, len(self._numbers)))
+            node = node.getparent()
+        return tuple(chain)
 
 
-def css_texts(tree: LexborHTMLParser, expression: str, attribute: str | None) -> Iterator[str]:
-    """The texts, or one attribute, of the elements that a CSS selector finds."""
+def css_elements(tree: LexborHTMLParser, expression: str, attribute: str | None) -> Iterator[Element]:
+    """The elements that a CSS selector finds, in order, 200 at most."""
     root = tree.root
     for node in [] if root is None else root.css(expression)[:MAX_FOUND]:
         if attribute:
-            yield node.attributes.get(attribute.lower()) or ""
+            text = node.attributes.get(attribute.lower()) or ""
         else:
             # A title is no part of what a reader sees, so `prose` leaves it out.
-            yield node.text() if node.tag == "title" else prose.text(node, MAX_TEXT)
+            text = node.text() if node.tag == "title" else prose.text(node, MAX_TEXT)
+        yield Element(_clean(text), _css_chain(node))
 
 
-def cleaned(texts: Iterable[str]) -> list[str]:
-    """Blanks collapsed within lines, nothing empty, nothing too long."""
-    lines = ("\n".join(" ".join(line.split()) for line in text[: MAX_TEXT * 4].splitlines()) for text in texts)
-    return [text for text in (line.strip()[:MAX_TEXT] for line in lines) if text]
+def _css_chain(node: LexborNode | None) -> tuple[int, ...]:
+    chain: list[int] = []
+    while node is not None:
+        if len(chain) == MAX_DEPTH:
+            return ()
+        chain.append(node.mem_id)
+        node = node.parent
+    return tuple(chain)
 
 
-def _found(page: Page, request: dict[str, Any]) -> list[str]:
+def _clean(text: str) -> str:
+    """Blanks collapsed within lines, nothing too long."""
+    lines = text[: MAX_TEXT * 4].splitlines()
+    return "\n".join(" ".join(line.split()) for line in lines).strip()[:MAX_TEXT]
+
+
+def _found(page: Page, request: dict[str, Any]) -> list[Element]:
     try:
         if "css" in request:
-            return cleaned(page.css(request["css"], request["attribute"]))
-        return cleaned(page.xpath(request["xpath"], request["attribute"]))
+            return list(page.css(request["css"], request["attribute"]))
+        return list(page.xpath(request["xpath"], request["attribute"]))
     except Exception:  # a page that lxml cannot read, an expression that is none: nothing is found
         return []
 

@@ -55,11 +55,11 @@ def _structured(
 def _selectors(
     schema: Schema, pages: Sequence[PageSources], missing: Sequence[Leaf], found: Sequence[Claim]
 ) -> Iterable[Claim]:
-    """Those leaves first that others are about, on all pages."""
+    """Those leaves first that others are about, on all pages; the leaves of a list are found together."""
     known: dict[str, list[str]] = {}
     _learn(known, found)
-    subjects = {selector.subject for many in schema.selectors.values() for selector in many}
-    for some in ([leaf for leaf in missing if (leaf.path in subjects) is first] for first in (True, False)):
+    subjects = {_list_of(one.subject) for many in schema.selectors.values() for one in many if one.subject}
+    for some in ([leaf for leaf in missing if (_list_of(leaf.path) in subjects) is first] for first in (True, False)):
         for page in pages:
             claims = selectors.claims(schema, page, some, known)
             _learn(known, claims)

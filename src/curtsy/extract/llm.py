@@ -262,7 +262,11 @@ class Model:
         # No token is shorter than a byte: whatever the model makes of it, it is not more than this.
         most = self._usage(1, text + _TEMPLATE_TOKENS * len(messages), self._answer_tokens)
         if not self._budget.take(most):
-            raise ModelFault("llm_budget", "the crawl's budget for language models is spent", again=False)
+            spent = (
+                "the crawl's budget for language models is spent: raise llm_max_tokens_per_crawl or "
+                "llm_max_cost_per_crawl, then `curtsy failures replay --cause llm_budget`"
+            )
+            raise ModelFault("llm_budget", spent, again=False)
         used = Usage()
         try:
             where = self._where()

@@ -3,17 +3,25 @@
 What a pattern finds in the page's text rests on the sentence around it. What an element holds rests on that element:
 its source is the element's text or attribute, its locator the selector. Patterns are linear in the text; `elements`
 bounds the others.
+
+Items of a list that are texts or numbers are told apart by their values; items that are objects by their places, as
+`items` has it, so that the values of each come from one place.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
 from typing import Any, NamedTuple
 
 from curtsy.evidence import Claim, Rung, Source, SourceKind
+from curtsy.extract import items
 from curtsy.extract.choosing import fits
-from curtsy.extract.elements import Elements
+from curtsy.extract.elements import Elements, is_light
+from curtsy.extract.finder import MAX_FOUND
+from curtsy.extract.items import Cell, Column
 from curtsy.extract.sources import PageSources
 from curtsy.extract.values import coerced
 from curtsy.hints import Selector, compiled
@@ -27,9 +35,17 @@ _MAX_VALUES = 3
 _MAX_ITEMS = 50
 #: matches that one pattern may have
 _MAX_FOUND = 500
+#: matches in one of many elements that are tried for a value
+_MAX_TRIED = 20
 _WE = r"(?:we|wir|nous|nosotros|noi|wij)"
 #: who does it, right before or right after; other names between would be whom it is about
-_WE_BEFORE = re.compile(rf"\b{_WE}\b[^\w]*(?:\w+[^\w]+)?$", re.IGNORECASE)
+#: `we were founded`, not `the mill that we rent was founded`
+_HELPING = r"(?:were|are|have|had|was|first|wurden|sind|haben|avons|sommes|fuimos|hemos|siamo|abbiamo|zijn|werden)"
+_WE_BEFORE = re.compile(
+    rf"(?<!that )(?<!which )(?<!whom )(?<!where )(?<!die )(?<!das )(?<!den )(?<!que )\b{_WE}\b[^\w]*"
+    rf"(?:{_HELPING}[^\w]+)?$",
+    re.IGNORECASE,
+)
 _WE_AFTER = re.compile(rf"^[\s,–—-]*{_WE}\b", re.IGNORECASE)
 _BETWEEN = re.compile(r"(?![’'])[^A-ZÀ-ÖØ-Þ]{0,60}")
 _END = re.compile(r"[.!?](?=\s+[^\sa-z\d])|\n")
@@ -59,10 +75,13 @@ def claims(
     names = {path: list(values) for path, values in (known or {}).items()}
     view = _View(page)
     found: list[Claim] = []
-    for leaf in schema.leaves if leaves is None else leaves:
-        own = _of_leaf(schema, leaf, view, names) if leaf.path.count("*") <= 1 else []
-        names.setdefault(leaf.path, []).extend(claim.value for claim in own if isinstance(claim.value, str))
-        found += own
+    for some in items.together(schema.leaves if leaves is None else leaves):
+        if items.is_of_object(some[0]):
+            found += _of_list(schema, some, view, names)
+        else:
+            own = _of_leaf(schema, some[0], view, names)
+            names.setdefault(some[0].path, []).extend(claim.value for claim in own if isinstance(claim.value, str))
+            found += own
     return found
 
 
@@ -78,15 +97,20 @@ def _of_leaf(schema: Schema, leaf: Leaf, view: _View, names: Mapping[str, Sequen
             value = coerced(one.text, leaf)
             if value is None or repr(value) in found or not _is_about(selector, one, names):
                 continue
-            path = leaf.path.replace("*", str(len(found)))
-            found[repr(value)] = Claim(path=path, value=value, rung=Rung.SELECTOR, source=one.source, quote=one.quote)
+            found[repr(value)] = _claim(leaf.path.replace("*", str(len(found))), value, one)
             if len(found) == limit:
                 return list(found.values())
     return list(found.values())
 
 
+def _claim(path: str, value: Any, found: Found) -> Claim:
+    return Claim(path=path, value=value, rung=Rung.SELECTOR, source=found.source, quote=found.quote)
+
+
 def _is_about(selector: Selector, found: Found, names: Mapping[str, Sequence[str]]) -> bool:
     if not all(compiled(pattern).search(found.quote) for pattern in selector.also):
+        return False
+    if any(compiled(pattern).search(found.quote) for pattern in selector.without):
         return False
     if selector.subject is None or _WE_BEFORE.search(found.before) or _WE_AFTER.match(found.after):
         return True
@@ -101,6 +125,73 @@ def _names(found: Found, name: str) -> bool:
     return found.after.lstrip(" ,–—-").casefold().startswith(name.casefold())
 
 
+# Lists of objects
+
+
+def _of_list(schema: Schema, leaves: Sequence[Leaf], view: _View, names: dict[str, list[str]]) -> list[Claim]:
+    selectors = [one for leaf in leaves for one in schema.selectors.get(leaf.path, ())]
+    aside = any(one.css is not None and not is_light(one.css) for one in selectors)
+    columns = _columns(schema, leaves, view, names, aside)
+    if aside and view.exhausted:  # some were found in the process, some here
+        columns = _columns(schema, leaves, view, names, False)
+    return [
+        replace(row[leaf.path], path=leaf.path.replace("*", str(number)))
+        for number, row in enumerate(items.rows(columns)[:_MAX_ITEMS])
+        for leaf in leaves
+        if leaf.path in row
+    ]
+
+
+def _columns(
+    schema: Schema, leaves: Sequence[Leaf], view: _View, names: dict[str, list[str]], aside: bool
+) -> list[Column]:
+    """Of each leaf that has values; those leaves are looked for first that others are about."""
+    subjects = {one.subject for leaf in leaves for one in schema.selectors.get(leaf.path, ())}
+    columns: list[Column] = []
+    for leaf in sorted(leaves, key=lambda leaf: leaf.path not in subjects):
+        for selector in schema.selectors.get(leaf.path, ()):
+            if not fits(selector.pages, view.page.url, view.page.roles):
+                continue
+            column = _column(leaf, selector, view.spots(selector, aside), names)
+            if values := [cell.claim.value for cell in column.cells if cell.claim]:
+                names.setdefault(leaf.path, []).extend(value for value in values if isinstance(value, str))
+                columns.append(column)
+                break
+    return columns
+
+
+def _column(leaf: Leaf, selector: Selector, found: Iterable[_Spot], names: Mapping[str, Sequence[str]]) -> Column:
+    spots = list(found)
+    comparable = all(chain for chain, _ in spots)
+    # Several texts of one element are one place.
+    places: dict[Any, list[Found]] = {}
+    limit = _MAX_TRIED if len({chain for chain, _ in spots}) > 1 else _MAX_FOUND
+    for at, (chain, said) in enumerate(spots):
+        places.setdefault(chain if comparable else at, []).extend(islice(said, limit))
+    cells = [_read(leaf, selector, place if comparable else (), said, names) for place, said in places.items()]
+    inner = [_read(leaf, selector, (), [one], names) for said in places.values() for one in said if len(places) == 1]
+    named = selector.css is not None or selector.xpath is not None
+    kind = "text" if not (named and comparable) else "css" if selector.css is not None else "xpath"
+    return Column(leaf.path, kind, cells, inner, cut=len(spots) >= (MAX_FOUND if named else _MAX_FOUND))
+
+
+def _read(
+    leaf: Leaf, selector: Selector, chain: tuple[int, ...], said: Iterable[Found], names: Mapping[str, Sequence[str]]
+) -> Cell:
+    for one in said:
+        value = coerced(one.text, leaf)
+        if value is not None and _is_about(selector, one, names):
+            return Cell(chain, _claim(leaf.path, value, one))
+    return Cell(chain, None)
+
+
+# Looking
+
+
+#: the chain of an element, or none, and what it says
+_Spot = tuple[tuple[int, ...], Iterator[Found]]
+
+
 class _View:
     """A page as selectors look at it."""
 
@@ -108,19 +199,34 @@ class _View:
         self.page = page
         self._elements = None if page.document is None else Elements(page.document)
 
+    @property
+    def exhausted(self) -> bool:
+        return self._elements is not None and self._elements.exhausted
+
     def look(self, selector: Selector) -> Iterator[Found]:
+        for _, said in self.spots(selector):
+            yield from said
+
+    def spots(self, selector: Selector, aside: bool = False) -> Iterator[_Spot]:
+        """The elements that are found, or the matches in the page's text; `aside` as in `Elements.found`."""
         if selector.css is None and selector.xpath is None:
-            yield from self._in_text(selector)
+            for one in self._in_text(selector):
+                yield (), iter((one,))
+        elif self._elements is not None:
+            for element in self._elements.found(selector, aside=aside):
+                yield element.chain, self._in_element(selector, element.text)
+
+    def _in_element(self, selector: Selector, text: str) -> Iterator[Found]:
+        if not text:
             return
         locator = f"css:{selector.css}" if selector.css is not None else f"xpath:{selector.xpath}"
         locator += f" @{selector.attribute}" if selector.attribute else ""
-        for text in [] if self._elements is None else self._elements.texts(selector):
-            source = Source(SourceKind.ATTRIBUTE, self.page.page, self.page.url, text, locator)
-            if selector.pattern is None:
-                yield Found(text, source, text)
-            else:
-                for match in _matches(selector.pattern, text):
-                    yield Found(_group(match), source, text)
+        source = Source(SourceKind.ATTRIBUTE, self.page.page, self.page.url, text, locator)
+        if selector.pattern is None:
+            yield Found(text, source, text)
+        else:
+            for match in _matches(selector.pattern, text):
+                yield Found(_group(match), source, text)
 
     def _in_text(self, selector: Selector) -> Iterator[Found]:
         text = self.page.text.text[:_MAX_TEXT]

@@ -77,14 +77,15 @@ def schema_of(leaves: Sequence[Leaf], style: Style = Style.QUOTE, *, bounded: bo
 def read(answer: Any, leaves: Sequence[Leaf]) -> list[Found]:
     """What the answer says, in the order of the leaves; WrongShape if it speaks of none of them.
 
-    Generous where the meaning is plain: a value without its quote, a number as text, one value where a list was asked.
+    An empty object says that nothing was found. Generous where the meaning is plain: a value without its quote, a
+    number as text, one value where a list was asked.
     """
     if isinstance(answer, list) and len(answer) == 1:
         answer = answer[0]
     if not isinstance(answer, dict):
         raise WrongShape(f"the answer must be a JSON object, not {_kind(answer)}")
     tree = _tree(leaves)
-    if not set(answer) & set(tree.parts):
+    if answer and not set(answer) & set(tree.parts):
         raise WrongShape(f"the object must have the keys {', '.join(tree.parts)}")
     return list(_walk(tree, answer, ""))
 

@@ -3,16 +3,21 @@
 A claim's source is the text at one JSON pointer into the page's data. For a value put together from several texts, as
 `{city}, {country}` is, its locator has all pointers with blanks between them, and its text has theirs, a line each.
 `text_at` reads a locator, so that evidence can be checked against the page.
+
+Items of a list are told apart by the thing that says them and, if it says them in a list, by their place in that: what
+two things list is never one item, and neither is what stands in two lists of one thing.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from typing import Any, NamedTuple
 
 from curtsy.evidence import Claim, Rung, Source, SourceKind
+from curtsy.extract.items import together
 from curtsy.extract.sources import PageSources
 from curtsy.extract.things import Thing, Things, thing, values
 from curtsy.extract.values import coerced
@@ -57,13 +62,22 @@ class Stated(NamedTuple):
 
     pointers: tuple[str, ...]
     texts: tuple[str, ...]
-    item: int = 0
+    #: the thing that says it
+    thing: str = ""
+    #: the item of the first list on the way; None: there is no list
+    item: str | None = None
     #: what is said, if it is put together from several texts
     whole: str | None = None
+    #: it is a number of JSON
+    exact: bool = False
 
     @property
     def text(self) -> str:
         return self.texts[0] if self.whole is None else self.whole
+
+
+#: what is stated, and the value of its leaf
+_Said = tuple[Stated, Any]
 
 
 def claims(schema: Schema, page: PageSources, leaves: Iterable[Leaf] | None = None) -> list[Claim]:
@@ -71,10 +85,14 @@ def claims(schema: Schema, page: PageSources, leaves: Iterable[Leaf] | None = No
     if not page.data:
         return []
     reader = _Reader(page.data, schema, page.url)
+    # A name of one thing and a price of another make no record.
+    about_one = reader if schema.types else reader.about_one(schema, [leaf for leaf in schema.leaves if not leaf.many])
     found: list[Claim] = []
-    for leaf in schema.leaves if leaves is None else leaves:
-        if leaf.path.count("*") <= 1:
-            found += _of_leaf(schema, page, leaf, reader)
+    for some in together(schema.leaves if leaves is None else leaves):
+        if some[0].many:
+            found += _of_list(page, some, {leaf.path: _of_leaf(schema, leaf, reader) for leaf in some})
+        else:
+            found += [_claim(page, some[0].path, *said) for said in _of_leaf(schema, some[0], about_one)]
     return found
 
 
@@ -84,17 +102,18 @@ def text_at(data: list[dict[str, Any]], locator: str) -> str | None:
     return "\n".join(text[:_MAX_TEXT] for text in texts) if all(texts) else None
 
 
-def _of_leaf(schema: Schema, page: PageSources, leaf: Leaf, reader: _Reader) -> list[Claim]:
+def _of_leaf(schema: Schema, leaf: Leaf, reader: _Reader) -> list[_Said]:
     limit = _MAX_ITEMS if leaf.many else _MAX_VALUES
-    found: list[Claim] = []
-    seen: set[str] = set()
-    for key in schema.structured.get(leaf.path) or _default_keys(leaf):
+    found: list[_Said] = []
+    seen: set[tuple[str, str | None, str]] = set()
+    for key in _keys(schema, leaf):
         for stated in reader.look(key):
-            value = coerced(stated.text, leaf)
-            if value is None or (once := f"{stated.item if leaf.many else 0} {value!r}") in seen:
+            value = coerced(stated.text, leaf, exact=stated.exact)
+            once = (stated.thing, stated.item, repr(value)) if leaf.many else ("", None, repr(value))
+            if value is None or once in seen:
                 continue
             seen.add(once)
-            found.append(_claim(page, leaf, stated, value))
+            found.append((stated, value))
             if len(found) == limit:
                 return found
         if found and leaf.many:
@@ -102,11 +121,50 @@ def _of_leaf(schema: Schema, page: PageSources, leaf: Leaf, reader: _Reader) -> 
     return found
 
 
-def _claim(page: PageSources, leaf: Leaf, stated: Stated, value: Any) -> Claim:
+def _claim(page: PageSources, path: str, stated: Stated, value: Any) -> Claim:
     locator = " ".join(pointer.replace("%", "%25").replace(" ", "%20") for pointer in stated.pointers)
     source = Source(SourceKind.STRUCTURED, page.page, page.url, "\n".join(stated.texts), locator)
-    path = leaf.path.replace("*", str(stated.item))
     return Claim(path=path, value=value, rung=Rung.STRUCTURED, source=source, quote=source.text)
+
+
+# Items
+
+
+def _of_list(page: PageSources, leaves: Sequence[Leaf], said: Mapping[str, Sequence[_Said]]) -> list[Claim]:
+    """The claims of a list's leaves, item by item."""
+    of_things: dict[str, list[Stated]] = {}
+    for leaf in leaves:
+        for stated, _ in said[leaf.path]:
+            of_things.setdefault(stated.thing, []).append(stated)
+    items = [{(name, place) for place in one} for name, many in of_things.items() for one in _items(many)]
+    numbers = {place: number for number, item in enumerate(items) for place in item}
+    found: list[tuple[int, Claim]] = []
+    for leaf in leaves:
+        for stated, value in said[leaf.path]:
+            number = numbers.get((stated.thing, stated.item))
+            if number is not None:
+                found.append((number, _claim(page, leaf.path.replace("*", str(number)), stated, value)))
+    return [claim for _, claim in sorted(found, key=lambda one: one[0])]
+
+
+def _items(many: Sequence[Stated]) -> list[list[str | None]]:
+    """The items of what one thing states, its most telling leaf first, each with all places that are that item.
+
+    A thing that states its most telling value outside of any list is one item: a product that has several offers. Else
+    the items are those of its lists; what it says beside them is of none, unless there is only one.
+    """
+    places = sorted({one.item for one in many if one.item is not None}, key=_order)
+    if many[0].item is None:
+        return [[None, *places]]
+    return [[places[0], None]] if len(places) == 1 else [[place] for place in places]
+
+
+def _order(pointer: str) -> list[tuple[int, str]]:
+    return [(int(key) if key.isdigit() and len(key) < 10 else -1, key) for key in pointer.split("/")]
+
+
+def _keys(schema: Schema, leaf: Leaf) -> tuple[str, ...]:
+    return tuple(schema.structured.get(leaf.path) or _default_keys(leaf))
 
 
 def _default_keys(leaf: Leaf) -> tuple[str, ...]:
@@ -128,16 +186,33 @@ class _Reader:
         self._subjects = self._things.about(schema.types, url)
         self._flat = [(entry, at) for at, entry in enumerate(data) if entry.get("kind") in ("opengraph", "meta")]
 
+    def about_one(self, schema: Schema, leaves: Sequence[Leaf]) -> _Reader:
+        """Of the thing that has the most of these leaves, the first of equal ones, and of others of its name."""
+        if len(self._subjects) < 2 or not leaves:
+            return self
+        keys = [[key for key in _keys(schema, leaf) if ":" not in key] for leaf in leaves]
+
+        def known(subject: Thing) -> int:
+            return sum(any(next(self._of(key, subject), None) for key in many) for many in keys)
+
+        main = max(self._subjects[:_MAX_ITEMS], key=known)
+        name = main.properties.get("name")
+        narrowed = copy(self)
+        narrowed._subjects = [
+            one for one in self._subjects if one is main or (name and one.properties.get("name") == name)
+        ]
+        return narrowed
+
+    def _of(self, key: str, subject: Thing) -> Iterator[Stated]:
+        return self._filled(key, subject) if "{" in key else self._along(key.split("."), subject)
+
     def look(self, key: str) -> Iterator[Stated]:
         """All that a key or template leads to."""
-        if "{" in key:
-            for subject in self._subjects:
-                yield from self._filled(key, subject)
-        elif ":" in key:
+        if ":" in key and "{" not in key:
             yield from self._named(key)
-        else:
-            for subject in self._subjects:
-                yield from self._along(key.split("."), subject)
+            return
+        for subject in self._subjects:
+            yield from self._of(key, subject)
 
     def _named(self, key: str) -> Iterator[Stated]:
         """`og:title` of OpenGraph, `meta:description` of other meta elements."""
@@ -145,38 +220,39 @@ class _Reader:
         for entry, at in self._flat:
             if entry["kind"] == kind and isinstance(entry.get("data"), dict):
                 pointer = step(f"/{at}/data", name.lower())
-                for number, (value, where) in enumerate(values(entry["data"].get(name.lower()), pointer)):
+                many = list(values(entry["data"].get(name.lower()), pointer))
+                for number, (value, where) in enumerate(many):
                     if text := _scalar_text(value):
-                        yield Stated((where,), (text[:_MAX_TEXT],), number)
+                        # Lists of one length are about the same items.
+                        item = None if len(many) == 1 else str(number)
+                        yield Stated((where,), (text[:_MAX_TEXT],), f"/{at}/data {len(many)}", item)
 
     def _filled(self, template: str, subject: Thing) -> Iterator[Stated]:
-        """The template with the first value of each of its keys; nothing if one is missing."""
-        found: list[Stated] = []
-        whole, at = "", 0
-        for part in _PART.finditer(template):
-            stated = next(self._along(part[1].split("."), subject), None)
-            if stated is None:
-                return
-            found.append(stated)
-            whole += template[at : part.start()] + stated.text.strip()
-            at = part.end()
-        if found:
-            yield _joined(found, whole + template[at:])
+        """The template with the first value of each of its keys, of each item of a list; nothing if one is missing."""
+        parts = list(_PART.finditer(template))
+        found = [list(self._along(part[1].split("."), subject)) for part in parts]
+        items = dict.fromkeys(stated.item for many in found for stated in many)
+        for item in [None] if None in items else items:
+            # What stands in no list goes with the first of what does.
+            chosen = [next((one for one in many if item in (None, one.item)), None) for many in found]
+            known = [stated for stated in chosen if stated is not None]
+            if known and len(known) == len(parts):
+                yield _joined(known, _fill(template, parts, known))._replace(thing=subject.pointer, item=item)
 
     def _along(self, names: list[str], subject: Thing) -> Iterator[Stated]:
-        """What the names lead to from a thing; an item's number is that in the first list on the way."""
-        ends: list[tuple[Any, str, int | None]] = [(subject.properties, subject.pointer, None)]
+        """What the names lead to from a thing; an item is one of the first list on the way."""
+        ends: list[tuple[Any, str, str | None]] = [(subject.properties, subject.pointer, None)]
         for name in names:
-            following: list[tuple[Any, str, int | None]] = []
+            following: list[tuple[Any, str, str | None]] = []
             for value, pointer, item in ends:
                 value, pointer = self._inner(value, pointer)
                 inner = value.get(name) if isinstance(value, dict) else None
-                for number, (one, where) in enumerate(values(inner, step(pointer, name))):
-                    following.append((one, where, number if item is None and isinstance(inner, list) else item))
+                for one, where in values(inner, step(pointer, name)):
+                    following.append((one, where, where if item is None and isinstance(inner, list) else item))
             ends = following[:_MAX_ITEMS]
         for value, pointer, item in ends:
             if (stated := self._stated(value, pointer)) is not None:
-                yield stated._replace(item=item or 0)
+                yield stated._replace(thing=subject.pointer, item=item)
 
     def _inner(self, value: Any, pointer: str) -> tuple[Any, str]:
         value, pointer = self._things.followed(value, pointer)
@@ -203,7 +279,7 @@ class _Reader:
             places = [place for name in ("@value", "value", "name") for place in _first(value, pointer, name)]
         for one, where in places:
             if (text := _scalar_text(one)[:_MAX_TEXT]).strip():
-                return Stated((where,), (text,))
+                return Stated((where,), (text,), exact=not isinstance(one, str))
         return None
 
 
@@ -213,7 +289,15 @@ def _first(value: dict[str, Any], pointer: str, name: str) -> list[tuple[Any, st
 
 def _joined(parts: list[Stated], whole: str) -> Stated:
     pointers = tuple(pointer for part in parts for pointer in part.pointers)
-    return Stated(pointers, tuple(text for part in parts for text in part.texts), 0, whole)
+    return Stated(pointers, tuple(text for part in parts for text in part.texts), whole=whole)
+
+
+def _fill(template: str, parts: Sequence[re.Match[str]], found: Sequence[Stated]) -> str:
+    whole, at = "", 0
+    for part, stated in zip(parts, found, strict=True):
+        whole += template[at : part.start()] + stated.text.strip()
+        at = part.end()
+    return whole + template[at:]
 
 
 def _at(data: Any, pointer: str) -> Any:

@@ -22,6 +22,8 @@ _MAIN = ("mainEntity", "mainEntityOfPage")
 _OF_SITES = ("mainEntity", "about", "publisher", "copyrightHolder", "provider")
 _SITES = frozenset(("WebSite", "WebPage", "AboutPage", "ContactPage"))
 _MAX_THINGS = 500
+#: how strange a thing is to a site if it names another one
+_ANOTHERS = 3
 _MAX_STEPS = 4
 #: type -> types that are kinds of it
 _KINDS: dict[str, frozenset[str]] = {
@@ -76,12 +78,15 @@ class Things:
     def about(self, types: tuple[str, ...], url: str) -> list[Thing]:
         """What a record about things of these types can be made from; of no types: whatever the page describes.
 
-        Several that differ in name, none of them of this very site, are a list of others: then nothing is sure.
+        Several that differ in name, none of them of this very site, are a list of others: then nothing is sure. One
+        that names another domain is that one's: the agency that made the site.
         """
         found = [one for one in self._reachable() if not types or is_a(one, types)]
         if not types or not found:
             return found
         nearest = min(_strangeness(one, url) for one in found)
+        if nearest == _ANOTHERS:
+            return []
         found = [one for one in found if _strangeness(one, url) == nearest]
         names = {str(one.properties["name"]).casefold() for one in found if one.properties.get("name")}
         if len(names) < 2:
@@ -155,7 +160,7 @@ def _strangeness(found: Thing, url: str) -> int:
     ours = _host(url)
     if ours in named:
         return 0
-    return 1 if registrable_domain(ours) in map(registrable_domain, named) else 3
+    return 1 if registrable_domain(ours) in map(registrable_domain, named) else _ANOTHERS
 
 
 def _host(url: Any) -> str:

@@ -1,30 +1,56 @@
-"""From a text that a page states to a value of a leaf's type."""
+"""From a text that a page states to a value of a leaf's type.
+
+Numbers and dates are read as `ground` reads them, but only where they can mean one thing: `1.234` may be a bit more
+than one, `04/03/2019` may be in April. Beside a number nothing but a currency or a unit may stand: of `3 of 5`, `from
+€12` or `1.5 million` nobody says which number is wanted.
+"""
 
 from __future__ import annotations
 
 import html
 import re
+from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
+from curtsy.ground_dates import Day, dates, value_of
+from curtsy.ground_numbers import numbers
 from curtsy.schemas import Leaf
 
-_ISO_DATE = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?(?:[T ].*)?")
-_INTEGER = re.compile(r"[+-]?\d{1,3}(?:[,. '’\u00a0\u202f]\d{3})+|[+-]?\d{1,15}")
-_NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,10})?")
+_ISO_DATE = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])(?P<day>-(?:0[1-9]|[12]\d|3[01])(?:[T ]\d.*)?)?")
+_PLAIN = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,10})?")
+#: a longer text is no number and no date, and a number of more digits is a name
+_MAX_TEXT = 60
+_MAX_DIGITS = 15
+_MONEY = (
+    r"(?:(?:us|a|c|ca|au|nz|hk|s|r|mx)?\$|[€£¥₹₽₩₺₴₪₫฿₦]"
+    r"|(?:eur|usd|gbp|chf|jpy|cny|inr|sek|nok|dkk|isk|pln|czk|huf|ron|bgn|try|uah|aud|cad|nzd|hkd|sgd|zar|brl|mxn|krw)\b"
+    r"|(?:euros?|dollars?|pounds?|francs?|rupees|kr|zł|kč|ft|fr|rs|lei|руб|грн)\b\.?)"
+)
+#: without those that may also make a number larger: m, k, b
+_UNIT = (
+    r"(?:%|‰|°[cf]?|(?:per ?cent|prozent|(?-i:[mk]?g|K[gG])|t|lbs?|oz|[kcm]m[²³23]?|m[²³23]|ha|[mhc]?l|[kmgt]?wh?|kwp"
+    r"|min|h|km/h|mph|metres?|meters?|tonnes?|hours?|minutes?|days?|months?|years?)\b)"
+)
+_BEFORE = re.compile(rf"{_MONEY} ?", re.IGNORECASE)
+_AFTER = re.compile(rf" ?(?:{_MONEY}|{_UNIT})", re.IGNORECASE)
 
 
-def coerced(text: str, leaf: Leaf) -> Any:
-    """The value of the leaf's type that the text is; None: it is none."""
+def coerced(text: str, leaf: Leaf, *, exact: bool = False) -> Any:
+    """The value of the leaf's type that the text is; None: it is none, or may be several.
+
+    `exact`: it is a number of JSON, in which a point is a decimal point.
+    """
     text = " ".join(html.unescape(text).split())
     match leaf.type:
         case "string":
             return text or None
         case "integer":
-            return _integer(text)
+            return _integer(text, exact)
         case "number":
-            return float(text) if _NUMBER.fullmatch(text) else _integer(text)
+            return _number(text, exact)
         case "date":
-            return found[0][:10] if (found := _ISO_DATE.fullmatch(text)) and found[3] else None
+            return _date(text, leaf.timed)
         case "boolean":
             return {"true": True, "yes": True, "false": False, "no": False}.get(_local(text).lower())
         case "enum":
@@ -32,12 +58,86 @@ def coerced(text: str, leaf: Leaf) -> Any:
     return None
 
 
-def _integer(text: str) -> int | None:
-    if (found := _ISO_DATE.fullmatch(text)) and found[2]:
-        return int(found[1])  # the year of a date
-    if not _INTEGER.fullmatch(text):
-        return None
-    return int(re.sub(r"[,. '’\u00a0\u202f]", "", text))
+# Numbers
+
+
+def _number(text: str, exact: bool) -> int | float | None:
+    found = _readings(text, exact)
+    if len(found) == 1:
+        return float(next(iter(found)))
+    return int(text[:4]) if _ISO_DATE.fullmatch(text) else None
+
+
+def _integer(text: str, exact: bool) -> int | None:
+    """`1.234` can only be one whole number, `12.00` is one; a date gives its year."""
+    whole = [one for one in _readings(text, exact) if one == one.to_integral_value()]
+    return int(whole[0]) if len(whole) == 1 else _year(text)
+
+
+def _readings(text: str, exact: bool) -> frozenset[Decimal]:
+    """What a text that is one number may mean; empty: it is none, or not only that."""
+    if exact:
+        return frozenset((Decimal(text),)) if _PLAIN.fullmatch(text) else frozenset()
+    if len(text) > _MAX_TEXT:
+        return frozenset()
+    text = _bare(text).removeprefix("+")
+    if not 0 < sum(char.isdigit() for char in text) <= _MAX_DIGITS:
+        return frozenset()
+    found = list(numbers(text))
+    if len(found) != 1 or (found[0].start, found[0].end) != (0, len(text)):
+        return frozenset()
+    return found[0].readings
+
+
+def _bare(text: str) -> str:
+    """The text without the currency before it, and the currency or unit behind it."""
+    before = _BEFORE.match(text)
+    text = text[before.end() :] if before else text
+    for found in _AFTER.finditer(text):
+        if found.end() == len(text):
+            return text[: found.start()]
+    return text
+
+
+def _year(text: str) -> int | None:
+    if _ISO_DATE.fullmatch(text):
+        return int(text[:4])
+    day = _day(text)
+    return day.year if day and day.month else None
+
+
+# Dates
+
+
+def _date(text: str, timed: bool) -> str | None:
+    """As ISO 8601; with its time only if a time is wanted and stated in full."""
+    if (found := _ISO_DATE.fullmatch(text)) and found["day"]:
+        if len(text) > _MAX_TEXT or len(list(dates(text))) != 1 or value_of(text[:10]) is None:
+            return None
+        return text if timed and _is_timed(text) else text[:10]
+    day = _day(text)
+    return day.iso if day and day.day else None
+
+
+def _day(text: str) -> Day | None:
+    """The one day, or month, that the text is; in two digits nobody knows the century."""
+    found = value_of(text) if len(text) <= _MAX_TEXT else None
+    return found[0] if found and f"{found[0].year:04d}" in text else None
+
+
+def _is_timed(text: str) -> bool:
+    """It can be read with its time, by whoever checks it against its schema and its source."""
+    found = value_of(text)
+    if found is None or found[1] is None:
+        return False
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+# Words
 
 
 def _word(text: str, leaf: Leaf) -> Any:

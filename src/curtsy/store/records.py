@@ -32,6 +32,11 @@ _VERSIONS = (
 _NEWEST = f"{_VERSIONS} ORDER BY version DESC LIMIT 1"
 #: the versions that people decided of, but for those that another one took the place of
 _STANDING = text(f"{_VERSIONS} AND reviewed_ms IS NOT NULL AND status <> 'superseded'")
+#: what people decided of the same subject when the schema of that name said something else
+_BY_OLDER_SCHEMA = text(
+    "SELECT status, data FROM records WHERE crawl = :crawl AND subject = :subject AND schema_hash <> :schema_hash "
+    "AND schema = :schema AND ordinal = :ordinal AND reviewed_ms IS NOT NULL AND status <> 'superseded'"
+)
 #: why a record is held though its evidence is good: a person decided of an older version
 REVIEWED_BEFORE = "reviewed_before"
 _STATUS = text("UPDATE records SET status = :status WHERE n = :n")
@@ -42,7 +47,7 @@ _BESIDE = text(
 )
 _DECIDED = text(
     "UPDATE records SET status = :status, data = :data, fields = :fields, withheld = :withheld, scores = :scores, "
-    "rungs = :rungs, reviewed_ms = :reviewed_ms WHERE n = :n"
+    "rungs = :rungs, low_confidence = :low, reviewed_ms = :reviewed_ms WHERE n = :n"
 )
 #: what a list shows unless it is told otherwise
 PUBLISHED = ("published",)
@@ -74,7 +79,8 @@ def add(tx: Connection, record: Record, cited: Iterable[Source] = (), again: boo
 
     A key that is there already stays as it is: the first one wins. With `again` (a new extraction) one that says
     something else becomes the next version, and what nobody decided of is superseded. Where a person decided of a
-    version, that one stays, however many follow, and the new one is held beside it.
+    version, that one stays, however many follow, and the new one is held beside it. So is one by a changed schema
+    where a person decided otherwise of what the older one made.
     """
     before = newest(tx, record)
     if before is not None:
@@ -90,6 +96,8 @@ def add(tx: Connection, record: Record, cited: Iterable[Source] = (), again: boo
         record = replace(record, version=before.version + 1)
         if standing:
             record = _held_beside(record)
+    elif _was_decided_otherwise(tx, record):
+        record = _held_beside(record)
     values = {name: _json(getattr(record, name)) if name in _JSON else getattr(record, name) for name in _NAMES}
     del values["n"]
     n = tx.execute(record_tables.records.insert().values(values).returning(record_tables.records.c.n)).scalar_one()
@@ -117,6 +125,12 @@ def _saw(tx: Connection, before: Record, after: Record) -> None:
 
 def _standing(tx: Connection, of: Record) -> list[Record]:
     return [_record(row) for row in tx.execute(_STANDING, _key(of))]
+
+
+def _was_decided_otherwise(tx: Connection, record: Record) -> bool:
+    decided = tx.execute(_BY_OLDER_SCHEMA, {**_key(record), "schema": record.schema}).all()
+    said = json.loads(_json(record.data))
+    return any(row.status != "published" or json.loads(row.data) != said for row in decided)
 
 
 def _key(of: Record) -> dict[str, Any]:
@@ -150,7 +164,10 @@ def get(tx: Connection, n: int, lock: bool = False) -> Record | None:
 def decided(tx: Connection, record: Record) -> None:
     """Write what a person made of it. An older version that was published steps back behind one that is now."""
     values = {name: _json(getattr(record, name)) for name in ("data", "fields", "withheld", "scores", "rungs")}
-    tx.execute(_DECIDED, {**values, "status": record.status, "reviewed_ms": record.reviewed_ms, "n": record.n})
+    # Who looks at it later relies on that person.
+    low = record.low_confidence and record.status != "published"
+    decision = {"status": record.status, "reviewed_ms": record.reviewed_ms, "low": low, "n": record.n}
+    tx.execute(_DECIDED, values | decision)
     if record.status == "published":
         names = ("crawl", "subject", "schema_hash", "ordinal", "version")
         tx.execute(_BESIDE, {name: getattr(record, name) for name in names})

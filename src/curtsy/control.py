@@ -185,7 +185,10 @@ async def _change(services: Services | None, store: Store, id: str, state: Crawl
 
 
 def _set_state(tx: Any, n: int, state: CrawlState, reason: str | None, allowed: tuple[CrawlState, ...]) -> bool:
-    return crawls.set_state(tx, n, state, reason, _now_ms(), only_from=allowed)
+    changed = crawls.set_state(tx, n, state, reason, _now_ms(), only_from=allowed)
+    if changed and state is CrawlState.RUNNING:
+        queues.forgive(tx, n)
+    return changed
 
 
 async def _tell(services: Services, crawl: Crawl) -> None:

@@ -187,6 +187,7 @@ def _run_again(tx: Any, crawl: Crawl, wishes: Mapping[str, Any], kept: Mapping[s
     crawls.keep_settings(tx, crawl.n, kept)
     if wishes:
         crawls.amend(tx, crawl.n, wishes)
+    queues.forgive(tx, crawl.n)
     crawls.set_state(tx, crawl.n, CrawlState.RUNNING, None, _now_ms(), only_from=(CrawlState.PAUSED,))
 
 

@@ -152,6 +152,8 @@ def _subject(failure: Failure) -> str:
 def _fetch_again(tx: Connection, wanted: list[Failure], owners: dict[int, Crawl], now_ms: int) -> int:
     pairs = sorted({(failure.crawl, failure.host) for failure in wanted})
     revived = {pair for pair in pairs if queues.revive(tx, *pair)}
+    for pair in pairs:
+        queues.forgive(tx, *pair)
     queues.open_queues(tx, [(crawl, host, owners[crawl].lane, 0) for crawl, host in pairs])
     reopened = urls.reopen(tx, [(failure.crawl, failure.fp) for failure in wanted])
     failures.mark_replayed(tx, [failure.id for failure in wanted], now_ms)

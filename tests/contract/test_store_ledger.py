@@ -274,3 +274,19 @@ def test_a_lifted_host_is_asked_soon_and_its_retries_wait_no_longer(store: Store
 def _read(store: Store, fn: Any, *args: Any) -> Any:
     with store.read() as tx:
         return fn(tx, *args)
+
+
+def test_patience_with_silent_hosts_begins_anew(store: Store) -> None:
+    n = _crawl(store).n
+    other = _crawl(store, "0192-b").n
+    with store.begin() as tx:
+        for crawl in (n, other):
+            queues.open_queues(tx, [(crawl, host, "batch", 1) for host in ("a.test", "b.test", "c.test")])
+        queues.failing(tx, dict.fromkeys(("a.test", "b.test", "c.test"), "timeout"), 5)
+        queues.mark_dead(tx, n, "c.test", "host_unreachable")
+        queues.forgive(tx, n, "a.test")
+        since = {(q.crawl, q.host): q.failing_since_ms for q in queues.failing_since(tx, 10)}
+        assert since == {(n, "b.test"): 5, (other, "a.test"): 5, (other, "b.test"): 5, (other, "c.test"): 5}
+        queues.forgive(tx, n)
+        assert {q.crawl for q in queues.failing_since(tx, 10)} == {other}
+        assert queues.get(tx, [(n, "c.test")])[n, "c.test"].state == "dead"

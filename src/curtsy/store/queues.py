@@ -100,6 +100,9 @@ _REVIVE = text(
     "UPDATE queues SET state = 'open', reason = '', failing_since_ms = NULL "
     "WHERE crawl = :crawl AND host = :host AND state = 'dead'"
 )
+_TO_FORGIVE = "crawl = :crawl AND (host = :host OR :host = '') AND state <> 'dead' AND failing_since_ms IS NOT NULL"
+_LOCK_FORGIVEN = text(f"SELECT host FROM queues WHERE {_TO_FORGIVE} ORDER BY crawl, host FOR UPDATE")
+_FORGIVE = text(f"UPDATE queues SET failing_since_ms = NULL, reason = '' WHERE {_TO_FORGIVE}")
 # `host > ''` is always true: it lets SQLite search the small index of failing queues.
 _FAILING = text(
     f"SELECT {_LISTED} FROM queues q CROSS JOIN crawls c WHERE q.host > '' AND q.failing_since_ms <= :before_ms "
@@ -170,6 +173,13 @@ def mark_dead(tx: Connection, crawl: int, host: str, reason: str) -> bool:
 def revive(tx: Connection, crawl: int, host: str) -> bool:
     """Open a dead queue again, for a replay."""
     return tx.execute(_REVIVE, {"crawl": crawl, "host": host}).rowcount > 0
+
+
+def forgive(tx: Connection, crawl: int, host: str = "") -> None:
+    """The patience with its silent hosts, or with one, begins anew: somebody resumes or replays it."""
+    if is_postgresql(tx):
+        tx.execute(_LOCK_FORGIVEN, {"crawl": crawl, "host": host})
+    tx.execute(_FORGIVE, {"crawl": crawl, "host": host})
 
 
 def failing(tx: Connection, hosts: Mapping[str, str], now_ms: int) -> None:

@@ -116,7 +116,7 @@ def _with_pause(
 
 
 def _pause_ms(outcome: Outcome, failures: int, adaptive_ms: int | None, settings: Settings) -> int:
-    """The smoothed pause: latency_factor x latency, moved a quarter of the way at a time."""
+    """The smoothed delay, from start to start: latency_factor x latency, moved a quarter of the way at a time."""
     old_ms = adaptive_ms or 0
     latency_s = _latency_s(outcome)
     if not settings.latency_factor or len(outcome.body) > _SAMPLED_BYTES or outcome.started is None:

@@ -84,7 +84,7 @@ class Settings(BaseSettings):
     per_host: int = Field(1, ge=1, le=64)
     per_address: int = Field(8, ge=1)
     politeness_unit: Literal["host", "domain"] = "host"
-    latency_factor: float = Field(1.0, ge=0, le=20)
+    latency_factor: float = Field(2.0, ge=0, le=20)
     max_adaptive_delay_s: float = Field(60.0, ge=0)
     robots_delay_cap_s: float = Field(60.0, ge=0)
     retry_after_cap_s: float = Field(3600.0, ge=1)

@@ -7,6 +7,8 @@ What is judged, for each unit of politeness (host):
     robots_violations  pages or sitemaps asked for although the rules in force forbid them, or before any were asked for
 A browser's visit is one request, and the delay runs from its end. What it loads (`subresources`, those of other hosts
 than its own apart) is counted, and judged by the robots rules that are stored; it is neither early nor an overlap.
+Requests of guests (`guests`: Scrapy's, Airflow's) overlap and are early like all others; robots.txt is the guests' own
+business, so it is not judged.
 What cannot be judged is counted as `unaccounted` (the rules in force then are no longer stored, or a page has no row in
 the log); `gaps` are losses of Valkey, whose requests under way are not in the log: the quiet time after each keeps them
 apart from what follows.
@@ -28,6 +30,8 @@ from curtsy.urls import origin
 BROKEN_OFF = frozenset(
     {Fault.TIMEOUT, Fault.TOO_LARGE, Fault.WRONG_TYPE, Fault.CANCELLED, Fault.PROTOCOL, Fault.RESENT}
 )
+#: kind of what guests asked for; as in `curtsy.guests`, which would bring the whole frontier along
+GUEST = "g"
 #: findings kept to show; all are counted
 MAX_FINDINGS = 20
 
@@ -62,6 +66,8 @@ class Verdict:
     subresources: int = 0
     third_party: int = 0
     third_hosts: int = 0
+    #: requests that others made in a turn of ours: their robots rules are not ours to judge
+    guests: int = 0
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -89,6 +95,7 @@ class _Tally:
     subresources: int = 0
     third_party: int = 0
     third_hosts: int = 0
+    guests: int = 0
     min_gap_ms: int | None = None
     findings: list[Finding] = field(default_factory=list)
 
@@ -209,6 +216,7 @@ def judge(
         subresources=tally.subresources,
         third_party=tally.third_party,
         third_hosts=tally.third_hosts,
+        guests=tally.guests,
         findings=tuple(tally.findings),
     )
 
@@ -233,7 +241,10 @@ def _judge_host(rows: Iterator[Request], rules: _Rules, tally: _Tally) -> bool:
         tally.requests += 1
         tally.presumed += row.nature == "presumed"
         times.judge(row, tally)
-        rules.judge(row, tally)
+        if row.kind == GUEST:
+            tally.guests += 1
+        else:
+            rules.judge(row, tally)
     tally.third_hosts += tally.third_party > others_before
     return tally.requests > before
 
@@ -248,6 +259,11 @@ def coverage(verdict: Verdict) -> list[str]:
             f"Visits of a browser among them: {verdict.visits}, which loaded {verdict.subresources} subresources, "
             f"{verdict.subresources - verdict.third_party} from the visited hosts, one at a time within the visit, and "
             f"{verdict.third_party} from {verdict.third_hosts} other hosts."
+        )
+    if verdict.guests:
+        lines.append(
+            f"By guests among them: {verdict.guests} (Scrapy, Airflow), judged by their times: robots.txt is their own "
+            "business."
         )
     if verdict.presumed:
         lines.append(

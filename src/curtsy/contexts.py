@@ -1,9 +1,13 @@
-"""What a process keeps of a crawl between its pages: the scope, and which links need no further look."""
+"""What a process keeps of a crawl between its pages: the scope, which links need no further look, and cookies."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+import re
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit
 
 from curtsy.links import LinkMemo
 from curtsy.model import Chain, Crawl, Kind, NewUrl
@@ -12,6 +16,10 @@ from curtsy.urls import Scope, fingerprint, host_key
 
 #: links remembered per crawl and process: about 30 MB when full
 _REMEMBERED = 200_000
+_MAX_COOKIES = 50
+_MAX_COOKIE_CHARS = 4096
+#: in seconds; a number of more digits is as good as none
+_AGE = re.compile(r"-?[0-9]{1,12}\Z")
 
 
 def page_kind(crawl: Crawl) -> Kind:
@@ -36,6 +44,7 @@ class CrawlContext:
         #: members that this process has seen join; the store may not know them yet
         self._admitted: set[str] = set()
         self.scope = self._scope_of(crawl)
+        self._sitemap_scope = _without_patterns(self.scope)
         #: origins whose sitemaps this process has committed
         self.sitemapped: set[str] = set()
         #: pages of other crawls exist: requests can be conditional
@@ -44,8 +53,8 @@ class CrawlContext:
         self.auto_render = crawl.render == "auto"
         #: how its pages are asked for at first
         self._page = page_kind(crawl)
-        #: set-cookie pairs per host, only with crawl.cookies
-        self.jars: dict[str, dict[str, str]] = {}
+        #: by host, only with crawl.cookies
+        self.jars: dict[str, Jar] = {}
 
     def _scope_of(self, crawl: Crawl) -> Scope:
         s = self._settings
@@ -67,6 +76,7 @@ class CrawlContext:
 
     def _widen(self) -> None:
         self.scope = self._scope_of(self.crawl)
+        self._sitemap_scope = _without_patterns(self.scope)
         self.look_again()
 
     def admit(self, member: str) -> None:
@@ -101,8 +111,12 @@ class CrawlContext:
         return link
 
     def row(self, url: str, depth: int, kind: Kind = Kind.PAGE, chain: Chain | None = None) -> NewUrl | None:
-        """The row a normal URL without session ids would make, or None where it is out of scope or denied."""
-        if self.scope.admits(url, depth) is not None:
+        """The row a normal URL without session ids would make, or None where it is out of scope or denied.
+
+        What is included and excluded are pages: the sitemaps that name them need not be.
+        """
+        scope = self._sitemap_scope if kind is Kind.SITEMAP else self.scope
+        if scope.admits(url, depth) is not None:
             return None
         link = self.any_row(url, depth, kind, chain)
         return None if self._denies(link.host) else link
@@ -128,3 +142,94 @@ class CrawlContext:
             self._done.clear()
         self._done.add(url)
         self._links.pop(url, None)
+
+
+def _without_patterns(scope: Scope) -> Scope:
+    return replace(scope, include=(), exclude=())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cookie:
+    name: str
+    value: str
+    host: str
+    #: hosts below that one get it too
+    wide: bool
+    path: str
+    secure: bool
+    #: seconds since 1970; None: kept as long as the jar
+    until_s: float | None
+
+    def goes_to(self, host: str, path: str, *, safe: bool) -> bool:
+        near = host == self.host or (self.wide and host.endswith(f".{self.host}"))
+        below = path == self.path or path.startswith(self.path if self.path.endswith("/") else f"{self.path}/")
+        return near and below and (safe or not self.secure)
+
+
+class Jar:
+    """The cookies of one unit of politeness, as RFC 6265 has them; bad lines are passed over."""
+
+    def __init__(self) -> None:
+        self._cookies: dict[tuple[str, str, str], _Cookie] = {}
+        self._met: set[str] = set()
+
+    def take(self, url: str, lines: Iterable[str], now_s: float | None = None) -> None:
+        """What a response from there sets and removes, by its Set-Cookie lines."""
+        now_s = time.time() if now_s is None else now_s
+        for line in lines:
+            cookie = _cookie_of(url, line, now_s)
+            if cookie is None:
+                continue
+            key = (cookie.name, cookie.host, cookie.path)
+            self._met.add(cookie.name)
+            self._cookies.pop(key, None)
+            if cookie.until_s is None or cookie.until_s > now_s:
+                self._cookies[key] = cookie
+        while len(self._cookies) > _MAX_COOKIES:
+            del self._cookies[next(iter(self._cookies))]
+
+    def knows(self, name: str) -> bool:
+        """It has, or had, a cookie of that name: what it says of it is newer than what others remember."""
+        return name in self._met
+
+    def pairs(self, url: str, now_s: float | None = None) -> list[tuple[str, str]]:
+        """(name, value) of what a request there takes along, the closest path first."""
+        now_s = time.time() if now_s is None else now_s
+        at = urlsplit(url)
+        host, path, safe = at.hostname or "", at.path or "/", at.scheme == "https"
+        found = [
+            cookie
+            for cookie in self._cookies.values()
+            if (cookie.until_s is None or cookie.until_s > now_s) and cookie.goes_to(host, path, safe=safe)
+        ]
+        found.sort(key=lambda cookie: -len(cookie.path))
+        return [(cookie.name, cookie.value) for cookie in found]
+
+
+def _cookie_of(url: str, line: str, now_s: float) -> _Cookie | None:
+    pair, *rest = line.split(";")
+    name, equals, value = (part.strip() for part in pair.partition("="))
+    if not (equals and name) or len(pair) > _MAX_COOKIE_CHARS or not pair.isprintable():
+        return None
+    said = {key.strip().lower(): word.strip() for key, _, word in (part.partition("=") for part in rest)}
+    at = urlsplit(url)
+    host, domain = at.hostname or "", said.get("domain", "").lstrip(".").lower()
+    if domain and host != domain and not ("." in domain and host.endswith(f".{domain}")):
+        return None
+    path = said.get("path", "")
+    return _Cookie(
+        name=name, value=value, host=domain or host, wide=bool(domain),
+        path=path if path.startswith("/") else at.path.rpartition("/")[0] or "/",
+        secure="secure" in said, until_s=_expiry(said, now_s),
+    )  # fmt: skip
+
+
+def _expiry(said: dict[str, str], now_s: float) -> float | None:
+    """Max-Age counts before Expires; what cannot be read is as if it were not there."""
+    age = said.get("max-age", "")
+    if _AGE.match(age):
+        return now_s + int(age)
+    try:
+        return parsedate_to_datetime(said["expires"]).timestamp()
+    except (KeyError, ValueError, TypeError, IndexError, OverflowError, OSError):
+        return None

@@ -207,6 +207,8 @@ async def run(
         services.tidy,
     )
     crawl = await read(services.store, crawls.by_n, n)
+    if services.embedded is not None:
+        shift.go_by(keep(services.settings))
     if render and crawl.render != "never":
         shift.lanes = (*shift.lanes, Lane.RENDER)
     shift.upkeep.scan(services.scans)

@@ -27,9 +27,13 @@ _BLANK = "\t\n\f\r "
 # What links and head data are read from. [href] covers a, area, link and base.
 _QUERY = "[href],meta,title,iframe,frame"
 _REFRESH = re.compile(
-    r"[\t\n\f\r ]*(?:[0-9]+|(?=\.))[0-9.]*(?=[;,\t\n\f\r ]|\Z)[\t\n\f\r ]*[;,]?[\t\n\f\r ]*(.*)\Z", re.DOTALL
+    r"[\t\n\f\r ]*([0-9]+|(?=\.))[0-9.]*(?=[;,\t\n\f\r ]|\Z)[\t\n\f\r ]*[;,]?[\t\n\f\r ]*(.*)\Z", re.DOTALL
 )
 _REFRESH_URL = re.compile(r"url[\t\n\f\r ]*=[\t\n\f\r ]*", re.IGNORECASE)
+
+#: a refresh after more seconds leaves time to read the page
+_AT_ONCE_S = 5
+_MAX_DIGITS = 5
 
 _HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
 _UNKNOWN_TYPES = frozenset(("", "application/octet-stream", "unknown/unknown", "application/unknown", "*/*"))
@@ -70,6 +74,8 @@ class Document:
     language: str | None
     #: where <meta http-equiv="refresh"> leads, normalised
     refresh: str | None
+    #: it leads its visitor elsewhere at once, and all of them, not only those without scripts
+    leads_on: bool
     #: elements that may carry links, in document order
     nodes: list[LexborNode]
     #: their tags
@@ -92,6 +98,7 @@ class Document:
             if tag != "a":
                 head.read(tag, nodes[at], attributes[at])
         base_url = _base_url(head.base, url)
+        refresh = None if head.refresh is None else normalise(head.refresh, base_url)
         return cls(
             url=url,
             charset=charset,
@@ -101,7 +108,8 @@ class Document:
             robots_nofollow=head.nofollow,
             canonical=None if head.canonical is None else normalise(head.canonical, base_url),
             language=None if root is None else _language(root),
-            refresh=None if head.refresh is None else normalise(head.refresh, base_url),
+            refresh=refresh,
+            leads_on=head.leads_on and refresh is not None,
             nodes=nodes,
             tags=tags,
             attributes=attributes,
@@ -129,7 +137,7 @@ class Document:
 class _Head:
     """Gathers what the elements other than links say about the page; the first of each kind counts."""
 
-    __slots__ = ("agents", "base", "canonical", "nofollow", "noindex", "refresh", "title")
+    __slots__ = ("agents", "base", "canonical", "leads_on", "nofollow", "noindex", "refresh", "title")
 
     def __init__(self, agent: str) -> None:
         self.agents = ("robots", agent.lower())
@@ -137,11 +145,11 @@ class _Head:
         self.canonical: str | None = None
         self.refresh: str | None = None
         self.title: str | None = None
-        self.noindex = self.nofollow = False
+        self.noindex = self.nofollow = self.leads_on = False
 
     def read(self, tag: str | None, node: LexborNode, attributes: dict[str, str | None]) -> None:
         if tag == "meta":
-            self._meta(attributes)
+            self._meta(node, attributes)
         elif tag == "link":
             if self.canonical is None and "canonical" in (attributes.get("rel") or "").lower().split():
                 self.canonical = attributes.get("href")
@@ -151,14 +159,15 @@ class _Head:
         elif tag == "base" and self.base is None:
             self.base = attributes.get("href") or ""
 
-    def _meta(self, attributes: dict[str, str | None]) -> None:
+    def _meta(self, node: LexborNode, attributes: dict[str, str | None]) -> None:
         name = attributes.get("name")
         if name is not None and name.strip().lower() in self.agents:
             words = _robots_words(attributes.get("content") or "")
             self.noindex = self.noindex or "noindex" in words or "none" in words
             self.nofollow = self.nofollow or "nofollow" in words or "none" in words
-        elif self.refresh is None:
-            self.refresh = refresh_target(attributes)
+        elif (target := refresh_target(attributes)) is not None:
+            self.refresh = self.refresh or target
+            self.leads_on = self.leads_on or (_is_at_once(attributes) and not _in_noscript(node))
 
 
 def _as_utf8(body: bytes, charset: str) -> bytes:
@@ -195,12 +204,25 @@ def refresh_target(attributes: dict[str, str | None]) -> str | None:
     found = _REFRESH.match(attributes.get("content") or "")
     if found is None:
         return None
-    target = found[1]
+    target = found[2]
     if prefix := _REFRESH_URL.match(target):
         target = target[prefix.end() :]
     if target[:1] in ("'", '"'):
         target = target[1:].partition(target[0])[0]
     return target.strip(_BLANK) or None
+
+
+def _is_at_once(attributes: dict[str, str | None]) -> bool:
+    found = _REFRESH.match(attributes.get("content") or "")
+    # Digits without end are a number that takes time to read.
+    return found is not None and len(found[1]) < _MAX_DIGITS and int(found[1] or 0) <= _AT_ONCE_S
+
+
+def _in_noscript(node: LexborNode) -> bool:
+    above = node.parent
+    while above is not None and above.tag != "noscript":
+        above = above.parent
+    return above is not None
 
 
 def _robots_words(content: str) -> set[str]:

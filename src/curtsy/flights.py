@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -33,6 +34,11 @@ from curtsy.settings import Settings
 from curtsy.store.warc import WarcRecord
 from curtsy.urls import fingerprint, origin
 
+Headers = tuple[tuple[str, str], ...]
+#: of a header's name: what is true of a body as it was sent, or of the way it came
+_OF_BODY = re.compile(r"content-|transfer-|connection$|keep-alive$|trailer$|upgrade$|te$", re.IGNORECASE)
+#: a host whose crawl is another process's, or nobody's, is not taken again for so long
+_FOREIGN_MS = 2_000
 #: more hosts than anybody reads of
 _MAX_TROUBLED = 10_000
 
@@ -141,7 +147,7 @@ class Flights:
     def start(self, lease: Lease, previous: Page | None) -> None:
         entry = lease.entry
         if not self._knowledge.may_run(lease.crawl):
-            self.give_back(lease)
+            self.give_back(lease, _FOREIGN_MS if lease.crawl in self._knowledge.foreign else 0)
             return
         if entry.kind is Kind.ROBOTS:
             if self._oversight.denies(lease.host):
@@ -173,7 +179,8 @@ class Flights:
         if context.auto_render and entry.kind is Kind.PAGE and self._knowledge.goes_to_browser(lease):
             self._settle_unsent(lease, harvest.for_browser(lease))
             return
-        job = self._jobs.for_url(lease, context, previous)
+        # Only the first try: if the stored body cannot be read, the next one gets it from the site.
+        job = self._jobs.for_url(lease, context, previous if not entry.attempts else None)
         self.under_way[lease.fence] = _Flight(lease, context, previous)
         if entry.kind is Kind.BROWSER:
             # Its start is not reported: nobody else is sent to the host while the visit lasts.
@@ -219,7 +226,8 @@ class Flights:
         assert flight.context is not None
         count(f"status_{outcome.status // 100}xx" if outcome.status else "no_answer")
         _measure(outcome)
-        if outcome.status == 304 and flight.previous is not None and outcome.fault is None:
+        asked = lease.entry.kind is Kind.PAGE and flight.previous is not None and not lease.entry.attempts
+        if outcome.status == 304 and asked and outcome.fault is None:
             self._unchanged(flight, outcome)
             return
         done = harvest.of_url(lease, outcome, flight.context, self._settings, self._rng, flight.previous)
@@ -272,12 +280,15 @@ class Flights:
         assert done.outcome is not None
         try:
             record = await self._stored(flight.previous)
-            if record is not None:
-                stored = replace(done.outcome, status=200, headers=record.headers, body=record.body)
-                again = harvest.of_url(done.lease, stored, flight.context, self._settings, self._rng, flight.previous)
-                done.take(again)
+            if record is None:
+                raise LookupError("there is none")
+            headers = _renewed(record.headers, done.outcome.headers)
+            stored = replace(done.outcome, status=200, headers=headers, body=record.body)
+            again = harvest.of_url(done.lease, stored, flight.context, self._settings, self._rng, flight.previous)
+            done.take(again)
         except Exception as error:
             log("stored_body_unreadable", level="warning", url=done.lease.entry.url, error=str(error))
+            harvest.ask_again(done, "stored_body_unreadable")
         finally:
             self.reading -= 1
             self._offer_sitemaps(done, flight.context)
@@ -304,6 +315,14 @@ class Flights:
                 self._on_back()
         finally:
             self.reading -= 1
+
+
+def _renewed(stored: Headers, answered: Headers) -> Headers:
+    """The headers of a 304 take the place of those that came with the body (RFC 9110 15.4.5), except what describes the
+    body or the connection. Cookies are set by the response that comes, not by the one that is stored."""
+    fresh = tuple(pair for pair in answered if not _OF_BODY.match(pair[0]))
+    names = {"set-cookie", *(name.lower() for name, _ in fresh)}
+    return (*(pair for pair in stored if pair[0].lower() not in names), *fresh)
 
 
 def _measure(outcome: Outcome) -> None:

@@ -6,8 +6,8 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from curtsy.contexts import CrawlContext
-from curtsy.decide import RobotsDecision, decide, decide_robots, next_chain, set_cookies
+from curtsy.contexts import CrawlContext, Jar
+from curtsy.decide import RobotsDecision, decide, decide_robots, next_chain
 from curtsy.document import Document, is_html, robots_tag
 from curtsy.frontier.messages import Release, Times
 from curtsy.links import SitemapContent, hrefs, sitemap
@@ -45,7 +45,7 @@ class Finished:
     charset: str | None = None
     canonical: str | None = None
     language: str | None = None
-    #: the page it was before, by conditional request
+    #: the page it was in an earlier crawl
     previous: Page | None = None
     #: as it is tried again
     retry: Entry | None = None
@@ -147,10 +147,11 @@ def of_url(
         decision=decision,
         outcome=outcome,
         effect=effect(outcome, lease.failures, lease.adaptive_ms, settings, rng=rng),
-        previous=previous,
+        # What stands beside a body is written with it: a page that brings such things is written again.
+        previous=None if outcome.screenshot is not None or outcome.markdown is not None else previous,
     )
     if context.crawl.cookies and outcome.started is not None:
-        context.jars.setdefault(lease.host, {}).update(_pairs(set_cookies(outcome)))
+        _keep_cookies(context, lease, outcome)
     if decision.action is Action.RETRY:
         _try_again(done, entry, outcome)
     elif decision.location is not None:
@@ -163,8 +164,9 @@ def of_url(
     return done
 
 
-def _pairs(cookies: tuple[str, ...]) -> dict[str, str]:
-    return {name: value for name, _, value in (pair.partition("=") for pair in cookies)}
+def _keep_cookies(context: CrawlContext, lease: Lease, outcome: Outcome) -> None:
+    if lines := outcome.header_all("set-cookie"):
+        context.jars.setdefault(lease.host, Jar()).take(lease.entry.url, lines)
 
 
 def _try_again(done: Finished, entry: Entry, outcome: Outcome) -> None:
@@ -172,6 +174,12 @@ def _try_again(done: Finished, entry: Entry, outcome: Outcome) -> None:
     if done.decision.reason == "cookie":
         chain = next_chain(chain, outcome, seed=entry.depth == 0)
     done.retry = replace(entry, attempts=entry.attempts + int(done.decision.counts), chain=chain)
+
+
+def ask_again(done: Finished, reason: str) -> None:
+    """What was answered is of no use without what is stored: the URL stays open, as one that was tried."""
+    done.decision = Decision(action=Action.RETRY, reason=reason)
+    done.retry = replace(done.lease.entry, attempts=done.lease.entry.attempts + 1)
 
 
 def _follow(done: Finished, context: CrawlContext, location: str) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from curtsy.contexts import CrawlContext
+from curtsy.contexts import CrawlContext, Jar
 from curtsy.decide import cookie_header
 from curtsy.fetch.http import FetchJob
-from curtsy.model import Kind, Lease, Page
+from curtsy.model import Chain, Kind, Lease, Page
 from curtsy.settings import HostRule, Settings
 from curtsy.urls import host_key
 
@@ -30,7 +30,9 @@ class Jobs:
 
     def for_url(self, lease: Lease, context: CrawlContext, previous: Page | None) -> FetchJob:
         """A page, conditional if an earlier version is known, a browser's visit, or a sitemap, of any type."""
-        headers = self._headers(lease, context, previous)
+        # What a browser shows may change though the page's own response does not.
+        conditional = previous if lease.entry.kind is Kind.PAGE else None
+        headers = self._headers(lease, context, conditional)
         pool = context.crawl.proxy_pool
         if lease.entry.kind is Kind.SITEMAP:
             return self._job(lease, headers, self._sitemap_bytes, None, True, pool)
@@ -62,9 +64,13 @@ class Jobs:
         if previous is not None:
             headers += [("If-None-Match", previous.etag)] if previous.etag else []
             headers += [("If-Modified-Since", previous.last_modified)] if previous.last_modified else []
-        jar = context.jars.get(lease.host)
-        pairs = [cookie_header(chain, lease.entry.url) or ""]
-        pairs += [f"{name}={value}" for name, value in jar.items()] if jar else []
-        if cookies := "; ".join(pair for pair in pairs if pair):
+        if cookies := "; ".join(_cookies(chain, context.jars.get(lease.host), lease.entry.url)):
             headers.append(("Cookie", cookies))
         return tuple(headers)
+
+
+def _cookies(chain: Chain | None, jar: Jar | None, url: str) -> list[str]:
+    """What the redirects before brought, and what the jar has: of a name that both know, what the jar says."""
+    carried = (cookie_header(chain, url) or "").split("; ")
+    pairs = [pair for pair in carried if pair and not (jar is not None and jar.knows(pair.partition("=")[0]))]
+    return pairs if jar is None else [*pairs, *(f"{name}={value}" for name, value in jar.pairs(url))]

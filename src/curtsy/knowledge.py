@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from curtsy import ways
 from curtsy.contexts import CrawlContext
 from curtsy.frontier.frontier import Frontier
 from curtsy.model import Crawl, CrawlState, Kind, Lease, Page
+from curtsy.observe import log
 from curtsy.oversight import Oversight
 from curtsy.recovery import read
 from curtsy.rendering import goes_directly, is_probe
@@ -18,6 +20,7 @@ from curtsy.upkeep import Upkeep
 from curtsy.urls import fingerprint, host_key, origin
 
 _MAX_RULES = 20_000
+_PAGES = (Kind.PAGE, Kind.BROWSER)
 
 
 class Knowledge:
@@ -39,6 +42,10 @@ class Knowledge:
         self.stops: Callable[[set[int]], None] = lambda crawls: None
         #: paused or ended, says the frontier; the store has not been asked since
         self._halted: set[int] = set()
+        #: of a process that has its own; crawls that go by others are left to others
+        self.ways: ways.Ways | None = None
+        #: crawls that go by others, and are not asked for here
+        self.foreign: set[int] = set()
         #: the frontier may not know what the store says of them
         self._untold: set[int] = set()
 
@@ -62,7 +69,7 @@ class Knowledge:
     def is_missing(self, lease: Lease) -> bool:
         if self._is_stale(lease) or self._rules_missing(lease):
             return True
-        if lease.entry.kind is not Kind.PAGE:
+        if lease.entry.kind not in _PAGES:
             return False
         return self.contexts[lease.crawl].revisits or self._is_unmet(lease)
 
@@ -116,6 +123,9 @@ class Knowledge:
         if context is None:
             context = self.contexts[n] = CrawlContext(crawl, self._settings, self._oversight.denies)
             context.revisits = await read(self._store, pages.any_other, n)
+            if self.ways is not None and ways.of(await read(self._store, crawls.settings_of, n)) != self.ways:
+                self.foreign.add(n)
+                log("crawl_left_alone", level="warning", crawl=crawl.id, reason="it goes by other ways than this one")
         else:
             context.renew(crawl)
         if crawl.state not in crawls.ACTIVE:
@@ -124,10 +134,10 @@ class Knowledge:
         return context
 
     async def previous(self, leases: list[Lease]) -> dict[int, Page]:
-        """What conditional requests can name, for crawls that come after others."""
+        """Their pages in other crawls: what conditional requests name, and what bodies are compared with."""
         wanted: dict[int, dict[bytes, int]] = {}
         for lease in leases:
-            if lease.entry.kind is Kind.PAGE and self.contexts[lease.crawl].revisits:
+            if lease.entry.kind in _PAGES and self.contexts[lease.crawl].revisits:
                 wanted.setdefault(lease.crawl, {})[fingerprint(lease.entry.url)] = lease.fence
         found: dict[int, Page] = {}
         for crawl, fences in wanted.items():
@@ -136,8 +146,12 @@ class Knowledge:
         return found
 
     def may_run(self, crawl: int) -> bool:
-        """Nothing is sent for a crawl that was paused or has ended."""
-        return crawl not in self._halted and self.contexts[crawl].crawl.state in crawls.ACTIVE
+        """Nothing is sent for a crawl that was paused or has ended, or that goes by other ways than this process."""
+        return (
+            crawl not in self._halted
+            and crawl not in self.foreign
+            and self.contexts[crawl].crawl.state in crawls.ACTIVE
+        )
 
     def halt(self, numbers: set[int]) -> None:
         """The frontier says that these were paused or have ended."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 #: what a list may be asked for
 STATUSES = ("published", "held", "rejected", "superseded")
+_OF_FIELD = ("path", "value", "rung", "verdict", "note", "evidence")
 _PLAIN = (
     "url", "subject", "kind", "schema", "schema_hash", "ordinal", "version", "status", "data", "scores", "confidence",
     "low_confidence", "rungs", "usage", "request_id",
@@ -24,7 +25,7 @@ _PLAIN = (
 
 def line(record: Record) -> dict[str, Any]:
     """All but the time it was made, which has another form in each place."""
-    fields = [{name: one[name] for name in ("path", "value", "rung", "verdict", "evidence")} for one in record.fields]
+    fields = [{name: one.get(name, "") for name in _OF_FIELD} for one in record.fields]
     page = pages.page_id(record.crawl, bytes.fromhex(record.subject)) if record.kind == "page" else None
     return {"id": str(record.n), "page": page, **{name: getattr(record, name) for name in _PLAIN}, "fields": fields}
 

@@ -39,7 +39,7 @@ def needs_browser(document: Document, body: bytes) -> str | None:
     if b"<script" not in body and b"<SCRIPT" not in body:
         return None
     root = document.tree.body
-    if root is None or document.refresh is not None:
+    if root is None or document.leads_on:
         return None
     if not any((node.attributes.get("type") or "").strip().lower() in _CODE for node in document.tree.css("script")):
         return None

@@ -8,8 +8,10 @@ ends within its slots, and nothing more is leased until they are back.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
+from curtsy import ways
 from curtsy.commit import Committer
 from curtsy.errors import EpochLost, FrontierUnavailable
 from curtsy.faults import point
@@ -99,6 +101,10 @@ class Shift:
         self._opened = False
         stop.listen(self._wake.set)
         self.upkeep.scanned = self._wake.set
+
+    def go_by(self, kept: Mapping[str, Any]) -> None:
+        """Crawls that were made with other settings of the network than these are left to others."""
+        self._knowledge.ways = ways.of(kept)
 
     # The loop
 

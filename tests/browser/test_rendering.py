@@ -12,6 +12,7 @@ import uvloop
 from rendered import Stage, begin, page_job, rendering, visit
 from small_site import Asked, Say
 
+from curtsy.document import Document
 from curtsy.fetch import visits
 from curtsy.fetch.transfer import boot_clock
 from curtsy.outcome import Fault, Outcome
@@ -166,6 +167,68 @@ def test_a_page_that_leads_elsewhere_is_not_followed(stage: Stage) -> None:
         outcome = stage.show(f"{HOME}leads", html)
         assert (outcome.fault, b"<p>here" in outcome.body) == (None, True), script
         assert stage.site.paths() == ["/leads"]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        b"history.back()",
+        b"history.go(-1)",
+        b"setTimeout(() => history.back(), 100)",
+        b"history.pushState({}, '', '/x'); history.go(-2)",
+    ],
+)
+def test_a_page_that_goes_back_stays_where_it_is(stage: Stage, script: bytes) -> None:
+    outcome = stage.show(f"{HOME}back", b"<p>here<script>" + script + b"</script>")
+    assert (outcome.fault, b"<p>here" in outcome.body) == (None, True)
+
+
+@pytest.mark.parametrize(
+    "target", [b"'about:blank'", b"URL.createObjectURL(new Blob(['<p>mine'], {type: 'text/html'}))"]
+)
+def test_what_is_read_is_a_page_of_the_site(stage: Stage, target: bytes) -> None:
+    outcome = stage.show(f"{HOME}left", b"<p>here<script>location = " + target + b"</script>")
+    assert (outcome.fault, outcome.body) == (Fault.BROWSER, b"")
+
+
+@pytest.mark.parametrize(
+    ("html", "base"),
+    [
+        ("history.pushState({}, '', '/pushed/deep/')", "http://a.small.test/pushed/deep/"),
+        ("history.replaceState({}, '', '/new/place?a=1&b=2#c')", "http://a.small.test/new/place?a=1&b=2"),
+        ("history.pushState({}, '', '/app?page=2')", "http://a.small.test/app"),
+        ("location.hash = 'part'", "http://a.small.test/app"),
+        ("document.head.innerHTML = '<base href=sub/>'; history.pushState({}, '', '/x/y')", "http://a.small.test/x/sub/"),
+        ("document.head.innerHTML = '<base href=//b.small.test/>'; history.pushState({}, '', '/x/y')", "http://b.small.test/"),
+        ("performance.getEntriesByType = null; history.pushState({}, '', '/x/y')", "http://a.small.test/app"),
+    ],
+)  # fmt: skip
+def test_links_are_relative_to_the_address_that_a_script_gave_the_page(stage: Stage, html: str, base: str) -> None:
+    outcome = stage.show(f"{HOME}app", f"<!doctype html><p>here<script>{html}</script>".encode())
+    assert outcome.fault is None
+    document = Document.parse(outcome.body, outcome.header("content-type"), outcome.url)
+    assert document.base_url.partition("#")[0] == base
+
+
+def test_a_page_that_is_filled_by_a_timer_is_waited_for(stage: Stage) -> None:
+    html = (
+        b"<div id=root></div><script>setTimeout(() => root.textContent = 'Here it is, ' + 'after all.', 1500)</script>"
+    )
+    outcome = stage.show(f"{HOME}timer", html)
+    assert b"Here it is, after all." in outcome.body
+
+
+def test_a_page_that_is_never_filled_is_not_waited_for_long(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(visits, "_EMPTY_S", 1.0)
+    html = b"<div id=root></div><script>let n = 0; setInterval(() => root.textContent = n++ % 4, 450)</script>"
+    begun = time.monotonic()
+    assert stage.show(f"{HOME}never", html).fault is None
+    assert time.monotonic() - begun < visits._RESTLESS_S / 2
+
+
+def test_a_page_that_takes_its_document_away_is_read_as_it_is(stage: Stage) -> None:
+    outcome = stage.show(f"{HOME}gone", b"<!doctype html><p>x<script>document.documentElement.remove()</script>")
+    assert (outcome.fault, outcome.body) == (None, b"<!DOCTYPE html>\n")
 
 
 # Pace.

@@ -76,6 +76,23 @@ def test_links_of_a_page_that_answers_304_lead_on(tmp_path: Path) -> None:
         assert titles["http://one.small.test/"] == "Page"
 
 
+def test_a_page_that_answers_304_and_cannot_be_read_any_more_is_asked_for_again(tmp_path: Path) -> None:
+    def home(asked: Asked) -> Say:
+        if asked.headers.get("if-none-match") == '"v1"':
+            return Say(b"", 304, (("ETag", '"v1"'),))
+        page = linking("/leaf")
+        return Say(page.body, 200, (*page.headers, ("ETag", '"v1"')))
+
+    with SmallSite({"/": home, "/leaf": linking(title="Leaf")}) as site:
+        folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule])
+        folder.crawl("http://one.small.test/")
+        for segment in (folder.data / "segments").iterdir():
+            segment.unlink()
+        folder.crawl("http://one.small.test/")
+        assert folder.pages() == {"http://one.small.test/", "http://one.small.test/leaf"}
+        assert site.paths() == ["/", "/leaf", "/", "/", "/leaf"]
+
+
 def test_a_jar_is_kept_only_when_asked_for(tmp_path: Path) -> None:
     home = linking("/next")
     pages = {"/": Say(home.body, 200, (*home.headers, ("Set-Cookie", "seen=yes; Path=/"))), "/next": linking()}
@@ -96,3 +113,42 @@ def test_headers_of_a_host_go_to_that_host_and_not_into_the_segments(tmp_path: P
         assert sent == {"one.small.test": "Bearer secret-word", "two.small.test": None}
         folder.start("export", "--format", "warc", "--out", "all.warc.gz").communicate(timeout=30)
         assert b"secret-word" not in gzip.decompress((tmp_path / "all.warc.gz").read_bytes())
+
+
+@pytest.mark.parametrize(("tag", "kept", "found"), [("noindex", {"/leaf"}, True), ("nofollow", {"/"}, False)])
+def test_what_a_304_says_of_robots_is_heeded(tmp_path: Path, tag: str, kept: set[str], found: bool) -> None:
+    """The site thinks better of it after the first crawl; its page stays as it is."""
+    said: list[tuple[str, str]] = []
+
+    def home(asked: Asked) -> Say:
+        if asked.headers.get("if-none-match") == '"v1"':
+            return Say(b"", 304, (("ETag", '"v1"'), ("Content-Type", "text/plain"), *said))
+        page = linking("/leaf")
+        return Say(page.body, 200, (*page.headers, ("ETag", '"v1"'), *said))
+
+    with SmallSite({"/": home, "/leaf": linking(title="Leaf")}) as site:
+        folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule])
+        folder.crawl("http://one.small.test/")
+        said.append(("X-Robots-Tag", tag))
+        folder.crawl("http://one.small.test/")
+        assert [one.path for one in site.asked].count("/leaf") == 1 + found
+    assert folder.pages() == {f"http://one.small.test{path}" for path in kept}
+    assert (folder.ends()["http://one.small.test/"] == "skipped noindex") is (tag == "noindex")
+
+
+def test_a_jar_lets_go_of_what_the_site_takes_back(tmp_path: Path) -> None:
+    def setting(target: str, *lines: str) -> Say:
+        page = linking(target)
+        return Say(page.body, 200, (*page.headers, *(("Set-Cookie", line) for line in lines)))
+
+    pages = {
+        "/": setting("/go", "a=1; Path=/", "b=2", "s=3; Secure"),
+        "/go": Say(b"", 302, (("Location", "/landed"), ("Set-Cookie", "r=9"))),
+        "/landed": setting("/last", "b=; Max-Age=0", "a=; Path=/; Expires=Thu, 01 Jan 1970 00:00:00 GMT"),
+        "/last": linking(),
+    }
+    with SmallSite(pages) as site:
+        folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule])
+        folder.crawl("http://one.small.test/", cookies=True)
+        sent = [(one.path, one.headers.get("cookie")) for one in site.asked if one.path != "/robots.txt"]
+    assert sent == [("/", None), ("/go", "a=1; b=2"), ("/landed", "a=1; b=2; r=9"), ("/last", "r=9")]

@@ -101,6 +101,11 @@ def test_sitemaps_bring_pages_that_nothing_links_to(folder: CrawlFolder) -> None
     assert len(kinds) == 6
 
 
+def test_sitemaps_are_read_though_only_other_pages_are_included(folder: CrawlFolder) -> None:
+    folder.crawl("http://sitemap-index.tinyweb.test/mapped/1", include=("/mapped/",), exclude=(r"\.xml", "/mapped/6"))
+    assert folder.pages() == at("sitemap-index", *(f"/mapped/{n}" for n in range(1, 6)))
+
+
 def test_sitemaps_are_left_alone_when_told_so(folder: CrawlFolder) -> None:
     folder.crawl("http://sitemap-index.tinyweb.test/", sitemaps=False)
     assert folder.pages() == at("sitemap-index", "/", "/one", "/two")

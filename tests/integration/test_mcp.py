@@ -268,6 +268,11 @@ def test_web_pages_do_not_reach_it(port: int) -> None:
     assert post(port, Host=own, Origin=f"http://{own}") not in (401, 403, 421)
 
 
+@pytest.mark.parametrize("name", ["X-Forwarded-For", "Forwarded", "Via"])
+def test_whoever_comes_through_a_proxy_needs_a_key(port: int, name: str) -> None:
+    assert post(port, **{"Host": f"127.0.0.1:{port}", name: "192.0.2.1"}) == 401
+
+
 def test_beyond_this_machine_it_needs_a_key(folder: CrawlFolder) -> None:
     done = subprocess.run(
         [sys.executable, *words(folder, "--http", "--host", "0.0.0.0", "--port", "0")], cwd=folder.path,

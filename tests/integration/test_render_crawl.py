@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from itertools import pairwise
@@ -153,6 +154,52 @@ def test_ctrl_c_ends_visits_and_the_crawl_goes_on_later(folder: CrawlFolder, web
     done = finish(folder.start("crawl", "--resume", "last", "--json"))
     assert (done["state"], done["pages"]) == ("finished", 4)
     check_server_log(folder.path / "access.log", DELAY_S)
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_the_whole_group_ends_a_crawl_quietly(folder: CrawlFolder, web: TinyWeb, sign: int) -> None:
+    """As on a terminal: the browser's driver gets it too, and ends before us."""
+    crawl = folder.start("crawl", f"http://{SCRIPT}/", "--render", "always", "--delay", str(DELAY_S), "--json")
+    until(lambda: folder.has_pages(2))
+    os.killpg(crawl.pid, sign)
+    _, said = crawl.communicate(timeout=60)
+    assert "Traceback" not in said
+    assert "never retrieved" not in said
+    assert "Connection closed" not in said
+
+
+def test_rendered_pages_that_did_not_change_are_not_stored_again(tmp_path: Path) -> None:
+    app = '<div id="root"></div><script>root.innerHTML = "{}: more than a few words.<a href=/n>n</a>"</script>'
+    pages = {"/": Say(app.format("old").encode(), headers=(("Content-Type", "text/html"), ("ETag", '"v1"')))}
+    pages["/n"] = Say(app.format("one").encode())
+    with SmallSite(pages) as site:
+        folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule], **SHORT_VISITS)
+        try:
+            folder.crawl("http://a.small.test/", delay_s=0, render="always")
+            pages["/n"] = Say(app.format("two").encode())
+            folder.crawl("http://a.small.test/", delay_s=0, render="always")
+        finally:
+            folder.close()
+        assert not any("if-none-match" in one.headers for one in site.asked)
+    found = folder.rows("SELECT crawl, url, unchanged, segment, body_offset FROM pages ORDER BY crawl, url")
+    (_, _, *first), (_, _, *second), (_, _, *same), (_, _, *other) = found
+    assert [first[0], second[0], same[0], other[0]] == [0, 0, 1, 0]
+    assert same[1:] == first[1:]
+    assert other[1:] != second[1:]
+
+
+def test_relative_links_are_found_where_a_script_moved_the_page(tmp_path: Path) -> None:
+    app = """<!doctype html><div id="root"></div><script>
+      root.innerHTML = 'Words, more than a few, and <a href="next">more</a>';
+      history.pushState({}, '', '/pushed/deep/')</script>"""
+    with SmallSite({"/": Say(app.encode()), "/pushed/deep/next": Say(b"<p>there")}) as site:
+        folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule], **SHORT_VISITS)
+        try:
+            folder.crawl("http://a.small.test/", delay_s=0, render="auto")
+        finally:
+            folder.close()
+        assert "/next" not in site.paths()
+    assert folder.pages() == {"http://a.small.test/", "http://a.small.test/pushed/deep/next"}
 
 
 def test_what_was_learnt_of_a_host_is_taken_back_by_pages_that_need_no_browser(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from crawl_folder import SHORT
 from waiting import wait_for
 
+from curtsy.cli.results import judged
 from curtsy.settings import Settings
 from curtsy.store import guests
 from curtsy.store.engine import Store
@@ -59,7 +60,12 @@ class Project:
         return Store.open(Settings(data_dir=self.path / "data").effective_store_url)
 
     def is_polite(self) -> bool:
+        """By the server's log, and by our own."""
         assert self.web.log is not None
+        with self.store() as store:
+            verdict = judged(store, "curtsy")
+        assert verdict.polite, verdict.findings
+        assert verdict.guests == verdict.requests > 0
         return judge.main([str(self.web.log), "--delay", str(DELAY_S)]) == 0
 
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curtsy.audit import BROKEN_OFF, MAX_FINDINGS, Verdict, coverage, judge
+from curtsy import guests
+from curtsy.audit import BROKEN_OFF, GUEST, MAX_FINDINGS, Verdict, coverage, judge
 from curtsy.fetch import transfer
 from curtsy.model import SUBRESOURCE, Kind, Request, RobotsState
 from curtsy.outcome import Fault
@@ -63,6 +64,7 @@ def test_an_empty_log_is_polite() -> None:
         "subresources": 0,
         "third_party": 0,
         "third_hosts": 0,
+        "guests": 0,
     }
 
 
@@ -269,3 +271,31 @@ def test_a_visit_that_loads_what_robots_forbid_is_found() -> None:
     forbidden = loaded(200, 1, 2, "https://a.test/private/data.json")
     assert counts(verdict_of(visit(0, 1), forbidden)) == (0, 0, 1)
     assert counts(verdict_of(visit(0, 1), loaded(200, 1, 2), robots=None))[2] == 1, "the visit, not what it loaded"
+
+
+def asked_by_guest(at_ms: int, fence: int, url: str = "https://a.test/private", took_ms: int = 100) -> Request:
+    return request(at_ms, fence, took_ms=took_ms, kind=guests.KIND, crawl=None, url=url)
+
+
+def test_robots_txt_is_the_guests_own_business() -> None:
+    rows = (asked_by_guest(0, 1, "https://a.test/robots.txt"), asked_by_guest(1000, 2), asked_by_guest(2000, 3, ""))
+    for robots in (RULES, None):
+        verdict = verdict_of(*rows, robots=robots)
+        assert (counts(verdict), verdict.unaccounted) == ((0, 0, 0), 0)
+        assert (verdict.requests, verdict.hosts, verdict.guests) == (3, 1, 3)
+        assert any("By guests among them: 3" in line for line in coverage(verdict))
+
+
+def test_guests_keep_their_distance_like_all_others() -> None:
+    assert counts(verdict_of(asked_by_guest(0, 1, took_ms=1500), asked_by_guest(1400, 2))) == (1, 0, 0)
+    assert counts(verdict_of(request(0, 1), asked_by_guest(999, 2))) == (0, 1, 0)
+    assert counts(verdict_of(asked_by_guest(0, 1), request(999, 2))) == (0, 1, 0)
+
+
+def test_rules_that_a_guest_asked_for_are_not_those_of_a_crawl() -> None:
+    verdict = verdict_of(asked_by_guest(0, 1, "https://a.test/robots.txt"), request(1000, 2), robots=None)
+    assert counts(verdict) == (0, 0, 1)
+
+
+def test_guests_are_known_by_the_kind_that_they_are_logged_with() -> None:
+    assert guests.KIND == GUEST

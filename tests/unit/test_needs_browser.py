@@ -39,6 +39,21 @@ def test_the_tiny_web(number: int) -> None:
             "<body><noscript>You need to enable JavaScript to run this app.</noscript><p>Hi<script>1</script>",
             "noscript",
         ),
+        (
+            '<head><noscript><meta http-equiv="refresh" content="0;url=/nojs"></noscript></head><body>'
+            '<div id="root"></div><script src="/app.js"></script>',
+            "empty_root",
+        ),
+        (
+            '<body><noscript><p><meta http-equiv="refresh" content="0;url=/nojs"></p></noscript>'
+            '<div id="root"></div><script src="/app.js"></script>',
+            "empty_root",
+        ),
+        (
+            '<head><meta http-equiv="refresh" content="300; url=/"></head><body>'
+            '<div id="root"></div><script src="/app.js"></script>',
+            "empty_root",
+        ),
         ("<head><script src=x.js></script></head><body></body>", "no_text"),
         ("<body><SCRIPT SRC=x.js></SCRIPT></body>", "no_text"),
     ],
@@ -58,6 +73,8 @@ def test_pages_that_say_nothing_without_scripts(html: str, reason: str) -> None:
         '<body><p>Moved</p><script type="application/ld+json">{"@type": "Thing"}</script>',
         '<body><template id="root"></template><script type="text/template"><p>x</p></script>',
         '<head><meta http-equiv="refresh" content="0; url=/home"></head><body><script>location="/home"</script>',
+        '<head><noscript><meta http-equiv="refresh" content="0; url=/a"></noscript>'
+        '<meta http-equiv="refresh" content="5; url=/home"></head><body><script>location="/home"</script>',
         '<body><a href="/a">A</a> <a href="/b">B</a> <a href="/c">C</a><script>count()</script>',
         "<body><p>We are closed until spring; write to us at the usual address, please.</p><script>count()</script>",
         '<body><div id="app"><h1>Welcome to the Harbour Trust of Ostend</h1></div><script src=x></script><p>And more',

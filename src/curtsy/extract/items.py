@@ -2,8 +2,9 @@
 
 The elements of one leaf are the items. To each belongs what stands in the largest element around it that has no other
 of them; what stands in none belongs to nobody and is left out, and an item may lack values. Where places cannot be
-compared (CSS with XPath, patterns over the page's text) or items have no elements of their own (`dt` and `dd` in one
-`dl`) the first of one leaf goes with the first of another, only if all leaves found equally many. No I/O; work grows with what was found and how deep it stands, which `finder` bounds.
+compared (CSS with XPath, patterns over the page's text), or items have no elements of their own (`dt` and `dd` in one
+`dl`), the first of one leaf goes with the first of another only if all leaves found equally many. No I/O; work grows
+with what was found and how deep it stands, which `finder` bounds.
 """
 
 from __future__ import annotations

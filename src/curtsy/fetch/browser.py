@@ -76,7 +76,9 @@ class Engine:
             from playwright.async_api import async_playwright
         except ImportError as error:
             raise MissingPart("Playwright is not installed: pip install 'curtsy[browser]'") from error
-        self._playwright = await async_playwright().start()
+        manager = async_playwright()
+        self._playwright = await manager.start()
+        _hush(manager)
         self.browser = await self._playwright.chromium.connect_over_cdp(endpoint)
 
     @property
@@ -113,6 +115,15 @@ class Engine:
                     await asyncio.wait_for(self._playwright.stop(), 5.0)
         finally:
             self.gone.set()
+
+
+def _hush(manager: object) -> None:
+    """A signal to the whole process group ends Playwright's driver before us. Every call then says so; that nobody asks
+    the future that says it too is no news."""
+    transport = getattr(getattr(manager, "_client", None), "_transport", None)
+    future = getattr(transport, "on_error_future", None)
+    if isinstance(future, asyncio.Future):
+        future.add_done_callback(lambda one: one.cancelled() or one.exception())
 
 
 class Engines:

@@ -77,7 +77,7 @@ class Gate:
     ) -> None:  # fmt: skip
         self._job, self._main, self._settings = job, main, settings
         #: boot clock; nothing is sent after it
-        self._until = until
+        self.until = until
         self._send, self._allows, self._strangers, self._statics = send, allows, strangers, statics
         self._own_host = host_key(job.url, settings.politeness_unit)
         self._own_turn = asyncio.Lock()
@@ -267,7 +267,7 @@ class Gate:
 
     async def _fetch(self, url: str, kind: str, headers: Headers, body: bytes | None, max_bytes: int) -> Outcome:
         job = FetchJob(
-            id=0, url=url, deadline=self._until, timeout_s=self._settings.fetch_timeout_s, max_bytes=max_bytes,
+            id=0, url=url, deadline=self.until, timeout_s=self._settings.fetch_timeout_s, max_bytes=max_bytes,
             headers=headers, proxy_pool=self._job.proxy_pool, body=body, keep_partial=kind == "robots",
         )  # fmt: skip
         return await self._send(job, lambda outcome: self._note(outcome, kind))

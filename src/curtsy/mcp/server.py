@@ -252,23 +252,31 @@ def http_app(server: MCPServer[Any], host: str, port: int, names: tuple[str, ...
     origins = [f"{scheme}://{name}" for scheme in ("http", "https") for name in hosts]
     security = TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
     app = server.streamable_http_app(host=host, transport_security=security)
-    return app if key is None else _Keyed(app, key)
+    return _Keyed(app, key)
+
+
+#: whoever has these comes from elsewhere, through a proxy
+_FORWARDED = (b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via")
 
 
 class _Keyed:
-    """Lets requests pass that bear the key."""
+    """Lets requests pass that bear the key; without one, those that come from this machine itself."""
 
-    def __init__(self, app: Callable[..., Awaitable[None]], key: str) -> None:
-        self._app, self._given = app, f"Bearer {key}".encode()
+    def __init__(self, app: Callable[..., Awaitable[None]], key: str | None) -> None:
+        self._app, self._given = app, None if key is None else f"Bearer {key}".encode()
+
+    def _passes(self, headers: dict[bytes, bytes]) -> bool:
+        if self._given is None:
+            return not any(name in headers for name in _FORWARDED)
+        return hmac.compare_digest(headers.get(b"authorization", b""), self._given)
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
-        if scope["type"] == "http":
-            given = dict(scope["headers"]).get(b"authorization", b"")
-            if not hmac.compare_digest(given, self._given):
-                headers = [(b"content-type", b"text/plain"), (b"www-authenticate", b"Bearer")]
-                await send({"type": "http.response.start", "status": 401, "headers": headers})
-                await send({"type": "http.response.body", "body": b"A key is needed: Authorization: Bearer ..."})
-                return
+        if scope["type"] == "http" and not self._passes(dict(scope["headers"])):
+            headers = [(b"content-type", b"text/plain"), (b"www-authenticate", b"Bearer")]
+            said = b"A key is needed (CURTSY_MCP_KEY): Authorization: Bearer ..."
+            await send({"type": "http.response.start", "status": 401, "headers": headers})
+            await send({"type": "http.response.body", "body": said})
+            return
         await self._app(scope, receive, send)
 
 

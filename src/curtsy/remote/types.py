@@ -279,6 +279,8 @@ class FieldInfo(TypedDict):
     rung: str
     #: `supported`, `derived`, `judged`; of withheld values also `unsupported`.
     verdict: str
+    #: By which rule it follows from its quote, where it does not stand there as it is.
+    note: str
     evidence: list[EvidenceInfo]
 
 
@@ -394,7 +396,7 @@ class NewCrawl(TypedDict):
 class NewSchedule(TypedDict):
     """A schedule to be made."""
 
-    #: Yours to choose; no two schedules share one.
+    #: Yours to choose, without `/`; no two share one.
     name: str
     #: Five fields, or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`.
     cron: str
@@ -613,8 +615,8 @@ class ReplayWish(TypedDict):
     #: Another name for `cause`.
     error: NotRequired[str | None]
     since: NotRequired[str | None]
-    #: Only these dead letters, by their ids.
-    ids: NotRequired[list[str]]
+    #: Only these dead letters, by their ids: at least one.
+    ids: NotRequired[list[str] | None]
     #: At most so many, oldest first.
     limit: NotRequired[int]
     #: Say what would be replayed; change nothing.
@@ -754,8 +756,8 @@ class WithheldInfo(TypedDict):
     rung: str
     #: `supported`, `derived`, `judged`; of withheld values also `unsupported`.
     verdict: str
-    evidence: list[EvidenceInfo]
     #: Why: a short stable word such as `quote_not_found`.
     note: str
+    evidence: list[EvidenceInfo]
     #: Words that were given for it and do not stand in the page.
     claimed_quote: str | None

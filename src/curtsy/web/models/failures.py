@@ -84,7 +84,10 @@ class ReplayWish(BaseModel):
     cause: Word | None = Field(None, description="Such as `timeout`.")
     error: Word | None = Field(None, description="Another name for `cause`.")
     since: Since | None = None
-    ids: list[Word] = Field(default=[], max_length=1000, description="Only these dead letters, by their ids.")
+    # Whoever has chosen none does not mean all.
+    ids: list[Word] | None = Field(
+        None, min_length=1, max_length=1000, description="Only these dead letters, by their ids: at least one."
+    )
     limit: int = Field(10_000, ge=1, le=100_000, description="At most so many, oldest first.")
     dry_run: bool = Field(False, description="Say what would be replayed; change nothing.")
 

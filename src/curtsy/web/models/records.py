@@ -37,6 +37,7 @@ class FieldInfo(BaseModel):
     value: Any
     rung: str = Field(description="Who found it: `structured`, `selector`, `llm`, `function` or `person`.")
     verdict: str = Field(description="`supported`, `derived`, `judged`; of withheld values also `unsupported`.")
+    note: str = Field(description="By which rule it follows from its quote, where it does not stand there as it is.")
     evidence: list[EvidenceInfo]
 
 

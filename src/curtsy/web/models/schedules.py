@@ -18,7 +18,7 @@ class NewSchedule(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    name: str = Field(min_length=1, max_length=100, description="Yours to choose; no two schedules share one.")
+    name: str = Field(min_length=1, max_length=100, description="Yours to choose, without `/`; no two share one.")
     cron: str = Field(
         max_length=200, description="Five fields, or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`."
     )

@@ -16,7 +16,6 @@ import signal
 import threading
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 from uuid import uuid4
@@ -53,9 +52,8 @@ _flag = mmap.mmap(-1, 1)
 
 @cache
 def the_settings() -> Settings:
-    """Read when first needed; CURTSY_CONFIG names a file."""
-    given = os.environ.get("CURTSY_CONFIG")
-    found = configuration.load(Path(given) if given else None)
+    """Read when first needed."""
+    found = configuration.load()
     observe.configure(found.log_level, found.log_format)
     return found
 

@@ -1,8 +1,9 @@
-"""Where settings come from: defaults, then `curtsy.toml` (or --config), then environment CURTSY_*, then the command
-line; how they must fit together; and what a crawl keeps of them."""
+"""Where settings come from: defaults, then `curtsy.toml` (or --config, or CURTSY_CONFIG), then environment CURTSY_*,
+then the command line; how they must fit together; and what a crawl keeps of them."""
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -15,12 +16,14 @@ from pydantic_settings import SettingsError as EnvironmentFault
 from curtsy.errors import SettingsError
 from curtsy.settings import PREFIX, HostRule, Settings
 
+#: names a settings file where none is given
+_CONFIG = "CURTSY_CONFIG"
 #: variables that begin with PREFIX and are no settings: of tests, and where a worker finds its settings and its parent
 NO_SETTINGS = (
     "CURTSY_MCP_KEY",
     "CURTSY_FAULT",
     "CURTSY_FRONTIER_EXAMPLES",
-    "CURTSY_CONFIG",
+    _CONFIG,
     "CURTSY_KEEPER",
     "CURTSY_API_URL",
     "CURTSY_API_KEY",
@@ -36,17 +39,25 @@ BUILT_IN_PROFILES = {"tinyweb.toml": Path(__file__).parent / "tinyweb" / "tinywe
 
 
 def from_file(config: Path | None) -> dict[str, Any]:
-    """What that file says, or a `curtsy.toml` that lies here."""
-    path = config or Path("curtsy.toml")
-    if config is not None and not path.exists():
-        built_in = BUILT_IN_PROFILES.get(str(config))
+    """What that file says, or the one that the environment names, or a `curtsy.toml` that lies here."""
+    named = config or of_environment()
+    path = named or Path("curtsy.toml")
+    if named is not None and not path.exists():
+        built_in = BUILT_IN_PROFILES.get(str(named))
         if built_in is None:
-            raise SettingsError(f"There is no settings file {config}. Give --config an existing TOML file.")
+            mend = "Give --config" if config is not None else f"The variable {_CONFIG} names it: give it"
+            raise SettingsError(f"There is no settings file {named}. {mend} an existing TOML file.")
         path = built_in
     try:
         return tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise SettingsError(f"{path} cannot be read as TOML: {error}") from error
+
+
+def of_environment() -> Path | None:
+    """The settings file that holds where no other is given."""
+    given = os.environ.get(_CONFIG)
+    return Path(given) if given else None
 
 
 def load(config: Path | None = None, kept: Mapping[str, Any] | None = None, **overrides: Any) -> Settings:
@@ -56,12 +67,13 @@ def load(config: Path | None = None, kept: Mapping[str, Any] | None = None, **ov
     given.
     """
     told = from_file(config)
+    is_named = config is not None or of_environment() is not None
     given = {key: value for key, value in overrides.items() if value is not None}
     try:
         # The environment must win over the file, and the command line over both.
         from_env = Settings().model_dump(exclude_unset=True)
         from_crawl = {name: value for name, value in (kept or {}).items() if name in Settings.model_fields}
-        from_both = {**told, **from_crawl} if config is None else {**from_crawl, **told}
+        from_both = {**from_crawl, **told} if is_named else {**told, **from_crawl}
         settings = Settings(**{**from_both, **from_env, **given})
     except EnvironmentFault as error:
         raise SettingsError(
@@ -71,7 +83,23 @@ def load(config: Path | None = None, kept: Mapping[str, Any] | None = None, **ov
         lines = [_said(e["type"], [*map(str, e["loc"])], e["msg"]) for e in error.errors()]
         raise SettingsError("A setting is wrong (docs/settings.md has them all): " + "; ".join(lines)) from error
     check_chain(settings)
-    return settings
+    return _as_hosts_are_named(settings)
+
+
+def _as_hosts_are_named(settings: Settings) -> Settings:
+    """`Example.com:80` is `example.com`: URLs lose the default port of their scheme. Also as it was written, for a
+    server that speaks https on port 80."""
+    denied = dict.fromkeys(name for given in settings.deny_hosts for name in _names(given))
+    written = {host.lower(): rule for host, rule in settings.hosts.items()}
+    rules = {name: rule for host, rule in written.items() for name in _names(host)} | written
+    changes = {"deny_hosts": (tuple(denied), settings.deny_hosts), "hosts": (rules, settings.hosts)}
+    return settings.model_copy(update={name: new for name, (new, old) in changes.items() if new != old})
+
+
+def _names(host: str) -> tuple[str, ...]:
+    host = host.lower()
+    name, _, port = host.rpartition(":")
+    return (host, name.rstrip(".") or name) if name and port in ("80", "443") else (host,)
 
 
 def keep(settings: Settings) -> dict[str, Any]:

@@ -75,7 +75,7 @@ class Embedded:
     def enter(cls, data_dir: Path, *, server: str | None = None, grace_s: float = GRACE_S) -> Embedded:
         """Take a share, and start the server if it is not running."""
         embedded = cls(data_dir, server=server, grace_s=grace_s)
-        embedded.data_dir.mkdir(parents=True, exist_ok=True)
+        embedded.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         embedded._users = open_lock(embedded.data_dir / "valkey.lock")
         try:
             fcntl.flock(embedded._users, fcntl.LOCK_SH)

@@ -12,8 +12,9 @@ from curtsy.frontier.frontier import Frontier
 from curtsy.model import HostState
 from curtsy.recovery import introduce_hosts, read
 from curtsy.settings import Settings
-from curtsy.store import crawls, hosts, urls
+from curtsy.store import crawls, hosts, queues, urls
 from curtsy.store.engine import Store
+from curtsy.urls import hosts_named
 
 if TYPE_CHECKING:
     from curtsy.services import Services
@@ -50,6 +51,15 @@ class Oversight:
 
 
 # What the operator says
+
+
+def host_meant(tx: Any, name: str, unit: str) -> str:
+    """The unit of politeness that somebody means by a name: `example.com` by `example.com:80`, unless crawls know only
+    a unit that is really called so."""
+    first, *others = hosts_named(name, unit)
+    if not others or queues.of_host(tx, first, 1):
+        return first
+    return next((host for host in others if queues.of_host(tx, host, 1)), first)
 
 
 def say(tx: Any, host: str, changes: Mapping[str, Any]) -> None:

@@ -51,8 +51,7 @@ def add(
 ) -> Schedule:
     """Make a schedule; what cannot be is told before anything is written. `crawl` has the fields of a CrawlWish."""
     now = now_ms or _now_ms()
-    if not 0 < len(name) <= 100 or not name.isprintable():
-        raise UsageError("A schedule needs a name of 1 to 100 printable characters, for example 'news'.")
+    _check_name(name)
     if overlap not in ("skip", "queue"):
         raise UsageError(f"Overlap cannot be {overlap!r}: use skip or queue.")
     if keep is not None and not 1 <= keep <= 1_000_000:
@@ -66,6 +65,17 @@ def add(
         raise UsageError(f"{cron!r} never comes: there is no such day.")
     crawl_of(made, settings, "check", "check")
     return store.run(schedules.create, made)
+
+
+def _check_name(name: str) -> None:
+    if not 0 < len(name) <= 100 or not name.isprintable():
+        raise UsageError("A schedule needs a name of 1 to 100 printable characters, for example 'news'.")
+    if "/" in name or name in (".", ".."):
+        # Also escaped these do not arrive as they were sent.
+        raise UsageError(
+            f"A schedule cannot be called {name!r}: its name stands in addresses of the API, so it has no '/' and is "
+            "neither '.' nor '..'."
+        )
 
 
 def _seeds(given: Iterable[str]) -> tuple[str, ...]:
@@ -105,11 +115,12 @@ def shown(schedule: Schedule) -> dict[str, Any]:
 
 
 def pause(store: Store, id: str) -> Schedule:
+    """Nothing of it is started until it is resumed, nor what was queued before."""
     return store.run(_enable, id, False, 0)
 
 
 def resume(store: Store, id: str, now_ms: int | None = None) -> Schedule:
-    """What was missed while it was paused is not made up for."""
+    """What was missed while it was paused is not made up for; a run that was queued before goes on waiting."""
     return store.run(_enable, id, True, now_ms or _now_ms())
 
 
@@ -156,7 +167,7 @@ async def _claimed(store: Store, run: Run, now_ms: int) -> bool:
 def _plan_due(tx: Any, now_ms: int) -> None:
     for run in schedules.waiting(tx, "queued"):
         if schedules.going(tx, run.schedule) is None:
-            schedules.set_run(tx, run, "planned", "queued")
+            schedules.set_run(tx, run, "planned", "queued", note="")
     for schedule in schedules.due(tx, now_ms):
         cron, planned_ms = Cron.parse(schedule.cron, schedule.zone), schedule.next_ms
         assert planned_ms is not None
@@ -189,8 +200,8 @@ def _missed(cron: Cron, planned_ms: int, now_ms: int) -> int:
 async def _make(services: Services, run: Run, now_ms: int) -> bool:
     """May be done again by whoever comes after a crash: the crawl has its id already."""
     schedule = await read(services.store, schedules.by_n, run.schedule)
-    if schedule is None:
-        return False  # removed meanwhile
+    if schedule is None or not schedule.enabled:
+        return False  # removed or paused meanwhile
     token = request_id.set(run.crawl_id)
     try:
         crawl = crawl_of(schedule, services.settings, run.crawl_id, run.crawl_id)

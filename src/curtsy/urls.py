@@ -103,11 +103,21 @@ def host_key(url: str, unit: str = "host") -> str:
 
 
 def host_named(name: str, unit: str = "host") -> str:
-    """The unit of politeness that somebody means by a host name or a URL."""
-    url = None if "*" in name else normalise(name if "://" in name else f"https://{name}/")
-    if url is None:
+    """The unit of politeness that somebody means by a host name or a URL: the likeliest of `hosts_named`."""
+    return hosts_named(name, unit)[0]
+
+
+def hosts_named(name: str, unit: str = "host") -> tuple[str, ...]:
+    """The units that a name can mean, the likeliest first.
+
+    `example.com:80` is `example.com`, because URLs lose the default port of their scheme; only of a server that speaks
+    https on port 80 would the unit be called so.
+    """
+    spelt = [name] if "://" in name else [f"https://{name}/", f"http://{name}/"]
+    urls = [] if "*" in name else [url for text in spelt if (url := normalise(text)) is not None]
+    if not urls:
         raise UsageError(f"{veiled(name)!r} is no host. Write hostname, hostname:port, or a URL.")
-    return host_key(url, unit)
+    return tuple(sorted({host_key(url, unit) for url in urls}, key=len))
 
 
 def _rootless(host: str) -> str:

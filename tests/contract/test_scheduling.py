@@ -123,7 +123,7 @@ def test_or_it_waits_if_the_schedule_says_so(store: Store, settings: Settings) -
     end(store, id)
     ((later,),) = fire(settings, NOON + 2 * HOUR + 1)
     assert [run.state for run in runs(store, made)] == ["started", "started", "skipped"]
-    assert runs(store, made)[1].crawl_id == later
+    assert (runs(store, made)[1].crawl_id, runs(store, made)[1].note) == (later, "")
 
 
 def test_a_beat_that_dies_between_the_plan_and_the_crawl_leaves_it_to_the_next(
@@ -175,6 +175,37 @@ def test_a_paused_schedule_rests_and_does_not_make_up_for_it(store: Store, setti
     assert fire(settings, NOON + 2 * HOUR) == [[]]
 
 
+def test_a_run_that_is_queued_waits_until_a_paused_schedule_is_resumed(store: Store, settings: Settings) -> None:
+    made = add(store, settings, overlap="queue")
+    ((id,),) = fire(settings, NOON, NOON + HOUR)
+    scheduling.pause(store, "news")
+    end(store, id)
+    assert fire(settings, NOON + HOUR + 1, NOON + 3 * HOUR) == [[]]
+    assert [run.state for run in runs(store, made)] == ["started", "queued"]
+    scheduling.resume(store, "news", NOON + 3 * HOUR + 5)
+    ((later,),) = fire(settings, NOON + 3 * HOUR + 6)
+    assert [(run.state, run.note) for run in runs(store, made)] == [("started", ""), ("started", "")]
+    assert runs(store, made)[1].crawl_id == later
+
+
+def test_nor_is_one_started_that_a_beat_left_behind(
+    store: Store, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = add(store, settings)
+
+    async def die(*_: Any) -> None:
+        raise SystemError("killed")
+
+    monkeypatch.setattr(scheduling.crawling, "submit", die)
+    with pytest.raises(SystemError):
+        fire(settings, NOON)
+    monkeypatch.undo()
+    scheduling.pause(store, "news")
+    assert fire(settings, NOON + 60_000) == [[]]
+    scheduling.resume(store, "news", NOON + 60_001)
+    assert fire(settings, NOON + 60_002) == [[runs(store, made)[0].crawl_id]]
+
+
 def test_a_run_that_cannot_be_made_is_noted_and_not_tried_for_ever(store: Store, settings: Settings) -> None:
     made = add(store, settings, crawl={"webhook": "https://hook.test/", "webhook_secret": "x" * 16})
     with store.begin() as tx:
@@ -203,6 +234,8 @@ def test_crawls_beyond_the_runs_to_keep_are_named(store: Store, settings: Settin
     ("fields", "says"),
     [
         ({"name": ""}, "needs a name"),
+        ({"name": "a/b"}, "has no '/'"),
+        ({"name": ".."}, "neither '.' nor '..'"),
         ({"cron": "* *"}, "no cron expression"),
         ({"cron": "0 0 30 2 *"}, "never comes"),
         ({"zone": "Nowhere"}, "no time zone"),

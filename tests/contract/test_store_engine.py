@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -176,6 +178,36 @@ def test_a_wrong_url_says_what_a_right_one_looks_like(tmp_path: Path) -> None:
             Store.open(url)
     with pytest.raises(UsageError, match="There is no database"):
         Store.open(f"sqlite:///{tmp_path}/none.sqlite", create=False)
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+@pytest.fixture
+def usual_umask() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("usual_umask")
+def test_a_folder_that_we_make_is_its_owners_alone_with_all_that_is_in_it(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / ".curtsy"
+    with Store.open(f"sqlite:///{folder}/x.sqlite") as store:
+        store.run(meta.put, "session_secret", "hush")
+        assert mode(folder) == 0o700
+        files = {path.name: mode(path) for path in folder.glob("x.sqlite*") if path.suffix != ".lock"}
+    assert files == {"x.sqlite": 0o600, "x.sqlite-wal": 0o600, "x.sqlite-shm": 0o600}
+    assert mode(tmp_path / "deep") == 0o755
+
+
+@pytest.mark.usefixtures("usual_umask")
+def test_a_folder_that_is_shared_on_purpose_stays_so(tmp_path: Path) -> None:
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    Store.open(f"sqlite:///{folder}/x.sqlite").close()
+    assert (mode(folder), mode(folder / "x.sqlite")) == (0o755, 0o644)
 
 
 def test_a_file_that_is_no_database_is_damage(tmp_path: Path) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import re
+import time
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -11,6 +15,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from curtsy.configuration import load
+from curtsy.store import keys, meta
+from curtsy.web import auth
+from curtsy.web.dashboard import seeds
 from curtsy.web.dashboard.sessions import COOKIE
 from curtsy.web.dashboard.site import VIEWS
 from curtsy.web.factory import create_app
@@ -87,6 +94,25 @@ def test_a_session_cannot_be_made_up(app: Flask, client: FlaskClient) -> None:
         assert answer.headers["Location"].startswith("/sign-in")
 
 
+def test_nor_by_the_secret_of_the_deployment_alone(app: Flask) -> None:
+    bridge = app.extensions["curtsy"]
+    made = create_app(bridge.settings, bridge, host="0.0.0.0").test_client()
+    key, stored = auth.new_key("a person", ["admin"], int(time.time() * 1000), None)
+    bridge.store.run(keys.create, stored)
+    page = made.get("/sign-in", headers=HOST).text
+    found = re.search(r'name="csrf" value="([0-9a-f]{64})"', page)
+    assert found
+    made.post("/sign-in", data={"csrf": found[1], "key": key}, headers=HOST)
+    assert made.get("/keys", headers=HOST).status_code == 200
+    with bridge.store.read() as tx:
+        secret = bytes.fromhex(meta.get(tx, "session_secret") or "")
+    value = f"{stored.id}.{'0' * 32}.{int(time.time()) + 3600}"
+    for more in ("", " "):
+        mark = hmac.new(secret, f"session {value}{more}".encode(), hashlib.sha256).hexdigest()
+        made.set_cookie(COOKIE, f"{value}.{mark}", domain="127.0.0.1")
+        assert made.get("/keys", headers=HOST).status_code == 401
+
+
 def test_a_note_cannot_be_made_up(app: Flask, client: FlaskClient) -> None:
     answer = client.get("/schedules?note=WW91IGFyZSBoYWNrZWQ.0123456789abcdef0123456789abcdef", headers=HOST)
     assert answer.status_code == 200
@@ -148,6 +174,43 @@ def test_numbers_that_are_none_are_told_and_not_worked_on(
     answer = client.post(path, data=given | {"csrf": token(client)}, headers=HOST)
     assert answer.status_code in (400, 422)
     assert len(answer.data) < 200_000
+
+
+REFUSED = ["http://127.0.0.1/", "htp://typo.example/", "example .com"]
+
+
+@pytest.mark.parametrize("more", [{}, {"schedule_name": "news", "cron": "@daily"}])
+def test_refused_seeds_are_named_and_nothing_is_made(client: FlaskClient, more: dict[str, str]) -> None:
+    given = {"seeds": "\n".join([*REFUSED, "http://a.test/"]), "max_pages": "7", "csrf": token(client)} | more
+    answer = client.post("/new", data=given, headers=HOST)
+    assert answer.status_code == 422
+    assert "Nothing was made: 3 seeds cannot be crawled" in answer.text
+    for seed in REFUSED:
+        assert f"<bdi>{seed}</bdi>" in answer.text
+    assert "http://a.test/</textarea>" in answer.text  # the form comes back as it was filled in
+    assert 'value="7"' in answer.text
+    assert client.get("/v1/crawls", headers=HOST).get_json()["items"] == []
+    assert client.get("/v1/schedules", headers=HOST).get_json()["items"] == []
+
+
+def test_more_seeds_than_the_form_takes_are_refused_with_all_others(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seeds, "MOST", 3)
+    file = (BytesIO(b"".join(b"http://a.test/%d\n" % n for n in range(5))), "seeds.txt")
+    answer = client.post("/new", data={"file": file, "csrf": token(client)}, headers=HOST)
+    assert answer.status_code == 422
+    assert "this form takes 3 seeds at most, and more were given: 2 lines too many" in answer.text
+    assert "http://a.test/4</textarea>" in answer.text
+    assert client.get("/v1/crawls", headers=HOST).get_json()["items"] == []
+
+
+def test_a_time_without_the_name_of_a_schedule_begins_no_crawl(client: FlaskClient) -> None:
+    given = {"seeds": "http://a.test/", "cron": "0 6 * * *", "csrf": token(client)}
+    answer = client.post("/new", data=given, headers=HOST)
+    assert (answer.status_code, "a schedule needs a name" in answer.text) == (422, True)
+    assert 'value="0 6 * * *"' in answer.text
+    assert client.get("/v1/crawls", headers=HOST).get_json()["items"] == []
 
 
 @pytest.mark.parametrize("text", ["inf", "nan", "1e400", "1e300", NINES])

@@ -22,6 +22,10 @@ def test_a_crawl_is_made_and_watched_until_it_ends(page: Page, stack: Stack) -> 
     page.fill("[name=delay_s]", "0.5")
     expect(meant).to_contain_text("About 2 requests per second to each of 2 sites")
     page.get_by_role("button", name="Begin the crawl").click()
+    expect(page.get_by_role("alert")).to_contain_text("Nothing was made: 1 seed cannot be crawled")
+    expect(page.locator("[name=delay_s]")).to_have_value("0.5")  # what was typed is still there
+    page.fill("[name=seeds]", page.input_value("[name=seeds]").replace("ftp://x.test/", ""))
+    page.get_by_role("button", name="Begin the crawl").click()
 
     expect(page.get_by_role("status").first).to_contain_text("The crawl is made, with 2 seeds")
     expect(page.locator("[data-live-mark]")).to_have_text("Live")

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -38,6 +39,15 @@ def test_plain_celery_commands_find_settings_and_server_by_themselves(new_fleet:
     fleet.start_program("beat", celery, "-A", "curtsy.celery_app", "beat")
     crawl = fleet.submit(web.seeds, delay_s=0.05)
     assert fleet.until_ended(crawl).pages == 40
+
+
+def test_a_part_that_ends_by_itself_is_told(tmp_path: Path) -> None:
+    code = (
+        "import sys; from curtsy.cli.keeping import keep; from curtsy.settings import Settings; "
+        "sys.exit(keep([[sys.executable, '-c', '']], Settings(), None))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (4, "curtsy: the only part has ended by itself.\n")
 
 
 def test_flower_shows_workers_queues_and_tasks(new_fleet: NewFleet, web: TinyWeb) -> None:

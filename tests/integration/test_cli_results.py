@@ -436,6 +436,7 @@ def test_the_audit_of_a_polite_log_passes(run: Run, crawled: Path) -> None:
         "subresources": 0,
         "third_party": 0,
         "third_hosts": 0,
+        "guests": 0,
     }
     assert run("audit").out.endswith("Polite.\n")
 
@@ -469,6 +470,11 @@ def test_explain_says_where_it_is(run: Run, crawled: Path, url: str, said: str) 
     assert result.code == 0
     assert said in result.out
     assert said in " ".join(run("explain", url, "--json").document["why"])
+
+
+@pytest.mark.parametrize("host", ["a.test", "unheard-of.test"])
+def test_explain_names_the_host(run: Run, crawled: Path, host: str) -> None:
+    assert run("explain", host).out.splitlines()[0] == host
 
 
 def test_explain_refuses_what_is_no_url(run: Run, crawled: Path) -> None:
@@ -556,7 +562,7 @@ def test_the_operator_may_slow_and_block_a_host(run: Run, crawled: Path) -> None
         run("hosts", "delay", "https://a.test/x", "2.5", "--per-host", "1", "--json").document["operator_delay_ms"]
         == 2500
     )
-    assert run("hosts", "block", "a.test", "--json").document["denied"]
+    assert run("hosts", "block", "a.test:80", "--json").document["denied"]
     shown = run("hosts", "show", "a.test", "--json").document
     assert (shown["operator_delay_ms"], shown["denied"]) == (2500, True)
     assert run("hosts", "list", "--notable", "--json").document["hosts"][0]["host"] == "a.test"

@@ -175,6 +175,19 @@ def test_a_hint_says_on_lines_of_their_own_what_is_to_be_given_again(
     assert others == said
 
 
+def test_a_hint_names_the_settings_file_that_the_environment_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x.toml").write_text("[hosts.x]")
+    monkeypatch.setenv("CURTSY_CONFIG", str(tmp_path / "x.toml"))
+    monkeypatch.setattr(sys, "argv", ["curtsy", "status"])
+    said = hints.resume("abc", {"withheld": ["hosts"]})
+    assert said.startswith(f"CURTSY_CONFIG={tmp_path / 'x.toml'} ")
+    assert "Give again" not in said
+    monkeypatch.setattr(sys, "argv", ["curtsy", "status", "--config=y.toml"])
+    assert "CURTSY_CONFIG" not in hints.resume("abc")
+
+
 def test_the_program_is_named_as_it_was_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     mine, other = tmp_path / ".venv" / "bin" / "curtsy", tmp_path / "elsewhere" / "curtsy"

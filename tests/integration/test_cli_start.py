@@ -72,6 +72,36 @@ def test_a_variable_that_is_no_setting_is_told_and_ignored(tmp_path: Path, monke
     assert warned == ["curtsy: There is no setting CURTSY_DELAY (it is ignored), perhaps you mean CURTSY_DELAY_S."]
 
 
+@pytest.mark.parametrize("words", [("status",), ("serve", "--port", "0"), ("worker",), ("beat",), ("doctor",)])
+def test_a_settings_file_that_the_environment_names_and_is_not_there_is_told(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CURTSY_CONFIG", str(tmp_path / "none.toml"))
+    result = curtsy(*words, cwd=tmp_path)
+    assert result.returncode == 2
+    assert result.stderr.splitlines() == [
+        f"curtsy: There is no settings file {tmp_path}/none.toml. The variable CURTSY_CONFIG names it: give it an "
+        "existing TOML file."
+    ]
+
+
+def test_the_command_line_names_a_file_before_the_environment_and_that_before_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, delay_s in (("curtsy", 11), ("named", 12), ("given", 13)):
+        (tmp_path / f"{name}.toml").write_text(f"delay_s = {delay_s}\n")
+    kept = {"delay_s": 5.0}
+    assert (load().delay_s, load(None, kept).delay_s) == (11, 5)
+    monkeypatch.setenv("CURTSY_CONFIG", "named.toml")
+    assert (load().delay_s, load(None, kept).delay_s) == (12, 12)
+    assert load(Path("given.toml")).delay_s == 13
+    monkeypatch.setenv("CURTSY_CONFIG", "tinyweb.toml")
+    assert load().delay_s < 1
+    monkeypatch.setenv("CURTSY_CONFIG", "")
+    assert load().delay_s == 11
+
+
 def test_a_setting_that_does_not_exist_is_told_with_the_nearest(tmp_path: Path) -> None:
     (tmp_path / "curtsy.toml").write_text("dlay_s = 1\n")
     result = curtsy("status", cwd=tmp_path)

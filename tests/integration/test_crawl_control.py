@@ -141,6 +141,14 @@ def test_a_denied_host_is_never_asked_not_even_for_its_rules(tmp_path: Path, web
     assert {line.name for line in web.requests()} == {"org-0002.tinyweb.test"}
 
 
+def test_a_port_that_urls_lose_is_not_part_of_a_hosts_name(tmp_path: Path, web: TinyWeb) -> None:
+    folder = CrawlFolder(tmp_path, web, deny_hosts=["ORG-0000.tinyweb.test:80", "org-0001.*:443"])
+    folder.crawl(ORG.format(3))
+    assert folder.run("hosts", "block", "org-0002.tinyweb.test:80")["host"] == "org-0002.tinyweb.test"
+    assert folder.crawl(*(ORG.format(n) for n in range(3))).skipped["denied"] == 3
+    assert {line.name for line in web.requests()} == {"org-0003.tinyweb.test"}
+
+
 @pytest.mark.alone
 def test_completion_is_decided_within_a_second_of_the_last_page(folder: CrawlFolder, web: TinyWeb) -> None:
     for seed in (ORG.format(0), ORG.format(1)):
@@ -272,3 +280,29 @@ def test_explain_says_where_a_url_is_and_why(tmp_path: Path) -> None:
     assert unknown["state"] is None
     assert "no page that it fetched has linked to it" in unknown["why"][0]
     assert "out of its scope" in outside["why"][0]
+
+
+def test_a_crawl_that_was_left_is_not_gone_on_with_by_another_way(tmp_path: Path) -> None:
+    """Its proxy, its addresses: they are settings of the command that made it."""
+    pages = {"/": linking("/a", "/b"), "/a": linking(), "/b": linking()}
+    with SmallSite(pages) as ours, SmallSite(pages) as theirs:
+        left = CrawlFolder(tmp_path, resolve=[ours.resolve_rule])
+        crawl = left.start("crawl", "http://one.small.test/", "--delay", "1")
+        until(lambda: ours.paths() == ["/"])
+        crawl.send_signal(signal.SIGINT)
+        crawl.communicate(timeout=60)
+        asked = len(ours.asked)
+
+        other = CrawlFolder(tmp_path, resolve=[theirs.resolve_rule])
+        told = other.run("crawl", "http://two.small.test/", "--delay", "1.5")
+        assert (told["pages"], told["state"]) == (3, "finished")
+        assert {one.host for one in theirs.asked} == {"two.small.test"}
+        assert len(ours.asked) == asked
+        assert left.run("status", crawl_of(left, "one.small.test"))["pending"] == 2
+        other.close()
+        left.close()
+
+
+def crawl_of(folder: CrawlFolder, host: str) -> str:
+    ((id,),) = folder.rows("SELECT c.id FROM crawls c JOIN queues q ON q.crawl = c.n WHERE q.host = ?", host)
+    return str(id)

@@ -94,6 +94,15 @@ def test_the_server_keeps_nothing_on_disk_and_opens_no_port(folder: Path) -> Non
         assert share.socket.stat().st_mode & 0o077 == 0
 
 
+def test_a_folder_that_it_makes_is_its_owners_alone(folder: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        with Embedded.enter(folder):
+            assert folder.stat().st_mode & 0o777 == 0o700
+    finally:
+        os.umask(before)
+
+
 def test_many_processes_at_once_share_one_server_and_exactly_one_stops_it(folder: Path) -> None:
     for _ in range(3):
         users = [User(folder) for _ in range(6)]

@@ -13,6 +13,7 @@ from curtsy.urls import (
     fingerprint,
     host_key,
     host_named,
+    hosts_named,
     normalise,
     origin,
     parse,
@@ -128,10 +129,29 @@ def test_the_unit_of_politeness_is_the_host_or_its_registrable_domain(url: str, 
     assert registrable_domain(host) == domain
 
 
-@pytest.mark.parametrize("name", ["WWW.A.test", "www.a.test:443", "https://someone:hunter2@www.a.test/x?y"])
+@pytest.mark.parametrize(
+    "name",
+    ["WWW.A.test", "www.a.test:443", "www.a.test:80", "www.a.test:80/x", "https://someone:hunter2@www.a.test/x?y"],
+)
 def test_people_name_a_host_by_its_name_or_a_url(name: str) -> None:
     assert host_named(name) == "www.a.test"
     assert host_named(name, "domain") == "a.test"
+
+
+@pytest.mark.parametrize(
+    ("name", "hosts"),
+    [
+        ("a.test", ("a.test",)),
+        ("a.test:8080", ("a.test:8080",)),
+        ("a.test.:80", ("a.test", "a.test:80")),
+        ("a.test:443", ("a.test", "a.test:443")),
+        ("[::1]:80", ("[::1]", "[::1]:80")),
+        ("http://a.test:80/", ("a.test",)),
+        ("https://a.test:80/", ("a.test:80",)),
+    ],
+)
+def test_a_default_port_is_no_part_of_the_name_unless_a_url_says_so(name: str, hosts: tuple[str, ...]) -> None:
+    assert hosts_named(name) == hosts
 
 
 @pytest.mark.parametrize("name", ["", "*.a.test", "ftp://someone:hunter2@a.test/", "someone:hunter2@a b"])

@@ -162,6 +162,7 @@ def test_a_replay_puts_its_queues_on_the_bench_at_once(client: FlaskClient, stor
     assert client.post("/v1/failures/replay", json={"error": "refused"}).get_json()["dead_letters"] == 1
     assert client.post("/v1/failures/replay", json={"crawl": "0123"}).status_code == 404
     assert client.post("/v1/failures/replay", json={"since": "yesterday"}).status_code == 422
+    assert client.post("/v1/failures/replay", json={"ids": []}).status_code == 422  # none chosen is not all
 
 
 def test_a_replay_leaves_cancelled_crawls_alone(client: FlaskClient, store: Store) -> None:
@@ -194,6 +195,20 @@ def test_a_host_says_when_it_may_be_asked_and_why(client: FlaskClient, store: St
     assert client.get("/v1/hosts/never.test").status_code == 404
     assert client.post("/v1/hosts/*.test/deny").status_code == 422
     assert client.post("/v1/hosts/a.test/block", json={"seconds": -1}).status_code == 422
+
+
+def test_a_host_is_meant_without_the_port_that_urls_lose(client: FlaskClient) -> None:
+    told = client.post("/v1/hosts/a.test:80/deny").get_json()
+    assert (told["host"], told["denied"]) == ("a.test", True)
+    assert client.post("/v1/hosts/a.test:443/delay", json={"delay_s": 9}).get_json()["host"] == "a.test"
+    assert client.get("/v1/explain?host=a.test:80").get_json()["host"] == "a.test"
+    assert [one["host"] for one in walk(client, "/v1/hosts")] == ["a.test"]
+
+
+def test_unless_crawls_know_only_a_host_that_is_really_called_so(client: FlaskClient) -> None:
+    client.post("/v1/crawls", json={"seeds": ["https://a.test:80/", "https://b.test:80/", "http://b.test:80/"]})
+    assert client.post("/v1/hosts/a.test:80/deny").get_json()["host"] == "a.test:80"
+    assert client.post("/v1/hosts/b.test:80/deny").get_json()["host"] == "b.test"
 
 
 def test_explain_says_where_a_url_is(client: FlaskClient, store: Store) -> None:

@@ -97,7 +97,7 @@ def _curl() -> Check:
 
 
 def _data_dir(settings: Settings) -> str:
-    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     probe = settings.data_dir / ".doctor"
     probe.write_bytes(b"")
     probe.unlink()

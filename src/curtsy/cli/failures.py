@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, number_of, stored
+from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, host_of, number_of, stored
 from curtsy.cli.remote import Api
 
 if TYPE_CHECKING:
@@ -55,10 +55,9 @@ def list_(
         return
     from curtsy import pipeline
     from curtsy.cli import show
-    from curtsy.urls import host_named
 
     with stored(config, data_dir) as (settings, store):
-        host = host_named(host, settings.politeness_unit) if host is not None else None
+        host = host_of(settings, store, host)
         found = pipeline.find(store, _filter(store, crawl, host, stage, cause, since, limit))
     if as_json:
         fields = ("id", "url", "host", "stage", "cause", "detail", "status", "attempts")
@@ -85,13 +84,12 @@ def replay(
     from curtsy import pipeline
     from curtsy.cli import hints, show, telling
     from curtsy.store import crawls
-    from curtsy.urls import host_named
 
     if api:
         _replay_remote(api, _asked(crawl, host, stage, cause, since), limit, dry_run, as_json)
         return
     with stored(config, data_dir, looks=dry_run) as (settings, store):
-        host = host_named(host, settings.politeness_unit) if host is not None else None
+        host = host_of(settings, store, host)
         which = _filter(store, crawl, host, stage, cause, since, limit)
         done = pipeline.replay(store, which, int(time.time() * 1000), dry_run=dry_run)
         with store.read() as tx:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: where a crawl is: every command that is named needs them again
 PLACE = ("--config", "--data-dir")
 #: the same in the environment
-PLACE_SETTINGS = ("data_dir", "store_url", "frontier_url", "segments_url")
+PLACE_SETTINGS = ("config", "data_dir", "store_url", "frontier_url", "segments_url")
 #: what else belongs to the command and not to the crawl
 OF_CRAWL = ("--processes", "--out")
 
@@ -88,7 +88,7 @@ def _unsaid(withheld: Iterable[str]) -> Iterator[str]:
 def _environment() -> Iterator[tuple[str, str]]:
     """Settings that say where the crawls are, as the environment gives them."""
     for name in PLACE_SETTINGS:
-        if (value := os.environ.get(_variable(name))) and not (name == "data_dir" and "--data-dir" in given(PLACE)):
+        if (value := os.environ.get(_variable(name))) and not given([f"--{name.replace('_', '-')}"]):
             yield name, value
 
 

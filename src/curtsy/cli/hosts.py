@@ -107,13 +107,12 @@ def _change(
     from curtsy.errors import UsageError
     from curtsy.model import HostState
     from curtsy.store import hosts, queues
-    from curtsy.urls import host_named
 
     if "*" in name:
         raise UsageError(f"{name!r} is a pattern: name one host here, or put the pattern into the setting deny_hosts.")
     with stored(config, data_dir, looks=changes is None) as (settings, store):
-        host = host_named(name, settings.politeness_unit)
         with store.read() as tx:
+            host = oversight.host_meant(tx, name, settings.politeness_unit)
             state = hosts.get(tx, host)
             fault, _ = queues.faults(tx, host).get(host, (None, 0))
         if state is None and fault is None and changes is None:

@@ -44,6 +44,8 @@ def keep(commands: list[list[str]], settings: Settings, config: Path | None) -> 
         # Celery ends gently with SIGTERM, and at once with SIGQUIT.
         for process in alive:
             process.send_signal(signal.SIGTERM if asked == 1 else signal.SIGQUIT)
+    if not asked:
+        note("curtsy: the only part has ended by itself." if len(started) == 1 else "curtsy: all parts have ended.")
     return code if asked else UNAVAILABLE
 
 

@@ -72,6 +72,16 @@ def stored(config: Path | None, data_dir: Path | None, looks: bool = True) -> It
         yield settings, store
 
 
+def host_of(settings: Settings, store: Store, name: str | None) -> str | None:
+    """The unit of politeness that an option names, if it names one."""
+    from curtsy.oversight import host_meant
+
+    if name is None:
+        return None
+    with store.read() as tx:
+        return host_meant(tx, name, settings.politeness_unit)
+
+
 def number_of(store: Store, crawl: str | None) -> int | None:
     """The number of the crawl that an option names, if it names one."""
     from curtsy.store import crawls

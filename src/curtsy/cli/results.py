@@ -169,7 +169,7 @@ def explain(
     if as_json:
         show.document(fields)
     else:
-        show.say(fields.get("url") or fields["host"])
+        show.say(fields.get("url") or target)
         for sentence in fields["why"]:
             show.say(f"  {sentence}")
 
@@ -189,6 +189,7 @@ def _explained_here(target: str, crawl: str | None, config: Path | None, data_di
     from dataclasses import replace
 
     from curtsy import explain as explaining
+    from curtsy import oversight
     from curtsy.cli import hints
     from curtsy.store import crawls
 
@@ -201,6 +202,7 @@ def _explained_here(target: str, crawl: str | None, config: Path | None, data_di
             facts = explaining.of_url(tx, url, settings, crawls.get(tx, crawl) if crawl else None)
             facts = replace(explaining.with_frontier(tx, facts, settings), program=program, options=options)
             return explaining.document(facts, now_ms)
+        host = oversight.host_meant(tx, host, settings.politeness_unit)
         said, fields = explaining.of_host(tx, host, now_ms, explaining.see(tx, settings, host), program, options)
         return fields | {"why": said}
 

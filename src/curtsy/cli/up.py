@@ -46,6 +46,7 @@ def up(
     from curtsy.up import Up, free_port, only_one
 
     given = settings_from(config, data_dir, api_host=host, api_port=port, api_processes=processes, worker_seats=workers)
+    given.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     with only_one(given.data_dir):
         settings = given.model_copy(update={"api_port": free_port(given.api_host, given.api_port)})
         parts = parts_of(settings, config, flower)

@@ -12,7 +12,7 @@ import sqlite3
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote
@@ -52,6 +52,9 @@ _FULL_PAUSE_S = 0.1
 _SQLITE_SHUT = frozenset({8, 14})
 #: corrupt, not a database
 _SQLITE_DAMAGED = frozenset({11, 26})
+
+#: of folders that we make: the database has the secrets of sessions and webhooks
+_OURS_ALONE = 0o700
 
 _SQLITE_PRAGMAS = (
     "PRAGMA journal_mode=WAL",
@@ -216,7 +219,7 @@ def _sqlite_path(url: URL, create: bool) -> Path:
     if not create and not path.exists():
         raise UsageError(f"There is no database {path}. Run `curtsy crawl` first, or name the folder with --data-dir.")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=_OURS_ALONE, parents=True, exist_ok=True)
     except OSError as error:
         raise StoreUnavailable(
             f"The folder {path.parent} cannot be made: {error}. Choose another --data-dir."
@@ -229,7 +232,17 @@ def _sqlite_path(url: URL, create: bool) -> Path:
             meaning="segments stand beside it: if they are of crawls made here, their database was lost or emptied; "
             "restore it from a copy before you crawl",
         )
+    if create:
+        _begin(path)
     return path
+
+
+def _begin(path: Path) -> None:
+    """A new database in a folder that is its owner's alone is so too, wherever it is copied to: it holds secrets. In
+    a folder that others may enter it is as the umask says."""
+    with suppress(OSError):  # SQLite says what is wrong
+        if not path.parent.stat().st_mode & 0o077:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
 def _may_write(path: Path) -> bool:

@@ -106,8 +106,9 @@ def plan(tx: Connection, schedule: int, planned_ms: int, state: str, crawl_id: s
 
 
 def waiting(tx: Connection, state: str) -> list[Run]:
-    """Runs that are `planned` or `queued`, by planned time."""
-    query = select(runs).where(runs.c.state == state, runs.c.state.in_(("planned", "queued")))
+    """Runs that are `planned` or `queued`, by planned time; none of a schedule that is paused."""
+    query = select(runs).join(schedules, schedules.c.n == runs.c.schedule).where(schedules.c.enabled)
+    query = query.where(runs.c.state == state, runs.c.state.in_(("planned", "queued")))
     return [_run(row) for row in tx.execute(query.order_by(runs.c.planned_ms))]
 
 

@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import BaseModel
 
+from curtsy import oversight
 from curtsy.errors import UnknownCrawl
 from curtsy.model import Crawl
 from curtsy.services import Services
@@ -111,6 +112,11 @@ class Call:
         check_id(id)
         with self.store.read() as tx:
             return crawls.get(tx, id, members=False)
+
+    def host(self, name: str) -> str:
+        """The unit of politeness that somebody means by a host's name or a URL."""
+        with self.store.read() as tx:
+            return oversight.host_meant(tx, name, self.settings.politeness_unit)
 
     def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run it on the process's background loop, and wait."""

@@ -9,7 +9,7 @@ from typing import Any
 from curtsy import explain as explaining
 from curtsy.errors import UsageError
 from curtsy.model import UrlState
-from curtsy.urls import host_named, veiled
+from curtsy.urls import veiled
 from curtsy.web.api.hosts import sight
 from curtsy.web.models.explain import ExplainQuery, Explanation
 from curtsy.web.routing import Call, endpoint
@@ -59,7 +59,7 @@ def _letter(facts: explaining.UrlFacts) -> str | None:
 
 
 def _of_host(call: Call, name: str) -> Explanation:
-    host = host_named(name, call.settings.politeness_unit)
+    host = call.host(name)
     seen = sight(call, host)
     with call.store.read() as tx:
         said, fields = explaining.of_host(tx, host, int(time.time() * 1000), seen)

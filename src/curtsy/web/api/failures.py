@@ -7,7 +7,6 @@ import time
 from curtsy import pipeline
 from curtsy.store import crawls, listing
 from curtsy.store.listing import Letter, LettersWanted
-from curtsy.urls import host_named
 from curtsy.web.models.asking import moment_ms
 from curtsy.web.models.failures import (
     AllFailuresQuery,
@@ -88,7 +87,7 @@ def _position(cursor: str | None) -> Letter | None:
 
 
 def _host(call: Call, host: str | None) -> str | None:
-    return None if host is None else host_named(host, call.settings.politeness_unit)
+    return None if host is None else call.host(host)
 
 
 @endpoint(
@@ -139,7 +138,7 @@ def replay_failures(call: Call) -> Replayed:
         cause=wish.cause or wish.error,
         since_ms=moment_ms(wish.since),
         limit=wish.limit,
-        ids=tuple(wish.ids),
+        ids=tuple(wish.ids or ()),
     )
     done = pipeline.replay(call.store, which, int(time.time() * 1000), dry_run=wish.dry_run)
     if done.queues and (services := call.services) is not None:

@@ -11,7 +11,6 @@ from curtsy.frontier.look import Sight, look
 from curtsy.model import HostState
 from curtsy.observe import log
 from curtsy.store import hosts, queues
-from curtsy.urls import host_named
 from curtsy.web.models.crawls import when
 from curtsy.web.models.hosts import (
     Block,
@@ -47,7 +46,7 @@ def list_hosts(call: Call) -> Page[HostSummary]:
 @endpoint("GET", "/v1/hosts/{host}", scope="read", answers={200: HostStatus}, problems=(422,), tags=("hosts",))
 def host(call: Call, host: str) -> HostStatus:
     """When a host may be asked and why not now, its delay and where that comes from, failures, robots.txt."""
-    name = host_named(host, call.settings.politeness_unit)
+    name = call.host(host)
     with call.store.read() as tx:
         known = hosts.get(tx, name) is not None or queues.of_host(tx, name, 1)
     if not known:
@@ -66,7 +65,7 @@ def host(call: Call, host: str) -> HostStatus:
 def block(call: Call, host: str) -> HostStatus:
     """Leave a host alone for some time, in every crawl. Its URLs wait."""
     wish: Block = call.body
-    name = host_named(host, call.settings.politeness_unit)
+    name = call.host(host)
     call.store.run(oversight.block, name, _now_ms() + int(wish.seconds * 1000))
     return _told(call, name)
 
@@ -76,7 +75,7 @@ def block(call: Call, host: str) -> HostStatus:
 )
 def unblock(call: Call, host: str) -> HostStatus:
     """End the wait that a host asked for, that its failures brought, or that `block` set: it is asked a delay later."""
-    name = host_named(host, call.settings.politeness_unit)
+    name = call.host(host)
     oversight.lift(call.store, call.settings, name, _now_ms())
     return _told(call, name, lift=True)
 
@@ -109,7 +108,7 @@ def allow(call: Call, host: str) -> HostStatus:
 
 
 def _said(call: Call, host: str, **changes: int | bool | None) -> HostStatus:
-    name = host_named(host, call.settings.politeness_unit)
+    name = call.host(host)
     call.store.run(oversight.say, name, changes)
     return _told(call, name)
 

@@ -9,7 +9,7 @@ from curtsy.errors import Damaged, UsageError
 from curtsy.model import Page as StoredPage
 from curtsy.store import crawls, listing, pages
 from curtsy.store.segments import read_page
-from curtsy.urls import host_key, host_named, normalise
+from curtsy.urls import host_key, normalise
 from curtsy.web.models.asking import moment_ms
 from curtsy.web.models.pages import PageOf, PagesQuery, page_of
 from curtsy.web.paging import Page, decode, encode
@@ -59,7 +59,7 @@ def _position(cursor: str | None) -> listing.Place | None:
 
 def _host(call: Call, query: PagesQuery) -> str | None:
     unit = call.settings.politeness_unit
-    named = None if query.host is None else host_named(query.host, unit)
+    named = None if query.host is None else call.host(query.host)
     if query.url is None:
         return named
     meant = host_key(_beginning(query.url), unit)

@@ -12,7 +12,6 @@ from curtsy import changes as changing
 from curtsy.errors import UsageError
 from curtsy.model import MOST_RENDER, Crawl, Request
 from curtsy.store import glance, listing
-from curtsy.urls import host_named
 from curtsy.web.api import crawls as api
 from curtsy.web.api import failures as failures_api
 from curtsy.web.api import records as records_api
@@ -198,7 +197,7 @@ def _wanted(visit: Visit, n: int) -> listing.PagesWanted:
     text = " ".join(request.args.get("q", "").split())[:200].replace("\0", "")
     return listing.PagesWanted(
         crawl=n,
-        host=host_named(host, visit.settings.politeness_unit) if host else None,
+        host=visit.call().host(host) if host else None,
         status=int(status) if status else None,
         text=text or None,
     )

@@ -10,7 +10,7 @@ from curtsy.errors import CurtsyError
 from curtsy.store import glance
 from curtsy.web.api import crawls as api
 from curtsy.web.api import schedules as schedules_api
-from curtsy.web.dashboard import seeds
+from curtsy.web.dashboard import seeds, words
 from curtsy.web.dashboard.site import ROWS, Visit, filled, html, valid, view
 from curtsy.web.models.crawls import CrawlsQuery, NewCrawl
 from curtsy.web.models.schedules import NewSchedule
@@ -50,18 +50,35 @@ def make_crawl(visit: Visit) -> Response:
     given = _given()
     checked = _checked(visit)
     try:
-        if not checked.urls:
-            raise Problem(422, "refused-seeds", "There is no seed that can be crawled: give at least one URL.")
+        _check_seeds(checked)
         wishes = _wishes()
         if (name := filled("schedule_name")) is not None:
             return _make_schedule(visit, name, wishes, checked.urls)
+        if filled("cron") is not None:
+            raise Problem(422, "invalid-request", "Nothing was made: a schedule needs a name, or no time to run at.")
         made = api.submit(visit.call(body=valid(NewCrawl, "form", {**wishes, "seeds": checked.urls})))
-        return visit.go(f"/crawls/{made.id}", f"The crawl is made, with {len(checked.urls):,} seeds.")
+        return visit.go(f"/crawls/{made.id}", f"The crawl is made, with {words.count(len(checked.urls), 'seed')}.")
     except (Problem, CurtsyError) as error:
         problem = visit.site.problem_of(error)
         if problem.status >= 500:
             raise
         return _form(visit, given, problem)
+
+
+def _check_seeds(checked: seeds.Checked) -> None:
+    """All or none, as over the API: what was left out in silence would be missed too late."""
+    if checked.beyond:
+        raise Problem(
+            422,
+            "refused-seeds",
+            f"Nothing was made: this form takes {seeds.MOST:,} seeds at most, and more were given: "
+            f"{words.count(checked.beyond, 'line')} too many. Send them all to the API as NDJSON.",
+        )
+    if checked.refused_in_all:
+        refused = words.count(checked.refused_in_all, "seed")
+        raise Problem(422, "refused-seeds", f"Nothing was made: {refused} cannot be crawled. They are named below.")
+    if not checked.urls:
+        raise Problem(422, "refused-seeds", "There is no seed that can be crawled: give at least one URL.")
 
 
 def _make_schedule(visit: Visit, name: str, wishes: dict[str, Any], urls: list[str]) -> Response:

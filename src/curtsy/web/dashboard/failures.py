@@ -67,7 +67,7 @@ def replay(visit: Visit) -> Response:
     ids = request.form.getlist("ids")
     if not ids and "some" in request.form:
         raise UsageError("Tick the dead letters that are to be tried again.")
-    wish: dict[str, Any] = {**given, "ids": ids, "dry_run": request.form.get("really") != "yes"}
+    wish: dict[str, Any] = {**given, "ids": ids or None, "dry_run": request.form.get("really") != "yes"}
     done: Replayed = api.replay_failures(visit.call(body=valid(ReplayWish, "form", wish)))
     if done.dry_run:
         return visit.page("replay.html", done=done, given=given, ids=ids)

@@ -14,7 +14,7 @@ from curtsy.model import RobotsState
 from curtsy.robots import Robots
 from curtsy.store import glance
 from curtsy.store import hosts as stored
-from curtsy.urls import host_named, normalise, origin
+from curtsy.urls import normalise, origin
 from curtsy.web.api import hosts as api
 from curtsy.web.dashboard import charts, words
 from curtsy.web.dashboard.site import ROWS, Visit, filled, valid, view
@@ -46,7 +46,7 @@ class Rules:
 @view("GET", "/hosts")
 def hosts(visit: Visit) -> Response:
     if (name := request.args.get("find", "").strip()) != "":
-        return visit.go(f"/hosts/{quote(host_named(name, visit.settings.politeness_unit), safe=':')}")
+        return visit.go(f"/hosts/{quote(visit.call().host(name), safe=':')}")
     query = visit.asked(HostsQuery, "cursor", limit=ROWS, notable=bool(request.args.get("notable")))
     return visit.page("hosts.html", found=api.list_hosts(visit.call(query)), notable=query.notable)
 

@@ -26,6 +26,8 @@ class Checked:
     #: (line, seed, why)
     refused: list[tuple[int, str, str]] = field(default_factory=list)
     refused_in_all: int = 0
+    #: of the refused, lines that were not looked at because there were MOST before them
+    beyond: int = 0
     #: (line, URL)
     twice: list[tuple[int, str]] = field(default_factory=list)
     twice_in_all: int = 0
@@ -48,6 +50,7 @@ def check(lines: Iterable[str], settings: Settings) -> Checked:
             continue
         if len(found.urls) >= MOST:
             found.refused_in_all += 1
+            found.beyond += 1
             if len(found.refused) < _NAMED:
                 found.refused.append((at, line, f"more than {MOST:,} seeds: send them to the API as NDJSON"))
             continue

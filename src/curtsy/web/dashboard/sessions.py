@@ -2,6 +2,7 @@
 
 The cookie is `<id of the key or ->.<nonce>.<expiry>.<signature>`. It says who signed in; whether that key may still do
 something is asked of the store with every request. On loopback, where no key is needed, it carries the nonce alone.
+The signature is made with the digest of the key too: the secret of the deployment alone makes no session of a key.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 
 from flask import Request, Response
 
-from curtsy.store import meta
+from curtsy.store import keys, meta
 from curtsy.web.bridge import Bridge
 
 COOKIE = "curtsy_session"
@@ -62,17 +63,23 @@ class Sessions:
         found = _FORM.fullmatch(request.cookies.get(COOKIE, ""))
         if found is None or int(found[3]) <= time.time():
             return None
-        if not hmac.compare_digest(found[4], self._sign(f"session {found[1]}.{found[2]}.{found[3]}")):
-            return None
-        return Session(key=None if found[1] == "-" else found[1], nonce=found[2], expires_s=int(found[3]))
+        session = Session(key=None if found[1] == "-" else found[1], nonce=found[2], expires_s=int(found[3]))
+        return session if hmac.compare_digest(found[4], self._signature(session)) else None
+
+    def _signature(self, session: Session) -> str:
+        return self._sign(f"session {_value(session)} {'' if session.key is None else self._digest(session.key)}")
+
+    def _digest(self, id: str) -> str:
+        with self._bridge.store.read() as tx:
+            key = keys.get(tx, id)
+        return "" if key is None else key.digest  # of a key that is not known nobody is let in
 
     def put(self, response: Response, session: Session, request: Request) -> None:
-        value = f"{session.key or '-'}.{session.nonce}.{session.expires_s}"
         # Behind a proxy that speaks TLS we hear plain HTTP; to believe its word makes the cookie only stricter.
         secure = request.is_secure or request.headers.get("X-Forwarded-Proto", "").lower() == "https"
         response.set_cookie(
             COOKIE,
-            f"{value}.{self._sign(f'session {value}')}",
+            f"{_value(session)}.{self._signature(session)}",
             max_age=max(0, session.expires_s - int(time.time())),
             path="/",
             httponly=True,
@@ -106,3 +113,7 @@ class Sessions:
         except (ValueError, binascii.Error):
             return None
         return text if time.time() - int(at) < _NOTE_S else None
+
+
+def _value(session: Session) -> str:
+    return f"{session.key or '-'}.{session.nonce}.{session.expires_s}"

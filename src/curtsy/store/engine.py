@@ -239,10 +239,13 @@ def _sqlite_path(url: URL, create: bool) -> Path:
 
 def _begin(path: Path) -> None:
     """A new database in a folder that is its owner's alone is so too, wherever it is copied to: it holds secrets. In
-    a folder that others may enter it is as the umask says."""
-    with suppress(OSError):  # SQLite says what is wrong
+    a folder that others may enter it is as the umask says.
+
+    One that is there is not opened: closing it would take SQLite's locks in this process away.
+    """
+    with suppress(OSError):  # it is there, or SQLite says what is wrong
         if not path.parent.stat().st_mode & 0o077:
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
 def _may_write(path: Path) -> bool:

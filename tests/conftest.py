@@ -82,7 +82,16 @@ class _Databases:
             self._spare.append(name)
 
     def _empty(self, name: str) -> bool:
-        """Whether it is now as it was made: other tables than at first are not put right."""
+        """Whether it is now as it was made: other tables than at first are not put right, and whoever comes back while
+        it is emptied keeps it from being used again."""
+        import psycopg
+
+        try:
+            return self._is_emptied(name)
+        except psycopg.Error:
+            return False
+
+    def _is_emptied(self, name: str) -> bool:
         with self._connected("postgres") as outside:
             while outside.execute(_CUT_OFF, (name,)).rowcount:
                 pass

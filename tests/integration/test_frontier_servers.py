@@ -37,18 +37,28 @@ class Watched:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.master, self.replica = Server(_program()), Server(_program())
-        self.ports = free_ports(3)
+        self.ports = free_ports(2)
         self.sentinels: list[Server] = []
 
     def start(self) -> None:
         self.master.start(port=str(self.ports[0]), bind="127.0.0.1")
         self.replica.start(port=str(self.ports[1]), bind="127.0.0.1", replicaof=f"127.0.0.1 {self.ports[0]}")
         wait_for(lambda: tell(self.replica, "INFO", "replication").get("master_link_status") == "up", "no replica")
-        self.url = self.watch(self.ports[0], self.ports[2])
+        self.url = self.watch(self.ports[0])
         wait_for(lambda: len(tell(self.sentinels[0], "SENTINEL", "REPLICAS", "crawl")) == 1, "the replica is unknown")
 
-    def watch(self, master_port: int, port: int) -> str:
+    def watch(self, master_port: int) -> str:
         """Starts a Sentinel for that master; answers the frontier's URL."""
+        while True:
+            (port,) = free_ports(1)
+            sentinel = self._sentinel(master_port, port)
+            wait_for(lambda one=sentinel: one.process.poll() is not None or one.answers(), "the Sentinel hangs", 60)
+            if sentinel.process.poll() is None:
+                self.sentinels.append(sentinel)
+                return f"sentinel://127.0.0.1:{port}/crawl"
+            sentinel.remove()  # somebody else has taken its port
+
+    def _sentinel(self, master_port: int, port: int) -> Server:
         sentinel = Server(_program())
         config = sentinel.folder / "sentinel.conf"
         config.write_text(
@@ -62,9 +72,7 @@ class Watched:
             stderr=subprocess.DEVNULL,
             preexec_fn=die_with_parent,  # noqa: PLW1509 (no threads here)
         )
-        wait_for(sentinel.answers, "the Sentinel does not answer")
-        self.sentinels.append(sentinel)
-        return f"sentinel://127.0.0.1:{port}/crawl"
+        return sentinel
 
     def fail_over(self) -> None:
         tell(self.sentinels[0], "SENTINEL", "FAILOVER", "crawl")
@@ -145,8 +153,7 @@ def test_a_master_that_was_replaced_behind_our_back_is_not_leased_from_for_longe
         assert len((await one.lease([(Lane.BATCH, 1)])).leases) == 1
 
         tell(watched.replica, "REPLICAOF", "NO", "ONE")
-        (port,) = free_ports(1)
-        two = Frontier(watched.watch(watched.ports[1], port), settings, "two")
+        two = Frontier(watched.watch(watched.ports[1]), settings, "two")
         await open_epoch(two, store)
         assert two.shards[0].epoch != one.shards[0].epoch
         fields = await two.shards[0].command("HMGET", two.shards[0].epoch_key, "quiet")

@@ -133,6 +133,7 @@ class Chromium:
                 await asyncio.sleep(0.02)
         except BaseException:
             browser.kill()
+            await browser.gone()
             raise
         log("browser_started", pid=browser._watch.pid, sealed=browser.sealed)
         return browser

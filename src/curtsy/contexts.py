@@ -17,6 +17,8 @@ from curtsy.urls import Scope, fingerprint, host_key
 #: links remembered per crawl and process: about 30 MB when full
 _REMEMBERED = 200_000
 _MAX_COOKIES = 50
+#: names that a jar remembers: a site can make up others with every page
+_MAX_MET = 1_000
 _MAX_COOKIE_CHARS = 4096
 #: in seconds; a number of more digits is as good as none
 _AGE = re.compile(r"-?[0-9]{1,12}\Z")
@@ -181,7 +183,8 @@ class Jar:
             if cookie is None:
                 continue
             key = (cookie.name, cookie.host, cookie.path)
-            self._met.add(cookie.name)
+            if len(self._met) < _MAX_MET:
+                self._met.add(cookie.name)
             self._cookies.pop(key, None)
             if cookie.until_s is None or cookie.until_s > now_s:
                 self._cookies[key] = cookie

@@ -56,14 +56,16 @@ def test_what_did_not_change_is_not_stored_again_and_its_links_are_still_followe
     assert all(json.loads(line)["segment"] for line in lines)
 
 
+def home(asked: Asked) -> Say:
+    """Leads to /leaf; 304 to whoever has it."""
+    if asked.headers.get("if-none-match") == '"v1"':
+        return Say(b"", 304, (("ETag", '"v1"'),))
+    page = linking("/leaf")
+    return Say(page.body, 200, (*page.headers, ("ETag", '"v1"')))
+
+
 def test_links_of_a_page_that_answers_304_lead_on(tmp_path: Path) -> None:
     """The second crawl meets /leaf only through the stored body of the home page."""
-
-    def home(asked: Asked) -> Say:
-        if asked.headers.get("if-none-match") == '"v1"':
-            return Say(b"", 304, (("ETag", '"v1"'),))
-        page = linking("/leaf")
-        return Say(page.body, 200, (*page.headers, ("ETag", '"v1"')))
 
     with SmallSite({"/": home, "/leaf": linking(title="Leaf")}) as site:
         folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule])
@@ -77,12 +79,6 @@ def test_links_of_a_page_that_answers_304_lead_on(tmp_path: Path) -> None:
 
 
 def test_a_page_that_answers_304_and_cannot_be_read_any_more_is_asked_for_again(tmp_path: Path) -> None:
-    def home(asked: Asked) -> Say:
-        if asked.headers.get("if-none-match") == '"v1"':
-            return Say(b"", 304, (("ETag", '"v1"'),))
-        page = linking("/leaf")
-        return Say(page.body, 200, (*page.headers, ("ETag", '"v1"')))
-
     with SmallSite({"/": home, "/leaf": linking(title="Leaf")}) as site:
         folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule])
         folder.crawl("http://one.small.test/")

@@ -13,6 +13,7 @@ from crawl_folder import CrawlFolder, finish
 from small_site import Asked, Say, SmallSite, linking
 from waiting import until
 
+from curtsy.store.engine import Store
 from curtsy.tinyweb import TinyWeb
 from curtsy.tinyweb.accesslog import Line
 from curtsy.tinyweb.judge import judge
@@ -306,3 +307,20 @@ def test_a_crawl_that_was_left_is_not_gone_on_with_by_another_way(tmp_path: Path
 def crawl_of(folder: CrawlFolder, host: str) -> str:
     ((id,),) = folder.rows("SELECT c.id FROM crawls c JOIN queues q ON q.crawl = c.n WHERE q.host = ?", host)
     return str(id)
+
+
+def test_a_replay_after_its_hosts_patience_tries_every_url_anew(tmp_path: Path) -> None:
+    """The time in which nobody asked is none in which the host failed."""
+    broken = dict.fromkeys(("/a", "/b", "/c"), Say(b"Oh dear.", 500))
+    with SmallSite({"/": linking(*broken), **broken}) as site:
+        folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule], max_attempts=2, host_patience_s=1)
+        first = folder.crawl("http://one.small.test/").failed
+        with Store.open(folder.settings().effective_store_url) as store, store.begin() as tx:
+            # As if it had begun long ago.
+            tx.exec_driver_sql("UPDATE queues SET failing_since_ms = 1, reason = 'server_error'")
+        asked = len(site.paths())
+        assert folder.run("failures", "replay")["dead_letters"] == sum(first.values())
+        assert folder.rows("SELECT failing_since_ms FROM queues") == [(None,)]
+        folder.resume()
+        assert set(site.paths()[asked:]) == set(broken)
+        folder.close()

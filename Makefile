@@ -128,8 +128,8 @@ bench-short: $(SETUP) $(SYSTEM)
 	@$(BIN)/python -m bench --short $(ARGS)
 
 client: $(SETUP)
-	@$(BIN)/python -m curtsy.web.typed src/curtsy/remote
-	@$(BIN)/ruff format --quiet src/curtsy/remote
+	@$(BIN)/python -m curtsy.web.client_generator src/curtsy/client
+	@$(BIN)/ruff format --quiet src/curtsy/client
 
 screenshots: $(SETUP) $(SYSTEM)
 	@$(BIN)/python tests/dashboard/screenshots.py screenshots

@@ -19,7 +19,7 @@ import psutil
 
 from bench.plan import Plan
 from bench.report import Bar, Section
-from curtsy.embedded_pg import start_postgres
+from tests.support.postgres_server import start_postgres
 
 SEEDS = 10_000
 #: status requests per second during the upload

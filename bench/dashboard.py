@@ -18,12 +18,12 @@ from typing import Any
 
 from bench.plan import Plan
 from bench.report import Bar, Section
-from curtsy.embedded_pg import start_postgres
-from curtsy.model import Crawl, CrawlState, Failure, HostState, Page, Request, new_id
+from curtsy.core.model import Crawl, CrawlState, Failure, HostState, Page, Request, new_id
+from curtsy.rules.urls import fingerprint
 from curtsy.store import crawls, failures, hosts, pages, queues, requests
 from curtsy.store.engine import Store
-from curtsy.urls import fingerprint
 from curtsy.web.paging import encode
+from tests.support.postgres_server import start_postgres
 
 HOSTS = 2_000
 #: one dead letter for so many pages

@@ -19,15 +19,17 @@ from bench.contestants import environment
 from bench.parts import Parts
 from bench.plan import Plan
 from bench.report import Bar, Section, number
-from curtsy import configuration, crawling, services
 from curtsy.cli.results import judged
-from curtsy.embedded_pg import PgServer, start_postgres
-from curtsy.fleet import Fleet
-from curtsy.model import Crawl, CrawlState
+from curtsy.core import settings_loading as configuration
+from curtsy.core.model import Crawl, CrawlState
+from curtsy.crawl import run as crawling
+from curtsy.fleet.coordination import Fleet
+from curtsy.services import backends as services
 from curtsy.store import crawls
 from curtsy.store.engine import Store
 from curtsy.tinyweb import TinyWeb
 from curtsy.tinyweb.judge import Verdict, judge
+from tests.support.postgres_server import PgServer, start_postgres
 
 T = TypeVar("T")
 WORKERS = ("one", "two")

@@ -15,11 +15,11 @@ from bench.measure import RunFailed
 from bench.plan import Plan
 from bench.report import Bar, Section, number
 from bench.site import path_of
-from curtsy.embedded import Embedded
+from curtsy.core.model import Crawl, CrawlState, Entry, HostState, Lane, Lease, RobotsState
+from curtsy.core.settings import Settings
 from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.messages import Release, Settled
-from curtsy.model import Crawl, CrawlState, Entry, HostState, Lane, Lease, RobotsState
-from curtsy.settings import Settings
+from curtsy.services.valkey import Embedded
 
 MB = 1_000_000
 BATCH = 64

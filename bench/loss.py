@@ -24,7 +24,7 @@ from bench.measure import RunFailed, reaping
 from bench.plan import Plan, serve
 from bench.report import Bar, Section
 from bench.site import Site, path_of
-from curtsy.embedded import Embedded
+from curtsy.services.valkey import Embedded
 
 DELAY_S = 1.0
 SLOT_S = 3.0

@@ -17,7 +17,7 @@ import psutil
 import redis
 
 from bench.measure import RunFailed
-from curtsy.embedded import find_server
+from curtsy.services.valkey import find_server
 
 STOP_S = 60.0
 

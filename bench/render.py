@@ -20,7 +20,7 @@ from pathlib import Path
 from bench.measure import RunFailed, cpu_of, descendants_of
 from bench.plan import Plan
 from bench.report import Bar, Section, number
-from curtsy.settings import Settings
+from curtsy.core.settings import Settings
 from curtsy.tinyweb import TinyWeb
 
 #: every fifth host of the tiny web shows nothing without scripts

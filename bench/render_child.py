@@ -12,10 +12,10 @@ from itertools import count
 
 import uvloop
 
+from curtsy.core.outcome import Outcome
+from curtsy.core.settings import Settings
 from curtsy.fetch.renderer import BrowserFetcher
 from curtsy.fetch.transfer import FetchJob, boot_clock
-from curtsy.outcome import Outcome
-from curtsy.settings import Settings
 from curtsy.tinyweb.facts import Kind, org_host, truth
 from curtsy.tinyweb.pages import OrgSite, Shape
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from bench.measure import RunFailed
 from bench.plan import Plan
 from bench.report import Section, number
-from curtsy.embedded import Embedded
+from curtsy.services.valkey import Embedded
 from curtsy.tinyweb import TinyWeb
 from curtsy.tinyweb.accesslog import Line
 from curtsy.tinyweb.judge import judge

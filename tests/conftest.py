@@ -15,8 +15,7 @@ import pytest
 
 if TYPE_CHECKING:
     import psycopg
-
-    from curtsy.embedded_pg import PgServer
+    from postgres_server import PgServer
 
 # A shell that runs the tests in the background lets them ignore signals, and so does every process that they start.
 for _number, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
@@ -38,7 +37,7 @@ _numbers = itertools.count(1)
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PgServer]:
     """A real PostgreSQL, for all tests of this process."""
-    from curtsy.embedded_pg import start_postgres
+    from postgres_server import start_postgres
 
     with start_postgres(tmp_path_factory.mktemp("postgres")) as server:
         yield server

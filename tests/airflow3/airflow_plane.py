@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from curtsy.configuration import load
-from curtsy.remote.server import Server
-from curtsy.settings import Settings
+from curtsy.client.server import Server
+from curtsy.core.settings import Settings
+from curtsy.core.settings_loading import load
 from curtsy.tinyweb import TinyWeb
 
 #: what tasks that take turns must know too

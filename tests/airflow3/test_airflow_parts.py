@@ -15,14 +15,14 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, TaskD
 from airflow_plane import Plane
 
 from curtsy.airflow import CurtsyCrawlOperator, CurtsyHook
-from curtsy.airflow.following import GONE, TIMED_OUT, Follower
+from curtsy.airflow.crawl_events import GONE, TIMED_OUT, Follower
+from curtsy.airflow.crawl_identity import join, key_of
+from curtsy.airflow.held_slot import Desk
 from curtsy.airflow.hook import place_of
-from curtsy.airflow.joining import join, key_of
-from curtsy.airflow.lines import LEAD_S, lines_of
-from curtsy.airflow.turns import Desk
-from curtsy.errors import UsageError
-from curtsy.frontier.clock import boot
-from curtsy.guests import TurnOver
+from curtsy.airflow.host_waiters import LEAD_S, lines_of
+from curtsy.core.clock import boot
+from curtsy.core.errors import UsageError
+from curtsy.crawl.external_slots import TurnOver
 from curtsy.tinyweb import TinyWeb
 from curtsy.tinyweb.judge import judge
 

@@ -14,14 +14,14 @@ from typing import Any
 import uvloop
 from small_site import Answer, Say, SmallSite
 
-from curtsy.errors import MissingPart
+from curtsy.core.errors import MissingPart
+from curtsy.core.outcome import Outcome
+from curtsy.core.settings import Settings
 from curtsy.fetch.browser import Engine
 from curtsy.fetch.chromium import find
 from curtsy.fetch.renderer import BrowserFetcher
 from curtsy.fetch.transfer import FetchJob, boot_clock
-from curtsy.outcome import Outcome
-from curtsy.settings import Settings
-from curtsy.urls import host_key, origin
+from curtsy.rules.urls import host_key, origin
 
 _ids = count(1)
 

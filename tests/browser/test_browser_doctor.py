@@ -9,8 +9,8 @@ import pytest
 from rendered import browser_pids
 
 from curtsy.cli.doctor import Check, _optional
+from curtsy.core.settings import Settings
 from curtsy.fetch.chromium import find
-from curtsy.settings import Settings
 
 
 def browser(settings: Settings) -> Check:

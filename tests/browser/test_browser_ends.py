@@ -17,11 +17,12 @@ import pytest
 from rendered import Stage, begin, browser_pids, page_job, staged
 from small_site import SmallSite
 
-from curtsy.fetch import renderer, visits
+from curtsy.core.outcome import Fault, Outcome
+from curtsy.core.settings import Settings
+from curtsy.fetch import page_visit as visits
+from curtsy.fetch import renderer
 from curtsy.fetch.chromium import Chromium, find
 from curtsy.fetch.transfer import boot_clock
-from curtsy.outcome import Fault, Outcome
-from curtsy.settings import Settings
 
 HOME = "http://a.small.test/"
 #: of a visit that is to hang: long enough to begin, soon over

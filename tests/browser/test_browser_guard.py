@@ -14,9 +14,9 @@ from private_places import Listener, naming
 from rendered import staged, visit
 from small_site import SmallSite
 
+from curtsy.core.outcome import Fault, Outcome
 from curtsy.fetch import chromium
-from curtsy.fetch.gate import Gate
-from curtsy.outcome import Fault, Outcome
+from curtsy.fetch.browser_requests import Gate
 
 #: a page on a busy machine may be done before the browser has sent its datagrams
 TRIES = 10

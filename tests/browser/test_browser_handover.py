@@ -11,10 +11,10 @@ from rendered import Stage, begin, page_job, staged
 from small_site import Asked, Say
 from waiting import until
 
+from curtsy.core.outcome import Outcome
+from curtsy.core.settings import Settings
 from curtsy.fetch import browser
 from curtsy.fetch.browser import Engine
-from curtsy.outcome import Outcome
-from curtsy.settings import Settings
 
 HOME = "http://a.small.test/"
 #: its script is answered when the test says so; until then the page is under way

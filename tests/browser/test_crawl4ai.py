@@ -19,7 +19,7 @@ from rendered import Stage, browser_pids, staged
 from small_site import SmallSite
 from waiting import until
 
-from curtsy.outcome import Fault
+from curtsy.core.outcome import Fault
 from curtsy.tinyweb import TinyWeb, truth
 
 DELAY_S = 0.3

@@ -12,13 +12,13 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from curtsy.embedded_pg import start_postgres
-from curtsy.faults import POINTS
+from curtsy.core.failpoints import POINTS
 from tests.chaos import browsers
 from tests.chaos.fleet import main as fleet
 from tests.chaos.rounds import BROWSER_NAMES, RENDER_EVERY, Arena, Plan, Round, plan
 from tests.chaos.site import Site
 from tests.chaos.troubles import TROUBLES
+from tests.support.postgres_server import start_postgres
 
 STORES = {"sqlite": ("sqlite",), "postgres": ("postgres",), "both": ("sqlite", "postgres")}
 HEAD = (

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import psutil
 
-from curtsy import browsers
-from curtsy.settings import Settings
+from curtsy.core.settings import Settings
+from curtsy.crawl import renderers as browsers
 
 #: a browser has so long to be at work before something is done to it
 AT_WORK_S = 40.0

@@ -16,7 +16,7 @@ import psutil
 import redis
 
 from curtsy.cli import UNAVAILABLE
-from curtsy.embedded import Embedded
+from curtsy.services.valkey import Embedded
 from tests.chaos import browsers
 from tests.chaos.parts import Cable, Database, Disk, Valkey
 

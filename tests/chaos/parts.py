@@ -18,8 +18,8 @@ from typing import Any, Protocol
 
 import redis
 
-from curtsy.embedded import find_server
-from curtsy.embedded_pg import PgServer
+from curtsy.services.valkey import find_server
+from tests.support.postgres_server import PgServer
 
 START_S = 20.0
 

@@ -9,8 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from curtsy.embedded_pg import PgServer
-from curtsy.faults import POINTS
+from curtsy.core.failpoints import POINTS
 from tests.chaos import browsers, findings, site
 from tests.chaos.crawler import Crawler, Gave
 from tests.chaos.findings import Baseline, Findings
@@ -18,6 +17,7 @@ from tests.chaos.metronome import Metronome
 from tests.chaos.parts import Cable, Database, Postgres, Sqlite, Valkey, small_disk
 from tests.chaos.site import RENDERED, SMALL_RENDERED, Site
 from tests.chaos.troubles import BROWSER_TROUBLES, LOSSES, TROUBLES, nth
+from tests.support.postgres_server import PgServer
 
 #: a round that takes longer has not finished
 LIMIT_S = 120.0

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import redis
 
-from curtsy.faults import POINTS
+from curtsy.core.failpoints import POINTS
 from tests.chaos import browsers
 from tests.chaos.crawler import Crawler
 from tests.chaos.site import RENDER_SLOT_S, SLOT_S

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from frontier_servers import Cluster, Server, World
 
-from curtsy.embedded import find_server
+from curtsy.services.valkey import find_server
 
 
 @pytest.fixture(scope="session", params=["valkey", "redis", "cluster"])

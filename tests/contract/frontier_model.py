@@ -14,11 +14,11 @@ from typing import Any
 
 from frontier_servers import Cluster, Server, World
 
-from curtsy.frontier.clock import boot
+from curtsy.core.clock import boot
+from curtsy.core.model import Crawl, CrawlState, Entry, HostState, Kind, Lane, Lease, RobotsState
+from curtsy.core.outcome import HostEffect
 from curtsy.frontier.entry import decode
 from curtsy.frontier.messages import ReapedLease, ReapedSlot, Release, Rules, Scan, Settled, counter_of
-from curtsy.model import Crawl, CrawlState, Entry, HostState, Kind, Lane, Lease, RobotsState
-from curtsy.outcome import HostEffect
 
 
 @dataclass(slots=True)

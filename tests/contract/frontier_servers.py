@@ -22,12 +22,12 @@ from typing import Any, TypeVar
 
 import redis
 
-from curtsy.frontier.clock import ServerClock, boot
+from curtsy.core.clock import ServerClock, boot
+from curtsy.core.model import Crawl, CrawlState, Entry, HostState, Kind, Lane, Lease, RobotsState
+from curtsy.core.outcome import HostEffect
+from curtsy.core.settings import Settings
 from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.messages import Release, Rules, Scan, Settled, SettleReply, Times
-from curtsy.model import Crawl, CrawlState, Entry, HostState, Kind, Lane, Lease, RobotsState
-from curtsy.outcome import HostEffect
-from curtsy.settings import Settings
 
 T = TypeVar("T")
 FAR_MS = 4_000_000_000_000

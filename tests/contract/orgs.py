@@ -9,13 +9,14 @@ from typing import Any
 
 import stored
 
-from curtsy import plans, stages
-from curtsy.extraction import Parts
-from curtsy.model import Crawl, CrawlState
-from curtsy.record import Record
-from curtsy.settings import Settings
-from curtsy.stages import Sending
-from curtsy.stopping import StopFlag
+from curtsy.core.model import Crawl, CrawlState
+from curtsy.core.record import Record
+from curtsy.core.settings import Settings
+from curtsy.core.shutdown import StopFlag
+from curtsy.records import plan as plans
+from curtsy.records import stages
+from curtsy.records.extraction import Parts
+from curtsy.records.stages import Sending
 from curtsy.store import queues, records, sites
 from curtsy.store.engine import Store
 from curtsy.store.segments import SegmentStore

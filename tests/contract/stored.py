@@ -6,13 +6,13 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from curtsy.model import BodyRef, Crawl, CrawlState, Failure, Kind, Lane, NewUrl, Page, UrlState, new_id
-from curtsy.settings import Settings
+from curtsy.core.model import BodyRef, Crawl, CrawlState, Failure, Kind, Lane, NewUrl, Page, UrlState, new_id
+from curtsy.core.settings import Settings
+from curtsy.rules.urls import fingerprint, host_key
 from curtsy.store import crawls, failures, pages, queues, urls
 from curtsy.store.engine import Store
 from curtsy.store.segments import Segments, SegmentStore
 from curtsy.store.warc import WarcItem
-from curtsy.urls import fingerprint, host_key
 
 #: of the first page; each one is a second later
 BEGUN_MS = 1_700_000_000_000

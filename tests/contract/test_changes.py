@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from curtsy import changes
-from curtsy.errors import UsageError
-from curtsy.model import Crawl, CrawlState, NewUrl, Page, UrlState
+from curtsy.control import changes
+from curtsy.core.errors import UsageError
+from curtsy.core.model import Crawl, CrawlState, NewUrl, Page, UrlState
 from curtsy.store import crawls, pages, urls
 from curtsy.store.engine import Store
 

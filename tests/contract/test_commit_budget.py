@@ -6,16 +6,16 @@ from hashlib import sha256
 
 import pytest
 
-from curtsy.contexts import CrawlContext
+from curtsy.core.model import Crawl, Entry, Lane, Lease, NewUrl
+from curtsy.core.outcome import Action, Decision, Outcome
+from curtsy.core.settings import Settings
+from curtsy.crawl.crawl_context import CrawlContext
+from curtsy.crawl.results import Finished
+from curtsy.crawl.transaction import Body, Links, Transaction, Written
 from curtsy.frontier.messages import Times
-from curtsy.harvest import Finished
-from curtsy.model import Crawl, Entry, Lane, Lease, NewUrl
-from curtsy.outcome import Action, Decision, Outcome
-from curtsy.settings import Settings
+from curtsy.rules.urls import fingerprint
 from curtsy.store import crawls, queues, urls
 from curtsy.store.engine import Store
-from curtsy.transaction import Body, Links, Transaction, Written
-from curtsy.urls import fingerprint
 
 NOW = 1_700_000_000_000
 

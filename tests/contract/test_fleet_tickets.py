@@ -10,10 +10,10 @@ from typing import TypeVar
 import pytest
 from frontier_servers import Server
 
-from curtsy.embedded import find_server
-from curtsy.errors import SettingsError
-from curtsy.fleet import Fleet, Worker, shards_of
-from curtsy.settings import Settings
+from curtsy.core.errors import SettingsError
+from curtsy.core.settings import Settings
+from curtsy.fleet.coordination import Fleet, Worker, shards_of
+from curtsy.services.valkey import find_server
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ import pytest
 import uvloop
 from frontier_servers import Server
 
-from curtsy.errors import FrontierUnavailable
+from curtsy.core.errors import FrontierUnavailable
 from curtsy.frontier.shard import Shard
 
 pytest_plugins = ["frontier_fixtures"]

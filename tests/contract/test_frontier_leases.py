@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 from frontier_servers import Server, World, blocked, paths, released
 
-from curtsy.errors import EpochLost, FrontierUnavailable, SettingsError
+from curtsy.core.errors import EpochLost, FrontierUnavailable, SettingsError
+from curtsy.core.model import Entry, HostState, Lane
+from curtsy.core.outcome import HostEffect
 from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.messages import Rules, Scan, Settled
-from curtsy.model import Entry, HostState, Lane
-from curtsy.outcome import HostEffect
 
 pytest_plugins = ["frontier_fixtures"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from frontier_servers import World, blocked
 
-from curtsy.frontier.look import Sight, look, prospect, sight
+from curtsy.frontier.inspect import Sight, look, prospect, sight
 
 pytest_plugins = ["frontier_fixtures"]
 

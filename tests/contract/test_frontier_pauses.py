@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 from frontier_servers import Cluster, Server, World
 
-from curtsy.errors import EpochLost
-from curtsy.frontier.clock import boot
+from curtsy.core.clock import boot
+from curtsy.core.errors import EpochLost
+from curtsy.core.model import CrawlState, Lane
 from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.shard import CONFIRMED_S
-from curtsy.model import CrawlState, Lane
 
 pytest_plugins = ["frontier_fixtures"]
 

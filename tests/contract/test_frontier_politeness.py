@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from frontier_servers import World, blocked, paths, released, robots_of
 
-from curtsy.frontier.clock import boot
+from curtsy.core.clock import boot
+from curtsy.core.model import Entry, HostState, Kind, Lane, Lease
+from curtsy.core.outcome import HostEffect
 from curtsy.frontier.messages import Rules
-from curtsy.model import Entry, HostState, Kind, Lane, Lease
-from curtsy.outcome import HostEffect
 
 pytest_plugins = ["frontier_fixtures"]
 

@@ -20,8 +20,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from curtsy.model import CrawlState, Kind, Lane
-from curtsy.outcome import HostEffect
+from curtsy.core.model import CrawlState, Kind, Lane
+from curtsy.core.outcome import HostEffect
 
 pytest_plugins = ["frontier_fixtures"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from frontier_servers import Server, World, paths
 
+from curtsy.core.model import CrawlState, Entry, Kind, Lane
 from curtsy.frontier.messages import Scan
-from curtsy.model import CrawlState, Entry, Kind, Lane
 
 pytest_plugins = ["frontier_fixtures"]
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from frontier_servers import World, paths, released
 
+from curtsy.core.model import CrawlState, Entry, Kind, Lane, Lease
 from curtsy.frontier import watch
-from curtsy.frontier.look import look
+from curtsy.frontier.inspect import look
 from curtsy.frontier.messages import Rules, Scan, Settled, SettleReply
-from curtsy.model import CrawlState, Entry, Kind, Lane, Lease
 
 pytest_plugins = ["frontier_fixtures"]
 

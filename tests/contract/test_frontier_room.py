@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from frontier_servers import Server, World, blocked, released
 
-from curtsy.model import Entry, Lane
+from curtsy.core.model import Entry, Lane
 
 pytest_plugins = ["frontier_fixtures"]
 

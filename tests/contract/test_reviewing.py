@@ -11,12 +11,14 @@ from typing import Any
 import orgs
 import pytest
 
-from curtsy import ground, reviewing, schemas
-from curtsy.errors import UnknownRecord, UsageError, WrongState
+from curtsy.core.errors import UnknownRecord, UsageError, WrongState
+from curtsy.core.model import Crawl
+from curtsy.core.record import Record
 from curtsy.extract import ladder
-from curtsy.model import Crawl
-from curtsy.record import Record
-from curtsy.reviewing import Decision
+from curtsy.grounding import judge as ground
+from curtsy.grounding import schema as schemas
+from curtsy.records import review as reviewing
+from curtsy.records.review import Decision
 from curtsy.store import records
 from curtsy.store.engine import Store
 from curtsy.store.segments import Segments

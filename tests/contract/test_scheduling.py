@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 import uvloop
 
-from curtsy import scheduling, services
-from curtsy.errors import UsageError
-from curtsy.model import CrawlState, Run, Schedule
-from curtsy.settings import Settings
+from curtsy.control import schedules as scheduling
+from curtsy.core.errors import UsageError
+from curtsy.core.model import CrawlState, Run, Schedule
+from curtsy.core.settings import Settings
+from curtsy.services import backends as services
 from curtsy.store import crawls, schedules
 from curtsy.store.engine import Store
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import Connection
 
-from curtsy.errors import UsageError
-from curtsy.model import BodyRef, Chain, Crawl, Failure, HostState, Kind, NewUrl, Page, Request, RobotsState
+from curtsy.core.errors import UsageError
+from curtsy.core.model import BodyRef, Chain, Crawl, Failure, HostState, Kind, NewUrl, Page, Request, RobotsState
 from curtsy.store import crawls, failures, hosts, pages, queues, requests, urls
 from curtsy.store.engine import Store
 from curtsy.store.urls import Settle

@@ -15,13 +15,13 @@ import pytest
 import stored
 from warcio.checker import Checker
 
-from curtsy.model import BodyRef, Crawl, Page, Request, new_id
+from curtsy.core.model import BodyRef, Crawl, Page, Request, new_id
+from curtsy.rules.urls import fingerprint
 from curtsy.store import crawls, deletion, pages, requests
 from curtsy.store.deletion import Deletion
 from curtsy.store.engine import Store
-from curtsy.store.erasing import erase_all
+from curtsy.store.erasure import erase_all
 from curtsy.store.segments import Segments, SegmentStore, open_segments, read_page
-from curtsy.urls import fingerprint
 
 NOW_MS = stored.BEGUN_MS + 86_400_000
 TABLES = (

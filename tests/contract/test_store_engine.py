@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from postgres_server import PgServer, start_postgres
 from sqlalchemy import Connection, Inspector, MetaData, inspect, text
 from sqlalchemy.exc import DBAPIError
 from threads import in_threads
 
-from curtsy.embedded_pg import PgServer, start_postgres
-from curtsy.errors import Damaged, SchemaMismatch, StoreUnavailable, StoreUnwritable, UsageError
-from curtsy.observe import counters
+from curtsy.core.errors import Damaged, SchemaMismatch, StoreUnavailable, StoreUnwritable, UsageError
+from curtsy.core.observe import counters
 from curtsy.store import engine, meta
 from curtsy.store.engine import Store
 from curtsy.store.migrations import HEAD, upgrade, version

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from stored import BEGUN_MS, crawl
 
-from curtsy.model import CrawlState, Failure, HostState, Kind, Lane, NewUrl, Page, Request
-from curtsy.record import Record, Review
-from curtsy.store import crawls, failures, glance, hosts, pages, queues, records, requests, reviews, urls
+from curtsy.core.model import CrawlState, Failure, HostState, Kind, Lane, NewUrl, Page, Request
+from curtsy.core.record import Record, Review
+from curtsy.rules.urls import fingerprint
+from curtsy.store import crawls, failures, hosts, pages, queues, records, requests, reviews, urls
+from curtsy.store import dashboard_queries as glance
 from curtsy.store.engine import Store
-from curtsy.urls import fingerprint
 
 
 def page(n: int, i: int, at_ms: int, host: str = "a.test", **fields: Any) -> Page:

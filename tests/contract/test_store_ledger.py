@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import Connection
 from threads import in_threads
 
-from curtsy.errors import UnknownCrawl
-from curtsy.model import Counts, Crawl, CrawlState, HostState, Lane, NewUrl, UrlState
+from curtsy.core.errors import UnknownCrawl
+from curtsy.core.model import Counts, Crawl, CrawlState, HostState, Lane, NewUrl, UrlState
 from curtsy.store import crawls, hosts, queues, urls
 from curtsy.store.engine import Store
 

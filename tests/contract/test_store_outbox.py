@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sqlalchemy import Connection
 
-from curtsy.model import Crawl, CrawlState, Failure
+from curtsy.core.model import Crawl, CrawlState, Failure
 from curtsy.store import crawls, failures, outbox
 from curtsy.store.engine import Store
 from curtsy.store.outbox import Put

@@ -12,17 +12,17 @@ import pytest
 import stored
 from sqlalchemy import text
 
-from curtsy.asking import StoredBudget, StoredCache
-from curtsy.evidence import Usage
-from curtsy.model import Crawl, Definition
-from curtsy.record import Record, Review
-from curtsy.settings import Settings
+from curtsy.core.claims import Usage
+from curtsy.core.model import Crawl, Definition
+from curtsy.core.record import Record, Review
+from curtsy.core.settings import Settings
+from curtsy.records.crawl_model import StoredBudget, StoredCache
+from curtsy.rules.urls import fingerprint
 from curtsy.store import crawls, definitions, deletion, llm_cache, outbox, records, reviews, sites, sources
 from curtsy.store.engine import Store
 from curtsy.store.migrations import statements
 from curtsy.store.segments import Segments
 from curtsy.store.sources import Source
-from curtsy.urls import fingerprint
 
 FIELD = {"path": "/name", "value": "A", "rung": "llm", "verdict": "supported", "evidence": []}
 FIRST = Record(

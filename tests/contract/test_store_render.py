@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from curtsy.model import Crawl, CrawlState, Kind, NewUrl, UrlState, new_id
+from curtsy.core.model import Crawl, CrawlState, Kind, NewUrl, UrlState, new_id
 from curtsy.store import crawls, hosts, queues, urls
 from curtsy.store.engine import Store
 

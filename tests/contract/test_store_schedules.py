@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from curtsy.errors import NameTaken, UsageError
-from curtsy.model import Crawl, CrawlState, Schedule
-from curtsy.record import Record
+from curtsy.core.errors import NameTaken, UsageError
+from curtsy.core.model import Crawl, CrawlState, Schedule
+from curtsy.core.record import Record
 from curtsy.store import crawls, records, schedules
 from curtsy.store.engine import Store
 

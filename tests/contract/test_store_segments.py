@@ -15,8 +15,8 @@ import pytest
 from stored import page_of
 from warcio.checker import Checker
 
-from curtsy.errors import Damaged, SegmentsUnavailable
-from curtsy.model import BodyRef, Crawl
+from curtsy.core.errors import Damaged, SegmentsUnavailable
+from curtsy.core.model import BodyRef, Crawl
 from curtsy.store import crawls, pages
 from curtsy.store.engine import Store
 from curtsy.store.segments import Segments, open_segments, read_page

@@ -13,10 +13,13 @@ from typing import Any
 
 import pytest
 
-from curtsy import page_facts, pipeline, schemas, stages
-from curtsy.model import Crawl, CrawlState, Page
-from curtsy.settings import Settings
-from curtsy.stages import Sending
+from curtsy.control import replay as pipeline
+from curtsy.core.model import Crawl, CrawlState, Page
+from curtsy.core.settings import Settings
+from curtsy.grounding import page_schema as page_facts
+from curtsy.grounding import schema as schemas
+from curtsy.records import stages
+from curtsy.records.stages import Sending
 from curtsy.store import crawls, failures, outbox, pages, records
 from curtsy.store.engine import Store
 from curtsy.store.segments import Segments

@@ -22,7 +22,7 @@ from small_site import SmallSite  # noqa: E402
 from stack import AnyPath, Stack, Web, up  # noqa: E402
 from waiting import wait_for  # noqa: E402
 
-from curtsy.configuration import load  # noqa: E402
+from curtsy.core.settings_loading import load  # noqa: E402
 from curtsy.store import keys  # noqa: E402
 from curtsy.store.engine import Store  # noqa: E402
 from curtsy.web import auth  # noqa: E402

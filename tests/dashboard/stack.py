@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from small_site import Answer, Asked, Say, SmallSite
 from waiting import wait_for
 
-from curtsy.client import Client
+from curtsy.client.http import Client
 
 T = TypeVar("T")
 

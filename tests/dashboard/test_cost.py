@@ -14,9 +14,9 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, event, text
 
 from bench.dashboard import Made, fill
-from curtsy.configuration import load
-from curtsy.explain import of_url
-from curtsy.settings import Settings
+from curtsy.control.explain import of_url
+from curtsy.core.settings import Settings
+from curtsy.core.settings_loading import load
 from curtsy.store.engine import Store
 from curtsy.web.factory import create_app
 

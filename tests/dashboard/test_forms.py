@@ -14,7 +14,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from curtsy.configuration import load
+from curtsy.core.settings_loading import load
 from curtsy.store import keys, meta
 from curtsy.web import auth
 from curtsy.web.dashboard import seeds

@@ -12,11 +12,11 @@ from accessible import faults
 from playwright.sync_api import Page, expect
 from werkzeug.serving import make_server
 
-from curtsy.configuration import load
+from curtsy.core.settings_loading import load
 from curtsy.store import keys
 from curtsy.store.engine import Store
 from curtsy.web import auth
-from curtsy.web.bridge import Bridge
+from curtsy.web.backend_thread import Bridge
 from curtsy.web.factory import create_app
 
 

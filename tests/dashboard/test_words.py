@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from curtsy.configuration import load
-from curtsy.model import Request
+from curtsy.core.model import Request
+from curtsy.core.settings_loading import load
 from curtsy.web.dashboard import charts, review, seeds, words
 from curtsy.web.dashboard.explain import standing
 

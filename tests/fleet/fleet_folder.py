@@ -17,14 +17,15 @@ import psutil
 from crawl_folder import CrawlFolder
 from waiting import until
 
-from curtsy import crawling, services
-from curtsy.audit import Verdict
 from curtsy.cli.results import judged
-from curtsy.embedded import Embedded
-from curtsy.fleet import Fleet
-from curtsy.frontier.plain import Plain
-from curtsy.model import Counts, Crawl, CrawlState
-from curtsy.services import Services
+from curtsy.control.audit import Verdict
+from curtsy.core.model import Counts, Crawl, CrawlState
+from curtsy.crawl import run as crawling
+from curtsy.fleet.coordination import Fleet
+from curtsy.frontier.fleet_commands import Plain
+from curtsy.services import backends as services
+from curtsy.services.backends import Services
+from curtsy.services.valkey import Embedded
 from curtsy.store import crawls
 from curtsy.store.engine import Store
 from curtsy.tinyweb import TinyWeb

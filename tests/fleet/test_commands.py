@@ -16,9 +16,9 @@ from typing import Any
 import psutil
 import pytest
 from fleet_folder import FleetFolder
+from postgres_server import PgServer
 from waiting import until
 
-from curtsy.embedded_pg import PgServer
 from curtsy.tinyweb import TinyWeb
 
 NewFleet = Callable[..., FleetFolder]
@@ -43,7 +43,7 @@ def test_plain_celery_commands_find_settings_and_server_by_themselves(new_fleet:
 
 def test_a_part_that_ends_by_itself_is_told(tmp_path: Path) -> None:
     code = (
-        "import sys; from curtsy.cli.keeping import keep; from curtsy.settings import Settings; "
+        "import sys; from curtsy.cli.child_processes import keep; from curtsy.core.settings import Settings; "
         "sys.exit(keep([[sys.executable, '-c', '']], Settings(), None))"
     )
     ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)

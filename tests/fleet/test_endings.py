@@ -12,7 +12,7 @@ import pytest
 from fleet_folder import FleetFolder
 from waiting import until
 
-from curtsy.embedded import Embedded
+from curtsy.services.valkey import Embedded
 from curtsy.tinyweb import TinyWeb
 
 NewFleet = Callable[..., FleetFolder]

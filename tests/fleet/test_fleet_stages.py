@@ -13,9 +13,10 @@ import pytest
 from fleet_folder import FleetFolder
 from waiting import until
 
-from curtsy import plans, scheduling
-from curtsy.faults import STAGE_POINTS
-from curtsy.model import Crawl, CrawlState
+from curtsy.control import schedules as scheduling
+from curtsy.core.failpoints import STAGE_POINTS
+from curtsy.core.model import Crawl, CrawlState
+from curtsy.records import plan as plans
 from curtsy.store import crawls, failures, outbox, records, schedules
 from curtsy.tinyweb import TinyWeb
 

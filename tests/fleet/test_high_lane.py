@@ -11,7 +11,7 @@ import pytest
 from fleet_folder import FleetFolder
 from waiting import until
 
-from curtsy.client import Client
+from curtsy.client.http import Client
 from curtsy.tinyweb import TinyWeb
 from curtsy.tinyweb.pages import OrgSite, Shape
 

@@ -9,7 +9,7 @@ from fleet_folder import FleetFolder
 from waiting import until
 from xxhash import xxh32_intdigest
 
-from curtsy.model import Lane
+from curtsy.core.model import Lane
 from curtsy.tinyweb import TinyWeb
 
 NewFleet = Callable[..., FleetFolder]

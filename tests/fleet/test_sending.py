@@ -8,8 +8,8 @@ import pytest
 from fleet_folder import FleetFolder
 from waiting import until
 
-from curtsy.fleet import Worker
-from curtsy.seat import Seat
+from curtsy.fleet.coordination import Worker
+from curtsy.fleet.worker_process import Seat
 from curtsy.tinyweb import TinyWeb
 
 NewFleet = Callable[..., FleetFolder]

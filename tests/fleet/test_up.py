@@ -20,11 +20,11 @@ import pytest
 from crawl_folder import CrawlFolder
 from waiting import until
 
-from curtsy.client import Client
-from curtsy.embedded import Embedded
-from curtsy.errors import Unavailable
+from curtsy.client.http import Client
+from curtsy.core.errors import Unavailable
+from curtsy.fleet.supervisor import FIRST_S, LONGEST_S, WELL_S, pause_after
+from curtsy.services.valkey import Embedded
 from curtsy.tinyweb import TinyWeb
-from curtsy.up import FIRST_S, LONGEST_S, WELL_S, pause_after
 
 #: what stands in the command line of each part
 PARTS = {"worker": "worker@%h", "high": "high@%h", "beat": "beat", "api": "serve"}

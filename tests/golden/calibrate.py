@@ -15,8 +15,8 @@ from itertools import pairwise
 from grounding_cases import cases
 from rapidfuzz import fuzz
 
-from curtsy.ground_near import NEAR, find_near, nearest
-from curtsy.ground_text import fold, plain
+from curtsy.grounding.folded_text import fold, plain
+from curtsy.grounding.near_copies import NEAR, find_near, nearest
 from curtsy.tinyweb import facts
 
 THRESHOLDS = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from curtsy.evidence import Claim, Rung, Source, SourceKind
-from curtsy.schemas import Leaf
+from curtsy.core.claims import Claim, Rung, Source, SourceKind
+from curtsy.grounding.schema import Leaf
 
 FOLDER = Path(__file__).parent / "grounding"
 

@@ -6,9 +6,9 @@ import calibrate
 import pytest
 from grounding_cases import Case, cases
 
-from curtsy import ground
-from curtsy.evidence import Verdict
-from curtsy.ground_near import NEAR
+from curtsy.core.claims import Verdict
+from curtsy.grounding import judge as ground
+from curtsy.grounding.near_copies import NEAR
 
 ALL = cases()
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from curtsy import ground, schemas
-from curtsy.document import Document
-from curtsy.evidence import Claim, Rung, Source, SourceKind, Verdict
-from curtsy.ground_text import plain
+from curtsy.core.claims import Claim, Rung, Source, SourceKind, Verdict
+from curtsy.grounding import judge as ground
+from curtsy.grounding import schema as schemas
+from curtsy.grounding.folded_text import plain
+from curtsy.html.document import Document
 from curtsy.tinyweb import facts
 from curtsy.tinyweb.facts import Kind, Organisation
 from curtsy.tinyweb.pages import OrgSite, Shape

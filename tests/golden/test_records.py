@@ -10,10 +10,10 @@ from typing import Any
 import orgs
 import pytest
 
-from curtsy import evaluation
-from curtsy.cli import evaluating
-from curtsy.evaluation import Report
-from curtsy.model import Crawl
+from curtsy.cli import demo_report as evaluating
+from curtsy.core.model import Crawl
+from curtsy.records import evaluation
+from curtsy.records.evaluation import Report
 from curtsy.store.engine import Store
 from curtsy.store.segments import Segments
 

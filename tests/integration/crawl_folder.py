@@ -21,11 +21,13 @@ from uuid import uuid4
 import pytest
 import uvloop
 
-from curtsy import configuration, crawling, services
 from curtsy.cli import main
-from curtsy.embedded import Embedded
-from curtsy.model import Counts, Crawl
-from curtsy.settings import Settings
+from curtsy.core import settings_loading as configuration
+from curtsy.core.model import Counts, Crawl
+from curtsy.core.settings import Settings
+from curtsy.crawl import run as crawling
+from curtsy.services import backends as services
+from curtsy.services.valkey import Embedded
 from curtsy.store import crawls
 from curtsy.store.engine import Store
 from curtsy.tinyweb import TinyWeb

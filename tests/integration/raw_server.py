@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
+from curtsy.core.outcome import Outcome
+from curtsy.core.settings import Settings
 from curtsy.fetch.http import FetchJob, HttpFetcher, boot_clock
-from curtsy.outcome import Outcome
-from curtsy.settings import Settings
 
 Handler = Callable[["Connection"], Awaitable[None]]
 

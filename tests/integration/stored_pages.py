@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from curtsy.configuration import load
-from curtsy.model import Crawl, CrawlState, Page
-from curtsy.settings import Settings
+from curtsy.core.model import Crawl, CrawlState, Page
+from curtsy.core.settings import Settings
+from curtsy.core.settings_loading import load
+from curtsy.rules.urls import fingerprint
 from curtsy.store import crawls, pages
 from curtsy.store.engine import Store
 from curtsy.store.segments import SegmentStore, open_segments
 from curtsy.store.warc import WarcItem
-from curtsy.urls import fingerprint
 
 ID = "01930000-0000-7000-8000-000000000001"
 T0 = 1_730_000_000_000

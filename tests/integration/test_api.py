@@ -16,15 +16,16 @@ from typing import Any
 
 import pytest
 from crawl_folder import SHORT
+from postgres_server import start_postgres
 from small_site import Say, SmallSite, linking
 
 import curtsy.api as curtsy
-from curtsy import page_facts, pipeline
+from curtsy.api.progress import Display, shown_line
 from curtsy.cli.results import judged
-from curtsy.display import Display, shown_line
-from curtsy.embedded import Embedded
-from curtsy.embedded_pg import start_postgres
-from curtsy.model import Counts
+from curtsy.control import replay as pipeline
+from curtsy.core.model import Counts
+from curtsy.grounding import page_schema as page_facts
+from curtsy.services.valkey import Embedded
 from curtsy.store.engine import Store
 
 START = "http://a.small.test/"
@@ -412,10 +413,10 @@ def command(*words: str) -> subprocess.CompletedProcess[str]:
 
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in another process: no function is known."""
-    monkeypatch.setattr("curtsy.page_facts.extractors", known := {"page": page_facts.page_facts})
-    monkeypatch.setattr("curtsy.plans.extractors", known)
-    monkeypatch.setattr("curtsy.extraction.extractors", known)
-    monkeypatch.setattr("curtsy.score_rubrics.scorers", {})
+    monkeypatch.setattr("curtsy.grounding.page_schema.extractors", known := {"page": page_facts.page_facts})
+    monkeypatch.setattr("curtsy.records.plan.extractors", known)
+    monkeypatch.setattr("curtsy.records.extraction.extractors", known)
+    monkeypatch.setattr("curtsy.grounding.rubrics.scorers", {})
 
 
 def test_without_its_functions_a_crawl_is_refused_and_loses_nothing(

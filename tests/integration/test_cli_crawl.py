@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from waiting import until
 
-from curtsy.embedded import Embedded
+from curtsy.services.valkey import Embedded
 from curtsy.tinyweb import TinyWeb
 
 HOSTS, PAGES = 4, 8

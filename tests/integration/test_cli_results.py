@@ -21,15 +21,15 @@ from typing import Any, NamedTuple
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from curtsy import export
 from curtsy.cli import main
-from curtsy.model import Crawl, CrawlState, Failure, Kind, NewUrl, Page, Request, RobotsState
+from curtsy.core.model import Crawl, CrawlState, Failure, Kind, NewUrl, Page, Request, RobotsState
+from curtsy.export import pages as export
+from curtsy.rules.urls import fingerprint
 from curtsy.store import crawls, failures, hosts, pages, queues, requests, urls
 from curtsy.store.engine import Store
 from curtsy.store.segments import Segments
 from curtsy.store.urls import Settle
 from curtsy.store.warc import WarcItem
-from curtsy.urls import fingerprint
 
 HTML = b"<html><head><title>Hello</title></head><body><h1>Hello</h1><p>A page about <b>geese</b>.</p></body></html>"
 ID = "01930000-0000-7000-8000-000000000001"

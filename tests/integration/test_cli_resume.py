@@ -15,8 +15,8 @@ import pytest
 from crawl_folder import CrawlFolder
 from waiting import until
 
-from curtsy.cli import hints
-from curtsy.configuration import keep, load, missing
+from curtsy.cli import next_commands as hints
+from curtsy.core.settings_loading import keep, load, missing
 from curtsy.tinyweb import TinyWeb
 
 SEED = "http://org-0000.tinyweb.test/"

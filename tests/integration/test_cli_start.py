@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from curtsy.configuration import load
-from curtsy.errors import SettingsError
+from curtsy.core.errors import SettingsError
+from curtsy.core.settings_loading import load
 
 HEAVY = ("sqlalchemy", "pycurl", "redis", "selectolax", "pydantic_settings", "uvloop", "pyarrow", "alembic")
 
@@ -168,7 +168,7 @@ def test_an_object_store_that_cannot_be_is_told_in_one_line(tmp_path: Path, monk
 
 
 #: the imports on the way to a crawl, in their order: the first, one in the middle, the last
-@pytest.mark.parametrize("module", ["curtsy.cli.app", "curtsy.settings", "curtsy.cli.driving"])
+@pytest.mark.parametrize("module", ["curtsy.cli.app", "curtsy.core.settings", "curtsy.cli.run_crawl"])
 def test_ctrl_c_before_a_crawl_has_begun_says_so_and_exits_with_3(module: str, tmp_path: Path) -> None:
     """The signal comes exactly while `module` is being imported."""
     code = f"""

@@ -15,11 +15,12 @@ from crawl_folder import CrawlFolder
 from dns_server import dns_serving
 from small_site import Asked, Say, SmallSite, linking
 
-from curtsy import crawling, services
-from curtsy.errors import SettingsError
-from curtsy.model import Counts, Crawl
-from curtsy.recovery import write_clean
-from curtsy.upkeep import Upkeep
+from curtsy.core.errors import SettingsError
+from curtsy.core.model import Counts, Crawl
+from curtsy.crawl import run as crawling
+from curtsy.crawl.maintenance import Upkeep
+from curtsy.services import backends as services
+from curtsy.services.epochs import write_clean
 
 
 @pytest.fixture

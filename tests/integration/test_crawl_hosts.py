@@ -17,7 +17,7 @@ from crawl_folder import CrawlFolder, finish
 from small_site import Answer, Asked, Say, SmallSite, linking
 from waiting import until
 
-from curtsy.embedded import Embedded
+from curtsy.services.valkey import Embedded
 from curtsy.tinyweb import TinyWeb
 from curtsy.tinyweb.judge import judge
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from crawl_folder import CrawlFolder, finish
 from object_store import object_store, use
+from postgres_server import start_postgres
 
-from curtsy.embedded_pg import start_postgres
-from curtsy.export import segments_of
+from curtsy.export.pages import segments_of
 from curtsy.store import crawls, pages
 from curtsy.store.engine import Store
 from curtsy.store.segments import read_page

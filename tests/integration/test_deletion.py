@@ -10,11 +10,12 @@ from flask.testing import FlaskClient
 from small_site import Answer, Asked, Say, SmallSite, linking
 from waiting import until
 
-from curtsy import export, retention
+from curtsy.control import retention
+from curtsy.export import pages as export
 from curtsy.store import pages
 from curtsy.store.engine import Store
 from curtsy.store.segments import read_page
-from curtsy.web.bridge import Bridge
+from curtsy.web.backend_thread import Bridge
 from curtsy.web.factory import create_app
 
 ONE, TWO = "one.small.test", "two.small.test"

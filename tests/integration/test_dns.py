@@ -12,10 +12,10 @@ import uvloop
 from dns_server import AAAA, CNAME, A, DnsServer, Zone, dns_serving
 from raw_server import answering, begin, fetch, fetching, job, serving
 
+from curtsy.core.outcome import Fault
+from curtsy.core.settings import Settings
 from curtsy.fetch.dns import Answer, Resolver
 from curtsy.fetch.http import boot_clock
-from curtsy.outcome import Fault
-from curtsy.settings import Settings
 
 PAGE = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 

@@ -14,15 +14,15 @@ from pathlib import Path
 import pytest
 from waiting import until
 
-from curtsy import embedded
-from curtsy.embedded import Embedded
-from curtsy.errors import FrontierUnavailable
+from curtsy.core.errors import FrontierUnavailable
+from curtsy.services import valkey as embedded
+from curtsy.services.valkey import Embedded
 
 #: enters, says which server it sees, waits for a line, leaves, says whether it was the last
 USER = """
 import sys
 from pathlib import Path
-from curtsy.embedded import Embedded
+from curtsy.services.valkey import Embedded
 share = Embedded.enter(Path(sys.argv[1]), grace_s=float(sys.argv[2]))
 print(share.pid, flush=True)
 sys.stdin.readline()

@@ -12,7 +12,7 @@ from crawl_folder import CrawlFolder, finish
 from small_site import Answer, Asked, Say, SmallSite, linking
 from waiting import until
 
-from curtsy.embedded import Embedded
+from curtsy.services.valkey import Embedded
 
 LINKS = [f"/{n}" for n in range(6)]
 HOST = "http://one.small.test"

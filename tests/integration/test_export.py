@@ -21,19 +21,22 @@ import pytest
 from crawl_folder import CrawlFolder, finish
 from object_store import object_store, use
 from obstore.store import from_url
+from postgres_server import start_postgres
 from pyarrow import parquet
 from small_site import SmallSite, linking
 from stored_pages import StoredPages
 from warcio.archiveiterator import ArchiveIterator
 
-from curtsy import export, increments, record_export, record_increments
 from curtsy.cli import main
-from curtsy.destination import LocalFolder, target_of
-from curtsy.embedded_pg import start_postgres
-from curtsy.errors import Damaged, UsageError
-from curtsy.export import Format
-from curtsy.model import Page
-from curtsy.record import Record
+from curtsy.core.errors import Damaged, UsageError
+from curtsy.core.model import Page
+from curtsy.core.record import Record
+from curtsy.export import page_increments as increments
+from curtsy.export import pages as export
+from curtsy.export import record_increments
+from curtsy.export import records as record_export
+from curtsy.export.pages import Format
+from curtsy.export.targets import LocalFolder, target_of
 from curtsy.store import pages, records
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -181,8 +184,8 @@ def test_a_killed_export_leaves_each_page_once(stored: StoredPages, tmp_path: Pa
     out = tmp_path / "out"
     script = f"""
 from pathlib import Path
-from curtsy import export, increments
-from curtsy.configuration import load
+from curtsy.export import page_increments as increments, pages as export
+from curtsy.core.settings_loading import load
 from curtsy.store import crawls
 from curtsy.store.engine import Store
 settings = load(data_dir=Path({str(stored.settings.data_dir)!r}))

@@ -12,9 +12,10 @@ import stored
 from crawl_folder import CrawlFolder
 from small_site import Say, SmallSite, linking
 
-from curtsy import plans, reextraction
-from curtsy.errors import UsageError, WrongState
-from curtsy.model import CrawlState
+from curtsy.core.errors import UsageError, WrongState
+from curtsy.core.model import CrawlState
+from curtsy.records import plan as plans
+from curtsy.records import reextraction
 from curtsy.store import crawls
 from curtsy.store.engine import Store
 from curtsy.tinyweb import TinyWeb

@@ -17,13 +17,13 @@ from frontier_servers import Cluster, Server, die_with_parent, free_ports, tell,
 from redis.crc import key_slot
 from waiting import until
 
-from curtsy.embedded import find_server
-from curtsy.errors import EpochLost, FrontierUnavailable
-from curtsy.frontier.clock import boot
+from curtsy.core.clock import boot
+from curtsy.core.errors import EpochLost, FrontierUnavailable
+from curtsy.core.model import Crawl, CrawlState, Entry, HostState, Lane, RobotsState
+from curtsy.core.settings import Settings
 from curtsy.frontier.frontier import Frontier
-from curtsy.model import Crawl, CrawlState, Entry, HostState, Lane, RobotsState
-from curtsy.recovery import confirm, open_epoch
-from curtsy.settings import Settings
+from curtsy.services.epochs import confirm, open_epoch
+from curtsy.services.valkey import find_server
 from curtsy.store.engine import Store
 from curtsy.tinyweb import TinyWeb
 from curtsy.tinyweb.judge import judge

@@ -10,11 +10,11 @@ from random import Random
 import uvloop
 from raw_server import Connection, fetching, job, serving
 
-from curtsy.decide import decide, decide_robots
+from curtsy.core.outcome import Fault, Outcome
+from curtsy.core.settings import Settings
 from curtsy.fetch.http import HttpFetcher
-from curtsy.outcome import Fault, Outcome
-from curtsy.politeness import effect
-from curtsy.settings import Settings
+from curtsy.rules.decide import decide, decide_robots
+from curtsy.rules.politeness import effect
 
 RESPONSES = 10_000
 AT_ONCE = 100

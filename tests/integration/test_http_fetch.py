@@ -14,9 +14,9 @@ import pytest
 import uvloop
 from raw_server import Connection, RawServer, answering, begin, fetch, fetching, job, serving
 
-from curtsy.fetch.codings import zstd
+from curtsy.core.outcome import Fault, Outcome
+from curtsy.fetch.content_codings import zstd
 from curtsy.fetch.http import HttpFetcher, boot_clock
-from curtsy.outcome import Fault, Outcome
 
 PAGE = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nhello"
 LOOPBACK = ("127.0.0.0/8",)

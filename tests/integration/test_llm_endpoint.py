@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 from model_server import ModelServer
 
-from curtsy import ground, schemas
-from curtsy.evidence import Rung, Usage, Verdict
+from curtsy.core.claims import Rung, Usage, Verdict
+from curtsy.core.settings import Settings
 from curtsy.extract import endpoint, ladder
 from curtsy.extract.endpoint import Endpoint, Manner, lesser
 from curtsy.extract.llm import Caps, Memory, Model, ModelFault, groups, prompt_texts
-from curtsy.schemas import Leaf
-from curtsy.settings import Settings
+from curtsy.grounding import judge as ground
+from curtsy.grounding import schema as schemas
+from curtsy.grounding.schema import Leaf
 
 SCHEMA = schemas.inline(
     {

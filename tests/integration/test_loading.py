@@ -23,7 +23,7 @@ def test_hosts_beyond_the_bound_are_crawled_as_others_leave(
     tmp_path: Path, web: TinyWeb, shards: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Only the loading of waiting queues can end this crawl: the sweep of the minute is put off, and counted out.
-    monkeypatch.setattr("curtsy.upkeep._SWEEP_S", 1e9)
+    monkeypatch.setattr("curtsy.crawl.maintenance._SWEEP_S", 1e9)
     most = 0
     room = Frontier.room
 

@@ -15,14 +15,16 @@ import pytest
 from model_server import ModelServer
 from waiting import until
 
-from curtsy import embedded_model, ground, schemas
-from curtsy.embedded_model import LocalModel, model_of, what_is_missing
-from curtsy.errors import MissingPart
-from curtsy.evidence import Verdict
+from curtsy.core.claims import Verdict
+from curtsy.core.errors import MissingPart
+from curtsy.core.settings import LOCAL_MODEL, Settings
 from curtsy.extract import endpoint, ladder
 from curtsy.extract.endpoint import Endpoint, ModelFault
 from curtsy.extract.llm import Memory, Model, prompt_texts
-from curtsy.settings import LOCAL_MODEL, Settings
+from curtsy.grounding import judge as ground
+from curtsy.grounding import schema as schemas
+from curtsy.services import local_model as embedded_model
+from curtsy.services.local_model import LocalModel, model_of, what_is_missing
 
 pytestmark = pytest.mark.skipif(what_is_missing() is not None, reason=what_is_missing() or "")
 
@@ -43,7 +45,7 @@ ORDERS = """<html><body><h1>Harbour Bikes</h1><p>Harbour Bikes rents bicycles.</
 USER = """
 import sys
 from pathlib import Path
-from curtsy.embedded_model import LocalModel
+from curtsy.services.local_model import LocalModel
 local = LocalModel(Path(sys.argv[1]), grace_s=float(sys.argv[2]))
 local()
 print(local.pid, flush=True)

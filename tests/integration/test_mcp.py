@@ -24,12 +24,12 @@ from mcp import Client, StdioServerParameters
 from small_site import Say, SmallSite, linking
 from waiting import until
 
-from curtsy.configuration import load
-from curtsy.embedded import Embedded
+from curtsy.client.server import Server
+from curtsy.core.settings_loading import load
 from curtsy.mcp import reading
 from curtsy.mcp.backends import Local, Remote
 from curtsy.mcp.server import Limits, build
-from curtsy.remote.server import Server
+from curtsy.services.valkey import Embedded
 from curtsy.store.engine import Store
 from curtsy.store.segments import Segments
 

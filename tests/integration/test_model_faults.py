@@ -14,11 +14,14 @@ from crawl_folder import CrawlFolder
 from model_server import ModelServer
 from small_site import Say, SmallSite, linking
 
-from curtsy import pipeline, plans, services, stages
-from curtsy.embedded_model import what_is_missing
-from curtsy.evidence import Usage
-from curtsy.services import Services
-from curtsy.stopping import StopFlag
+from curtsy.control import replay as pipeline
+from curtsy.core.claims import Usage
+from curtsy.core.shutdown import StopFlag
+from curtsy.records import plan as plans
+from curtsy.records import stages
+from curtsy.services import backends as services
+from curtsy.services.backends import Services
+from curtsy.services.local_model import what_is_missing
 from curtsy.store import crawls, failures, llm_cache
 from curtsy.store.engine import Store
 

@@ -17,7 +17,7 @@ from crawl_folder import CrawlFolder
 from waiting import until
 
 from curtsy.cli.worker import COMMIT_S, LEAVE_S
-from curtsy.embedded import find_server
+from curtsy.services.valkey import find_server
 from curtsy.tinyweb import TinyWeb
 
 DRAIN_S = 1.0

@@ -15,7 +15,7 @@ import pytest
 from crawl_folder import CrawlFolder, finish
 from waiting import until
 
-from curtsy.embedded import Embedded
+from curtsy.services.valkey import Embedded
 
 HOSTS = 24
 PAGES = 12

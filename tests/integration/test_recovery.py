@@ -12,12 +12,12 @@ from unittest.mock import patch
 import pytest
 import redis
 
-from curtsy.embedded import Embedded
-from curtsy.errors import EpochLost, FrontierUnavailable
+from curtsy.core.errors import EpochLost, FrontierUnavailable
+from curtsy.core.model import Lane
+from curtsy.core.settings import Settings
 from curtsy.frontier.frontier import Frontier
-from curtsy.model import Lane
-from curtsy.recovery import _next_epoch, in_thread, open_epoch
-from curtsy.settings import Settings
+from curtsy.services.epochs import _next_epoch, in_thread, open_epoch
+from curtsy.services.valkey import Embedded
 from curtsy.store.engine import Store
 
 

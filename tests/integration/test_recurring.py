@@ -13,7 +13,10 @@ import uvloop
 from crawl_folder import CrawlFolder
 from small_site import Asked, Say, SmallSite, linking
 
-from curtsy import changes, crawling, retention, scheduling, services
+from curtsy.control import changes, retention
+from curtsy.control import schedules as scheduling
+from curtsy.crawl import run as crawling
+from curtsy.services import backends as services
 from curtsy.store import schedules
 from curtsy.store.engine import Store
 

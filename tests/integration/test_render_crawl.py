@@ -15,18 +15,18 @@ from small_site import Asked, Say, SmallSite
 from waiting import until
 from warcio.archiveiterator import ArchiveIterator
 
-from curtsy import crawling
 from curtsy.cli.results import judged
-from curtsy.errors import NoBrowser
+from curtsy.core.errors import NoBrowser
+from curtsy.core.settings import Settings
+from curtsy.crawl import run as crawling
 from curtsy.fetch import browser
 from curtsy.fetch.chromium import find
-from curtsy.rendering import SURE, is_probe
-from curtsy.settings import Settings
+from curtsy.html.needs_browser import SURE, is_probe
+from curtsy.rules.urls import fingerprint
 from curtsy.store import hosts
 from curtsy.store.engine import Store
 from curtsy.tinyweb import TinyWeb, accesslog
 from curtsy.tinyweb.facts import org_host, truth
-from curtsy.urls import fingerprint
 
 DELAY_S = 0.3
 SCRIPT, FETCHED, PROSE = org_host(4), org_host(9), org_host(1)

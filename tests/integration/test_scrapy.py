@@ -14,7 +14,7 @@ from crawl_folder import SHORT
 from waiting import wait_for
 
 from curtsy.cli.results import judged
-from curtsy.settings import Settings
+from curtsy.core.settings import Settings
 from curtsy.store import guests
 from curtsy.store.engine import Store
 from curtsy.tinyweb import TinyWeb, judge

@@ -12,11 +12,11 @@ import stored
 from object_store import object_store, use
 from warcio.archiveiterator import ArchiveIterator
 
-from curtsy.errors import Damaged, SegmentsUnavailable, UsageError
-from curtsy.model import BodyRef, Crawl
+from curtsy.core.errors import Damaged, SegmentsUnavailable, UsageError
+from curtsy.core.model import BodyRef, Crawl
 from curtsy.store import crawls, deletion, pages
 from curtsy.store.engine import Store
-from curtsy.store.erasing import erase_all
+from curtsy.store.erasure import erase_all
 from curtsy.store.objects import ObjectSegments
 from curtsy.store.segments import open_segments, read_page
 from curtsy.store.sweep import delete_unreferenced, merge_small

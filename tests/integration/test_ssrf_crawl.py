@@ -20,14 +20,14 @@ from dns_server import AAAA, A, DnsServer, Zone
 from private_places import FORMS, Listener, listening, naming
 from small_site import Asked, Say, SmallSite, linking
 
-from curtsy import stages
+from curtsy.core.model import Crawl, CrawlState
+from curtsy.core.outcome import Fault, Outcome
+from curtsy.core.settings import Settings
 from curtsy.fetch.http import FetchJob, HttpFetcher, boot_clock
-from curtsy.model import Crawl, CrawlState
-from curtsy.outcome import Fault, Outcome
-from curtsy.settings import Settings
+from curtsy.records import stages
+from curtsy.rules.urls import normalise
 from curtsy.store import crawls, failures
 from curtsy.store.engine import Store
-from curtsy.urls import normalise
 from curtsy.web.factory import create_app
 
 PUBLIC, PRIVATE = "127.0.0.2", "127.0.0.1"

@@ -17,13 +17,16 @@ import uvloop
 from crawl_folder import CrawlFolder, finish
 from small_site import Say, SmallSite, linking
 
-from curtsy import extraction, page_facts, pipeline, services, stages
-from curtsy.configuration import load
-from curtsy.faults import STAGE_POINTS
-from curtsy.model import CrawlState
-from curtsy.page_facts import Stored
-from curtsy.services import Services
-from curtsy.stopping import StopFlag
+from curtsy.control import replay as pipeline
+from curtsy.core.failpoints import STAGE_POINTS
+from curtsy.core.model import CrawlState
+from curtsy.core.settings_loading import load
+from curtsy.core.shutdown import StopFlag
+from curtsy.grounding import page_schema as page_facts
+from curtsy.grounding.page_schema import Stored
+from curtsy.records import extraction, stages
+from curtsy.services import backends as services
+from curtsy.services.backends import Services
 from curtsy.store import crawls, failures, outbox, records
 from curtsy.store.engine import Store
 

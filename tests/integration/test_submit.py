@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 import redis
 
-from curtsy import crawling, services
-from curtsy.errors import UsageError
-from curtsy.model import Crawl, CrawlState
-from curtsy.services import Services
-from curtsy.settings import Settings
+from curtsy.core.errors import UsageError
+from curtsy.core.model import Crawl, CrawlState
+from curtsy.core.settings import Settings
+from curtsy.crawl import run as crawling
+from curtsy.services import backends as services
+from curtsy.services.backends import Services
 from curtsy.store import crawls
 
 SEED = "http://a.test/"

@@ -17,8 +17,8 @@ from certificates import Authority
 from dns_server import A, Zone, dns_serving
 from raw_server import Connection, RawServer, answering, fetch, fetching, serving
 
+from curtsy.core.outcome import Fault
 from curtsy.fetch.proxies import Proxies
-from curtsy.outcome import Fault
 
 PAGE = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r\nhello"
 

@@ -19,16 +19,16 @@ import pytest
 import uvloop
 from dns_server import A, dns_serving
 
-from curtsy import stages, webhooks
-from curtsy.errors import UsageError
+from curtsy.control.replay import Filter, replay
+from curtsy.core.errors import UsageError
+from curtsy.core.model import Crawl, CrawlState
+from curtsy.core.outcome import Outcome
+from curtsy.core.settings import Settings
 from curtsy.fetch.http import FetchJob, HttpFetcher, boot_clock
-from curtsy.model import Crawl, CrawlState
-from curtsy.outcome import Outcome
-from curtsy.pipeline import Filter, replay
-from curtsy.settings import Settings
+from curtsy.records import stages, webhooks
+from curtsy.rules.urls import normalise
 from curtsy.store import crawls, failures, outbox
 from curtsy.store.engine import Store
-from curtsy.urls import normalise
 
 SECRET = "a secret of some length"
 

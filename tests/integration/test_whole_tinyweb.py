@@ -24,11 +24,11 @@ from typing import Any
 import pytest
 from warcio.checker import Checker
 
+from curtsy.rules.urls import normalise
 from curtsy.tinyweb import TinyWeb, faults, judge
 from curtsy.tinyweb.accesslog import read
 from curtsy.tinyweb.faults.registry import FaultHost
 from curtsy.tinyweb.web import Web
-from curtsy.urls import normalise
 
 with warnings.catch_warnings():
     # Importing the package warns of its own older names.

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curtsy import guests
-from curtsy.audit import BROKEN_OFF, GUEST, MAX_FINDINGS, Verdict, coverage, judge
+from curtsy.control.audit import BROKEN_OFF, GUEST, MAX_FINDINGS, Verdict, coverage, judge
+from curtsy.core.model import SUBRESOURCE, Kind, Request, RobotsState
+from curtsy.core.outcome import Fault
+from curtsy.crawl import external_slots as guests
 from curtsy.fetch import transfer
-from curtsy.model import SUBRESOURCE, Kind, Request, RobotsState
-from curtsy.outcome import Fault
 
 ROBOTS = b"User-agent: *\nDisallow: /private\n"
 RULES = RobotsState(origin="https://a.test", host="a.test", fetched_ms=0, expires_ms=10**9, status=200, body=ROBOTS)

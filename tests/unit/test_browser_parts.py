@@ -7,14 +7,14 @@ import os
 
 import pytest
 
-from curtsy.configuration import load
-from curtsy.errors import MissingPart, SettingsError
+from curtsy.core.errors import MissingPart, SettingsError
+from curtsy.core.outcome import Fault, Outcome
+from curtsy.core.settings import Settings
+from curtsy.core.settings_loading import load
 from curtsy.fetch import chromium
+from curtsy.fetch.asset_cache import Statics, keeps_s
 from curtsy.fetch.renderer import is_shown
-from curtsy.fetch.statics import Statics, keeps_s
-from curtsy.fetch.strangers import Strangers
-from curtsy.outcome import Fault, Outcome
-from curtsy.settings import Settings
+from curtsy.fetch.third_party_robots import Strangers
 
 
 def answer(body: bytes = b"x", status: int = 200, fault: Fault | None = None, **headers: str) -> Outcome:

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 from billiard import pool as processes
 
-from curtsy import celery_app
-from curtsy.errors import SettingsError
-from curtsy.settings import Settings
+from curtsy.core.errors import SettingsError
+from curtsy.core.settings import Settings
+from curtsy.fleet import celery_app
 
 
 def with_settings(monkeypatch: pytest.MonkeyPatch, **given: str) -> None:
@@ -73,7 +73,7 @@ def test_tasks_go_to_their_queues(task: str, args: tuple[object, ...], queue: st
 
 def test_shifts_are_acknowledged_early_and_stages_late(monkeypatch: pytest.MonkeyPatch) -> None:
     with_settings(monkeypatch, frontier_url="redis://v/2")  # the app reads its settings when a task is first looked at
-    from curtsy import tasks
+    from curtsy.fleet import tasks
 
     assert not tasks.shift.acks_late
     assert tasks.stage.acks_late

@@ -11,10 +11,10 @@ import pytest
 
 from curtsy.cli import main, progress, seeds, show
 from curtsy.cli.progress import sentence
-from curtsy.cli.times import since_ms
-from curtsy.errors import UsageError
-from curtsy.model import MOST_RENDER, Counts, new_id
-from curtsy.pauses import describe_wait
+from curtsy.core.errors import UsageError
+from curtsy.core.model import MOST_RENDER, Counts, new_id
+from curtsy.core.times import since_ms
+from curtsy.crawl.idle_time import describe_wait
 
 NOW_S = 1_730_000_000.0
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from curtsy.contexts import CrawlContext, Jar
-from curtsy.harvest import sitemaps_of
-from curtsy.model import Crawl
-from curtsy.robots import Robots
-from curtsy.settings import Settings
+from curtsy.core.model import Crawl
+from curtsy.core.settings import Settings
+from curtsy.crawl.crawl_context import CrawlContext, Jar
+from curtsy.crawl.results import sitemaps_of
+from curtsy.rules.robots import Robots
 
 CRAWL = Crawl(n=1, id="one", request_id="r", members=frozenset({"a.test"}), version=1)
 

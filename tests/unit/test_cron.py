@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curtsy.cron import NICKNAMES, Cron
-from curtsy.errors import UsageError
+from curtsy.core.errors import UsageError
+from curtsy.rules.cron import NICKNAMES, Cron
 
 
 def ms(text: str, zone: str = "UTC") -> int:

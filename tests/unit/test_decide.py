@@ -6,7 +6,10 @@ from random import Random
 
 import pytest
 
-from curtsy.decide import (
+from curtsy.core.model import Chain
+from curtsy.core.outcome import Action, Decision, Fault, Outcome
+from curtsy.core.settings import Settings
+from curtsy.rules.decide import (
     RobotsDecision,
     cookie_header,
     decide,
@@ -15,10 +18,7 @@ from curtsy.decide import (
     redirect_target,
     set_cookies,
 )
-from curtsy.model import Chain
-from curtsy.outcome import Action, Decision, Fault, Outcome
-from curtsy.settings import Settings
-from curtsy.urls import fingerprint, short
+from curtsy.rules.urls import fingerprint, short
 
 URL = "http://a.test/dir/page"
 SETTINGS = Settings()

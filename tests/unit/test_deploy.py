@@ -13,11 +13,11 @@ import pytest
 import typer.main
 import yaml
 
-from curtsy.celery_app import QUEUES
 from curtsy.cli.app import app
-from curtsy.configuration import NO_SETTINGS
-from curtsy.metrics import HISTOGRAM, METRICS
-from curtsy.settings import Settings
+from curtsy.core.metrics import HISTOGRAM, METRICS
+from curtsy.core.settings import Settings
+from curtsy.core.settings_loading import NO_SETTINGS
+from curtsy.fleet.celery_app import QUEUES
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from curtsy.charset import decode, encoding_for
-from curtsy.document import Document, charset_of, is_html, refresh_target, robots_tag
-from curtsy.taming import MAX_DEPTH, tame
+from curtsy.html.charset import decode, encoding_for
+from curtsy.html.document import Document, charset_of, is_html, refresh_target, robots_tag
+from curtsy.html.parser_limits import MAX_DEPTH, tame
 
 URL = "http://a.test/dir/page"
 HTML = "text/html"

@@ -11,7 +11,7 @@ import pytest
 import typer.main
 
 from curtsy.cli.app import app
-from curtsy.settings import HostRule, Settings
+from curtsy.core.settings import HostRule, Settings
 
 DOCS = Path(__file__).parents[2] / "docs"
 #: documented once, at the top of docs/commands.md

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from curtsy import schemas
-from curtsy.extract.choosing import Candidate, applies, choose, matches, roles_of
+from curtsy.extract.page_selection import Candidate, applies, choose, matches, roles_of
+from curtsy.grounding import schema as schemas
 
 ORGANIZATION = schemas.load("organization")
 

@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curtsy import ground, schemas
-from curtsy.evidence import Claim, Extraction, Rung, SourceKind, Usage
+from curtsy.core.claims import Claim, Extraction, Rung, SourceKind, Usage
 from curtsy.extract import ladder, selectors, structured
 from curtsy.extract.ladder import PageSources
 from curtsy.extract.selectors import sentence_around
-from curtsy.schemas import Leaf, Schema
+from curtsy.grounding import judge as ground
+from curtsy.grounding import schema as schemas
+from curtsy.grounding.schema import Leaf, Schema
 from curtsy.tinyweb import facts
 from curtsy.tinyweb.facts import Kind
 from curtsy.tinyweb.pages import OrgSite, Shape

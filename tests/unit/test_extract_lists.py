@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from curtsy import ground, schemas
-from curtsy.evidence import Claim
+from curtsy.core.claims import Claim
 from curtsy.extract import elements, ladder, selectors, structured
 from curtsy.extract.ladder import PageSources
-from curtsy.schemas import Schema
+from curtsy.grounding import judge as ground
+from curtsy.grounding import schema as schemas
+from curtsy.grounding.schema import Schema
 
 TEXT, NUMBER = {"type": "string"}, {"type": "number"}
 PRODUCT = {"name": TEXT, "price": NUMBER}

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from curtsy import ground, schemas
 from curtsy.extract import ladder
+from curtsy.grounding import judge as ground
+from curtsy.grounding import schema as schemas
 
 SCHEMA = schemas.load("organization")
 

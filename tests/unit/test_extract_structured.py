@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from curtsy import ground, schemas
-from curtsy.evidence import Rung, SourceKind, Verdict
+from curtsy.core.claims import Rung, SourceKind, Verdict
 from curtsy.extract import structured
 from curtsy.extract.sources import PageSources, sources_of
+from curtsy.grounding import judge as ground
+from curtsy.grounding import schema as schemas
 
 URL = "http://alder.test/about"
 ORGANIZATION = schemas.load("organization")

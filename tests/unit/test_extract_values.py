@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from curtsy import ground, schemas
-from curtsy.evidence import Claim
+from curtsy.core.claims import Claim
 from curtsy.extract import ladder
 from curtsy.extract.values import coerced
-from curtsy.schemas import Leaf
+from curtsy.grounding import judge as ground
+from curtsy.grounding import schema as schemas
+from curtsy.grounding.schema import Leaf
 
 INTEGER = Leaf(path="/value", type="integer")
 NUMBER = Leaf(path="/value", type="number")

@@ -8,7 +8,7 @@ import sys
 FORKS = 60
 PROGRAM = f"""
 import asyncio, os, threading, time
-from curtsy import forks
+from curtsy.fleet import fork_safety as forks
 
 held = threading.Lock()
 

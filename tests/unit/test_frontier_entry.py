@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from curtsy.core.model import Chain, Entry, Kind, Lane, Lease
 from curtsy.frontier.entry import chain_json, chain_of, decode, encode, short_origin
 from curtsy.frontier.messages import Release, Times, counter_of, fence_of, read_times
-from curtsy.model import Chain, Entry, Kind, Lane, Lease
 
 TABLE = [
     (Entry(url="https://a.test/x?y=1"), "p0 /x?y=1"),

@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from curtsy.configuration import load
-from curtsy.errors import SettingsError
+from curtsy.core.errors import SettingsError
+from curtsy.core.settings import Settings
+from curtsy.core.settings_loading import load
 from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.servers import Node, Servers, default_shards
-from curtsy.settings import Settings
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curtsy.document import Document, is_html, robots_tag
-from curtsy.links import LinkMemo, hrefs, sitemap
-from curtsy.robots import Robots
-from curtsy.urls import normalise
+from curtsy.html.document import Document, is_html, robots_tag
+from curtsy.html.links import LinkMemo, hrefs, sitemap
+from curtsy.rules.robots import Robots
+from curtsy.rules.urls import normalise
 
 ROUNDS = 10_000
 #: of CPU for one input; the ordinary one takes a thousandth

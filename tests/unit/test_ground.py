@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curtsy import ground, schemas
-from curtsy.evidence import Claim, Field, Rung, Source, SourceKind, Verdict
+from curtsy.core.claims import Claim, Field, Rung, Source, SourceKind, Verdict
+from curtsy.grounding import judge as ground
+from curtsy.grounding import schema as schemas
 
 SCHEMA = schemas.inline(
     {

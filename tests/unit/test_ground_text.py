@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from curtsy.ground_near import find_quote, says_otherwise
-from curtsy.ground_text import count_words, fold, is_copyright, is_negated, is_whole, occurrences, plain
+from curtsy.grounding.folded_text import count_words, fold, is_copyright, is_negated, is_whole, occurrences, plain
+from curtsy.grounding.near_copies import find_quote, says_otherwise
 
 # Letters that grow when folded, marks, blanks, what cannot be seen, and what looks like something else.
 ODD = "aAzZ09 .,-'\"\n\t\u00a0\u00adßİıﬁﬀ²½…ΣσςéÉe\u0301ñ’“”„–—−\u200b\u200d\ufeff™©한글中文Ⅷ㎏🌱\u2028\x00"

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curtsy.ground_dates import Day, dates, value_of
-from curtsy.ground_numbers import numbers, quantity, states
-from curtsy.ground_pointer import find, keys
+from curtsy.grounding.dates import Day, dates, value_of
+from curtsy.grounding.json_pointer import find, keys
+from curtsy.grounding.numbers import numbers, quantity, states
 
 
 def read(text: str) -> list[list[str]]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from curtsy.core.model import Entry, Lane, Lease
+from curtsy.core.outcome import HostEffect
+from curtsy.core.settings import Settings
+from curtsy.crawl.commit_queue import Groups
+from curtsy.crawl.results import Finished, not_sent
 from curtsy.frontier.messages import Times
-from curtsy.groups import Groups
-from curtsy.harvest import Finished, not_sent
-from curtsy.model import Entry, Lane, Lease
-from curtsy.outcome import HostEffect
-from curtsy.settings import Settings
 
 TIMES = Times(1, 2, 3)
 

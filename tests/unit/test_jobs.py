@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from curtsy.contexts import CrawlContext, Jar
-from curtsy.jobs import Jobs
-from curtsy.model import Chain, Crawl, Entry, Kind, Lane, Lease, Page
-from curtsy.settings import HostRule, Settings
+from curtsy.core.model import Chain, Crawl, Entry, Kind, Lane, Lease, Page
+from curtsy.core.settings import HostRule, Settings
+from curtsy.crawl.crawl_context import CrawlContext, Jar
+from curtsy.crawl.request_builder import Jobs
 
 POOLS = {"default": ("http://one.test:1",), "mine": ("http://two.test:2",), "hosts": ("http://three.test:3",)}
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curtsy.document import Document
-from curtsy.links import LinkMemo, SitemapContent, hrefs, sitemap
-from curtsy.urls import normalise, strip_session
+from curtsy.html.document import Document
+from curtsy.html.links import LinkMemo, SitemapContent, hrefs, sitemap
+from curtsy.rules.urls import normalise, strip_session
 
 URL = "http://a.test/dir/page?q"
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curtsy.extract.chunks import choose, passages, relates, sentences, tokens_of
-from curtsy.schemas import Leaf
+from curtsy.grounding.schema import Leaf
 
 FOUNDED = Leaf(path="/founded_year", type="integer", description="The year in which it was founded.")
 EMAIL = Leaf(path="/contact/email", type="string", description="Where to write to.")

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from curtsy import settings as module
-from curtsy.configuration import keep, load, missing
-from curtsy.errors import SettingsError
-from curtsy.settings import Settings
+from curtsy.core import settings as module
+from curtsy.core.errors import SettingsError
+from curtsy.core.settings import Settings
+from curtsy.core.settings_loading import keep, load, missing
 
 SERVER = {"llm_url": "http://127.0.0.1:11434/v1", "llm_model": "m"}
 

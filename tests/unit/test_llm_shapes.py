@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curtsy.extract import answers, shapes
-from curtsy.extract.shapes import Found, Style, WrongShape
-from curtsy.schemas import Leaf
+from curtsy.extract import answer_schema as shapes
+from curtsy.extract import answers
+from curtsy.extract.answer_schema import Found, Style, WrongShape
+from curtsy.grounding.schema import Leaf
 
 NAME = Leaf(path="/name", type="string")
 YEAR = Leaf(path="/founded_year", type="integer")

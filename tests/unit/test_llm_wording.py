@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curtsy import schemas
-from curtsy.extract import wording
-from curtsy.extract.shapes import Style
+from curtsy.extract import prompts as wording
+from curtsy.extract.answer_schema import Style
+from curtsy.grounding import schema as schemas
 
 SCHEMA = schemas.load("organization")
 NAME = [leaf for leaf in SCHEMA.leaves if leaf.path == "/name"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from curtsy import metrics
+from curtsy.core import metrics
 
 
 @pytest.fixture(autouse=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from curtsy.document import Document
-from curtsy.rendering import PROBES, SURE, goes_directly, is_probe, needs_browser
+from curtsy.html.document import Document
+from curtsy.html.needs_browser import PROBES, SURE, goes_directly, is_probe, needs_browser
+from curtsy.rules.urls import fingerprint
 from curtsy.tinyweb.facts import Kind, org_host, truth
 from curtsy.tinyweb.pages import OrgSite, Shape
-from curtsy.urls import fingerprint
 
 PROSE = " ".join(["Harbour Trust builds boats for children in the old port and repairs what the sea has broken."] * 5)
 

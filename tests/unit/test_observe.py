@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from curtsy import observe
+from curtsy.core import observe
 
 KEY = "curtsy_0123456789ab_" + "s" * 43
 
@@ -30,7 +30,7 @@ def test_secrets_are_hidden(field: str, value: object, logged: object) -> None:
 
 
 def test_a_full_disk_under_the_log_stops_nobody() -> None:
-    says = "from curtsy.observe import counters, log; log('x', level='error'); print(counters['log_lines_lost'])"
+    says = "from curtsy.core.observe import counters, log; log('x', level='error'); print(counters['log_lines_lost'])"
     with open("/dev/full", "w") as full:
         done = subprocess.run([sys.executable, "-c", says], stdout=subprocess.PIPE, stderr=full, text=True, check=False)
     assert done.stdout == "1\n"

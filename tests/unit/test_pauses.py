@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from curtsy.configuration import load
-from curtsy.errors import SettingsError
-from curtsy.fleet import shards_of, shards_text
-from curtsy.pauses import Doing, Pauses
+from curtsy.core.errors import SettingsError
+from curtsy.core.settings_loading import load
+from curtsy.crawl.idle_time import Doing, Pauses
+from curtsy.fleet.coordination import shards_of, shards_text
 
 WORK, CLOSING, NOTHING = Doing.WORK, Doing.CLOSING, Doing.NOTHING
 

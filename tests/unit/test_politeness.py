@@ -6,10 +6,10 @@ from random import Random
 
 import pytest
 
-from curtsy.outcome import Fault, HostEffect, Outcome
-from curtsy.politeness import backoff_ms, effect, retry_after, robots_delay_ms
-from curtsy.robots import Robots
-from curtsy.settings import Settings
+from curtsy.core.outcome import Fault, HostEffect, Outcome
+from curtsy.core.settings import Settings
+from curtsy.rules.politeness import backoff_ms, effect, retry_after, robots_delay_ms
+from curtsy.rules.robots import Robots
 
 #: Sun, 06 Nov 1994 08:49:37 GMT
 NOW_S = 784111777.0

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curtsy.robots import MAX_BYTES, Robots
+from curtsy.rules.robots import MAX_BYTES, Robots
 
 SITE = "http://a.test"
 

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from curtsy import hints, schemas
-from curtsy.errors import UsageError
-from curtsy.extract import choosing
-from curtsy.schemas import Leaf
+from curtsy.core.errors import UsageError
+from curtsy.extract import page_selection as choosing
+from curtsy.grounding import schema as schemas
+from curtsy.grounding import schema_hints as hints
+from curtsy.grounding.schema import Leaf
 
 TEXT = {"type": "string"}
 

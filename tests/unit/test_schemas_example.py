@@ -6,8 +6,9 @@ import json
 import re
 from pathlib import Path
 
-from curtsy import ground, schemas
 from curtsy.extract import elements, ladder
+from curtsy.grounding import judge as ground
+from curtsy.grounding import schema as schemas
 
 DOC = Path(__file__).parents[2] / "docs" / "schemas.md"
 
@@ -30,7 +31,7 @@ def test_the_worked_example_finds_what_the_page_says(tmp_path: Path) -> None:
 
 
 def test_every_key_is_documented() -> None:
-    from curtsy import hints
+    from curtsy.grounding import schema_hints as hints
 
     text = DOC.read_text("utf-8")
     for key in sorted(hints._TOP | hints._INNER | hints._SELECTOR | hints.ROLES):

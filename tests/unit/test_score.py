@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from curtsy import score
-from curtsy.errors import UsageError
-from curtsy.evidence import Evidence, Field, Rung, SourceKind, Verdict
+from curtsy.core.claims import Evidence, Field, Rung, SourceKind, Verdict
+from curtsy.core.errors import UsageError
+from curtsy.grounding import scoring as score
 
 RUBRIC = """
 fields = ["!/name"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from curtsy.errors import EpochLost
-from curtsy.frontier.clock import ServerClock, boot
+from curtsy.core.clock import ServerClock, boot
+from curtsy.core.errors import EpochLost
 
 
 def observed(*calls: tuple[float, float, int]) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from curtsy import standing
-from curtsy.evidence import Field, Rung, Source, SourceKind, Verdict
-from curtsy.schemas import Leaf
+from curtsy.core.claims import Field, Rung, Source, SourceKind, Verdict
+from curtsy.grounding.schema import Leaf
+from curtsy.records import locate_value as standing
 
 TEXT = "In 2019 Alpha was acquired by Beta. Today it has 2019 employees in Oslo."
 SOURCE = Source(SourceKind.TEXT, "p", "http://alder.test/", TEXT)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from curtsy import stopping
-from curtsy.stopping import end, see_through
+from curtsy.core import shutdown as stopping
+from curtsy.core.shutdown import end, see_through
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_work_that_fails_says_so() -> None:
 
 STUCK = """
 import asyncio, threading
-from curtsy.stopping import end_by
+from curtsy.core.shutdown import end_by
 
 async def main():
     end_by(0.3, 4, asyncio.get_running_loop())

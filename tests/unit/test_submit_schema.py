@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from curtsy import schemas
 from curtsy.cli.submit import _sent
-from curtsy.errors import UsageError
+from curtsy.core.errors import UsageError
+from curtsy.grounding import schema as schemas
 
 SHOP = {"title": "Shop", "type": "object", "properties": {"name": {"type": "string", "x-curtsy": {"css": "h1"}}}}
 

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from curtsy.configuration import check_chain, load
-from curtsy.robots import Robots
+from curtsy.core.settings_loading import check_chain, load
+from curtsy.rules.robots import Robots
 from curtsy.tinyweb import faults
 from curtsy.tinyweb.answers import Answer
 from curtsy.tinyweb.faults.registry import FaultHost

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curtsy.errors import UsageError
-from curtsy.model import Crawl
-from curtsy.urls import (
+from curtsy.core.errors import UsageError
+from curtsy.core.model import Crawl
+from curtsy.rules.urls import (
     Scope,
     fingerprint,
     host_key,

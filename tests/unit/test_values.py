@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from redis.asyncio.connection import Connection
 
-from curtsy.frontier.link import _packed
-from curtsy.model import Entry, NewUrl
+from curtsy.core.model import Entry, NewUrl
+from curtsy.frontier.connection import _packed
 
 
 def test_values_are_equal_by_their_fields_and_changed_by_replace() -> None:

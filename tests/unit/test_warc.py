@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
-from curtsy.errors import Damaged
+from curtsy.core.errors import Damaged
 from curtsy.store import warc
 from curtsy.store.warc import WarcItem
 

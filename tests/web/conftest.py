@@ -9,9 +9,9 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from curtsy.configuration import load
-from curtsy.settings import Settings
-from curtsy.web.bridge import Bridge
+from curtsy.core.settings import Settings
+from curtsy.core.settings_loading import load
+from curtsy.web.backend_thread import Bridge
 from curtsy.web.factory import create_app
 
 

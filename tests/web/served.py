@@ -16,7 +16,7 @@ from typing import IO, TypeVar
 import psutil
 from waiting import wait_for
 
-from curtsy.client import Client
+from curtsy.client.http import Client
 
 T = TypeVar("T")
 

@@ -13,9 +13,9 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from curtsy import intake
-from curtsy.errors import Unavailable
-from curtsy.model import CrawlState
+from curtsy.control import uploads as intake
+from curtsy.core.errors import Unavailable
+from curtsy.core.model import CrawlState
 from curtsy.store import crawls, idempotency
 from curtsy.store.engine import Store
 from curtsy.web import events
@@ -448,10 +448,10 @@ def test_pages_that_wait_for_a_browser_are_told(apps: Callable[..., Flask]) -> N
 
 
 def test_the_rate_is_that_of_the_last_minute(store: Store, client: FlaskClient) -> None:
-    from curtsy import control
-    from curtsy.model import Page
+    from curtsy.control import crawls as control
+    from curtsy.core.model import Page
+    from curtsy.rules.urls import fingerprint
     from curtsy.store import pages
-    from curtsy.urls import fingerprint
 
     id = post(client, [f"https://a.test/{i}" for i in range(100)]).get_json()["id"]
     with store.read() as tx:

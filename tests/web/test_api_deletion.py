@@ -10,9 +10,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 from waiting import until
 
-from curtsy import retention
-from curtsy.model import Request
-from curtsy.settings import Settings
+from curtsy.control import retention
+from curtsy.core.model import Request
+from curtsy.core.settings import Settings
 from curtsy.store import crawls, deletion, requests
 from curtsy.store.engine import Store
 from curtsy.store.sweep import DAY_S

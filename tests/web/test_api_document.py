@@ -126,7 +126,7 @@ def _given(operation: Any) -> Any:
 
 
 def test_the_application_is_made_from_the_declarations(tmp_path: Path) -> None:
-    from curtsy.configuration import load
+    from curtsy.core.settings_loading import load
 
     app = create_app(load(data_dir=tmp_path))
     rules = {(method, rule.rule) for rule in app.url_map.iter_rules() for method in rule.methods or ()}

@@ -11,8 +11,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from curtsy import observe
-from curtsy.errors import StoreUnavailable
+from curtsy.core import observe
+from curtsy.core.errors import StoreUnavailable
 from curtsy.store import crawls
 from curtsy.web import limits
 from curtsy.web.problems import Problem

@@ -9,11 +9,11 @@ import stored
 from flask import Flask
 from flask.testing import FlaskClient
 
-from curtsy.model import CrawlState, HostState, RobotsState
-from curtsy.settings import Settings
+from curtsy.core.model import CrawlState, HostState, RobotsState
+from curtsy.core.settings import Settings
+from curtsy.rules.urls import fingerprint
 from curtsy.store import crawls, hosts, queues, urls
 from curtsy.store.engine import Store
-from curtsy.urls import fingerprint
 
 HTML = b"<!doctype html><script>alert(1)</script>"
 
@@ -133,7 +133,7 @@ def test_dead_letters_are_listed_and_counted(client: FlaskClient, store: Store) 
 
 def _silent(store: Store, crawl: int, host: str, n: int) -> None:
     """Open URLs of a host that is dead for its crawl."""
-    from curtsy.model import NewUrl
+    from curtsy.core.model import NewUrl
 
     def write(tx: Any) -> None:
         queues.open_queues(tx, [(crawl, host, "batch", n)])

@@ -18,12 +18,13 @@ import stored
 from flask import Flask
 from flask.testing import FlaskClient
 
-from curtsy import evaluation, reviewing
 from curtsy.cli import main
-from curtsy.extraction import Parts
-from curtsy.model import Crawl, Failure
-from curtsy.record import Record
-from curtsy.settings import Settings
+from curtsy.core.model import Crawl, Failure
+from curtsy.core.record import Record
+from curtsy.core.settings import Settings
+from curtsy.records import evaluation
+from curtsy.records import review as reviewing
+from curtsy.records.extraction import Parts
 from curtsy.store import failures, keys, records
 from curtsy.store.engine import Store
 from curtsy.web import auth

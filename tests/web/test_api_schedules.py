@@ -16,10 +16,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.serving import make_server
 
-from curtsy import scheduling
 from curtsy.cli import main
-from curtsy.model import Crawl, CrawlState, Page
-from curtsy.record import Record
+from curtsy.control import schedules as scheduling
+from curtsy.core.model import Crawl, CrawlState, Page
+from curtsy.core.record import Record
 from curtsy.store import crawls, pages, records, schedules
 from curtsy.store.engine import Store
 

@@ -19,9 +19,9 @@ import pytest
 from served import Served, head_of, serving
 from waiting import wait_for
 
-from curtsy.client import Client
-from curtsy.errors import Unavailable, UsageError
-from curtsy.model import CrawlState
+from curtsy.client.http import Client
+from curtsy.core.errors import Unavailable, UsageError
+from curtsy.core.model import CrawlState
 from curtsy.store import crawls
 from curtsy.store.engine import Store
 

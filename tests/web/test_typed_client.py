@@ -17,14 +17,14 @@ import stored
 from served import serving
 
 import curtsy.api as curtsy
-from curtsy import remote
-from curtsy.configuration import load
-from curtsy.errors import UnknownCrawl
-from curtsy.remote.calls import AsyncCalls, Calls
-from curtsy.remote.server import AsyncServer, Server
+from curtsy import client as remote
+from curtsy.client.calls import AsyncCalls, Calls
+from curtsy.client.server import AsyncServer, Server
+from curtsy.core.errors import UnknownCrawl
+from curtsy.core.settings_loading import load
 from curtsy.store.engine import Store
 from curtsy.store.segments import Segments
-from curtsy.web import typed
+from curtsy.web import client_generator as typed
 from curtsy.web.openapi import document
 
 FOLDER = Path(remote.__file__).parent

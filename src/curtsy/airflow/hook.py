@@ -9,10 +9,10 @@ from typing import Any
 
 from airflow.sdk import BaseHook
 
-from curtsy.configuration import load
-from curtsy.errors import CurtsyError, UsageError
-from curtsy.remote.server import Server
-from curtsy.settings import Settings
+from curtsy.client.server import Server
+from curtsy.core.errors import CurtsyError, UsageError
+from curtsy.core.settings import Settings
+from curtsy.core.settings_loading import load
 
 DEFAULT = "curtsy_default"
 _PLACES = ("frontier_url", "store_url", "segments_url", "data_dir")

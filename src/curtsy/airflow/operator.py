@@ -11,13 +11,13 @@ from typing import Any, Literal
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from curtsy.airflow import joining
-from curtsy.airflow.following import GONE, REFUSED, TIMED_OUT
+from curtsy.airflow import crawl_identity as joining
+from curtsy.airflow.crawl_events import GONE, REFUSED, TIMED_OUT
 from curtsy.airflow.hook import DEFAULT, CurtsyHook, Place
 from curtsy.airflow.links import XCOM_KEY, CurtsyCrawlLink
 from curtsy.airflow.trigger import CurtsyCrawlTrigger
-from curtsy.errors import Unavailable, UsageError
-from curtsy.remote.server import Server
+from curtsy.client.server import Server
+from curtsy.core.errors import Unavailable, UsageError
 
 DeadLetters = Literal["fail", "warn", "ignore"]
 #: what the dashboard offers of a crawl
@@ -190,7 +190,7 @@ class CurtsyCrawlOperator(BaseOperator):
     def _export(self, place: Place, id: str) -> list[str]:
         targets = [self.export_to] if isinstance(self.export_to, str) else list(self.export_to)
         if targets:
-            from curtsy.airflow.exporting import write
+            from curtsy.airflow.export_task import write
 
             for target in targets:
                 self.log.info("%d pages written to %s", write(place.settings(), id, target), target)

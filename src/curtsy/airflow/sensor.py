@@ -9,12 +9,12 @@ from typing import Any
 from airflow.sdk import BaseSensorOperator, PokeReturnValue
 from airflow.sdk.exceptions import AirflowFailException, AirflowSensorTimeout, AirflowSkipException
 
-from curtsy.airflow.following import TIMED_OUT
+from curtsy.airflow.crawl_events import TIMED_OUT
 from curtsy.airflow.hook import DEFAULT, CurtsyHook
 from curtsy.airflow.links import XCOM_KEY, CurtsyCrawlLink
 from curtsy.airflow.trigger import CurtsyCrawlTrigger
-from curtsy.errors import Unavailable, UnknownCrawl
-from curtsy.remote.server import ENDED
+from curtsy.client.server import ENDED
+from curtsy.core.errors import Unavailable, UnknownCrawl
 
 
 class CurtsyCrawlSensor(BaseSensorOperator):

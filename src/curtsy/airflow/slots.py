@@ -22,11 +22,11 @@ from typing import Any
 from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk.bases.decorator import DecoratedOperator, task_decorator_factory
 
+from curtsy.airflow.held_slot import Desk, HeldTurn
 from curtsy.airflow.hook import DEFAULT, CurtsyHook
 from curtsy.airflow.trigger import CurtsyHostSlotTrigger
-from curtsy.airflow.turns import Desk, HeldTurn
-from curtsy.errors import UsageError
-from curtsy.urls import host_named
+from curtsy.core.errors import UsageError
+from curtsy.rules.urls import host_named
 
 _current: ContextVar[HeldTurn] = ContextVar("curtsy_turn")
 

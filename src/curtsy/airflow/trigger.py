@@ -11,7 +11,7 @@ from airflow.configuration import conf
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from curtsy.airflow.following import Follower
+from curtsy.airflow.crawl_events import Follower
 from curtsy.airflow.hook import DEFAULT, CurtsyHook
 
 #: a scheduler's loop, three times over, as it was seen on a busy machine
@@ -126,7 +126,7 @@ class CurtsyHostSlotTrigger(BaseTrigger):
         }
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        from curtsy.airflow.lines import lines_of
+        from curtsy.airflow.host_waiters import lines_of
 
         await asyncio.sleep(settle_s())
         settings = (await CurtsyHook(self.curtsy_conn_id).aplace()).settings()

@@ -65,7 +65,7 @@ def _unread() -> int:
 def _failed(error: Exception) -> int:
     import typer
 
-    from curtsy.errors import CurtsyError, UsageError
+    from curtsy.core.errors import CurtsyError, UsageError
 
     if isinstance(error, CurtsyError):
         print(f"curtsy: {error}", file=sys.stderr)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from curtsy.cli.options import AsJson, Config, DataDir, ModelKind, RubricName, SchemaName, settings_from
-from curtsy.cli.wishes import (
+from curtsy.cli.crawl_options import (
     DemoRender,
     Exclude,
     From,
@@ -27,12 +26,13 @@ from curtsy.cli.wishes import (
     fields,
     possible,
 )
+from curtsy.cli.options import AsJson, Config, DataDir, ModelKind, RubricName, SchemaName, settings_from
 
 if TYPE_CHECKING:
-    from curtsy.cli.driving import Ended
-    from curtsy.destination import Target
-    from curtsy.model import Crawl
-    from curtsy.settings import Settings
+    from curtsy.cli.run_crawl import Ended
+    from curtsy.core.model import Crawl
+    from curtsy.core.settings import Settings
+    from curtsy.export.targets import Target
 
 
 Out = Annotated[
@@ -97,7 +97,7 @@ def crawl(
 ) -> None:
     """Crawl websites politely; Ctrl-C once ends it well, and it can be resumed."""
     from curtsy.cli import seeds
-    from curtsy.destination import target_of
+    from curtsy.export.targets import target_of
 
     wishes = possible(fields(
         scope=scope, include=tuple(include or ()) or None, exclude=tuple(exclude or ()) or None, max_pages=max_pages,
@@ -131,7 +131,7 @@ def _options(
 
 
 def _check_beginning(urls: list[str] | None, from_: Path | None, resume: str | None) -> None:
-    from curtsy.errors import UsageError
+    from curtsy.core.errors import UsageError
 
     if resume is not None and (urls or from_):
         raise UsageError("--resume goes on with the seeds it has: leave the URLs and --from out.")
@@ -142,7 +142,7 @@ def _check_beginning(urls: list[str] | None, from_: Path | None, resume: str | N
 
 
 def _check_changes(wishes: dict[str, Any]) -> None:
-    from curtsy.errors import UsageError
+    from curtsy.core.errors import UsageError
 
     if fixed := sorted(wishes.keys() - CHANGEABLE):
         options = ", ".join("--" + name.replace("_", "-") for name in fixed)
@@ -153,8 +153,8 @@ def _stored(
     which: str, settings: Settings, config: Path | None, data_dir: Path | None, options: dict[str, Any]
 ) -> tuple[str, Settings]:
     """The id of a crawl, and the settings it goes on with: those it had, and what is given now."""
-    from curtsy.configuration import load, missing
-    from curtsy.errors import UsageError
+    from curtsy.core.errors import UsageError
+    from curtsy.core.settings_loading import load, missing
     from curtsy.store import crawls
     from curtsy.store.engine import Store
 
@@ -199,7 +199,7 @@ def demo(
         verdict = judged(store, settings.agent, crawl=ended.crawl.n)
         print_verdict(verdict)
         if schema is not None and not ended.interrupted:
-            from curtsy.cli import evaluating
+            from curtsy.cli import demo_report as evaluating
 
             trusted = evaluating.judged(store, ended.crawl)
     if ended.interrupted or not verdict.polite or not trusted:
@@ -216,11 +216,11 @@ def crawl_worker() -> None:
 def _crawl(**fields: Any) -> Crawl:
     import time
 
-    from curtsy.model import Crawl, Lane, new_id
+    from curtsy.core.model import Crawl, Lane, new_id
 
     wanted = [fields.pop(name, None) for name in ("schema", "rubric", "llm")]
     if any(wanted):
-        from curtsy import plans
+        from curtsy.records import plan as plans
 
         fields |= plans.wished(*wanted)
     fields["lane"] = Lane(fields.get("lane", "batch"))
@@ -237,9 +237,9 @@ def _drive(
     wishes: dict[str, Any] | None = None,
 ) -> Ended:
     """Run it to its end and export, or until it is interrupted: a part never stands under the name of the whole."""
-    from curtsy import export
     from curtsy.cli import progress
-    from curtsy.cli.driving import drive
+    from curtsy.cli.run_crawl import drive
+    from curtsy.export import pages as export
 
     chosen = export.format_of(out, None) if out else None
     if chosen is not None:
@@ -273,8 +273,9 @@ def _finish(ended: Ended, settings: Settings, out: Target, as_json: bool) -> Non
 
 
 def _summary(ended: Ended, settings: Settings, out: Target) -> None:
-    from curtsy.cli import hints, show
-    from curtsy.configuration import keep
+    from curtsy.cli import next_commands as hints
+    from curtsy.cli import show
+    from curtsy.core.settings_loading import keep
 
     counts = ended.counts
     rate = counts.pages / ended.elapsed_s if ended.elapsed_s else 0.0
@@ -305,13 +306,13 @@ def _summary(ended: Ended, settings: Settings, out: Target) -> None:
 
 
 def _why_skipped(skipped: Mapping[str, int]) -> str:
-    from curtsy.explain_words import MEANINGS
+    from curtsy.control.explain_text import MEANINGS
 
     return " ".join(f"{reason}: {MEANINGS.get(reason, 'see `curtsy explain URL`')}." for reason in sorted(skipped))
 
 
 def _not_exported(ended: Ended, out: Target) -> str:
-    from curtsy.cli import hints
+    from curtsy.cli import next_commands as hints
 
     so_far = hints.command("export", ended.crawl.id, "--out", str(out))
     return f"{out} was not written: the crawl is not finished. What there is so far: {so_far}"

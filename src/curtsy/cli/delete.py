@@ -10,7 +10,7 @@ from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, stored
 from curtsy.cli.remote import Api
 
 if TYPE_CHECKING:
-    from curtsy.settings import Settings
+    from curtsy.core.settings import Settings
     from curtsy.store.engine import Store
 
 
@@ -30,7 +30,7 @@ def delete(
 ) -> None:
     """Delete a crawl, or the pages of a URL or a host (in one crawl or in all), with their bodies."""
     from curtsy.cli import remote, show
-    from curtsy.errors import UsageError
+    from curtsy.core.errors import UsageError
 
     if (crawl is None and url is None and host is None) or (url is not None and host is not None):
         raise UsageError("Name what shall be deleted: --crawl ID, --url URL or --host HOST.")
@@ -60,8 +60,8 @@ def delete(
 def _note(store: Store, settings: Settings, crawl: str | None, url: str | None, host: str | None) -> str:
     import asyncio
 
-    from curtsy import retention
-    from curtsy.cli import telling
+    from curtsy.cli import frontier_access as telling
+    from curtsy.control import retention
     from curtsy.store import crawls
 
     n = None
@@ -79,7 +79,7 @@ def _note(store: Store, settings: Settings, crawl: str | None, url: str | None, 
 
 def _carry_out(store: Store, settings: Settings, id: str) -> bool:
     """To the end; the row of a crawl that was just at work stays for a minute."""
-    from curtsy import retention
+    from curtsy.control import retention
     from curtsy.store import deletion
 
     retention.delete_some(store, settings, float("inf"))

@@ -17,8 +17,8 @@ import typer
 from curtsy.cli.options import AsJson, Config, DataDir, settings_from
 
 if TYPE_CHECKING:
+    from curtsy.core.settings import Settings
     from curtsy.frontier.frontier import Frontier
-    from curtsy.settings import Settings
 
 #: a queue in play: list, ring, host hash, due entry; measured on 100,000 hosts: 580 (Valkey 9) to 890 (Redis 7)
 QUEUE_BYTES = 900
@@ -76,7 +76,7 @@ def _checks(settings: Settings) -> Iterator[Check]:
 
 
 def _guarded(what: str, look: Callable[[Settings], str], settings: Settings) -> Check:
-    from curtsy.errors import CurtsyError
+    from curtsy.core.errors import CurtsyError
 
     try:
         return Check(what, True, look(settings))
@@ -110,7 +110,7 @@ def _frontier(settings: Settings) -> str:
         import asyncio
 
         return asyncio.run(_reach(settings, settings.frontier_url))
-    from curtsy.embedded import Embedded, find_server
+    from curtsy.services.valkey import Embedded, find_server
 
     with Embedded.enter(settings.data_dir) as embedded:
         return f"embedded, {find_server()}, pid {embedded.pid} on {embedded.socket}"
@@ -151,7 +151,7 @@ def _store(settings: Settings) -> str:
 
 
 def _segments(settings: Settings) -> str:
-    from curtsy.export import segments_of
+    from curtsy.export.pages import segments_of
 
     where = settings.segments_url or settings.segments_dir
     segments_of(settings).close()  # an address that cannot be is told here
@@ -163,7 +163,7 @@ def _segments(settings: Settings) -> str:
 
 def _model(settings: Settings) -> Check:
     """The language model that the settings name, asked once; or what could be used."""
-    from curtsy.embedded_model import what_is_missing
+    from curtsy.services.local_model import what_is_missing
 
     if settings.llm_kind == "none":
         local = 'the local one can be used: llm = "local"' if what_is_missing() is None else "none can be started here"
@@ -172,8 +172,8 @@ def _model(settings: Settings) -> Check:
 
 
 def _local_model(settings: Settings) -> str:
-    from curtsy.embedded_model import LocalModel, find_weights
     from curtsy.extract.endpoint import Manner, call
+    from curtsy.services.local_model import LocalModel, find_weights
 
     with LocalModel(settings.data_dir, threads=settings.llm_threads) as local:
         began = time.monotonic()
@@ -184,7 +184,7 @@ def _local_model(settings: Settings) -> str:
 
 
 def _endpoint(settings: Settings) -> str:
-    from curtsy.errors import Unavailable
+    from curtsy.core.errors import Unavailable
     from curtsy.extract.endpoint import models
     from curtsy.extract.llm import endpoint_of
 
@@ -216,8 +216,8 @@ def memory_bound(settings: Settings) -> str:
 
 
 def _optional(settings: Settings) -> Iterator[Check]:
-    from curtsy import browsers
-    from curtsy.errors import CurtsyError
+    from curtsy.core.errors import CurtsyError
+    from curtsy.crawl import renderers as browsers
 
     for package, module, extra in (("psycopg", "psycopg", "postgres"), ("pyarrow", "pyarrow", "parquet")):
         if util.find_spec(module):

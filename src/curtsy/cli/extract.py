@@ -9,8 +9,8 @@ import typer
 from curtsy.cli.options import AsJson, Config, DataDir, settings_from
 
 if TYPE_CHECKING:
-    from curtsy.reextraction import Difference, Run
-    from curtsy.settings import Settings
+    from curtsy.core.settings import Settings
+    from curtsy.records.reextraction import Difference, Run
 
 #: differences that are printed; --json has all
 _SHOWN = 200
@@ -70,11 +70,11 @@ def _run(settings: Settings, which: str, schema: str | None, rubric: str | None,
     import signal
     import time
 
-    from curtsy import reextraction, stages
-    from curtsy.export import segments_of
-    from curtsy.extraction import Parts
-    from curtsy.model import CrawlState
-    from curtsy.stopping import StopFlag
+    from curtsy.core.model import CrawlState
+    from curtsy.core.shutdown import StopFlag
+    from curtsy.export.pages import segments_of
+    from curtsy.records import reextraction, stages
+    from curtsy.records.extraction import Parts
     from curtsy.store import crawls
     from curtsy.store.engine import Store
 
@@ -97,8 +97,8 @@ def _run(settings: Settings, which: str, schema: str | None, rubric: str | None,
 
 def _plan(store: Any, which: str, schema: str | None, rubric: str | None, llm: str | None) -> dict[str, Any]:
     """What is wished for; what is not said stays as the crawl has it."""
-    from curtsy import plans
-    from curtsy.errors import UsageError
+    from curtsy.core.errors import UsageError
+    from curtsy.records import plan as plans
     from curtsy.store import crawls
 
     with store.read() as tx:
@@ -116,7 +116,7 @@ def _plan(store: Any, which: str, schema: str | None, rubric: str | None, llm: s
 def _told(settings: Settings, run: Run, diff: bool) -> dict[str, Any]:
     from collections import Counter
 
-    from curtsy import reextraction
+    from curtsy.records import reextraction
     from curtsy.store import failures, records
     from curtsy.store.engine import Store
 

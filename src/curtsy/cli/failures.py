@@ -12,7 +12,7 @@ from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, host_of, number
 from curtsy.cli.remote import Api
 
 if TYPE_CHECKING:
-    from curtsy.pipeline import Filter
+    from curtsy.control.replay import Filter
     from curtsy.store.engine import Store
 
 Host = Annotated[str | None, typer.Option("--host", metavar="HOST", help="Only of this host; a URL of it will do.")]
@@ -53,8 +53,8 @@ def list_(
     if api:
         _list_remote(api, _asked(crawl, host, stage, cause, since), limit, as_json)
         return
-    from curtsy import pipeline
     from curtsy.cli import show
+    from curtsy.control import replay as pipeline
 
     with stored(config, data_dir) as (settings, store):
         host = host_of(settings, store, host)
@@ -81,8 +81,10 @@ def replay(
     api: Api = None,
 ) -> None:
     """Open dead letters again; `curtsy crawl --resume` then fetches them."""
-    from curtsy import pipeline
-    from curtsy.cli import hints, show, telling
+    from curtsy.cli import frontier_access as telling
+    from curtsy.cli import next_commands as hints
+    from curtsy.cli import show
+    from curtsy.control import replay as pipeline
     from curtsy.store import crawls
 
     if api:
@@ -143,8 +145,8 @@ def _filter(
     since: str | None,
     limit: int | None,
 ) -> Filter:
-    from curtsy.cli.times import since_ms
-    from curtsy.pipeline import Filter
+    from curtsy.control.replay import Filter
+    from curtsy.core.times import since_ms
 
     n, begin_ms = number_of(store, crawl), since_ms(since, time.time())
     return Filter(crawl=n, host=host, stage=stage, cause=cause, since_ms=begin_ms, limit=limit)

@@ -54,7 +54,7 @@ def failures(
 ) -> None:
     """List the dead letters of guests, oldest first."""
     from curtsy.cli import show
-    from curtsy.cli.times import since_ms
+    from curtsy.core.times import since_ms
     from curtsy.store import guests
 
     with stored(config, data_dir) as (_, store), store.read() as tx:
@@ -78,7 +78,7 @@ def replay(
 ) -> None:
     """Open dead letters again; a spider of that name takes them up, at once or when it is next started."""
     from curtsy.cli import show
-    from curtsy.cli.times import since_ms
+    from curtsy.core.times import since_ms
     from curtsy.store import guests
 
     with stored(config, data_dir) as (_, store):

@@ -13,7 +13,7 @@ import typer
 from curtsy.cli.options import AsJson, Config, DataDir, stored
 
 if TYPE_CHECKING:
-    from curtsy.model import HostState
+    from curtsy.core.model import HostState
 
 Host = Annotated[str, typer.Argument(metavar="HOST", help="hostname[:port], or a URL of the host.")]
 
@@ -35,7 +35,7 @@ def list_(
 ) -> None:
     """List hosts by name."""
     from curtsy.cli import show
-    from curtsy.model import HostState
+    from curtsy.core.model import HostState
     from curtsy.store import hosts, queues
 
     at_ms = int(time.time() * 1000) if notable else None
@@ -102,10 +102,11 @@ def _change(
     *,
     lift: bool = False,
 ) -> None:
-    from curtsy import oversight
-    from curtsy.cli import show, telling
-    from curtsy.errors import UsageError
-    from curtsy.model import HostState
+    from curtsy.cli import frontier_access as telling
+    from curtsy.cli import show
+    from curtsy.core.errors import UsageError
+    from curtsy.core.model import HostState
+    from curtsy.crawl import host_policy as oversight
     from curtsy.store import hosts, queues
 
     if "*" in name:

@@ -34,7 +34,7 @@ def create(
 ) -> None:
     """Make a key. It is printed once; only its digest is stored."""
     from curtsy.cli import show
-    from curtsy.errors import UsageError
+    from curtsy.core.errors import UsageError
     from curtsy.store import keys as stored_keys
     from curtsy.web.auth import SCOPES, new_key
 
@@ -90,7 +90,7 @@ def revoke(
 ) -> None:
     """Revoke a key: the next request with it is refused."""
     from curtsy.cli import show
-    from curtsy.errors import UsageError
+    from curtsy.core.errors import UsageError
     from curtsy.store import keys as stored_keys
 
     with _opened(config, data_dir) as store:
@@ -100,7 +100,7 @@ def revoke(
 
 
 def _expiry_ms(text: str, now_ms: int) -> int | None:
-    from curtsy.cli.times import length_s
+    from curtsy.core.times import length_s
 
     return None if text == "never" else now_ms + int(length_s(text) * 1000)
 

@@ -31,7 +31,7 @@ def mcp(
     """Serve agents by the Model Context Protocol: crawl, status, read, search, extract."""
     import os
 
-    from curtsy.errors import MissingPart, UsageError
+    from curtsy.core.errors import MissingPart, UsageError
     from curtsy.web.auth import is_loopback
 
     settings = settings_from(config, data_dir)

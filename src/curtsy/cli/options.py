@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from curtsy.settings import Settings
+    from curtsy.core.settings import Settings
     from curtsy.store.engine import Store
 
 Config = Annotated[
@@ -48,10 +48,10 @@ def settings_from(config: Path | None, data_dir: Path | None, **overrides: Any) 
     """Settings as the command line changes them; logging is set up with them."""
     import os
 
-    from curtsy import observe
     from curtsy.cli.show import note
-    from curtsy.configuration import load, strays
-    from curtsy.errors import SettingsError
+    from curtsy.core import observe
+    from curtsy.core.errors import SettingsError
+    from curtsy.core.settings_loading import load, strays
 
     for stray in strays(os.environ):
         note(f"curtsy: {stray}")
@@ -74,7 +74,7 @@ def stored(config: Path | None, data_dir: Path | None, looks: bool = True) -> It
 
 def host_of(settings: Settings, store: Store, name: str | None) -> str | None:
     """The unit of politeness that an option names, if it names one."""
-    from curtsy.oversight import host_meant
+    from curtsy.crawl.host_policy import host_meant
 
     if name is None:
         return None

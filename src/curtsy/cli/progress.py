@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from curtsy.cli.show import note
 
 if TYPE_CHECKING:
-    from curtsy.model import Counts
+    from curtsy.core.model import Counts
 
 #: seconds between two lines in a log
 EVERY_S = 5.0

@@ -12,7 +12,7 @@ from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl, stored
 from curtsy.cli.remote import Api, client, word
 
 if TYPE_CHECKING:
-    from curtsy.record import Record
+    from curtsy.core.record import Record
     from curtsy.store.engine import Store
 
 
@@ -67,8 +67,8 @@ def records(
 
 
 def _status(status: str | None, held: bool) -> str:
-    from curtsy.errors import UsageError
-    from curtsy.record_lines import STATUSES
+    from curtsy.core.errors import UsageError
+    from curtsy.records.serialize import STATUSES
 
     if held and status not in (None, "held"):
         raise UsageError("--held is --status held: give one of them.")
@@ -80,7 +80,7 @@ def _status(status: str | None, held: bool) -> str:
 def _lines(
     store: Store, crawl: str, low_confidence: bool | None, status: str, every_schema: bool
 ) -> Iterator[dict[str, Any]]:
-    from curtsy import record_lines
+    from curtsy.records import serialize as record_lines
 
     found = record_lines.of_crawl(
         store, crawl, statuses=(status,), low_confidence=low_confidence, every_schema=every_schema
@@ -91,6 +91,6 @@ def _lines(
 def shown_of(record: Record) -> dict[str, Any]:
     """The fields that the API gives."""
     from curtsy.cli.show import when
-    from curtsy.record_lines import line
+    from curtsy.records.serialize import line
 
     return line(record) | {"created": when(record.created_ms)}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from curtsy.client import Client
+    from curtsy.client.http import Client
 
 Api = Annotated[
     str | None,
@@ -21,7 +21,7 @@ Api = Annotated[
 
 
 def client(api: str) -> Client:
-    from curtsy.client import Client, key_around
+    from curtsy.client.http import Client, key_around
 
     return Client(api, key_around())
 
@@ -49,7 +49,7 @@ def change(api: str, crawl: str, verb: str, as_json: bool) -> None:
 
 def word(text: str) -> str:
     """A part of a path."""
-    from curtsy import client
+    from curtsy.client import http as client
 
     return client.word(text)
 

@@ -12,8 +12,8 @@ from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, WhichCrawl, num
 from curtsy.cli.remote import Api
 
 if TYPE_CHECKING:
-    from curtsy import export as exporting
-    from curtsy.audit import Verdict
+    from curtsy.control.audit import Verdict
+    from curtsy.export import pages as exporting
     from curtsy.store.engine import Store
 
 Out = Annotated[
@@ -53,10 +53,12 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write a crawl's pages: as lines, a table, a WARC file, or a folder of Markdown; or its records."""
-    from curtsy import export as exporting
-    from curtsy import increments, record_export, record_increments
     from curtsy.cli import show
-    from curtsy.destination import target_of
+    from curtsy.export import page_increments as increments
+    from curtsy.export import pages as exporting
+    from curtsy.export import record_increments
+    from curtsy.export import records as record_export
+    from curtsy.export.targets import target_of
     from curtsy.store import crawls
 
     _check_what(what, to_stdout=out is None, as_json=as_json)
@@ -80,7 +82,7 @@ def export(
 
 
 def _check_what(what: str, *, to_stdout: bool, as_json: bool) -> None:
-    from curtsy.errors import UsageError
+    from curtsy.core.errors import UsageError
 
     if what not in ("pages", "records"):
         raise UsageError(f"--what {what} is not possible. Use pages or records.")
@@ -89,8 +91,8 @@ def _check_what(what: str, *, to_stdout: bool, as_json: bool) -> None:
 
 
 def _check_format(chosen: exporting.Format, what: str, csv_safe: bool) -> None:
-    from curtsy import record_export
-    from curtsy.errors import UsageError
+    from curtsy.core.errors import UsageError
+    from curtsy.export import records as record_export
 
     if csv_safe and chosen != "csv":
         raise UsageError(f"--csv-safe is for CSV, not for {chosen}.")
@@ -109,7 +111,7 @@ def audit(
 ) -> None:
     """Judge from the request log whether every host was treated politely; exits with 1 if not."""
     from curtsy.cli import DEAD_LETTERS, show
-    from curtsy.cli.times import since_ms
+    from curtsy.core.times import since_ms
 
     with stored(config, data_dir) as (settings, store):
         n = number_of(store, crawl)
@@ -124,7 +126,7 @@ def audit(
 
 def judged(store: Store, agent: str, *, crawl: int | None = None, since_ms: int = 0) -> Verdict:
     """The verdict over the stored log."""
-    from curtsy.audit import judge
+    from curtsy.control.audit import judge
     from curtsy.store import hosts, requests, summaries
 
     # Two transactions: one streams the log while the other looks up rules.
@@ -138,8 +140,8 @@ def judged(store: Store, agent: str, *, crawl: int | None = None, since_ms: int 
 
 
 def print_verdict(verdict: Verdict) -> None:
-    from curtsy.audit import coverage
     from curtsy.cli import show
+    from curtsy.control.audit import coverage
 
     gap = "-" if verdict.min_gap_s is None else f"{verdict.min_gap_s:.3f} s"
     show.say(f"overlapping requests  {verdict.overlaps:,}")
@@ -175,8 +177,8 @@ def explain(
 
 
 def _explained_there(api: str, target: str, crawl: str | None) -> dict[str, Any]:
-    from curtsy import explain as explaining
     from curtsy.cli import remote
+    from curtsy.control import explain as explaining
 
     url, host = explaining.target(target, "host")
     _check_meant(target, host)
@@ -188,9 +190,9 @@ def _explained_there(api: str, target: str, crawl: str | None) -> dict[str, Any]
 def _explained_here(target: str, crawl: str | None, config: Path | None, data_dir: Path | None) -> dict[str, Any]:
     from dataclasses import replace
 
-    from curtsy import explain as explaining
-    from curtsy import oversight
-    from curtsy.cli import hints
+    from curtsy.cli import next_commands as hints
+    from curtsy.control import explain as explaining
+    from curtsy.crawl import host_policy as oversight
     from curtsy.store import crawls
 
     now_ms = int(time.time() * 1000)
@@ -208,8 +210,8 @@ def _explained_here(target: str, crawl: str | None, config: Path | None, data_di
 
 
 def _check_meant(target: str, host: str) -> None:
-    from curtsy.errors import UsageError
-    from curtsy.urls import veiled
+    from curtsy.core.errors import UsageError
+    from curtsy.rules.urls import veiled
 
     if not host:
         raise UsageError(f"{veiled(target)!r} is neither an http or https URL nor a host.")

@@ -12,7 +12,7 @@ from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, number_of, stor
 from curtsy.cli.remote import Api, client
 
 if TYPE_CHECKING:
-    from curtsy.reviewing import Dossier
+    from curtsy.records.review import Dossier
     from curtsy.store.engine import Store
 
 Which = Annotated[int, typer.Argument(metavar="RECORD", min=1, max=2**63 - 1, help="Number of a record.")]
@@ -64,7 +64,7 @@ def list_(
 
 
 def _waiting(store: Store, crawl: str | None, limit: int) -> list[dict[str, Any]]:
-    from curtsy.reviewing import Dossier
+    from curtsy.records.review import Dossier
     from curtsy.store import records
 
     found: list[dict[str, Any]] = []
@@ -151,8 +151,9 @@ def export_golden(
     as_json: AsJson = False,
 ) -> None:
     """Write golden cases: the stored pages of reviewed records, their schema, and what is right."""
-    from curtsy import export, reviewing
     from curtsy.cli import show as shown
+    from curtsy.export import pages as export
+    from curtsy.records import review as reviewing
 
     with stored(config, data_dir) as (settings, store):
         n, segments = number_of(store, crawl), export.segments_of(settings)
@@ -169,7 +170,7 @@ def export_golden(
 def _correction(values: list[str]) -> dict[str, Any]:
     import json
 
-    from curtsy.errors import UsageError
+    from curtsy.core.errors import UsageError
 
     found: dict[str, Any] = {}
     for one in values:
@@ -194,7 +195,7 @@ def _decide(
     else:
         import getpass
 
-        from curtsy import reviewing
+        from curtsy.records import review as reviewing
 
         who = said.pop("by") or getpass.getuser()
         with stored(config, data_dir, looks=False) as (_settings, store):
@@ -207,7 +208,7 @@ def _decide(
 
 
 def _known(record: int, config: Path | None, data_dir: Path | None) -> dict[str, Any]:
-    from curtsy import reviewing
+    from curtsy.records import review as reviewing
 
     with stored(config, data_dir) as (_settings, store):
         return _line(store, reviewing.dossier(store, record))

@@ -9,19 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from curtsy.cli.options import (
-    AsJson,
-    Config,
-    DataDir,
-    ModelKind,
-    RubricName,
-    SchemaName,
-    WhichCrawl,
-    settings_from,
-    stored,
-)
-from curtsy.cli.remote import Api, client, word
-from curtsy.cli.wishes import (
+from curtsy.cli.crawl_options import (
     Delay,
     Exclude,
     From,
@@ -35,10 +23,22 @@ from curtsy.cli.wishes import (
     WebhookOfRuns,
     fields,
 )
+from curtsy.cli.options import (
+    AsJson,
+    Config,
+    DataDir,
+    ModelKind,
+    RubricName,
+    SchemaName,
+    WhichCrawl,
+    settings_from,
+    stored,
+)
+from curtsy.cli.remote import Api, client, word
 
 if TYPE_CHECKING:
-    from curtsy.model import Run, Schedule
-    from curtsy.settings import Settings
+    from curtsy.core.model import Run, Schedule
+    from curtsy.core.settings import Settings
     from curtsy.store.engine import Store
 
 Which = Annotated[str, typer.Argument(metavar="SCHEDULE", help="Name or id of a schedule, or the beginning of its id.")]
@@ -97,7 +97,7 @@ def add(
     if api:
         _show(client(api).post("/v1/schedules", given | {"seeds": urls}), as_json)
         return
-    from curtsy import scheduling
+    from curtsy.control import schedules as scheduling
 
     with _opened(config, data_dir) as (settings, store):
         made = scheduling.add(store, settings, seeds=urls, **given)  # type: ignore[arg-type]
@@ -120,7 +120,7 @@ def remove(
     schedule: Which, api: Api = None, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False
 ) -> None:
     """Remove a schedule and the list of its runs; its crawls stay."""
-    from curtsy import scheduling
+    from curtsy.control import schedules as scheduling
 
     if api:
         found = client(api).get(f"/v1/schedules/{word(schedule)}")
@@ -209,8 +209,8 @@ def changes(
 
 
 def _changes(store: Store, crawl: str, against: str | None, kind: str | None, limit: int) -> dict[str, Any]:
-    from curtsy import changes
     from curtsy.cli.show import when
+    from curtsy.control import changes
 
     report = changes.report_of(store, crawl, against)
     found, _ = changes.chunk(store, report, kind, limit=limit) if limit else ([], None)
@@ -228,7 +228,7 @@ def _changes(store: Store, crawl: str, against: str | None, kind: str | None, li
 def _change(
     schedule: str, verb: str, api: str | None, config: Path | None, data_dir: Path | None, as_json: bool
 ) -> None:
-    from curtsy import scheduling
+    from curtsy.control import schedules as scheduling
 
     if api:
         found = client(api).post(f"/v1/schedules/{word(schedule)}/{verb}")
@@ -259,7 +259,7 @@ def _all(config: Path | None, data_dir: Path | None) -> list[Schedule]:
 def _line(schedule: Schedule) -> dict[str, Any]:
     """The fields that the API gives."""
     from curtsy.cli.show import when
-    from curtsy.scheduling import shown
+    from curtsy.control.schedules import shown
 
     next_ms = schedule.next_ms if schedule.enabled else None
     return shown(schedule) | {"next": when(next_ms), "created": when(schedule.created_ms)}

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from curtsy.errors import UsageError
-from curtsy.urls import normalise, veiled
+from curtsy.core.errors import UsageError
+from curtsy.rules.urls import normalise, veiled
 
 
 def read(urls: Iterable[str], file: Path | None) -> Iterator[str]:

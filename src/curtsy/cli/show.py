@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from curtsy.model import Counts, Crawl
+    from curtsy.core.model import Counts, Crawl
 
 
 def document(fields: Mapping[str, Any]) -> None:
@@ -61,7 +61,7 @@ def reasons(counts: Mapping[str, int]) -> str:
 
 def pending(n: int, render: int) -> str:
     """`120`, or `120, 80 of them wait for a browser`."""
-    from curtsy.model import MOST_RENDER
+    from curtsy.core.model import MOST_RENDER
 
     more = " or more" if render >= MOST_RENDER else ""
     return f"{n:,}" + (f", {render:,}{more} of them wait for a browser" if render else "")

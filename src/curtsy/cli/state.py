@@ -13,7 +13,7 @@ from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl, stored
 from curtsy.cli.remote import Api
 
 if TYPE_CHECKING:
-    from curtsy.model import Counts, Crawl
+    from curtsy.core.model import Counts, Crawl
     from curtsy.store.engine import Store
 
 #: command -> the state it gives a crawl, and its text
@@ -79,10 +79,10 @@ def _changing(verb: str) -> Callable[..., None]:
 
 
 def _change(which: str, verb: str, config: Path | None, data_dir: Path | None, as_json: bool, api: str | None) -> None:
-    from curtsy import control
     from curtsy.cli import remote, show
-    from curtsy.errors import UsageError
-    from curtsy.model import CrawlState
+    from curtsy.control import crawls as control
+    from curtsy.core.errors import UsageError
+    from curtsy.core.model import CrawlState
     from curtsy.store import crawls
 
     if api:
@@ -117,8 +117,9 @@ def _dead(ledger: dict[str, Any]) -> int:
 
 
 def _describe(crawl: Crawl, counts: Counts, store: Store) -> None:
-    from curtsy.cli import hints, show
-    from curtsy.model import CrawlState
+    from curtsy.cli import next_commands as hints
+    from curtsy.cli import show
+    from curtsy.core.model import CrawlState
 
     show.say(f"crawl         {crawl.id}")
     show.say(f"state         {crawl.state}{f' ({crawl.reason})' if crawl.reason else ''}")

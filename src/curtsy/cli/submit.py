@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from curtsy.cli.options import AsJson, Config, DataDir, ModelKind, RubricName, SchemaName, settings_from
-from curtsy.cli.remote import Api
-from curtsy.cli.wishes import (
+from curtsy.cli.crawl_options import (
     Cookies,
     Delay,
     Exclude,
@@ -27,6 +25,8 @@ from curtsy.cli.wishes import (
     Webhook,
     fields,
 )
+from curtsy.cli.options import AsJson, Config, DataDir, ModelKind, RubricName, SchemaName, settings_from
+from curtsy.cli.remote import Api
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -62,7 +62,7 @@ def submit(
 ) -> None:
     """Hand in a crawl and return at once; a fleet's workers, or `curtsy crawl --resume`, do it."""
     from curtsy.cli import seeds, show
-    from curtsy.errors import UsageError
+    from curtsy.core.errors import UsageError
 
     if not urls and from_ is None:
         raise UsageError("Give at least one URL, or --from FILE. For example: curtsy submit https://example.com/")
@@ -83,8 +83,8 @@ def submit(
 
 def _sent(spec: str) -> str | dict[str, Any]:
     """A name is for the server to know; a file or a model of ours goes there as a JSON Schema."""
-    from curtsy import schemas
-    from curtsy.errors import UsageError
+    from curtsy.core.errors import UsageError
+    from curtsy.grounding import schema as schemas
 
     if not spec.endswith(".json") and ":" not in spec:
         return spec
@@ -103,10 +103,10 @@ def _remote(api: str, wish: dict[str, Any], seeds: Iterable[str]) -> str:
 def _local(wish: dict[str, Any], seeds: Iterable[str], config: Path | None, data_dir: Path | None) -> str:
     from pydantic import ValidationError
 
-    from curtsy import control
-    from curtsy.cli.telling import with_services
-    from curtsy.errors import UsageError
-    from curtsy.model import new_id
+    from curtsy.cli.frontier_access import with_services
+    from curtsy.control import crawls as control
+    from curtsy.core.errors import UsageError
+    from curtsy.core.model import new_id
 
     settings = settings_from(config, data_dir)
     try:

@@ -11,8 +11,8 @@ import typer
 from curtsy.cli.options import AsJson, Config, DataDir, settings_from
 
 if TYPE_CHECKING:
-    from curtsy.settings import Settings
-    from curtsy.up import Part
+    from curtsy.core.settings import Settings
+    from curtsy.fleet.supervisor import Part
 
 
 def register(app: typer.Typer) -> None:
@@ -42,8 +42,8 @@ def up(
     as_json: AsJson = False,
 ) -> None:
     """Everything on this machine: Valkey, workers, beat and API. What dies is started again; Ctrl-C ends all."""
-    from curtsy.cli.keeping import environment
-    from curtsy.up import Up, free_port, only_one
+    from curtsy.cli.child_processes import environment
+    from curtsy.fleet.supervisor import Up, free_port, only_one
 
     given = settings_from(config, data_dir, api_host=host, api_port=port, api_processes=processes, worker_seats=workers)
     given.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -60,10 +60,10 @@ def up(
 
 
 def parts_of(settings: Settings, config: Path | None, flower: int | None) -> list[Part]:
-    from curtsy import browsers
     from curtsy.cli.workers import ALWAYS, SERVED, bind, celery_command, render_command, worker_command
-    from curtsy.fleet import shards_text
-    from curtsy.up import Part
+    from curtsy.crawl import renderers as browsers
+    from curtsy.fleet.coordination import shards_text
+    from curtsy.fleet.supervisor import Part
 
     bound = shards_text(settings.bind_shards)
     served = [bind(queue, bound) for queue in SERVED]
@@ -92,7 +92,7 @@ def _flower(port: int) -> list[str]:
     from importlib.util import find_spec
 
     from curtsy.cli.workers import celery_command
-    from curtsy.errors import MissingPart
+    from curtsy.core.errors import MissingPart
 
     if find_spec("flower") is None:
         raise MissingPart("Flower is not installed: pip install 'curtsy[flower]', or leave --flower out.")
@@ -103,7 +103,7 @@ def _ready(settings: Settings, flower: int | None, as_json: bool) -> None:
     import sys
 
     from curtsy.cli.show import document, say
-    from curtsy.up import reachable
+    from curtsy.fleet.supervisor import reachable
 
     host = reachable(settings.api_host)
     api = f"http://{f'[{host}]' if ':' in host else host}:{settings.api_port}"

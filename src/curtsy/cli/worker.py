@@ -17,11 +17,12 @@ from collections.abc import Callable
 
 import uvloop
 
-from curtsy import crawling, services
 from curtsy.cli import DONE, INTERRUPTED
-from curtsy.observe import configure, counters
-from curtsy.settings import Settings
-from curtsy.stopping import StopFlag, end_now
+from curtsy.core.observe import configure, counters
+from curtsy.core.settings import Settings
+from curtsy.core.shutdown import StopFlag, end_now
+from curtsy.crawl import run as crawling
+from curtsy.services import backends as services
 
 #: beyond the drain, commits get this long
 COMMIT_S = 3.0

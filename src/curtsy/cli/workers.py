@@ -9,7 +9,7 @@ import typer
 from curtsy.cli.options import Config, DataDir, settings_from
 
 if TYPE_CHECKING:
-    from curtsy.settings import Settings
+    from curtsy.core.settings import Settings
 
 #: what a worker serves unless told otherwise; lane render needs a browser and has workers of its own
 SERVED = ("fetch.high", "fetch.batch", "fetch.slow", "inference", "default")
@@ -43,15 +43,15 @@ def worker(
     data_dir: DataDir = None,
 ) -> None:
     """Serve the queues of a fleet: crawl what is due, carry out stages. Ends gently with SIGTERM or Ctrl-C."""
-    from curtsy.cli.keeping import keep
-    from curtsy.fleet import shards_of, shards_text
+    from curtsy.cli.child_processes import keep
+    from curtsy.fleet.coordination import shards_of, shards_text
 
     settings = settings_from(config, data_dir, worker_seats=concurrency)
     bound = shards_text(shards_of(shards, _shards(settings))) if shards else shards_text(settings.bind_shards)
     served = [bind(queue, bound) for queue in (queues.split(",") if queues else SERVED)]
     me = name or "worker"
     if served == [bind(RENDER, bound)]:
-        from curtsy import browsers
+        from curtsy.crawl import renderers as browsers
 
         browsers.check(settings)
         commands = [render_command(f"{me}@%h", settings, bound)]
@@ -64,7 +64,7 @@ def worker(
 
 def beat(config: Config = None, data_dir: DataDir = None) -> None:
     """Send shifts when hosts are due, end crawls, see to what expired. Several at once do no harm."""
-    from curtsy.cli.keeping import keep
+    from curtsy.cli.child_processes import keep
 
     settings = settings_from(config, data_dir)
     raise typer.Exit(keep([celery_command("beat")], settings, config))
@@ -95,4 +95,13 @@ def render_command(name: str, settings: Settings, shards: str, quiet: bool = Fal
 def celery_command(command: str, *words: str, quiet: bool = False) -> list[str]:
     import sys
 
-    return [sys.executable, "-m", "celery", *(["--quiet"] if quiet else []), "-A", "curtsy.celery_app", command, *words]
+    return [
+        sys.executable,
+        "-m",
+        "celery",
+        *(["--quiet"] if quiet else []),
+        "-A",
+        "curtsy.fleet.celery_app",
+        command,
+        *words,
+    ]

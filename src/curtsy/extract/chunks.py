@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from curtsy.schemas import Leaf
+    from curtsy.grounding.schema import Leaf
 
 #: longer paragraphs are cut between sentences; shorter ones stay with the next, as headings do
 _LONG_CHARS = 600

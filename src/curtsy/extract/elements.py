@@ -18,10 +18,10 @@ import sys
 import threading
 from typing import IO, cast
 
-from curtsy.document import Document
+from curtsy.core.observe import count
 from curtsy.extract.finder import Element, css_elements
-from curtsy.hints import Selector
-from curtsy.observe import count
+from curtsy.grounding.schema_hints import Selector
+from curtsy.html.document import Document
 
 #: nobody computes so long: it was stopped, or the machine sleeps
 _MAX_WAIT_S = 120.0

@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
-from curtsy.errors import CurtsyError, MissingPart
-from curtsy.evidence import Usage
+from curtsy.core.claims import Usage
+from curtsy.core.errors import CurtsyError, MissingPart
 from curtsy.extract.chunks import tokens_of
-from curtsy.politeness import retry_after
+from curtsy.rules.politeness import retry_after
 
 Cause = Literal[
     "llm_unreachable", "llm_timeout", "llm_refused", "llm_rate_limited", "llm_garbage", "llm_budget", "llm_missing"

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from curtsy import prose
+from curtsy.html import text as prose
 
 PAGE_SECONDS = 1.0
 _MEMORY_BYTES = 2 << 30

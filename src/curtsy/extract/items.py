@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from curtsy.evidence import Claim
-from curtsy.schemas import Leaf
+from curtsy.core.claims import Claim
+from curtsy.grounding.schema import Leaf
 
 #: leaves of a list whose elements are tried as its items
 _MAX_LEADERS = 4

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from curtsy import ground
-from curtsy.evidence import Claim, Extraction
+from curtsy.core.claims import Claim, Extraction
 from curtsy.extract import selectors, structured
-from curtsy.extract.choosing import Candidate, applies, choose
+from curtsy.extract.page_selection import Candidate, applies, choose
 from curtsy.extract.sources import PageSources, sources_of
-from curtsy.schemas import Leaf, Schema
+from curtsy.grounding import judge as ground
+from curtsy.grounding.schema import Leaf, Schema
 
 __all__ = ["Asker", "Candidate", "PageSources", "applies", "choose", "climb", "sources_of"]
 

@@ -20,17 +20,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from curtsy.errors import MissingPart
-from curtsy.evidence import Claim, Extraction, Rung, Source, Usage
-from curtsy.extract import answers, endpoint, shapes, wording
+from curtsy.core.claims import Claim, Extraction, Rung, Source, Usage
+from curtsy.core.errors import MissingPart
+from curtsy.core.observe import count
+from curtsy.extract import answer_schema as shapes
+from curtsy.extract import answers, endpoint
+from curtsy.extract import prompts as wording
+from curtsy.extract.answer_schema import Style
 from curtsy.extract.chunks import relates, sentences, tokens_of
 from curtsy.extract.endpoint import Endpoint, Manner, ModelFault, Reply
-from curtsy.extract.shapes import Style
-from curtsy.observe import count
 
 if TYPE_CHECKING:
-    from curtsy.schemas import Leaf, Schema
-    from curtsy.settings import Settings
+    from curtsy.core.settings import Settings
+    from curtsy.grounding.schema import Leaf, Schema
 
 __all__ = ["Budget", "Cache", "Caps", "Endpoint", "Judgement", "Memory", "Model", "ModelFault", "prompt_texts"]
 

@@ -16,16 +16,16 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
 
-from curtsy.evidence import Claim, Rung, Source, SourceKind
+from curtsy.core.claims import Claim, Rung, Source, SourceKind
 from curtsy.extract import items
-from curtsy.extract.choosing import fits
 from curtsy.extract.elements import Elements, is_light
 from curtsy.extract.finder import MAX_FOUND
 from curtsy.extract.items import Cell, Column
+from curtsy.extract.page_selection import fits
 from curtsy.extract.sources import PageSources
 from curtsy.extract.values import coerced
-from curtsy.hints import Selector, compiled
-from curtsy.schemas import Leaf, Schema
+from curtsy.grounding.schema import Leaf, Schema
+from curtsy.grounding.schema_hints import Selector, compiled
 
 #: of the page's text that patterns see
 _MAX_TEXT = 250_000

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from curtsy import markup
-from curtsy.charset import charset_of, decode
-from curtsy.document import Document, is_html
-from curtsy.evidence import Source, SourceKind
-from curtsy.extract.choosing import roles_of
+from curtsy.core.claims import Source, SourceKind
+from curtsy.extract.page_selection import roles_of
+from curtsy.html import structured_data as markup
+from curtsy.html.charset import charset_of, decode
+from curtsy.html.document import Document, is_html
 
 #: of a text that is not HTML
 _MAX_TEXT = 2_000_000

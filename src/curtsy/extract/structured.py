@@ -16,14 +16,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any, NamedTuple
 
-from curtsy.evidence import Claim, Rung, Source, SourceKind
+from curtsy.core.claims import Claim, Rung, Source, SourceKind
+from curtsy.extract.entities import Thing, Things, thing, values
 from curtsy.extract.items import together
 from curtsy.extract.sources import PageSources
-from curtsy.extract.things import Thing, Things, thing, values
 from curtsy.extract.values import coerced
-from curtsy.json_schema import keys as keys_of
-from curtsy.json_schema import step
-from curtsy.schemas import Leaf, Schema
+from curtsy.grounding.json_schema import keys as keys_of
+from curtsy.grounding.json_schema import step
+from curtsy.grounding.schema import Leaf, Schema
 
 #: of one leaf on one page
 _MAX_VALUES = 3

@@ -13,9 +13,9 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from curtsy.ground_dates import Day, dates, value_of
-from curtsy.ground_numbers import numbers
-from curtsy.schemas import Leaf
+from curtsy.grounding.dates import Day, dates, value_of
+from curtsy.grounding.numbers import numbers
+from curtsy.grounding.schema import Leaf
 
 _ISO_DATE = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])(?P<day>-(?:0[1-9]|[12]\d|3[01])(?:[T ]\d.*)?)?")
 _PLAIN = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,10})?")

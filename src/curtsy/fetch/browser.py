@@ -12,11 +12,11 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from curtsy.errors import MissingPart, Unavailable
+from curtsy.core.errors import MissingPart, Unavailable
+from curtsy.core.observe import count, log
+from curtsy.core.settings import Settings
 from curtsy.fetch.chromium import Chromium
 from curtsy.fetch.transfer import boot_clock
-from curtsy.observe import count, log
-from curtsy.settings import Settings
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Playwright

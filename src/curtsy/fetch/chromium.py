@@ -18,12 +18,12 @@ from collections import defaultdict
 from pathlib import Path
 from typing import IO
 
-from curtsy.errors import MissingPart, Unavailable
-from curtsy.observe import log
-from curtsy.settings import Settings
+from curtsy.core.errors import MissingPart, Unavailable
+from curtsy.core.observe import log
+from curtsy.core.settings import Settings
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-_WATCH = Path(__file__).with_name("chromium_watch.py")
+_WATCH = Path(__file__).with_name("chromium_watchdog.py")
 _START_TIMEOUT_S = 30.0
 _GONE_TIMEOUT_S = 10.0
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")

@@ -17,10 +17,10 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from curtsy.errors import MissingPart
-from curtsy.fetch.gate import Gate
-from curtsy.fetch.visits import Crashed, Sight, come_to_rest, read
-from curtsy.settings import Settings
+from curtsy.core.errors import MissingPart
+from curtsy.core.settings import Settings
+from curtsy.fetch.browser_requests import Gate
+from curtsy.fetch.page_visit import Crashed, Sight, come_to_rest, read
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page

@@ -17,9 +17,9 @@ from typing import Any
 
 import pycares
 
+from curtsy.core.outcome import Fault
+from curtsy.core.settings import Settings
 from curtsy.fetch.guard import is_address
-from curtsy.outcome import Fault
-from curtsy.settings import Settings
 
 _MAX_LOOKUPS = 64
 _MIN_TTL_S, _MAX_TTL_S = 60.0, 3600.0

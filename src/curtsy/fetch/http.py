@@ -15,13 +15,13 @@ from typing import Any
 import certifi
 import pycurl
 
+from curtsy.core.outcome import Fault, Outcome
+from curtsy.core.settings import Settings
 from curtsy.fetch.dns import Answer, Resolver
 from curtsy.fetch.guard import address_allowed, check_url, is_listed, networks
 from curtsy.fetch.multi import Multi
 from curtsy.fetch.proxies import Proxies
 from curtsy.fetch.transfer import Done, FetchJob, Started, Transfer, boot_clock
-from curtsy.outcome import Fault, Outcome
-from curtsy.settings import Settings
 
 __all__ = ["FetchJob", "HttpFetcher", "boot_clock"]
 

@@ -14,17 +14,17 @@ from dataclasses import replace
 from itertools import count as counter
 from typing import TYPE_CHECKING
 
-from curtsy.errors import CurtsyError
+from curtsy.core.errors import CurtsyError
+from curtsy.core.observe import count, log
+from curtsy.core.outcome import Fault, Outcome
+from curtsy.core.settings import Settings
+from curtsy.fetch.asset_cache import Statics
 from curtsy.fetch.browser import Engine, Engines
-from curtsy.fetch.gate import Allows, Gate
+from curtsy.fetch.browser_requests import Allows, Gate
 from curtsy.fetch.http import HttpFetcher
-from curtsy.fetch.statics import Statics
-from curtsy.fetch.strangers import Strangers
+from curtsy.fetch.page_visit import Crashed, Hung, Sight, TooLarge, look, new_context, see_plainly
+from curtsy.fetch.third_party_robots import Strangers
 from curtsy.fetch.transfer import Done, FetchJob, Started, boot_clock
-from curtsy.fetch.visits import Crashed, Hung, Sight, TooLarge, look, new_context, see_plainly
-from curtsy.observe import count, log
-from curtsy.outcome import Fault, Outcome
-from curtsy.settings import Settings
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext

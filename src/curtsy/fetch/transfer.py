@@ -11,12 +11,12 @@ from typing import Any, Protocol
 
 import pycurl
 
-from curtsy.fetch.codings import BadCoding, Decoder, TooLarge, decoder_for
-from curtsy.fetch.faults import fault_of
+from curtsy.core.model import hot_value
+from curtsy.core.outcome import Fault, Outcome
+from curtsy.fetch.content_codings import BadCoding, Decoder, TooLarge, decoder_for
+from curtsy.fetch.curl_errors import fault_of
 from curtsy.fetch.guard import Target
-from curtsy.fetch.heads import BASE_HEADERS, Head, body_headers, header_lines, read_head, request_head, type_kept
-from curtsy.model import hot_value
-from curtsy.outcome import Fault, Outcome
+from curtsy.fetch.headers import BASE_HEADERS, Head, body_headers, header_lines, read_head, request_head, type_kept
 
 #: An idle connection is kept for two minutes: longer than any delay that is usual.
 _MAX_IDLE_S = 120

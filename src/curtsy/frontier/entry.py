@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from curtsy.model import Chain, Entry, Kind
+from curtsy.core.model import Chain, Entry, Kind
 
 
 def short_origin(origin: str, host: str) -> str:

@@ -8,9 +8,11 @@ from typing import Any
 
 from xxhash import xxh32_intdigest
 
-from curtsy.errors import EpochLost, FrontierUnavailable, SettingsError
+from curtsy.core.clock import boot
+from curtsy.core.errors import EpochLost, FrontierUnavailable, SettingsError
+from curtsy.core.model import Crawl, Entry, HostState, Kind, Lane, Lease, RobotsState
+from curtsy.core.settings import Settings
 from curtsy.frontier import messages
-from curtsy.frontier.clock import boot
 from curtsy.frontier.entry import encode, short_origin
 from curtsy.frontier.messages import (
     US,
@@ -31,8 +33,6 @@ from curtsy.frontier.messages import (
 )
 from curtsy.frontier.servers import Servers, default_shards
 from curtsy.frontier.shard import Shard
-from curtsy.model import Crawl, Entry, HostState, Kind, Lane, Lease, RobotsState
-from curtsy.settings import Settings
 
 #: bytes of Valkey memory per fingerprint in a full bucket, keys counted: measured 8.2 (Valkey 9) to 9.0 (Redis 7)
 SEEN_BYTES = 10

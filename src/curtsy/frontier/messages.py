@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from curtsy.core.model import Entry, HostState, Lane, Lease, hot_value
+from curtsy.core.outcome import HostEffect
 from curtsy.frontier.entry import decode, encode, short_origin
-from curtsy.model import Entry, HostState, Lane, Lease, hot_value
-from curtsy.outcome import HostEffect
 
 US = "\x1f"
 _COUNTER = (1 << 40) - 1

@@ -21,8 +21,8 @@ from redis.crc import key_slot
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError, ResponseError
 
-from curtsy.errors import SettingsError
-from curtsy.frontier.clock import boot
+from curtsy.core.clock import boot
+from curtsy.core.errors import SettingsError
 
 Family = Literal["single", "sentinel", "cluster"]
 _SCHEMES: dict[str, tuple[Family, bool]] = {

@@ -8,10 +8,10 @@ from typing import Any
 
 from redis.exceptions import NoScriptError, ResponseError
 
-from curtsy.errors import EpochLost
+from curtsy.core.clock import ServerClock, boot
+from curtsy.core.errors import EpochLost
 from curtsy.frontier import scripts
-from curtsy.frontier.clock import ServerClock, boot
-from curtsy.frontier.link import Link, OtherRun, run_id_of
+from curtsy.frontier.connection import Link, OtherRun, run_id_of
 from curtsy.frontier.servers import Node, Servers
 
 #: version of the key map in lua/preamble.lua; another version in the server counts as loss

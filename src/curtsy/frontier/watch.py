@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from curtsy.errors import EpochLost
+from curtsy.core.errors import EpochLost
+from curtsy.core.model import Lane
 from curtsy.frontier import messages
 from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.messages import Scan
 from curtsy.frontier.shard import Shard
-from curtsy.model import Lane
 
 LANES = (Lane.HIGH, Lane.BATCH, Lane.SLOW, Lane.RENDER)
 #: a bell that nobody rings is listened to anew after this long

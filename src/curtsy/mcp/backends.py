@@ -11,18 +11,20 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Protocol
 
-from curtsy import control, export, intake
-from curtsy.configuration import load, missing
-from curtsy.errors import Damaged, UsageError
-from curtsy.inprocess import InProcess
+from curtsy.api.thread import InProcess
+from curtsy.client.server import ENDED, Server
+from curtsy.control import crawls as control
+from curtsy.control import uploads as intake
+from curtsy.core.errors import Damaged, UsageError
+from curtsy.core.model import Counts, Crawl, Page, new_id
+from curtsy.core.settings import Settings
+from curtsy.core.settings_loading import load, missing
+from curtsy.export import pages as export
 from curtsy.mcp.reading import Read
-from curtsy.model import Counts, Crawl, Page, new_id
-from curtsy.remote.server import ENDED, Server
-from curtsy.settings import Settings
+from curtsy.rules.urls import fingerprint, normalise, veiled
 from curtsy.store import crawls, pages
 from curtsy.store.engine import Store
 from curtsy.store.segments import SegmentStore, read_page
-from curtsy.urls import fingerprint, normalise, veiled
 
 _PAGE_ID = re.compile(r"[1-9][0-9]{0,17}-[0-9a-f]{32}")
 #: how often a crawl is looked at while it is waited for

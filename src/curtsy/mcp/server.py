@@ -23,7 +23,7 @@ from mcp.types import ToolAnnotations
 from pydantic import Field, ValidationError
 
 from curtsy import __version__
-from curtsy.errors import CurtsyError, UsageError
+from curtsy.core.errors import CurtsyError, UsageError
 from curtsy.mcp import reading
 from curtsy.mcp.backends import Backend
 

@@ -12,6 +12,6 @@ from __future__ import annotations
 
 from curtsy.scrapy.addon import Addon
 from curtsy.scrapy.scheduler import DupeFilter, Scheduler
-from curtsy.scrapy.turns import TurnsMiddleware
+from curtsy.scrapy.slots import TurnsMiddleware
 
 __all__ = ["Addon", "DupeFilter", "Scheduler", "TurnsMiddleware"]

@@ -20,16 +20,16 @@ from scrapy.http import Response
 from scrapy.utils.request import request_from_dict
 from twisted.python.failure import Failure
 
-from curtsy.configuration import load
-from curtsy.errors import CurtsyError, MissingPart
-from curtsy.frontier.clock import boot
-from curtsy.guests import Report, Turn
-from curtsy.observe import log
-from curtsy.scrapy.desk import NOBODY, Desk, Local, Ready, worth_beginning
+from curtsy.core.clock import boot
+from curtsy.core.errors import CurtsyError, MissingPart
+from curtsy.core.observe import log
+from curtsy.core.settings import Settings
+from curtsy.core.settings_loading import load
+from curtsy.crawl.external_slots import Report, Turn
+from curtsy.rules.urls import host_key, normalise
+from curtsy.scrapy.frontier_thread import NOBODY, Desk, Local, Ready, worth_beginning
 from curtsy.scrapy.sessions import Sessions, middlewares_of
-from curtsy.settings import Settings
 from curtsy.store.guests import NewRequest, Settled
-from curtsy.urls import host_key, normalise
 
 #: number of a request in the store, and its turn, on their way through Scrapy; copies inherit them
 NUMBER, TURN = "_curtsy_n", "_curtsy_turn"
@@ -337,7 +337,7 @@ def slot_delays(told: Any) -> dict[str, float]:
 
 def check_parts(crawler: Crawler) -> None:
     """Half of the parts would look as if all was well, and ask hosts out of turn."""
-    from curtsy.scrapy.turns import TurnsMiddleware
+    from curtsy.scrapy.slots import TurnsMiddleware
 
     if not any(isinstance(one, TurnsMiddleware) for one in middlewares_of(crawler)):
         raise CurtsyError("curtsy.scrapy.TurnsMiddleware is not among the DOWNLOADER_MIDDLEWARES: see docs/scrapy.md.")

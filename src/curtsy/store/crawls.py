@@ -9,8 +9,8 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select, text, update
 
-from curtsy.errors import UnknownCrawl
-from curtsy.model import MOST_RENDER, Counts, Crawl, CrawlState, Lane
+from curtsy.core.errors import UnknownCrawl
+from curtsy.core.model import MOST_RENDER, Counts, Crawl, CrawlState, Lane
 from curtsy.store import definitions, failures, meta
 from curtsy.store.rows import Bulk, is_postgresql, unique_sorted
 from curtsy.store.tables import crawl_counts, crawl_members, crawls

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from sqlalchemy import Connection, text
 
-from curtsy.model import Definition
+from curtsy.core.model import Definition
 from curtsy.store.rows import Insert
 
 _keep = Insert("definitions", "hash", hash="text", kind="text", name="text", body="text")

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import BindParameter, Connection, bindparam, text
 
-from curtsy.faults import point
-from curtsy.model import BodyRef, Page
+from curtsy.core.failpoints import point
+from curtsy.core.model import BodyRef, Page
 from curtsy.store import meta, pages, records, sites
 from curtsy.store.engine import Store
 from curtsy.store.rows import Bulk, is_postgresql

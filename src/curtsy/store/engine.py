@@ -21,7 +21,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, InvalidRequestError
 from sqlalchemy.exc import TimeoutError as SqlTimeout
 
-from curtsy.errors import (
+from curtsy.core.errors import (
     CurtsyError,
     Damaged,
     MissingPart,
@@ -30,7 +30,7 @@ from curtsy.errors import (
     StoreUnwritable,
     UsageError,
 )
-from curtsy.observe import count, log
+from curtsy.core.observe import count, log
 from curtsy.store.migrations import HEAD, migrate, version
 
 P = ParamSpec("P")

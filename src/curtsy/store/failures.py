@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select, text
 
-from curtsy.model import Failure
+from curtsy.core.model import Failure
 from curtsy.store.rows import Bulk, Insert, unique_sorted
 from curtsy.store.tables import failures
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
-from curtsy.model import HostState, RobotsState
+from curtsy.core.model import HostState, RobotsState
 from curtsy.store import meta
 from curtsy.store.rows import Bulk, Row, unique_sorted
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
-from curtsy.model import Failure, Page
+from curtsy.core.model import Failure, Page
 from curtsy.store import failures, pages
 
 WINDOW = 20_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, text
 
-from curtsy.evidence import Usage
+from curtsy.core.claims import Usage
 
 _GET = text("SELECT answer FROM llm_cache WHERE key = :key")
 _PUT = text(

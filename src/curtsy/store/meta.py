@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, text
 
-from curtsy.errors import StoreUnavailable
+from curtsy.core.errors import StoreUnavailable
 
 #: a fence is 23 bits of epoch and 40 bits of counter
 MAX_EPOCH = 2**23 - 1

@@ -11,8 +11,8 @@ import obstore
 from obstore.exceptions import BaseError, NotFoundError
 from obstore.store import from_url
 
-from curtsy.errors import Damaged, SegmentsUnavailable, UsageError
-from curtsy.model import BodyRef
+from curtsy.core.errors import Damaged, SegmentsUnavailable, UsageError
+from curtsy.core.model import BodyRef
 from curtsy.store import warc
 from curtsy.store.segments import new_name, pack
 from curtsy.store.warc import Packed, WarcItem, WarcRecord

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
-from curtsy.model import Failure
+from curtsy.core.model import Failure
 from curtsy.store import failures
 from curtsy.store.rows import Bulk, Insert, is_postgresql, unique_sorted
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
-from curtsy.errors import UsageError
-from curtsy.model import BodyRef, Page
+from curtsy.core.errors import UsageError
+from curtsy.core.model import BodyRef, Page
 from curtsy.store.rows import Bulk, Insert, Row, is_postgresql, unique_sorted
 from curtsy.store.urls import Key
 

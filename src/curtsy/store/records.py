@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, text
 
-from curtsy.record import Record
+from curtsy.core.record import Record
 from curtsy.store import record_tables, sources
 from curtsy.store.rows import Insert, is_postgresql
 from curtsy.store.sources import Source

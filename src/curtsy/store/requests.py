@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, text
 
-from curtsy.model import Request
+from curtsy.core.model import Request
 from curtsy.store.rows import Insert, Row, is_postgresql
 
 _insert = Insert(

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
-from curtsy.record import Review
+from curtsy.core.record import Review
 from curtsy.store.record_tables import reviews as reviews_table
 
 _NAMES = tuple(field.name for field in fields(Review))

@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import Connection, delete, select, text, update
 from sqlalchemy.exc import IntegrityError
 
-from curtsy.errors import NameTaken, UnknownSchedule
-from curtsy.model import Run, Schedule
+from curtsy.core.errors import NameTaken, UnknownSchedule
+from curtsy.core.model import Run, Schedule
 from curtsy.store.schedule_tables import runs, schedules
 
 _CLAIM = text(

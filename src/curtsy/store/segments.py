@@ -16,9 +16,9 @@ from typing import Protocol
 
 from sqlalchemy import Connection
 
-from curtsy.errors import Damaged, SegmentsUnavailable, SegmentsUnwritable
-from curtsy.model import BodyRef, Page
-from curtsy.observe import log
+from curtsy.core.errors import Damaged, SegmentsUnavailable, SegmentsUnwritable
+from curtsy.core.model import BodyRef, Page
+from curtsy.core.observe import log
 from curtsy.store import pages, warc
 from curtsy.store.warc import Packed, WarcItem, WarcRecord
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from sqlalchemy import Connection
 
-from curtsy.errors import Damaged
-from curtsy.model import BodyRef
-from curtsy.observe import log
+from curtsy.core.errors import Damaged
+from curtsy.core.model import BodyRef
+from curtsy.core.observe import log
 from curtsy.store import pages
 from curtsy.store.engine import Store
 from curtsy.store.objects import ObjectSegments

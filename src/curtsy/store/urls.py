@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
-from curtsy.model import Chain, NewUrl, UrlState
+from curtsy.core.model import Chain, NewUrl, UrlState
 from curtsy.store import crawls, meta
 from curtsy.store.rows import Bulk, is_postgresql, unique_sorted
 

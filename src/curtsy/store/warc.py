@@ -24,8 +24,8 @@ from isal import isal_zlib
 from isal.igzip_lib import IsalError
 
 from curtsy import __version__
-from curtsy.errors import Damaged
-from curtsy.model import BodyRef, hot_value
+from curtsy.core.errors import Damaged
+from curtsy.core.model import BodyRef, hot_value
 
 #: isal's fastest: level 1 saves 7 % of the bytes for a quarter more time (decision 17)
 _LEVEL = 0

@@ -18,11 +18,11 @@ from urllib.parse import urlsplit
 
 from flask import Request
 
-from curtsy.observe import log
+from curtsy.core.observe import log
 from curtsy.store import keys
 from curtsy.store.engine import Store
 from curtsy.store.keys import ApiKey
-from curtsy.web.bridge import Bridge
+from curtsy.web.backend_thread import Bridge
 from curtsy.web.problems import Problem
 
 #: what each scope may do: write reads too, admin does all

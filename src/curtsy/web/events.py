@@ -9,14 +9,14 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from curtsy import control
-from curtsy.errors import CurtsyError
-from curtsy.observe import log
+from curtsy.control import crawls as control
+from curtsy.core.errors import CurtsyError
+from curtsy.core.observe import log
 from curtsy.store import crawls
 from curtsy.web.models.crawls import CrawlStatus, status_of
 
 if TYPE_CHECKING:
-    from curtsy.web.bridge import Bridge
+    from curtsy.web.backend_thread import Bridge
 
 #: streams of one process
 MOST_STREAMS = 64

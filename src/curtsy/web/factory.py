@@ -11,7 +11,7 @@ from flask import Flask, Response, current_app, g, request
 from pydantic import BaseModel, ValidationError
 from werkzeug.exceptions import HTTPException
 
-from curtsy.errors import (
+from curtsy.core.errors import (
     CurtsyError,
     KeyReused,
     RefusedSeeds,
@@ -23,11 +23,11 @@ from curtsy.errors import (
     UsageError,
     WrongState,
 )
-from curtsy.model import new_id
-from curtsy.observe import log, request_id
-from curtsy.settings import Settings
+from curtsy.core.model import new_id
+from curtsy.core.observe import log, request_id
+from curtsy.core.settings import Settings
 from curtsy.web import api, auth, dashboard, limits
-from curtsy.web.bridge import Bridge
+from curtsy.web.backend_thread import Bridge
 from curtsy.web.dashboard import site
 from curtsy.web.dashboard.sessions import Sessions
 from curtsy.web.problems import MEDIA_TYPE, Mistake, Problem, of_status, of_validation

@@ -11,9 +11,9 @@ from typing import IO
 from pydantic import ValidationError
 from werkzeug.exceptions import ClientDisconnected
 
-from curtsy.control import CrawlWish
-from curtsy.errors import RefusedSeeds
-from curtsy.intake import PART, Part
+from curtsy.control.crawls import CrawlWish
+from curtsy.control.uploads import PART, Part
+from curtsy.core.errors import RefusedSeeds
 from curtsy.web.problems import Problem, of_validation
 
 _BLOCK = 1 << 16

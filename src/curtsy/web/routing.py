@@ -18,14 +18,14 @@ from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import BaseModel
 
-from curtsy import oversight
-from curtsy.errors import UnknownCrawl
-from curtsy.model import Crawl
-from curtsy.services import Services
-from curtsy.settings import Settings
+from curtsy.core.errors import UnknownCrawl
+from curtsy.core.model import Crawl
+from curtsy.core.settings import Settings
+from curtsy.crawl import host_policy as oversight
+from curtsy.services.backends import Services
 from curtsy.store import crawls
 from curtsy.store.engine import Store
-from curtsy.web.bridge import Bridge
+from curtsy.web.backend_thread import Bridge
 from curtsy.web.problems import Problem
 
 if TYPE_CHECKING:

@@ -18,12 +18,12 @@ from gunicorn.app.base import BaseApplication
 from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseException
 from gunicorn.workers.gthread import ThreadWorker
 
-from curtsy.errors import UsageError
-from curtsy.model import new_id
-from curtsy.observe import log
-from curtsy.settings import Settings
+from curtsy.core.errors import UsageError
+from curtsy.core.model import new_id
+from curtsy.core.observe import log
+from curtsy.core.settings import Settings
 from curtsy.web.auth import is_loopback
-from curtsy.web.bridge import Bridge
+from curtsy.web.backend_thread import Bridge
 from curtsy.web.factory import create_app
 from curtsy.web.problems import MEDIA_TYPE, of_status
 

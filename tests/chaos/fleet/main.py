@@ -8,11 +8,11 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from curtsy.embedded_pg import start_postgres
 from tests.chaos import browsers
 from tests.chaos.fleet.rounds import BROWSER_NAMES, RENDER_EVERY, SMALL, Arena, Plan, Round, plan
 from tests.chaos.fleet.troubles import TROUBLES
 from tests.chaos.site import Site
+from tests.support.postgres_server import start_postgres
 
 STORES = {"sqlite": ("sqlite",), "postgres": ("postgres",), "both": ("sqlite", "postgres")}
 #: with so many rounds, one of them has all workers away for a minute

@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from curtsy.embedded_pg import PgServer
 from tests.chaos import site
 from tests.chaos.findings import Findings
 from tests.chaos.fleet import findings
@@ -20,6 +19,7 @@ from tests.chaos.fleet.troubles import BROWSER_TROUBLES, TROUBLES, Scene
 from tests.chaos.metronome import Metronome
 from tests.chaos.parts import Database, Postgres, Sqlite
 from tests.chaos.site import RENDERED, SMALL_RENDERED, Site
+from tests.support.postgres_server import PgServer
 
 #: after the last trouble, all crawls end within this time
 LIMIT_S = 120.0

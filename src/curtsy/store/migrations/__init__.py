@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, inspect, text
 
-from curtsy.errors import SchemaMismatch
+from curtsy.core.errors import SchemaMismatch
 
 #: every revision, oldest first; the last one is what this program needs
 REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from curtsy.web import openapi, reference
+from curtsy.web import api_reference as reference
+from curtsy.web import openapi
 from curtsy.web.routing import JSON, Call, Media, Stream, endpoint
 
 _HTML = "text/html; charset=utf-8"

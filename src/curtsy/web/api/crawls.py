@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
-from curtsy import control, intake
-from curtsy.control import CrawlWish
-from curtsy.intake import Part, Sender
-from curtsy.model import Crawl, CrawlState
+from curtsy.control import crawls as control
+from curtsy.control import uploads as intake
+from curtsy.control.crawls import CrawlWish
+from curtsy.control.uploads import Part, Sender
+from curtsy.core.model import Crawl, CrawlState
 from curtsy.store import crawls
 from curtsy.web.models.crawls import (
     Accepted,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 
-from curtsy import retention
-from curtsy.errors import CurtsyError
-from curtsy.observe import log
-from curtsy.settings import Settings
+from curtsy.control import retention
+from curtsy.core.errors import CurtsyError
+from curtsy.core.observe import log
+from curtsy.core.settings import Settings
 from curtsy.store import crawls, deletion
 from curtsy.store.engine import Store
 from curtsy.web.models.deletion import Deleting, PagesNamed, PendingDeletions, pending_of

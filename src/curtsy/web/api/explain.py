@@ -6,10 +6,10 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from curtsy import explain as explaining
-from curtsy.errors import UsageError
-from curtsy.model import UrlState
-from curtsy.urls import veiled
+from curtsy.control import explain as explaining
+from curtsy.core.errors import UsageError
+from curtsy.core.model import UrlState
+from curtsy.rules.urls import veiled
 from curtsy.web.api.hosts import sight
 from curtsy.web.models.explain import ExplainQuery, Explanation
 from curtsy.web.routing import Call, endpoint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from curtsy import pipeline
+from curtsy.control import replay as pipeline
 from curtsy.store import crawls, listing
 from curtsy.store.listing import Letter, LettersWanted
 from curtsy.web.models.asking import moment_ms

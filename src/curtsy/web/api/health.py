@@ -8,11 +8,12 @@ import socket
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from curtsy import __version__, metrics
-from curtsy.errors import CurtsyError
-from curtsy.observe import log
-from curtsy.web import gauges
-from curtsy.web.bridge import Bridge
+from curtsy import __version__
+from curtsy.core import metrics
+from curtsy.core.errors import CurtsyError
+from curtsy.core.observe import log
+from curtsy.web import metrics_endpoint as gauges
+from curtsy.web.backend_thread import Bridge
 from curtsy.web.models.health import Alive, Ready
 from curtsy.web.routing import Call, Media, Stream, endpoint
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 
-from curtsy import oversight
-from curtsy.errors import EpochLost, Unavailable
-from curtsy.explain_words import about_host, turn
-from curtsy.frontier.look import Sight, look
-from curtsy.model import HostState
-from curtsy.observe import log
+from curtsy.control.explain_text import about_host, turn
+from curtsy.core.errors import EpochLost, Unavailable
+from curtsy.core.model import HostState
+from curtsy.core.observe import log
+from curtsy.crawl import host_policy as oversight
+from curtsy.frontier.inspect import Sight, look
 from curtsy.store import hosts, queues
 from curtsy.web.models.crawls import when
 from curtsy.web.models.hosts import (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from curtsy import export
-from curtsy.errors import Damaged, UsageError
-from curtsy.model import Page as StoredPage
+from curtsy.core.errors import Damaged, UsageError
+from curtsy.core.model import Page as StoredPage
+from curtsy.export import pages as export
+from curtsy.rules.urls import host_key, normalise
 from curtsy.store import crawls, listing, pages
 from curtsy.store.segments import read_page
-from curtsy.urls import host_key, normalise
 from curtsy.web.models.asking import moment_ms
 from curtsy.web.models.pages import PageOf, PagesQuery, page_of
 from curtsy.web.paging import Page, decode, encode

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from curtsy import changes
+from curtsy.control import changes
 from curtsy.store import records
 from curtsy.web.models.records import (
     Changes,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from curtsy import reviewing
-from curtsy.reviewing import Decision, Dossier
+from curtsy.records import review as reviewing
+from curtsy.records.review import Decision, Dossier
 from curtsy.store import crawls, records
 from curtsy.web.models.records import RecordInfo, record_of
 from curtsy.web.models.reviews import DossierInfo, ReviewItem, ReviewsQuery, ReviewWish, dossier_of, item_of

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from curtsy import intake, scheduling
-from curtsy.errors import NameTaken, UnknownSchedule
-from curtsy.model import Schedule
+from curtsy.control import schedules as scheduling
+from curtsy.control import uploads as intake
+from curtsy.core.errors import NameTaken, UnknownSchedule
+from curtsy.core.model import Schedule
 from curtsy.store import schedules
 from curtsy.web.models.crawls import check_offered
 from curtsy.web.models.schedules import NewSchedule, RunInfo, ScheduleInfo, run_of, schedule_of

@@ -8,10 +8,11 @@ from typing import Any
 
 from flask import Response, render_template, request
 
-from curtsy import changes as changing
-from curtsy.errors import UsageError
-from curtsy.model import MOST_RENDER, Crawl, Request
-from curtsy.store import glance, listing
+from curtsy.control import changes as changing
+from curtsy.core.errors import UsageError
+from curtsy.core.model import MOST_RENDER, Crawl, Request
+from curtsy.store import dashboard_queries as glance
+from curtsy.store import listing
 from curtsy.web.api import crawls as api
 from curtsy.web.api import failures as failures_api
 from curtsy.web.api import records as records_api

@@ -6,8 +6,8 @@ from typing import Any
 
 from flask import Response, render_template, request
 
-from curtsy.errors import CurtsyError
-from curtsy.store import glance
+from curtsy.core.errors import CurtsyError
+from curtsy.store import dashboard_queries as glance
 from curtsy.web.api import crawls as api
 from curtsy.web.api import schedules as schedules_api
 from curtsy.web.dashboard import seeds, words

@@ -6,7 +6,7 @@ from typing import Any
 
 from flask import Response, request
 
-from curtsy.errors import CurtsyError
+from curtsy.core.errors import CurtsyError
 from curtsy.web.api import explain as api
 from curtsy.web.dashboard import words
 from curtsy.web.dashboard.site import Visit, valid, view

@@ -11,9 +11,10 @@ from typing import Any
 
 from flask import Response
 
-from curtsy import export, record_lines
-from curtsy.model import Crawl, Page
-from curtsy.settings import Settings
+from curtsy.core.model import Crawl, Page
+from curtsy.core.settings import Settings
+from curtsy.export import pages as export
+from curtsy.records import serialize as record_lines
 from curtsy.store import warc
 from curtsy.store.engine import Store
 

@@ -7,8 +7,9 @@ from urllib.parse import urlencode
 
 from flask import Response, request
 
-from curtsy.errors import UsageError
-from curtsy.store import crawls, glance
+from curtsy.core.errors import UsageError
+from curtsy.store import crawls
+from curtsy.store import dashboard_queries as glance
 from curtsy.web.api import failures as api
 from curtsy.web.dashboard.site import ROWS, Visit, filled, valid, view
 from curtsy.web.models.failures import AllFailuresQuery, GroupsQuery, Replayed, ReplayWish, letter_of

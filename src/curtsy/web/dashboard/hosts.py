@@ -10,11 +10,11 @@ from urllib.parse import quote
 
 from flask import Response, request
 
-from curtsy.model import RobotsState
-from curtsy.robots import Robots
-from curtsy.store import glance
+from curtsy.core.model import RobotsState
+from curtsy.rules.robots import Robots
+from curtsy.rules.urls import normalise, origin
+from curtsy.store import dashboard_queries as glance
 from curtsy.store import hosts as stored
-from curtsy.urls import normalise, origin
 from curtsy.web.api import hosts as api
 from curtsy.web.dashboard import charts, words
 from curtsy.web.dashboard.site import ROWS, Visit, filled, valid, view

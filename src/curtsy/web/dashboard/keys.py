@@ -6,7 +6,7 @@ import time
 
 from flask import Response, request
 
-from curtsy.errors import UsageError
+from curtsy.core.errors import UsageError
 from curtsy.store import keys as stored
 from curtsy.web import auth
 from curtsy.web.dashboard.site import Visit, filled, view

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from flask import Response, request
 
-from curtsy.web.bridge import Bridge
+from curtsy.web.backend_thread import Bridge
 from curtsy.web.dashboard.overview import glance_of
 from curtsy.web.dashboard.site import Visit, view
 from curtsy.web.events import STREAM_S

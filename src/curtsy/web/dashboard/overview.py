@@ -11,14 +11,15 @@ from typing import Any
 
 from flask import Response, render_template
 
-from curtsy import control
-from curtsy.errors import CurtsyError
-from curtsy.fleet import SEATED_S, Worker
+from curtsy.control import crawls as control
+from curtsy.core.errors import CurtsyError
+from curtsy.core.model import Crawl, CrawlState
+from curtsy.core.observe import log
+from curtsy.fleet.coordination import SEATED_S, Worker
 from curtsy.frontier.watch import LANES, look
-from curtsy.model import Crawl, CrawlState
-from curtsy.observe import log
-from curtsy.store import crawls, glance, pages
-from curtsy.web.bridge import Bridge
+from curtsy.store import crawls, pages
+from curtsy.store import dashboard_queries as glance
+from curtsy.web.backend_thread import Bridge
 from curtsy.web.dashboard import charts
 from curtsy.web.dashboard.site import Visit, html, view
 

@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 
 from flask import Response, request
 
-from curtsy.errors import UsageError
-from curtsy.store import glance
+from curtsy.core.errors import UsageError
+from curtsy.store import dashboard_queries as glance
 from curtsy.web.api import reviews as api
 from curtsy.web.dashboard import words
 from curtsy.web.dashboard.site import ROWS, Visit, filled, valid, view

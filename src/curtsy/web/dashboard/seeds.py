@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from curtsy import intake
-from curtsy.errors import RefusedSeeds
-from curtsy.settings import Settings
-from curtsy.urls import host_key
+from curtsy.control import uploads as intake
+from curtsy.core.errors import RefusedSeeds
+from curtsy.core.settings import Settings
+from curtsy.rules.urls import host_key
 from curtsy.web.dashboard import words
 
 #: more are better sent to the API as NDJSON

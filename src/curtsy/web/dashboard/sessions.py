@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from flask import Request, Response
 
 from curtsy.store import keys, meta
-from curtsy.web.bridge import Bridge
+from curtsy.web.backend_thread import Bridge
 
 COOKIE = "curtsy_session"
 #: somebody who signed in is asked again after so long

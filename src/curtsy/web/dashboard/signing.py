@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from flask import Response, request
 
-from curtsy.observe import log
+from curtsy.core.observe import log
 from curtsy.web.dashboard.site import Visit, filled, view
 from curtsy.web.problems import Problem
 

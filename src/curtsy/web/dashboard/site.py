@@ -22,10 +22,10 @@ from flask import Blueprint, Flask, Request, Response, g, render_template, reque
 from pydantic import BaseModel, ValidationError
 
 from curtsy import __version__
-from curtsy.settings import Settings
+from curtsy.core.settings import Settings
 from curtsy.store.engine import Store
 from curtsy.web import auth, limits
-from curtsy.web.bridge import Bridge
+from curtsy.web.backend_thread import Bridge
 from curtsy.web.dashboard import words
 from curtsy.web.dashboard.sessions import Session, Sessions
 from curtsy.web.problems import Problem, of_validation

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from curtsy.explain_words import MEANINGS
-from curtsy.model import Kind
+from curtsy.control.explain_text import MEANINGS
+from curtsy.core.model import Kind
 
 #: what turns the direction of text around, or is not seen at all: shown as a mark, so that nothing can hide
 _UNSEEN = re.compile(

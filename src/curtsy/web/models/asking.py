@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from curtsy.cli.times import since_ms
+from curtsy.core.times import since_ms
 
 #: text that every database takes
 _PRINTABLE = r"^[^\x00-\x1f\x7f]+$"

@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, FailFast, Field
 
-from curtsy.control import CrawlWish, Status
-from curtsy.model import MOST_RENDER, Counts, Crawl
-from curtsy.settings import Settings
+from curtsy.control.crawls import CrawlWish, Status
+from curtsy.core.model import MOST_RENDER, Counts, Crawl
+from curtsy.core.settings import Settings
 from curtsy.web.paging import Paged
 from curtsy.web.problems import Mistake, Problem
 

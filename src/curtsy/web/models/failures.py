@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from curtsy.model import Failure
+from curtsy.core.model import Failure
 from curtsy.web.models.asking import CrawlId, Name, Since, Word
 from curtsy.web.models.crawls import when
 from curtsy.web.paging import Paged

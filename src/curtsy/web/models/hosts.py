@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from curtsy.frontier.look import Sight
-from curtsy.model import HostState
+from curtsy.core.model import HostState
+from curtsy.frontier.inspect import Sight
 from curtsy.web.models.crawls import when
 from curtsy.web.paging import Paged
 

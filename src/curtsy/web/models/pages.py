@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pydantic import BaseModel, Field
 
-from curtsy.model import Page
+from curtsy.core.model import Page
 from curtsy.web.models.asking import Address, Name, Since
 from curtsy.web.models.crawls import when
 from curtsy.web.paging import Paged

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from curtsy.record import Record
-from curtsy.record_lines import line
+from curtsy.core.record import Record
+from curtsy.records.serialize import line
 from curtsy.store.changes import Change
 from curtsy.web.models.crawls import when
 from curtsy.web.paging import Paged

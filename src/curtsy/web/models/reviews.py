@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from curtsy.record import Review
-from curtsy.reviewing import Dossier
+from curtsy.core.record import Review
+from curtsy.records.review import Dossier
 from curtsy.web.models.asking import CrawlId, Word
 from curtsy.web.models.crawls import when
 from curtsy.web.models.records import FieldInfo, RecordInfo, record_fields

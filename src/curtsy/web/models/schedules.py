@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field
 
-from curtsy.control import CrawlWish
-from curtsy.model import Run, Schedule
-from curtsy.scheduling import MOST_SEEDS, shown
+from curtsy.control.crawls import CrawlWish
+from curtsy.control.schedules import MOST_SEEDS, shown
+from curtsy.core.model import Run, Schedule
 from curtsy.web.models.crawls import when
 
 

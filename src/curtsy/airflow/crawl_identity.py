@@ -1,0 +1,91 @@
+"""Which crawl belongs to a task: every try of it joins the same one, and none is made twice.
+
+A task instance (dag, run, task, map index) numbers its crawls: 1, and one more each time the last one was cancelled,
+was deleted, or has been delivered by a try that succeeded (somebody cleared the task to have it run again). The number
+is part of the Idempotency-Key, so that a try that died between submitting and noting the id finds its crawl. The note
+in Airflow's task state store outlives the 24 hours for which the control plane remembers a key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from curtsy.client.server import Server
+from curtsy.client.types import CrawlStatus
+from curtsy.core.errors import Unavailable, UnknownCrawl
+
+#: in the task state store
+NOTE = "curtsy_crawl"
+#: states of a crawl that nothing can be expected of
+LOST = ("cancelled", "deleting")
+#: more seeds go as NDJSON
+_MANY = 5_000
+#: of one key; more were not cancelled by hand
+_MOST = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joined:
+    status: CrawlStatus
+    #: 1 for the task instance's first crawl
+    number: int
+    #: an earlier try made it
+    before: bool
+
+
+def key_of(ti: Any) -> str:
+    """Of a task instance, whatever its try."""
+    named = "\0".join((ti.dag_id, ti.run_id, ti.task_id, str(ti.map_index)))
+    return f"airflow-{hashlib.sha256(named.encode()).hexdigest()[:40]}"
+
+
+def join(server: Server, context: Mapping[str, Any], seeds: Sequence[str], wishes: Mapping[str, Any]) -> Joined:
+    """The task's crawl: the one that an earlier try left, or a new one."""
+    note = _note(context)
+    first = int(note.get("number", 0)) or 1
+    if note:
+        status = _status(server, str(note["crawl"]))
+        if status is not None and status["state"] not in LOST and not note.get("delivered"):
+            return Joined(status=status, number=first, before=True)
+        first += 1
+    key = key_of(context["ti"])
+    for number in range(first, first + _MOST):
+        id = _submit(server, seeds, wishes, f"{key}-{number}")
+        status = _status(server, id)
+        if status is not None and status["state"] not in LOST:
+            _write(context, id, number)
+            return Joined(status=status, number=number, before=False)
+    raise Unavailable(f"The last {_MOST} crawls of this task were cancelled at once: who does that?")
+
+
+def delivered(context: Mapping[str, Any], id: str, number: int) -> None:
+    """The task succeeds with this crawl: if it is cleared, the next try makes another one."""
+    _write(context, id, number, delivered=True)
+
+
+def _submit(server: Server, seeds: Sequence[str], wishes: Mapping[str, Any], key: str) -> str:
+    if len(seeds) > _MANY:
+        return server.submit_many(seeds, idempotency_key=key, **wishes)
+    return server.submit(seeds=list(seeds), idempotency_key=key, **wishes)["id"]
+
+
+def _status(server: Server, id: str) -> CrawlStatus | None:
+    try:
+        return server.crawl(id)
+    except UnknownCrawl:
+        return None
+
+
+def _note(context: Mapping[str, Any]) -> dict[str, Any]:
+    store = context.get("task_state_store")
+    found = store.get(NOTE) if store is not None else None
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+
+
+def _write(context: Mapping[str, Any], id: str, number: int, *, delivered: bool = False) -> None:
+    store = context.get("task_state_store")
+    if store is not None:
+        store.set(NOTE, {"crawl": id, "number": number, "delivered": delivered})

@@ -1,0 +1,396 @@
+"""Curtsy in Python: `import curtsy.api as curtsy`.
+
+    async for page in curtsy.crawl("https://example.com/", max_pages=100):
+        print(page.url, page.title)
+
+    for page in curtsy.crawl("https://example.com/"): ...       the same without a loop, and where one runs already
+    for page in curtsy.pages("last"): ...                       what is stored
+    server = curtsy.connect("http://127.0.0.1:8080")            a control plane
+
+docs/python.md has examples that are tested.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from curtsy.api import arguments as given
+from curtsy.api.page import Page, view
+from curtsy.api.progress import Display, shown_html, shown_line
+from curtsy.api.thread import InProcess
+from curtsy.control import crawls as control
+from curtsy.core import observe
+from curtsy.core.errors import (
+    CurtsyError,
+    Damaged,
+    MissingPart,
+    RefusedSeeds,
+    SettingsError,
+    Unavailable,
+    UnknownCrawl,
+    UsageError,
+)
+from curtsy.core.model import Counts, Crawl, Lane, new_id
+from curtsy.core.model import Page as StoredPage
+from curtsy.core.settings import Settings
+from curtsy.core.settings_loading import load, missing
+from curtsy.export import pages as export
+from curtsy.records import plan as plans
+from curtsy.records import serialize as record_lines
+from curtsy.store import crawls
+from curtsy.store import pages as page_rows
+from curtsy.store.engine import Store
+from curtsy.store.segments import SegmentStore, read_page
+
+if TYPE_CHECKING:
+    from curtsy.client.server import AsyncServer, Server
+
+__all__ = [
+    "Counts", "Crawling", "CurtsyError", "Damaged", "MissingPart", "Page", "RefusedSeeds", "SettingsError",
+    "Unavailable", "UnknownCrawl", "UsageError", "connect", "connect_async", "crawl", "pages", "records", "resume",
+]  # fmt: skip
+
+#: pages that are read from the store at a time, and about how many bytes of bodies: all that waits in memory
+_BATCH = 16
+_BATCH_BYTES = 8_000_000
+_BETWEEN = "p.crawl = :crawl AND p.n > :after AND p.n <= :upto"
+#: how often the store is asked for new pages; a look at PostgreSQL waits for whoever is committing
+_LOOK_S = {"sqlite": 0.1, "postgresql": 0.5}
+
+
+def crawl(
+    *seeds: str,
+    scope: str = "host",
+    include: Iterable[str] = (),
+    exclude: Iterable[str] = (),
+    max_pages: int | None = None,
+    max_depth: int | None = None,
+    delay_s: float | None = None,
+    per_host: int | None = None,
+    lane: str = "batch",
+    sitemaps: bool = True,
+    cookies: bool = False,
+    render: str = "never",
+    schema: str | dict[str, Any] | None = None,
+    rubric: str | None = None,
+    llm: str | None = None,
+    extract: Callable[[Page], Any] | None = None,
+    score: Callable[..., Any] | None = None,
+    data_dir: str | Path | None = None,
+    config: str | Path | None = None,
+    progress: bool = False,
+    **settings: Any,
+) -> Crawling:
+    """A crawl in this process, as `curtsy crawl` makes it; iterate over it to get its pages.
+
+    `extract(page)` makes the data of a record, or several, or None; `score(schema, data, quotes)` a number from 0 to
+    100. `records()` has what came of them. `settings` are those of docs/settings.md: `allow_private=("10.0.0.0/8",)`.
+    It begins with the first page that is asked for, or with `begin()`.
+    """
+    seeds = given.seeds(seeds)
+    found = _settings(config, data_dir, settings)
+    schema, rubric = given.makers(extract, score, schema, rubric)
+    wish = {
+        "scope": scope, "include": given.texts("include", include), "exclude": given.texts("exclude", exclude),
+        "max_pages": max_pages, "max_depth": max_depth, "delay_s": delay_s, "per_host": per_host,
+        "sitemaps": sitemaps, "cookies": cookies,
+    }  # fmt: skip
+    made = control.crawl_of(given.wish(wish), found, new_id())
+    if render not in ("never", "auto", "always"):
+        raise UsageError(f"render is {render!r}: use never, auto or always.")
+    if lane not in ("high", "batch", "slow"):
+        raise UsageError(f"lane is {lane!r}: use high, batch or slow.")
+    made = replace(made, lane=Lane(lane), render=render, **plans.wished(schema, rubric, llm))
+    _check_renderer(made, found)
+    return Crawling(found, made, seeds, None, progress)
+
+
+def resume(
+    id: str = "last",
+    *,
+    max_pages: int | None = None,
+    delay_s: float | None = None,
+    per_host: int | None = None,
+    extract: Callable[[Page], Any] | None = None,
+    score: Callable[..., Any] | None = None,
+    data_dir: str | Path | None = None,
+    config: str | Path | None = None,
+    progress: bool = False,
+    **settings: Any,
+) -> Crawling:
+    """Goes on with a crawl that was left, paused, or had dead letters replayed; iterate over it for the pages that are
+    committed from then on."""
+    given.makers(extract, score, None, None)  # those that the crawl names must be known here
+    wishes = {"max_pages": max_pages, "delay_s": delay_s, "per_host": per_host}
+    wanted = {name: value for name, value in wishes.items() if value is not None}
+    checked = given.wish(wanted)
+    found = _settings(config, data_dir, settings)
+    with Store.open(found.effective_store_url, create=False) as store, store.read() as tx:
+        stored = crawls.get(tx, given.crawl_id(id))
+        kept = crawls.settings_of(tx, stored.n)
+    found = _settings(config, data_dir, settings, kept.get("settings"))
+    if lacking := missing(kept, found):
+        raise UsageError(
+            f"Crawl {stored.id} was made with {' and '.join(lacking)}, which are not stored: give them again."
+        )
+    _check_renderer(stored, found)
+    return Crawling(found, stored.id, (), {name: getattr(checked, name) for name in wanted}, progress)
+
+
+def pages(
+    crawl: str = "last", *, data_dir: str | Path | None = None, config: str | Path | None = None, **settings: Any
+) -> Iterator[Page]:
+    """The stored pages of a crawl, in the order in which they were committed."""
+    where = _settings(config, data_dir, settings)
+    with Store.open(where.effective_store_url, create=False, looks=True) as store:
+        with store.read() as tx:
+            found = crawls.get(tx, given.crawl_id(crawl))
+        segments = export.segments_of(where)
+        try:
+            for page in export.pages_of(store, found.n):
+                yield _page(store, segments, page, found.id)
+        finally:
+            segments.close()
+
+
+def records(
+    crawl: str = "last", *, status: str = "published", data_dir: str | Path | None = None,
+    config: str | Path | None = None, **settings: Any,
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    """The records of a crawl as `curtsy records` writes them; those that are held for a person only if asked for."""
+    if status not in record_lines.STATUSES:
+        raise UsageError(f"There is no status {status!r}. Use one of: {', '.join(record_lines.STATUSES)}.")
+    where = _settings(config, data_dir, settings)
+    with Store.open(where.effective_store_url, create=False, looks=True) as store:
+        for record in record_lines.of_crawl(store, given.crawl_id(crawl), statuses=(status,)):
+            yield record_lines.line(record) | {"created": datetime.fromtimestamp(record.created_ms / 1000, UTC)}
+
+
+class Crawling:
+    """A crawl in this process. Its pages come once, in the order in which they were committed.
+
+    It does not wait for whoever reads: pages that were not read yet wait in the store, not in memory. Leaving the loop
+    early, by `break` or an error, lets the requests under way end, and leaves a crawl that `resume` goes on with.
+    """
+
+    def __init__(
+        self, settings: Settings, what: Crawl | str, seeds: Iterable[str], wishes: Mapping[str, Any] | None,
+        progress: bool,
+    ) -> None:  # fmt: skip
+        self._settings = settings
+        self._display = Display(self) if progress else None
+        told = None if self._display is None else self._display.update
+        self._running = InProcess(settings, what, seeds, wishes, told)
+        self._what = what
+        self._lock = threading.Lock()
+        self._store: Store | None = None
+        self._segments: SegmentStore | None = None
+        #: number of the last page that was read, and up to which no other will appear
+        self._after = self._upto = 0
+        self._began = self._left = False
+
+    # What it is
+
+    @property
+    def id(self) -> str:
+        return self._what if isinstance(self._what, str) else self._what.id
+
+    @property
+    def counts(self) -> Counts:
+        """Pages, URLs that are done, pending, skipped by reason and failed by cause, and pages of which no record could
+        be made, by stage. While it goes on here as last told, twice a second; else as in the store."""
+        if (self._began and not self._running.ended) or not self._is_stored:
+            return self._running.counts
+        with self._looking() as tx:
+            n = crawls.get(tx, self.id, members=False).n
+            return crawls.counts(tx, n)
+
+    @property
+    def state(self) -> str:
+        """`new`, then as in the store: `running`, `finished`, ..."""
+        if not self._is_stored:
+            return "new"
+        with self._looking() as tx:
+            return crawls.get(tx, self.id, members=False).state.value
+
+    @property
+    def _is_stored(self) -> bool:
+        return isinstance(self._what, str) or self._running.crawl is not None
+
+    @contextmanager
+    def _looking(self) -> Iterator[Any]:
+        with Store.open(self._settings.effective_store_url, create=False, looks=True) as store, store.read() as tx:
+            yield tx
+
+    def __repr__(self) -> str:
+        return f"<Crawling {self.id}: {shown_line(self._running.counts)}>"
+
+    def _repr_html_(self) -> str:
+        return shown_html(self.id, self._running.counts, self._running.ended)
+
+    # Its pages
+
+    def begin(self) -> Crawling:
+        """Starts it; returns when its seeds are stored."""
+        with self._lock:
+            if self._left:
+                raise UsageError(self._over())
+            if not self._began:
+                if isinstance(self._what, str):
+                    self._after = self._last_page()
+                self._began = True
+                observe.configure(self._settings.log_level, self._settings.log_format)
+                self._running.start()
+        self._running.begun()
+        with self._lock:
+            if self._store is None and not self._left:
+                self._store = Store.open(self._settings.effective_store_url)
+                self._segments = export.segments_of(self._settings)
+        return self
+
+    def _last_page(self) -> int:
+        """Before it goes on: only what comes after it is given."""
+        with Store.open(self._settings.effective_store_url, create=False) as store:
+            with store.read() as tx:
+                n = crawls.get(tx, self.id, members=False).n
+            return self._settled(store, n)
+
+    def _over(self) -> str:
+        """What to do with a crawl whose pages were given already."""
+        if not self._is_stored:
+            return "This crawl never began: make a new one."
+        if (state := self.state) in ("finished", "cancelled"):
+            return f"This crawl is {state}, and gives its pages once. All that are stored: pages({self.id!r})."
+        return f"This crawl was left. Go on with it: resume({self.id!r}). What is stored: pages({self.id!r})."
+
+    def __iter__(self) -> Iterator[Page]:
+        try:
+            self.begin()
+            while (taken := self._take()) is not None:
+                yield from taken
+        finally:
+            self.leave()
+
+    async def __aiter__(self) -> AsyncIterator[Page]:
+        try:
+            await asyncio.to_thread(self.begin)
+            while (taken := await asyncio.to_thread(self._take)) is not None:
+                for page in taken:
+                    yield page
+        finally:
+            # Also while the loop is being closed: the crawl is asked to end, and its thread does so by itself.
+            self._running.stop()
+            await asyncio.to_thread(self.leave)
+
+    def _take(self) -> list[Page] | None:
+        """The next few pages; none if none came for a moment; None at the end. Raises what broke the crawl off."""
+        with self._lock:
+            store, segments, stored = self._store, self._segments, self._running.crawl
+            if self._left or store is None or segments is None or stored is None:
+                return None
+            ended = self._running.ended  # before the look: what was committed until then is seen by it
+            asked = self._after >= self._upto
+            if asked:
+                self._upto = max(self._upto, self._settled(store, stored.n))
+            given = {"crawl": stored.n, "after": self._after, "upto": self._upto}
+            with store.read() as tx:
+                found = page_rows.where(tx, _BETWEEN, given, "p.n", _BATCH)
+            taken: list[Page] = []
+            for n, page in found:
+                taken.append(_page(store, segments, page, stored.id))
+                self._after = n
+                if sum(len(one.content or b"") for one in taken) > _BATCH_BYTES:
+                    break
+            if not found:
+                self._after = self._upto  # what was there was deleted
+        if not taken and ended and asked:
+            if self._running.error is not None:
+                raise self._running.error
+            return None
+        if not taken:
+            self._running.wait(_LOOK_S[store.dialect])
+        return taken
+
+    @staticmethod
+    def _settled(store: Store, n: int) -> int:
+        if store.dialect == "postgresql":
+            return store.run(page_rows.settled_to, n)
+        with store.read() as tx:
+            return page_rows.settled_to(tx, n)
+
+    # Leaving it
+
+    def stop(self) -> None:
+        """Lets the requests under way end; the loop over its pages then ends too. Asked twice: at once."""
+        self._running.stop()
+
+    def leave(self) -> None:
+        """Stops it unless it has ended, and waits until it has."""
+        self._running.leave()
+        with self._lock:
+            self._left = True
+            store, segments, self._store, self._segments = self._store, self._segments, None, None
+        if segments is not None:
+            segments.close()
+        if store is not None:
+            store.close()
+        if self._display is not None:
+            self._display.close(self._running.counts)
+
+    def __enter__(self) -> Crawling:
+        return self.begin()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.leave()
+
+    async def __aenter__(self) -> Crawling:
+        return await asyncio.to_thread(self.begin)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self.leave)
+
+
+def connect(url: str, key: str | None = None, request_id: str | None = None) -> Server:
+    """A control plane, `curtsy serve`: every call of its API as a method. The key may stand in CURTSY_API_KEY."""
+    from curtsy.client.http import key_around
+    from curtsy.client.server import Server
+
+    return Server(url, key or key_around(), request_id)
+
+
+def connect_async(url: str, key: str | None = None, request_id: str | None = None) -> AsyncServer:
+    """The same, with methods to be awaited."""
+    from curtsy.client.http import key_around
+    from curtsy.client.server import AsyncServer
+
+    return AsyncServer(url, key or key_around(), request_id)
+
+
+def _settings(
+    config: str | Path | None, data_dir: str | Path | None, settings: Mapping[str, Any], kept: Any = None
+) -> Settings:
+    return load(given.path("config", config), kept, data_dir=given.path("data_dir", data_dir), **settings)
+
+
+def _check_renderer(crawl: Crawl, settings: Settings) -> None:
+    """A crawl that needs a browser is not begun without one."""
+    if crawl.render != "never":
+        from curtsy.crawl import renderers as browsers
+
+        browsers.check(settings)
+
+
+def _page(store: Store, segments: SegmentStore, page: StoredPage, crawl: str) -> Page:
+    with store.read() as tx:
+        record = read_page(tx, segments, page)
+    return view(page, crawl, None if record is None else record.body)

@@ -1,0 +1,99 @@
+"""What `demo --schema` prints: records, the review queue, and how both compare with the tiny web's truth."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from curtsy.cli import show
+
+if TYPE_CHECKING:
+    from curtsy.core.model import Crawl
+    from curtsy.core.record import Record
+    from curtsy.records.evaluation import Report, Tally
+    from curtsy.store.engine import Store
+
+#: records and held records that are printed
+_RECORDS = 5
+_HELD = 15
+_INVENTIONS = 5
+
+
+def judged(store: Store, crawl: Crawl) -> bool:
+    """Print all of it; False if a value was exported that nothing supports."""
+    from curtsy.records import evaluation
+
+    show.say()
+    print_records(store, crawl)
+    if crawl.schema != "organization":
+        return True
+    report = evaluation.evaluate(store, crawl, evaluation.organization_truth, evaluation.organization_kind)
+    print_report(report)
+    return not report.unsupported
+
+
+def print_records(store: Store, crawl: Crawl) -> None:
+    """Some records with the words that they rest on, and those that wait for a person."""
+    from curtsy.records import serialize as record_lines
+    from curtsy.store import records
+
+    with store.read() as tx:
+        counts = records.counts(tx, crawl.n, crawl.schema_hash)
+    show.say(f"records       {show.reasons(counts)}")
+    for place, record in enumerate(record_lines.of_crawl(store, crawl.id)):
+        if place == _RECORDS:
+            show.say("  ... `curtsy records` has them all.")
+            break
+        total = record.scores.get("total")
+        scored = f", {record.scores['rubric']} {total:.0f} of 100" if total is not None else ""
+        show.say(f"\n  {record.url}  (record {record.n}, words {record.confidence.get('words')}{scored})")
+        for field in record.fields:
+            quote = " ".join(field["evidence"][0]["quote"].split()) if field["evidence"] else ""
+            value = json.dumps(field["value"], ensure_ascii=False)
+            show.say(f"    {field['path']:<28} {_cut(value, 60)}  <- {field['rung']}: {_cut(quote, 60)!r}")
+    show.say("\nreview queue")
+    for record in _held(store, crawl):
+        why = ", ".join(record.confidence.get("reasons", ()))
+        show.say(
+            f"  {record.n:>5}  {why:<12} {len(record.fields)} values, {len(record.withheld)} withheld  {record.url}"
+        )
+    show.say("  Look at one: `curtsy review show N`; decide: `curtsy review approve|reject|correct N`.")
+
+
+def _held(store: Store, crawl: Crawl) -> list[Record]:
+    from curtsy.store import records
+
+    with store.read() as tx:
+        return records.chunk(tx, crawl.n, 0, _HELD, None, ("held",), crawl.schema_hash)[0]
+
+
+def print_report(report: Report) -> None:
+    """Precision and recall against the truth."""
+    show.say("\nagainst the truth of the tiny web's organisations (exported values only)")
+    show.say(f"  {'field':<28} {'right':>6} {'wrong':>6} {'missed':>7} {'precision':>10} {'recall':>7}")
+    for name, tally in [*sorted(report.fields.items()), ("all", report.total)]:
+        _row(name, tally)
+    show.say("by rung")
+    for name in sorted(report.rungs):
+        _row(name, report.of_rung(name))
+    show.say("by how the site states its facts")
+    for name, tally in sorted(report.kinds.items()):
+        _row(name, tally)
+    show.say(f"records exported {report.exported:,}, held for review {report.held:,}")
+    show.say(f"values withheld {report.withheld:,}, of them not true {report.withheld_wrong:,}")
+    for url, path, value in report.inventions[:_INVENTIONS]:
+        show.say(
+            f"  invented by the model, and withheld: {path} = {json.dumps(value, ensure_ascii=False)[:80]} of {url}"
+        )
+    for url, path, value in report.mistakes[:_INVENTIONS]:
+        show.say(f"  exported, and not the truth: {path} = {json.dumps(value, ensure_ascii=False)[:80]} of {url}")
+    show.say(f"unsupported values exported: {report.unsupported:,}")
+
+
+def _row(name: str, tally: Tally) -> None:
+    shares = [f"{share:.3f}" if share is not None else "-" for share in (tally.precision, tally.recall)]
+    show.say(f"  {name:<28} {tally.right:>6} {tally.wrong:>6} {tally.missed:>7} {shares[0]:>10} {shares[1]:>7}")
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 3] + "..."

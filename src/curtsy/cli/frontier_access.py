@@ -1,0 +1,36 @@
+"""How a command that has written into the store tells the frontier of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from curtsy.core.settings import Settings
+    from curtsy.services.backends import Services
+
+T = TypeVar("T")
+
+
+def is_there(settings: Settings) -> bool:
+    """A frontier runs: who crawls takes up at once what it is told. Without one, the next process reads the store."""
+    from curtsy.services.valkey import Embedded
+
+    return settings.frontier_url is not None or Embedded.running(settings.data_dir) is not None
+
+
+def with_services(settings: Settings, step: Callable[[Services], Awaitable[T]]) -> T:
+    """What a step comes to that needs store and frontier; a folder's own server is started for it if need be."""
+    import asyncio
+
+    from curtsy.services import backends as services
+
+    async def run() -> T:
+        built = services.build(settings)
+        try:
+            await built.open()
+            return await step(built)
+        finally:
+            await built.close()
+
+    return asyncio.run(run())

@@ -1,0 +1,245 @@
+"""Running a crawl in this process and its helpers, with Ctrl-C as the brake: once to drain, twice to stop at once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import uvloop
+
+from curtsy.cli import DEAD_LETTERS, DONE, INTERRUPTED, UNAVAILABLE, Interrupted
+from curtsy.cli import next_commands as hints
+from curtsy.cli.show import elapsed_s, note
+from curtsy.core.errors import NoBrowser, UnknownCrawl
+from curtsy.core.model import Counts, Crawl, CrawlState
+from curtsy.core.observe import counters
+from curtsy.core.settings import Settings
+from curtsy.core.settings_loading import keep
+from curtsy.core.shutdown import StopFlag, end_by
+from curtsy.crawl import run as crawling
+from curtsy.services import backends as services
+from curtsy.store import crawls, records, summaries
+from curtsy.store.engine import Store
+
+#: beyond the drain, a helper gets this long to commit and leave
+LEAVE_S = 20.0
+#: then this process has this long to close: a database that is away is asked again for a minute and a half
+CLOSE_S = 150.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a crawl stands when the command ends."""
+
+    crawl: Crawl
+    counts: Counts
+    hosts: int
+    elapsed_s: float
+    #: what the processes counted: frontier calls, commits, pages by status, ...
+    counters: dict[str, int]
+    #: by status
+    records: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def interrupted(self) -> bool:
+        return self.crawl.state not in (CrawlState.FINISHED, CrawlState.CANCELLED)
+
+    @property
+    def exit_code(self) -> int:
+        if self.interrupted:
+            return INTERRUPTED
+        return DEAD_LETTERS if self.counts.failed or self.counts.failed_stages else DONE
+
+
+def drive(
+    settings: Settings,
+    what: Crawl | str,
+    seeds: Iterable[str],
+    on_progress: Callable[[Counts], None],
+    processes: int = 1,
+    wishes: Mapping[str, Any] | None = None,
+) -> Ended:
+    """Submit a new crawl, or take up the one of that id with new wishes; run it until it ends or is interrupted."""
+    # Until the brake is there, Ctrl-C breaks off what is being done, also while seeds are waited for.
+    signal.signal(signal.SIGINT, _break_off)
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            counted = runner.run(_drive(settings, what, seeds, on_progress, processes, wishes))
+    except KeyboardInterrupt:
+        counted = {}
+        _give_up(settings, what)
+    with Store.open(settings.effective_store_url) as store:
+        ended = _ended(store, what if isinstance(what, str) else what.id, counted)
+    if ended.interrupted:
+        # The loop's brake is gone: pressed now, it may still cut an export short, and the exit code is the same.
+        signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
+    return ended
+
+
+async def _drive(
+    settings: Settings,
+    what: Crawl | str,
+    seeds: Iterable[str],
+    on_progress: Callable[[Counts], None],
+    processes: int,
+    wishes: Mapping[str, Any] | None,
+) -> dict[str, int]:
+    stop = StopFlag()
+    _check_renderer(settings, what)
+    built = services.build(settings)
+    helpers = Helpers(settings)
+    try:
+        await built.open()
+        if isinstance(what, str):
+            crawl = await crawling.take_up(built, what, wishes)
+        else:
+            crawl = await crawling.submit(built, what, seeds)
+        _brake(stop, hints.resume(crawl.id, keep(settings)), helpers)
+        helpers.start(crawl.n, processes - 1)
+        try:
+            await crawling.run(built, crawl.n, on_progress, stop)
+        except NoBrowser as error:
+            raise NoBrowser(f"{error}\n{hints.resume(crawl.id, keep(settings))}") from error
+        if crawl.schema is not None or crawl.webhook is not None:
+            from curtsy.records import stages  # few crawls need them
+
+            await stages.run_all(built, crawl.n, stop)
+    finally:
+        end_by(settings.drain_s + LEAVE_S + CLOSE_S, UNAVAILABLE, asyncio.get_running_loop())
+        await helpers.leave(settings.drain_s + LEAVE_S)
+        await built.close()
+    return dict(counters + helpers.counted)
+
+
+def _check_renderer(settings: Settings, what: Crawl | str) -> None:
+    """A crawl that needs a browser is not begun without one."""
+    if isinstance(what, str):
+        with Store.open(settings.effective_store_url, create=False) as store, store.read() as tx:
+            what = crawls.get(tx, what)
+    if what.render != "never":
+        from curtsy.crawl import renderers as browsers
+
+        browsers.check(settings)
+
+
+def _break_off(*_: object) -> None:
+    # With the interpreter's own handler the loop would only take note, and not before the next seed has come.
+    raise KeyboardInterrupt
+
+
+def _give_up(settings: Settings, what: Crawl | str) -> None:
+    """A crawl whose seeds were still arriving cannot go on: nobody has the rest of them."""
+    with Store.open(settings.effective_store_url) as store:
+        with store.read() as tx:
+            found = [c for c in crawls.list_all(tx, states=(CrawlState.LOADING,)) if c.id == getattr(what, "id", "")]
+        for crawl in found:
+            state, reason, now_ms = CrawlState.CANCELLED, "upload_incomplete", int(time.time() * 1000)
+            store.run(crawls.set_state, crawl.n, state, reason, now_ms, only_from=(CrawlState.LOADING,))
+            note("The crawl is given up: its seeds were still being read. Start it again with all of them.")
+            raise Interrupted(INTERRUPTED)
+
+
+def _ended(store: Store, id: str, counted: dict[str, int]) -> Ended:
+    with store.read() as tx:
+        try:
+            crawl = crawls.get(tx, id)
+        except UnknownCrawl:
+            raise Interrupted(INTERRUPTED) from None  # before its first seeds were written
+        return Ended(
+            crawl=crawl,
+            counts=crawls.counts(tx, crawl.n),
+            hosts=summaries.hosts_of(tx, crawl.n),
+            elapsed_s=elapsed_s(crawl, int(time.time() * 1000)),
+            counters=counted,
+            records=records.counts(tx, crawl.n, crawl.schema_hash) if crawl.schema is not None else {},
+        )
+
+
+def _brake(stop: StopFlag, hint: str, helpers: Helpers) -> None:
+    """Once: drain. Twice: break off. A third time: end this process, whatever it is doing."""
+    said = [
+        f"Stopping: requests under way may end. Once more stops at once. Go on later with: {hint}",
+        f"Stopping at once. Go on later with: {hint}",
+    ]
+
+    def pressed() -> None:
+        if not said:
+            os._exit(INTERRUPTED)
+        helpers.tell("stop")
+        stop.request()
+        with suppress(OSError):  # a terminal that has gone cannot be told
+            note(said.pop(0))
+
+    brakes = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # unless started by nohup
+        brakes.append(signal.SIGHUP)
+    for number in brakes:
+        asyncio.get_running_loop().add_signal_handler(number, pressed)
+
+
+class Helpers:
+    """More processes on the same crawl: each is told over its standard input, and ends when that closes."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._processes: list[subprocess.Popen[bytes]] = []
+        #: the counters of those that ended by themselves
+        self.counted: Counter[str] = Counter()
+
+    def start(self, crawl: int, n: int) -> None:
+        task = {"settings": self._settings.model_dump(mode="json"), "crawl": crawl}
+        for _ in range(n):
+            # A session of its own: Ctrl-C reaches the parent only, which passes it on.
+            helper = subprocess.Popen(
+                [sys.executable, "-m", "curtsy.cli", "crawl-worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                start_new_session=True,
+            )
+            self._processes.append(helper)
+            self._send(helper, json.dumps(task))
+
+    def tell(self, word: str) -> None:
+        for helper in self._processes:
+            self._send(helper, word)
+
+    async def leave(self, timeout_s: float) -> None:
+        """Wait for all to end by themselves, or end them."""
+        for helper in self._processes:
+            assert helper.stdin is not None
+            helper.stdin.close()
+        ended = await asyncio.gather(*(asyncio.to_thread(_wait, helper, timeout_s) for helper in self._processes))
+        for said in ended:
+            self.counted.update(said)
+
+    @staticmethod
+    def _send(helper: subprocess.Popen[bytes], line: str) -> None:
+        assert helper.stdin is not None
+        try:
+            helper.stdin.write(line.encode() + b"\n")
+            helper.stdin.flush()
+        except (BrokenPipeError, ValueError):
+            pass  # it has ended; the others go on without it
+
+
+def _wait(helper: subprocess.Popen[bytes], timeout_s: float) -> dict[str, int]:
+    """Its counters; none if it had to be ended."""
+    try:
+        helper.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        helper.kill()
+        helper.wait()
+    assert helper.stdout is not None
+    with helper.stdout as said:
+        last = said.read().strip()
+    return dict(json.loads(last)) if last and helper.returncode == 0 else {}

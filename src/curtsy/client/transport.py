@@ -1,0 +1,98 @@
+"""How the typed client asks: one request, its answer as JSON, text or bytes, or a stream of events."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from curtsy.client.http import Client, word
+from curtsy.core.errors import Unavailable
+
+
+class Event(NamedTuple):
+    """One event of a stream."""
+
+    #: give it as `last_event_id` to go on behind it
+    id: str
+    #: `state` or `progress`
+    name: str
+    data: Any
+
+
+class Asked:
+    """One server. Made by `curtsy.api.connect` and `connect_async`."""
+
+    def __init__(self, url: str, key: str | None = None, request_id: str | None = None) -> None:
+        self._client = Client(url, key)
+        self._headers = {} if request_id is None else {"X-Request-Id": request_id}
+
+    @staticmethod
+    def _word(value: str) -> str:
+        return word(value)
+
+    def _call(
+        self, method: str, path: str, query: Mapping[str, Any] | None = None, body: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str | None] | None = None, kind: str = "json", accepted: Collection[int] = (200,),
+    ) -> Any:  # fmt: skip
+        sent = None if body is None else json.dumps(_given(body)).encode()
+        given = self._headers | {name: value for name, value in (headers or {}).items() if value is not None}
+        status, data = self._client.exchange(method, _with_query(path, query), sent, given)
+        if status not in accepted or kind == "json":
+            return self._client.read(status, data, accepted)
+        return data.decode("utf-8", "replace") if kind == "text" else data if kind == "bytes" else None
+
+    async def _call_async(self, *args: Any, **kwargs: Any) -> Any:
+        return await asyncio.to_thread(self._call, *args, **kwargs)
+
+    def _events(
+        self, method: str, path: str, query: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str | None] | None = None,
+    ) -> Iterator[Event]:  # fmt: skip
+        given = self._headers | {name: value for name, value in (headers or {}).items() if value is not None}
+        with self._client.stream(method, _with_query(path, query), given) as answer:
+            yield from _parsed(answer)
+
+    async def _events_async(self, *args: Any, **kwargs: Any) -> AsyncIterator[Event]:
+        events = self._events(*args, **kwargs)
+        try:
+            while (event := await asyncio.to_thread(next, events, None)) is not None:
+                yield event
+        finally:
+            await asyncio.to_thread(events.close)  # type: ignore[attr-defined]
+
+
+def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What is None was not given."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _with_query(path: str, query: Mapping[str, Any] | None) -> str:
+    given = {
+        name: str(value).lower() if isinstance(value, bool) else value for name, value in _given(query or {}).items()
+    }
+    return f"{path}?{urlencode(given)}" if given else path
+
+
+def _parsed(answer: http.client.HTTPResponse) -> Iterator[Event]:
+    """Server-sent events: fields by line, an empty line ends one."""
+    fields: dict[str, str] = {}
+    while line := answer.readline():
+        text = line.decode("utf-8", "replace").rstrip("\r\n")
+        name, _, value = text.partition(":")
+        if text and name:
+            value = value.removeprefix(" ")
+            fields[name] = f"{fields[name]}\n{value}" if name == "data" and name in fields else value
+        elif not text and "data" in fields:
+            yield Event(fields.get("id", ""), fields.get("event", "message"), _json(fields["data"]))
+            fields = {}
+
+
+def _json(data: str) -> Any:
+    try:
+        return json.loads(data)
+    except ValueError:
+        raise Unavailable("The server sends events that are not of this API.") from None

@@ -1,0 +1,85 @@
+"""What changed between two crawls, page by page: counted by the database, listed in pages, never held in memory.
+
+new         a page now, and not before
+changed     a page both times, with another body
+unchanged   a page both times, with the same body
+gone        was a page; now 404, 410, or no link leads to it any more
+moved       was a page; now a redirect
+unread      was a page; this time it was not read: it failed, was skipped, or the crawl ended before it
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from curtsy.control.schedules import previous
+from curtsy.core.errors import UsageError
+from curtsy.core.model import Crawl, CrawlState
+from curtsy.store import changes, crawls
+from curtsy.store.engine import Store
+
+KINDS = changes.KINDS
+#: where a list goes on: in the pages of the later crawl (`now`) or of the earlier one (`before`), after this number
+Cursor = tuple[str, int]
+FIRST: Cursor = ("now", 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Two crawls that are compared."""
+
+    crawl: Crawl
+    against: Crawl
+    #: no link leads there: gone, if the crawl saw all there is
+    absent: str
+
+
+def report_of(store: Store, crawl: str, against: str | None = None) -> Report:
+    """A crawl against another one, or against the run before it in its schedule."""
+    with store.read() as tx:
+        found = crawls.get(tx, crawl)
+        if against is not None:
+            other: Crawl | None = crawls.get(tx, against)
+        else:
+            other = previous(tx, found)
+    if other is None:
+        why = "is no run of a schedule" if found.schedule is None else "is the first run of its schedule"
+        raise UsageError(f"Crawl {found.id} {why}: name the crawl to compare it with.")
+    if other.n == found.n:
+        raise UsageError("A crawl cannot be compared with itself: name another one.")
+    whole = found.state in (CrawlState.FINISHED, CrawlState.EXTRACTING) and found.reason is None
+    return Report(crawl=found, against=other, absent="gone" if whole else "unread")
+
+
+def counts(store: Store, report: Report) -> dict[str, int]:
+    """How many of each kind."""
+    with store.read() as tx:
+        found = changes.counts(tx, report.crawl.n, report.against.n, report.absent)
+    return {kind: found.get(kind, 0) for kind in KINDS}
+
+
+def chunk(
+    store: Store, report: Report, kind: str | None = None, after: Cursor = FIRST, limit: int = 100
+) -> tuple[list[changes.Change], Cursor | None]:
+    """Changes after a cursor, of one kind or of all; and the next cursor, None at the end."""
+    if kind is not None and kind not in KINDS:
+        raise UsageError(f"There is no kind of change {kind!r}: use {', '.join(KINDS)}.")
+    side, number = after
+    found: list[changes.Change] = []
+    with store.read() as tx:
+        if side == "now":
+            found, number = _side(tx, changes.of_pages_now, report, kind, number, limit)
+            if len(found) == limit:
+                return found, ("now", number)
+            number = 0
+        more, number = _side(tx, changes.of_pages_before, report, kind, number, limit - len(found))
+    found += more
+    return found, ("before", number) if len(found) == limit else None
+
+
+def _side(
+    tx: Any, of: Any, report: Report, kind: str | None, after: int, limit: int
+) -> tuple[list[changes.Change], int]:
+    found: list[changes.Change] = of(tx, report.crawl.n, report.against.n, report.absent, kind, after, limit)
+    return found, (found[-1].n if found else after)

@@ -1,0 +1,215 @@
+"""Why is this URL not done? What store and frontier know of a URL or a host; explain_words puts it into sentences."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from curtsy.control.explain_text import MEANINGS, about_host, about_silence, sentences, turn, when
+from curtsy.core.errors import EpochLost, FrontierUnavailable
+from curtsy.core.model import Crawl, Failure, HostState, Kind, Page, Request, RobotsState, UrlState
+from curtsy.core.observe import log
+from curtsy.frontier.inspect import Sight, sight
+from curtsy.html.needs_browser import goes_directly
+from curtsy.rules.robots import Robots
+from curtsy.rules.urls import Scope, fingerprint, host_key, normalise, origin
+from curtsy.services.valkey import Embedded
+from curtsy.store import crawls, failures, hosts, meta, pages, queues, urls
+from curtsy.store import dashboard_queries as glance
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from curtsy.core.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UrlFacts:
+    """Everything known of one URL in one crawl; `row` is None where the crawl does not know the URL."""
+
+    url: str
+    crawl: Crawl | None
+    row: urls.UrlRow | None
+    queue: queues.Queue | None
+    host: HostState
+    robots: RobotsState | None
+    #: the line of robots.txt that decides
+    rule: str | None
+    allowed: bool | None
+    page: Page | None
+    failure: Failure | None
+    requests: tuple[Request, ...]
+    #: why the crawl's scope leaves it out; None: it does not
+    out_of_scope: str | None
+    #: the fault since which the host is silent, and that moment
+    silent: tuple[str, int] | None = None
+    #: what the frontier says; None: it was not asked, or is not there
+    sight: Sight | None = None
+    #: how commands that are named begin, and what they need again: --data-dir, --config
+    program: str = "curtsy"
+    options: str = ""
+
+
+def of_url(tx: Connection, url: str, settings: Settings, crawl: Crawl | None) -> UrlFacts:
+    """Gather the facts of a normalised URL; without a crawl, of the newest that knows it, or the newest of all."""
+    fp = fingerprint(url)
+    host = host_key(url, settings.politeness_unit)
+    crawl = crawl or _best_crawl(tx, fp)
+    row = urls.get(tx, crawl.n, fp) if crawl else None
+    state = hosts.get_robots(tx, [origin(url)]).get(origin(url))
+    rules = Robots.parse(state.body) if state and state.verdict == "rules" else None
+    return UrlFacts(
+        url=url,
+        crawl=crawl,
+        row=row,
+        queue=queues.get(tx, [(crawl.n, host)]).get((crawl.n, host)) if crawl else None,
+        host=hosts.get(tx, host) or HostState(host=host),
+        robots=state,
+        rule=rules.rule(url, settings.agent) if rules else None,
+        allowed=None
+        if state is None or state.verdict in MEANINGS
+        else state.verdict != "forbid" and (not rules or rules.allows(url, settings.agent)),
+        page=pages.get(tx, crawl.n, fp) if crawl else None,
+        failure=failures.under(tx, row.fence, fp) if row and row.state == UrlState.FAILED else None,
+        requests=tuple(glance.requests_of_url(tx, host, url, fp)),
+        out_of_scope=Scope.of(crawl).admits(url, 0) if crawl and row is None else None,
+        silent=queues.faults(tx, host).get(host),
+    )
+
+
+def with_frontier(tx: Connection, facts: UrlFacts, settings: Settings) -> UrlFacts:
+    """With what the frontier knows of a URL that is still open, if its server runs. None is started for it."""
+    if facts.crawl is None or facts.row is None or facts.row.state != UrlState.OPEN:
+        return facts
+    render = facts.row.kind == Kind.BROWSER
+    return replace(facts, sight=see(tx, settings, facts.host.host, facts.crawl.n, facts.url, render=render))
+
+
+def see(
+    tx: Connection, settings: Settings, host: str, crawl: int | None = None, url: str | None = None,
+    *, render: bool = False,
+) -> Sight | None:  # fmt: skip
+    """What the frontier knows of a host or URL; None if its server does not run or holds nothing of this store."""
+    server = settings.frontier_url
+    if server is None:
+        running = Embedded.running(settings.data_dir)
+        if running is None:
+            return None
+        server = running.url
+    # As the crawls have it, whatever this command was told.
+    shards = int(meta.get(tx, "shards") or settings.shards or 1)
+    epochs = [int(meta.get(tx, f"epoch:{shard}") or 0) for shard in range(shards)]
+    try:
+        given = settings.model_copy(update={"shards": shards})
+        return asyncio.run(sight(server, given, epochs, host, crawl, url, render=render))
+    except (EpochLost, FrontierUnavailable) as error:
+        log("frontier_not_asked", level="warning", error=str(error))
+        return None
+
+
+def _best_crawl(tx: Connection, fp: bytes) -> Crawl | None:
+    if known := urls.known_to(tx, fp, 1):
+        return crawls.by_n(tx, known[0][0])
+    newest = crawls.list_all(tx, limit=1)
+    return crawls.by_n(tx, newest[0].n) if newest else None
+
+
+def frontier_fields(seen: Sight | None) -> dict[str, Any] | None:
+    """`frontier` in `explain --json`; docs/output.md has the fields."""
+    if seen is None:
+        return None
+    leased = seen.leased_ms is not None or seen.lease_expiry_ms is not None
+    return {
+        "at": when(seen.now_ms),
+        "queued_behind": seen.behind,
+        "delayed_until": when(seen.delayed_until_ms),
+        "leased_since": when(seen.leased_ms),
+        "lease_ends": when(seen.lease_expiry_ms),
+        "owner": seen.owner if leased or seen.slots_out else None,
+        "loaded": seen.loaded,
+        "scan_pending": seen.scanning,
+        "backlog": seen.backlog,
+        "listed": seen.listed,
+        "starved": seen.starved,
+        "host_due": when(seen.due_ms),
+        "host_blocked_until": when(seen.blocked_until_ms) if seen.blocked_until_ms > seen.now_ms else None,
+        "host_slots_out": seen.slots_out,
+        "host_delay_s": seen.delay_ms / 1000,
+    }
+
+
+def document(facts: UrlFacts, now_ms: int) -> dict[str, Any]:
+    """The fields of `explain --json`."""
+    row = facts.row
+    return {
+        "url": facts.url,
+        "crawl": facts.crawl.id if facts.crawl else None,
+        "state": row.state if row else None,
+        "reason": row.reason or None if row else facts.out_of_scope,
+        "waits_for_rendering": row is not None and row.state == UrlState.OPEN and row.kind == Kind.BROWSER,
+        "attempts": row.attempts if row else None,
+        "retry_at": when(row.retry_ms) if row and row.retry_ms else None,
+        "page": facts.page.id if facts.page else None,
+        "robots": {"allowed": facts.allowed, "rule": facts.rule},
+        "host": asdict(facts.host),
+        "fault": facts.silent[0] if facts.silent else None,
+        "frontier": frontier_fields(facts.sight),
+        "why": sentences(facts, now_ms),
+    }
+
+
+def of_host(
+    tx: Connection, host: str, now_ms: int, seen: Sight | None = None, program: str = "curtsy", options: str = ""
+) -> tuple[list[str], dict[str, Any]]:
+    """Sentences and fields about a host."""
+    state = hosts.get(tx, host)
+    known = hosts.robots_of_hosts(tx, [host]).get(host, [])
+    made = crawls.list_all(tx, limit=1000)
+    theirs = queues.get(tx, [(crawl.n, host) for crawl in made])
+    waiting = [(crawl, theirs[crawl.n, host]) for crawl in made if (crawl.n, host) in theirs]
+    if state is None and not waiting:
+        return [f"Nothing is known of {host}."], {
+            "host": None,
+            "fault": None,
+            "queues": [],
+            "robots": [],
+            "frontier": None,
+        }
+    silent = queues.faults(tx, host).get(host)
+    said = about_silence(host, silent) + (about_host(state, now_ms, program, options) if state else [])
+    said += turn(seen)
+    needed, plain = hosts.rendering(tx, [host])[host]
+    if needed:
+        directly = ": the next ones are shown in one directly" if goes_directly(needed, plain) else ""
+        said.append(f"Of its last {needed + plain} pages that were looked at, {needed} needed a browser{directly}.")
+    said += [f"robots.txt of {where}: {verdict}, fetched {when(at_ms)}." for where, at_ms, _, verdict in known]
+    for crawl, queue in waiting:
+        word = f"{queue.state}{f' ({queue.reason})' if queue.reason else ''}"
+        said.append(f"Crawl {crawl.id} ({crawl.state}): its queue is {word}, {queue.added:,} URLs were added.")
+    fields = [
+        {"crawl": crawl.id, "state": queue.state, "reason": queue.reason or None, "urls": queue.added}
+        for crawl, queue in waiting
+    ]
+    return said, {
+        "host": asdict(state) if state else None,
+        "fault": silent[0] if silent else None,
+        "queues": fields,
+        "robots": [{"origin": where, "fetched_at": when(at), "verdict": v} for where, at, _, v in known],
+        "frontier": _of_host_only(frontier_fields(seen)),
+    }
+
+
+def _of_host_only(fields: dict[str, Any] | None) -> dict[str, Any] | None:
+    return fields and {name: value for name, value in fields.items() if name == "at" or name.startswith("host_")}
+
+
+def target(text: str, unit: str) -> tuple[str | None, str]:
+    """(URL or None, host) that somebody means by `text`: a URL, or a bare host."""
+    if "://" in text:
+        url = normalise(text)
+        return url, host_key(url, unit) if url else ""
+    url = normalise(f"https://{text}")
+    if url is None:
+        return None, ""
+    return (url if "/" in text else None), host_key(url, unit)

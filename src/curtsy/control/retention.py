@@ -1,0 +1,181 @@
+"""What is deleted, and when: what somebody named, and what is older than the settings keep it.
+
+Everything is noted in the store first and carried out afterwards by whoever comes by: Beat, a crawl's upkeep once an
+hour, the API that was asked, or the command. Any of them may be killed; the next one goes on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from curtsy.control import crawls as control
+from curtsy.control import schedules as scheduling
+from curtsy.core.errors import StoreUnavailable, UsageError
+from curtsy.core.model import Crawl, CrawlState, new_id
+from curtsy.core.observe import log
+from curtsy.core.settings import Settings
+from curtsy.rules.urls import fingerprint, host_key, normalise
+from curtsy.services.epochs import in_thread, read
+from curtsy.store import crawls, deletion, llm_cache, meta, queues, requests
+from curtsy.store.engine import Store
+from curtsy.store.erasure import erase_all
+from curtsy.store.segments import open_segments
+
+if TYPE_CHECKING:
+    from curtsy.services.backends import Services
+
+_DAY_MS = 86_400_000
+#: the row of a crawl that was at work stays so long: whoever still holds it shall see that it ended
+_LINGER_MS = 60_000
+#: one call spends so long on deleting; what is left waits for the next
+_WORK_S = 5.0
+_SWEEP_S = 60.0
+#: answers of language models are kept for so long
+_ANSWERS_DAYS = 90
+
+
+# What somebody names
+
+
+async def delete_crawl(services: Services | None, store: Store, id: str, request_id: str = "") -> str:
+    """The crawl ends at once, and everything of it goes in the background; the id of its deletion."""
+    crawl = await read(store, crawls.get, id)
+    noted: str = await in_thread(store.run, _note_crawl, crawl, _now_ms(), new_id(), request_id)
+    if services is not None:
+        await control.with_frontier(services, lambda: _forget(services, crawl.n))
+    return noted
+
+
+def _note_crawl(tx: Any, crawl: Crawl, now_ms: int, id: str, request_id: str) -> str:
+    lingers = crawl.state not in crawls.ENDED or (crawl.ended_ms or 0) > now_ms - _LINGER_MS
+    crawls.set_state(tx, crawl.n, CrawlState.DELETING, "deleted", now_ms)
+    until_ms = now_ms + _LINGER_MS if lingers else None
+    return deletion.add(tx, id, now_ms, crawl=crawl.n, whole=True, before_ms=until_ms, request_id=request_id)
+
+
+async def _forget(services: Services, n: int) -> None:
+    frontier = services.frontier
+    await frontier.set_crawl(await read(services.store, crawls.by_n, n))
+    after = (0, "")
+    while found := await read(services.store, queues.open_of, n, after, 1000):
+        after = (found[-1].crawl, found[-1].host)
+        await frontier.drop([(queue.crawl, queue.host) for queue in found])
+    await frontier.forget(n)
+
+
+def delete_pages(
+    store: Store, unit: str, *, url: str | None, host: str | None, crawl: int | None, request_id: str = ""
+) -> str:
+    """Pages of a URL or a host, of one crawl or of all, with their bodies and records; the id of the deletion."""
+    if (url is None) == (host is None):
+        raise UsageError("Name a URL or a host whose pages shall be deleted.")
+    named: dict[str, Any] = {"crawl": crawl, "request_id": request_id}
+    given = url or host or ""
+    found = normalise(given if "://" in given or url is not None else f"https://{given}/")
+    if found is None or "*" in (host or ""):
+        raise UsageError(f"{given!r} is no {'http or https URL' if url else 'host'}.")
+    named |= {"fp": fingerprint(found)} if url is not None else {"host": host_key(found, unit)}
+    return store.run(lambda tx: deletion.add(tx, new_id(), _now_ms(), **named))
+
+
+# Carrying it out
+
+
+def delete_some(store: Store, settings: Settings, work_s: float = _WORK_S) -> bool:
+    """Go on with what is noted, one process at a time; whether nothing is left that could be done now."""
+    with store.read() as tx:
+        if not deletion.pending(tx, 1) and not deletion.erasing(tx):
+            return True
+        owner = meta.get(tx, "store_id") or ""
+    place = settings.segments_url or settings.segments_dir
+    try:
+        with store.lock("sweep", wait_s=0.1):
+            segments = open_segments(place, int(settings.segment_mb * 1_000_000), owner)
+            try:
+                return _carry_out(store, segments, time.monotonic() + work_s)
+            finally:
+                segments.close()
+    except StoreUnavailable as error:
+        # Another process is at it, or the store is away.
+        log("deletion_waits", level="debug", error=str(error))
+        return False
+
+
+def _carry_out(store: Store, segments: Any, end: float) -> bool:
+    def late() -> bool:
+        return time.monotonic() > end
+
+    with store.read() as tx:
+        noted = deletion.pending(tx)
+    left = 0
+    for one in noted:
+        done = deletion.carry_out(store, segments, one, _now_ms(), late)
+        left += not done
+        if done:
+            log("deleted", deletion=one.id, crawl=one.crawl, whole=one.whole, request_id=one.request_id or None)
+        if late():
+            break
+    erase_all(store, segments)
+    return not left and len(noted) < 100
+
+
+# By age
+
+
+def sweep(services: Services, now_ms: int, work_s: float = _SWEEP_S) -> None:
+    """Once an hour: what is older than the settings keep it is noted, and deleted with what else is noted."""
+    settings, store = services.settings, services.store
+    store.run(_note_beyond_keep, now_ms)
+    if settings.retain_crawls_days:
+        store.run(_note_old_crawls, now_ms - _ms(settings.retain_crawls_days), now_ms)
+    if settings.retain_pages_days:
+        store.run(_note_old_pages, now_ms - _ms(settings.retain_pages_days), now_ms)
+    if settings.retain_requests_days:
+        _forget_requests(store, now_ms - _ms(settings.retain_requests_days), _until(work_s))
+    _forget_answers(store, now_ms - _ms(_ANSWERS_DAYS), _until(work_s))
+    delete_some(store, settings, work_s)
+
+
+def _ms(days: float) -> int:
+    return int(days * _DAY_MS)
+
+
+def _until(work_s: float) -> Callable[[], bool]:
+    end = time.monotonic() + work_s
+    return lambda: time.monotonic() > end
+
+
+def _note_beyond_keep(tx: Any, now_ms: int) -> None:
+    """Crawls of schedules that are older than the runs these keep."""
+    for id in scheduling.beyond_keep(tx):
+        _note_crawl(tx, crawls.get(tx, id), now_ms, new_id(), "")
+
+
+def _note_old_crawls(tx: Any, before_ms: int, now_ms: int) -> None:
+    for crawl in crawls.ended_before(tx, before_ms):
+        _note_crawl(tx, crawl, now_ms, new_id(), "")
+
+
+def _note_old_pages(tx: Any, before_ms: int, now_ms: int) -> None:
+    for n in deletion.crawls_with_pages_before(tx, before_ms):
+        deletion.add(tx, new_id(), now_ms, crawl=n, before_ms=before_ms)
+
+
+def _forget_requests(store: Store, before_ms: int, stop: Callable[[], bool]) -> None:
+    while store.run(requests.forget_before, before_ms) and not stop():
+        continue
+
+
+def _forget_answers(store: Store, before_ms: int, stop: Callable[[], bool]) -> None:
+    """Answers of language models that nobody asked for again."""
+    with store.read() as tx:
+        if not llm_cache.has_before(tx, before_ms):
+            return  # nobody's write is held up by looking
+    while store.run(llm_cache.forget_before, before_ms) and not stop():
+        continue
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

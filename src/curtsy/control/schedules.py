@@ -1,0 +1,254 @@
+"""Recurring crawls: schedules are made here, and fired from Beat's tick.
+
+A run is written to the store before its crawl is made, under the key (schedule, planned time) and with the id that the
+crawl will have: two Beats fire it once, and one that dies in between leaves what the next one needs to go on. Times
+that passed while nobody looked give one run, not many.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import ValidationError
+
+from curtsy.control import crawls as control
+from curtsy.control.crawls import CrawlWish
+from curtsy.core.errors import UsageError
+from curtsy.core.model import Crawl, Run, Schedule, new_id
+from curtsy.core.observe import log, request_id
+from curtsy.core.settings import Settings
+from curtsy.crawl import run as crawling
+from curtsy.rules.cron import Cron
+from curtsy.rules.urls import normalise, veiled
+from curtsy.services.backends import Services
+from curtsy.services.epochs import in_thread, read
+from curtsy.store import crawls, schedules
+from curtsy.store.engine import Store
+
+#: a run whose crawl is being made is left to whoever makes it for this long
+_LEASE_MS = 60_000
+#: seeds of a schedule stand in one row of the store
+MOST_SEEDS = 10_000
+_MOST_COUNTED = 1000
+
+
+def add(
+    store: Store,
+    settings: Settings,
+    *,
+    name: str,
+    cron: str,
+    seeds: Iterable[str],
+    crawl: dict[str, Any] | None = None,
+    zone: str = "UTC",
+    overlap: str = "skip",
+    keep: int | None = None,
+    request_id: str = "",
+    now_ms: int | None = None,
+) -> Schedule:
+    """Make a schedule; what cannot be is told before anything is written. `crawl` has the fields of a CrawlWish."""
+    now = now_ms or _now_ms()
+    _check_name(name)
+    if overlap not in ("skip", "queue"):
+        raise UsageError(f"Overlap cannot be {overlap!r}: use skip or queue.")
+    if keep is not None and not 1 <= keep <= 1_000_000:
+        raise UsageError("At least one run must be kept: give a number from 1 to 1000000, or leave it out to keep all.")
+    made = Schedule(
+        id=new_id(), name=name, cron=cron, zone=zone, crawl=_wish(crawl or {}).model_dump(by_alias=True, mode="json"),
+        seeds=_seeds(seeds), overlap=overlap, keep=keep, next_ms=Cron.parse(cron, zone).next_after(now),
+        created_ms=now, request_id=request_id,
+    )  # fmt: skip
+    if made.next_ms is None:
+        raise UsageError(f"{cron!r} never comes: there is no such day.")
+    crawl_of(made, settings, "check", "check")
+    return store.run(schedules.create, made)
+
+
+def _check_name(name: str) -> None:
+    if not 0 < len(name) <= 100 or not name.isprintable():
+        raise UsageError("A schedule needs a name of 1 to 100 printable characters, for example 'news'.")
+    if "/" in name or name in (".", ".."):
+        # Also escaped these do not arrive as they were sent.
+        raise UsageError(
+            f"A schedule cannot be called {name!r}: its name stands in addresses of the API, so it has no '/' and is "
+            "neither '.' nor '..'."
+        )
+
+
+def _seeds(given: Iterable[str]) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for seed in given:
+        url = normalise(seed.strip())
+        if url is None:
+            raise UsageError(
+                f"{veiled(seed.strip())!r} is no http or https URL. Write it in full: https://example.com/"
+            )
+        found[url] = None
+        if len(found) > MOST_SEEDS:
+            raise UsageError(f"A schedule has at most {MOST_SEEDS:,} seeds: make several, or begin with fewer pages.")
+    if not found:
+        raise UsageError("A schedule needs at least one URL to begin with.")
+    return tuple(found)
+
+
+def _wish(fields: dict[str, Any]) -> CrawlWish:
+    try:
+        return CrawlWish.model_validate(fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UsageError(f"The crawl cannot be so: {'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
+
+
+def crawl_of(schedule: Schedule, settings: Settings, id: str, request_id: str) -> Crawl:
+    """The crawl of one run."""
+    return replace(control.crawl_of(_wish(schedule.crawl), settings, request_id, id), schedule=schedule.n)
+
+
+def shown(schedule: Schedule) -> dict[str, Any]:
+    """A schedule as it is shown to people and programs: without the secret of its webhook."""
+    names = ("id", "name", "cron", "zone", "overlap", "enabled", "keep")
+    wishes = {name: value for name, value in schedule.crawl.items() if name != "webhook_secret"}
+    return {name: getattr(schedule, name) for name in names} | {"seeds": list(schedule.seeds), "crawl": wishes}
+
+
+def pause(store: Store, id: str) -> Schedule:
+    """Nothing of it is started until it is resumed, nor what was queued before."""
+    return store.run(_enable, id, False, 0)
+
+
+def resume(store: Store, id: str, now_ms: int | None = None) -> Schedule:
+    """What was missed while it was paused is not made up for; a run that was queued before goes on waiting."""
+    return store.run(_enable, id, True, now_ms or _now_ms())
+
+
+def _enable(tx: Any, id: str, enabled: bool, now_ms: int) -> Schedule:
+    found = schedules.get(tx, id)
+    if found.enabled != enabled:
+        next_ms = Cron.parse(found.cron, found.zone).next_after(now_ms) if enabled else found.next_ms
+        schedules.enable(tx, found.n, enabled, next_ms)
+    return schedules.get(tx, found.id)
+
+
+def remove(store: Store, id: str) -> Schedule:
+    """The schedule and the list of its runs; its crawls stay."""
+    return store.run(_remove, id)
+
+
+def _remove(tx: Any, id: str) -> Schedule:
+    found = schedules.get(tx, id)
+    schedules.remove(tx, found.n)
+    return found
+
+
+# Firing
+
+
+async def fire(services: Services, now_ms: int | None = None) -> list[str]:
+    """Runs that are due become crawls; the ids of those that this call has made."""
+    now = now_ms or _now_ms()
+    store = services.store
+    if await read(store, _anything, now):
+        await in_thread(store.run, _plan_due, now)
+    planned = await read(store, schedules.waiting, "planned")
+    return [run.crawl_id for run in planned if await _claimed(store, run, now) and await _make(services, run, now)]
+
+
+def _anything(tx: Any, now_ms: int) -> bool:
+    return bool(schedules.due(tx, now_ms) or schedules.waiting(tx, "queued"))
+
+
+async def _claimed(store: Store, run: Run, now_ms: int) -> bool:
+    return await in_thread(store.run, schedules.claim, run, now_ms, _LEASE_MS)
+
+
+def _plan_due(tx: Any, now_ms: int) -> None:
+    for run in schedules.waiting(tx, "queued"):
+        if schedules.going(tx, run.schedule) is None:
+            schedules.set_run(tx, run, "planned", "queued", note="")
+    for schedule in schedules.due(tx, now_ms):
+        cron, planned_ms = Cron.parse(schedule.cron, schedule.zone), schedule.next_ms
+        assert planned_ms is not None
+        if not schedules.advance(tx, schedule, cron.next_after(now_ms)):
+            continue
+        state, note = _fate(tx, schedule, cron, planned_ms, now_ms)
+        schedules.plan(tx, schedule.n, planned_ms, state, new_id(), note, now_ms)
+
+
+def _fate(tx: Any, schedule: Schedule, cron: Cron, planned_ms: int, now_ms: int) -> tuple[str, str]:
+    """What becomes of a run, and what is to be said of it."""
+    going_ms = schedules.going(tx, schedule.n)
+    if going_ms is None:
+        missed = _missed(cron, planned_ms, now_ms)
+        return "planned", f"stands for {missed} more that were missed" if missed else ""
+    if schedule.overlap == "skip":
+        return "skipped", f"the run of {_when(going_ms)} was still going"
+    if any(run.schedule == schedule.n for run in schedules.waiting(tx, "queued")):
+        return "skipped", "another run was waiting already"
+    return "queued", f"waits for the run of {_when(going_ms)}"
+
+
+def _missed(cron: Cron, planned_ms: int, now_ms: int) -> int:
+    found, at_ms = 0, cron.next_after(planned_ms)
+    while at_ms is not None and at_ms <= now_ms and found < _MOST_COUNTED:
+        found, at_ms = found + 1, cron.next_after(at_ms)
+    return found
+
+
+async def _make(services: Services, run: Run, now_ms: int) -> bool:
+    """May be done again by whoever comes after a crash: the crawl has its id already."""
+    schedule = await read(services.store, schedules.by_n, run.schedule)
+    if schedule is None or not schedule.enabled:
+        return False  # removed or paused meanwhile
+    token = request_id.set(run.crawl_id)
+    try:
+        crawl = crawl_of(schedule, services.settings, run.crawl_id, run.crawl_id)
+        submitted = await crawling.submit(services, crawl, schedule.seeds)
+    except UsageError as error:
+        # It will not be better the next time: the settings or the schedule must change.
+        await in_thread(services.store.run, _give_up, run, str(error), now_ms)
+        log("run_not_made", level="error", schedule=schedule.name, error=str(error))
+        return False
+    finally:
+        request_id.reset(token)
+    await in_thread(services.store.run, _started, run, submitted.n, now_ms)
+    log("run_started", schedule=schedule.name, crawl=submitted.id, planned=_when(run.planned_ms))
+    return True
+
+
+def _started(tx: Any, run: Run, crawl: int, now_ms: int) -> None:
+    schedules.set_run(tx, run, "started", "planned", crawl=crawl, at_ms=now_ms)
+
+
+def _give_up(tx: Any, run: Run, why: str, now_ms: int) -> None:
+    schedules.set_run(tx, run, "skipped", "planned", note=why[:500], at_ms=now_ms)
+
+
+def beyond_keep(tx: Any) -> list[str]:
+    """Ids of ended crawls that are older than the runs that their schedule keeps: to be deleted."""
+    found: list[str] = []
+    after = 0
+    while some := schedules.list_all(tx, after, 1000):
+        after = some[-1].n
+        for schedule in some:
+            found += schedules.beyond_keep(tx, schedule)
+    return found
+
+
+def previous(tx: Any, crawl: Crawl) -> Crawl | None:
+    """The crawl of the run before this one."""
+    if crawl.schedule is None:
+        return None
+    n = schedules.previous_crawl(tx, crawl.schedule, crawl.n)
+    return None if n is None else crawls.by_n(tx, n)
+
+
+def _when(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

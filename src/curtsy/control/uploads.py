@@ -1,0 +1,235 @@
+"""Seeds as they arrive from somebody else: in parts, each stored and listed before the next is read.
+
+So memory is bounded however many there are, and an upload that breaks off goes on under the same Idempotency-Key.
+All of this runs in the thread of the request: only listing in the frontier is handed to the loop.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from curtsy.core.errors import KeyReused, RefusedSeeds, UnknownCrawl, UploadHeld, UsageError, WrongState
+from curtsy.core.model import Crawl, CrawlState, NewUrl
+from curtsy.core.settings import Settings
+from curtsy.core.settings_loading import keep
+from curtsy.crawl import run as crawling
+from curtsy.fetch.guard import Network, address_allowed, check_url, is_address, networks
+from curtsy.rules.urls import normalise, veiled
+from curtsy.store import crawls, idempotency
+from curtsy.store.engine import Store
+
+#: seeds stored in one transaction
+PART = 5_000
+#: seeds that came all at once are stored before the first are listed: the answer is sooner
+PART_AT_HAND = 10_000
+#: refused seeds that are named
+MOST_REFUSED = 20
+
+#: puts rows that were stored into the frontier: (crawl, rows, what was new)
+Listing = Callable[[Crawl, list[NewUrl], dict[tuple[int, bytes], int]], None]
+
+
+@dataclass(slots=True, kw_only=True)
+class Part:
+    """Some seeds, and how much of the body ends with them. `normal`: they have been checked already."""
+
+    seeds: list[str]
+    #: where the first one stands, and how its place is called: `line {}`, `body.seeds.{}`
+    first: int
+    place: str
+    received: int
+    digest: str
+    last: bool
+    normal: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sender:
+    """Who sends an upload, and under which key. Without a key a broken upload cannot go on."""
+
+    caller: str
+    key: str | None = None
+    #: digest of what must be the same for the upload to be the same from its first byte on
+    wishes: str = ""
+    #: names this request among those that send the same upload
+    holder: str = field(default_factory=lambda: os.urandom(8).hex())
+
+
+def receive(
+    store: Store, settings: Settings, crawl: Crawl, parts: Iterable[Part], sender: Sender, listing: Listing
+) -> str:
+    """Stores the seeds and answers the crawl's id: of this one, or of the one that the key has made already."""
+    if sender.key is None:
+        return _Intake(store, settings, crawl, sender, listing, None).run(parts)
+    known = store.run(
+        idempotency.take,
+        sender.caller,
+        sender.key,
+        crawl=crawl.id,
+        wishes=sender.wishes,
+        holder=sender.holder,
+        now_ms=_now_ms(),
+    )
+    if known.wishes != sender.wishes:
+        _let_go(store, sender)
+        raise KeyReused("This Idempotency-Key was used for another crawl. Take a new key for a new one.")
+    if known.holder != sender.holder:
+        raise UploadHeld("Another request is sending the same upload. Wait until it has ended.")
+    try:
+        return _Intake(store, settings, crawl, sender, listing, known).run(parts)
+    finally:
+        _let_go(store, sender)
+
+
+def _let_go(store: Store, sender: Sender) -> None:
+    store.run(idempotency.let_go, sender.caller, sender.key or "", sender.holder)
+
+
+class _Intake:
+    def __init__(
+        self, store: Store, settings: Settings, crawl: Crawl, sender: Sender, listing: Listing,
+        known: idempotency.Submission | None,
+    ) -> None:  # fmt: skip
+        self._store, self._settings, self._sender, self._listing = store, settings, sender, listing
+        #: what was stored before was met again in this body
+        self._met = False
+        self._known = known if known is not None and known.received else None
+        self._begun = bool(known is not None and (known.received or known.crawl != crawl.id))
+        self._crawl = crawl if known is None else _under(store, crawl, known.crawl)
+
+    def run(self, parts: Iterable[Part]) -> str:
+        ended = False
+        try:
+            for part in parts:
+                self._take(part)
+                ended = part.last
+        except BaseException:
+            self._broken()
+            raise
+        if not ended:
+            self._broken()
+            raise UsageError("There are no seeds: give at least one URL.")
+        return self._crawl.id
+
+    def _take(self, part: Part) -> None:
+        if self._known is not None and part.received <= self._known.received:
+            self._compare(part, self._known)
+            return
+        if self._known is not None and (self._known.complete or not self._met):
+            raise KeyReused("This Idempotency-Key was used for other seeds. Take a new key for a new crawl.")
+        urls = part.seeds if part.normal else checked(part.seeds, self._settings, part.place, part.first)
+        unit = self._settings.politeness_unit
+        crawl, rows, inserted = self._store.run(
+            crawling.load_chunk, self._crawl, urls, unit, part.last, keep(self._settings)
+        )
+        self._crawl, self._begun = crawl, True
+        self._note(part)
+        self._listing(crawl, rows, inserted)
+
+    def _compare(self, part: Part, known: idempotency.Submission) -> None:
+        """These seeds are stored already, if they are the same."""
+        if part.received == known.received:
+            self._met = part.digest == known.digest
+        if part.last and not (self._met and known.complete):
+            raise KeyReused("This Idempotency-Key was used for other seeds. Take a new key for a new crawl.")
+
+    def _note(self, part: Part) -> None:
+        sender = self._sender
+        if sender.key is None:
+            return
+        ours = self._store.run(
+            idempotency.stored,
+            sender.caller,
+            sender.key,
+            sender.holder,
+            received=part.received,
+            digest=part.digest,
+            complete=part.last,
+            now_ms=_now_ms(),
+        )
+        if not ours:
+            raise UploadHeld("Another request goes on with this upload: this one was silent for too long.")
+
+    def _broken(self) -> None:
+        """Without a key nobody can go on with it; with one, what is stored waits for the rest."""
+        if self._sender.key is None and self._crawl.n:
+            self._store.run(crawling.give_up, self._crawl.n)
+        elif self._sender.key is not None and not self._begun:
+            self._store.run(idempotency.forget, self._sender.caller, self._sender.key, self._sender.holder)
+
+
+def _under(store: Store, crawl: Crawl, id: str) -> Crawl:
+    """The crawl that the key has begun, or the new one under the id that was allotted to it."""
+    with store.read() as tx:
+        try:
+            found = crawls.get(tx, id)
+        except UnknownCrawl:
+            return replace(crawl, id=id)
+    if found.state is CrawlState.CANCELLED and found.reason == "upload_incomplete":
+        raise WrongState("The upload under this Idempotency-Key was given up after an hour. Take a new key.")
+    return found
+
+
+def checked(seeds: Iterable[str], settings: Settings, place: str, first: int = 0) -> list[str]:
+    """Normal URLs of the seeds, or the error that names those that cannot be crawled."""
+    urls: list[str] = []
+    refused: list[tuple[str, str]] = []
+    for number, seed in enumerate(seeds, first):
+        url = normalise(seed)
+        why = _no_url(seed) if url is None else _forbidden(url, settings)
+        if why is None and url is not None:
+            urls.append(url)
+        elif len(refused) < MOST_REFUSED:
+            refused.append((place.format(number), why or ""))
+    if refused:
+        raise RefusedSeeds(refused)
+    return urls
+
+
+def _no_url(seed: str) -> str:
+    return f"{veiled(seed)[:100]!r} is no http or https URL"
+
+
+def _forbidden(url: str, settings: Settings) -> str | None:
+    """Why a normal URL will never be asked; None if nothing speaks against it yet. Names are judged when resolved."""
+    if len(url) > settings.max_url_length:
+        return f"longer than {settings.max_url_length} characters"
+    target = check_url(url)
+    if target is None:
+        return _no_url(url)
+    if is_address(target.host) and not address_allowed(target.host, _private(settings.allow_private)):
+        return f"{target.host} is no public address"
+    return None
+
+
+@lru_cache(maxsize=4)
+def _private(cidrs: tuple[str, ...]) -> tuple[Network, ...]:
+    return networks(cidrs)
+
+
+def in_parts(seeds: list[str], place: str, digest: str) -> Iterator[Part]:
+    """Seeds that are all here already, and checked, under the digest of their whole body."""
+    for start in range(0, len(seeds), PART_AT_HAND):
+        end = start + PART_AT_HAND
+        yield Part(
+            seeds=seeds[start:end],
+            first=start,
+            place=place,
+            received=end,
+            digest=digest,
+            last=end >= len(seeds),
+            normal=True,
+        )
+
+
+def digest_of(*parts: bytes) -> str:
+    return hashlib.sha256(b"\n".join(parts)).hexdigest()
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

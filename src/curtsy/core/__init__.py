@@ -1,0 +1,1 @@
+"""Values, errors, settings, logging, metrics and clocks: what every other folder may import."""

@@ -1,0 +1,129 @@
+"""What comes of a request: the outcome, what it does to its host, and what becomes of the URL."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from curtsy.core.model import hot_value
+
+
+class Fault(StrEnum):
+    """Why a transfer gave no complete response. A complete response has no fault, whatever its status."""
+
+    DNS_NONE = "no_such_host"  # the name does not exist
+    DNS_FAIL = "dns_failed"  # SERVFAIL, time-out of the resolver
+    CONNECT = "connect_failed"  # refused, unreachable
+    TLS = "tls_failed"  # certificate or handshake
+    TIMEOUT = "timeout"  # total time is up
+    RESET = "connection_lost"  # closed or reset before the response was complete
+    PROTOCOL = "bad_response"  # not HTTP, broken framing, broken content coding
+    TOO_LARGE = "too_large"  # body over the limit after decompression: broken off
+    WRONG_TYPE = "type"  # content type not in keep_types: broken off after the headers
+    FORBIDDEN_ADDRESS = "forbidden_address"  # the guard refused the address or scheme
+    SLOT_EXPIRED = "slot_expired"  # the slot ran out before bytes left: nothing was sent
+    ADDRESS_BUSY = "address_busy"  # per_address requests under way already: nothing was sent
+    RESENT = "resent"  # libcurl wanted to send a second time: broken off
+    CANCELLED = "cancelled"  # the shift is ending, or the crawl was paused
+    PROXY = "proxy_failed"  # no proxy of the pool answers
+    BROWSER = "browser_failed"  # the response came, but the browser crashed or hung on it
+
+
+@hot_value()
+class Subresource:
+    """What a page visit loaded beside its page. Times are the worker's boot-time clock in seconds."""
+
+    url: str
+    #: unit of politeness
+    host: str
+    #: when its first byte was about to leave
+    started: float
+    ended: float
+    #: 0 if no status line came
+    status: int
+    #: `document` (a frame), `script`, `stylesheet`, `xhr`, `fetch`, `robots`
+    kind: str
+
+
+@hot_value()
+class Outcome:
+    """What came back for one request. Times are the worker's boot-time clock in seconds."""
+
+    url: str
+    #: 0 if no status line came
+    status: int = 0
+    #: header lines as received, latin-1 decoded, in order; without the status line
+    headers: tuple[tuple[str, str], ...] = ()
+    #: after content decoding; empty if not kept
+    body: bytes = b""
+    fault: Fault | None = None
+    #: for people: what libcurl said
+    detail: str = ""
+    #: when the first byte was about to leave (PREREQFUNCTION); None: nothing was sent
+    started: float | None = None
+    #: when the response ended or its connection was closed by us
+    ended: float
+    #: we broke the transfer off (time, size, type, cancelled): the delay runs from `ended`
+    broken_off: bool = False
+    address: str | None = None
+    http_version: str = ""
+    #: header lines that were sent, for the WARC request record (credentials removed)
+    request_head: bytes = b""
+    #: when the response itself was complete, where a browser's visit went on after it
+    answered: float | None = None
+    #: requests of the visit beside the page's own
+    subresources: tuple[Subresource, ...] = ()
+    #: PNG
+    screenshot: bytes | None = None
+    #: the browser whose document the body is
+    rendered_by: str = ""
+    #: as a renderer gave it that makes its own
+    markdown: str | None = None
+
+    def header(self, name: str) -> str | None:
+        """The first header line of that name (lower case), or None."""
+        length = len(name)
+        for key, value in self.headers:
+            if len(key) == length and key.lower() == name:
+                return value
+        return None
+
+    def header_all(self, name: str) -> list[str]:
+        length = len(name)
+        return [value for key, value in self.headers if len(key) == length and key.lower() == name]
+
+
+@hot_value()
+class HostEffect:
+    """What an outcome does to its host, decided from status and headers alone."""
+
+    #: ask nothing before `now + this`
+    block_ms: int = 0
+    #: new adaptive delay; None: as it was
+    adaptive_ms: int | None = None
+    #: consecutive failures of the host after this outcome
+    failures: int = 0
+    #: the host is slow or failing and belongs in the slow lane
+    slow: bool = False
+
+
+class Action(StrEnum):
+    DONE = "done"
+    SKIP = "skip"
+    RETRY = "retry"  # again at `delay_ms` from now
+    DEAD = "dead"  # dead letter
+    RENDER = "render"  # plain HTML has no content worth having
+
+
+@hot_value()
+class Decision:
+    """What becomes of a URL: the shift only obeys."""
+
+    action: Action
+    #: reason or cause, a stable word: `gone`, `redirect`, `refused`, `too_large`, ...
+    reason: str = ""
+    #: for RETRY: not before this long from now
+    delay_ms: int = 0
+    #: this try counts as an attempt
+    counts: bool = True
+    #: where a redirect leads, normalised
+    location: str | None = None

@@ -1,0 +1,207 @@
+"""Where settings come from: defaults, then `curtsy.toml` (or --config, or CURTSY_CONFIG), then environment CURTSY_*,
+then the command line; how they must fit together; and what a crawl keeps of them."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_settings import SettingsError as EnvironmentFault
+
+from curtsy.core.errors import SettingsError
+from curtsy.core.settings import PREFIX, HostRule, Settings
+
+#: names a settings file where none is given
+_CONFIG = "CURTSY_CONFIG"
+#: variables that begin with PREFIX and are no settings: of tests, and where a worker finds its settings and its parent
+NO_SETTINGS = (
+    "CURTSY_MCP_KEY",
+    "CURTSY_FAULT",
+    "CURTSY_FRONTIER_EXAMPLES",
+    _CONFIG,
+    "CURTSY_KEEPER",
+    "CURTSY_API_URL",
+    "CURTSY_API_KEY",
+)
+#: they say where a crawl is, how it is watched, who serves it and how long it is kept: they are not its own
+_OF_THE_PLACE = {
+    "data_dir", "store_url", "log_level", "log_format", "flower_url", "bind_shards", "broker_url", "worker_seats",
+    "webhook_secret", "webhook_old_secret", "chromium",
+    *(name for name in Settings.model_fields if name.startswith(("api_", "retain_"))),
+}  # fmt: skip
+#: profiles that come with the package, usable as --config NAME
+BUILT_IN_PROFILES = {"tinyweb.toml": Path(__file__).parent.parent / "tinyweb" / "tinyweb.toml"}
+
+
+def from_file(config: Path | None) -> dict[str, Any]:
+    """What that file says, or the one that the environment names, or a `curtsy.toml` that lies here."""
+    named = config or of_environment()
+    path = named or Path("curtsy.toml")
+    if named is not None and not path.exists():
+        built_in = BUILT_IN_PROFILES.get(str(named))
+        if built_in is None:
+            mend = "Give --config" if config is not None else f"The variable {_CONFIG} names it: give it"
+            raise SettingsError(f"There is no settings file {named}. {mend} an existing TOML file.")
+        path = built_in
+    try:
+        return tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise SettingsError(f"{path} cannot be read as TOML: {error}") from error
+
+
+def of_environment() -> Path | None:
+    """The settings file that holds where no other is given."""
+    given = os.environ.get(_CONFIG)
+    return Path(given) if given else None
+
+
+def load(config: Path | None = None, kept: Mapping[str, Any] | None = None, **overrides: Any) -> Settings:
+    """Settings from file, environment and overrides (None means not given); checks the chain of time limits.
+
+    `kept` are those of a crawl that is resumed: stronger than a `curtsy.toml` that lies here, weaker than all that is
+    given.
+    """
+    told = from_file(config)
+    is_named = config is not None or of_environment() is not None
+    given = {key: value for key, value in overrides.items() if value is not None}
+    try:
+        # The environment must win over the file, and the command line over both.
+        from_env = Settings().model_dump(exclude_unset=True)
+        from_crawl = {name: value for name, value in (kept or {}).items() if name in Settings.model_fields}
+        from_both = {**from_crawl, **told} if is_named else {**told, **from_crawl}
+        settings = Settings(**{**from_both, **from_env, **given})
+    except EnvironmentFault as error:
+        raise SettingsError(
+            f"A setting in the environment cannot be read: {error}. Lists and tables are JSON."
+        ) from error
+    except ValidationError as error:
+        lines = [_said(e["type"], [*map(str, e["loc"])], e["msg"]) for e in error.errors()]
+        raise SettingsError("A setting is wrong (docs/settings.md has them all): " + "; ".join(lines)) from error
+    check_chain(settings)
+    return _as_hosts_are_named(settings)
+
+
+def _as_hosts_are_named(settings: Settings) -> Settings:
+    """`Example.com:80` is `example.com`: URLs lose the default port of their scheme. Also as it was written, for a
+    server that speaks https on port 80."""
+    denied = dict.fromkeys(name for given in settings.deny_hosts for name in _names(given))
+    written = {host.lower(): rule for host, rule in settings.hosts.items()}
+    rules = {name: rule for host, rule in written.items() for name in _names(host)} | written
+    changes = {"deny_hosts": (tuple(denied), settings.deny_hosts), "hosts": (rules, settings.hosts)}
+    return settings.model_copy(update={name: new for name, (new, old) in changes.items() if new != old})
+
+
+def _names(host: str) -> tuple[str, ...]:
+    host = host.lower()
+    name, _, port = host.rpartition(":")
+    return (host, name.rstrip(".") or name) if name and port in ("80", "443") else (host,)
+
+
+def keep(settings: Settings) -> dict[str, Any]:
+    """What is stored with a crawl, so that resuming it needs no options: `settings`, and the names of those that were
+    `withheld` because they may hold secrets."""
+    given = settings.model_dump(mode="json", exclude_unset=True, exclude=_OF_THE_PLACE)
+    withheld = sorted(name for name, value in given.items() if value and _may_hold_secrets(name, value))
+    return {"settings": {name: given[name] for name in sorted(given) if name not in withheld}, "withheld": withheld}
+
+
+def missing(kept: Mapping[str, Any], settings: Settings) -> list[str]:
+    """What a crawl was made with, is not stored, and was not given again."""
+    return [name for name in kept.get("withheld", ()) if name not in settings.model_fields_set]
+
+
+def _may_hold_secrets(name: str, value: Any) -> bool:
+    if name == "hosts":
+        return any(rule.get("headers") for rule in value.values())
+    return name in ("proxies", "llm_api_key") or (name.endswith("_url") and ("@" in value or "password=" in value))
+
+
+def _said(kind: str, where: list[str], message: str) -> str:
+    if kind == "extra_forbidden" and len(where) == 1:
+        return f"there is no setting {where[0]!r}{_perhaps(where[0])}"
+    if kind == "extra_forbidden" and len(where) == 3:
+        near = get_close_matches(where[2], HostRule.model_fields, n=1)
+        meant = f"perhaps you mean {near[0]}" if near else f"it can have {', '.join(HostRule.model_fields)}"
+        return f"the rule of {where[0]} for {where[1]!r} has no {where[2]!r}, {meant}"
+    return f"{'.'.join(where) or 'settings'}: {message}"
+
+
+def _perhaps(name: str, prefix: str = "") -> str:
+    near = get_close_matches(name, Settings.model_fields, n=1)
+    if not near:
+        return "; docs/settings.md lists them"
+    return f", perhaps you mean {prefix}{near[0].upper() if prefix else near[0]}"
+
+
+def strays(environment: Iterable[str]) -> list[str]:
+    """A line for each variable that looks like a setting and is none, with the nearest that is one."""
+    names = sorted(name for name in environment if name.startswith(PREFIX) and name not in NO_SETTINGS)
+    unknown = [name for name in names if name[len(PREFIX) :].lower().split("__")[0] not in Settings.model_fields]
+    return [
+        f"There is no setting {name} (it is ignored){_perhaps(name[len(PREFIX) :].lower(), PREFIX)}."
+        for name in unknown
+    ]
+
+
+# The chain of time limits
+
+
+def check_chain(settings: Settings) -> None:
+    """The chain of time limits: nothing may be sent, or still run, on an expired slot."""
+    needed = settings.start_slack_s + settings.fetch_timeout_s + settings.slot_margin_s
+    if not needed < settings.slot_s:
+        raise SettingsError(
+            f"start_slack_s {settings.start_slack_s} + fetch_timeout_s {settings.fetch_timeout_s} + slot_margin_s "
+            f"{settings.slot_margin_s} = {needed} must be less than slot_s {settings.slot_s}: raise slot_s above "
+            f"{needed} or lower fetch_timeout_s."
+        )
+    needed = settings.start_slack_s + settings.render_timeout_s + settings.slot_margin_s
+    if not needed < settings.render_slot_s:
+        raise SettingsError(
+            f"start_slack_s {settings.start_slack_s} + render_timeout_s {settings.render_timeout_s} + slot_margin_s "
+            f"{settings.slot_margin_s} = {needed} must be less than render_slot_s {settings.render_slot_s}: raise "
+            f"render_slot_s above {needed} or lower render_timeout_s."
+        )
+    if not settings.heartbeat_s * 2 < settings.url_lease_s:
+        raise SettingsError(
+            f"heartbeat_s {settings.heartbeat_s} must be less than half of url_lease_s {settings.url_lease_s}."
+        )
+    if settings.connect_timeout_s > settings.fetch_timeout_s:
+        raise SettingsError(
+            f"connect_timeout_s {settings.connect_timeout_s} must not exceed fetch_timeout_s "
+            f"{settings.fetch_timeout_s}."
+        )
+    _check_tasks(settings)
+    _check_model(settings)
+
+
+def _check_tasks(settings: Settings) -> None:
+    """A shift ends before it is ended, and nothing is handed out again while it may still run."""
+    soft, hard, visible = settings.task_soft_limit_s, settings.task_hard_limit_s, settings.visibility_timeout_s
+    if not settings.longest_shift_s < soft < hard < visible:
+        raise SettingsError(
+            f"shift_s {settings.shift_s} + fetch_timeout_s {settings.fetch_timeout_s} + commit_timeout_s "
+            f"{settings.commit_timeout_s} = {settings.longest_shift_s} must be less than task_soft_limit_s {soft}, "
+            f"that less than task_hard_limit_s {hard}, and that less than visibility_timeout_s {visible}."
+        )
+    if not hard + settings.longer_render_s < visible:
+        raise SettingsError(
+            f"task_hard_limit_s {hard} + render_timeout_s {settings.render_timeout_s} - fetch_timeout_s "
+            f"{settings.fetch_timeout_s} = {hard + settings.longer_render_s} must be less than visibility_timeout_s "
+            f"{visible}: raise visibility_timeout_s, or lower render_timeout_s."
+        )
+
+
+def _check_model(settings: Settings) -> None:
+    """A model can be asked, and its answer comes before somebody else begins the same stage."""
+    if settings.llm_kind == "endpoint" and not (settings.llm_url and settings.llm_model):
+        raise SettingsError("llm_url and llm_model must both be set to ask a language model (docs/models.md).")
+    if settings.llm_kind != "none" and not settings.llm_timeout_s < settings.stage_lease_s:
+        raise SettingsError(
+            f"llm_timeout_s {settings.llm_timeout_s} must be less than stage_lease_s {settings.stage_lease_s}."
+        )

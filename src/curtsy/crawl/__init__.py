@@ -1,0 +1,1 @@
+"""The crawl engine: one URL's way from lease to commit."""

@@ -1,0 +1,72 @@
+"""What a process does beside its loop: it keeps things in order, and sees in the store what was said of its crawls."""
+
+from __future__ import annotations
+
+import asyncio
+
+from curtsy.core.clock import boot
+from curtsy.core.errors import EpochLost, FrontierUnavailable, StoreUnavailable
+from curtsy.core.model import CrawlState
+from curtsy.core.observe import count, log
+from curtsy.crawl.crawl_cache import Knowledge
+from curtsy.crawl.maintenance import Upkeep
+from curtsy.crawl.outages import Lifeline
+from curtsy.frontier.frontier import Frontier
+from curtsy.services.epochs import confirm
+from curtsy.store.engine import Store
+
+
+class Lookout:
+    """One per process. A part that is away holds up what needs it, not the slots."""
+
+    def __init__(
+        self, frontier: Frontier, store: Store, upkeep: Upkeep, knowledge: Knowledge, lifeline: Lifeline
+    ) -> None:
+        self._frontier, self._store = frontier, store
+        self._upkeep, self._knowledge, self._lifeline = upkeep, knowledge, lifeline
+        self._tell_at = 0.0
+
+    async def look_after(self) -> None:
+        """Upkeep, for as long as the run lasts."""
+        while True:
+            try:
+                await self._upkeep.tick()
+                if boot() >= self._tell_at:
+                    self._tell_at = boot() + 1.0
+                    await self._knowledge.tell()
+            except EpochLost as error:
+                await self._lifeline.recover(error)
+            except (FrontierUnavailable, StoreUnavailable) as error:
+                log("upkeep_failed", level="warning", error=str(error))
+            except Exception as error:
+                # Without upkeep nothing that was lost would be found again: it goes on, and says what happened.
+                count("unexpected_errors")
+                log("upkeep_broke", level="error", error=repr(error))
+                await asyncio.sleep(1.0)
+            await asyncio.sleep(0.1)
+
+    async def watch_store(self) -> None:
+        """By itself: a frontier that is away keeps nobody from seeing that a crawl was paused."""
+        while True:
+            try:
+                await self._knowledge.refresh()
+                await confirm(self._frontier, self._store)
+            except StoreUnavailable as error:
+                log("store_not_watched", level="warning", error=str(error))
+            except Exception as error:
+                count("unexpected_errors")
+                log("store_watch_broke", level="error", error=repr(error))
+            await asyncio.sleep(1.0)
+
+    async def is_finished(self, n: int) -> bool:
+        """The crawl has ended, or is paused: there is nothing more to do for it here."""
+        context = self._knowledge.contexts.get(n)
+        if context is not None and context.crawl.state not in (CrawlState.RUNNING, CrawlState.LOADING):
+            return True
+        try:
+            return await self._upkeep.check_finished(n)
+        except EpochLost as error:
+            await self._lifeline.recover(error)
+        except (FrontierUnavailable, StoreUnavailable) as error:
+            log("completion_not_checked", level="warning", error=str(error))
+        return False

@@ -1,0 +1,292 @@
+"""The commit: the one way in which fetched work becomes durable.
+
+    1  which links may be new?      read only: `seen` and this process's memory are asked, nothing is written to them
+    2  bodies to segments           durable before any row refers to them
+    3  one database transaction     the database is the fence: only rows that were open change
+    4  the frontier                 new rows are listed, leases settled, and only now fingerprints enter the filters
+
+A crash anywhere repeats a fetch at worst; docs/architecture.md goes through every gap.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
+from itertools import chain as concatenate
+from typing import Any, TypeVar
+
+from curtsy.core import metrics
+from curtsy.core.failpoints import point
+from curtsy.core.model import Entry, Kind, NewUrl, Page
+from curtsy.core.observe import count
+from curtsy.core.settings import Settings
+from curtsy.crawl.crawl_context import CrawlContext
+from curtsy.crawl.maintenance import Upkeep
+from curtsy.crawl.results import Finished
+from curtsy.crawl.transaction import Body, Links, Transaction, Written, ended_ms
+from curtsy.frontier.frontier import Frontier
+from curtsy.frontier.messages import Settled
+from curtsy.rules.urls import short
+from curtsy.services.epochs import in_thread, introduce, introduce_crawls, put_back
+from curtsy.store import pages, schedules, warc
+from curtsy.store.engine import Store
+from curtsy.store.segments import SegmentStore
+from curtsy.store.warc import Packed, WarcItem
+
+T = TypeVar("T")
+W = TypeVar("W")
+#: larger bodies are hashed and compressed in a thread
+_LARGE_BYTES = 128 * 1024
+#: smaller ones are between two turns of the loop
+_AT_A_TIME = 8
+#: runs of a schedule that are looked through for a body
+_RUNS = 32
+
+
+class Committer:
+    """Commits groups one after another."""
+
+    def __init__(
+        self, frontier: Frontier, store: Store, segments: SegmentStore, settings: Settings,
+        contexts: Mapping[int, CrawlContext], upkeep: Upkeep,
+        persist: Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]],
+    ) -> None:  # fmt: skip
+        self._frontier = frontier
+        self._store = store
+        self._segments = segments
+        self._settings = settings
+        self._contexts = contexts
+        self._upkeep = upkeep
+        self._transaction = Transaction(settings, contexts, upkeep.silent)
+        #: repeats a step until its part answers again, rebuilding the frontier where it was lost
+        self._persist = persist
+
+    async def commit(self, group: Sequence[Finished]) -> None:
+        """Durable and published on return."""
+        point("commit.begin")
+        began = time.monotonic()
+        links = await self._persist(lambda: self._may_be_new(group))
+        epochs = [shard.epoch for shard in self._frontier.shards]
+        now_ms = _latest(group) or int(time.time() * 1000)
+        written: Written | None = None
+        gone: set[tuple[int, bytes]] = set()
+        while written is None:
+            bodies = await self._persist(lambda g=gone: self._write_bodies(group, g))  # type: ignore[misc]
+            point("commit.segments")
+            try:
+                written = await self._persist(
+                    lambda b=bodies: in_thread(self._store.run, self._transaction, group, links, b, now_ms)  # type: ignore[misc]
+                )
+            except pages.BodiesGone as deleted:
+                gone = gone | deleted.keys
+        point("commit.stored")
+        self._upkeep.heard(written.answered, written.silent, written.now_ms)
+        await self._publish(group, written, epochs)
+        count("commits")
+        count("commit_pages", len(group))
+        count("commit_ms", int((time.monotonic() - began) * 1000))
+        metrics.observe("curtsy_commit_seconds", time.monotonic() - began)
+
+    # 1
+
+    async def _may_be_new(self, group: Sequence[Finished]) -> Links:
+        by_crawl: dict[int, dict[int, NewUrl]] = {}
+        for link in dict.fromkeys(concatenate.from_iterable(done.links for done in group)):
+            by_crawl.setdefault(link.crawl, {}).setdefault(short(link.fp), link)
+        links = Links()
+        for crawl, found in by_crawl.items():
+            shorts = list(found)
+            for position in await self._frontier.unseen(crawl, shorts):
+                link = found.pop(shorts[position])
+                links.fresh[crawl, link.fp] = link
+            links.known += found.values()
+        return links
+
+    # 2
+
+    async def _write_bodies(self, group: Sequence[Finished], gone: set[tuple[int, bytes]]) -> dict[int, Body]:
+        """Where the body of each fence stands. Of equal bodies in a crawl one is written, the others refer to it;
+        never to a page that is gone."""
+        kept = [(done, done.outcome) for done in group if done.page and done.outcome]
+        digests: dict[int, str] = {}
+        for number, (done, outcome) in enumerate(kept):
+            digests[done.lease.fence] = await _now_or_aside(number, len(outcome.body), _digest, outcome.body)
+        same = await in_thread(self._same_bodies, group, digests)
+        packed: list[Packed] = []
+        placed: dict[int, Body] = {}
+        order: list[tuple[int, Body]] = []
+        firsts: dict[tuple[int, str], Finished] = {}
+        for number, (done, outcome) in enumerate(kept):
+            fence, crawl = done.lease.fence, done.lease.crawl
+            digest = digests[fence]
+            before = done.previous
+            if before is not None and before.sha256 == digest and before.body is not None and _stays(before, gone):
+                placed[fence] = Body(digest, before.body, before.same_as, unchanged=True)
+                continue
+            first = firsts.setdefault((crawl, digest), done)
+            if known := same.get((crawl, digest)):
+                body, twin = Body(digest, same_as=known.id), (known.url, known.fetched_ms)
+            elif first is not done:
+                body = Body(digest, same_as=pages.page_id(crawl, first.fp), first=first.lease.fence)
+                twin = (first.lease.entry.url, ended_ms(first))
+            else:
+                body, twin = Body(digest), None
+            item = _warc_item(done, digest, self._contexts, twin)
+            size = len(outcome.body) + len(outcome.screenshot or b"")
+            packed.append(await _now_or_aside(number, size, warc.records, item))
+            order.append((fence, body))
+        for (fence, body), ref in zip(order, await in_thread(self._segments.append, packed), strict=True):
+            placed[fence] = body._replace(ref=ref)
+        return placed
+
+    def _same_bodies(self, group: Sequence[Finished], digests: Mapping[int, str]) -> dict[tuple[int, str], pages.Same]:
+        by_crawl: dict[int, set[str]] = {}
+        for done in group:
+            if done.lease.fence in digests:
+                by_crawl.setdefault(done.lease.crawl, set()).add(digests[done.lease.fence])
+        found: dict[tuple[int, str], pages.Same] = {}
+        for crawl, wanted in by_crawl.items():
+            with self._store.read() as tx:
+                for n in self._kin(tx, crawl):
+                    for digest, one in pages.find_same(tx, n, wanted).items():
+                        found[crawl, digest] = one
+                        wanted.discard(digest)
+                    if not wanted:
+                        break
+        return found
+
+    def _kin(self, tx: Any, crawl: int) -> list[int]:
+        """The crawl, and the runs before it of its schedule: their bodies are not stored again."""
+        schedule = self._contexts[crawl].crawl.schedule
+        earlier = [] if schedule is None else schedules.crawls_of(tx, schedule, _RUNS)
+        return [crawl, *(n for n in earlier if n != crawl)]
+
+    # 4
+
+    async def _publish(self, group: Sequence[Finished], written: Written, epochs: list[int | None]) -> None:
+        for n, version in written.versions.items():
+            context = self._contexts[n]
+            context.renew(replace(context.crawl, version=version))
+            await self._persist(lambda c=context.crawl: self._frontier.set_crawl(c, keep_budget=True))  # type: ignore[misc]
+        await self._correct_budgets(group, written)
+        await self._push(written, epochs)
+        if written.follows:
+            # Before the slot of the origin's own robots.txt goes back: a follow that is lost holds the origin up.
+            pushed = await self._persist(lambda: self._frontier.push(written.follows, front=True))
+            await self._persist(lambda: introduce(self._frontier, self._store, pushed))
+        point("commit.pushed")
+        settled = [_settled(d, written) for d in group]
+        held = [d.release() for d in group if d.robots is not None]
+        reply = await self._persist(lambda: self._frontier.settle(settled, rules=written.rules, releases=held))
+        point("commit.settled")
+        self._upkeep.scan(reply.scans)
+        self._upkeep.idle.update(reply.idle)
+        if written.nameless:
+            await self._persist(lambda: self._frontier.drop(sorted(written.nameless)))
+            self._upkeep.idle.update(n for n, _ in written.nameless)
+        await self._remember(written)
+        point("commit.seen")
+
+    async def _correct_budgets(self, group: Sequence[Finished], written: Written) -> None:
+        """Pages of an earlier epoch were not known when the budget was set at its rebuild."""
+        epochs = {shard.epoch for shard in self._frontier.shards}
+        late = {d.lease.crawl for d in group if d.lease.fence >> 40 not in epochs and d.lease.fence in written.used}
+        for n in sorted(n for n in late if self._contexts[n].crawl.max_pages is not None):
+            await self._persist(lambda n=n: introduce_crawls(self._frontier, self._store, {n}))  # type: ignore[misc]
+
+    async def _push(self, written: Written, epochs: list[int | None]) -> None:
+        rows = [
+            (link.crawl, link.host, written.inserted[link.crawl, link.fp], _entry(link))
+            for link in written.stored
+            if (link.crawl, link.fp) in written.inserted and (link.crawl, link.host) not in written.dead
+        ]
+        if not rows:
+            return
+        rows.sort(key=lambda row: row[2])
+        pairs = sorted({(row[0], row[1]) for row in rows})
+        tried = False
+
+        async def once() -> None:
+            nonlocal tried
+            if tried or epochs != [shard.epoch for shard in self._frontier.shards]:
+                # They may stand in the list already: a queue is put back instead, its rows are found by scan.
+                self._upkeep.scan(await put_back(self._frontier, self._store, pairs))
+                return
+            tried = True
+            reply = await self._frontier.push(rows)
+            self._upkeep.scan(reply.scans)
+            self._upkeep.meets(reply.hosts)
+            if reply.crawls:
+                await introduce_crawls(self._frontier, self._store, reply.crawls)
+                self._upkeep.scan(await put_back(self._frontier, self._store, pairs))
+            await introduce(self._frontier, self._store, reply)
+
+        await self._persist(once)
+
+    async def _remember(self, written: Written) -> None:
+        by_crawl: dict[int, set[int]] = {}
+        for link in written.stored:
+            self._contexts[link.crawl].remember(link.url)
+            by_crawl.setdefault(link.crawl, set()).add(short(link.fp))
+        for link in (*written.refused, *written.known):
+            self._contexts[link.crawl].remember(link.url)
+        for crawl, where in written.offered:
+            self._contexts[crawl].sitemapped.add(where)
+        for crawl, shorts in by_crawl.items():
+            await self._persist(lambda c=crawl, s=list(shorts): self._frontier.see(c, s))  # type: ignore[misc]
+
+
+def _latest(group: Sequence[Finished]) -> int:
+    return max((done.times.end_ms for done in group if done.times is not None), default=0)
+
+
+def _stays(page: Page, gone: set[tuple[int, bytes]]) -> bool:
+    own = (page.crawl, page.fp) in gone
+    return not own and (page.same_as is None or pages.key_of(page.same_as) not in gone)
+
+
+def _settled(done: Finished, written: Written) -> Settled:
+    if done.retry is None:
+        spent = done.lease.fence in written.used or done.lease.fence in written.surplus
+        return Settled(lease=done.lease, used=spent)
+    return Settled(lease=done.lease, retry_ms=written.now_ms + done.decision.delay_ms, entry=done.retry)
+
+
+def _entry(link: NewUrl) -> Entry:
+    return Entry(url=link.url, kind=link.kind, depth=link.depth, chain=link.chain)
+
+
+async def _now_or_aside(number: int, size: int, work: Callable[[W], T], given: W) -> T:
+    """What a page costs, without keeping the loop for long.
+
+    Short work is done here, some pages at a time: a thread would hand the interpreter over and back for every page,
+    which costs more than the work does.
+    """
+    if size > _LARGE_BYTES:
+        return await in_thread(work, given)
+    if number % _AT_A_TIME == _AT_A_TIME - 1:
+        await asyncio.sleep(0)
+    return work(given)
+
+
+def _digest(body: bytes) -> str:
+    return sha256(body).hexdigest()
+
+
+def _warc_item(
+    done: Finished, digest: str, contexts: Mapping[int, CrawlContext], same_as: tuple[str, int] | None
+) -> WarcItem:
+    outcome, lease = done.outcome, done.lease
+    assert outcome is not None
+    facts = [("crawl", contexts[lease.crawl].crawl.id), ("depth", str(lease.entry.depth))]
+    if lease.entry.kind is Kind.BROWSER:
+        facts += [("rendered-by", outcome.rendered_by or "browser"), ("subresources", str(len(outcome.subresources)))]
+    return WarcItem(
+        url=lease.entry.url, fetched_ms=ended_ms(done), status=outcome.status,
+        headers=outcome.headers, body=outcome.body, sha256=digest, request_head=outcome.request_head,
+        address=outcome.address, protocol=outcome.http_version,
+        facts=facts, same_as=same_as, picture=outcome.screenshot, markdown=outcome.markdown,
+    )  # fmt: skip

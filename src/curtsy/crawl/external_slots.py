@@ -1,0 +1,241 @@
+"""Turns for guests: whoever fetches by itself (a Scrapy spider, a task of Airflow, a script) takes a host's slot first.
+
+A host never sees two requests at once, or two closer together than its delay, from all that share one frontier: guests,
+crawls and other guests. A turn is short: it lasts as long as a slot does, less a margin, and nothing may be sent after
+it. What a guest tells when it gives its turn back (times, status, Retry-After) counts like what a crawl learns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+
+from curtsy.core.clock import boot
+from curtsy.core.errors import CurtsyError, EpochLost, FrontierUnavailable, StoreUnavailable
+from curtsy.core.model import Entry, Lane, Lease, Request
+from curtsy.core.observe import log
+from curtsy.core.outcome import Fault, HostEffect, Outcome
+from curtsy.core.settings import Settings
+from curtsy.core.shutdown import StopFlag, end
+from curtsy.crawl.host_policy import Oversight
+from curtsy.crawl.maintenance import Upkeep
+from curtsy.crawl.outages import Lifeline
+from curtsy.frontier.messages import Release, Times
+from curtsy.rules.politeness import effect
+from curtsy.services import backends as parts
+from curtsy.services.backends import Services
+from curtsy.services.epochs import in_thread, introduce_hosts
+from curtsy.store import requests
+from curtsy.store.engine import Store
+
+#: in the request log
+KIND = "g"
+#: whoever waits for a turn looks again at least this often
+_LONGEST_WAIT_S = 5.0
+
+
+class Denied(CurtsyError):
+    """The operator's deny list names the host: it is not to be asked."""
+
+
+class TurnOver(CurtsyError):
+    """The turn has expired: nothing may be sent on it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """A host's slot in a guest's hands."""
+
+    host: str
+    fence: int
+    shard: int
+    #: in force for this turn
+    delay_ms: int
+    per_host: int
+    #: boot clock: nothing may be sent after it
+    valid_until: float
+
+    @property
+    def left_s(self) -> float:
+        return self.valid_until - boot()
+
+    def check(self) -> None:
+        """Raises TurnOver if there is no time left to send anything."""
+        if self.left_s <= 0:
+            raise TurnOver(f"The turn of {self.host} is over: take another one before asking it again.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What became of a turn. Times are the boot clock; `started` None: nothing was sent."""
+
+    turn: Turn
+    started: float | None
+    ended: float
+    url: str = ""
+    status: int = 0
+    headers: tuple[tuple[str, str], ...] = ()
+    fault: Fault | None = None
+
+
+class Turns:
+    """One per process and loop; made by `open_turns`."""
+
+    def __init__(self, services: Services) -> None:
+        self.services, self.settings = services, services.settings
+        self._frontier, self._store = services.frontier, services.store
+        self._stop = StopFlag()
+        self._upkeep = Upkeep(services.frontier, services.store)
+        self._lifeline = Lifeline(
+            services.frontier, services.store, self._upkeep, self._stop, services.revive, lambda: None
+        )
+        self._oversight = Oversight(services.frontier, services.store)
+        self._care: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        await self._lifeline.persist(self._oversight.heed)
+        self._upkeep.scan(self.services.scans)
+        self.services.scans = []
+        self._upkeep.start()
+        self._care = asyncio.get_running_loop().create_task(self._look_after())
+
+    async def stop(self) -> None:
+        self._stop.now = self._stop.drain = True
+        if self._care is not None:
+            await end([self._care])
+        await self._upkeep.stop()
+
+    async def try_take(self, host: str, delay_s: float | None = None) -> tuple[Turn | None, float]:
+        """The host's turn, or None and the seconds to wait. `delay_s`: at least that pause; None: the setting's."""
+        if self._oversight.denies(host):
+            raise Denied(f"{host} is on the deny list: it is not to be asked.")
+        wish_s = self.settings.delay_s if delay_s is None else delay_s
+        try:
+            before = boot()
+            slot = await self._frontier.slot(host, wish_s)
+            if slot.wait_ms < 0:
+                await introduce_hosts(self._frontier, self._store, {host})
+                before = boot()
+                slot = await self._frontier.slot(host, wish_s)
+        except EpochLost as error:
+            await self._lifeline.recover(error)
+            return None, 0.1
+        except (FrontierUnavailable, StoreUnavailable) as error:
+            log("turn_not_taken", level="warning", host=host, error=str(error))
+            if isinstance(error, FrontierUnavailable):
+                await self._lifeline.look_for_server(error)
+            return None, 1.0
+        if slot.fence is None:
+            return None, max(0.005, slot.wait_ms / 1000)
+        shard = self._frontier.shard_of(host).number
+        return Turn(
+            host=host, fence=slot.fence, shard=shard, delay_ms=slot.delay_ms, per_host=slot.per_host,
+            valid_until=before + self.settings.slot_validity_s,
+        ), 0.0  # fmt: skip
+
+    async def take(self, host: str, delay_s: float | None = None) -> Turn:
+        """Waits until it is the guest's turn. Whoever is cancelled while waiting has taken nothing, or gave it back."""
+        while True:
+            asking = asyncio.ensure_future(self.try_take(host, delay_s))
+            try:
+                turn, wait_s = await asyncio.shield(asking)
+            except asyncio.CancelledError:
+                with suppress(Exception):
+                    turn, _ = await asking
+                    if turn is not None:
+                        await self.give_back([Report(turn=turn, started=None, ended=boot())])
+                raise
+            if turn is not None:
+                return turn
+            await asyncio.sleep(min(wait_s, _LONGEST_WAIT_S))
+
+    async def give_back(self, reports: Sequence[Report]) -> None:
+        """The next turn comes a delay after the end: when a guest's bytes left is not known to us."""
+        if not reports:
+            return
+        releases = [self._release(report) for report in reports]
+        reply = await self._lifeline.persist(lambda: self._frontier.lease([], releases))
+        rows = [_row(report, reply.times.get(report.turn.fence)) for report in reports]
+        sent = [row for row in rows if row is not None]
+        if sent:
+            await self._lifeline.persist(lambda: in_thread(self._store.run, requests.insert, sent))
+
+    @asynccontextmanager
+    async def turn(self, host: str, delay_s: float | None = None) -> AsyncIterator[Turn]:
+        """`async with turns.turn(host):` one request in here; an error in here is not the host's."""
+        taken = await self.take(host, delay_s)
+        started = boot()
+        try:
+            yield taken
+        finally:
+            await asyncio.shield(self.give_back([Report(turn=taken, started=started, ended=boot())]))
+
+    def _release(self, report: Report) -> Release:
+        return Release(
+            lease=_lease(report.turn), started=report.started, ended=min(report.ended, report.turn.valid_until),
+            broken_off=True, effect=self._effect(report),
+        )  # fmt: skip
+
+    def _effect(self, report: Report) -> HostEffect | None:
+        """Only what a site asks of everybody: to be left alone for a while."""
+        if report.status not in (429, 503) or report.started is None:
+            return None
+        outcome = Outcome(
+            url=report.url, status=report.status, headers=report.headers, started=report.started, ended=report.ended
+        )
+        found = effect(outcome, 0, None, self.settings)
+        return HostEffect(block_ms=found.block_ms, failures=found.failures, slow=False)
+
+    async def _look_after(self) -> None:
+        """Slots of guests that died come back although no crawl runs."""
+        heed_at = 0.0
+        while True:
+            try:
+                await self._upkeep.tick()
+                if boot() >= heed_at:
+                    heed_at = boot() + 1.0
+                    await self._oversight.heed()
+            except EpochLost as error:
+                await self._lifeline.recover(error)
+            except (FrontierUnavailable, StoreUnavailable) as error:
+                log("upkeep_failed", level="warning", error=str(error))
+            except Exception as error:
+                log("upkeep_broke", level="error", error=repr(error))
+                await asyncio.sleep(1.0)
+            await asyncio.sleep(0.1)
+
+
+@asynccontextmanager
+async def open_turns(settings: Settings, opened: Store | None = None) -> AsyncIterator[Turns]:
+    """Turns on the frontier of these settings: a private one of the data folder, unless `frontier_url` names one."""
+    services = parts.build(settings, opened)
+    try:
+        await services.open()
+        turns = Turns(services)
+        await turns.start()
+        try:
+            yield turns
+        finally:
+            await turns.stop()
+    finally:
+        await services.close()
+
+
+def _lease(turn: Turn) -> Lease:
+    return Lease(
+        fence=turn.fence, shard=turn.shard, host=turn.host, crawl=0, crawl_version=0, lane=Lane.BATCH,
+        entry=Entry(url=""), delay_ms=turn.delay_ms, per_host=turn.per_host, robots_ms=0, valid_until=turn.valid_until,
+    )  # fmt: skip
+
+
+def _row(report: Report, times: Times | None) -> Request | None:
+    if times is None or report.started is None:
+        return None
+    turn = report.turn
+    return Request(
+        fence=turn.fence, crawl=None, host=turn.host, url=report.url, start_ms=times.start_ms, end_ms=times.end_ms,
+        kind=KIND, status=report.status, fault=report.fault.value if report.fault else None, delay_ms=turn.delay_ms,
+        per_host=turn.per_host,
+    )  # fmt: skip

@@ -1,0 +1,379 @@
+"""What keeps the frontier and the store in step beside the fetching: scans, the reaper, dead hosts, completion."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from curtsy.core import metrics
+from curtsy.core.clock import boot
+from curtsy.core.errors import EpochLost, FrontierUnavailable, StoreUnavailable
+from curtsy.core.failpoints import point
+from curtsy.core.model import CrawlState, Entry, Failure, Kind, Lane, Lease, Request, UrlState
+from curtsy.core.observe import count, log
+from curtsy.core.shutdown import end
+from curtsy.crawl.queue_loading import load
+from curtsy.frontier.frontier import Frontier
+from curtsy.frontier.messages import ReapedLease, ReapedSlot, Scan, Settled
+from curtsy.rules.urls import fingerprint
+from curtsy.services.epochs import in_thread, put_open_back, read
+from curtsy.store import crawls, failures, hosts, outbox, queues, requests, sites, urls
+from curtsy.store.engine import Store
+
+#: scans carried out at the same time by one process
+_SCANS_AT_ONCE = 4
+_SWEEP_S = 60.0
+#: segments are looked through this often
+_TIDY_S = 3600.0
+#: a crawl whose seeds stopped arriving is cancelled after this long
+_LOADING_MS = 3_600_000
+_PATIENCE_CHECK_S = 1.0
+#: hosts that do not answer, remembered by one process
+_MOST_SILENT = 100_000
+
+
+class Upkeep:
+    """One per process. Everything here may be done by any process, at any time, more than once."""
+
+    def __init__(self, frontier: Frontier, store: Store, tidy: Callable[[], None] | None = None) -> None:
+        self.frontier = frontier
+        self.store = store
+        #: merges and deletes segments; slow, so it runs in a thread of its own time
+        self._tidy = tidy
+        self._tidied = boot()
+        #: told of hosts that are about to be asked for the first time
+        self.meets: Callable[[set[str]], None] = lambda hosts: None
+        self._queue: asyncio.Queue[Scan] = asyncio.Queue()
+        self._workers: list[asyncio.Task[None]] = []
+        #: scans of each crawl that are not carried out yet
+        self._scanning: Counter[int] = Counter()
+        self._swept = boot()
+        #: whether it looks through all that runs once a minute; in a fleet Beat does
+        self.sweeps = True
+        self._patience_checked = 0.0
+        self._reap_at = 0.0
+        #: queues wait in the store for others to leave
+        self._crowded = False
+        #: crawls that looked finished when last seen
+        self.idle: set[int] = set()
+        #: hosts that do not answer -> when that was last seen here
+        self.silent: dict[str, int] = {}
+        #: called when a scan was carried out
+        self.scanned: Callable[[], None] = lambda: None
+        #: told when a scan brought work
+        self.on_work = asyncio.Event()
+
+    @property
+    def scanning(self) -> bool:
+        """Scans that this process was handed are not carried out yet."""
+        return bool(self._scanning)
+
+    def start(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._workers = [loop.create_task(self._carry_out()) for _ in range(_SCANS_AT_ONCE)]
+
+    async def stop(self) -> None:
+        await end(self._workers)
+
+    # Scans
+
+    def scan(self, scans: list[Scan]) -> None:
+        for one in scans:
+            self._scanning[one.crawl] += 1
+            self._queue.put_nowait(one)
+
+    async def _carry_out(self) -> None:
+        while True:
+            scan = await self._queue.get()
+            try:
+                await self._answer(scan)
+            except (EpochLost, FrontierUnavailable, StoreUnavailable) as error:
+                # Its lock expires and the reaper hands the scan out again.
+                log("scan_failed", level="debug", host=scan.host, crawl=scan.crawl, error=str(error))
+            except Exception as error:
+                # The scan comes again; without those who carry scans out the crawl would never end.
+                count("unexpected_errors")
+                log("scan_broke", level="error", host=scan.host, crawl=scan.crawl, error=repr(error))
+            finally:
+                self._scanning[scan.crawl] -= 1
+                if not self._scanning[scan.crawl]:
+                    del self._scanning[scan.crawl]
+                self.scanned()
+
+    async def _answer(self, scan: Scan) -> None:
+        after = scan.cursor or 0
+        rows = await read(self.store, urls.open_rows, scan.crawl, scan.host, after, scan.head + 1, scan.render)
+        point("scan.read")
+        more = len(rows) > scan.head
+        filled = [(row.seq, row.retry_ms, _entry(row)) for row in rows[: scan.head]]
+        answer, scans = await self.frontier.fill(scan, filled, more=more)
+        self.scan(scans)
+        if answer == "empty":
+            await self._close(scan)
+        elif filled:
+            self.meets({scan.host})
+            self.on_work.set()
+
+    async def _close(self, scan: Scan) -> None:
+        """The store closes the queue under its lock; then it leaves the bench, if nothing came meanwhile."""
+        if not await in_thread(self.store.run, _close, scan):
+            self.scan([scan])
+            return
+        point("scan.closed")
+        left, idle, scans = await self.frontier.leave(scan)
+        self.scan(scans)
+        if left and self._crowded:
+            self._reap_at = 0.0
+        if idle:
+            self.idle.add(scan.crawl)
+            self.on_work.set()
+
+    # The tick
+
+    async def tick(self) -> None:
+        """Cheap when nothing is due; called about ten times a second."""
+        now = boot()
+        if now >= self._reap_at:
+            self._reap_at = now + 0.5
+            await self._reap()
+            await self._load()
+        if now - self._patience_checked >= _PATIENCE_CHECK_S:
+            self._patience_checked = now
+            await self.bury_hosts()
+        if self.sweeps and now - self._swept >= _SWEEP_S:
+            self._swept = now
+            await self._cancel_incomplete()
+            await self.sweep()
+        if self._tidy is not None and now - self._tidied >= _TIDY_S:
+            self._tidied = now
+            await in_thread(self._tidy)
+
+    def hurry(self) -> None:
+        """Something has expired: the next tick takes it back."""
+        self._reap_at = 0.0
+
+    async def sweep(self, crawl: int | None = None) -> None:
+        """Open queues that are not on the bench are put back: of one crawl, or of every running one."""
+        self.scan(await put_open_back(self.frontier, self.store, crawl))
+
+    async def _cancel_incomplete(self) -> None:
+        """Crawls whose seeds never came to an end: what was fetched stays, the rest is given up."""
+        before_ms = await self._server_ms() - _LOADING_MS
+        for crawl in await read(self.store, crawls.running):
+            if crawl.state is CrawlState.LOADING and crawl.created_ms < before_ms:
+                await in_thread(self.store.run, _give_up, crawl.n, before_ms + _LOADING_MS)
+                await self.frontier.set_crawl(await read(self.store, crawls.by_n, crawl.n))
+                await self._drop_all(crawl.n)
+                log("upload_incomplete", level="warning", crawl=crawl.id)
+
+    async def _reap(self) -> None:
+        scans, _next = await self.frontier.reap()
+        self.scan(scans)
+        items = await self.frontier.reaped()
+        if not items:
+            return
+        leases = sum(isinstance(item, ReapedLease) for item in items)
+        count("leases_reaped", leases)
+        metrics.inc("curtsy_lease_expiries_total", leases, kind="lease")
+        metrics.inc("curtsy_lease_expiries_total", len(items) - leases, kind="slot")
+        now_ms = max(item.expiry_ms if isinstance(item, ReapedSlot) else 0 for item in items)
+        await in_thread(self.store.run, _write_reaped, items, now_ms)
+        point("reap.written")
+        condemned = [item for item in items if isinstance(item, ReapedLease) and item.condemned]
+        if condemned:
+            await self.frontier.settle([Settled(lease=_lease_again(item)) for item in condemned])
+        deadly = {(i.crawl, i.host) for i in items if isinstance(i, ReapedLease) and _kills_by_robots(i)}
+        if deadly:
+            await self.frontier.drop(sorted(deadly))
+            self.idle.update(crawl for crawl, _ in deadly)
+        await self.frontier.forget_reaped(items)
+        self.on_work.set()
+
+    async def _load(self) -> None:
+        """Queues that waited in the store come into play."""
+        scans, self._crowded = await load(self.frontier, self.store)
+        self.scan(scans)
+
+    # Dead hosts
+
+    def heard(self, answered: set[str], silent: set[str], now_ms: int) -> None:
+        for host in answered - silent:
+            self.silent.pop(host, None)
+        for host in silent:
+            self.silent[host] = now_ms
+        if len(self.silent) > _MOST_SILENT:
+            # Whoever is forgotten dies of its next failure instead.
+            newest = sorted(self.silent.items(), key=lambda item: item[1])[_MOST_SILENT // 2 :]
+            self.silent = dict(newest)
+
+    async def bury_hosts(self) -> None:
+        """A host whose requests failed over all of host_patience is dead for the crawls that wait for it.
+
+        Only a failure that was seen after all that time condemns it: a crawl that was stopped, or a host that asked
+        for a long rest, gets another try.
+        """
+        if not self.silent:
+            return
+        patience_ms = int(self.frontier.settings.host_patience_s * 1000)
+        failing = await read(self.store, queues.failing_since, max(self.silent.values()) - patience_ms)
+        found = [q for q in failing if self.silent.get(q.host, 0) - (q.failing_since_ms or 0) >= patience_ms]
+        if not found:
+            return
+        dead = await in_thread(self.store.run, _bury, found)
+        await self.frontier.drop([(q.crawl, q.host) for q, _ in dead])
+        for q, reason in dead:
+            log("host_dead", level="info", crawl=q.crawl, host=q.host, reason=reason)
+        for q in found:
+            self.silent.pop(q.host, None)
+        self.idle.update(q.crawl for q, _ in dead)
+        self.on_work.set()
+
+    async def _server_ms(self) -> int:
+        seconds, micros = await self.frontier.shards[0].command("TIME")
+        return int(seconds) * 1000 + int(micros) // 1000
+
+    # Completion
+
+    async def check_finished(self, n: int) -> bool:
+        """Checked, never guessed: nothing under way, and the budget spent or no open row on a living host."""
+        if self._scanning[n] > 0 or not await self.frontier.idle(n):
+            return False
+        now_ms = await self._server_ms()
+        state = await in_thread(self.store.run, _finish_if_done, n, now_ms)
+        if state is None:
+            # What a shard has left of the budget may be what another lacks.
+            await self.frontier.set_crawl(await read(self.store, crawls.by_n, n))
+            await self.sweep(n)
+            return False
+        if state in (CrawlState.FINISHED, CrawlState.EXTRACTING):
+            crawl = await read(self.store, crawls.by_n, n)
+            await self.frontier.set_crawl(crawl)
+            await self._drop_all(n)
+            await self.frontier.forget(n)
+        return True
+
+    async def _drop_all(self, n: int) -> None:
+        after = (0, "")
+        while found := await read(self.store, queues.open_of, n, after, 1000):
+            after = (found[-1].crawl, found[-1].host)
+            await self.frontier.drop([(q.crawl, q.host) for q in found])
+
+
+def _close(tx: Any, scan: Scan) -> bool:
+    """Whether the queue has no open row; where the other one of its crawl has, the store's stays open."""
+    if sites.close(tx, scan.crawl, scan.host):
+        return True
+    return not queues.has_open_rows(tx, scan.crawl, scan.host, render=scan.render)
+
+
+def _entry(row: urls.OpenRow) -> Entry:
+    return Entry(
+        url=row.url, kind=Kind(row.kind), depth=row.depth, attempts=row.attempts, crashes=row.crashes,
+        solo_crashes=row.solo_crashes, chain=row.chain,
+    )  # fmt: skip
+
+
+def _lease_again(item: ReapedLease) -> Lease:
+    return Lease(
+        fence=item.fence, shard=item.shard, host=item.host, crawl=item.crawl, crawl_version=0, lane=Lane.BATCH,
+        entry=item.entry, delay_ms=item.delay_ms, per_host=item.per_host, robots_ms=0, valid_until=0.0,
+    )  # fmt: skip
+
+
+def _write_reaped(tx: Any, items: list[ReapedSlot | ReapedLease], now_ms: int) -> None:
+    """Crashes and condemned URLs, then the requests that are known or presumed. Harmless when repeated."""
+    lost = [i for i in items if isinstance(i, ReapedLease) and not i.own_robots and i.entry.kind is not Kind.ROBOTS]
+    crashed = [(i.crawl, fingerprint(i.entry.url), i.fence, i.solo) for i in lost if not i.condemned]
+    urls.add_crashes(tx, crashed)
+    _condemn(tx, [i for i in lost if i.condemned], now_ms)
+    for i in items:
+        if isinstance(i, ReapedLease) and _kills_by_robots(i):
+            queues.mark_dead(tx, i.crawl, i.host, "kills_worker")
+    sent = [i for i in items if isinstance(i, ReapedLease) and i.times is not None]
+    told = requests.told(tx, [i.fence for i in sent])
+    rows = [_sent(i) for i in sent if i.fence not in told]
+    rows += [_presumed(i) for i in items if isinstance(i, ReapedSlot)]
+    requests.insert(tx, rows)
+
+
+def _kills_by_robots(item: ReapedLease) -> bool:
+    """Its robots.txt killed the worker twice with nothing else in flight: the host is dead for the crawl."""
+    return item.own_robots and item.entry.solo_crashes >= 2
+
+
+def _give_up(tx: Any, n: int, now_ms: int) -> None:
+    crawls.set_state(tx, n, CrawlState.CANCELLED, "upload_incomplete", now_ms, only_from=(CrawlState.LOADING,))
+
+
+def _condemn(tx: Any, items: list[ReapedLease], now_ms: int) -> None:
+    if not items:
+        return
+    keys = {(i.crawl, fingerprint(i.entry.url)): i for i in items}
+    settled = [
+        urls.Settle(n, fp, i.fence, UrlState.FAILED, "kills_worker", i.entry.attempts) for (n, fp), i in keys.items()
+    ]
+    changed = urls.settle(tx, settled, now_ms)
+    failures.insert(
+        tx,
+        [
+            Failure(
+                id=f"{keys[key].fence:x}", crawl=key[0], fp=key[1], url=keys[key].entry.url, host=keys[key].host,
+                cause="kills_worker", detail="the worker died twice with nothing else in flight",
+                attempts=keys[key].entry.attempts, fence=keys[key].fence, at_ms=now_ms,
+            )
+            for key in changed
+        ],
+    )  # fmt: skip
+    counts: dict[tuple[int, str, str], int] = {}
+    for n, _ in changed:
+        counts[n, "failed", "kills_worker"] = counts.get((n, "failed", "kills_worker"), 0) + 1
+    crawls.add_counts(tx, counts)
+
+
+def _sent(item: ReapedLease) -> Request:
+    assert item.times is not None
+    return Request(
+        fence=item.fence, crawl=item.crawl, host=item.host, url=item.entry.url, start_ms=item.times[0],
+        end_ms=item.times[1], kind=item.entry.kind.value, status=0, fault="lost", delay_ms=item.delay_ms,
+        per_host=item.per_host,
+    )  # fmt: skip
+
+
+def _presumed(item: ReapedSlot) -> Request:
+    return Request(
+        fence=item.fence, ordinal=1, crawl=item.crawl, host=item.host, url="", start_ms=item.leased_ms,
+        end_ms=item.expiry_ms, kind="", status=0, delay_ms=item.delay_ms, per_host=item.per_host, nature="presumed",
+    )  # fmt: skip
+
+
+def _bury(tx: Any, found: list[queues.Queue]) -> list[tuple[queues.Queue, str]]:
+    names = {q.host for q in found}
+    known, states = hosts.robots_of_hosts(tx, names), hosts.get_many(tx, names)
+    # Another process may have had an answer.
+    alive = {q.host for q in found if q.host in states and (states[q.host].last_ok_ms or 0) > (q.failing_since_ms or 0)}
+    if alive:
+        queues.recovered(tx, alive)
+    dead = []
+    for q in found:
+        if q.host in alive:
+            continue
+        reason = "host_unreachable" if known.get(q.host) else "robots_unreachable"
+        queues.mark_dead(tx, q.crawl, q.host, reason)
+        dead.append((q, reason))
+    return dead
+
+
+def _finish_if_done(tx: Any, n: int, now_ms: int) -> CrawlState | None:
+    """FINISHED (or EXTRACTING) if it is now, its state if it had ended or is paused, None if work is left."""
+    crawl = crawls.by_n(tx, n)
+    if crawl.state is not CrawlState.RUNNING:
+        return crawl.state
+    spent = crawl.max_pages is not None and crawl.pages >= crawl.max_pages
+    if not spent and urls.has_open(tx, n):
+        return None
+    sites.put_all(tx, n)
+    state = CrawlState.EXTRACTING if crawl.schema and outbox.has_open(tx, n) else CrawlState.FINISHED
+    crawls.set_state(tx, n, state, "budget" if spent else None, now_ms, only_from=(CrawlState.RUNNING,))
+    return state

@@ -1,0 +1,107 @@
+"""What keeps a process going while the frontier, the store or the segments are away."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from curtsy.core.clock import boot
+from curtsy.core.errors import (
+    EpochLost,
+    FrontierUnavailable,
+    MissingPart,
+    SegmentsUnavailable,
+    StoreUnavailable,
+    Unwritable,
+)
+from curtsy.core.observe import count, log
+from curtsy.core.shutdown import StopFlag
+from curtsy.crawl.maintenance import Upkeep
+from curtsy.frontier.frontier import Frontier
+from curtsy.services.epochs import open_epoch
+from curtsy.store.engine import Store
+
+#: a refusal holds for so long: longer than the pause before the next try
+_REFUSED_S = 4.0
+
+
+class Lifeline:
+    """One per process."""
+
+    def __init__(
+        self, frontier: Frontier, store: Store, upkeep: Upkeep, stop: StopFlag,
+        revive: Callable[[], Awaitable[None]], tell_again: Callable[[], None],
+    ) -> None:  # fmt: skip
+        self._frontier, self._store, self._upkeep, self._stop = frontier, store, upkeep, stop
+        #: starts a private frontier server again that died
+        self._revive = revive
+        #: a new epoch does not know the effects of results that are not committed yet
+        self._tell_again = tell_again
+        self._recovering = asyncio.Lock()
+        self._refused_at = -_REFUSED_S
+
+    @property
+    def is_refused(self) -> bool:
+        """The disk takes nothing: what is not durable cannot become so now."""
+        return boot() - self._refused_at < _REFUSED_S
+
+    async def persist(self, step: Callable[[], Awaitable[Any]]) -> Any:
+        """Repeats a step until the frontier, the store and the segments answer; a lost frontier is rebuilt."""
+        pause_s = 0.1
+        while True:
+            try:
+                return await step()
+            except EpochLost as error:
+                await self.recover(error)
+            except (FrontierUnavailable, StoreUnavailable, SegmentsUnavailable) as error:
+                count("waits_for_parts")
+                log("part_unavailable", level="warning", error=str(error), pause_s=pause_s)
+                if isinstance(error, Unwritable):
+                    self._refused_at = boot()
+                if isinstance(error, FrontierUnavailable):
+                    await self.look_for_server(error)
+                await asyncio.sleep(pause_s)
+                pause_s = min(2.0, pause_s * 2)
+
+    async def look_for_server(self, error: Exception) -> None:
+        """The frontier did not answer: it may be back with our epoch, back without it, or dead."""
+        if not await self._same_epoch():
+            await self.recover(error)
+
+    async def _same_epoch(self) -> bool:
+        """The servers answer and still hold our epochs; True also while they do not answer at all."""
+        try:
+            await self._revive()
+            for shard in self._frontier.shards:
+                facts = await shard.facts()
+                if not facts.valid or facts.number is None or facts.number != shard.epoch:
+                    return False  # also where another run of the server answers: the shard has no epoch then
+                shard.adopt(facts.number, facts.run_id)
+        except (FrontierUnavailable, MissingPart):
+            return True
+        except EpochLost:
+            return False
+        return True
+
+    async def recover(self, error: Exception) -> None:
+        """The frontier was lost: adopt or rebuild, then tell it again what the store does not know yet."""
+        async with self._recovering:
+            log("frontier_lost", level="warning", error=str(error))
+            broken_off = False
+            while True:
+                try:
+                    await self._revive()
+                    scans = await open_epoch(self._frontier, self._store)
+                    if broken_off:
+                        # A rebuild that was begun and not ended looks complete to the next look.
+                        await self._upkeep.sweep()
+                    break
+                except (EpochLost, FrontierUnavailable, StoreUnavailable) as again:
+                    broken_off = True
+                    log("recovery_waits", level="warning", error=str(again))
+                    if self._stop.now:
+                        raise
+                    await asyncio.sleep(0.5)
+            self._upkeep.scan(scans)
+            self._tell_again()

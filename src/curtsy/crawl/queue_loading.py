@@ -1,0 +1,74 @@
+"""Queues that wait in the store, because enough are in play, are loaded as others leave: by next time.
+
+At most `queues_in_play` pairs (crawl, host) of a lane are loaded, so the frontier's memory has a bound however large
+the crawl is. A queue that is refused waits in the store with the time of its refusal; while any waits, a host that may
+not be asked for minutes makes room, and its queue waits with the time when it may. Whoever is told of room loads those
+whose time came first. Everything here may be done by several processes at once, and be broken off anywhere: a queue
+that is loaded twice stands on the bench once, and what was forgotten is found by the sweep of the minute.
+"""
+
+from __future__ import annotations
+
+from curtsy.core.model import Lane
+from curtsy.frontier.frontier import Frontier
+from curtsy.frontier.messages import Room, Scan
+from curtsy.services.epochs import in_thread, put_back, read
+from curtsy.store import queues
+from curtsy.store.engine import Store
+
+_BATCH = 1000
+#: batches read at a time: with several shards the first ones may all belong to one that is full
+_BATCHES = 20
+#: looked for again at the latest after this long
+_PAUSE_MS = 60_000
+
+
+async def load(frontier: Frontier, store: Store) -> tuple[list[Scan], bool]:
+    """Loads what there is room for. Answers the scans to carry out, and whether queues wait on."""
+    reply = await frontier.room()
+    if reply.parked:
+        await in_thread(store.run, queues.wait, reply.parked)
+    scans: list[Scan] = []
+    crowded = bool(reply.parked)
+    for lane in {room.lane for room in reply.rooms}:
+        rooms = [room for room in reply.rooms if room.lane is lane]
+        found, pause_ms = await _load_lane(frontier, store, lane, rooms, reply.now_ms)
+        scans += found
+        crowded |= pause_ms is not None
+        for room in rooms:
+            await frontier.seen_to(room, none_wait=pause_ms is None, pause_ms=pause_ms or 0)
+    return scans, crowded
+
+
+async def _load_lane(
+    frontier: Frontier, store: Store, lane: Lane, rooms: list[Room], now_ms: int
+) -> tuple[list[Scan], int | None]:
+    """The scans, and after how long to look again: None if none waits any more."""
+    left = {room.shard: room.room for room in rooms}
+    scans: list[Scan] = []
+    passed = False
+    after = (0, 0, "")
+    for _ in range(_BATCHES):
+        found = await read(store, queues.waiting, lane.value, after, _BATCH)
+        if not found:
+            return scans, 0 if passed else None
+        after = (found[-1].next_ms, found[-1].crawl, found[-1].host)
+        chosen: list[tuple[int, str]] = []
+        for q in found:
+            if q.next_ms > now_ms:
+                break
+            shard = frontier.shard_of(q.host).number
+            if left.get(shard, 0) > 0:
+                left[shard] -= 1
+                chosen.append((q.crawl, q.host))
+            else:
+                passed = True
+        # In this order: whatever is refused after all waits again.
+        await in_thread(store.run, queues.loaded, chosen)
+        scans += await put_back(frontier, store, chosen)
+        if found[-1].next_ms > now_ms:
+            later = next(q.next_ms for q in found if q.next_ms > now_ms)
+            return scans, 0 if passed else min(_PAUSE_MS, later - now_ms)
+        if not any(left.values()):
+            break
+    return scans, 0

@@ -1,0 +1,1 @@
+"""Pages and records as files: formats, increments, and where they are written."""

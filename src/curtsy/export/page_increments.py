@@ -1,0 +1,158 @@
+"""Exports that go on where the last one ended: a folder that gets a part for what came since.
+
+    <crawl>-<after>-<last>-<tail>.parquet    what has numbers over `after` up to `last`; `tail` begins the fingerprint
+                                             of the last one
+    .curtsy-increments.json                  what the parts are of, and how far each crawl was exported
+
+The cursor is in the name of the newest part, so that it becomes durable in the same moment as the part: whatever is
+killed when, nothing is exported twice and nothing is left out. The small file keeps the cursor when parts are moved
+away or deleted; it is written after the part, and the later of the two counts. A folder of Markdown has a file per
+page: writing one again changes nothing, so there the small file alone is enough.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from curtsy.core.errors import UsageError
+from curtsy.core.model import Crawl
+from curtsy.export import pages as export
+from curtsy.export.pages import Format, Tally
+from curtsy.export.targets import Folder, ObjectPlace, Target, folder_of
+from curtsy.store import pages
+from curtsy.store.engine import Store
+from curtsy.store.segments import SegmentStore
+
+STATE = ".curtsy-increments.json"
+#: of a folder of records (record_increments.py)
+RECORDS = ".curtsy-records.json"
+#: pages of one part: what an export that breaks off has done stays done
+PART = 1_000_000
+_ENDINGS = {chosen: ending for ending, chosen in export.ENDINGS.items()}
+_TAIL = 8
+
+
+class Cursor(NamedTuple):
+    """How far a crawl was exported: the number of the last page, and how its fingerprint begins."""
+
+    last: int = 0
+    tail: str = ""
+
+
+@dataclass(slots=True)
+class _State:
+    format: str
+    what: str = "pages"
+    crawls: dict[str, Cursor] = field(default_factory=dict)
+
+
+def check_target(out: Target, chosen: Format) -> None:
+    """Complain before the work begins."""
+    if out is None:
+        raise UsageError("--incremental adds parts to a folder: name it with --out.")
+    if out.name.endswith(tuple(export.ENDINGS)):
+        raise UsageError(
+            f"--incremental adds parts to a folder, and {out} names a file. Use --out FOLDER --format {chosen}."
+        )
+    if not isinstance(out, ObjectPlace):
+        if out.exists() and not out.is_dir():
+            raise UsageError(f"{out} is no folder. Name another place with --out.")
+        if (out / export.MARK).exists():
+            raise UsageError(f"{out} holds a whole export, which the next one replaces. Name another folder.")
+    if chosen is Format.PARQUET:
+        export.need_pyarrow()
+
+
+def add(
+    store: Store, segments: SegmentStore, crawl: Crawl, out: Target, chosen: Format, csv_safe: bool = False,
+    part: int = PART,
+) -> int:  # fmt: skip
+    """Write what was committed since the last export to this folder; how many pages that was."""
+    assert out is not None
+    folder = folder_of(out)
+    with folder.hold():
+        if folder.read(RECORDS) is not None:
+            raise UsageError(f"{out} holds records. Export pages to another folder.")
+        state = _read(folder, chosen, out)
+        cursor = _cursor(folder, state, crawl.id)
+        _check(store, crawl, cursor, out)
+        upto = store.run(pages.settled_to, crawl.n) if store.dialect == "postgresql" else _newest(store, crawl.n)
+        written = Tally()
+        while (following := _next(store, crawl.n, cursor, upto, part)) is not None:
+            _write(store, segments, crawl, folder, chosen, (cursor, following), written, csv_safe)
+            cursor = state.crawls[crawl.id] = following
+            folder.write(STATE, [_shown(state)])
+    return written.n
+
+
+def _newest(store: Store, n: int) -> int:
+    with store.read() as tx:
+        return pages.settled_to(tx, n)
+
+
+def _next(store: Store, n: int, cursor: Cursor, upto: int, most: int) -> Cursor | None:
+    with store.read() as tx:
+        found = pages.last_of(tx, n, cursor.last, upto, most)
+    return None if found is None else Cursor(found[0], found[1].hex()[:_TAIL])
+
+
+def _write(
+    store: Store, segments: SegmentStore, crawl: Crawl, folder: Folder, chosen: Format, between: tuple[Cursor, Cursor],
+    written: Tally, csv_safe: bool,
+) -> None:  # fmt: skip
+    after, last = between
+    found = export.pages_of(store, crawl.n, after.last, last.last)
+    if chosen is Format.MARKDOWN:
+        written.n += sum(export.write_markdown(store, segments, page, folder) for page in found)
+        return
+    name = f"{crawl.id}-{after.last:012}-{last.last:012}-{last.tail}{_ENDINGS[chosen]}"
+    folder.write(name, export.blocks_of(found, segments, chosen, written, name, csv_safe))
+
+
+def _check(store: Store, crawl: Crawl, cursor: Cursor, out: Target) -> None:
+    """On SQLite the number of a deleted page may be given again: what took it would be left out."""
+    if store.dialect != "sqlite" or cursor.last == 0:
+        return
+    with store.read() as tx:
+        fp = pages.numbered(tx, crawl.n, cursor.last)
+    if fp is None or fp.hex()[:_TAIL] != cursor.tail:
+        raise UsageError(
+            f"The page of crawl {crawl.id} that was exported last to {out} was deleted since: nobody can tell what is "
+            "new. Export to another folder."
+        )
+
+
+# What the folder says
+
+
+def _cursor(folder: Folder, state: _State, id: str) -> Cursor:
+    name = re.compile(rf"{re.escape(id)}-\d{{12,}}-(\d{{12,}})-([0-9a-f]{{{_TAIL}}})\.")
+    parts = [Cursor(int(found[1]), found[2]) for file in folder.names() if (found := name.match(file))]
+    return max([state.crawls.get(id, Cursor()), *parts])
+
+
+def _read(folder: Folder, chosen: Format, out: Target) -> _State:
+    data = folder.read(STATE)
+    if data is None:
+        return _State(format=chosen.value)
+    try:
+        found = json.loads(data)
+        state = _State(
+            format=str(found["format"]),
+            what=str(found["what"]),
+            crawls={str(id): Cursor(int(last), str(tail)) for id, (last, tail) in found["crawls"].items()},
+        )
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise UsageError(f"{STATE} in {out} cannot be read. Export to another folder.") from None
+    if (state.format, state.what) != (chosen.value, "pages"):
+        raise UsageError(f"{out} holds {state.what} as {state.format}. Use --format {state.format}, or another folder.")
+    return state
+
+
+def _shown(state: _State) -> bytes:
+    fields: dict[str, Any] = {"what": state.what, "format": state.format}
+    fields["crawls"] = {id: list(cursor) for id, cursor in state.crawls.items()}
+    return json.dumps(fields, indent=1).encode()

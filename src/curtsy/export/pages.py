@@ -1,0 +1,358 @@
+"""A crawl's pages as lines, a table, a WARC file or a folder of Markdown; streamed, and never half-written.
+
+Every format is a stream of blocks of bytes, made while it is written: memory does not grow with the crawl. Where
+they go is for `destination` to know.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from enum import StrEnum
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from curtsy.core.errors import MissingPart, UsageError
+from curtsy.core.model import Crawl, Page
+from curtsy.core.settings import Settings
+from curtsy.export.targets import Folder, ObjectPlace, Target, check_file, check_parent, place, umask, write_whole
+from curtsy.html.document import Document, is_html
+from curtsy.store import pages, warc
+from curtsy.store.engine import Store
+from curtsy.store.segments import SegmentStore, open_segments, read_page
+
+#: rows per group of a Parquet file: some MB
+GROUP = 10_000
+#: a cell that begins so may be a formula to a spreadsheet
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+#: marks a folder as ours, so that the next export may replace it
+MARK = ".curtsy-export"
+_MARK_TEXT = b"Made by curtsy export: the next export to this folder replaces it.\n"
+#: bytes that are written at a time
+_BLOCK = 256 * 1024
+
+
+class Format(StrEnum):
+    JSONL = "jsonl"
+    CSV = "csv"
+    PARQUET = "parquet"
+    WARC = "warc"
+    MARKDOWN = "markdown"
+
+
+ENDINGS = {".jsonl": Format.JSONL, ".csv": Format.CSV, ".parquet": Format.PARQUET, ".warc.gz": Format.WARC}
+
+#: name -> type in Parquet; the order of the columns everywhere
+COLUMNS = {
+    "url": "string",
+    "status": "int32",
+    "fetched_at": "string",
+    "content_type": "string",
+    "title": "string",
+    "sha256": "string",
+    "depth": "int32",
+    "segment": "string",
+    "id": "string",
+    "host": "string",
+    "charset": "string",
+    "size": "int64",
+    "language": "string",
+    "canonical": "string",
+    "etag": "string",
+    "last_modified": "string",
+    "unchanged": "bool",
+    "same_as": "string",
+}
+
+
+def format_of(out: Target, given: str | None) -> Format:
+    """The format that was named, or that the path's ending tells; the two must not contradict each other."""
+    told = next((found for ending, found in ENDINGS.items() if out is not None and out.name.endswith(ending)), None)
+    if given is not None:
+        try:
+            chosen = Format(given.removesuffix(".gz"))
+        except ValueError:
+            raise UsageError(f"{given!r} is no export format. Use one of: {', '.join(Format)}.") from None
+        if told not in (None, chosen):
+            raise UsageError(
+                f"--out {out} says {told}, --format says {chosen}. Leave --format out, or rename the file."
+            )
+        return chosen
+    if out is None:
+        return Format.JSONL
+    if told is not None:
+        return told
+    if "." in out.name.lstrip(".") and not out.is_dir():
+        raise UsageError(f"The ending of {out} tells no format. Use {', '.join(ENDINGS)}, a folder, or --format.")
+    return Format.MARKDOWN
+
+
+def check_target(out: Target, chosen: Format) -> None:
+    """Complain before the work begins, not after it."""
+    if out is None:
+        if chosen in (Format.PARQUET, Format.MARKDOWN):
+            raise UsageError(f"{chosen} cannot go to standard output: give --out PATH.")
+        return
+    if chosen is Format.PARQUET:
+        need_pyarrow()
+    if isinstance(out, ObjectPlace):
+        _check_objects(out, chosen)
+        return
+    try:
+        if chosen is not Format.MARKDOWN:
+            check_file(out, chosen, seeks=chosen is Format.PARQUET)
+            return
+        if out.exists() and not (out / MARK).exists() and (not out.is_dir() or any(out.iterdir())):
+            raise UsageError(f"{out} is there already and is no export of ours. Name another folder, or empty it.")
+        check_parent(out)
+    except (OSError, RuntimeError) as error:  # RuntimeError: links that go round in a circle
+        why = getattr(error, "strerror", None) or error  # without the name of a file that was only a try
+        raise UsageError(f"{out} cannot be written: {why}. Name another place with --out.") from error
+
+
+def _check_objects(out: ObjectPlace, chosen: Format) -> None:
+    if chosen is not Format.MARKDOWN:
+        if out.is_dir():
+            raise UsageError(f"{out} names no object: {chosen} is written to one. Add its name.")
+        return
+    folder = out.folder()
+    if folder.read(MARK) is None and folder.is_used():
+        raise UsageError(f"{out} holds objects and is no export of ours. Name another prefix, or empty it.")
+
+
+def segments_of(settings: Settings) -> SegmentStore:
+    """The segments of these settings, to read."""
+    return open_segments(settings.segments_url or settings.segments_dir, int(settings.segment_mb * 1e6))
+
+
+def export(
+    store: Store, segments: SegmentStore, crawl: Crawl, out: Target, chosen: Format, csv_safe: bool = False
+) -> int:
+    """Write all pages of a crawl; how many they were."""
+    found = pages_of(store, crawl.n)
+    if chosen is Format.MARKDOWN:
+        assert out is not None
+        return _markdown(store, segments, found, out)
+    written = Tally()
+    name = out.name if out else "export.warc.gz"
+    write_whole(out, blocks_of(found, segments, chosen, written, name, csv_safe))
+    return written.n
+
+
+class Tally:
+    """How many pages or records were written."""
+
+    def __init__(self) -> None:
+        self.n = 0
+
+    def each(self, found: Iterable[Any]) -> Iterator[Any]:
+        for one in found:
+            yield one
+            self.n += 1
+
+
+def blocks_of(
+    found: Iterable[Page], segments: SegmentStore, chosen: Format, written: Tally, name: str, csv_safe: bool = False
+) -> Iterator[bytes]:
+    """The file of these pages, but for Markdown, which is a file for each."""
+    if chosen is Format.WARC:
+        return _warc(found, segments, written, name)
+    return table(map(row_of, found), COLUMNS, chosen, written, csv_safe)
+
+
+def table(
+    rows: Iterable[dict[str, Any]], columns: Mapping[str, str], chosen: Format, written: Tally, csv_safe: bool = False
+) -> Iterator[bytes]:
+    """Rows as JSONL, CSV or Parquet."""
+    counted = written.each(rows)
+    if chosen is Format.CSV:
+        return _joined(_csv(counted, columns, csv_safe))
+    if chosen is Format.PARQUET:
+        return _parquet(counted, columns)
+    return _joined(map(_line, counted))
+
+
+def pages_of(store: Store, crawl: int, after: int = 0, upto: int | None = None) -> Iterator[Page]:
+    """In the order they were committed, in short transactions: an export never holds up a crawl."""
+    while True:
+        with store.read() as tx:
+            found, after = pages.chunk(tx, crawl, after, upto=upto)
+        if not found:
+            return
+        yield from found
+
+
+def row_of(page: Page) -> dict[str, Any]:
+    """One page as every table format shows it."""
+    body = page.body
+    row = {name: getattr(page, name, None) for name in COLUMNS}
+    row["fetched_at"] = datetime.fromtimestamp(page.fetched_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    row["segment"] = None if body is None else f"{body.segment}:{body.offset}:{body.length}"
+    return row
+
+
+def _joined(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """In blocks of some size: a write for every line would cost more than the line."""
+    held: list[bytes] = []
+    size = 0
+    for part in parts:
+        held.append(part)
+        size += len(part)
+        if size >= _BLOCK:
+            yield b"".join(held)
+            held, size = [], 0
+    if held:
+        yield b"".join(held)
+
+
+def _line(row: dict[str, Any]) -> bytes:
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+
+
+class _Sink:
+    """What csv.writer and pyarrow need of a file: it keeps what was written until it is taken."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self._held: list[bytes] = []
+        self._written = 0
+
+    def write(self, data: Any) -> int:
+        block = data.encode("utf-8", "replace") if isinstance(data, str) else bytes(data)
+        self._held.append(block)
+        self._written += len(block)
+        return len(block)
+
+    def tell(self) -> int:
+        return self._written
+
+    def flush(self) -> None:
+        """Nothing is on its way anywhere."""
+
+    def close(self) -> None:
+        """Whoever takes the blocks does so afterwards."""
+
+    def take(self) -> bytes:
+        taken, self._held = b"".join(self._held), []
+        return taken
+
+
+def _csv(rows: Iterable[dict[str, Any]], columns: Iterable[str], safe: bool) -> Iterator[bytes]:
+    sink = _Sink()
+    writer = csv.DictWriter(sink, list(columns))
+    writer.writeheader()
+    yield sink.take()
+    for row in rows:
+        writer.writerow({name: _inert(value) for name, value in row.items()} if safe else row)
+        yield sink.take()
+
+
+def _inert(value: Any) -> Any:
+    """What a spreadsheet would take for a formula begins with a quotation mark."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def _parquet(rows: Iterator[dict[str, Any]], columns: Mapping[str, str]) -> Iterator[bytes]:
+    pyarrow, parquet = need_pyarrow()
+    types = {"string": pyarrow.string(), "int32": pyarrow.int32(), "int64": pyarrow.int64(), "bool": pyarrow.bool_()}
+    schema = pyarrow.schema([(name, types[kind]) for name, kind in columns.items()])
+    sink = _Sink()
+    with parquet.ParquetWriter(sink, schema, compression="zstd") as writer:
+        for group in _groups(rows, GROUP):
+            writer.write_table(pyarrow.Table.from_pylist(group, schema=schema))
+            yield sink.take()
+    yield sink.take()
+
+
+def need_pyarrow() -> tuple[Any, Any]:
+    """It is an extra: without it this is an error that says so."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ModuleNotFoundError:
+        raise MissingPart("Parquet needs pyarrow: pip install 'curtsy[parquet]', or export jsonl or csv.") from None
+    return pyarrow, parquet
+
+
+def _groups(rows: Iterator[dict[str, Any]], size: int) -> Iterator[list[dict[str, Any]]]:
+    while group := list(islice(rows, size)):
+        yield group
+
+
+def _warc(found: Iterable[Page], segments: SegmentStore, written: Tally, name: str) -> Iterator[bytes]:
+    """The stored records as they are, each checked: a damaged one ends it. A page whose body was not kept has none."""
+    yield warc.warcinfo(name)
+    for page in written.each(page for page in found if page.body is not None):
+        record = segments.read_bytes(page.body)
+        warc.read(record, page.body)
+        yield record
+
+
+def _markdown(store: Store, segments: SegmentStore, found: Iterator[Page], out: Path | ObjectPlace) -> int:
+    if isinstance(out, ObjectPlace):
+        folder = out.folder()
+        folder.clear()
+        folder.write(MARK, [_MARK_TEXT])
+        return sum(write_markdown(store, segments, page, folder) for page in found)
+    return _markdown_folder(store, segments, found, place(out))
+
+
+def _markdown_folder(store: Store, segments: SegmentStore, found: Iterator[Page], out: Path) -> int:
+    made = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+    try:
+        os.chmod(made, 0o777 & ~umask())
+        (made / MARK).write_bytes(_MARK_TEXT)
+
+        def write(name: str, data: bytes) -> None:
+            (made / name).parent.mkdir(parents=True, exist_ok=True)
+            (made / name).write_bytes(data)
+
+        written = sum(_write_markdown(store, segments, page, write) for page in found)
+        if out.exists():
+            shutil.rmtree(out)
+        made.rename(out)
+    except OSError as error:
+        shutil.rmtree(made, ignore_errors=True)
+        if error.errno is None or not str(error.filename or made).startswith(str(made)):
+            raise
+        raise OSError(error.errno, error.strerror, str(out)) from error
+    except BaseException:
+        shutil.rmtree(made, ignore_errors=True)
+        raise
+    return written
+
+
+def write_markdown(store: Store, segments: SegmentStore, page: Page, folder: Folder) -> bool:
+    """One page as host/path.md; False if it has no body that can be read as text."""
+    return _write_markdown(store, segments, page, lambda name, data: folder.write(name, [data]))
+
+
+def _write_markdown(store: Store, segments: SegmentStore, page: Page, write: Callable[[str, bytes], None]) -> bool:
+    with store.read() as tx:
+        record = read_page(tx, segments, page)
+    if record is None or not record.body or not is_html(page.content_type, record.body):
+        return False
+    facts = {name: value for name, value in row_of(page).items() if value is not None}
+    # JSON is YAML: no value of a page can break out of the front matter.
+    front = "".join(f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in facts.items())
+    text = Document.parse(record.body, page.content_type, page.url).markdown()
+    write(file_name(page), f"---\n{front}---\n\n{text.strip()}\n".encode("utf-8", "replace"))
+    return True
+
+
+def file_name(page: Page) -> str:
+    """`host/path-of-the-page-1a2b3c4d.md`: readable, unique by the URL's fingerprint, safe on any file system."""
+    path = page.url.partition("://")[2].partition("/")[2]
+    slug = _UNSAFE.sub("-", path).strip("-.")[:80] or "index"
+    return f"{_UNSAFE.sub('-', page.host).strip('-.') or 'host'}/{slug}-{page.fp.hex()[:8]}.md"
+
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._]+")

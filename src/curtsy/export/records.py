@@ -1,0 +1,67 @@
+"""A crawl's published records as lines or a table. Those that wait for a person, were rejected or superseded are not
+exported, and what is withheld never leaves the store."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from curtsy.core.errors import UsageError
+from curtsy.core.model import Crawl
+from curtsy.core.record import Record
+from curtsy.export import pages as export
+from curtsy.export.pages import Format, Tally
+from curtsy.export.targets import Target, write_whole
+from curtsy.records import serialize as record_lines
+from curtsy.store.engine import Store
+
+#: name -> type in Parquet; the order of the columns everywhere
+COLUMNS = {
+    "id": "string",
+    "url": "string",
+    "page": "string",
+    "subject": "string",
+    "kind": "string",
+    "schema": "string",
+    "schema_hash": "string",
+    "ordinal": "int32",
+    "version": "int32",
+    "data": "string",
+    "fields": "string",
+    "scores": "string",
+    "confidence": "string",
+    "low_confidence": "bool",
+    "created": "string",
+    "reviewed": "string",
+    "request_id": "string",
+}
+#: objects in JSONL, text that is JSON in tables
+_NESTED = ("data", "fields", "scores", "confidence")
+
+
+def check(chosen: Format) -> None:
+    """Complain before the work begins."""
+    if chosen in (Format.MARKDOWN, Format.WARC):
+        raise UsageError(f"Records cannot be written as {chosen}. Use jsonl, csv or parquet.")
+
+
+def export_records(store: Store, crawl: Crawl, out: Target, chosen: Format, csv_safe: bool = False) -> int:
+    """Write all published records of a crawl, by the schema that it has now; how many they were."""
+    written = Tally()
+    nested = chosen is Format.JSONL
+    rows = (row_of(record, nested=nested) for record in record_lines.of_crawl(store, crawl.id))
+    write_whole(out, export.table(rows, COLUMNS, chosen, written, csv_safe))
+    return written.n
+
+
+def row_of(record: Record, *, nested: bool) -> dict[str, Any]:
+    """As everybody sees it; with text that is JSON where a table has no room for objects."""
+    shown = record_lines.line(record) | {"created": _when(record.created_ms), "reviewed": _when(record.reviewed_ms)}
+    if not nested:
+        shown |= {name: json.dumps(shown[name], ensure_ascii=False) for name in _NESTED}
+    return {name: shown[name] for name in COLUMNS}
+
+
+def _when(at_ms: int | None) -> str | None:
+    return None if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")

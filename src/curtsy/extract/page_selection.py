@@ -1,0 +1,164 @@
+"""Which pages of a site a record is made from: by the patterns of its schema, or by what a page is for.
+
+A page's role is read from the words of its path, then from its title and the text of links to it; in English, German,
+French, Spanish, Italian and Dutch. Pure: nothing is fetched or opened for it.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from curtsy.grounding.schema import Schema
+from curtsy.grounding.schema_hints import ROLES, compiled
+
+#: role -> what its pages are called
+_PHRASES: dict[str, tuple[str, ...]] = {
+    role: tuple(phrases)
+    for role, phrases in tomllib.loads((Path(__file__).parent / "roles.toml").read_text("utf-8")).items()
+}
+_HOME = frozenset(("", "index", "home", "default", "start", "startseite", "accueil", "inicio", "welcome"))
+_LANGUAGE = re.compile(r"[a-z]{2}(?:[-_][a-z]{2})?")
+_SUFFIX = re.compile(r"\.(?:html?|php|aspx?|jsp|shtml)$")
+_SEPARATOR = re.compile(r"\s+[|–—·:•-]\s+|\s*[|»·•]\s*")
+_NOT_A_WORD = re.compile(r"[^a-z0-9]+")
+#: a page with less is not of the role
+ENOUGH = 3.0
+#: pages of a role; a site's own words on what it does for others are often on several
+_BEST = {"claims": 3}
+MAX_PAGES = 20
+
+
+class Candidate(NamedTuple):
+    """A page of a site, before it is opened."""
+
+    url: str
+    title: str | None = None
+    #: the text of a link to it
+    label: str | None = None
+
+
+def choose(schema: Schema, candidates: Sequence[tuple[str, str | None] | Candidate]) -> list[str]:
+    """The URLs that a record of a site is made from, the most telling first; at most 20.
+
+    For each role the best pages; for a pattern all that match. A site none of whose pages fits is read from its home
+    page, or from whichever page is nearest to it.
+    """
+    pages = [Candidate(*one) for one in candidates]
+    wanted = schema.pages or ("home", *_PHRASES)
+    chosen: dict[str, None] = {}
+    for one in wanted:
+        found = _best(one, pages) if one in ROLES else [page.url for page in pages if matches(one, page.url)]
+        chosen |= dict.fromkeys(found)
+    if not schema.pages:
+        chosen |= dict.fromkeys(page.url for page in sorted(pages, key=_nearness))
+    if not chosen and pages and not any(one not in ROLES for one in wanted):
+        chosen[min(pages, key=_nearness).url] = None
+    return list(chosen)[:MAX_PAGES]
+
+
+def fits(wanted: Sequence[str], url: str, roles: frozenset[str]) -> bool:
+    """Whether a page is one of those that are named by roles and patterns; none named: it is."""
+    return not wanted or any(one in roles if one in ROLES else matches(one, url) for one in wanted)
+
+
+def applies(schema: Schema, url: str, title: str | None = None) -> bool:
+    """Whether a schema with one record per page has one of this page."""
+    return fits(schema.pages, url, roles_of(url, title))
+
+
+def roles_of(url: str, title: str | None = None, label: str | None = None) -> frozenset[str]:
+    """What a page is for, as far as its address and title tell."""
+    page = Candidate(url, title, label)
+    return frozenset(role for role in ROLES if score(role, page) >= ENOUGH)
+
+
+@lru_cache(maxsize=1024)
+def _glob(pattern: str) -> Any:
+    return compiled("^" + ".*".join(re.escape(part) for part in pattern.split("*")) + "$")
+
+
+def matches(pattern: str, url: str) -> bool:
+    """`*` stands for any characters; a pattern that begins with `/` is about the path, else about the whole URL.
+
+    >>> matches("/about*", "http://a.test/about-us")
+    True
+    """
+    return _glob(pattern).match(_path(url) if pattern.startswith("/") else url) is not None
+
+
+def _best(role: str, pages: Sequence[Candidate]) -> list[str]:
+    ranked = sorted(((score(role, page), page.url) for page in pages), key=lambda one: (-one[0], len(one[1]), one[1]))
+    return [url for points, url in ranked[: _BEST.get(role, 1)] if points >= ENOUGH]
+
+
+def _nearness(page: Candidate) -> tuple[int, int, str]:
+    return len(_segments(page.url)), len(page.url), page.url
+
+
+def score(role: str, page: Candidate) -> float:
+    """How well a page fits a role; under 3: not at all.
+
+    A path that is called so has 10, one that has the words among others 6, a parent 5; a title or link called so 5,
+    one that has the words 2. Each level further down costs 2, a query 1.
+    """
+    segments = _segments(page.url)
+    query = bool(urlsplit(page.url).query)
+    if role == "home":
+        return 10.0 if not query and all(segment in _HOME for segment in segments) else 0.0
+    phrases = _PHRASES[role]
+    points = _path_points(segments, phrases)
+    said = [_words(text) for text in (page.title, page.label) if text]
+    points += max((_text_points(text, phrases) for text in said), default=0.0)
+    return points - 2.0 * max(len(segments) - 1, 0) - query
+
+
+def _path_points(segments: list[str], phrases: tuple[str, ...]) -> float:
+    if not segments:
+        return 0.0
+    last = segments[-1]
+    if last in phrases or last.replace(" ", "") in {phrase.replace(" ", "") for phrase in phrases}:
+        return 10.0
+    if len(last.split()) <= 4 and _has(last, phrases):
+        return 6.0
+    return 5.0 if any(segment in phrases for segment in segments[:-1]) else 0.0
+
+
+def _text_points(parts: list[str], phrases: tuple[str, ...]) -> float:
+    if any(part in phrases for part in parts):
+        return 5.0
+    return 2.0 if any(len(part.split()) <= 6 and _has(part, phrases) for part in parts) else 0.0
+
+
+def _has(text: str, phrases: tuple[str, ...]) -> bool:
+    return any(f" {phrase} " in f" {text} " for phrase in phrases)
+
+
+def _path(url: str) -> str:
+    try:
+        return urlsplit(url).path or "/"
+    except ValueError:
+        return "/"
+
+
+def _segments(url: str) -> list[str]:
+    """The words of each step of the path; languages and endings left out."""
+    found = [_folded(_SUFFIX.sub("", unquote(part).lower())) for part in _path(url).split("/")[:20] if part]
+    return [part for part in found if part and not _LANGUAGE.fullmatch(part)]
+
+
+def _words(text: str) -> list[str]:
+    """The parts of a title: `About us | Alder Trust` has two."""
+    return [_folded(part) for part in _SEPARATOR.split(text[:300].lower())]
+
+
+def _folded(text: str) -> str:
+    text = text.replace("ß", "ss").replace("ü", "ue").replace("ö", "oe").replace("ä", "ae")
+    plain = "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))
+    return _NOT_A_WORD.sub(" ", plain).strip()

@@ -1,0 +1,162 @@
+"""What a language model is told: the texts in prompts/, the fields, and the pages as data between unguessable marks.
+
+A page may hold sentences that pretend to be instructions. Three things stand against them here, and grounding behind
+them (a value without evidence in the page is not published, whoever asked for it):
+    the pages stand between marks that they cannot contain: the mark is a hash over all of them;
+    signs that servers read as the end of a message (`<|im_end|>`, `[INST]`) and invisible ones are taken out;
+    paragraphs that speak to a model are not shown at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from curtsy.extract import answer_schema as shapes
+from curtsy.extract.answer_schema import Style
+from curtsy.extract.chunks import Passage, choose, tokens_of
+
+if TYPE_CHECKING:
+    from curtsy.grounding.schema import Leaf, Schema
+
+#: counted up when this module words things differently; the files under prompts/ count by themselves
+_FORM = 1
+_FILES = ("ask", "ask_value", "extract", "extract_value", "question", "repair")
+#: hex digits: a page that holds its own mark would have to be found by 2**64 tries
+_MARK_DIGITS = 16
+
+_BRACKETED = re.compile(r"\[(/?[A-Z][A-Z_]{2,30})\]")
+_TO_A_MODEL = re.compile(
+    r"\b(ignore|disregard|forget|override|bypass)"
+    r"(\W+(all|any|every|of|the|your|my|our|these|those|this|previous|prior|above|earlier|preceding|other|given|system))*"
+    r"\W+(instructions?|prompts?|guidelines|(?<=previous )\w+|(?<=prior )\w+|(?<=above )\w+|(?<=earlier )\w+)\b"
+    r"|\b(you are|act as|pretend to be|behave as)\b.{0,30}\b(ai|a\.i\.|assistant|language model|llm|chatbot|gpt)\b"
+    r"|\b(system|developer|hidden) (prompts?|message|override|instructions?)\b"
+    r"|\b(attention|dear|note (to|for)|instructions? (to|for)|message (to|for))\b.{0,20}"
+    r"\b(ais?|llms?|language models?|(ai|chat) ?(assistants?|agents?|bots?))\b"
+    r"|<\|?/?\s{0,3}(im_start|im_end|system|user|assistant|start_of_turn|end_of_turn|endoftext|eot_id)\b"
+    r"|\[/?INST\]",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One call's words. `content` is what of the pages is in them."""
+
+    system: str
+    user: str
+    content: str
+
+
+@cache
+def version() -> str:
+    """Names the wording: answers to another one are other answers."""
+    text = "\0".join([str(_FORM), *map(_text, _FILES)])
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def prompt_texts(leaves: Sequence[Leaf]) -> list[str]:
+    """All that a model is told beside the pages: a value that it repeats from here is no finding."""
+    told = [_text(name) for name in ("extract", "extract_value", "ask", "ask_value")]
+    return [*told, *(leaf.description for leaf in leaves if leaf.description)]
+
+
+def extraction(
+    schema: Schema, leaves: Sequence[Leaf], texts: Sequence[str], budget_tokens: int, style: Style = Style.QUOTE
+) -> Prompt | None:
+    """What to ask of these pages; None if they say nothing."""
+    shown = choose(texts, leaves, budget_tokens, leave_out=speaks_to_a_model)
+    if not shown:
+        return None
+    content = _content(shown, len(texts))
+    mark = _mark(content)
+    names = ", ".join(map(_name, leaves))
+    if style is Style.VALUE:
+        fields = " ".join(f"{_name(leaf).replace('_', ' ')}? {leaf.description}" for leaf in leaves)
+        user = _text("ask_value").format(mark=mark, fields=fields, pages=content, names=names)
+        return Prompt(_text("extract_value"), user, content)
+    told = {"fields": _fields(schema, leaves), "names": names, "form": shapes.form_of(leaves)}
+    user = _text("ask").format(mark=mark, pages=content, **told)
+    return Prompt(_text("extract").format(mark=mark), user, content)
+
+
+def judgement(question: str, texts: Sequence[str], budget_tokens: int) -> Prompt:
+    """A rubric's question about texts, as many of them as fit."""
+    shown: list[str] = []
+    for text in texts:
+        budget_tokens -= tokens_of(text)
+        if budget_tokens >= 0 and text.strip() and not speaks_to_a_model(text):
+            shown.append(plain(text))
+    content = "\n\n".join(shown)
+    mark = _mark(content)
+    asked = f"Question: {question}"
+    user = f"{asked}\n\nMark {mark}: the texts begin.\n{content}\nMark {mark}: the texts end.\n\n{asked}"
+    return Prompt(_text("question").format(mark=mark), user, content)
+
+
+def repair(problem: str) -> str:
+    return _text("repair").format(problem=problem)
+
+
+def plain(text: str) -> str:
+    """Without what a server could take for the border of a message, and without what nobody sees."""
+    kept = "".join(
+        sign for sign in text if sign in "\n\t" or unicodedata.category(sign) not in ("Cc", "Cf", "Co", "Cs")
+    )
+    return _BRACKETED.sub(r"(\1)", kept.replace("<", "‹").replace(">", "›"))
+
+
+def unplain(quote: str) -> str:
+    """A quote as the page has it."""
+    return quote.replace("‹", "<").replace("›", ">")
+
+
+def speaks_to_a_model(text: str) -> bool:
+    """A paragraph that no reader needs. A sieve, not a wall: what passes it still finds no evidence."""
+    return _TO_A_MODEL.search(unicodedata.normalize("NFKC", text)) is not None
+
+
+@cache
+def _text(name: str) -> str:
+    return files("curtsy.extract").joinpath("prompt_texts", f"{name}.txt").read_text("utf-8").strip()
+
+
+def _content(shown: Sequence[Passage], pages: int) -> str:
+    found: list[str] = []
+    before = -1
+    for one in shown:
+        if one.page != before and pages > 1:
+            found.append(f"(page {one.page + 1})")
+        before = one.page
+        found.append(plain(one.text))
+    return "\n".join(found)
+
+
+def _mark(content: str) -> str:
+    """Cannot stand in the content: its author would have to know the hash of the text that it stands in."""
+    mark = hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()[:_MARK_DIGITS]
+    return mark if mark not in content else _mark(content + mark)
+
+
+def _fields(schema: Schema, leaves: Sequence[Leaf]) -> str:
+    about = [f"(of: {schema.description or schema.name})"]
+    return "\n".join(about + [f"- {_name(leaf)} ({_type(leaf)}){_described(leaf)}" for leaf in leaves])
+
+
+def _described(leaf: Leaf) -> str:
+    return f": {leaf.description}" if leaf.description else ""
+
+
+def _type(leaf: Leaf) -> str:
+    return "one of " + ", ".join(map(str, leaf.enum)) if leaf.enum else "text" if leaf.type == "string" else leaf.type
+
+
+def _name(leaf: Leaf) -> str:
+    return leaf.path[1:].replace("/*", "[]").replace("/", ".")

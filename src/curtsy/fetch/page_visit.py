@@ -1,0 +1,262 @@
+"""One visit of one page: shown in a context of its own, waited for until it rests, read, and left again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from curtsy.fetch.browser_requests import Gate
+from curtsy.fetch.transfer import boot_clock
+from curtsy.html.document import Document
+from curtsy.html.needs_browser import needs_browser
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, BrowserContext, Page
+
+#: nothing asked and nothing changed for so long: the page rests
+_QUIET_S = 0.4
+#: a page that never rests is read after this time
+_RESTLESS_S = 15.0
+#: a page that rests and shows nothing is waited for so long: it may be filled by a timer
+_EMPTY_S = 5.0
+#: a longer document does not show nothing
+_EMPTY_CHARS = 1_000_000
+#: a page that grows when its end is reached is followed so often
+_SCROLLS = 4
+_SCREENSHOT_S = 5.0
+#: a navigation of the page to itself takes what is being evaluated with it
+_TRIES = 10
+_AGAIN_S = 0.1
+
+#: Leaves nothing to go back to: the empty page that a tab begins with is not a page that a visit may end at.
+_GO = "(url) => { setTimeout(() => location.replace(url), 0); }"
+#: Resolves when the document was read and did not change for so many milliseconds. Attributes are not watched: they
+#: change for ever in animations.
+_AT_REST = """(ms) => new Promise((done) => {
+  let timer = null;
+  const observer = new MutationObserver(wait);
+  function end() {
+    if (document.readyState === "loading") { wait(); return; }
+    observer.disconnect();
+    done(null);
+  }
+  function wait() { clearTimeout(timer); timer = setTimeout(end, ms); }
+  observer.observe(document, {subtree: true, childList: true, characterData: true});
+  wait();
+})"""
+#: Resolves when the document changes, or after so many milliseconds.
+_NEXT_CHANGE = """(ms) => new Promise((done) => {
+  const observer = new MutationObserver(end);
+  function end() { observer.disconnect(); done(null); }
+  observer.observe(document, {subtree: true, childList: true, characterData: true});
+  setTimeout(end, ms);
+})"""
+#: Goes down the page in steps, so that what loads when it is seen is seen; tells the page's height.
+_SCROLL = """async () => {
+  const view = window.innerHeight, height = () => document.documentElement?.scrollHeight ?? 0;
+  for (let step = 0; step < 30 && window.scrollY + view < height(); step += 1) {
+    window.scrollBy(0, view);
+    await new Promise((done) => setTimeout(done, 30));
+  }
+  return height();
+}"""
+_HEIGHTS = "() => [document.documentElement?.scrollHeight ?? 0, window.innerHeight]"
+#: The document, or its length where that is over the limit; null: it is none that was fetched. Where a script gave the
+#: page another address, its links are relative to that: a <base> says so in what is read.
+_READ = """(most) => {
+  if (!/^https?:$/.test(location.protocol)) return null;
+  const type = document.doctype ? new XMLSerializer().serializeToString(document.doctype) + "\\n" : "";
+  const html = document.documentElement ? document.documentElement.outerHTML : "";
+  const all = type + based(html);
+  return all.length > most ? all.length : all;
+
+  function based(html) {
+    try {
+      const asked = performance.getEntriesByType("navigation")[0].name, base = new URL(document.baseURI);
+      if (new URL(asked).pathname === location.pathname || base.host !== location.host) return html;
+      const head = document.head.cloneNode(false).outerHTML.replace("</head>", "");
+      const note = document.createElement("base");
+      note.setAttribute("href", base.href);
+      const [before, ...after] = html.split(head);
+      return after.length ? before + head + note.outerHTML + after.join(head) : html;
+    } catch { return html; }
+  }
+}"""
+
+
+class Hung(Exception):
+    """The page, or the browser with it, does not answer."""
+
+
+class Crashed(Exception):
+    """The page's process, or the browser, ended."""
+
+
+class TooLarge(Exception):
+    """The document is over the limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """What a visit saw."""
+
+    html: bytes
+    screenshot: bytes | None = None
+    markdown: str | None = None
+
+
+#: shows a page and reads it
+See = Callable[["Page"], Coroutine[Any, Any, Sight]]
+
+
+async def new_context(browser: Browser, user_agent: str) -> BrowserContext:
+    return await browser.new_context(
+        user_agent=user_agent,
+        accept_downloads=False,
+        service_workers="block",
+        viewport={"width": 1280, "height": 1024},
+        locale="en-US",
+        reduced_motion="reduce",
+    )
+
+
+async def look(context: BrowserContext, gate: Gate, see: See, *, until: float) -> Sight:
+    """Open a page behind the gate and let `see` show and read it; `until`: boot clock.
+
+    Opening it is waited for no longer than anything else: a browser that dies or hangs meanwhile gives no answer.
+    """
+    crashed: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    def crash(what: str) -> None:
+        if not crashed.done():
+            crashed.set_result(what)
+
+    def gone(_: Any) -> None:
+        crash("the browser ended")
+
+    async def opened() -> Sight:
+        await gate.install(context)
+        page = await context.new_page()
+        gate.watch(page)
+        page.on("crash", lambda _: crash("the page's process ended"))
+        context.on("page", _close_popup)
+        return await see(page)
+
+    if (browser := context.browser) is not None:
+        browser.on("disconnected", gone)
+    seeing = asyncio.ensure_future(opened())
+    try:
+        await asyncio.wait((seeing, crashed), timeout=until - boot_clock(), return_when=asyncio.FIRST_COMPLETED)
+        if crashed.done():
+            raise Crashed(crashed.result())
+        if not seeing.done():
+            raise Hung("the page does not answer")
+        return seeing.result()
+    finally:
+        if not seeing.done():
+            seeing.cancel()
+        with suppress(BaseException):
+            await asyncio.wait((seeing,), timeout=1.0)
+        if seeing.done() and not seeing.cancelled():
+            seeing.exception()  # how it ended is known by then
+        crashed.cancel()
+        if browser is not None:
+            browser.remove_listener("disconnected", gone)
+
+
+async def see_plainly(page: Page, gate: Gate, url: str, max_bytes: int, screenshot: bool) -> Sight:
+    async with page.expect_navigation(wait_until="commit", timeout=0):
+        await page.evaluate(_GO, url)
+    await come_to_rest(page, gate)
+    html = await read(page, max_bytes)
+    picture = await _picture(page) if screenshot else None
+    return Sight(html=html, screenshot=picture)
+
+
+async def come_to_rest(page: Page, gate: Gate) -> None:
+    """Until the page rests and shows something, was seen to its end, and rests again; or until that took too long."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_RESTLESS_S):
+            await _rest(page, gate)
+            await _fill(page, gate)
+            await _scroll(page, gate)
+
+
+async def read(page: Page, max_bytes: int) -> bytes:
+    if page.url.startswith("chrome-error:"):
+        raise Crashed("the browser shows a page of its own instead")
+    found = await _evaluate(page, _READ, max_bytes)
+    if found is None:
+        raise Crashed("the page was left for one that is not the site's")
+    html = b"" if isinstance(found, int) else found.encode("utf-8", "replace")
+    if isinstance(found, int) or len(html) > max_bytes:
+        raise TooLarge(f"the document is over {max_bytes} bytes")
+    return html
+
+
+async def _rest(page: Page, gate: Gate) -> None:
+    """Nothing is asked, and nothing changes."""
+    while True:
+        await _evaluate(page, _AT_REST, int(_QUIET_S * 1000))
+        if (quiet_s := gate.quiet_s) >= _QUIET_S:
+            return
+        await asyncio.sleep(_QUIET_S - quiet_s)
+
+
+async def _fill(page: Page, gate: Gate) -> None:
+    """A page whose root element is still empty is given more time, until it has changed and rests again."""
+    # Half of what is left is for reading it.
+    until = boot_clock() + min(_EMPTY_S, (gate.until - boot_clock()) / 2)
+    while (left_s := until - boot_clock()) > 0 and await _is_empty(page):
+        await _evaluate(page, _NEXT_CHANGE, int(left_s * 1000))
+        await _rest(page, gate)
+
+
+async def _is_empty(page: Page) -> bool:
+    html = await _evaluate(page, _READ, _EMPTY_CHARS)
+    if not isinstance(html, str):
+        return False
+    body = html.encode("utf-8", "replace")
+    return needs_browser(Document.parse(body, "text/html; charset=utf-8", page.url), body) == "empty_root"
+
+
+async def _scroll(page: Page, gate: Gate) -> None:
+    height, view = await _evaluate(page, _HEIGHTS, None)
+    for _ in range(_SCROLLS):
+        if height <= view:
+            return
+        await _evaluate(page, _SCROLL, None)
+        await _rest(page, gate)
+        grown, view = await _evaluate(page, _HEIGHTS, None)
+        if grown <= height:
+            return
+        height = grown
+
+
+async def _evaluate(page: Page, script: str, argument: Any) -> Any:
+    for left in range(_TRIES, 0, -1):
+        try:
+            return await page.evaluate(script, argument)
+        except Exception as error:
+            # The page has begun again from its own start.
+            if left == 1 or "context was destroyed" not in str(error):
+                raise
+            await asyncio.sleep(_AGAIN_S)
+    return None
+
+
+async def _picture(page: Page) -> bytes | None:
+    try:
+        async with asyncio.timeout(_SCREENSHOT_S):
+            await page.evaluate("() => window.scrollTo(0, 0)")
+            return await page.screenshot(animations="disabled", timeout=0)
+    except Exception:
+        return None  # the page matters more than its picture
+
+
+async def _close_popup(page: Page) -> None:
+    with suppress(Exception):
+        await page.close()

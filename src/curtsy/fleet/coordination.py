@@ -1,0 +1,218 @@
+"""What the parts of a fleet tell each other through the frontier's server: tickets, running shifts, seats, metrics.
+
+Nothing here is the truth of anything. A flush loses tickets and counts; the next heartbeat and the next tick make them
+anew, and the worst that follows is a shift too many or one that comes a second later. Keys, all with one hash tag:
+
+    {fleet}:tickets:<queue>  ZSET  ticket -> ms until which its shift may begin; one that comes later returns at once
+    {fleet}:shifts:<queue>   ZSET  ticket -> ms until which its shift counts as running, renewed while it runs
+    {fleet}:seats            HASH  worker -> JSON { queues, seats, shards, until_ms }, by heartbeat
+    {fleet}:metrics          HASH  field -> sum over all processes
+
+Times are the server's. A queue is a lane (`batch`, `render`), or that of workers bound to shards (`batch.0-7`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from curtsy.core import metrics
+from curtsy.core.errors import SettingsError
+from curtsy.core.model import Lane
+from curtsy.core.settings import Settings
+from curtsy.frontier.fleet_commands import Plain
+
+#: a shift that was not renewed for this long does not count as running: its process died
+RUNNING_S = 5.0
+RENEW_S = 1.0
+#: a worker that was not heard of for this long has no seats
+SEATED_S = 8.0
+SIT_S = 2.0
+#: shifts sent to one queue at a time
+_AT_ONCE = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker:
+    """A worker as its last heartbeat described it."""
+
+    name: str
+    #: names of Celery queues, `fetch.batch`
+    queues: tuple[str, ...]
+    #: tasks that it carries out at the same time
+    seats: int
+    #: `0-7` if it is bound to shards
+    shards: str | None = None
+    until_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Issued:
+    """What one tick may send to one queue, and why not more."""
+
+    tickets: tuple[str, ...]
+    seats: int
+    running: int
+    outstanding: int
+
+
+class Fleet:
+    """One client, made for one loop."""
+
+    def __init__(self, url: str, settings: Settings) -> None:
+        self._plain = Plain(url)
+        self._settings = settings
+
+    async def close(self) -> None:
+        await self._plain.close()
+
+    # Tickets and shifts
+
+    async def issue(self, queue: str, due: int) -> Issued:
+        """Tickets for as many shifts as `due` hosts need and seats can take, less those running and promised."""
+        names = [os.urandom(8).hex() for _ in range(min(_AT_ONCE, due))]
+        s, lane = self._settings, lane_of(queue)
+        limit = {Lane.SLOW: s.slow_concurrency, Lane.RENDER: s.render_concurrency}.get(lane, s.concurrency)
+        keys = [_tickets(queue), _shifts(queue), "{fleet}:seats"]
+        life_ms = int(self._settings.ticket_s * 1000)
+        raw = await self._plain.script("fleet_issue", keys, celery_queue(queue), due, limit, life_ms, *names)
+        issued, seats, running, outstanding = map(int, raw)
+        return Issued(tickets=tuple(names[:issued]), seats=seats, running=running, outstanding=outstanding)
+
+    async def withdraw(self, queue: str, ticket: str) -> None:
+        """A ticket whose message could not be sent."""
+        await self._plain.command("ZREM", _tickets(queue), ticket)
+
+    async def begin(self, queue: str, ticket: str) -> bool:
+        """The shift runs from now on; False if its ticket came late."""
+        return await self._begin(queue, ticket, 0)
+
+    async def renew(self, queue: str, ticket: str) -> None:
+        await self._begin(queue, ticket, 1)
+
+    async def _begin(self, queue: str, ticket: str, again: int) -> bool:
+        keys = [_tickets(queue), _shifts(queue)]
+        return bool(await self._plain.script("fleet_begin", keys, ticket, int(RUNNING_S * 1000), again))
+
+    async def end(self, queue: str, ticket: str) -> None:
+        await self._plain.command("ZREM", _shifts(queue), ticket)
+
+    async def running(self, queue: str) -> int:
+        return await self._alive(_shifts(queue))
+
+    async def outstanding(self, queue: str) -> int:
+        return await self._alive(_tickets(queue))
+
+    async def _alive(self, key: str) -> int:
+        return int(await self._plain.command("ZCOUNT", key, f"({await self._now_ms()}", "+inf"))
+
+    async def _now_ms(self) -> int:
+        seconds, micros = await self._plain.command("TIME")
+        return int(seconds) * 1000 + int(micros) // 1000
+
+    # Seats
+
+    async def sit(self, worker: Worker) -> None:
+        """A heartbeat."""
+        said = json.dumps({"queues": list(worker.queues), "seats": worker.seats, "shards": worker.shards or ""})
+        await self._plain.script("fleet_sit", ["{fleet}:seats"], worker.name, said, int(SEATED_S * 1000))
+
+    async def stand_up(self, name: str) -> None:
+        """The worker ends and takes no more shifts."""
+        await self._plain.command("HDEL", "{fleet}:seats", name)
+
+    async def workers(self) -> list[Worker]:
+        """Those whose last heartbeat is fresh."""
+        now_ms = await self._now_ms()
+        raw = _pairs(await self._plain.command("HGETALL", "{fleet}:seats"))
+        found = [_worker(name, json.loads(said)) for name, said in raw.items()]
+        return sorted((w for w in found if w.until_ms > now_ms), key=lambda w: w.name)
+
+    # Metrics
+
+    async def publish(self, deltas: dict[str, float]) -> None:
+        if deltas:
+            await self._plain.add("{fleet}:metrics", deltas)
+
+    async def hand_over(self) -> None:
+        """What this process counted since the last time."""
+        deltas = metrics.drain()
+        try:
+            await self.publish(deltas)
+        except BaseException:
+            metrics.restore(deltas)
+            raise
+
+    async def metrics(self) -> dict[str, float]:
+        raw = _pairs(await self._plain.command("HGETALL", "{fleet}:metrics"))
+        return {name: float(value) for name, value in raw.items()}
+
+
+def _tickets(queue: str) -> str:
+    return f"{{fleet}}:tickets:{queue}"
+
+
+def _shifts(queue: str) -> str:
+    return f"{{fleet}}:shifts:{queue}"
+
+
+def _pairs(raw: Any) -> dict[str, str]:
+    """HGETALL, as either version of the protocol answers it."""
+    items = raw.items() if isinstance(raw, dict) else zip(raw[::2], raw[1::2], strict=True)
+    return {key.decode(): value.decode() for key, value in items}
+
+
+def _worker(name: str, said: dict[str, Any]) -> Worker:
+    # An empty list comes back from Lua as an empty table.
+    queues = tuple(said["queues"]) if said["queues"] else ()
+    return Worker(
+        name=name, queues=queues, seats=said["seats"], shards=said["shards"] or None, until_ms=int(said["until_ms"])
+    )
+
+
+# Queues and shards
+
+
+def lane_of(queue: str) -> Lane:
+    return Lane(queue.partition(".")[0])
+
+
+def queue_of(lane: Lane | str, shards: str | None) -> str:
+    return f"{lane}.{shards}" if shards else str(lane)
+
+
+def celery_queue(queue: str) -> str:
+    """By the name that Celery has for a queue of shifts: `fetch.batch`, `fetch.batch.0-7`, `render`."""
+    return queue if lane_of(queue) is Lane.RENDER else f"fetch.{queue}"
+
+
+def bound_to(name: str) -> str | None:
+    """The shards in a name that Celery has for a queue, if there are any."""
+    return name.removeprefix("fetch.").partition(".")[2] or None
+
+
+def shards_of(text: str, shards: int) -> frozenset[int]:
+    """`0-3,8` -> their numbers; which must be shards of this deployment."""
+    found: set[int] = set()
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()):
+            raise SettingsError(f"--shards {text} is not understood. Write numbers and ranges: 0-3 or 0-3,8.")
+        found.update(range(int(first), int(last if dash else first) + 1))
+    if not found or max(found) >= shards:
+        raise SettingsError(f"--shards {text}: there are {shards} shards, numbered from 0 (setting `shards`).")
+    return frozenset(found)
+
+
+def shards_text(numbers: Iterable[int]) -> str:
+    """{0, 1, 2, 5} -> `0-2,5`."""
+    parts: list[list[int]] = []
+    for number in sorted(numbers):
+        if parts and parts[-1][1] == number - 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ",".join(f"{first}-{last}" if last > first else str(first) for first, last in parts)

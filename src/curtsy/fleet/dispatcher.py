@@ -1,0 +1,256 @@
+"""What Beat does in a tick: wait for the bell, see to what expired and what waits, end crawls, send shifts.
+
+Every step may be done by several Beats at once and be broken off anywhere. Shifts are counted and promised in one step
+(`Fleet.issue`), so that two Beats send no double; the bell only says that looking again is worth it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from typing import NamedTuple
+
+from curtsy.core.clock import boot
+from curtsy.core.errors import EpochLost, FrontierUnavailable, SegmentsUnavailable, StoreUnavailable
+from curtsy.core.model import CrawlState, Lane
+from curtsy.core.observe import count, log
+from curtsy.core.shutdown import StopFlag, end
+from curtsy.crawl.crawl_cache import Knowledge
+from curtsy.crawl.host_policy import Oversight
+from curtsy.crawl.maintenance import Upkeep
+from curtsy.crawl.outages import Lifeline
+from curtsy.fleet.coordination import Fleet, Issued, Worker, celery_queue, queue_of, shards_of, shards_text
+from curtsy.frontier import watch
+from curtsy.services.backends import Services
+from curtsy.services.epochs import confirm, read
+from curtsy.store import crawls
+
+#: the bell is waited for at most this long
+_TICK_S = 1.0
+#: crawls are looked at, and the store is asked what changed, this often
+_LOOK_S = 0.5
+#: where shifts run or were sent, whether they are enough is looked at this often
+_SERVED_S = 0.25
+#: the least time between two ticks
+_LEAST_S = 0.005
+#: how often what expired, what waits and what is idle is looked after
+_BESIDE_S = 0.1
+#: what is done seldom is done for the first time after this long
+_FIRST_S = 60.0
+#: a part that is away is tried again after this long
+_PAUSE_S = 0.5
+
+#: sends one shift: queue, ticket, shards; raises if the broker does not take it
+Send = Callable[[str, str, str | None], None]
+#: messages that wait in a queue
+Depth = Callable[[str], int]
+#: something else that is done in every tick, at most every so many seconds
+Chore = tuple[str, float, Callable[[Services], Awaitable[None]]]
+
+
+class _Work(NamedTuple):
+    """What is to do in one queue of shifts."""
+
+    queue: str
+    #: hosts that may be asked now
+    due: int
+    #: until the next one may be
+    next_s: float | None
+    #: None: all
+    shards: str | None
+
+
+class Dispatcher:
+    """One per Beat; everything runs on its loop, inside `tick`."""
+
+    def __init__(self, services: Services, fleet: Fleet, send: Send, depth: Depth, chores: list[Chore]) -> None:
+        self.services, self.fleet = services, fleet
+        self._send, self._depth = send, depth
+        frontier, store = services.frontier, services.store
+        self._upkeep = Upkeep(frontier, store)
+        self._oversight = Oversight(frontier, store)
+        self._knowledge = Knowledge(frontier, store, services.settings, self._oversight, self._upkeep)
+        self._lifeline = Lifeline(frontier, store, self._upkeep, StopFlag(), services.revive, lambda: None)
+        self._bell = watch.Bell(frontier)
+        self._chores = chores
+        #: chore -> when it is done again
+        self._chore_at = {name: boot() + min(every_s, _FIRST_S) for name, every_s, _ in chores}
+        self._doing: dict[str, asyncio.Task[None]] = {}
+        self._look_at = 0.0
+        self._wait_s = 0.0
+        self._began = False
+        self._beside: asyncio.Task[None] | None = None
+
+    async def tick(self) -> None:
+        """Waits until something may be due, and sends for it. Never raises what time can mend."""
+        if not self._began:
+            self._begin()
+        if await self._mending(self._step):
+            self._wait_s = 0.0
+            await asyncio.sleep(_PAUSE_S)
+
+    async def close(self) -> None:
+        with suppress(Exception):
+            await self._bell.close()
+        if self._beside is not None:
+            await end([self._beside, *self._doing.values()])
+        await self._upkeep.stop()
+
+    def _begin(self) -> None:
+        self._began = True
+        self._upkeep.start()
+        self._upkeep.scan(self.services.scans)
+        self.services.scans = []
+        self._beside = asyncio.get_running_loop().create_task(self._look_after())
+
+    async def _mending(self, work: Callable[[], Awaitable[None]]) -> bool:
+        """Does a step, and whatever gets a part back that is away; whether it could not be done."""
+        try:
+            await work()
+            return False
+        except EpochLost as error:
+            await self._lifeline.recover(error)
+        except FrontierUnavailable as error:
+            log("frontier_unavailable", level="warning", error=str(error))
+            await self._lifeline.look_for_server(error)
+        except (StoreUnavailable, SegmentsUnavailable) as error:
+            log("part_unavailable", level="warning", error=str(error))
+        except Exception as error:
+            # Without Beat no crawl goes on: it does, and says what happened.
+            count("unexpected_errors")
+            log("tick_broke", level="error", error=repr(error))
+        return True
+
+    async def _step(self) -> None:
+        await self._bell.wait(self._wait_s)
+        view, host_s = await self._look()
+        if view.next_s == 0.0:
+            self._upkeep.hurry()
+        self._wait_s = min(host_s, _TICK_S if view.next_s is None else max(_LEAST_S, view.next_s))
+
+    # Beside the ticks: what may take its time does not keep anybody from being sent
+
+    async def _look_after(self) -> None:
+        # What the frontier lacks of the store's running crawls, whoever was to tell it.
+        while await self._mending(self._upkeep.sweep):  # noqa: ASYNC110 (nobody tells when a part is back)
+            await asyncio.sleep(_PAUSE_S)
+        while True:
+            failed = await self._mending(self._see_to_all)
+            await asyncio.sleep(_PAUSE_S if failed else _BESIDE_S)
+
+    async def _see_to_all(self) -> None:
+        await self._upkeep.tick()
+        await self._see_to_crawls()
+        self._do_chores()
+        await self._see_to_new()
+
+    async def _see_to_new(self) -> None:
+        """A chore may have made crawls: what the frontier asked for is answered, what it did not take is put back."""
+        scans, self.services.scans = self.services.scans, []
+        self._upkeep.scan(scans)
+        if self.services.unlisted:
+            await self._upkeep.sweep()
+            self.services.unlisted = False
+
+    async def _look(self) -> tuple[watch.View, float]:
+        """What is due is sent for.
+
+        Answers what was seen, and how long the bell may be waited for: until the next host is due in a queue that no
+        shift serves. Where one does it takes what comes; whether one is enough is seen a few times a second.
+        """
+        view = await watch.look(self.services.frontier)
+        self._upkeep.scan(view.scans)
+        wait_s = _TICK_S
+        workers = await self.fleet.workers()
+        for work in self._queues(view, workers):
+            issued = await self.fleet.issue(work.queue, work.due)
+            sent = await self._send_all(work, issued)
+            if sent or issued.running or issued.outstanding or work.due:
+                wait_s = min(wait_s, _SERVED_S)
+            elif work.next_s is not None:
+                wait_s = min(wait_s, max(_LEAST_S, work.next_s))
+        return view, wait_s
+
+    # Crawls
+
+    async def _see_to_crawls(self) -> None:
+        """Those that look finished are checked; what others said about crawls and hosts reaches the frontier."""
+        idle = set(self._upkeep.idle)
+        self._upkeep.idle.clear()
+        if boot() >= self._look_at:
+            self._look_at = boot() + _LOOK_S
+            await self._knowledge.refresh()
+            await self._knowledge.tell()
+            await confirm(self.services.frontier, self.services.store)
+            await self.fleet.hand_over()
+            states = await read(self.services.store, crawls.states)
+            idle |= {n for n, (state, _) in states.items() if state is CrawlState.RUNNING}
+        for n in sorted(idle):
+            await self._upkeep.check_finished(n)
+
+    def _do_chores(self) -> None:
+        """Each has a task of its own: one that takes long holds up none of the others."""
+        for name, every_s, work in self._chores:
+            if name not in self._doing and boot() >= self._chore_at[name]:
+                self._chore_at[name] = boot() + every_s
+                task = asyncio.get_running_loop().create_task(self._do_chore(name, work))
+                self._doing[name] = task
+                task.add_done_callback(partial(self._done, name))
+
+    def _done(self, name: str, _task: asyncio.Task[None]) -> None:
+        self._doing.pop(name, None)
+
+    async def _do_chore(self, name: str, work: Callable[[Services], Awaitable[None]]) -> None:
+        try:
+            await work(self.services)
+        except (EpochLost, FrontierUnavailable, StoreUnavailable, SegmentsUnavailable) as error:
+            log("chore_failed", level="warning", chore=name, error=str(error))
+        except Exception as error:
+            count("unexpected_errors")
+            log("chore_broke", level="error", chore=name, error=repr(error))
+
+    # Shifts
+
+    async def _send_all(self, work: _Work, issued: Issued) -> int:
+        """How many were sent; tickets of the others are taken back."""
+        sent = 0
+        try:
+            # Messages of a fleet that died would pile up: those that wait are enough for all its seats.
+            room = max(1, issued.seats) - self._depth(work.queue) if issued.tickets else 0
+            if len(issued.tickets) > room:
+                log("shifts_withheld", level="debug", queue=work.queue, n=len(issued.tickets) - max(0, room))
+            for ticket in issued.tickets[: max(0, room)]:
+                self._send(work.queue, ticket, work.shards)
+                sent += 1
+        except Exception as error:
+            log("shift_not_sent", level="warning", queue=work.queue, error=repr(error))
+        count("shifts_sent", sent)
+        await self._withdraw(work.queue, issued.tickets[sent:])
+        return sent
+
+    async def _withdraw(self, queue: str, tickets: tuple[str, ...]) -> None:
+        for ticket in tickets:
+            await self.fleet.withdraw(queue, ticket)
+
+    def _queues(self, view: watch.View, workers: list[Worker]) -> Iterator[_Work]:
+        """Queues with work now or soon. Shards that workers are bound to are theirs, the rest is anybody's."""
+        total = len(self.services.frontier.shards)
+        for lane in watch.LANES:
+            bound = sorted(
+                {w.shards for w in workers if w.shards and celery_queue(queue_of(lane, w.shards)) in w.queues}
+            )
+            owned: set[int] = set()
+            for text in bound:
+                numbers = shards_of(text, total)
+                owned |= numbers
+                yield from self._work(view, lane, numbers, queue_of(lane, text), text)
+            rest = frozenset(range(total)) - owned
+            yield from self._work(view, lane, rest, lane.value, shards_text(rest) if owned else None)
+
+    @staticmethod
+    def _work(view: watch.View, lane: Lane, numbers: frozenset[int], queue: str, shards: str | None) -> Iterator[_Work]:
+        due, next_s = view.hosts(lane, numbers), view.next_host_s(lane, numbers)
+        if due or next_s is not None:
+            yield _Work(queue, due, next_s, shards)

@@ -1,0 +1,308 @@
+"""`curtsy up`: every part of a fleet on one machine, each a child process; one that dies is started again.
+
+Parts run in sessions of their own: Ctrl-C reaches this process only, and what a killed part left behind is found by its
+group. The kernel tells them to end when this process is gone, however it went. The private Valkey is nobody's child, as
+everywhere: this process holds a share in it, sees to it that it runs, and is the last one out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import fcntl
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from curtsy.core.errors import CurtsyError, UsageError
+from curtsy.core.observe import log
+from curtsy.core.settings import Settings
+from curtsy.services import backends as services
+from curtsy.services.valkey import Embedded
+from curtsy.store.engine import Store
+
+#: pauses before a part is started again: the first one, twice as long each time, the longest
+FIRST_S, LONGEST_S = 0.5, 30.0
+#: a part that ran for so long had begun well: the next pause is the first one again
+WELL_S = 60.0
+#: parts that send work have this long before those that do the work are told to end
+SENDERS_S = 4.0
+#: a worker commits after it has drained
+AFTER_DRAIN_S = 6.0
+_LOOK_S = 1.0
+_LOOK_OFTEN_S = 0.1
+_READY_S = 3.0
+_VALKEY_S = 3.0
+
+_STOP = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
+_HEEDED = _STOP | {signal.SIGCHLD}
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    name: str
+    command: tuple[str, ...]
+    #: it does what others send: they are told to end before it
+    works: bool = False
+
+
+def pause_after(before_s: float | None, ran_s: float) -> float:
+    """How long to wait before a part that ran for so long is started again; `before_s` is the last such pause."""
+    if before_s is None or ran_s >= WELL_S:
+        return FIRST_S
+    return min(LONGEST_S, before_s * 2)
+
+
+class Child:
+    """A part and the process that it is just now, if any."""
+
+    def __init__(self, part: Part, environment: dict[str, str]) -> None:
+        self.part = part
+        self._environment = environment
+        self._process: subprocess.Popen[bytes] | None = None
+        self._group: int | None = None
+        self._started = 0.0
+        self._pause_s: float | None = None
+        #: when it is to be started (again)
+        self._due = 0.0
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def see_to_it(self) -> float:
+        """Starts it if it is due, notes its end; seconds until it wants to be looked at."""
+        now = time.monotonic()
+        if self._process is not None and self._process.poll() is not None:
+            self._ended(self._process.returncode, now)
+        if self._process is not None:
+            return _LOOK_S
+        if now < self._due:
+            return self._due - now
+        self._start(now)
+        return _LOOK_S
+
+    def _start(self, now: float) -> None:
+        self._started = now
+        parent = os.getpid()
+        try:
+            self._process = subprocess.Popen(
+                self.part.command,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=2,  # standard output is for the line that says that all is ready
+                start_new_session=True,
+                preexec_fn=lambda: _follow(parent),  # noqa: PLW1509
+            )
+        except OSError as error:  # no process to be had, for now
+            log("part_not_started", level="error", name=self.part.name, error=str(error))
+            self._ended(None, now)
+            return
+        self._group = self._process.pid
+        if self._pause_s is not None:
+            log("part_restarted", level="warning", name=self.part.name, pid=self._process.pid, pause_s=self._pause_s)
+
+    def _ended(self, code: int | None, now: float) -> None:
+        self.sweep()
+        self._process = None
+        ran_s = now - self._started
+        self._pause_s = pause_after(self._pause_s, ran_s)
+        self._due = now + self._pause_s
+        log("part_died", level="error", name=self.part.name, code=code, ran_s=round(ran_s, 1), pause_s=self._pause_s)
+
+    def tell(self, what: signal.Signals) -> None:
+        if self._process is not None and self.alive:
+            self._process.send_signal(what)
+
+    def sweep(self) -> None:
+        """Kills what is left of its process group; what that held comes back when its leases expire."""
+        group, self._group = self._group, None
+        if group is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
+
+    def wait(self) -> None:
+        if self._process is not None:
+            self._process.wait()
+
+
+def _follow(parent: int) -> None:
+    """In the child: signals are heard again, and the parent's death is a SIGTERM."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEEDED)
+    if os.getppid() != parent:  # it died before we asked to be told
+        os._exit(1)
+
+
+class Up:
+    """All parts of one folder."""
+
+    def __init__(self, settings: Settings, parts: Iterable[Part], environment: dict[str, str]) -> None:
+        self._settings = settings
+        self._children = [Child(part, environment) for part in parts]
+        self._share: Embedded | None = None
+        self._valkey: int | None = None
+        self._ready = False
+
+    def run(self, on_ready: Callable[[], None]) -> None:
+        """Until told to end. `on_ready` is called once, when the API says that it is ready."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, _HEEDED)
+        Store.open(self._settings.effective_store_url).close()  # one migrates, and a store that is away is told
+        if self._settings.frontier_url is None:
+            self._share = Embedded.enter(self._settings.data_dir)
+            self._valkey = self._share.pid
+        try:
+            self._keep(on_ready)
+            gently = self._end()
+        finally:
+            self._kill()
+        self._leave(gently)
+
+    def _keep(self, on_ready: Callable[[], None]) -> None:
+        looked = time.monotonic()
+        while True:
+            pause_s = min([child.see_to_it() for child in self._children])
+            if not self._ready and self._answers():
+                self._ready = True
+                on_ready()
+            heard = _hear(min(pause_s, _LOOK_S if self._ready else _LOOK_OFTEN_S))
+            if heard in _STOP:
+                return
+            if time.monotonic() - looked >= _LOOK_S:
+                self._see_to_valkey()
+                looked = time.monotonic()
+
+    def _answers(self) -> bool:
+        given = self._settings
+        return is_ready(reachable(given.api_host), given.api_port)
+
+    def _see_to_valkey(self) -> None:
+        """Started again if it died; a worker may have been faster."""
+        if self._share is None:
+            return
+        pid = self._share.pid
+        if pid is None:
+            try:
+                self._share.ensure(_VALKEY_S)
+            except CurtsyError as error:
+                log("part_away", level="error", name="valkey", error=str(error))
+                return
+            pid = self._share.pid
+        if pid is not None and pid != self._valkey:
+            log("part_died", level="error", name="valkey", code=None, pause_s=0.0)
+            log("part_restarted", level="warning", name="valkey", pid=pid, pause_s=0.0)
+            self._valkey = pid
+
+    def _end(self) -> bool:
+        """First who takes in and sends, then who works; False if told again, or if some did not end in time."""
+        log("ending")
+        senders = [child for child in self._children if not child.part.works]
+        workers = [child for child in self._children if child.part.works]
+        for child in senders:
+            child.tell(signal.SIGTERM)
+        if _wait(senders, SENDERS_S) is None:
+            return False
+        for child in workers:
+            child.tell(signal.SIGTERM)
+        return bool(_wait(self._children, self._settings.drain_s + AFTER_DRAIN_S))
+
+    def _kill(self) -> None:
+        for child in self._children:
+            child.sweep()
+            child.wait()
+
+    def _leave(self, gently: bool) -> None:
+        """The last one out of the folder leaves a mark if all ended well, and stops the server."""
+        if self._share is None:
+            return
+        if not gently:
+            self._share.leave()
+            return
+        try:
+            asyncio.run(_leave(self._settings, self._share))
+        except CurtsyError as error:
+            log("folder_not_left", level="warning", error=str(error))
+
+
+async def _leave(settings: Settings, share: Embedded) -> None:
+    built = services.build(settings)
+    share.abandon()
+    await built.close()
+
+
+def _hear(within_s: float) -> signal.Signals | None:
+    heard = signal.sigtimedwait(_HEEDED, within_s)
+    return None if heard is None else signal.Signals(heard.si_signo)
+
+
+def _wait(children: list[Child], within_s: float) -> bool | None:
+    """Whether all have ended by then; None if told to end once more."""
+    until = time.monotonic() + within_s
+    while any(child.alive for child in children):
+        left_s = until - time.monotonic()
+        if left_s <= 0:
+            return False
+        if _hear(min(left_s, _LOOK_S)) in _STOP:
+            return None
+    return True
+
+
+class only_one:
+    """Held by the one `curtsy up` of a folder, and dropped by the kernel with it."""
+
+    def __init__(self, data_dir: Path) -> None:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        self._data_dir = data_dir
+        self._file = (data_dir / "up.lock").open("a+")
+
+    def __enter__(self) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._file.seek(0)
+            pid = self._file.read().strip()
+            self._file.close()
+            who = f" (process {pid})" if pid else ""
+            raise UsageError(
+                f"`curtsy up` runs in {self._data_dir} already{who}. Stop it, or give --data-dir."
+            ) from None
+        self._file.truncate(0)
+        self._file.write(f"{os.getpid()}\n")
+        self._file.flush()
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+
+def free_port(host: str, port: int) -> int:
+    """`port`, or any that is free for 0; refused if somebody listens there."""
+    try:
+        with socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET) as found:
+            return int(found.getsockname()[1])
+    except OSError as error:
+        raise UsageError(f"{host}:{port} cannot be listened on: {error.strerror}. Choose another --port.") from error
+
+
+def reachable(host: str) -> str:
+    """Where this machine reaches a server that listens on `host`."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)
+
+
+def is_ready(host: str, port: int) -> bool:
+    connection = http.client.HTTPConnection(host, port, timeout=_READY_S)
+    try:
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

@@ -1,0 +1,174 @@
+"""A plain connection to whichever server holds the keys of one hash tag now; it asks again when that changes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Any
+
+import hiredis
+from redis.exceptions import (
+    AskError,
+    ClusterDownError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
+    TryAgainError,
+)
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from curtsy.core.clock import boot
+from curtsy.core.errors import EpochLost, FrontierUnavailable
+from curtsy.frontier.servers import Node, Servers, connect, policy_of
+
+
+class OtherRun(RedisError):
+    """The server behind this connection is not the run that the epoch belongs to."""
+
+
+class NoMaster(RedisError):
+    """The server behind this connection takes no writes."""
+
+
+class Link:
+    """Never repeats anything by itself: a lost reply may have been carried out."""
+
+    def __init__(
+        self, servers: Servers, tag: str, check: Callable[[str], None] = lambda run_id: None, timeout_s: float = 5.0
+    ) -> None:
+        self.servers = servers
+        #: told the run_id of the server behind every new connection; may refuse it by OtherRun
+        self._check = check
+        self._tag = tag
+        self._timeout_s = timeout_s
+        self._node: Node | None = None
+        self._client: Any = None
+        #: what was said of the servers before this is not believed any more
+        self._doubted_at: float | None = 0.0
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.aclose()
+
+    def doubt(self) -> None:
+        """Ask again where the keys are, before the next exchange."""
+        self._doubted_at = boot()
+
+    async def disconnect(self) -> None:
+        """Connections are made anew, and checked."""
+        if self._client is not None:
+            await self._client.connection_pool.disconnect()
+
+    @asynccontextmanager
+    async def talking(self) -> AsyncIterator[Any]:
+        """One exchange with the server: it takes a limited time, and its errors are those that a caller can act on."""
+        with self._translating():
+            async with asyncio.timeout(self._timeout_s):
+                yield await self._found()
+
+    @asynccontextmanager
+    async def looking(self) -> AsyncIterator[Any]:
+        """The same over a connection of its own, to whatever run of the server answers now."""
+        with self._translating():
+            async with asyncio.timeout(self._timeout_s):
+                await self._found()
+                assert self._node is not None
+                async with connect(self._node, self._on_open, single_connection_client=True) as client:
+                    yield client
+
+    async def where(self) -> str:
+        """host:port or socket of the server, which answers."""
+        async with self.looking():
+            assert self._node is not None
+            return self._node.where
+
+    async def policies(self) -> dict[Node, str]:
+        """maxmemory-policy of every server that answers; the one that this link leads to must."""
+        found: dict[Node, str] = {}
+        with self._translating():
+            async with asyncio.timeout(self._timeout_s):
+                await self._found()
+                assert self._node is not None
+                found[self._node] = await policy_of(self._node)
+            for node in await self.servers.nodes():
+                if node.url != self._node.url:
+                    with suppress(RedisError, OSError):
+                        async with asyncio.timeout(1.0):
+                            found[node] = await policy_of(node)
+        return found
+
+    async def _found(self) -> Any:
+        while (doubted_at := self._doubted_at) is not None:
+            node = await self.servers.find(self._tag, doubted_at)
+            if self._doubted_at != doubted_at:
+                continue
+            self._doubted_at = None
+            if node != self._node:
+                old, self._node = self._client, node
+                self._client = connect(node, self._on_connect, max_connections=32)
+                if old is not None:
+                    await old.aclose()
+        return self._client
+
+    async def _on_connect(self, connection: Any) -> None:
+        """Every connection compares the server's run_id when it opens: a restart or failover is a loss."""
+        self._check(await self._on_open(connection))
+
+    async def _on_open(self, connection: Any) -> str:
+        await connection.on_connect()
+        await connection.send_command("INFO", "server")
+        run_id = run_id_of(await connection.read_response())
+        await connection.send_command("INFO", "replication")
+        if field_of(await connection.read_response(), "role") != "master":
+            raise NoMaster("it is a replica")
+        # The asynchronous client packs in Python, word by word: dear for a script with hundreds of them.
+        connection.pack_command = _packed
+        return run_id
+
+    @contextmanager
+    def _translating(self) -> Iterator[None]:
+        """Errors of the client become the two that a caller can act on."""
+        try:
+            yield
+        except OtherRun as error:
+            self.doubt()
+            raise EpochLost(f"The frontier server was restarted ({error}).") from error
+        except (AskError, ReadOnlyError) as error:
+            self.doubt()
+            raise EpochLost(f"The frontier's keys have moved to another server ({error}).") from error
+        except NoMaster as error:
+            self.doubt()
+            raise FrontierUnavailable(
+                "The frontier server is a replica and takes no writes. Wait for the failover to end, or name the "
+                "master in frontier_url."
+            ) from error
+        except (RedisConnectionError, RedisTimeoutError, OSError, ClusterDownError, TryAgainError) as error:
+            self.doubt()
+            said = str(error).rstrip(".") or "it took too long"
+            raise FrontierUnavailable(
+                f"The frontier server (Valkey/Redis) does not answer: {said}. "
+                "Check that it runs and frontier_url is right."
+            ) from error
+        except ResponseError as error:
+            if "EPOCH" in str(error):
+                raise EpochLost(f"Another epoch rules the frontier ({error}).") from error
+            raise
+
+
+def _packed(*words: Any) -> list[bytes]:
+    """A command as it is sent; its name may be of two words."""
+    return [hiredis.pack_command((*words[0].split(), *words[1:]))]
+
+
+def field_of(info: Any, name: str) -> str:
+    """A field of what INFO answers."""
+    if isinstance(info, dict):
+        return str(info[name])
+    text = info.decode() if isinstance(info, bytes) else str(info)
+    return next(line.partition(":")[2].strip() for line in text.splitlines() if line.startswith(f"{name}:"))
+
+
+def run_id_of(info: Any) -> str:
+    return field_of(info, "run_id")

@@ -1,0 +1,67 @@
+"""Plain commands and small scripts on the frontier's server, outside of every epoch: what the fleet tells itself."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import cache
+from hashlib import sha1
+from importlib.resources import files
+from typing import Any
+
+from redis.exceptions import NoScriptError
+
+from curtsy.core.errors import EpochLost, FrontierUnavailable
+from curtsy.frontier.connection import Link
+from curtsy.frontier.servers import Servers
+
+#: every key of the fleet carries it, so that all stand on one server of a cluster
+TAG = "{fleet}"
+
+
+@cache
+def _source(name: str) -> str:
+    return (files("curtsy.frontier") / "lua" / f"{name}.lua").read_text("utf-8")
+
+
+@cache
+def _digest(name: str) -> str:
+    return sha1(_source(name).encode()).hexdigest()
+
+
+class Plain:
+    """One client of the server, made for one loop. Raises FrontierUnavailable; never retries by itself."""
+
+    def __init__(self, url: str, timeout_s: float = 5.0) -> None:
+        self._link = Link(Servers(url), TAG, timeout_s=timeout_s)
+
+    @asynccontextmanager
+    async def _talking(self) -> AsyncIterator[Any]:
+        try:
+            async with self._link.talking() as redis:
+                yield redis
+        except EpochLost as error:
+            # No epoch is at stake here: the next call goes to where the keys are now.
+            raise FrontierUnavailable(str(error)) from error
+
+    async def command(self, *words: str | int | float) -> Any:
+        async with self._talking() as client:
+            return await client.execute_command(*words)
+
+    async def script(self, name: str, keys: list[str], *args: str | int | float) -> Any:
+        words = (len(keys), *keys, *args)
+        async with self._talking() as client:
+            try:
+                return await client.execute_command("EVALSHA", _digest(name), *words)
+            except NoScriptError:
+                return await client.execute_command("EVAL", _source(name), *words)
+
+    async def add(self, key: str, deltas: dict[str, float]) -> None:
+        """HINCRBYFLOAT for every field, in one exchange."""
+        async with self._talking() as client, client.pipeline(transaction=False) as pipe:
+            for field, by in deltas.items():
+                pipe.hincrbyfloat(key, field, by)
+            await pipe.execute()
+
+    async def close(self) -> None:
+        await self._link.close()

@@ -1,0 +1,124 @@
+"""Where a host, and one of its URLs, stands in the frontier: for `explain`. Nothing is changed by looking."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from curtsy.core.settings import Settings
+from curtsy.frontier.entry import in_entry
+from curtsy.frontier.frontier import Frontier
+from curtsy.frontier.messages import US, queue_name
+from curtsy.frontier.shard import Shard
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """What the frontier knows. Moments are ms by its server's clock."""
+
+    now_ms: int
+    #: the host may be asked from then on; None: nobody waits for it, or its slots are out
+    due_ms: int | None
+    #: 0: never was
+    blocked_until_ms: int
+    #: requests of the host under way
+    slots_out: int
+    #: the delay in force
+    delay_ms: int
+    #: the process that asked the host last
+    owner: str | None
+    #: the crawl's queue of this host is in play; otherwise it waits in the store
+    loaded: bool = False
+    #: more rows of the queue wait in the store
+    backlog: bool = False
+    #: rows of the queue are being read from the store
+    scanning: bool = False
+    #: passed over because the crawl's max_pages is spent for now
+    starved: bool = False
+    #: URLs of the queue that stand in the frontier's list
+    listed: int = 0
+    #: how many of them come before this URL; None: it is not among them
+    behind: int | None = None
+    #: this URL is tried again then
+    delayed_until_ms: int | None = None
+    #: this URL was given to a process: when its slot was taken or its request began, and when the lease ends
+    leased_ms: int | None = None
+    lease_expiry_ms: int | None = None
+
+
+async def sight(
+    server: str, settings: Settings, epochs: Sequence[int], host: str, crawl: int | None = None,
+    url: str | None = None, *, render: bool = False,
+) -> Sight | None:  # fmt: skip
+    """Asks the server at that address; None if it does not hold the epoch of the host's shard that the store knows."""
+    frontier = Frontier(server, settings, "explain")
+    try:
+        shard = frontier.shard_of(host)
+        facts = await shard.facts()
+        if not facts.valid or facts.number is None or facts.number != epochs[shard.number]:
+            return None
+        shard.adopt(facts.number, facts.run_id)
+        return await look(frontier, host, crawl, url, render=render)
+    finally:
+        await frontier.close()
+
+
+async def look(
+    frontier: Frontier, host: str, crawl: int | None = None, url: str | None = None, *, render: bool = False
+) -> Sight:
+    """Under the epoch that was adopted; without a crawl and a URL, of the host alone. `render`: the URL waits for a
+    browser."""
+    shard = frontier.shard_of(host)
+    rest = in_entry(url, host) if url is not None and crawl is not None else ""
+    queue = "" if crawl is None else queue_name(crawl, render)
+    raw = await shard.call("look", host, queue, rest)
+    expiry, slot, times = raw[14], raw[15].decode(), raw[16].decode()
+    waiting = raw[8] and rest and raw[12] == b"" and not raw[13]
+    return Sight(
+        now_ms=int(raw[0]),
+        due_ms=_ms(raw[1]),
+        blocked_until_ms=int(raw[2]),
+        slots_out=int(raw[3]),
+        delay_ms=int(raw[4]),
+        owner=raw[5].decode() or None,
+        loaded=bool(raw[6]),
+        backlog=bool(raw[7]),
+        scanning=bool(raw[9]),
+        starved=bool(raw[10]),
+        listed=raw[11],
+        behind=None if raw[12] == b"" else int(raw[12]),
+        delayed_until_ms=await _delayed(shard, f"{host}{US}{queue}{US}", rest) if waiting else None,
+        leased_ms=int(slot.split(" ")[1] if slot else times.split(" ")[0]) if slot or times else None,
+        lease_expiry_ms=_ms(expiry),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prospect:
+    """When a guest may hope for a host's turn."""
+
+    wait_s: float
+    #: requests of the host under way
+    slots_out: int
+    #: ms by the server's clock before which the host is not asked; 0: the frontier has not met it
+    at_ms: int
+
+
+async def prospect(frontier: Frontier, host: str, delay_s: float = 0) -> Prospect:
+    """Under the epoch that was adopted. Nothing is taken: others may be faster."""
+    raw = await frontier.shard_of(host).call("prospect", host, int(delay_s * 1000))
+    return Prospect(wait_s=float(raw[1]) / 1000, slots_out=int(raw[2]), at_ms=int(float(raw[3])))
+
+
+async def _delayed(shard: Shard, before: str, rest: str) -> int | None:
+    """When an entry of this queue is tried again."""
+    async for member, at_ms in shard.delayed(before):
+        entry = member.decode().split(US, 2)[2]
+        if entry.partition(" ")[2].partition("\t")[0] == rest:
+            return at_ms
+    return None
+
+
+def _ms(value: Any) -> int | None:
+    return None if value in (b"", None) else int(float(value))

@@ -1,0 +1,178 @@
+"""Dates in running text: `2019-03-01`, `1 March 2019`, `March 1st, 2019`, `01.03.2019`, `3/1/19`, `1. März 2019`.
+
+Where the order of day and month cannot be told, both readings are given. No I/O; nothing raises.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from typing import NamedTuple
+
+from curtsy.grounding.vocabulary import MONTHS
+
+_MONTHS = {name: number for number, names in enumerate(MONTHS, 1) for name in names}
+
+_MONTH = rf"(?P<month>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\b\.?"
+_YEAR = r"(?P<year>[12]\d{3})(?!\d)"
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|er|º|ª|\.)?"
+_GAP = r"[\s,\u00a0\u202f]*"
+_OF = rf"{_GAP}(?:of|de|di|du|del)?{_GAP}"
+_FORMS = tuple(
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        rf"(?<![\w.\-/]){_YEAR}(?P<mark>[-/.])(?P<month>\d{{1,2}})(?P=mark)(?P<day>\d{{1,2}})(?!\d)",
+        rf"(?<![\w.\-/]){_YEAR}-(?P<month>\d{{2}})(?![\d\-])",
+        r"(?<![\w.\-/])(?P<year>[12]\d{3})(?P<month>0[1-9]|1[0-2])(?P<day>0[1-9]|[12]\d|3[01])(?![\w])",
+        r"(?P<year>[12]\d{3})\s?年\s?(?P<month>\d{1,2})\s?月(?:\s?(?P<day>\d{1,2})\s?日)?",
+        rf"(?<![\w.,/]){_DAY}{_OF}-?{_MONTH}{_OF}-?{_YEAR}",
+        rf"\b{_MONTH}{_GAP}{_DAY}{_GAP}(?<!\d){_YEAR}",
+        rf"\b{_MONTH}{_OF}{_YEAR}",
+    )
+)
+_BY_POSITION = re.compile(
+    r"(?<![\w.\-/])(?P<first>\d{1,2})(?P<mark>[./\-])[ \u00a0]?(?P<second>\d{1,2})(?P=mark)[ \u00a0]?"
+    r"(?P<year>[12]\d{3}|\d{2})(?![\w])"
+)
+_ISO = re.compile(
+    r"([12]\d{3})(?:-(\d{2})(?:-(\d{2}))?)?(?:[T ](?P<time>[0-2]\d:[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?"
+    r" ?(?:Z|[+\-−]\d{2}(?::?\d{2})?)?))?"
+)
+_TIME = re.compile(
+    r"(?<![\d:.,])(?P<hour>[01]?\d|2[0-4])(?:[:.h](?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d)(?:[.,]\d+)?)?)?"
+    r"(?![\d:])(?:[ \u00a0]?(?P<half>[ap])\.?m\b\.?)?"
+    r"(?:[ \u00a0]?(?P<zone>Z\b|[+\-−]\d{2}(?::?\d{2})?(?!\d)|\b[A-Z]{3,4}\b))?",
+    re.IGNORECASE,
+)
+#: minutes east of Greenwich, of zones that have a name
+_ZONES = {
+    "z": 0, "utc": 0, "gmt": 0, "bst": 60, "cet": 60, "cest": 120, "mez": 60, "mesz": 120, "est": -300, "edt": -240,
+    "cst": -360, "cdt": -300, "pst": -480, "pdt": -420,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Day:
+    """A date, or the month or the year that is known of it."""
+
+    year: int
+    month: int | None = None
+    day: int | None = None
+
+    @property
+    def iso(self) -> str:
+        parts = [f"{self.year:04d}"] + [f"{part:02d}" for part in (self.month, self.day) if part is not None]
+        return "-".join(parts)
+
+    def says(self, other: Day) -> bool:
+        """Whoever knows this day knows the other: it is the same, or less exact."""
+        return (
+            self.year == other.year
+            and other.month in (None, self.month)
+            and (other.day is None or other.day == self.day)
+        )
+
+
+class Clock(NamedTuple):
+    """A time of day."""
+
+    #: since midnight
+    minutes: int
+    #: None: not stated
+    seconds: int | None = None
+    #: minutes east of Greenwich; None: not stated
+    zone: int | None = None
+
+    def says(self, other: Clock) -> bool:
+        """Whoever knows this time knows the other: it is the same, or less exact."""
+        return (
+            self.minutes == other.minutes
+            and (other.seconds is None or other.seconds == (self.seconds or 0))
+            and other.zone in (None, self.zone)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stated:
+    """A date in a text: what it may be, and where it stands."""
+
+    start: int
+    end: int
+    days: tuple[Day, ...]
+
+
+def dates(text: str) -> Iterator[Stated]:
+    """All dates with at least a month; a bare year is a number."""
+    taken: list[tuple[int, int]] = []
+    for found in _found(text):
+        if not any(start < found.end and found.start < end for start, end in taken):
+            taken.append((found.start, found.end))
+            yield found
+
+
+def _found(text: str) -> Iterator[Stated]:
+    for form in _FORMS:
+        for found in form.finditer(text):
+            parts = found.groupdict()
+            name = parts["month"].lower()
+            month = int(name) if name.isdigit() else _MONTHS.get(name, 0)
+            if made := _day(int(parts["year"]), month, int(parts["day"]) if parts.get("day") else None):
+                yield Stated(start=found.start(), end=found.end(), days=(made,))
+    for found in _BY_POSITION.finditer(text):
+        if days := _by_position(found):
+            yield Stated(start=found.start(), end=found.end(), days=days)
+
+
+def _by_position(found: re.Match[str]) -> tuple[Day, ...]:
+    first, second, year = int(found["first"]), int(found["second"]), int(found["year"])
+    if len(found["year"]) == 2:
+        year += 2000 if year < 70 else 1900
+    orders = [(second, first)] if found["mark"] == "." else [(second, first), (first, second)]
+    made = (_day(year, month, day) for month, day in orders)
+    return tuple(dict.fromkeys(day for day in made if day))
+
+
+def _day(year: int, month: int, day: int | None) -> Day | None:
+    try:
+        date(year, month, day or 1)
+    except ValueError:
+        return None
+    return Day(year=year, month=month, day=day)
+
+
+def times(text: str) -> Iterator[Clock]:
+    """All times of day: `10:30`, `10.30 pm`, `7h30`, `9 am`, `10:30:59+02:00`, `18:00 CET`."""
+    for found in _TIME.finditer(text):
+        hour, half = int(found["hour"]), (found["half"] or "").lower()
+        if (found["minute"] is None and not half) or (half and not 1 <= hour <= 12):
+            continue
+        if half:
+            hour = hour % 12 + (12 if half == "p" else 0)
+        second = None if found["second"] is None else int(found["second"])
+        yield Clock(hour * 60 + int(found["minute"] or 0), second, _zone(found["zone"] or ""))
+
+
+def _zone(text: str) -> int | None:
+    if text[:1] not in ("+", "-", "−"):
+        return _ZONES.get(text.lower())
+    hours, minutes = int(text[1:3]), int(text[3:].lstrip(":") or 0)
+    return (hours * 60 + minutes) * (1 if text[0] == "+" else -1)
+
+
+def value_of(text: str) -> tuple[Day, Clock | None] | None:
+    """The date that a value is, and the time of day in it; None: it is none, or its order cannot be told."""
+    text = text.strip()
+    if found := _ISO.fullmatch(text):
+        month = int(found[2]) if found[2] else None
+        day = int(found[3]) if found[3] else None
+        clock = next(times(found["time"]), None) if found["time"] else None
+        if month is None:
+            return Day(year=int(found[1])), clock
+        made = _day(int(found[1]), month, day)
+        return (made, clock) if made else None
+    stated = next(dates(text), None)
+    if stated is None or (stated.start, stated.end) != (0, len(text)) or len(stated.days) != 1:
+        return None
+    return stated.days[0], None

@@ -1,0 +1,377 @@
+"""JSON Schemas as extraction needs them: references resolved, bounded, their leaves listed, data checked against them.
+
+What can be extracted is an object of named values: texts, numbers, booleans, one of a list of words, dates; nested in
+objects and lists. Other keywords that would change the meaning are refused with their place. No I/O; only references
+within the document are followed.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import re2
+
+from curtsy.core.errors import UsageError
+
+#: a schema with more is not written by a person; one that grows beyond it by its references is made to hurt
+MAX_NODES = 5_000
+MAX_DEPTH = 12
+MAX_LEAVES = 200
+_MAX_PROBLEMS = 50
+_REFUSED = (
+    *("patternProperties", "propertyNames", "dependentSchemas", "dependentRequired", "if", "then", "else", "not"),
+    *("prefixItems", "contains", "unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
+)
+_SCALARS = ("string", "integer", "number", "boolean")
+_NUMBERS = (
+    *("minLength", "maxLength", "minItems", "maxItems"),
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+)
+_DATES = ("date", "date-time")
+
+
+class Found(NamedTuple):
+    """A leaf as the schema has it."""
+
+    #: JSON pointer with `*` for the items of a list
+    path: str
+    #: string | integer | number | boolean | enum | date
+    type: str
+    #: it and everything above it is required
+    required: bool
+    schema: dict[str, Any]
+
+
+def step(path: str, key: str) -> str:
+    """The JSON pointer one key further in.
+
+    >>> step("/a", "b/c")
+    '/a/b~1c'
+    """
+    return f"{path}/{key.replace('~', '~0').replace('/', '~1')}"
+
+
+def keys(pointer: str) -> list[str]:
+    """The keys along a JSON pointer."""
+    return [key.replace("~1", "/").replace("~0", "~") for key in pointer.split("/")[1:]]
+
+
+def bounded(document: Any, max_bytes: int) -> dict[str, Any]:
+    """The document, if it is an object within bounds."""
+    if not isinstance(document, dict):
+        raise UsageError("a schema is a JSON object")
+    try:
+        size = len(json.dumps(document))
+    except RecursionError as error:
+        raise UsageError("the schema is nested too deeply") from error
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"the schema is not JSON: {error}") from error
+    if size > max_bytes:
+        raise UsageError(f"the schema is larger than {max_bytes:,} bytes")
+    return document
+
+
+# Resolving
+
+
+class _Resolver:
+    def __init__(self, document: dict[str, Any]) -> None:
+        self._document = document
+        self._nodes = 0
+
+    def resolve(self, schema: Any, path: str, above: tuple[str, ...] = (), depth: int = 0) -> dict[str, Any]:
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            raise UsageError(f"the schema has more than {MAX_NODES:,} parts, counting what its references repeat")
+        if depth > MAX_DEPTH:
+            raise UsageError(f"{_place(path)}: the schema is nested more than {MAX_DEPTH} deep")
+        if not isinstance(schema, dict):
+            raise UsageError(f"{_place(path)}: a schema is a JSON object, not {json.dumps(schema)[:40]}")
+        found = dict(schema)
+        found, above = self._followed(found, path, above)
+        found = self._joined(found, path, above, depth)
+        for keyword in _REFUSED:
+            if keyword in found:
+                raise UsageError(f"{_place(path)}: the keyword `{keyword}` is not supported")
+        _check_keywords(found, path)
+        return self._inner(found, path, above, depth)
+
+    def _followed(
+        self, found: dict[str, Any], path: str, above: tuple[str, ...]
+    ) -> tuple[dict[str, Any], tuple[str, ...]]:
+        """What stands beside a reference goes over what it leads to."""
+        while "$ref" in found:
+            ref = found.pop("$ref")
+            if not isinstance(ref, str) or not ref.startswith("#"):
+                raise UsageError(f"{_place(path)}: only references within the document are followed, not {ref!r}")
+            if ref in above:
+                raise UsageError(f"{_place(path)}: {ref} refers to itself; a record has a fixed depth")
+            above = (*above, ref)
+            found = {**self._target(ref, path), **found}
+        return found, above
+
+    def _target(self, ref: str, path: str) -> dict[str, Any]:
+        target: Any = self._document
+        for key in keys(ref[1:]):
+            target = target.get(key) if isinstance(target, dict) else None
+        if not isinstance(target, dict):
+            raise UsageError(f"{_place(path)}: there is no {ref} in the schema")
+        return target
+
+    def _joined(self, found: dict[str, Any], path: str, above: tuple[str, ...], depth: int) -> dict[str, Any]:
+        """`allOf` as one schema; `anyOf` and `oneOf` of one schema and null as that schema, nullable."""
+        for part in _parts(found, "allOf", path):
+            found = {**self.resolve(part, path, above, depth + 1), **found}
+        for keyword in ("anyOf", "oneOf"):
+            if keyword not in found:
+                continue
+            options = _parts(found, keyword, path)
+            real = [one for one in options if not (isinstance(one, dict) and one.get("type") == "null")]
+            if len(real) != 1:
+                raise UsageError(f"{_place(path)}: `{keyword}` is supported for one schema and null only")
+            inner = self.resolve(real[0], path, above, depth + 1)
+            found = {**inner, **found}
+            if len(real) < len(options):
+                found = _nullable(found)
+        return found
+
+    def _inner(self, found: dict[str, Any], path: str, above: tuple[str, ...], depth: int) -> dict[str, Any]:
+        found.pop("$defs", None)
+        found.pop("definitions", None)
+        if isinstance(properties := found.get("properties"), dict):
+            found["properties"] = {
+                name: self.resolve(schema, step(path, name), above, depth + 1) for name, schema in properties.items()
+            }
+        elif properties is not None:
+            raise UsageError(f"{_place(path)}: `properties` is not an object")
+        if "items" in found:
+            found["items"] = self.resolve(found["items"], f"{path}/*", above, depth + 1)
+        return found
+
+
+def _parts(found: dict[str, Any], keyword: str, path: str) -> list[Any]:
+    parts = found.pop(keyword, [])
+    if not isinstance(parts, list):
+        raise UsageError(f"{_place(path)}: `{keyword}` is not a list")
+    return parts
+
+
+def _check_keywords(schema: dict[str, Any], path: str) -> None:
+    for keyword in _NUMBERS:
+        if keyword in schema and not _is(schema[keyword], "number"):
+            raise UsageError(f"{_place(path)}: `{keyword}` is not a number")
+    required = schema.get("required", [])
+    if not (isinstance(required, list) and all(isinstance(name, str) for name in required)):
+        raise UsageError(f"{_place(path)}: `required` is not a list of names")
+    words = schema.get("enum", [""])
+    if not (isinstance(words, list) and words) or any(isinstance(word, dict | list) for word in words):
+        raise UsageError(f"{_place(path)}: `enum` is not a list of words or numbers")
+    if not isinstance(pattern := schema.get("pattern", ""), str):
+        raise UsageError(f"{_place(path)}: `pattern` is not a text")
+    try:
+        _compiled(pattern)
+    except re2.error as error:  # a look-around, say: no check in linear time can do it
+        raise UsageError(f"{_place(path)}: the pattern {pattern[:200]!r} is not one of google-re2") from error
+    for least, most in (("minLength", "maxLength"), ("minItems", "maxItems"), ("minimum", "maximum")):
+        if least in schema and most in schema and schema[least] > schema[most]:
+            raise UsageError(f"{_place(path)}: `{least}` is larger than `{most}`: no value fits")
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    return re2.compile(pattern, options)
+
+
+def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    found = dict(schema)
+    if isinstance(found.get("type"), str):
+        found["type"] = [found["type"], "null"]
+    if isinstance(found.get("enum"), list) and None not in found["enum"]:
+        found["enum"] = [*found["enum"], None]
+    return found
+
+
+def _place(path: str) -> str:
+    return path or "the schema"
+
+
+def resolved(document: dict[str, Any]) -> dict[str, Any]:
+    """The document without references, `allOf` and nullable alternatives; UsageError if it cannot be extracted."""
+    try:
+        return _Resolver(document).resolve(document, "")
+    except RecursionError as error:
+        raise UsageError("the schema is nested too deeply") from error
+
+
+# Leaves
+
+
+def leaves(schema: dict[str, Any], open_objects: bool = False) -> list[Found]:
+    """All leaves of a resolved schema; `open_objects`: objects whose keys nobody knows are no leaves, and no fault."""
+    if kind_of(schema) != "object" or not schema.get("properties"):
+        raise UsageError('the schema is not an object with named values: {"type": "object", "properties": {...}}')
+    found = list(_leaves(schema, "", True, open_objects))
+    if len(found) > MAX_LEAVES:
+        raise UsageError(f"the schema has more than {MAX_LEAVES} values")
+    return found
+
+
+def kind_of(schema: Mapping[str, Any]) -> str | None:
+    """Its type, null aside."""
+    kind = schema.get("type")
+    kinds = [one for one in (kind if isinstance(kind, list) else [kind]) if one != "null"]
+    if len(kinds) == 1 and kinds[0] is not None:
+        return str(kinds[0])
+    if not kinds or kinds == [None]:
+        return "object" if "properties" in schema else "array" if "items" in schema else None
+    return None
+
+
+def _leaves(schema: dict[str, Any], path: str, required: bool, open_objects: bool) -> Iterator[Found]:
+    kind = kind_of(schema)
+    if "enum" in schema or "const" in schema:
+        yield Found(path, "enum", required, schema)
+    elif kind == "object":
+        yield from _object_leaves(schema, path, required, open_objects)
+    elif kind == "array":
+        if "items" not in schema:
+            raise UsageError(f"{_place(path)}: a list needs `items`")
+        yield from _leaves(schema["items"], f"{path}/*", required and schema.get("minItems", 0) > 0, open_objects)
+    elif kind in _SCALARS:
+        dated = kind == "string" and schema.get("format") in _DATES
+        yield Found(path, "date" if dated else str(kind), required, schema)
+    else:
+        raise UsageError(f"{_place(path)}: a value needs one `type` of {', '.join(_SCALARS)}, array, object")
+
+
+def _object_leaves(schema: dict[str, Any], path: str, required: bool, open_objects: bool) -> Iterator[Found]:
+    properties = schema.get("properties") or {}
+    if isinstance(schema.get("additionalProperties"), dict) or not properties:
+        if open_objects:
+            return
+        raise UsageError(f"{_place(path)}: an object needs `properties`; a map of unknown names cannot be extracted")
+    named = schema.get("required") or []
+    if strangers := [name for name in named if name not in properties]:
+        raise UsageError(f"{_place(path)}: `required` names {', '.join(strangers)}, which `properties` does not have")
+    for name, inner in properties.items():
+        if name == "*" or not name:
+            raise UsageError(f"{_place(path)}: a value cannot be named {name!r}")
+        yield from _leaves(inner, step(path, name), required and name in named, open_objects)
+
+
+# Checking
+
+
+def problems(schema: dict[str, Any], data: Any) -> list[str]:
+    """What is wrong with the data, by place; at most 50."""
+    found: list[str] = []
+    for problem in _problems(schema, data, ""):
+        found.append(problem)
+        if len(found) == _MAX_PROBLEMS:
+            break
+    return found
+
+
+def _problems(schema: dict[str, Any], value: Any, path: str) -> Iterator[str]:
+    kinds = schema.get("type")
+    kinds = kinds if isinstance(kinds, list) else [kinds] if kinds is not None else []
+    if kinds and not any(_is(value, kind) for kind in kinds):
+        yield f"{path or '/'}: not {' or '.join(map(str, kinds))}"
+        return
+    allowed = [schema["const"]] if "const" in schema else schema.get("enum")
+    if allowed is not None and not any(type(value) is type(one) and value == one for one in allowed):
+        yield f"{path or '/'}: not one of {json.dumps(allowed)[:200]}"
+    elif isinstance(value, dict):
+        yield from _object_problems(schema, value, path)
+    elif isinstance(value, list):
+        yield from _list_problems(schema, value, path)
+    elif isinstance(value, str):
+        yield from _string_problems(schema, value, path)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield from _number_problems(schema, value, path)
+
+
+def _is(value: Any, kind: str) -> bool:
+    match kind:
+        case "null":
+            return value is None
+        case "boolean":
+            return isinstance(value, bool)
+        case "integer":
+            whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+            return whole and not isinstance(value, bool)
+        case "number":
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case "string":
+            return isinstance(value, str)
+        case "array":
+            return isinstance(value, list)
+        case "object":
+            return isinstance(value, dict)
+    return False
+
+
+def _object_problems(schema: dict[str, Any], value: dict[str, Any], path: str) -> Iterator[str]:
+    properties = schema.get("properties") or {}
+    for name in schema.get("required") or ():
+        if name not in value:
+            yield f"{step(path, name)}: missing"
+    for name, inner in value.items():
+        if name in properties:
+            yield from _problems(properties[name], inner, step(path, name))
+        elif schema.get("additionalProperties") is False:
+            yield f"{step(path, name)}: not in the schema"
+
+
+def _list_problems(schema: dict[str, Any], value: list[Any], path: str) -> Iterator[str]:
+    if len(value) < schema.get("minItems", 0):
+        yield f"{path}: fewer than {schema['minItems']} items"
+    if len(value) > schema.get("maxItems", len(value)):
+        yield f"{path}: more than {schema['maxItems']} items"
+    if isinstance(inner := schema.get("items"), dict):
+        for at, one in enumerate(value):
+            yield from _problems(inner, one, f"{path}/{at}")
+
+
+def _string_problems(schema: dict[str, Any], value: str, path: str) -> Iterator[str]:
+    if len(value) < schema.get("minLength", 0):
+        yield f"{path}: shorter than {schema['minLength']} characters"
+    if len(value) > schema.get("maxLength", len(value)):
+        yield f"{path}: longer than {schema['maxLength']} characters"
+    if schema.get("format") in _DATES and not _is_date(value):
+        yield f"{path}: not a date such as 2024-05-31"
+    if isinstance(pattern := schema.get("pattern"), str):
+        try:
+            if _compiled(pattern).search(value) is None:
+                yield f"{path}: does not match {pattern}"
+        except re2.error:  # a crawl of an earlier version, which took such a schema
+            yield f"{path}: the pattern {pattern} cannot be checked"
+
+
+def _is_date(value: str) -> bool:
+    try:
+        datetime.datetime.fromisoformat(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _number_problems(schema: dict[str, Any], value: float, path: str) -> Iterator[str]:
+    for keyword, wrong in _LIMITS.items():
+        if keyword in schema and wrong(value, schema[keyword]):
+            yield f"{path}: beyond {keyword} {schema[keyword]}"
+
+
+_LIMITS: dict[str, Callable[[float, float], bool]] = {
+    "minimum": operator.lt,
+    "exclusiveMinimum": operator.le,
+    "maximum": operator.gt,
+    "exclusiveMaximum": operator.ge,
+}

@@ -1,0 +1,234 @@
+"""Grounding: which claims are supported by their sources, and what is published of a record.
+
+    judge        one claim -> a field with its verdict and evidence
+    settle       all claims of a record -> its fields: the first grounded claim of a leaf wins, lists are merged
+    confidence   how far the record can be relied on
+    assemble     the record's data: published values only
+
+Pure: no I/O, and nothing raises whatever a page or a model says. docs/records.md has the rules in prose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from curtsy.core.claims import Claim, Confidence, Evidence, Field, Rung, SourceKind, Verdict
+from curtsy.grounding import json_pointer as ground_pointer
+from curtsy.grounding import value_types as ground_typing
+from curtsy.grounding.folded_text import fold, needles, occurrences
+from curtsy.grounding.merge import Judged, merged
+from curtsy.grounding.near_copies import find_quote
+from curtsy.grounding.schema import Leaf, Schema
+from curtsy.grounding.value_rules import Passage, Ruling, follows, is_contact, is_distinctive
+
+THRESHOLD = 0.6
+THIN_WORDS = 100
+#: a longer quote is a page, not a quote, unless the value itself is long
+_MAX_QUOTE = 500
+_REACH = 40
+#: they write `n/a` where they found nothing; a page that says so may mean Namibia
+_WRITERS = (Rung.LLM, Rung.FUNCTION)
+_GROUNDED = (Verdict.SUPPORTED, Verdict.DERIVED, Verdict.JUDGED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A passage and the span of the source that is its evidence."""
+
+    passage: Passage
+    start: int
+    end: int
+
+
+def is_grounded(field: Field) -> bool:
+    """It has evidence, or a person's word."""
+    return field.verdict in _GROUNDED
+
+
+def is_published(field: Field, leaf: Leaf) -> bool:
+    """It may leave with the record: judgements only where the schema allows them, or a person made them."""
+    if field.verdict is Verdict.JUDGED:
+        return leaf.allow_judged or field.rung is Rung.PERSON
+    return field.verdict is not Verdict.UNSUPPORTED
+
+
+# One claim
+
+
+def judge(claim: Claim, leaf: Leaf, *, prompt_texts: Sequence[str] = ()) -> Field:
+    """The claim with its verdict. `prompt_texts` are what a model was told: repeating them proves nothing."""
+    by_model = claim.rung in _WRITERS
+    value, problem = ground_typing.typed(claim.value, leaf, by_model=by_model)
+    if problem:
+        return _withheld(claim, claim.value, problem)
+    echo = ground_typing.echo(value, leaf, prompt_texts)
+    if echo is ground_typing.Echo.NAME and claim.rung is not Rung.PERSON:
+        return _withheld(claim, value, "echo")
+    suspect = echo is ground_typing.Echo.PROMPT and claim.rung is Rung.LLM
+    places, problem = _places(claim, value)
+    for place in places:
+        ruling = follows(value, leaf, place.passage, suspect=suspect)
+        if ruling.verdict is not None:
+            return _field(claim, value, ruling, place)
+        problem = problem or ruling.note
+    if claim.quote and not suspect and (found := _by_itself(claim, value, leaf)):
+        return found
+    if claim.rung is Rung.PERSON:
+        return Field(path=claim.path, value=value, rung=claim.rung, verdict=Verdict.JUDGED, note="person")
+    return _withheld(claim, value, problem or "not_found")
+
+
+def _places(claim: Claim, value: Any) -> tuple[list[_Place], str]:
+    """Where the claim says that it rests, or why there is no such place."""
+    source = claim.source
+    if source.kind is SourceKind.STRUCTURED and source.locator:
+        if _is_copyright_key(source.locator):
+            return [], "copyright_line"
+        spot = ground_pointer.find(source.text, source.locator)
+        if spot is not None:
+            return [_at_pointer(source.text, spot)], ""
+    if claim.quote is not None and claim.quote.strip():
+        return _quoted(claim, value)
+    if source.kind is SourceKind.ATTRIBUTE:
+        end = len(source.text)
+        return [_Place(Passage(text=source.text, start=0, end=end, named=True), 0, end)], "" if end else "not_found"
+    if claim.rung is Rung.LLM and not (isinstance(value, str) and is_distinctive(value)):
+        return [], "no_quote"
+    return list(_standing(claim, value)), ""
+
+
+def _at_pointer(text: str, spot: ground_pointer.Spot) -> _Place:
+    if isinstance(spot.value, str):
+        passage = Passage(text=spot.value, start=0, end=len(spot.value), named=True)
+    else:
+        raw = text[spot.start : spot.end]
+        passage = Passage(text=raw, start=0, end=len(raw), named=True)
+    return _Place(passage, spot.start, spot.end)
+
+
+def _is_copyright_key(locator: str) -> bool:
+    return "copyright" in locator.rpartition("/")[2].lower()
+
+
+def _quoted(claim: Claim, value: Any) -> tuple[list[_Place], str]:
+    quote, text = claim.quote or "", claim.source.text
+    kind = claim.source.kind
+    # The source of a structured claim is the JSON document, or only what stands at the pointer: then that is the quote.
+    named = kind is SourceKind.ATTRIBUTE or (
+        kind is SourceKind.STRUCTURED and bool(claim.source.locator) and quote == text
+    )
+    if not named and len(quote) > max(_MAX_QUOTE, 2 * len(value) if isinstance(value, str) else 0):
+        return [], "quote_too_long"
+    folded = fold(text)
+    spans = [(0, len(text))] if quote == text else [folded.span(*found) for found in find_quote(folded, quote)]
+    places = [_Place(Passage(text=text, start=start, end=end, named=named), start, end) for start, end in spans]
+    return places, "" if places else "quote_not_found"
+
+
+def _standing(claim: Claim, value: Any) -> Iterator[_Place]:
+    """Wherever the value itself stands; an address or a number to dial with what it may be a part of."""
+    text = claim.source.text
+    folded = fold(text)
+    reach = _REACH if isinstance(value, str) and is_contact(value) else 0
+    for wanted in needles(value) if isinstance(value, str) else [str(value)]:
+        for start, end in occurrences(folded.text, wanted):
+            first, last = folded.span(start, end)
+            passage = Passage(text=text, start=max(0, first - reach), end=min(len(text), last + reach))
+            yield _Place(passage, first, last)
+
+
+def _by_itself(claim: Claim, value: Any, leaf: Leaf) -> Field | None:
+    """A text that cannot stand in the source by chance needs no quote: where it stands is its own."""
+    if leaf.type != "string" or not is_distinctive(value):
+        return None
+    for place in _standing(claim, value):
+        ruling = follows(value, leaf, place.passage)
+        if ruling.verdict is not None:
+            return _field(claim, value, ruling, place, claimed_quote=claim.quote)
+    return None
+
+
+def _field(claim: Claim, value: Any, ruling: Ruling, place: _Place, claimed_quote: str | None = None) -> Field:
+    source = claim.source
+    evidence = Evidence(
+        page=source.page, url=source.url, source=source.kind, locator=source.locator, sha256=source.sha256,
+        start=place.start, end=place.end, quote=source.text[place.start : place.end],
+    )  # fmt: skip
+    return Field(
+        path=claim.path, value=value, rung=claim.rung, verdict=ruling.verdict or Verdict.UNSUPPORTED,
+        evidence=(evidence,), note=ruling.note, claimed_quote=claimed_quote,
+    )  # fmt: skip
+
+
+def _withheld(claim: Claim, value: Any, note: str) -> Field:
+    return Field(
+        path=claim.path, value=value, rung=claim.rung, verdict=Verdict.UNSUPPORTED, note=note, claimed_quote=claim.quote
+    )
+
+
+# A record
+
+
+def settle(schema: Schema, claims: Sequence[Claim], prompt_texts: Sequence[str] = ()) -> list[Field]:
+    """The fields of a record. Of a leaf the first grounded claim wins, and others that say the same add their evidence;
+    withheld values stay where nothing is grounded, and as items of lists, which follow the grounded ones."""
+    told = [*prompt_texts, *(leaf.description for leaf in schema.leaves if leaf.description)]
+    judged: list[Judged] = []
+    for claim in claims:
+        try:
+            leaf = schema.leaf_for(claim.path)
+        except KeyError:
+            continue
+        says_nothing = ground_typing.is_nothing if claim.rung in _WRITERS else ground_typing.is_blank
+        if not says_nothing(claim.value):
+            judged.append(Judged(claim, judge(claim, leaf, prompt_texts=told)))
+    return merged(schema, judged)
+
+
+def confidence(
+    schema: Schema, fields: Sequence[Field], words: int, *, threshold: float = THRESHOLD, thin_words: int = THIN_WORDS
+) -> Confidence:
+    """How far the record can be relied on; `words` of source text stand behind it."""
+    grounded: dict[str, bool] = {}
+    for field in fields:
+        grounded[field.path] = grounded.get(field.path, False) or is_grounded(field)
+    share = sum(grounded.values()) / len(grounded) if grounded else 0.0
+    reasons = []
+    if words < thin_words:
+        reasons.append("thin")
+    if not any(grounded.values()):
+        reasons.append("empty")
+    elif share < threshold:
+        reasons.append("unsupported")
+    if any(is_grounded(field) and not is_published(field, schema.leaf_for(field.path)) for field in fields):
+        reasons.append("judged")
+    return Confidence(share=share, words=words, low=bool(reasons), reasons=tuple(reasons))
+
+
+def assemble(schema: Schema, fields: Sequence[Field]) -> dict[str, Any]:
+    """The record's data; what is withheld is absent, and lists have no gaps."""
+    tree: dict[str, Any] = {}
+    shapes: dict[tuple[str, ...], bool] = {}
+    for field in fields:
+        leaf = schema.leaf_for(field.path)
+        if not is_published(field, leaf):
+            continue
+        parts, wanted = field.path.split("/")[1:], leaf.path.split("/")[1:]
+        node = tree
+        for at, part in enumerate(parts[:-1]):
+            node = node.setdefault(part, {})
+            shapes[tuple(parts[: at + 1])] = wanted[at + 1] == "*"
+        node.setdefault(parts[-1], field.value)
+    made: dict[str, Any] = _built(tree, shapes, ())
+    return made
+
+
+def _built(node: Any, shapes: dict[tuple[str, ...], bool], path: tuple[str, ...]) -> Any:
+    """The tree with numbered members as lists, and names as they are without a pointer's escapes."""
+    if not isinstance(node, dict):
+        return node
+    if shapes.get(path):
+        return [_built(node[number], shapes, (*path, number)) for number in sorted(node, key=int)]
+    return {ground_pointer.unescaped(name): _built(inner, shapes, (*path, name)) for name, inner in node.items()}

@@ -1,0 +1,75 @@
+"""The schema `page`: what a page says of itself, taken as it is. No model, no judgement, one record per page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from curtsy.core.model import Page
+from curtsy.html.document import Document, is_html
+
+_HEADINGS = 100
+_HEADING_LENGTH = 300
+
+
+class Stored(NamedTuple):
+    """A page as it was stored: what a function that extracts works on."""
+
+    page: Page
+    body: bytes
+    content_type: str | None
+
+
+def page_facts(source: Stored) -> list[dict[str, Any]]:
+    """The facts of a page that need no model: what it says of itself."""
+    page = source.page
+    facts: dict[str, Any] = {"url": page.url, "title": page.title, "description": None, "language": page.language}
+    facts |= {"canonical": page.canonical, "headings": [], "structured": [], "words": 0}
+    if is_html(source.content_type, source.body):
+        document = Document.parse(source.body, source.content_type, page.url)
+        structured = _structured(document)
+        facts |= {"title": document.title, "language": document.language, "canonical": document.canonical}
+        facts |= {"headings": _headings(document), "structured": structured, "words": len(document.text().split())}
+        facts["description"] = _description(structured)
+    elif (source.content_type or "").startswith("text/"):
+        facts["words"] = len(source.body.split())
+    return [facts]
+
+
+def _structured(document: Document) -> list[dict[str, Any]]:
+    try:
+        found: list[dict[str, Any]] = _finite(document.structured())
+    except RecursionError:  # nobody nests so deeply in earnest
+        return []
+    return found
+
+
+def _headings(document: Document) -> list[dict[str, Any]]:
+    root = document.tree.root
+    nodes = [] if root is None else root.css("h1,h2,h3,h4,h5,h6")[:_HEADINGS]
+    found = [(int((node.tag or "h0")[1]), " ".join(node.text().split())[:_HEADING_LENGTH]) for node in nodes]
+    return [{"level": level, "text": text} for level, text in found if text]
+
+
+def _description(structured: list[dict[str, Any]]) -> str | None:
+    for kind, name in (("meta", "description"), ("opengraph", "og:description")):
+        for one in structured:
+            value = one["data"].get(name) if one["kind"] == kind and isinstance(one["data"], dict) else None
+            value = value[0] if isinstance(value, list) and value else value
+            if isinstance(value, str) and value.strip():
+                return value.strip()
+    return None
+
+
+def _finite(value: Any) -> Any:
+    """A page's own data may hold numbers that JSON does not know."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    return [_finite(inner) for inner in value] if isinstance(value, list) else value
+
+
+#: schema -> what makes its items from a page; schemas that are not here are climbed for (extract/ladder.py)
+extractors: dict[str, Callable[[Stored], list[dict[str, Any]]]] = {"page": page_facts}

@@ -1,0 +1,288 @@
+"""Hints for finding the values of a schema, read from `x-curtsy` and from the TOML beside it.
+
+    about the schema    per, pages, types, structured, selectors, allow_judged
+    about a leaf        structured, selectors (or css, xpath, attribute, pattern at once), allow_judged, long
+
+Leaves are named by their path, `/contact/email` or `contact.email`; a list stands for its items. Expressions are tried
+here, so that a crawl does not fail on them later. Patterns are google-re2: linear in the text, whatever they say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
+from typing import Any, Literal, cast
+
+import re2
+from selectolax.lexbor import LexborHTMLParser
+
+from curtsy.core.errors import UsageError
+
+#: pages that a site may have, by what they are for; `extract.choosing` knows their words
+ROLES = frozenset(("home", "about", "contact", "imprint", "claims", "people", "projects", "news", "products", "jobs"))
+MAX_EXPRESSION = 500
+MAX_PATTERN = 2_000
+_MAX_SELECTORS = 20
+_MAX_KEYS = 20
+_MAX_PAGES = 50
+#: what a pattern's automaton may take, in bytes; with less it is slow on ordinary text
+_PATTERN_MEMORY = 4 << 20
+#: steps of a pattern's program, and of all patterns of a schema from outside: at worst a page takes so many for each of
+#: its characters, which is some seconds
+MAX_PROGRAM = 10_000
+MAX_OUTSIDE_PROGRAMS = 5_000
+#: with nothing between its parts that could be taken for theirs
+_TEMPLATE = re.compile(r"\{[^{}]+\}(?:[\s,;|]+\{[^{}]+\})*")
+_TOP = frozenset(("per", "pages", "types", "structured", "selectors", "allow_judged"))
+_INNER = frozenset(("structured", "selectors", "css", "xpath", "attribute", "pattern", "allow_judged", "long"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selector:
+    """Where a leaf stands. `pattern` is looked for in the element's text, or in the page's if no element is named."""
+
+    css: str | None = None
+    xpath: str | None = None
+    #: of the element; None: its text
+    attribute: str | None = None
+    #: its group `value`, its first group, or all of it
+    pattern: str | None = None
+    #: the value is the sentence that the pattern is found in
+    sentence: bool = False
+    #: patterns that the sentence must have too
+    also: tuple[str, ...] = ()
+    #: patterns that the sentence must not have
+    without: tuple[str, ...] = ()
+    #: a leaf that the match must be about: a value found for it, or `we`, stands right before or after
+    subject: str | None = None
+    #: as in Schema.pages; empty: all
+    pages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hints:
+    """All hints of a schema, by leaf."""
+
+    per: Literal["page", "site"] = "page"
+    pages: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    structured: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    selectors: Mapping[str, tuple[Selector, ...]] = field(default_factory=dict)
+    #: leaves whose judged values are published
+    judged: frozenset[str] = frozenset()
+    long: frozenset[str] = frozenset()
+
+
+def read(marks: Mapping[str, Any], beside: Mapping[str, Any], leaves: set[str], *, trusted: bool) -> Hints:
+    """From `x-curtsy` by place, and from a TOML, which counts more. Not trusted: no XPath."""
+    top = {**_table(marks.get("", {}), "x-curtsy"), **beside}
+    _known(top, _TOP, "x-curtsy")
+    keys, places = _table(top.get("structured", {}), "structured"), _table(top.get("selectors", {}), "selectors")
+    structured = {_leaf(name, leaves): _keys(value, name) for name, value in keys.items()}
+    selectors = {_leaf(name, leaves): _selectors(value, name) for name, value in places.items()}
+    judged, long = _judged(top.get("allow_judged", False), leaves), set()
+    for place, mark in marks.items():
+        if not place:
+            continue
+        leaf, mark = _leaf(place, leaves), _table(mark, place)
+        _known(mark, _INNER, place)
+        if "structured" in mark:
+            structured.setdefault(leaf, _keys(mark["structured"], place))
+        if found := _inner_selectors(mark, place):
+            selectors.setdefault(leaf, found)
+        judged |= {leaf} if mark.get("allow_judged") is True else set()
+        long |= {leaf} if mark.get("long") is True else set()
+    for path, many in selectors.items():
+        selectors[path] = tuple(_checked(selector, path, leaves, trusted) for selector in many)
+    if not trusted:
+        _check_work(selectors)
+    return Hints(
+        per=_per(top.get("per", "page")),
+        pages=pages(top.get("pages", []), "x-curtsy"),
+        types=_texts(top.get("types", []), "types"),
+        structured=structured,
+        selectors=selectors,
+        judged=frozenset(judged),
+        long=frozenset(long),
+    )
+
+
+def pages(value: Any, place: str) -> tuple[str, ...]:
+    """Roles and globs, checked."""
+    found = _texts(value, f"{place}: pages")
+    for one in found[:_MAX_PAGES]:
+        if one not in ROLES and not one.startswith(("/", "http://", "https://", "*")):
+            raise UsageError(
+                f"{place}: {one!r} is neither a role ({', '.join(sorted(ROLES))}) nor a pattern such as /about*"
+            )
+    return found
+
+
+@lru_cache(maxsize=1024)
+def compiled(pattern: str) -> Any:
+    """The pattern, ready; UsageError if it is none."""
+    options = re2.Options()
+    options.max_mem = _PATTERN_MEMORY
+    options.log_errors = False
+    if len(pattern) > MAX_PATTERN:
+        raise UsageError(f"a pattern is longer than {MAX_PATTERN} characters: {pattern[:60]}...")
+    try:
+        found = re2.compile(pattern, options=options)
+    except re2.error as error:
+        detail = error.args[0] if error.args else error
+        detail = detail.decode() if isinstance(detail, bytes) else detail
+        raise UsageError(f"the pattern {pattern[:200]!r} is not one of google-re2: {detail}") from error
+    if _size(found) > MAX_PROGRAM:
+        raise UsageError(f"the pattern {pattern[:200]!r} is too much work: repeat less, or smaller classes")
+    return found
+
+
+def _size(pattern: Any) -> int:
+    """Steps of its program; 0 where this build of google-re2 does not tell."""
+    size = getattr(getattr(pattern, "_regexp", None), "ProgramSize", None)
+    return int(size()) if size is not None else 0
+
+
+def _table(found: Any, name: str) -> dict[str, Any]:
+    if not isinstance(found, dict):
+        raise UsageError(f"{name} is not a table")
+    return found
+
+
+def _known(table: Mapping[str, Any], known: frozenset[str], place: str) -> None:
+    for key in table:
+        if key not in known:
+            raise UsageError(f"{place}: there is no key {key!r}; there are {', '.join(sorted(known))}")
+
+
+def _leaf(name: str, leaves: set[str]) -> str:
+    path = name if name.startswith("/") else "/" + name.replace(".", "/")
+    for one in (path, f"{path}/*"):
+        if one in leaves:
+            return one
+    raise UsageError(f"{name} is not a value of the schema; there are {', '.join(sorted(leaves))[:300]}")
+
+
+def _texts(value: Any, place: str) -> tuple[str, ...]:
+    many = [value] if isinstance(value, str) else value
+    if not isinstance(many, list) or not all(isinstance(one, str) and 0 < len(one) <= MAX_EXPRESSION for one in many):
+        raise UsageError(f"{place} is not a text or a list of texts of up to {MAX_EXPRESSION} characters")
+    if len(many) > _MAX_PAGES:
+        raise UsageError(f"{place}: more than {_MAX_PAGES}")
+    return tuple(many)
+
+
+def _keys(value: Any, place: str) -> tuple[str, ...]:
+    found = _texts(value, f"{place}: structured")
+    if len(found) > _MAX_KEYS:
+        raise UsageError(f"{place}: more than {_MAX_KEYS} keys")
+    for key in found:
+        if ("{" in key or "}" in key) and not _TEMPLATE.fullmatch(key):
+            raise UsageError(f"{place}: {key} is no template such as {{city}}, {{country}}: words have no place in it")
+    return found
+
+
+def _per(value: Any) -> Literal["page", "site"]:
+    if value not in ("page", "site"):
+        raise UsageError(f"per is {value!r}; it is one of page, site")
+    return cast(Literal["page", "site"], value)
+
+
+def _judged(value: Any, leaves: set[str]) -> set[str]:
+    if isinstance(value, bool):
+        return set(leaves) if value else set()
+    return {_leaf(name, leaves) for name in _texts(value, "allow_judged")}
+
+
+def _inner_selectors(mark: dict[str, Any], place: str) -> tuple[Selector, ...]:
+    short = {key: mark[key] for key in ("css", "xpath", "attribute", "pattern") if key in mark}
+    own = (_selector(short, place),) if short else ()
+    return own + (_selectors(mark["selectors"], place) if "selectors" in mark else ())
+
+
+def _selectors(value: Any, place: str) -> tuple[Selector, ...]:
+    many = value if isinstance(value, list) else [value]
+    if len(many) > _MAX_SELECTORS:
+        raise UsageError(f"{place}: more than {_MAX_SELECTORS} selectors")
+    return tuple(_selector(one, place) for one in many)
+
+
+_SELECTOR = frozenset(one.name for one in fields(Selector))
+
+
+def _selector(value: Any, place: str) -> Selector:
+    if isinstance(value, str):
+        return Selector(css=value)
+    if not isinstance(value, dict):
+        raise UsageError(f"{place}: a selector is a table with css, xpath or pattern")
+    _known(value, _SELECTOR, f"{place}: selector")
+    for key in ("css", "xpath", "attribute", "pattern", "subject"):
+        if key in value and not (isinstance(value[key], str) and value[key].strip()):
+            raise UsageError(f"{place}: {key} is not a text")
+    if not isinstance(value.get("sentence", False), bool):
+        raise UsageError(f"{place}: sentence is true or false")
+    lists = {name: _texts(value.get(name, []), f"{place}: {name}") for name in ("also", "without")}
+    lists["pages"] = pages(value.get("pages", []), place)
+    return Selector(**{**value, **lists})
+
+
+def _checked(selector: Selector, place: str, leaves: set[str], trusted: bool) -> Selector:
+    try:
+        _check_parts(selector, trusted)
+        return selector if selector.subject is None else replace(selector, subject=_leaf(selector.subject, leaves))
+    except UsageError as error:
+        raise UsageError(f"{place}: {error}") from error
+
+
+def _check_work(selectors: Mapping[str, tuple[Selector, ...]]) -> None:
+    patterns = {
+        one
+        for many in selectors.values()
+        for found in many
+        for one in (found.pattern, *found.also, *found.without)
+        if one
+    }
+    if sum(_size(compiled(pattern)) for pattern in patterns) > MAX_OUTSIDE_PROGRAMS:
+        raise UsageError("the patterns are too much work for a schema that is not in a file")
+
+
+def _check_parts(selector: Selector, trusted: bool) -> None:
+    if selector.css is None and selector.xpath is None and selector.pattern is None:
+        raise UsageError("a selector needs css, xpath or pattern")
+    if selector.css is not None and selector.xpath is not None:
+        raise UsageError("a selector has css or xpath, not both")
+    if selector.attribute is not None and selector.css is None and selector.xpath is None:
+        raise UsageError("attribute needs css or xpath")
+    if selector.css is not None:
+        _check_css(selector.css)
+    if selector.xpath is not None:
+        if not trusted:
+            raise UsageError("xpath is for schemas in files only; use css")
+        _check_xpath(selector.xpath)
+    if selector.sentence and (selector.pattern is None or selector.css or selector.xpath):
+        raise UsageError("sentence needs a pattern over the text, without css or xpath")
+    for pattern in (selector.pattern, *selector.also, *selector.without):
+        if pattern is not None:
+            compiled(pattern)
+
+
+def _check_css(css: str) -> None:
+    if len(css) > MAX_EXPRESSION:
+        raise UsageError(f"css is longer than {MAX_EXPRESSION} characters")
+    try:
+        LexborHTMLParser("<p>").css(css)
+    except Exception as error:
+        raise UsageError(f"css cannot be read: {css}") from error
+
+
+def _check_xpath(xpath: str) -> None:
+    from lxml import etree  # it takes a while to import, and few need it
+
+    if len(xpath) > MAX_EXPRESSION:
+        raise UsageError(f"xpath is longer than {MAX_EXPRESSION} characters")
+    try:
+        etree.XPath(xpath)
+    except etree.XPathError as error:
+        raise UsageError(f"xpath cannot be read: {xpath}: {error}") from error

@@ -1,0 +1,1 @@
+"""Reading one page: its encoding, links, text, Markdown and structured data. Pure; bad content never raises."""

@@ -1,0 +1,261 @@
+"""A page: its encoding, title, base, robots rules, canonical, language, refresh; its text, Markdown and data.
+
+`Document.parse` makes one lexbor pass and one selector pass; everything costlier waits until it is asked for. No I/O;
+bad content never raises.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode
+
+from curtsy.html import structured_data as markup
+from curtsy.html import text as prose
+from curtsy.html.charset import charset_of, decode
+from curtsy.html.parser_limits import tame
+from curtsy.rules.urls import normalise, parse
+
+__all__ = ["Document", "charset_of", "is_html", "refresh_target", "robots_tag"]
+
+MAX_TITLE_LENGTH = 500
+_MAX_LANGUAGE_LENGTH = 35
+
+_BLANK = "\t\n\f\r "
+# What links and head data are read from. [href] covers a, area, link and base.
+_QUERY = "[href],meta,title,iframe,frame"
+_REFRESH = re.compile(
+    r"[\t\n\f\r ]*([0-9]+|(?=\.))[0-9.]*(?=[;,\t\n\f\r ]|\Z)[\t\n\f\r ]*[;,]?[\t\n\f\r ]*(.*)\Z", re.DOTALL
+)
+_REFRESH_URL = re.compile(r"url[\t\n\f\r ]*=[\t\n\f\r ]*", re.IGNORECASE)
+
+#: a refresh after more seconds leaves time to read the page
+_AT_ONCE_S = 5
+_MAX_DIGITS = 5
+
+_HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
+_UNKNOWN_TYPES = frozenset(("", "application/octet-stream", "unknown/unknown", "application/unknown", "*/*"))
+_HTML_START = re.compile(
+    rb"(?:\xef\xbb\xbf)?[\t\n\f\r ]*<(?:!--|(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style|title|b|"
+    rb"body|br|p)[\t\n\f\r />])",
+    re.IGNORECASE,
+)
+
+_local = threading.local()
+
+
+def _select(root: LexborNode) -> list[LexborNode]:
+    # A selector engine costs a third of a parse to make, so each thread keeps one (it may not be shared).
+    try:
+        selector = _local.selector
+    except AttributeError:
+        selector = _local.selector = LexborCSSSelector()  # type: ignore[no-untyped-call]
+    found: list[LexborNode] = selector.find(_QUERY, root)
+    return found
+
+
+@dataclass(slots=True)
+class Document:
+    """A parsed page. Treat it as read-only."""
+
+    url: str
+    #: a codec name that Python knows
+    charset: str
+    #: what links are relative to: the first usable <base href>, else the URL
+    base_url: str
+    title: str | None
+    #: by <meta name="robots"> or one that names our agent
+    robots_noindex: bool
+    robots_nofollow: bool
+    #: normalised
+    canonical: str | None
+    language: str | None
+    #: where <meta http-equiv="refresh"> leads, normalised
+    refresh: str | None
+    #: it leads its visitor elsewhere at once, and all of them, not only those without scripts
+    leads_on: bool
+    #: elements that may carry links, in document order
+    nodes: list[LexborNode]
+    #: their tags
+    tags: list[str | None]
+    #: their attributes
+    attributes: list[dict[str, str | None]]
+    tree: LexborHTMLParser
+
+    @classmethod
+    def parse(cls, body: bytes, content_type: str | None, url: str, agent: str = "curtsy") -> Document:
+        """Never raises, whatever the bytes."""
+        charset = charset_of(body, content_type)
+        tree = LexborHTMLParser(tame(_as_utf8(body, charset)))
+        root = tree.root
+        nodes = [] if root is None else _select(root)
+        tags = [node.tag for node in nodes]
+        attributes = [node.attributes for node in nodes]
+        head = _Head(agent)
+        for at, tag in enumerate(tags):
+            if tag != "a":
+                head.read(tag, nodes[at], attributes[at])
+        base_url = _base_url(head.base, url)
+        refresh = None if head.refresh is None else normalise(head.refresh, base_url)
+        return cls(
+            url=url,
+            charset=charset,
+            base_url=base_url,
+            title=head.title,
+            robots_noindex=head.noindex,
+            robots_nofollow=head.nofollow,
+            canonical=None if head.canonical is None else normalise(head.canonical, base_url),
+            language=None if root is None else _language(root),
+            refresh=refresh,
+            leads_on=head.leads_on and refresh is not None,
+            nodes=nodes,
+            tags=tags,
+            attributes=attributes,
+            tree=tree,
+        )
+
+    def text(self) -> str:
+        """What a reader sees: one line per block, no scripts, styles or templates."""
+        return prose.text(self.tree.root)
+
+    def markdown(self) -> str:
+        """The page as Markdown: headings, paragraphs, lists, links, emphasis, code, tables, quotations."""
+        return prose.markdown(self.tree.root, lambda href: parse(href, self.base_url))
+
+    def structured(self) -> list[dict[str, Any]]:
+        """[{"kind": "json-ld" | "opengraph" | "meta" | "microdata" | "rdfa", "data": ...}, ...] in that order."""
+        root = self.tree.root
+        return (
+            []
+            if root is None
+            else markup.read(root, (node for node in self.nodes if node.tag == "meta"), self.base_url)
+        )
+
+
+class _Head:
+    """Gathers what the elements other than links say about the page; the first of each kind counts."""
+
+    __slots__ = ("agents", "base", "canonical", "leads_on", "nofollow", "noindex", "refresh", "title")
+
+    def __init__(self, agent: str) -> None:
+        self.agents = ("robots", agent.lower())
+        self.base: str | None = None
+        self.canonical: str | None = None
+        self.refresh: str | None = None
+        self.title: str | None = None
+        self.noindex = self.nofollow = self.leads_on = False
+
+    def read(self, tag: str | None, node: LexborNode, attributes: dict[str, str | None]) -> None:
+        if tag == "meta":
+            self._meta(node, attributes)
+        elif tag == "link":
+            if self.canonical is None and "canonical" in (attributes.get("rel") or "").lower().split():
+                self.canonical = attributes.get("href")
+        elif tag == "title":
+            if self.title is None and not _in_svg(node):
+                self.title = " ".join(node.text().split())[:MAX_TITLE_LENGTH]
+        elif tag == "base" and self.base is None:
+            self.base = attributes.get("href") or ""
+
+    def _meta(self, node: LexborNode, attributes: dict[str, str | None]) -> None:
+        name = attributes.get("name")
+        if name is not None and name.strip().lower() in self.agents:
+            words = _robots_words(attributes.get("content") or "")
+            self.noindex = self.noindex or "noindex" in words or "none" in words
+            self.nofollow = self.nofollow or "nofollow" in words or "none" in words
+        elif (target := refresh_target(attributes)) is not None:
+            self.refresh = self.refresh or target
+            self.leads_on = self.leads_on or (_is_at_once(attributes) and not _in_noscript(node))
+
+
+def _as_utf8(body: bytes, charset: str) -> bytes:
+    if charset == "utf-8":
+        return body.removeprefix(b"\xef\xbb\xbf")
+    if charset[:3] != "utf" and body.isascii() and charset not in ("iso2022_jp", "replacement"):
+        return body
+    return decode(body, charset).encode("utf-8", "replace")
+
+
+def _base_url(href: str | None, url: str) -> str:
+    if not href:
+        return url
+    base = parse(href, url)
+    # The standard ignores these two; no other scheme can be a base of crawlable links either, but they resolve to None.
+    return url if base is None or base.startswith(("data:", "javascript:")) else base
+
+
+def _language(root: LexborNode) -> str | None:
+    language = (root.attributes.get("lang") or "").strip()
+    return language if 0 < len(language) <= _MAX_LANGUAGE_LENGTH else None
+
+
+def _in_svg(node: LexborNode) -> bool:
+    parent = node.parent
+    return parent is not None and parent.tag in ("svg", "g", "symbol", "defs")
+
+
+def refresh_target(attributes: dict[str, str | None]) -> str | None:
+    """The URL of a <meta http-equiv="refresh">, as written; None: another element, or it only reloads the page."""
+    kind = attributes.get("http-equiv")
+    if kind is None or kind.lower() != "refresh":
+        return None
+    found = _REFRESH.match(attributes.get("content") or "")
+    if found is None:
+        return None
+    target = found[2]
+    if prefix := _REFRESH_URL.match(target):
+        target = target[prefix.end() :]
+    if target[:1] in ("'", '"'):
+        target = target[1:].partition(target[0])[0]
+    return target.strip(_BLANK) or None
+
+
+def _is_at_once(attributes: dict[str, str | None]) -> bool:
+    found = _REFRESH.match(attributes.get("content") or "")
+    # Digits without end are a number that takes time to read.
+    return found is not None and len(found[1]) < _MAX_DIGITS and int(found[1] or 0) <= _AT_ONCE_S
+
+
+def _in_noscript(node: LexborNode) -> bool:
+    above = node.parent
+    while above is not None and above.tag != "noscript":
+        above = above.parent
+    return above is not None
+
+
+def _robots_words(content: str) -> set[str]:
+    return set(content.lower().replace(",", " ").split())
+
+
+def robots_tag(values: list[str], agent: str) -> tuple[bool, bool]:
+    """(noindex, nofollow) by X-Robots-Tag lines. "agent: rules" holds for that agent only, up to the next agent."""
+    noindex = nofollow = False
+    agent = agent.lower()
+    for value in values:
+        ours = True
+        for word in value.lower().split(","):
+            name, colon, rule = word.partition(":")
+            name = name.strip()
+            # Rules that have a value of their own; the date of unavailable_after may hold commas and colons.
+            if colon and name not in _RULES_WITH_VALUE and " " not in name:
+                ours = name == agent
+                word = rule
+            if ours:
+                words = _robots_words(word)
+                noindex = noindex or "noindex" in words or "none" in words
+                nofollow = nofollow or "nofollow" in words or "none" in words
+    return noindex, nofollow
+
+
+_RULES_WITH_VALUE = frozenset(("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"))
+
+
+def is_html(content_type: str | None, body: bytes) -> bool:
+    """By its type; where the server gives none that says anything, by its first bytes."""
+    kind = (content_type or "").partition(";")[0].strip().lower()
+    if kind in _HTML_TYPES:
+        return True
+    return kind in _UNKNOWN_TYPES and _HTML_START.match(body[:1024]) is not None

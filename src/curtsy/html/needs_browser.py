@@ -1,0 +1,68 @@
+"""Does a page need a browser? Measured on its plain HTML: text, scripts, empty root elements, hints for those without
+scripts. And when does what was learnt of a host spare its pages the plain request. Pure.
+
+A visit costs a hundred times what a plain page does, and its host more requests: in doubt a page is taken as it is.
+"""
+
+from __future__ import annotations
+
+import re
+
+from curtsy.html.document import Document
+
+#: a page with so many words to read is worth having as it is
+ENOUGH_WORDS = 60
+#: with fewer than so many it says nothing
+FEW_WORDS = 10
+#: with so many links it is a way to others, whatever its text
+ENOUGH_LINKS = 3
+#: a root element with less text than this is empty: room for "Loading ..."
+_EMPTY_CHARS = 24
+_ROOTS = (
+    "#root, #app, #__next, #__nuxt, #___gatsby, #q-app, #main-app, #react-root, #app-root, #svelte, "
+    "app-root, my-app, [ng-app], [data-reactroot], [data-ng-app], [v-cloak]"
+)
+#: what a browser would run; data and templates are none
+_CODE = frozenset(("", "module", "text/javascript", "application/javascript", "text/ecmascript", "text/babel"))
+_HINT = re.compile(r"java\s*script|enable\s+(?:js|scripts)|browser", re.IGNORECASE)
+
+#: so many pages of a host must have needed a browser before the next ones go there directly
+SURE = 8
+#: and so many times as many as those that did not
+RATIO = 8
+#: one page in so many is asked plainly all the same: a host may have changed, or was judged by its worst pages
+PROBES = 10
+
+
+def needs_browser(document: Document, body: bytes) -> str | None:
+    """Why the page has no content worth having without a browser; None: it has, or a browser would find none either."""
+    if b"<script" not in body and b"<SCRIPT" not in body:
+        return None
+    root = document.tree.body
+    if root is None or document.leads_on:
+        return None
+    if not any((node.attributes.get("type") or "").strip().lower() in _CODE for node in document.tree.css("script")):
+        return None
+    hint = " ".join(node.text(separator=" ") for node in root.css("noscript"))
+    words = len(document.text().split()) - len(hint.split())
+    if words >= ENOUGH_WORDS:
+        return None
+    roots = [len(" ".join(node.text(separator=" ").split())) for node in root.css(_ROOTS)]
+    if any(chars <= _EMPTY_CHARS for chars in roots):
+        return "empty_root"
+    if _HINT.search(hint):
+        return "noscript"
+    # A root element with something in it was filled by the server.
+    if words < FEW_WORDS and not roots and len(root.css("a[href]")) < ENOUGH_LINKS:
+        return "no_text"
+    return None
+
+
+def goes_directly(needed: int, plain: int) -> bool:
+    """Enough pages of a host needed a browser, and hardly one did not."""
+    return needed >= SURE and needed >= plain * RATIO
+
+
+def is_probe(fp: bytes) -> bool:
+    """This URL, by its fingerprint, is asked plainly whatever was learnt."""
+    return fp[0] % PROBES == 0

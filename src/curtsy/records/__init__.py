@@ -1,0 +1,1 @@
+"""From committed pages to records: extraction, scoring, review, webhooks."""

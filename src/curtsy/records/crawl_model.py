@@ -1,0 +1,63 @@
+"""A crawl's language model: where it answers, with the crawl's cache and budget in the store."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from curtsy.core.errors import SettingsError
+from curtsy.extract import llm
+from curtsy.services import local_model as embedded_model
+from curtsy.store import llm_cache
+
+if TYPE_CHECKING:
+    from curtsy.core.claims import Usage
+    from curtsy.core.model import Crawl
+    from curtsy.core.settings import Settings
+    from curtsy.store.engine import Store
+
+
+class StoredCache:
+    """Answers in the store; they go with the page or site that they were asked about."""
+
+    def __init__(self, store: Store, crawl: int, subject: str) -> None:
+        self._store, self._crawl, self._subject = store, crawl, subject
+
+    def get(self, key: str) -> str | None:
+        with self._store.read() as tx:
+            return llm_cache.get(tx, key)
+
+    def put(self, key: str, answer: str) -> None:
+        self._store.run(llm_cache.put, key, answer, self._crawl, self._subject, int(time.time() * 1000))
+
+
+class StoredBudget:
+    """What a crawl has spent, over all its processes."""
+
+    def __init__(self, store: Store, crawl: int, settings: Settings) -> None:
+        self._store, self._crawl, self._settings = store, crawl, settings
+
+    def take(self, most: Usage) -> bool:
+        return self._store.run(self._take, most)
+
+    def _take(self, tx: Any, most: Usage) -> bool:
+        llm_cache.spend(tx, self._crawl, most)
+        spent, settings = llm_cache.spent(tx, self._crawl), self._settings
+        if llm.exceeds(spent, settings.llm_max_tokens_per_crawl, settings.llm_max_cost_per_crawl):
+            llm_cache.spend(tx, self._crawl, llm.less(type(most)(), most))
+            return False
+        return True
+
+    def settle(self, most: Usage, used: Usage) -> None:
+        self._store.run(llm_cache.spend, self._crawl, llm.less(used, most))
+
+
+def model_of(store: Store, settings: Settings, crawl: Crawl, subject: str) -> llm.Model | None:
+    """The model that a crawl wishes for, or the settings name; None if neither does."""
+    kind = crawl.llm or settings.llm_kind
+    if kind == "none":
+        return None
+    wanted = settings if settings.llm_kind == kind else settings.model_copy(update={"llm": kind})
+    if kind == "endpoint" and not (wanted.llm_url and wanted.llm_model):
+        raise SettingsError("The crawl asks a language model at an endpoint: set llm_url and llm_model.")
+    return embedded_model.model_of(wanted, StoredCache(store, crawl.n, subject), StoredBudget(store, crawl.n, wanted))

@@ -1,0 +1,270 @@
+"""The work of the stages: what is extracted of a page or a site, how it is scored, what becomes a record.
+
+    extract    the ladder's claims (extract/ladder.py), grounded (ground.py): data, evidence, and what is withheld
+    score      by the rubric of the crawl, from evidence alone
+    store      the records
+
+Each answers JSON, which is kept until the record is stored. Nothing here writes; stages.py does.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from curtsy.core.claims import Confidence, Evidence, Field, Rung, SourceKind, Verdict
+from curtsy.core.errors import CurtsyError, Damaged, MissingPart, SettingsError, UsageError
+from curtsy.core.model import Crawl
+from curtsy.core.record import Record
+from curtsy.extract import ladder, llm
+from curtsy.extract import page_selection as choosing
+from curtsy.grounding import judge as ground
+from curtsy.grounding.page_schema import Stored, extractors
+from curtsy.records import crawl_model as asking
+from curtsy.records import plan as plans
+from curtsy.store import pages, sites
+from curtsy.store.outbox import Row
+from curtsy.store.segments import read_page
+from curtsy.store.sources import Source as KeptSource
+
+if TYPE_CHECKING:
+    from curtsy.core.settings import Settings
+    from curtsy.extract.ladder import PageSources
+    from curtsy.grounding.schema import Schema
+    from curtsy.records.plan import Plan
+    from curtsy.store.engine import Store
+    from curtsy.store.segments import SegmentStore
+
+#: fewer words than this are too few to rely on what was made of them
+THIN_WORDS = ground.THIN_WORDS
+#: of what does not fit a schema, so many are told
+_PROBLEMS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What stages need of a process; Services have it too."""
+
+    settings: Settings
+    store: Store
+    segments: SegmentStore
+
+
+class StageFault(CurtsyError):
+    """A stage did not do it: why, whether another try may help, and how long to wait at least."""
+
+    def __init__(self, cause: str, detail: str, again: bool = True, after_s: float = 0.0) -> None:
+        super().__init__(detail)
+        self.cause, self.detail, self.again, self.after_s = cause, detail, again, after_s
+
+
+def plan_of(parts: Parts, crawl: Crawl) -> Plan:
+    found = plans.of(parts.store, crawl)
+    if found is None:
+        raise StageFault("no_such_schema", f"there is no schema {crawl.schema!r} in this process", False)
+    return found
+
+
+def _check_known(missing: str | None) -> None:
+    if missing is not None:
+        detail = f"the function {missing} is not known in this process: replay it, and resume the crawl from Python"
+        raise StageFault("no_such_function", detail, False)
+
+
+# extract
+
+
+def extract(parts: Parts, crawl: Crawl, row: Row, _found: dict[str, Any]) -> list[dict[str, Any]]:
+    """The items of a page or a site, as JSON."""
+    _check_known(plans.missing_extractor(crawl))
+    plan = plan_of(parts, crawl)
+    host = sites.host_of(row.subject)
+    if host is not None:
+        return _of_site(parts, crawl, row, plan, host)
+    stored = _stored(parts, row.crawl, row.subject)
+    if stored is None:
+        return []  # it was deleted meanwhile, or its body was not kept
+    if plan.function is not None:
+        return [_of_facts(facts) for facts in extractors[plan.function](stored)]
+    if not choosing.applies(plan.schema, stored.page.url, stored.page.title):
+        return []
+    found = climb(parts, crawl, row.subject, plan.schema, [_sources(stored)])
+    return [{**item, "url": stored.page.url} for item in found]
+
+
+def _of_site(parts: Parts, crawl: Crawl, row: Row, plan: Plan, host: str) -> list[dict[str, Any]]:
+    with parts.store.read() as tx:
+        as_of = sites.newest_page(tx, row.crawl, host)
+        listed = sites.pages_of(tx, row.crawl, host)
+    by_url = {url: fp for fp, url, _ in listed}
+    chosen = ladder.choose(plan.schema, [(url, title) for _, url, title in listed])
+    stored = [_stored(parts, row.crawl, by_url[url]) for url in chosen]
+    found = climb(parts, crawl, row.subject, plan.schema, [_sources(one) for one in stored if one is not None])
+    home = chosen[0] if chosen else f"https://{host}/"
+    return [{**item, "url": home, "as_of": as_of} for item in found]
+
+
+def _stored(parts: Parts, crawl: int, subject: str) -> Stored | None:
+    with parts.store.read() as tx:
+        page = pages.get(tx, crawl, bytes.fromhex(subject))
+        if page is None:
+            return None
+        try:
+            record = read_page(tx, parts.segments, page)
+        except Damaged as error:
+            raise StageFault("damaged", str(error), False) from error
+    return None if record is None else Stored(page, record.body, page.content_type)
+
+
+def _sources(stored: Stored) -> PageSources:
+    page = stored.page
+    return ladder.sources_of(page.id, page.url, stored.body, stored.content_type)
+
+
+def climb(
+    parts: Parts, crawl: Crawl, subject: str, schema: Schema, found: Sequence[PageSources]
+) -> list[dict[str, Any]]:
+    """One item from those pages, or none if nothing at all is said of it."""
+    if not found:
+        return []
+    try:
+        asker = asking.model_of(parts.store, parts.settings, crawl, subject)
+        extraction = ladder.climb(schema, found, asker)
+    except (llm.ModelFault, MissingPart, SettingsError) as error:
+        raise _no_answer(error) from error
+    fields = ground.settle(schema, extraction.claims, llm.prompt_texts(schema.leaves))
+    if not fields:
+        return []
+    words = sum(page.words for page in found)
+    item = item_of(schema, fields, ground.confidence(schema, fields, words))
+    cited = {one.sha256 for field in fields for one in field.evidence}
+    texts = [page.text for page in found]
+    texts += [claim.source for claim in extraction.claims if claim.source.sha256 in cited]
+    kept = {(one.page, one.sha256): one for one in texts}
+    item["sources"] = [
+        {"page": pages.key_of(one.page)[1].hex(), "sha256": one.sha256, "kind": one.kind.value, "url": one.url,
+         "text": one.text}
+        for one in kept.values()
+    ]  # fmt: skip
+    return [{**item, "usage": asdict(extraction.usage)}]
+
+
+def _no_answer(error: llm.ModelFault | MissingPart | SettingsError) -> StageFault:
+    if isinstance(error, llm.ModelFault):
+        return StageFault(error.cause, error.detail, error.again, error.retry_after_s or 0.0)
+    return StageFault("llm_missing", str(error), False)
+
+
+def item_of(schema: Schema, fields: Sequence[Field], confidence: Confidence) -> dict[str, Any]:
+    """Published values with their evidence on the one side, what is withheld on the other."""
+    published = [field for field in fields if ground.is_published(field, schema.leaf_for(field.path))]
+    data = ground.assemble(schema, fields)
+    problems = schema.validate(data)
+    reasons = [*confidence.reasons, *(("invalid",) if problems else ())]
+    return {
+        "data": data,
+        "fields": [field_of(field) for field in published],
+        "withheld": [field_of(field) for field in fields if field not in published],
+        "confidence": {
+            "share": round(confidence.share, 4),
+            "words": confidence.words,
+            "low": bool(confidence.low or reasons),
+            "reasons": reasons,
+            **({"problems": problems[:_PROBLEMS]} if problems else {}),
+        },
+        "rungs": dict(Counter(field.rung.value for field in published)),
+    }
+
+
+def _of_facts(facts: dict[str, Any]) -> dict[str, Any]:
+    words = int(facts.get("words") or 0)
+    low = words < THIN_WORDS
+    confidence = {"share": 1.0, "words": words, "low": low, "reasons": ["thin"] if low else []}
+    return {
+        "data": facts,
+        "confidence": confidence,
+        "rungs": {Rung.FUNCTION.value: len(facts)},
+        "url": facts.get("url"),
+    }
+
+
+# Fields as JSON
+
+
+def field_of(field: Field) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "path": field.path,
+        "value": field.value,
+        "rung": field.rung.value,
+        "verdict": field.verdict.value,
+        "evidence": [{**asdict(one), "source": one.source.value} for one in field.evidence],
+    }
+    told = {"note": field.note, "claimed_quote": field.claimed_quote}
+    return found | {name: value for name, value in told.items() if value}
+
+
+def field_from(told: dict[str, Any]) -> Field:
+    """What `field_of` gave."""
+    evidence = tuple(Evidence(**{**one, "source": SourceKind(one["source"])}) for one in told["evidence"])
+    return Field(
+        path=told["path"], value=told["value"], rung=Rung(told["rung"]), verdict=Verdict(told["verdict"]),
+        evidence=evidence, note=told.get("note", ""), claimed_quote=told.get("claimed_quote"),
+    )  # fmt: skip
+
+
+# score
+
+
+def score_items(parts: Parts, crawl: Crawl, row: Row, found: dict[str, Any]) -> list[dict[str, Any]]:
+    """The scores of each item; their reasons quote evidence of published fields only."""
+    _check_known(plans.missing_scorer(parts.store, crawl))
+    plan = plan_of(parts, crawl)
+    return [scores_of(parts, crawl, row.subject, plan, item) for item in found["extract"]]
+
+
+def scores_of(parts: Parts, crawl: Crawl, subject: str, plan: Plan, item: dict[str, Any]) -> dict[str, Any]:
+    confidence = item["confidence"]
+    scores = {
+        "words": confidence["words"],
+        "thin": confidence["words"] < THIN_WORDS,
+        "low_confidence": confidence["low"],
+    }
+    if plan.rubric is None:
+        return scores
+    from curtsy.grounding import scoring as score
+
+    fields = [field_from(told) for told in item.get("fields", ())]
+    try:
+        model = asking.model_of(parts.store, parts.settings, crawl, subject)
+        ask = None if model is None else model.question
+        found = score.score(plan.rubric, plan.schema.name, item["data"], fields, ask)
+    except (llm.ModelFault, MissingPart, SettingsError) as error:
+        raise _no_answer(error) from error
+    except UsageError as error:
+        raise StageFault("function_failed", f"{plan.rubric.name}: {error}"[:500], False) from error
+    return scores | found
+
+
+# store
+
+
+def records_of(
+    crawl: Crawl, hash: str, row: Row, found: dict[str, Any], now_ms: int
+) -> list[tuple[Record, list[KeptSource]]]:
+    """The records to write, each with the sources that its evidence stands in."""
+    schema = crawl.schema or ""
+    made = []
+    for ordinal, (item, scores) in enumerate(zip(found["extract"], found["score"], strict=True)):
+        low = bool(item["confidence"]["low"])
+        record = Record(
+            crawl=row.crawl, subject=row.subject, kind="page" if sites.host_of(row.subject) is None else "site",
+            schema=schema, schema_hash=hash, ordinal=ordinal, status="held" if low else "published",
+            url=str(item.get("url") or row.payload.get("url") or ""), data=item["data"],
+            fields=tuple(item.get("fields", ())), withheld=tuple(item.get("withheld", ())), scores=scores,
+            confidence=item["confidence"], low_confidence=low, rungs=item["rungs"], usage=item.get("usage", {}),
+            as_of=int(item.get("as_of", 0)), created_ms=now_ms, request_id=row.request_id,
+        )  # fmt: skip
+        made.append((record, [KeptSource(**source) for source in item.get("sources", ())]))
+    return made

@@ -1,0 +1,79 @@
+"""Extractors and scorers that are functions of whoever calls: known in this process, by name, while it lives.
+
+Stages ask for them by the name that is stored with the crawl; a process that does not know it makes a dead letter of
+the stage, which can be replayed by one that does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from curtsy.core.errors import UsageError
+from curtsy.grounding import page_schema as page_facts
+from curtsy.grounding import rubrics as score_rubrics
+from curtsy.grounding import schema as schemas
+from curtsy.grounding.page_schema import Stored
+from curtsy.html.document import Document, is_html
+from curtsy.records.extraction import StageFault
+
+#: makes an item of a page, several, or none
+Extractor = Callable[[Stored], Any]
+#: given `schema`, `data` and `quotes`, gives a number from 0 to 100, or a result as rubrics make it
+Scorer = Callable[..., Any]
+
+
+def add_extractor(name: str, fn: Extractor) -> None:
+    """From now on it makes the items of the schema of that name."""
+    _check(name, schemas.built_in(), "schema")
+    page_facts.extractors[name] = lambda stored: _items(name, fn, stored)
+
+
+def add_scorer(name: str, fn: Scorer) -> None:
+    _check(name, score_rubrics.built_in(), "rubric")
+    score_rubrics.scorers[name] = partial(_scored, name, fn)
+
+
+def _check(name: str, taken: tuple[str, ...], what: str) -> None:
+    if not name.isidentifier():
+        raise UsageError(f"A function needs a name to be stored with the crawl, and {name!r} is none: use `def`.")
+    if name in taken:
+        raise UsageError(f"{name!r} is the name of a {what} that comes with the package: call the function otherwise.")
+
+
+def _items(name: str, fn: Extractor, stored: Stored) -> list[dict[str, Any]]:
+    try:
+        made = fn(stored)
+        given = [] if made is None else [made] if isinstance(made, Mapping) else list(made)
+        items = [{"url": stored.page.url, "words": _words(stored), **item} for item in given]
+        _check_json(items)
+    except (Exception, SystemExit) as error:  # whatever somebody's function does
+        raise _failed(name, error) from error
+    return items
+
+
+def _scored(name: str, fn: Scorer, **given: Any) -> Any:
+    try:
+        made = fn(**given)
+        _check_json(dict(made) if isinstance(made, Mapping) else made)
+    except (Exception, SystemExit) as error:
+        raise _failed(name, error) from error
+    return made
+
+
+def _check_json(made: Any) -> None:
+    """Numbers and texts that no database takes are told too: NaN, half of a surrogate pair."""
+    json.dumps(made, allow_nan=False, ensure_ascii=False).encode()
+
+
+def _failed(name: str, error: BaseException) -> StageFault:
+    """Another try would do the same."""
+    return StageFault("function_failed", f"{name}: {type(error).__name__}: {error}"[:500], False)
+
+
+def _words(stored: Stored) -> int:
+    if is_html(stored.content_type, stored.body):
+        return len(Document.parse(stored.body, stored.content_type, stored.page.url).text().split())
+    return len(stored.body.split()) if (stored.content_type or "").startswith("text/") else 0

@@ -1,0 +1,152 @@
+"""Webhooks: whoever wants to hear of a crawl's end gets a signed POST, tried again for a day.
+
+The body is JSON. `Curtsy-Signature: t=<unix seconds>,v1=<hex>` holds the HMAC-SHA256 of "<t>.<body>" under the secret;
+while the server's secret is being changed there is a second `v1`, under the old one.
+Addresses are judged by the same guard as those of pages, when the connection is made; redirects are not followed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from curtsy.core.errors import CurtsyError, UsageError
+from curtsy.core.model import Counts, Crawl, Failure
+from curtsy.core.outcome import Fault, Outcome
+from curtsy.core.settings import Settings
+from curtsy.fetch.guard import address_allowed, check_url, is_address, networks
+from curtsy.fetch.http import FetchJob, HttpFetcher, boot_clock
+from curtsy.rules.urls import has_credentials, host_key, normalise, veiled
+from curtsy.services.epochs import read
+from curtsy.store import crawls
+from curtsy.store.engine import Store
+from curtsy.store.outbox import Row
+
+#: what is read of an answer; nothing of it is used
+_MOST_BYTES = 64 * 1024
+_FIRST_PAUSE_MS = 10_000
+_LONGEST_PAUSE_MS = 3_600_000
+#: after this long nobody is told any more
+PATIENCE_MS = 86_400_000
+
+
+class NotTaken(CurtsyError):
+    """The receiver did not take it."""
+
+    def __init__(self, cause: str, detail: str, again: bool = True) -> None:
+        super().__init__(detail)
+        self.cause, self.again = cause, again
+
+
+def checked(url: str | None, secret: str | None, settings: Settings) -> str | None:
+    """A webhook as it may be kept with a crawl, in normal form; an error says what is wrong with it.
+
+    An address that is not public is told here; a name that leads to one is found out by the guard.
+    """
+    if url is None:
+        return None
+    normal = normalise(url)
+    if normal is None:
+        raise UsageError(f"{veiled(url)!r} is no http or https URL: a webhook looks like https://example.com/told")
+    if has_credentials(url):
+        raise UsageError("A webhook names no user and no password: its signature says who sends it.")
+    target = check_url(normal)
+    if target is None or (
+        is_address(target.host) and not address_allowed(target.host, networks(settings.allow_private))
+    ):
+        raise UsageError("The webhook's address is not public: name a receiver that anybody can reach.")
+    if not (secret or settings.webhook_secret):
+        raise UsageError("A webhook needs a secret to be signed with: give one, or set webhook_secret.")
+    return normal
+
+
+def signature(secrets: Iterable[str], at_s: int, body: bytes) -> str:
+    """The value of `Curtsy-Signature`: one `v1` for each secret."""
+    signed = f"{at_s}.".encode() + body
+    digests = (hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest() for secret in secrets)
+    return ",".join([f"t={at_s}", *(f"v1={digest}" for digest in digests)])
+
+
+def _secrets(crawl: Crawl, settings: Settings) -> list[str]:
+    """The crawl's own, or the server's: the one that holds, and the one before while receivers change theirs."""
+    if crawl.webhook_secret:
+        return [crawl.webhook_secret]
+    return [secret for secret in (settings.webhook_secret, settings.webhook_old_secret) if secret]
+
+
+def next_try_ms(row: Row, now_ms: int) -> int | None:
+    """When to try again, or None after a day."""
+    at_ms = now_ms + min(_LONGEST_PAUSE_MS, _FIRST_PAUSE_MS << min(row.attempts - 1, 20))
+    return at_ms if at_ms - int(row.payload.get("since_ms", 0)) <= PATIENCE_MS else None
+
+
+def letter(crawl: Crawl, row: Row, now_ms: int) -> Failure:
+    """The dead letter of a webhook; its fence is none of a page's."""
+    url = crawl.webhook or ""
+    return Failure(
+        id="", crawl=crawl.n, fp=row.subject.encode(), url=url, host=host_key(url, "host") if url else "",
+        stage="webhook", attempts=row.attempts, fence=-crawl.n, at_ms=now_ms, request_id=row.request_id,
+    )  # fmt: skip
+
+
+async def deliver(store: Store, settings: Settings, row: Row) -> None:
+    """Tell the receiver; NotTaken if it did not answer with 2xx."""
+    crawl, counts = await read(store, _facts, row.crawl)
+    secrets = _secrets(crawl, settings)
+    if crawl.webhook is None or not secrets:
+        raise NotTaken("no_secret", "there is no secret to sign it with: set webhook_secret, then replay", False)
+    body = json.dumps(_message(crawl, counts, row), ensure_ascii=False).encode()
+    headers = (
+        ("Content-Type", "application/json"),
+        ("Curtsy-Signature", signature(secrets, int(time.time()), body)),
+        ("X-Request-Id", row.request_id),
+    )
+    outcome = await _post(settings, crawl.webhook, body, headers)
+    if 200 <= outcome.status < 300:
+        return  # whatever came after the head
+    if outcome.status:
+        raise NotTaken("not_taken", f"it answered {outcome.status}", outcome.status != 410)
+    fault = outcome.fault or Fault.PROTOCOL
+    raise NotTaken(fault.value, outcome.detail, fault is not Fault.FORBIDDEN_ADDRESS)
+
+
+def _facts(tx: Any, n: int) -> tuple[Crawl, Counts]:
+    return crawls.by_n(tx, n), crawls.counts(tx, n)
+
+
+def _message(crawl: Crawl, counts: Counts, row: Row) -> dict[str, Any]:
+    """`id` is the same in every try of one event: a receiver that has seen it may pass it over."""
+    return {
+        "id": f"{crawl.id}.{row.subject}.{row.payload.get('since_ms', 0)}",
+        "event": f"crawl.{row.subject}",
+        "crawl": crawl.id,
+        "state": crawl.state.value,
+        "reason": crawl.reason,
+        "request_id": crawl.request_id,
+        "ended_ms": crawl.ended_ms,
+        "pages": counts.pages,
+        "done": counts.done,
+        "skipped": sum(counts.skipped.values()),
+        "failed": sum(counts.failed.values()),
+    }
+
+
+async def _post(settings: Settings, url: str, body: bytes, headers: tuple[tuple[str, str], ...]) -> Outcome:
+    loop = asyncio.get_running_loop()
+    told: asyncio.Future[Outcome] = loop.create_future()
+    fetcher = HttpFetcher(settings, loop)
+    timeout_s = settings.webhook_timeout_s
+    job = FetchJob(
+        id=1, url=url, deadline=boot_clock() + timeout_s + 2.0, timeout_s=timeout_s, max_bytes=_MOST_BYTES,
+        headers=headers, body=body,
+    )  # fmt: skip
+    try:
+        fetcher.start(job, lambda _id, outcome: None if told.done() else told.set_result(outcome))
+        return await told
+    finally:
+        await fetcher.close()

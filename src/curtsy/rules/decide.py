@@ -1,0 +1,254 @@
+"""decide(outcome, attempts): what becomes of a URL. Pure; the dice are an argument. The shift only obeys.
+
+The stable words it uses:
+    done      "" (a page), redirect, gone, type, not_modified
+    skipped   too_large, redirect_loop, too_many_redirects, bad_redirect, forbidden_address
+    dead      refused, no_such_host, rate_limited, server_error, partial, http_<status>, and the faults' own words:
+              dns_failed, connect_failed, tls_failed, timeout, connection_lost, bad_response, proxy_failed,
+              browser_failed
+    retry     the same words, `cookie` (the page wants its cookie back), and for what was not the URL's doing:
+              slot_expired, address_busy, resent, cancelled
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+from curtsy.core.model import Chain
+from curtsy.core.outcome import Action, Decision, Fault, Outcome
+from curtsy.core.settings import Settings
+from curtsy.rules.politeness import MISSING_NAME_MS, backoff_ms, wait_ms
+from curtsy.rules.urls import fingerprint, normalise, origin, short
+
+_RNG = Random()
+
+_GONE = (404, 410)
+#: We do not argue with a site that says no.
+_REFUSED = (401, 403, 451)
+_TRY_AGAIN = (408, 425, 429)
+_REDIRECTS = (301, 302, 303, 307, 308)
+#: 305 would make us use a proxy that a stranger names; 306 is its unused sibling
+_NOT_FOLLOWED = (305, 306)
+
+#: the status line and headers came; only the body is missing or unwanted
+_BODY_FAULTS = (Fault.RESET, Fault.PROTOCOL, Fault.TIMEOUT, Fault.TOO_LARGE, Fault.WRONG_TYPE)
+#: not the URL's doing, so not an attempt
+_UNCOUNTED = {Fault.SLOT_EXPIRED: 0, Fault.ADDRESS_BUSY: 250, Fault.RESENT: 0, Fault.CANCELLED: 0}
+#: a name may be missing for a moment while its zone is being changed
+_NXDOMAIN_TRIES = 2
+
+_MAX_COOKIES = 20
+_MAX_COOKIE_BYTES = 4096
+_ROBOTS_HOPS = 5
+
+_PAGE = Decision(action=Action.DONE)
+
+
+def decide(
+    outcome: Outcome,
+    attempts: int,
+    settings: Settings,
+    *,
+    chain: Chain | None = None,
+    now_s: float | None = None,
+    rng: Random = _RNG,
+) -> Decision:
+    """What becomes of the URL after this outcome; `attempts` were counted before it.
+
+    A status other than 2xx says all there is to know, so it decides even if the body was lost. A 2xx needs its body.
+    """
+    status = outcome.status
+    fault = outcome.fault
+    if fault is None:
+        if status == 200:
+            return _PAGE
+        return _by_status(outcome, attempts, settings, chain, now_s, rng)
+    if status and not 200 <= status < 300 and fault in _BODY_FAULTS:
+        return _by_status(outcome, attempts, settings, chain, now_s, rng)
+    return _by_fault(fault, attempts, settings, rng)
+
+
+def _by_status(
+    outcome: Outcome, attempts: int, settings: Settings, chain: Chain | None, now_s: float | None, rng: Random
+) -> Decision:
+    status = outcome.status
+    if 300 <= status < 400:
+        return _by_redirect(outcome, attempts, settings, chain, rng)
+    if status in _GONE:
+        return Decision(action=Action.DONE, reason="gone")
+    if status in _REFUSED:
+        return Decision(action=Action.DEAD, reason="refused")
+    if 400 <= status < 500 and status not in _TRY_AGAIN:
+        return Decision(action=Action.DEAD, reason=f"http_{status}")
+    if 200 <= status < 300 and status != 206:
+        return _PAGE
+    cause = _cause(status)
+    asked_ms = wait_ms(outcome, settings, now_s) if status in (429, 503) else None
+    return _retry_or_die(cause, attempts, settings.max_attempts, settings, rng, asked_ms or 0)
+
+
+def _cause(status: int) -> str:
+    """The word for a status that is tried again."""
+    if status == 206:
+        return "partial"  # we asked for no range, so this is not the page
+    if status == 429:
+        return "rate_limited"
+    if status in _TRY_AGAIN:
+        return f"http_{status}"
+    # Codes outside 100 to 599 count as errors of the server; 1xx never ends a response.
+    return "server_error" if status >= 500 else "bad_response"
+
+
+def _by_fault(fault: Fault, attempts: int, settings: Settings, rng: Random) -> Decision:
+    if fault in _UNCOUNTED:
+        return Decision(action=Action.RETRY, reason=str(fault), delay_ms=_UNCOUNTED[fault], counts=False)
+    if fault is Fault.WRONG_TYPE:
+        return Decision(action=Action.DONE, reason="type")
+    if fault in (Fault.TOO_LARGE, Fault.FORBIDDEN_ADDRESS):
+        return Decision(action=Action.SKIP, reason=str(fault))
+    tries = min(_NXDOMAIN_TRIES, settings.max_attempts) if fault is Fault.DNS_NONE else settings.max_attempts
+    at_least_ms = MISSING_NAME_MS if fault is Fault.DNS_NONE else 0
+    return _retry_or_die(str(fault), attempts, tries, settings, rng, at_least_ms)
+
+
+def _retry_or_die(
+    cause: str, attempts: int, tries: int, settings: Settings, rng: Random, at_least_ms: int = 0
+) -> Decision:
+    if attempts + 1 >= tries:
+        return Decision(action=Action.DEAD, reason=cause)
+    return Decision(action=Action.RETRY, reason=cause, delay_ms=max(at_least_ms, backoff_ms(attempts, settings, rng)))
+
+
+# Redirects.
+
+
+def _by_redirect(outcome: Outcome, attempts: int, settings: Settings, chain: Chain | None, rng: Random) -> Decision:
+    status = outcome.status
+    if status == 304:
+        # Without a condition in the request there is nothing that could be unchanged.
+        if b"\r\nif-" in outcome.request_head.lower():
+            return Decision(action=Action.DONE, reason="not_modified")
+        return _retry_or_die("http_304", attempts, settings.max_attempts, settings, rng)
+    location = redirect_target(outcome)
+    if location is None:
+        # A list of choices may be a page of its own; any other redirect to nowhere is the site's mistake.
+        is_page = status not in _REDIRECTS and status not in _NOT_FOLLOWED and not outcome.header("location")
+        if is_page and outcome.fault is None and outcome.body:
+            return _PAGE
+        return Decision(action=Action.SKIP, reason="bad_redirect")
+    return _follow(outcome, location, settings, chain)
+
+
+def _follow(outcome: Outcome, location: str, settings: Settings, chain: Chain | None) -> Decision:
+    trail = chain.trail if chain is not None else ()
+    own = short(fingerprint(outcome.url))
+    if len(trail) >= settings.max_redirects:
+        return Decision(action=Action.SKIP, reason="too_many_redirects")
+    if location == outcome.url:
+        if own not in trail and _brings_cookie(outcome, chain):
+            return Decision(action=Action.RETRY, reason="cookie", counts=False)
+        return Decision(action=Action.SKIP, reason="redirect_loop")
+    if short(fingerprint(location)) in trail:
+        return Decision(action=Action.SKIP, reason="redirect_loop")
+    return Decision(action=Action.DONE, reason="redirect", location=location)
+
+
+def redirect_target(outcome: Outcome) -> str | None:
+    """Where a redirect leads, normalised; None if nowhere that can be asked."""
+    value = outcome.header("location")
+    if not value or outcome.status in _NOT_FOLLOWED:
+        return None
+    # The header's bytes stand for themselves: those beyond ASCII are escaped, whatever encoding they were meant in.
+    raw = value.encode("latin-1", "replace")
+    text = "".join(chr(byte) if byte < 0x80 else f"%{byte:02X}" for byte in raw)
+    return normalise(text, outcome.url)
+
+
+def next_chain(chain: Chain | None, outcome: Outcome, seed: bool = False) -> Chain:
+    """What the target of a redirect, or the page that is asked again with its cookie, inherits.
+
+    `seed`: the redirecting URL is a seed, so its chain's final host joins the scope.
+    """
+    chain = chain or Chain(seed=seed)
+    here = origin(outcome.url)
+    new = set_cookies(outcome)
+    cookies, cookie_host = chain.cookies, chain.cookie_host
+    if new:
+        kept = cookies if cookie_host == here else ()
+        names = {pair.partition("=")[0] for pair in new}
+        cookies = (*(pair for pair in kept if pair.partition("=")[0] not in names), *new)[-_MAX_COOKIES:]
+        cookie_host = here
+    return Chain(
+        trail=(*chain.trail, short(fingerprint(outcome.url))),
+        seed=chain.seed,
+        cookies=cookies,
+        cookie_host=cookie_host,
+        robots_of=chain.robots_of,
+    )
+
+
+def cookie_header(chain: Chain | None, url: str) -> str | None:
+    """The value of `Cookie` for a request along the chain: to the origin that set them, or its https twin."""
+    if chain is None or not chain.cookies or chain.cookie_host is None:
+        return None
+    here = origin(url)
+    is_twin = here.startswith("https://") and chain.cookie_host == "http://" + here.removeprefix("https://")
+    return "; ".join(chain.cookies) if here == chain.cookie_host or is_twin else None
+
+
+def set_cookies(outcome: Outcome) -> tuple[str, ...]:
+    """`name=value` of each cookie that the response sets, the last of a name winning; deletions are left out."""
+    pairs: dict[str, str] = {}
+    for line in outcome.header_all("set-cookie"):
+        pair, *attributes = (part.strip() for part in line.split(";"))
+        name, equals, value = pair.partition("=")
+        if equals and name and len(pair) <= _MAX_COOKIE_BYTES and pair.isprintable():
+            pairs.pop(name, None)
+            if not any(_deletes(attribute) for attribute in attributes):
+                pairs[name] = f"{name.strip()}={value.strip()}"
+    return tuple(pairs.values())[:_MAX_COOKIES]
+
+
+def _deletes(attribute: str) -> bool:
+    name, _, value = attribute.lower().partition("=")
+    return name.strip() == "max-age" and (value.strip() == "0" or value.strip().startswith("-"))
+
+
+def _brings_cookie(outcome: Outcome, chain: Chain | None) -> bool:
+    known = chain.cookies if chain is not None else ()
+    return any(pair not in known for pair in set_cookies(outcome))
+
+
+# robots.txt (RFC 9309 2.3.1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RobotsDecision:
+    """What an answer for robots.txt means for its origin."""
+
+    #: `rules` (parse the body) | `allow` | `forbid` (for now: ask again) | `follow` (ask `location`) |
+    #: `retry` (nothing was asked: not the host's doing) | `skip` (nothing of the origin is asked, for `reason`)
+    verdict: str
+    reason: str = ""
+    location: str | None = None
+
+
+def decide_robots(outcome: Outcome, hops: int = 0) -> RobotsDecision:
+    """`hops`: redirects that led here."""
+    status, fault = outcome.status, outcome.fault
+    if fault in _UNCOUNTED:
+        return RobotsDecision(verdict="retry", reason=str(fault))
+    if fault is Fault.FORBIDDEN_ADDRESS and not hops:
+        return RobotsDecision(verdict="skip", reason=str(fault))
+    if 300 <= status < 400 and status != 304:
+        location = redirect_target(outcome)
+        if location is None or hops >= _ROBOTS_HOPS:
+            return RobotsDecision(verdict="allow", reason="bad_redirect" if location is None else "too_many_redirects")
+        return RobotsDecision(verdict="follow", location=location)
+    if 400 <= status < 500 and status != 429:
+        return RobotsDecision(verdict="allow", reason=f"http_{status}")
+    # Too large is no fault here: what fits is parsed.
+    if 200 <= status < 300 and status != 206 and fault in (None, Fault.TOO_LARGE):
+        return RobotsDecision(verdict="rules")
+    return RobotsDecision(verdict="forbid", reason=str(fault) if fault is not None else _cause(status))

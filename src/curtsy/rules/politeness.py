@@ -1,0 +1,191 @@
+"""What an outcome does to its host: how long it is left alone, how its pause grows, when it counts as slow.
+
+Pure: the time and the dice are arguments. Decided from status, headers and duration alone, never from the body.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+import time
+from random import Random
+
+from curtsy.core.outcome import Fault, HostEffect, Outcome
+from curtsy.core.settings import Settings
+from curtsy.rules.robots import Robots
+
+_RNG = Random()
+
+#: Hosts that answer faster than this are not under strain: no pause beyond the configured one, and nothing to store.
+_HEALTHY_S = 0.25
+#: how much of the pause a new sample makes up: four slow answers in a row carry about 70 %
+_WEIGHT = 0.25
+#: A larger body says more about bandwidth than about the host's strain.
+_SAMPLED_BYTES = 1_000_000
+#: a smoothed pause that changes by less than this share is left as it is, to save the write
+_NOTABLE = 0.1
+
+#: A host belongs in the slow lane from this many failures in a row, or from this smoothed latency on. It leaves by
+#: itself: one success ends the failures, and each fast answer takes a quarter off the latency.
+_SLOW_FAILURES = 2
+_SLOW_S = 5.0
+
+#: The resolver remembers a missing name for 60 s: asked again sooner, the second answer would be the first one.
+MISSING_NAME_MS = 61_000
+
+#: the host is due again this soon after its address was found busy
+_BUSY_RETRY_MS = 250
+
+#: the host asks us to go away for a while
+_BACK_OFF_STATUS = (429, 503)
+#: the host's own front cannot reach what is behind it
+_GATEWAY_STATUS = (502, 504)
+_HOST_FAULTS = (Fault.DNS_NONE, Fault.DNS_FAIL, Fault.CONNECT, Fault.TLS, Fault.TIMEOUT, Fault.RESET)
+_ANSWERED_FAULTS = (Fault.TOO_LARGE, Fault.WRONG_TYPE)
+
+_FINE = HostEffect()
+
+
+def effect(
+    outcome: Outcome,
+    failures: int,
+    adaptive_ms: int | None,
+    settings: Settings,
+    *,
+    now_s: float | None = None,
+    rng: Random = _RNG,
+) -> HostEffect:
+    """The effect of an outcome on a host that had `failures` in a row and the pause `adaptive_ms`.
+
+    `now_s` is the time since 1970, for dates in Retry-After; None: read when needed.
+    """
+    fault = outcome.fault
+    if fault is None and outcome.status not in _BACK_OFF_STATUS and outcome.status not in _GATEWAY_STATUS:
+        if not adaptive_ms and _latency_s(outcome) < _HEALTHY_S:
+            return _FINE
+        return _answered(outcome, adaptive_ms, settings)
+    if outcome.status in _BACK_OFF_STATUS:
+        return _asked_to_wait(outcome, failures + 1, adaptive_ms, settings, now_s, rng)
+    if outcome.status in _GATEWAY_STATUS or fault in _HOST_FAULTS or (fault is Fault.PROTOCOL and not outcome.status):
+        block_ms = backoff_ms(failures, settings, rng)
+        if fault is Fault.DNS_NONE:
+            block_ms = max(block_ms, MISSING_NAME_MS)
+        return _with_pause(outcome, failures + 1, adaptive_ms, settings, block_ms)
+    if fault in _ANSWERED_FAULTS:
+        return _answered(outcome, adaptive_ms, settings)
+    # Ours, the proxy's, or one page's: says nothing about the host.
+    block_ms = _BUSY_RETRY_MS if fault is Fault.ADDRESS_BUSY else 0
+    return HostEffect(failures=failures, block_ms=block_ms, slow=_is_slow(failures, adaptive_ms, settings))
+
+
+def backoff_ms(failures: int, settings: Settings, rng: Random = _RNG) -> int:
+    """Exponential back-off with full jitter after `failures` earlier ones.
+
+    Never under half of `backoff_s`: a throw near zero would ask a failing host again at once.
+    """
+    ceiling_s = min(settings.backoff_cap_s, settings.backoff_s * 2 ** min(failures, 30))
+    return int(1000 * max(min(settings.backoff_s / 2, ceiling_s), rng.uniform(0, ceiling_s)))
+
+
+def wait_ms(outcome: Outcome, settings: Settings, now_s: float | None = None) -> int | None:
+    """What Retry-After asks for, at most the cap: a host that says "tomorrow" is asked again after the cap."""
+    named_s = retry_after(outcome.header("retry-after"), time.time() if now_s is None else now_s)
+    # Zero names no wait: the usual back-off holds.
+    return int(1000 * min(named_s, settings.retry_after_cap_s)) if named_s else None
+
+
+def _asked_to_wait(
+    outcome: Outcome, failures: int, adaptive_ms: int | None, settings: Settings, now_s: float | None, rng: Random
+) -> HostEffect:
+    named_ms = wait_ms(outcome, settings, now_s)
+    block_ms = backoff_ms(failures - 1, settings, rng) if named_ms is None else named_ms
+    return _with_pause(outcome, failures, adaptive_ms, settings, block_ms)
+
+
+def _answered(outcome: Outcome, adaptive_ms: int | None, settings: Settings) -> HostEffect:
+    return _with_pause(outcome, 0, adaptive_ms, settings, 0)
+
+
+def _with_pause(
+    outcome: Outcome, failures: int, adaptive_ms: int | None, settings: Settings, block_ms: int
+) -> HostEffect:
+    pause_ms = _pause_ms(outcome, failures, adaptive_ms, settings)
+    changed = pause_ms != (adaptive_ms or 0)
+    slow = _is_slow(failures, pause_ms, settings)
+    return HostEffect(block_ms=block_ms, adaptive_ms=pause_ms if changed else None, failures=failures, slow=slow)
+
+
+def _pause_ms(outcome: Outcome, failures: int, adaptive_ms: int | None, settings: Settings) -> int:
+    """The smoothed delay, from start to start: latency_factor x latency, moved a quarter of the way at a time."""
+    old_ms = adaptive_ms or 0
+    latency_s = _latency_s(outcome)
+    if not settings.latency_factor or len(outcome.body) > _SAMPLED_BYTES or outcome.started is None:
+        return old_ms
+    target_ms = 1000 * settings.latency_factor * latency_s if latency_s >= _HEALTHY_S else 0.0
+    # A failure that comes fast must not make us faster.
+    if target_ms < old_ms and (failures or outcome.status >= 400):
+        return old_ms
+    new_ms = target_ms if adaptive_ms is None else old_ms + _WEIGHT * (target_ms - old_ms)
+    # Above: a host that needs more than the cap per page is in the slow lane, and the cap keeps it crawlable.
+    new_ms = min(new_ms, 1000 * settings.max_adaptive_delay_s)
+    # Below: a pause that faded under what a healthy host would get is none.
+    if new_ms < 1000 * settings.latency_factor * _HEALTHY_S:
+        return 0
+    return old_ms if abs(new_ms - old_ms) < _NOTABLE * old_ms else round(new_ms)
+
+
+def _is_slow(failures: int, pause_ms: int | None, settings: Settings) -> bool:
+    limit_s = min(_SLOW_S * settings.latency_factor, settings.max_adaptive_delay_s)
+    return failures >= _SLOW_FAILURES or bool(limit_s and pause_ms and pause_ms >= 1000 * limit_s)
+
+
+def _latency_s(outcome: Outcome) -> float:
+    if outcome.started is None:
+        return 0.0
+    # What a browser does with a response is not the host's time.
+    return (outcome.ended if outcome.answered is None else outcome.answered) - outcome.started
+
+
+def robots_delay_ms(robots: Robots, agent: str, settings: Settings) -> int | None:
+    """Crawl-delay up to the cap: beyond it a site would be crawled in years, and the operator should decide."""
+    delay_s = robots.delay(agent)
+    return None if delay_s is None else int(1000 * min(delay_s, settings.robots_delay_cap_s))
+
+
+# Retry-After (RFC 9110 10.2.3): seconds, or a date in one of three forms (5.6.7).
+
+_TIME = r"(?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d)"
+_DATES = (
+    re.compile(rf"(?:\w{{3}}), (?P<day>\d\d) (?P<month>\w{{3}}) (?P<year>\d{{4}}) {_TIME} GMT"),
+    re.compile(rf"(?:\w{{6,9}}), (?P<day>\d\d)-(?P<month>\w{{3}})-(?P<year>\d\d) {_TIME} GMT"),
+    re.compile(rf"(?:\w{{3}}) (?P<month>\w{{3}}) (?P<day>[ \d]\d) {_TIME} (?P<year>\d{{4}})"),
+)
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+#: more digits than any wait that anybody means; the cap makes both the same
+_MAX_DIGITS = 12
+
+
+def retry_after(value: str | None, now_s: float) -> float | None:
+    """Seconds to wait, or None where nothing usable is named: absent, negative, fraction, past date, garbage."""
+    text = (value or "").strip()
+    if text.isdigit() and text.isascii():
+        return float(text) if len(text) <= _MAX_DIGITS else 10.0**_MAX_DIGITS
+    at_s = http_date(text, now_s)
+    return at_s - now_s if at_s is not None and at_s > now_s else None
+
+
+def http_date(text: str, now_s: float) -> float | None:
+    """Seconds since 1970 of an HTTP-date; `now_s` tells the century of a two-digit year."""
+    found = next((match for pattern in _DATES if (match := pattern.fullmatch(text))), None)
+    if found is None or not text.isascii() or (name := found["month"].lower()) not in _MONTHS:
+        return None
+    year, day = int(found["year"]), int(found["day"])
+    hour, minute, second = int(found["h"]), int(found["m"]), int(found["s"])
+    if len(found["year"]) == 2:
+        this_year = time.gmtime(now_s).tm_year
+        year += this_year - this_year % 100
+        # More than 50 years ahead means the century before.
+        year -= 100 if year > this_year + 50 else 0
+    if not (year >= 1970 and 1 <= day <= 31 and hour < 24 and minute < 60 and second <= 60):
+        return None
+    return float(calendar.timegm((year, _MONTHS.index(name) + 1, day, hour, minute, second)))

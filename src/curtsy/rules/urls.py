@@ -1,0 +1,294 @@
+"""URLs: WHATWG parsing, the normal form we crawl, fingerprints, units of politeness, and the scope of a crawl.
+
+No I/O. A URL that has passed `normalise` is called normal: http or https, absolute, no fragment, no credentials,
+default port dropped, always with a path. Functions that say so take nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
+
+import re2
+from ada_url import join_url, normalize_url
+from xxhash import xxh3_128_digest
+
+from curtsy.core.errors import UsageError
+from curtsy.core.model import Crawl
+
+if TYPE_CHECKING:
+    from tldextract import TLDExtract
+
+#: longer patterns are refused: nobody writes them by hand, and their automata eat memory
+MAX_PATTERN_LENGTH = 1_000
+_PATTERN_MEMORY_BYTES = 4 << 20
+#: all before the last "@": in what cannot be parsed nobody knows where a password ends
+_CREDENTIALS = re.compile(r"\A([a-z][a-z0-9+.-]*://)?.*@", re.DOTALL | re.IGNORECASE)
+
+
+def parse(url: str, base: str | None = None) -> str | None:
+    """The serialised URL as the WHATWG URL standard has it, or None where its parser fails."""
+    try:
+        return join_url(base, url) if base else normalize_url(url)
+    except ValueError:
+        if url.isascii() and (base is None or base.isascii()):
+            return None
+    return _parse_scalar(_scalar(url), None if base is None else _scalar(base))
+
+
+def _parse_scalar(url: str, base: str | None) -> str | None:
+    try:
+        return join_url(base, url) if base else normalize_url(url)
+    except ValueError:
+        return None
+
+
+def _scalar(text: str) -> str:
+    """Lone surrogates become U+FFFD, as in a WHATWG scalar value string."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def normalise(url: str, base: str | None = None) -> str | None:
+    """The form we crawl: only http and https, no fragment, no user or password; None for everything else."""
+    href = parse(url, base)
+    if href is None or not href.startswith(("http://", "https://")):
+        return None
+    cut = href.find("#")
+    if cut >= 0:
+        href = href[:cut]
+    # The serialiser escapes "@" everywhere in the authority but before the host.
+    start = href.index("//") + 2
+    at = href.rfind("@", start, href.index("/", start))
+    return href if at < 0 else href[:start] + href[at + 1 :]
+
+
+def has_credentials(url: str) -> bool:
+    """Does it name a user or a password, as `https://user:password@example.com/` does?"""
+    return "@" in (parse(url) or "").partition("//")[2].partition("/")[0]
+
+
+def veiled(text: str) -> str:
+    """What somebody gave for a URL, to be told of: without what may be a user or a password."""
+    return _CREDENTIALS.sub(r"\1***@", text)
+
+
+def fingerprint(url: str) -> bytes:
+    """16 bytes that stand for a normal URL."""
+    return xxh3_128_digest(url.encode())
+
+
+def short(fp: bytes) -> int:
+    """63 bits of a fingerprint, for filters whose integers are signed."""
+    return int.from_bytes(fp[:8], "big") >> 1
+
+
+def origin(url: str) -> str:
+    """`https://example.com[:8443]` of a normal URL."""
+    return url[: url.index("/", url.index("//") + 2)]
+
+
+def host_key(url: str, unit: str = "host") -> str:
+    """The unit of politeness of a normal URL: `hostname[:port]`, or its registrable domain for unit `domain`.
+
+    The root's dot is dropped: `example.com.` is the machine `example.com`, though its URLs and origin stay others.
+    """
+    start = url.index("//") + 2
+    host = url[start : url.index("/", start)]
+    if host[-1] == "." or ".:" in host:
+        host = _rootless(host)
+    return host if unit == "host" else registrable_domain(host)
+
+
+def host_named(name: str, unit: str = "host") -> str:
+    """The unit of politeness that somebody means by a host name or a URL: the likeliest of `hosts_named`."""
+    return hosts_named(name, unit)[0]
+
+
+def hosts_named(name: str, unit: str = "host") -> tuple[str, ...]:
+    """The units that a name can mean, the likeliest first.
+
+    `example.com:80` is `example.com`, because URLs lose the default port of their scheme; only of a server that speaks
+    https on port 80 would the unit be called so.
+    """
+    spelt = [name] if "://" in name else [f"https://{name}/", f"http://{name}/"]
+    urls = [] if "*" in name else [url for text in spelt if (url := normalise(text)) is not None]
+    if not urls:
+        raise UsageError(f"{veiled(name)!r} is no host. Write hostname, hostname:port, or a URL.")
+    return tuple(sorted({host_key(url, unit) for url in urls}, key=len))
+
+
+def _rootless(host: str) -> str:
+    """`example.com` for `example.com.`: the same machine, so the same unit."""
+    name, colon, port = host.partition(":")
+    return (name.removesuffix(".") or name) + colon + port
+
+
+@cache
+def _suffixes() -> TLDExtract:
+    from tldextract import TLDExtract  # most crawls never ask for a domain, and it takes a while to import
+
+    # Strictly the list that came with the package: no download, no cache folder. Private suffixes count, so that two
+    # people's sites on one hosting service are two domains.
+    return TLDExtract(suffix_list_urls=(), cache_dir=None, fallback_to_snapshot=True, include_psl_private_domains=True)
+
+
+@lru_cache(maxsize=65_536)
+def registrable_domain(host: str) -> str:
+    """`example.co.uk` for `www.example.co.uk:8080`; names without one, and addresses, as they are, without port."""
+    name = host if host.endswith("]") else host.rsplit(":", 1)[0] if ":" in host else host
+    found = _suffixes()(name)
+    if found.suffix or found.ipv4 or found.ipv6:
+        return found.top_domain_under_public_suffix or name
+    # A name under no suffix of the list: by its rules the last label is the suffix.
+    return ".".join(name.rsplit(".", 2)[-2:])
+
+
+# Session ids: the first names never mean anything else; the second also name sections and stories, so their value
+# must look like a token too.
+_SESSION_NAMES = frozenset(
+    (
+        *(
+            "jsessionid",
+            "phpsessid",
+            "phpsession",
+            "sessid",
+            "sessionid",
+            "session_id",
+            "session-id",
+            "cfid",
+            "cftoken",
+        ),
+        *("cfsessionid", "zenid", "oscsid", "xtcsid", "plentyshop_session", "jservsessionid", "wosid", "sidsession"),
+    )
+)
+_SESSION_MAYBE = frozenset(("sid", "session", "sess", "s", "ssid", "psession"))
+_SESSION_HINT = re.compile(r"(?i)sess|[?&;]s(?:id)?=|sid=|cfid|cftoken|zenid|/\([a-z]\(")
+_SESSION_TOKEN = re.compile(r"(?=.*[0-9])[0-9A-Za-z_-]{16,}\Z")
+_SESSION_PATH = re.compile(r"(?i);(?:jsessionid|phpsessid|sessionid|sid|jservsessionid)=[^/;?]*")
+_SESSION_SEGMENT = re.compile(r"(?i)/\((?:[a-z]\([0-9a-z]{20,}\))+\)(?=/)")
+
+
+def strip_session(url: str) -> str:
+    """A normal URL without session ids, so that a site that puts a new one into every link is still finite."""
+    if _SESSION_HINT.search(url) is None:
+        return url
+    path, mark, query = url.partition("?")
+    path = _SESSION_SEGMENT.sub("", _SESSION_PATH.sub("", path))
+    if not mark:
+        return path
+    kept = [pair for pair in query.split("&") if not _is_session(pair)]
+    return f"{path}?{'&'.join(kept)}" if kept else path
+
+
+def _is_session(pair: str) -> bool:
+    name, _, value = pair.partition("=")
+    name = name.lower()
+    if name in _SESSION_NAMES or name.startswith("aspsessionid"):
+        return True
+    return name in _SESSION_MAYBE and _SESSION_TOKEN.match(value) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which links are URLs of a crawl."""
+
+    #: `host` | `domain` | `any`
+    reach: str
+    members: frozenset[str]
+    include: tuple[Any, ...]
+    exclude: tuple[Any, ...]
+    max_depth: int | None
+    max_url_length: int
+    max_path_segments: int
+    max_repeated_segments: int
+
+    @classmethod
+    def of(
+        cls,
+        crawl: Crawl,
+        *,
+        max_url_length: int = 2083,
+        max_path_segments: int = 32,
+        max_repeated_segments: int = 3,
+    ) -> Scope:
+        """A bad pattern raises UsageError and names it."""
+        return cls(
+            reach=crawl.scope,
+            members=crawl.members,
+            include=tuple(_compile(pattern) for pattern in crawl.include),
+            exclude=tuple(_compile(pattern) for pattern in crawl.exclude),
+            max_depth=crawl.max_depth,
+            max_url_length=max_url_length,
+            max_path_segments=max_path_segments,
+            max_repeated_segments=max_repeated_segments,
+        )
+
+    @staticmethod
+    def member(url: str, reach: str) -> str:
+        """What stands in `Crawl.members` for a normal URL: its host, or its registrable domain."""
+        return host_key(url, "domain" if reach == "domain" else "host")
+
+    def admits(self, url: str, depth: int) -> str | None:
+        """None if the normal URL is in scope at that depth, else the reason in a word."""
+        if len(url) > self.max_url_length:
+            return "length"
+        if self.max_depth is not None and depth > self.max_depth:
+            return "depth"
+        if self.reach != "any" and host_key(url, self.reach) not in self.members:
+            return "scope"
+        if (trap := self._trap(url)) is not None:
+            return trap
+        for pattern in self.exclude:
+            if pattern.search(url) is not None:
+                return "exclude"
+        if self.include and all(pattern.search(url) is None for pattern in self.include):
+            return "include"
+        return None
+
+    def _trap(self, url: str) -> str | None:
+        segments = url.partition("?")[0].split("/")[3:]
+        if not segments[-1]:
+            segments.pop()
+        if len(segments) > self.max_path_segments:
+            return "segments"
+        if len(set(segments)) == len(segments):
+            return None
+        if max(Counter(segments).values()) > self.max_repeated_segments or _has_run(
+            segments, self.max_repeated_segments
+        ):
+            return "repeated"
+        return None
+
+
+def _has_run(segments: list[str], times: int) -> bool:
+    """A run of two or more segments stands there `times` times in a row: /a/b/a/b/a/b."""
+    times = max(times, 2)
+    for length in range(2, len(segments) // times + 1):
+        streak = 0
+        for here, there in zip(segments, segments[length:], strict=False):
+            streak = streak + 1 if here == there else 0
+            if streak == length * (times - 1):
+                return True
+    return False
+
+
+def _compile(pattern: str) -> Any:
+    if len(pattern) > MAX_PATTERN_LENGTH:
+        raise UsageError(
+            f"The pattern {pattern[:60]!r}... has {len(pattern)} characters; at most {MAX_PATTERN_LENGTH} are allowed."
+        )
+    options = re2.Options()
+    options.max_mem = _PATTERN_MEMORY_BYTES
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        reason = error.args[0] if error.args else error
+        reason = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else reason
+        raise UsageError(
+            f"The pattern {pattern!r} is not a regular expression that RE2 understands (no look-around, no "
+            f"back-references): {reason}"
+        ) from error

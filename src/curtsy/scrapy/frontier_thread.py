@@ -1,0 +1,334 @@
+"""The thread between Scrapy and the frontier: keeps requests, takes turns, hands out what may be downloaded now.
+
+Scrapy asks without waiting, so everything that waits happens here, on a loop of its own. Each round writes what came in
+(new requests before the ends of those that brought them: a crash between loses nothing), gives turns back, takes turns
+of hosts that have work, and hands their next requests over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from curtsy.core.clock import boot
+from curtsy.core.errors import StoreUnavailable
+from curtsy.core.observe import log
+from curtsy.core.settings import Settings
+from curtsy.crawl.external_slots import Denied, Report, Turn, Turns, open_turns
+from curtsy.services.epochs import in_thread, read
+from curtsy.store import guests
+from curtsy.store.guests import Held, NewRequest, Settled
+
+T = TypeVar("T")
+
+#: the host of requests that ask no server: data:, file:
+NOBODY = "nobody.invalid"
+#: a request is ours for so long unless we say that we are alive
+_HOLD_S = 30.0
+_RENEW_S = 10.0
+#: how often is looked at what others added or left behind
+_LOOK_S = 1.0
+_IDLE_S = 0.25
+#: a turn with less time left is not worth beginning
+_LEAST_S = 2.0
+
+
+@dataclass(slots=True)
+class Local:
+    """A request that cannot be written down: it lives and dies with this process."""
+
+    host: str
+    request: Any
+
+
+@dataclass(slots=True)
+class Ready:
+    """What may be downloaded now."""
+
+    turn: Turn
+    held: Held | None = None
+    local: Local | None = None
+
+
+@dataclass(slots=True)
+class _Inbox:
+    adds: list[NewRequest] = field(default_factory=list)
+    settled: list[Settled] = field(default_factory=list)
+    reports: list[Report] = field(default_factory=list)
+
+
+class Desk:
+    """One per spider. Methods without `_` are called from Scrapy's thread."""
+
+    def __init__(
+        self, settings: Settings, name: str, capacity: int, ring: Callable[[], None],
+        delays: Mapping[str, float] | None = None,
+    ) -> None:  # fmt: skip
+        self.settings, self._name, self._capacity = settings, name, capacity
+        #: seconds by host name, for those that want more than all others
+        self._delays = dict(delays or {})
+        #: called from the thread when there is something to do for Scrapy
+        self._ring = ring
+        self._holder = os.urandom(8).hex()
+        self._lock = threading.Lock()
+        self._inbox = _Inbox()
+        #: how often something came in, and how much of that is written
+        self._came = self._written = 0
+        self.ready: deque[Ready] = deque()
+        self._locals: dict[str, deque[Local]] = {}
+        self._in_hand: set[int] = set()
+        self._hosts: set[str] = set()
+        self._due: dict[str, float] = {}
+        self._pending = True
+        self._closing = self._ended = False
+        self.duplicates = 0
+        self.error: BaseException | None = None
+        self._opened: Future[None] = Future()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._wake: asyncio.Event | None = None
+        self._turns: Turns | None = None
+        self._run = 0
+        self._thread = threading.Thread(target=self._live, name="curtsy-desk", daemon=True)
+
+    # From Scrapy's thread
+
+    def open(self) -> None:
+        self._thread.start()
+        self._opened.result()
+
+    def add(self, row: NewRequest) -> None:
+        with self._lock:
+            self._inbox.adds.append(row)
+            self._came += 1
+        self._rouse()
+
+    def add_local(self, local: Local) -> None:
+        with self._lock:
+            self._locals.setdefault(local.host, deque()).append(local)
+        self._rouse()
+
+    def settle(self, row: Settled) -> None:
+        with self._lock:
+            self._inbox.settled.append(row)
+            self._came += 1
+        self._rouse()
+
+    def report(self, report: Report) -> None:
+        with self._lock:
+            self._inbox.reports.append(report)
+        self._rouse()
+
+    @property
+    def has_pending(self) -> bool:
+        """Something is open or held, here or anywhere, as far as we know."""
+        with self._lock:
+            return self._came != self._written or bool(self.ready or self._locals) or self._pending
+
+    def take(self, host: str) -> Future[Turn]:
+        """A turn for a download that nobody scheduled: robots.txt, an inline request."""
+        assert self._loop is not None
+        assert self._turns is not None
+        return asyncio.run_coroutine_threadsafe(self._turns.take(host, self._delay_s(host)), self._loop)
+
+    def close(self, *, ended: bool) -> None:
+        """What is held goes back; `ended`: the run is over if nobody has anything left of it."""
+        self._closing = True
+        self._ended = ended
+        self._rouse()
+        self._thread.join(30)
+
+    def _rouse(self) -> None:
+        if self._loop is not None and self._wake is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._wake.set)
+
+    # In the thread
+
+    def _live(self) -> None:
+        try:
+            asyncio.run(self._work())
+        except BaseException as error:
+            self.error = error
+            if not self._opened.done():
+                self._opened.set_exception(error)
+            else:
+                log("desk_broke", level="error", error=repr(error))
+                self._ring()
+
+    async def _work(self) -> None:
+        self._loop, self._wake = asyncio.get_running_loop(), asyncio.Event()
+        async with open_turns(self.settings) as turns:
+            self._turns = turns
+            self._run = await self._store(guests.begin, self._name, _now_ms())
+            self._opened.set_result(None)
+            look_at = renew_at = 0.0
+            while not self._closing:
+                self._wake.clear()
+                now = boot()
+                if now >= renew_at:
+                    renew_at = now + _RENEW_S
+                    await self._store(guests.renew, list(self._in_hand), self._holder, _until_ms())
+                await self._write()
+                if now >= look_at:
+                    look_at = now + _LOOK_S
+                    await self._look()
+                await self._hand_out()
+                await self._nap()
+            await self._end()
+
+    async def _store(self, fn: Callable[..., T], *args: Any) -> T:
+        """A database that is away is waited for: what came in is kept meanwhile."""
+        assert self._turns is not None
+        store = self._turns.services.store
+        while True:
+            try:
+                return await in_thread(store.run, fn, *args)
+            except StoreUnavailable as error:
+                log("desk_waits", level="warning", error=str(error))
+                await asyncio.sleep(1.0)
+
+    async def _write(self) -> None:
+        with self._lock:
+            inbox, self._inbox = self._inbox, _Inbox()
+            came = self._came
+        if inbox.adds or inbox.settled:
+            fresh = await self._store(_write, self._run, inbox.adds, inbox.settled, self._holder, _now_ms())
+            self.duplicates += len(inbox.adds) - fresh
+            self._hosts.update(row.host for row in inbox.adds)
+            self._in_hand.difference_update(row.n for row in inbox.settled)
+        if inbox.reports:
+            assert self._turns is not None
+            await self._turns.give_back(inbox.reports)
+            # How long the host is to be left alone now is asked when it has work.
+            for report in inbox.reports:
+                self._due.pop(report.turn.host, None)
+        if inbox.adds or inbox.settled:
+            self._pending = await self._has_pending()
+        with self._lock:
+            self._written = came
+        if not self._pending:
+            self._ring()
+
+    async def _look(self) -> None:
+        """What other processes added, or left behind when they died."""
+        await self._store(guests.lapse, self._run, _now_ms())
+        assert self._turns is not None
+        self._hosts.update(await read(self._turns.services.store, guests.open_hosts, self._run))
+        pending = await self._has_pending()
+        if self._pending and not pending:
+            self._ring()
+        self._pending = pending
+
+    async def _has_pending(self) -> bool:
+        assert self._turns is not None
+        return await read(self._turns.services.store, guests.has_pending, self._run)
+
+    async def _hand_out(self) -> None:
+        """Takes the turns of hosts that have work, then their requests. Where another was faster, it goes back."""
+        now = boot()
+        room = self._capacity - len(self._in_hand) - len(self.ready)
+        hosts = [h for h in {*self._hosts, *self._locals} if self._due.get(h, 0.0) <= now][: max(0, room)]
+        if not hosts:
+            return
+        found = await asyncio.gather(*(self._try(host) for host in hosts))
+        turns = {turn.host: turn for turn in found if turn is not None}
+        if not turns:
+            return
+        local = self._take_locals(turns)
+        wanted = [host for host in turns if host not in local]
+        rows = await self._store(guests.take, self._run, wanted, self._holder, _until_ms()) if wanted else []
+        got = {row.host: row for row in rows}
+        self._in_hand.update(row.n for row in rows)
+        unused = [host for host in wanted if host not in got]
+        self._hosts.difference_update(unused)
+        if unused:
+            assert self._turns is not None
+            await self._turns.give_back([Report(turn=turns[h], started=None, ended=boot()) for h in unused])
+        with self._lock:
+            self.ready.extend(Ready(turn=turns[host], held=row) for host, row in got.items())
+            self.ready.extend(Ready(turn=turns[host], local=one) for host, one in local.items())
+        if got or local:
+            self._ring()
+
+    def _take_locals(self, turns: dict[str, Turn]) -> dict[str, Local]:
+        found = {}
+        with self._lock:
+            for host in turns:
+                if waiting := self._locals.get(host):
+                    found[host] = waiting.popleft()
+                    if not waiting:
+                        del self._locals[host]
+        return found
+
+    async def _try(self, host: str) -> Turn | None:
+        assert self._turns is not None
+        try:
+            turn, wait_s = await self._turns.try_take(host, self._delay_s(host))
+        except Denied as error:
+            await self._refuse(host, str(error))
+            return None
+        self._due[host] = boot() + wait_s
+        return turn
+
+    def _delay_s(self, host: str) -> float:
+        if host == NOBODY:
+            return 0.0
+        return max(self.settings.delay_s, self._delays.get(host.partition(":")[0], 0.0))
+
+    async def _refuse(self, host: str, why: str) -> None:
+        """A denied host: its requests are dead letters."""
+        held = await self._store(guests.take, self._run, [host], self._holder, _until_ms())
+        if not held:
+            self._hosts.discard(host)
+        letters = [Settled(n=row.n, state="failed", cause="denied", detail=why) for row in held]
+        await self._store(guests.settle, letters, self._holder, _now_ms())
+        with self._lock:
+            self._locals.pop(host, None)
+
+    async def _nap(self) -> None:
+        now = boot()
+        wait_s = _IDLE_S
+        if len(self._in_hand) + len(self.ready) < self._capacity:
+            soonest = min((self._due.get(h, 0.0) for h in {*self._hosts, *self._locals}), default=now + _IDLE_S)
+            wait_s = min(_IDLE_S, max(0.003, soonest - now))
+        assert self._wake is not None
+        try:
+            await asyncio.wait_for(self._wake.wait(), wait_s)
+        except TimeoutError:
+            pass
+
+    async def _end(self) -> None:
+        """Gives back what was never begun, then what is held."""
+        with self._lock:
+            unused = [Report(turn=one.turn, started=None, ended=boot()) for one in self.ready]
+            self.ready.clear()
+        assert self._turns is not None
+        await self._turns.give_back(unused)
+        await self._write()
+        await self._store(guests.give_back, self._run, self._holder)
+        if self._ended:
+            await self._store(guests.end, self._run, _now_ms())
+
+
+def _write(tx: Any, run: int, adds: list[NewRequest], settled: list[Settled], holder: str, now_ms: int) -> int:
+    fresh = guests.add(tx, run, adds, now_ms)
+    guests.settle(tx, settled, holder, now_ms)
+    return len(fresh)
+
+
+def worth_beginning(turn: Turn) -> bool:
+    return turn.left_s >= _LEAST_S
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)
+
+
+def _until_ms() -> int:
+    return _now_ms() + int(_HOLD_S * 1000)

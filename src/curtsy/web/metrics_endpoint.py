@@ -1,0 +1,32 @@
+"""What /metrics says beside the sums of the fleet: numbers that are read when somebody asks."""
+
+from __future__ import annotations
+
+from curtsy.core import metrics
+from curtsy.core.model import CrawlState
+from curtsy.fleet.coordination import Fleet
+from curtsy.frontier.frontier import Frontier
+from curtsy.frontier.watch import LANES, look
+from curtsy.store import crawls
+from curtsy.store.engine import Store
+
+
+async def of_frontier(frontier: Frontier, fields: dict[str, float]) -> None:
+    """Queues in play, hosts due and requests under way, over all shards."""
+    view = await look(frontier, detail=True)
+    for lane in LANES:
+        metrics.gauge(fields, "curtsy_queue_depth", view.in_play.get(lane, 0), lane=lane.value)
+        metrics.gauge(fields, "curtsy_due_hosts", view.hosts(lane), lane=lane.value)
+        metrics.gauge(fields, "curtsy_in_flight", view.in_flight.get(lane, 0), lane=lane.value)
+
+
+async def of_fleet(fleet: Fleet, fields: dict[str, float]) -> None:
+    metrics.gauge(fields, "curtsy_seats", sum(worker.seats for worker in await fleet.workers()))
+    running = [await fleet.running(lane.value) for lane in LANES]
+    metrics.gauge(fields, "curtsy_running_shifts", sum(running))
+
+
+def of_store(store: Store, fields: dict[str, float]) -> None:
+    with store.read() as tx:
+        states = [state for state, _ in crawls.states(tx).values()]
+    metrics.gauge(fields, "curtsy_running_crawls", states.count(CrawlState.RUNNING))

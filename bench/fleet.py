@@ -20,11 +20,11 @@ from bench.parts import Parts
 from bench.plan import Plan
 from bench.report import Bar, Section, number
 from curtsy.cli.results import judged
-from curtsy.core import settings_loading as configuration
+from curtsy.core import settings_loading
 from curtsy.core.model import Crawl, CrawlState
 from curtsy.crawl import run as crawling
 from curtsy.fleet.coordination import Fleet
-from curtsy.services import backends as services
+from curtsy.services import backends
 from curtsy.store import crawls
 from curtsy.store.engine import Store
 from curtsy.tinyweb import TinyWeb
@@ -79,7 +79,7 @@ class RunningFleet:
     def __init__(self, parts: Parts, web: TinyWeb, store_url: str) -> None:
         self.parts, self.web = parts, web
         self._given = {"store_url": store_url, "frontier_url": f"{parts.url}/2", "resolve": web.resolve_rule}
-        self.settings = configuration.load(None, data_dir=parts.folder / "data", **self._given)
+        self.settings = settings_loading.load(None, data_dir=parts.folder / "data", **self._given)
 
     def start(self) -> None:
         given = {f"CURTSY_{name.upper()}": value for name, value in self._given.items()}
@@ -109,7 +109,7 @@ class RunningFleet:
         crawl = Crawl(id=str(uuid4()), request_id="bench", created_ms=int(time.time() * 1000), delay_s=delay_s)
 
         async def run() -> Crawl:
-            built = services.build(self.settings)
+            built = backends.build(self.settings)
             try:
                 await built.open()
                 return await crawling.submit(built, crawl, self.web.seeds)
@@ -189,7 +189,7 @@ def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
         f"Two workers with names of their own and {SEATS} processes each, Beat, PostgreSQL and Valkey by URL, and the "
         f"tiny web, all on the same {os.cpu_count()} cores; {plan.fleet_hosts} hosts x {plan.fleet_pages} pages of "
         f"{PAGE_KB:.0f} KB, delay {DELAY_S:g} s, judged by the server's log with {TOLERANCE_MS:.0f} ms for its own "
-        "scheduling. A request is sent within milliseconds of its lease. Seat time is what shifts took, by the "
+        "scheduling. A request is sent within milliseconds of its lease. Worker time is what shifts took, by the "
         "metrics; what counts as waiting: [decision 18](decisions/0018-what-holds-a-seat.md)."
     )
     title = f"A fleet: {number(plan.fleet_hosts)} hosts x {plan.fleet_pages} pages"

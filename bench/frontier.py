@@ -19,7 +19,7 @@ from curtsy.core.model import Crawl, CrawlState, Entry, HostState, Lane, Lease, 
 from curtsy.core.settings import Settings
 from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.messages import Release, Settled
-from curtsy.services.valkey import Embedded
+from curtsy.services.valkey import EmbeddedValkey
 
 MB = 1_000_000
 BATCH = 64
@@ -64,7 +64,7 @@ def _rules(host: str, now_ms: int) -> RobotsState:
 
 
 @asynccontextmanager
-async def fresh(embedded: Embedded) -> AsyncIterator[Bench]:
+async def fresh(embedded: EmbeddedValkey) -> AsyncIterator[Bench]:
     """An empty server, a new epoch, one crawl without delay."""
     frontier = Frontier(embedded.url, Settings.model_validate({"delay_s": 0}), "bench")
     shard = frontier.shards[0]
@@ -186,7 +186,7 @@ class Figures:
     many_hosts_mb: float
 
 
-async def measure(embedded: Embedded, plan: Plan, say: Callable[[str], None]) -> Figures:
+async def measure(embedded: EmbeddedValkey, plan: Plan, say: Callable[[str], None]) -> Figures:
     few, many = hosts_of(plan)
     async with fresh(embedded) as bench:
         leases_per_s, lease_server_us = await leasing(bench, 1000, 3.0)
@@ -224,7 +224,7 @@ def hosts_of(plan: Plan) -> tuple[int, int]:
 def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
     from curtsy.cli.doctor import memory_bound
 
-    with tempfile.TemporaryDirectory(prefix="curtsy-bench-") as folder, Embedded.enter(Path(folder)) as embedded:
+    with tempfile.TemporaryDirectory(prefix="curtsy-bench-") as folder, EmbeddedValkey.enter(Path(folder)) as embedded:
         f = asyncio.run(measure(embedded, plan, say))
     bound = memory_bound(Settings.model_validate({"delay_s": 0}))
     few, many = hosts_of(plan)

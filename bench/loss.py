@@ -24,7 +24,7 @@ from bench.measure import RunFailed, reaping
 from bench.plan import Plan, serve
 from bench.report import Bar, Section
 from bench.site import Site, path_of
-from curtsy.services.valkey import Embedded
+from curtsy.services.valkey import EmbeddedValkey
 
 DELAY_S = 1.0
 SLOT_S = 3.0
@@ -104,8 +104,8 @@ def _crawling(web: Site, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 @contextmanager
 def _server(process: subprocess.Popen[bytes], data: Path) -> Iterator[Redis]:
-    _wait(lambda: Embedded.running(data) is not None, process, LOAD_TIMEOUT_S, "did not start its server")
-    embedded = Embedded.running(data)
+    _wait(lambda: EmbeddedValkey.running(data) is not None, process, LOAD_TIMEOUT_S, "did not start its server")
+    embedded = EmbeddedValkey.running(data)
     assert embedded is not None
     with Redis(unix_socket_path=str(embedded.socket)) as server:
         yield server

@@ -19,7 +19,7 @@ from pathlib import Path
 from bench.measure import RunFailed
 from bench.plan import Plan
 from bench.report import Section, number
-from curtsy.services.valkey import Embedded
+from curtsy.services.valkey import EmbeddedValkey
 from curtsy.tinyweb import TinyWeb
 from curtsy.tinyweb.accesslog import Line
 from curtsy.tinyweb.judge import judge
@@ -95,7 +95,7 @@ def _ours(_folder: Path, _peers: str) -> Iterator[Side]:
 
 @contextmanager
 def _theirs(folder: Path, peers: str) -> Iterator[Side]:
-    with Embedded.enter(folder / "redis") as server:
+    with EmbeddedValkey.enter(folder / "redis") as server:
         yield Side(
             name="scrapy-redis",
             python=peers,

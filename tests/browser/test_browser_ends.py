@@ -19,8 +19,7 @@ from small_site import SmallSite
 
 from curtsy.core.outcome import Fault, Outcome
 from curtsy.core.settings import Settings
-from curtsy.fetch import page_visit as visits
-from curtsy.fetch import renderer
+from curtsy.fetch import page_visit, renderer
 from curtsy.fetch.chromium import Chromium, find
 from curtsy.fetch.transfer import boot_clock
 
@@ -110,7 +109,7 @@ def test_a_browser_that_dies_or_hangs_while_a_page_is_opened_is_replaced(
     before = engine.pids
 
     async def struck(*given: Any) -> Any:
-        context = await visits.new_context(*given)
+        context = await page_visit.new_context(*given)
         os.kill(main_process(stage), how)
         return context
 

@@ -13,7 +13,7 @@ from rendered import Stage, begin, page_job, rendering, visit
 from small_site import Asked, Say
 
 from curtsy.core.outcome import Fault, Outcome
-from curtsy.fetch import page_visit as visits
+from curtsy.fetch import page_visit
 from curtsy.fetch.transfer import boot_clock
 from curtsy.html.document import Document
 from curtsy.tinyweb import TinyWeb, truth
@@ -128,7 +128,7 @@ def test_content_that_comes_with_scrolling_is_seen(stage: Stage) -> None:
 
 
 def test_a_page_that_never_rests_is_read_all_the_same(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visits, "_RESTLESS_S", 1.5)
+    monkeypatch.setattr(page_visit, "_RESTLESS_S", 1.5)
     outcome = stage.show(f"{HOME}ticker", b"<p id=p>0</p><script>setInterval(() => p.textContent++, 20)</script>")
     assert (outcome.fault, b"<p id=" in outcome.body) == (None, True)
     assert b">0</p>" not in outcome.body
@@ -219,11 +219,11 @@ def test_a_page_that_is_filled_by_a_timer_is_waited_for(stage: Stage) -> None:
 
 
 def test_a_page_that_is_never_filled_is_not_waited_for_long(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visits, "_EMPTY_S", 1.0)
+    monkeypatch.setattr(page_visit, "_EMPTY_S", 1.0)
     html = b"<div id=root></div><script>let n = 0; setInterval(() => root.textContent = n++ % 4, 450)</script>"
     begun = time.monotonic()
     assert stage.show(f"{HOME}never", html).fault is None
-    assert time.monotonic() - begun < visits._RESTLESS_S / 2
+    assert time.monotonic() - begun < page_visit._RESTLESS_S / 2
 
 
 def test_a_page_that_takes_its_document_away_is_read_as_it_is(stage: Stage) -> None:

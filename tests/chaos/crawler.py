@@ -16,7 +16,7 @@ import psutil
 import redis
 
 from curtsy.cli import UNAVAILABLE
-from curtsy.services.valkey import Embedded
+from curtsy.services.valkey import EmbeddedValkey
 from tests.chaos import browsers
 from tests.chaos.parts import Cable, Database, Disk, Valkey
 
@@ -172,11 +172,11 @@ class Crawler:
         """A client of whichever server the crawl uses; None if it does not answer."""
         if self.valkey is not None:
             return self.valkey.client()
-        running = Embedded.running(self.data)
+        running = EmbeddedValkey.running(self.data)
         return redis.Redis(unix_socket_path=str(running.socket)) if running else None
 
     def embedded_pid(self) -> int | None:
-        running = Embedded.running(self.data)
+        running = EmbeddedValkey.running(self.data)
         return running.pid if running else None
 
     def close(self) -> None:

@@ -210,7 +210,7 @@ class Model:
         self.crawls: dict[int, Crawl] = {}
         self.sites: dict[str, Site] = defaultdict(Site)
         self.rules: dict[tuple[str, str], tuple[int, int]] = {}
-        self.flights: list[Flight] = []
+        self.in_flight: list[Flight] = []
         #: of workers that vanished: their sites may still be answering until their slots end
         self.ghosts: list[Flight] = []
         #: fetched, not committed yet
@@ -359,7 +359,7 @@ class Model:
         passed_over = (site.rivals & ready) - {lease.crawl}
         assert lease.crawl != site.turn or not passed_over, f"{lease.host}: crawl {lease.crawl} had two turns running"
         site.turn, site.rivals = lease.crawl, ready
-        self.flights.append(flight)
+        self.in_flight.append(flight)
 
     def _check_gap(self, lease: Lease, now: int) -> None:
         last = self.sites[lease.host].last
@@ -390,7 +390,7 @@ class Model:
             self.scans += reply.scans
 
     def all_requests(self, host: str) -> list[Flight]:
-        return [f for f in (*self.flights, *self.ghosts) if f.lease.host == host and f.start_ms is not None]
+        return [f for f in (*self.in_flight, *self.ghosts) if f.lease.host == host and f.start_ms is not None]
 
     def end(self, flight: Flight, *, broken: bool, effect: HostEffect | None, url_back: bool, wait_ms: int) -> None:
         """The response ended (or nothing was sent): the slot goes back, the result waits for its commit."""
@@ -409,7 +409,7 @@ class Model:
             url_back=url_back and lease.entry.kind is not Kind.ROBOTS,
             wait_ms=wait_ms,
         )
-        self.flights.remove(flight)
+        self.in_flight.remove(flight)
         if lease.entry.kind is Kind.ROBOTS:
             self._commit_robots(flight, release)
             return
@@ -491,12 +491,12 @@ class Model:
 
     def crash(self, worker: int) -> None:
         """The worker and everything it held vanish; its requests may live on until their slots end."""
-        self.ghosts += [f for f in self.flights if f.worker == worker]
-        self.flights = [f for f in self.flights if f.worker != worker]
+        self.ghosts += [f for f in self.in_flight if f.worker == worker]
+        self.in_flight = [f for f in self.in_flight if f.worker != worker]
         self.waiting = [f for f in self.waiting if f.worker != worker]
 
     def heartbeat(self, worker: int) -> None:
-        held = [f.lease for f in (*self.flights, *self.waiting) if f.worker == worker]
+        held = [f.lease for f in (*self.in_flight, *self.waiting) if f.worker == worker]
         self.world.run(self.world.frontier.beat(held))
 
     def scan(self, scan: Scan) -> None:
@@ -573,7 +573,7 @@ class Model:
             self.quiet_ms[shard.number] = int(self.world.do("HGET", shard.epoch_key, "quiet", shard=shard.number))
         self.scans = []
         for site in self.sites.values():
-            # Requests under way live on in `flights` and `ghosts` until their slots would have ended.
+            # Requests under way live on in `in_flight` and `ghosts` until their slots would have ended.
             site.out.clear()
             site.turn = None
         for n in self.crawls:
@@ -666,7 +666,7 @@ class Model:
         for n, crawl in self.crawls.items():
             if crawl.state is CrawlState.PAUSED:
                 self.resume(n)
-        for flight in [*self.flights]:
+        for flight in [*self.in_flight]:
             self.end(flight, broken=False, effect=None, url_back=False, wait_ms=0)
         for flight in [*self.waiting]:
             self.commit(flight, retry_ms=None, tell=True)
@@ -698,11 +698,11 @@ class Model:
             self.put_back()
             for lanes in (LANES, RENDER):
                 self.lease(1, 64, lanes)
-            if not self.flights:
+            if not self.in_flight:
                 self.lease(1, 1, solo=True)
-            if not self.flights:
+            if not self.in_flight:
                 self.lease(1, 1, RENDER, solo=True)
-            for flight in [*self.flights]:
+            for flight in [*self.in_flight]:
                 self.start(flight, report=True)
                 self.end(flight, broken=False, effect=None, url_back=False, wait_ms=0)
             for flight in [*self.waiting]:

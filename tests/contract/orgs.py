@@ -13,8 +13,7 @@ from curtsy.core.model import Crawl, CrawlState
 from curtsy.core.record import Record
 from curtsy.core.settings import Settings
 from curtsy.core.shutdown import StopFlag
-from curtsy.records import plan as plans
-from curtsy.records import stages
+from curtsy.records import plan, stages
 from curtsy.records.extraction import Parts
 from curtsy.records.stages import Sending
 from curtsy.store import queues, records, sites
@@ -43,7 +42,7 @@ def make(
     rubric: str | None = None, llm: str | None = None, **fields: Any,
 ) -> Crawl:  # fmt: skip
     """All of it is fetched and nothing extracted; sites are put."""
-    made = stored.crawl(store, CrawlState.EXTRACTING, **plans.wished(schema, rubric, llm))
+    made = stored.crawl(store, CrawlState.EXTRACTING, **plan.wished(schema, rubric, llm))
     found = stored.add_pages(store, segments, made, pages, **fields)
 
     def put(tx: Any) -> None:

@@ -66,8 +66,8 @@ class FrontierMachine(RuleBasedStateMachine):
     # Rules have no preconditions: a few milliseconds of real time may decide what is there, and a walk must draw the
     # same numbers when it is repeated. A rule that finds nothing to do does nothing.
 
-    def flights(self, at: int) -> list[Flight]:
-        found = self.model.flights
+    def in_flight(self, at: int) -> list[Flight]:
+        found = self.model.in_flight
         return [found[at % len(found)]] if found else []
 
     @rule(crawl=crawls, host=hosts, count=st.sampled_from([1, 2, 3, 18]), scheme=st.sampled_from(["https", "http"]),
@@ -86,14 +86,14 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @rule(at=any_of, report=st.booleans())
     def start(self, at: int, report: bool) -> None:
-        for flight in self.flights(at):
+        for flight in self.in_flight(at):
             self.model.start(flight, report=report)
 
     @rule(at=any_of, broken=st.booleans(), block=st.sampled_from([None, 0, 15_000]), slow=st.booleans(),
           wait=st.sampled_from([0, 250]), url_back=st.sampled_from([False, False, True]))  # fmt: skip
     def end(self, at: int, broken: bool, block: int | None, slow: bool, wait: int, url_back: bool) -> None:
         effect = None if block is None else HostEffect(block_ms=block, adaptive_ms=block // 10, slow=slow)
-        for flight in self.flights(at):
+        for flight in self.in_flight(at):
             self.model.end(flight, broken=broken, effect=effect, url_back=url_back, wait_ms=wait)
 
     @rule(at=any_of, retry=st.sampled_from([None, None, 0, 40_000]), tell=st.sampled_from([True, True, True, False]),
@@ -130,10 +130,10 @@ class FrontierMachine(RuleBasedStateMachine):
         effect = None if block is None else HostEffect(block_ms=block)
         for pause in pauses:
             model.lease(worker, 64, lanes)
-            for flight in [f for f in model.flights if f.worker == worker]:
+            for flight in [f for f in model.in_flight if f.worker == worker]:
                 model.start(flight, report=report)
             model.advance(pause)
-            for flight in [f for f in model.flights if f.worker == worker]:
+            for flight in [f for f in model.in_flight if f.worker == worker]:
                 model.end(flight, broken=broken, effect=effect, url_back=False, wait_ms=0)
             if fate != "later":
                 for flight in [f for f in model.waiting if f.worker == worker]:
@@ -151,11 +151,11 @@ class FrontierMachine(RuleBasedStateMachine):
         """What was leased waits before it is sent; meanwhile rows are added, and the other worker looks for work."""
         model = self.model
         model.lease(worker, 64)
-        for crawl, host in sorted({(f.lease.crawl, f.lease.host) for f in model.flights}):
+        for crawl, host in sorted({(f.lease.crawl, f.lease.host) for f in model.in_flight}):
             model.add(crawl, host, 1, "https", "now")
         model.advance(pause)
         model.lease(3 - worker, 64)
-        for flight in [*model.flights]:
+        for flight in [*model.in_flight]:
             model.start(flight, report=report)
 
     @rule(worker=workers, started=st.booleans(), after=st.sampled_from([31, 31, 45, 71]), lanes=lanes)
@@ -163,7 +163,7 @@ class FrontierMachine(RuleBasedStateMachine):
         """It vanishes with what it has just leased; the reaper comes, and others go on at once."""
         model = self.model
         model.lease(worker, 64, lanes)
-        for flight in [f for f in model.flights if f.worker == worker and started]:
+        for flight in [f for f in model.in_flight if f.worker == worker and started]:
             model.start(flight, report=True)
         model.crash(worker)
         model.advance(after)

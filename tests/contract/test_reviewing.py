@@ -15,7 +15,7 @@ from curtsy.core.errors import UnknownRecord, UsageError, WrongState
 from curtsy.core.model import Crawl
 from curtsy.core.record import Record
 from curtsy.extract import ladder
-from curtsy.grounding import judge as ground
+from curtsy.grounding import judge
 from curtsy.grounding import schema as schemas
 from curtsy.records import review as reviewing
 from curtsy.records.review import Decision
@@ -292,8 +292,8 @@ def test_golden_cases_hold_what_is_needed_to_extract_again(case: Case, tmp_path:
         ladder.sources_of(f"1-{i:032x}", page["url"], (folder / page["body"]).read_bytes(), page["content_type"])
         for i, page in enumerate(told["pages"])
     ]
-    fields = ground.settle(schema, ladder.climb(schema, pages).claims)
-    assert ground.assemble(schema, fields)["name"] == told["expected"]["name"]
+    fields = judge.settle(schema, ladder.climb(schema, pages).claims)
+    assert judge.assemble(schema, fields)["name"] == told["expected"]["name"]
     assert len(reviewing.export_golden(case.store, case.segments, out, every=True)) == 2
     only = reviewing.export_golden(case.store, case.segments, out, only=frozenset([case.thin.n]))
     assert [path.name for path in only] == [f"organization-{case.thin.n}"]

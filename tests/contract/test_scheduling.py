@@ -14,7 +14,7 @@ from curtsy.control import schedules as scheduling
 from curtsy.core.errors import UsageError
 from curtsy.core.model import CrawlState, Run, Schedule
 from curtsy.core.settings import Settings
-from curtsy.services import backends as services
+from curtsy.services import backends
 from curtsy.store import crawls, schedules
 from curtsy.store.engine import Store
 
@@ -53,7 +53,7 @@ def fire(settings: Settings, *times_ms: int, beats: int = 1) -> list[list[str]]:
     """What each Beat has made, over these times; the Beats fire at once."""
 
     async def all_beats() -> list[list[str]]:
-        built = [services.build(settings) for _ in range(beats)]
+        built = [backends.build(settings) for _ in range(beats)]
         made: list[list[str]] = [[] for _ in built]
         try:
             for one in built:

@@ -11,8 +11,7 @@ from stored import BEGUN_MS, crawl
 from curtsy.core.model import CrawlState, Failure, HostState, Kind, Lane, NewUrl, Page, Request
 from curtsy.core.record import Record, Review
 from curtsy.rules.urls import fingerprint
-from curtsy.store import crawls, failures, hosts, pages, queues, records, requests, reviews, urls
-from curtsy.store import dashboard_queries as glance
+from curtsy.store import crawls, dashboard_queries, failures, hosts, pages, queues, records, requests, reviews, urls
 from curtsy.store.engine import Store
 
 
@@ -43,7 +42,7 @@ def letter(n: int, i: int, at_ms: int, host: str = "a.test") -> Failure:
 def test_pages_per_minute_are_told_from_the_numbering(store: Store) -> None:
     first, second = crawl(store, CrawlState.RUNNING), crawl(store, CrawlState.RUNNING)
     counts = [3, 0, 5, 2, 0]
-    ends = glance.moments(BEGUN_MS, BEGUN_MS + 5 * 60_000, 5)
+    ends = dashboard_queries.moments(BEGUN_MS, BEGUN_MS + 5 * 60_000, 5)
     i = 0
     for part, n in enumerate(counts):
         for k in range(n):  # the two crawls take turns
@@ -51,11 +50,11 @@ def test_pages_per_minute_are_told_from_the_numbering(store: Store) -> None:
             store.run(pages.insert, [page(which.n, i, ends[part] + k * 1000)])
             i += 1
     with store.read() as tx:
-        assert glance.stored_between(tx, [first.n, second.n], ends) == counts
-        assert glance.pages_between(tx, first.n, ends) == [2, 0, 3, 1, 0]
-        assert glance.last_page_ms(tx, first.n) == ends[3]
-        assert glance.last_page_ms(tx, 99) is None
-        assert glance.stored_between(tx, [], ends) == [0, 0, 0, 0, 0]
+        assert dashboard_queries.stored_between(tx, [first.n, second.n], ends) == counts
+        assert dashboard_queries.pages_between(tx, first.n, ends) == [2, 0, 3, 1, 0]
+        assert dashboard_queries.last_page_ms(tx, first.n) == ends[3]
+        assert dashboard_queries.last_page_ms(tx, 99) is None
+        assert dashboard_queries.stored_between(tx, [], ends) == [0, 0, 0, 0, 0]
 
 
 def test_only_crawls_that_were_at_work_lately_are_looked_at(store: Store) -> None:
@@ -63,20 +62,20 @@ def test_only_crawls_that_were_at_work_lately_are_looked_at(store: Store) -> Non
     for one, at_ms in ((old, BEGUN_MS), (ended, BEGUN_MS + 5000)):
         store.run(crawls.set_state, one.n, CrawlState.CANCELLED, None, at_ms)
     with store.read() as tx:
-        assert glance.lately_active(tx, BEGUN_MS + 1000, 10) == [running.n, ended.n]
+        assert dashboard_queries.lately_active(tx, BEGUN_MS + 1000, 10) == [running.n, ended.n]
 
 
 def test_dead_letters_over_time_and_by_id(store: Store) -> None:
     one = crawl(store)
-    ends = glance.moments(BEGUN_MS, BEGUN_MS + 3000, 3)
+    ends = dashboard_queries.moments(BEGUN_MS, BEGUN_MS + 3000, 3)
     store.run(failures.insert, [letter(one.n, i, BEGUN_MS + (i % 2) * 2000) for i in range(5)])
     with store.read() as tx:
-        assert glance.failures_between(tx, one.n, ends) == [3, 0, 2]
-        found = glance.letter(tx, f"f{one.n}-2")
+        assert dashboard_queries.failures_between(tx, one.n, ends) == [3, 0, 2]
+        found = dashboard_queries.letter(tx, f"f{one.n}-2")
         assert found is not None
         assert found.url == "https://a.test/2"
-        assert glance.letter(tx, "nothing") is None
-        assert glance.letter(tx, f"{one.n}-{'0' * 32}") is None
+        assert dashboard_queries.letter(tx, "nothing") is None
+        assert dashboard_queries.letter(tx, f"{one.n}-{'0' * 32}") is None
 
 
 def test_an_open_url_of_a_dead_host_is_a_dead_letter_too(store: Store) -> None:
@@ -86,7 +85,7 @@ def test_an_open_url_of_a_dead_host_is_a_dead_letter_too(store: Store) -> None:
     )
     store.run(_dead, one.n, new)
     with store.read() as tx:
-        found = glance.letter(tx, f"{one.n}-{new.fp.hex()}")
+        found = dashboard_queries.letter(tx, f"{one.n}-{new.fp.hex()}")
     assert found is not None
     assert found.cause == "host_unreachable"
 
@@ -103,19 +102,19 @@ def test_the_requests_of_a_host_are_found_around_its_newest_page(store: Store) -
     store.run(requests.insert, log)
     store.run(pages.insert, [page(one.n, 54, BEGUN_MS, "b.test", fence=55)])
     with store.read() as tx:
-        assert [found.fence for found in glance.requests_of_host(tx, "b.test", 5)] == [55, 65, 75, 85, 95]
-        assert len(glance.requests_of_host(tx, "b.test", 100)) == 10
-        assert glance.requests_of_host(tx, "c.test", 5) == []
+        assert [found.fence for found in dashboard_queries.requests_of_host(tx, "b.test", 5)] == [55, 65, 75, 85, 95]
+        assert len(dashboard_queries.requests_of_host(tx, "b.test", 100)) == 10
+        assert dashboard_queries.requests_of_host(tx, "c.test", 5) == []
         # Nothing came of it yet: it is found among the newest of all.
-        assert len(glance.requests_of_host(tx, "a.test", 3)) == 3
-        assert [found.fence for found in glance.requests_under(tx, 55)] == [55]
+        assert len(dashboard_queries.requests_of_host(tx, "a.test", 3)) == 3
+        assert [found.fence for found in dashboard_queries.requests_under(tx, 55)] == [55]
 
 
 def test_a_presumed_request_gives_way_to_what_is_known(store: Store) -> None:
     rows = [request(1, nature="presumed", ordinal=1, start_ms=BEGUN_MS), request(1), request(2, nature="presumed")]
     store.run(requests.insert, rows)
     with store.read() as tx:
-        found = glance.requests_of_host(tx, "a.test", 9)
+        found = dashboard_queries.requests_of_host(tx, "a.test", 9)
     assert [(one.fence, one.nature) for one in found] == [(1, "sent"), (2, "presumed")]
 
 
@@ -126,7 +125,7 @@ def test_the_requests_of_a_crawl_are_found_in_every_epoch(store: Store) -> None:
     store.run(requests.insert, log)
     store.run(pages.insert, [page(one.n, k, BEGUN_MS, fence=epoch + 2) for k, epoch in enumerate(epochs)])
     with store.read() as tx:
-        found = glance.requests_of_crawl(tx, one.n)
+        found = dashboard_queries.requests_of_crawl(tx, one.n)
     assert len(found) == 20
     assert {request.crawl for request in found} == {one.n}
     assert found == sorted(found, key=lambda request: request.start_ms)
@@ -140,12 +139,12 @@ def test_hosts_of_a_crawl_by_size_and_by_trouble(store: Store) -> None:
     store.run(hosts.upsert, [HostState(host="a.test", failures=3, slow=True), HostState(host="b.test")])
     store.run(queues.mark_dead, one.n, "c.test", "host_unreachable")
     with store.read() as tx:
-        assert [(found.host, found.urls) for found in glance.largest_hosts(tx, one.n, 2)] == [
+        assert [(found.host, found.urls) for found in dashboard_queries.largest_hosts(tx, one.n, 2)] == [
             ("b.test", 9),
             ("a.test", 5),
         ]
-        troubled = glance.troubled_hosts(tx, one.n, BEGUN_MS, 9)
-        assert glance.depths(tx, one.n) == []
+        troubled = dashboard_queries.troubled_hosts(tx, one.n, BEGUN_MS, 9)
+        assert dashboard_queries.depths(tx, one.n) == []
     assert [(found.host, found.slow, found.state) for found in troubled] == [
         ("a.test", True, "open"),
         ("c.test", False, "dead"),
@@ -156,7 +155,7 @@ def test_the_ledger_is_what_the_commit_counted(store: Store) -> None:
     one = crawl(store)
     store.run(crawls.add_counts, {(one.n, "open", ""): 9, (one.n, "done", ""): 4, (one.n, "failed", "timeout"): 2})
     with store.read() as tx:
-        found = glance.ledgers(tx, [one.n, 99])
+        found = dashboard_queries.ledgers(tx, [one.n, 99])
     assert found[one.n] == {"open": {"": 9}, "done": {"": 4}, "skipped": {}, "failed": {"timeout": 2}}
     assert found[99]["open"] == {}
 
@@ -173,10 +172,10 @@ def test_the_review_queue_knows_what_waits_and_what_is_beside(store: Store, limi
     store.run(reviews.add, Review(record=2, crawl=other.n, decision="reject", who="me", at_ms=BEGUN_MS))
     limit = one.n if limited else None
     with store.read() as tx:
-        assert glance.review_queue(tx, limit) == ((3, 0) if limited else (4, 1))
-        assert glance.beside(tx, 1, limit) == (None, 3 if limited else 2)
-        assert glance.beside(tx, 3, limit) == (1 if limited else 2, 4)
-        assert glance.beside(tx, 4, limit) == (3, None)
+        assert dashboard_queries.review_queue(tx, limit) == ((3, 0) if limited else (4, 1))
+        assert dashboard_queries.beside(tx, 1, limit) == (None, 3 if limited else 2)
+        assert dashboard_queries.beside(tx, 3, limit) == (1 if limited else 2, 4)
+        assert dashboard_queries.beside(tx, 4, limit) == (3, None)
 
 
 def test_the_requests_of_a_url_are_found_by_the_fences_it_bears(store: Store) -> None:
@@ -191,21 +190,21 @@ def test_the_requests_of_a_url_are_found_by_the_fences_it_bears(store: Store) ->
     early, tried, replayed, latest = log(40, fault="timeout", status=0), log(90), log(150), log(300, two.n)
     store.run(requests.insert, [*others, early, tried, replayed, latest])
     with store.read() as tx:  # nothing came of it yet: it stands among the newest of its host
-        assert glance.requests_of_url(tx, "a.test", url, fp) == [latest, replayed, tried, early]
-        assert glance.requests_of_url(tx, "b.test", url, fp) == []
+        assert dashboard_queries.requests_of_url(tx, "a.test", url, fp) == [latest, replayed, tried, early]
+        assert dashboard_queries.requests_of_url(tx, "b.test", url, fp) == []
     # Far away in the log it is found by what it left there.
-    store.run(requests.insert, [request(fence, one.n) for fence in range(100_000, 100_000 + glance.AROUND)])
-    store.run(pages.insert, [page(one.n, 100_000 + glance.AROUND, BEGUN_MS)])
+    store.run(requests.insert, [request(fence, one.n) for fence in range(100_000, 100_000 + dashboard_queries.AROUND)])
+    store.run(pages.insert, [page(one.n, 100_000 + dashboard_queries.AROUND, BEGUN_MS)])
     with store.read() as tx:
-        assert glance.requests_of_url(tx, "a.test", url, fp) == []
+        assert dashboard_queries.requests_of_url(tx, "a.test", url, fp) == []
     new = [NewUrl(crawl=n, fp=fp, url=url, host="a.test", kind=Kind.PAGE) for n in (one.n, two.n)]
     store.run(urls.insert, new, BEGUN_MS)
     store.run(urls.settle, [urls.Settle(one.n, fp, 150, "done"), urls.Settle(two.n, fp, 300, "open", attempts=1)], 1)
     store.run(failures.insert, [replace(letter(one.n, 7, BEGUN_MS), url=url, fp=fp, fence=90)])
     with store.read() as tx:
         assert urls.known_to(tx, fp) == [(two.n, 300), (one.n, 150)]
-        assert glance.requests_of_url(tx, "a.test", url, fp) == [latest, replayed, tried, early]
-        assert glance.requests_of_url(tx, "a.test", url, fp, limit=2) == [latest, replayed]
+        assert dashboard_queries.requests_of_url(tx, "a.test", url, fp) == [latest, replayed, tried, early]
+        assert dashboard_queries.requests_of_url(tx, "a.test", url, fp, limit=2) == [latest, replayed]
         found = failures.under(tx, 90, fp)
         assert found is not None
         assert found.url == url
@@ -219,7 +218,7 @@ def test_a_crawl_is_named_by_its_websites(store: Store) -> None:
     store.run(queues.open_queues, [(anywhere.n, host, Lane.BATCH, 1) for host in ("a.test", "z.test")])
     store.run(pages.insert, [page(anywhere.n, 1, BEGUN_MS, "m.test"), page(anywhere.n, 2, BEGUN_MS, "a.test")])
     with store.read() as tx:
-        assert glance.names(tx, [one.id, several.id, anywhere.id, empty.id, "unknown"]) == {
+        assert dashboard_queries.names(tx, [one.id, several.id, anywhere.id, empty.id, "unknown"]) == {
             one.id: ("b.test", False),
             several.id: ("c.test", True),
             anywhere.id: ("m.test", True),  # the first that was fetched is that of a seed

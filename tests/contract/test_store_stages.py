@@ -13,11 +13,10 @@ from typing import Any
 
 import pytest
 
-from curtsy.control import replay as pipeline
+from curtsy.control import replay
 from curtsy.core.model import Crawl, CrawlState, Page
 from curtsy.core.settings import Settings
-from curtsy.grounding import page_schema as page_facts
-from curtsy.grounding import schema as schemas
+from curtsy.grounding import page_schema, schema
 from curtsy.records import stages
 from curtsy.records.stages import Sending
 from curtsy.store import crawls, failures, outbox, pages, records
@@ -100,7 +99,7 @@ def test_a_page_becomes_a_record(parts: Any) -> None:
     with parts.store.read() as tx:
         (record,), _ = records.chunk(tx, crawl)
     assert (record.url, record.data["title"], record.request_id) == ("https://a.test/0", "A page", "req")
-    assert record.schema_hash == schemas.load("page").hash
+    assert record.schema_hash == schema.load("page").hash
     assert state(parts, crawl) is CrawlState.FINISHED
 
 
@@ -138,7 +137,7 @@ def test_a_crawl_whose_last_stage_was_killed_before_it_said_so_is_finished_by_th
 
 def test_dead_letters_of_a_stage_are_replayed_from_there(parts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     crawl = make(parts, 2)
-    monkeypatch.setitem(page_facts.extractors, "page", lambda source: 1 / 0)
+    monkeypatch.setitem(page_schema.extractors, "page", lambda source: 1 / 0)
     for now_ms in (NOW, NOW + 10_000):
         for sending in stages.sweep(parts.store, parts.settings, now_ms):
             assert run(parts, sending, now_ms) == []
@@ -147,7 +146,7 @@ def test_dead_letters_of_a_stage_are_replayed_from_there(parts: Any, monkeypatch
         dead = failures.find(tx, crawl=crawl, stage="extract")
     assert [(f.cause, f.attempts, f.host, f.request_id) for f in dead] == [("error", 2, "a.test", "req")] * 2
     monkeypatch.undo()
-    assert pipeline.replay(parts.store, pipeline.Filter(limit=1), NOW).dead_letters == 1
+    assert replay.replay(parts.store, replay.Filter(limit=1), NOW).dead_letters == 1
     assert state(parts, crawl) is CrawlState.EXTRACTING
     sendings = stages.sweep(parts.store, parts.settings, NOW)
     while sendings:
@@ -166,7 +165,7 @@ def test_an_error_that_quotes_what_no_database_takes_is_a_dead_letter(
     def fails(_source: Any) -> Any:
         raise stages.StageFault("function_failed", "half \udc80, zero \0", False)
 
-    monkeypatch.setitem(page_facts.extractors, "page", fails)
+    monkeypatch.setitem(page_schema.extractors, "page", fails)
     (sending,) = stages.sweep(parts.store, parts.settings, NOW)
     assert run(parts, sending) == []
     assert state(parts, crawl) is CrawlState.FINISHED

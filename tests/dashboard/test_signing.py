@@ -16,7 +16,7 @@ from curtsy.core.settings_loading import load
 from curtsy.store import keys
 from curtsy.store.engine import Store
 from curtsy.web import auth
-from curtsy.web.backend_thread import Bridge
+from curtsy.web.backend_thread import BackendThread
 from curtsy.web.factory import create_app
 
 
@@ -26,7 +26,7 @@ class Guarded:
     def __init__(self, folder: Path) -> None:
         self.settings = load(data_dir=folder / "data", api_rate=10_000, api_burst=100_000)
         app = create_app(self.settings, host="0.0.0.0")
-        self.bridge: Bridge = app.extensions["curtsy"]
+        self.bridge: BackendThread = app.extensions["curtsy"]
         self._server = make_server("127.0.0.1", 0, app, threaded=True)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()

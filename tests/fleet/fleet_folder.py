@@ -23,9 +23,9 @@ from curtsy.core.model import Counts, Crawl, CrawlState
 from curtsy.crawl import run as crawling
 from curtsy.fleet.coordination import Fleet
 from curtsy.frontier.fleet_commands import Plain
-from curtsy.services import backends as services
+from curtsy.services import backends
 from curtsy.services.backends import Services
-from curtsy.services.valkey import Embedded
+from curtsy.services.valkey import EmbeddedValkey
 from curtsy.store import crawls
 from curtsy.store.engine import Store
 from curtsy.tinyweb import TinyWeb
@@ -40,7 +40,7 @@ class FleetFolder(CrawlFolder):
     def __init__(self, path: Path, web: TinyWeb | None = None, **changes: Any) -> None:
         super().__init__(path, web, **{"log_level": "info", "log_format": "json", **changes})
         self.parts: dict[str, subprocess.Popen[bytes]] = {}
-        self._embedded = None if "frontier_url" in changes else Embedded.enter(self.data)
+        self._embedded = None if "frontier_url" in changes else EmbeddedValkey.enter(self.data)
         self._store: Store | None = None
 
     # Parts
@@ -126,7 +126,7 @@ class FleetFolder(CrawlFolder):
         """With the parts that any process of the fleet has."""
 
         async def run() -> T:
-            built = services.build(self.settings())
+            built = backends.build(self.settings())
             try:
                 await built.open()
                 return await work(built)

@@ -12,7 +12,7 @@ import pytest
 from fleet_folder import FleetFolder
 from waiting import until
 
-from curtsy.services.valkey import Embedded
+from curtsy.services.valkey import EmbeddedValkey
 from curtsy.tinyweb import TinyWeb
 
 NewFleet = Callable[..., FleetFolder]
@@ -94,7 +94,7 @@ def test_a_crawl_outlives_its_worker_its_beat_and_its_valkey(new_fleet: NewFleet
     fleet.beat()
     crawl = fleet.submit(orgs(web), delay_s=0.05)
     fleet.until_pages(crawl, 40)
-    running = Embedded.running(fleet.data)
+    running = EmbeddedValkey.running(fleet.data)
     assert running is not None
     assert running.pid is not None
     os.kill(running.pid, signal.SIGKILL)
@@ -135,5 +135,5 @@ def test_the_last_one_out_leaves_a_clean_folder(new_fleet: NewFleet, web: TinyWe
     fleet.let_go()
     fleet.stop("w1")
     fleet.stop("beat")
-    assert Embedded.running(fleet.data) is None
+    assert EmbeddedValkey.running(fleet.data) is None
     assert fleet.rows("SELECT count(*) FROM meta WHERE key LIKE 'clean:%'") == [(1,)]

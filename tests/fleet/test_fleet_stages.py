@@ -16,7 +16,7 @@ from waiting import until
 from curtsy.control import schedules as scheduling
 from curtsy.core.failpoints import STAGE_POINTS
 from curtsy.core.model import Crawl, CrawlState
-from curtsy.records import plan as plans
+from curtsy.records import plan
 from curtsy.store import crawls, failures, outbox, records, schedules
 from curtsy.tinyweb import TinyWeb
 
@@ -67,7 +67,7 @@ def test_sites_become_records_by_the_schema_that_was_stored_with_the_crawl(new_f
     fleet = new_fleet(web, on="postgresql")
     fleet.worker()
     fleet.beat()
-    crawl = fleet.submit(web.seeds, **plans.wished("organization", "esg"))
+    crawl = fleet.submit(web.seeds, **plan.wished("organization", "esg"))
     fleet.until_ended(crawl)
     check_records(fleet, crawl, len(web.seeds))
     with fleet.store.read() as tx:

@@ -9,7 +9,7 @@ from fleet_folder import FleetFolder
 from waiting import until
 
 from curtsy.fleet.coordination import Worker
-from curtsy.fleet.worker_process import Seat
+from curtsy.fleet.worker_process import WorkerProcess
 from curtsy.tinyweb import TinyWeb
 
 NewFleet = Callable[..., FleetFolder]
@@ -69,7 +69,7 @@ def test_a_crawl_that_is_resumed_while_no_shift_runs_goes_on(new_fleet: NewFleet
 def test_a_shift_that_finds_no_database_uses_its_ticket_and_is_followed_by_another(new_fleet: NewFleet) -> None:
     fleet = new_fleet(store_url="postgresql://nobody@127.0.0.1:1/none")
     (ticket,) = fleet.ask(lambda f: f.issue("batch", 1)).tickets
-    seat = Seat(fleet.settings(), lambda: False, fleet.frontier_url)
+    seat = WorkerProcess(fleet.settings(), lambda: False, fleet.frontier_url)
     assert seat.work_shift("batch", ticket) == "broken"
     assert fleet.ask(lambda f: f.outstanding("batch")) == 0
     assert fleet.ask(lambda f: f.running("batch")) == 1  # until it expires: a pause before the next

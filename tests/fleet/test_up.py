@@ -23,7 +23,7 @@ from waiting import until
 from curtsy.client.http import Client
 from curtsy.core.errors import Unavailable
 from curtsy.fleet.supervisor import FIRST_S, LONGEST_S, WELL_S, pause_after
-from curtsy.services.valkey import Embedded
+from curtsy.services.valkey import EmbeddedValkey
 from curtsy.tinyweb import TinyWeb
 
 #: what stands in the command line of each part
@@ -58,7 +58,7 @@ class Running:
     def pid(self, part: str) -> int | None:
         """Of the child that is this part just now."""
         if part == "valkey":
-            running = Embedded.running(self.folder.data)
+            running = EmbeddedValkey.running(self.folder.data)
             return running.pid if running is not None else None
         for child in psutil.Process(self.process.pid).children():
             with suppress(psutil.Error):
@@ -241,9 +241,9 @@ def test_a_second_ctrl_c_ends_all_at_once(up: Callable[..., Running], web: TinyW
 def test_a_server_that_is_named_is_used_and_left_running(
     up: Callable[..., Running], web: TinyWeb, tmp_path: Path
 ) -> None:
-    with Embedded.enter(tmp_path / "elsewhere") as server:
+    with EmbeddedValkey.enter(tmp_path / "elsewhere") as server:
         running = up(frontier_url=f"{server.url}?db=2")
-        assert Embedded.running(running.folder.data) is None
+        assert EmbeddedValkey.running(running.folder.data) is None
         crawl = running.client.submit({"delay_s": 0.02, "max_pages": 20}, orgs(web))
         until(lambda: running.state(crawl) == "finished", 60)
         os.kill(running.process.pid, signal.SIGTERM)

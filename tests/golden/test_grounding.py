@@ -7,7 +7,7 @@ import pytest
 from grounding_cases import Case, cases
 
 from curtsy.core.claims import Verdict
-from curtsy.grounding import judge as ground
+from curtsy.grounding import judge
 from curtsy.grounding.near_copies import NEAR
 
 ALL = cases()
@@ -20,7 +20,7 @@ def test_there_are_many_cases_and_each_has_its_name() -> None:
 
 @pytest.mark.parametrize("case", ALL, ids=[case.id for case in ALL])
 def test_a_claim_gets_the_verdict_of_its_label(case: Case) -> None:
-    field = ground.judge(case.claim, case.leaf, prompt_texts=case.prompts)
+    field = judge.judge(case.claim, case.leaf, prompt_texts=case.prompts)
     expected = case.expected
     assert (field.verdict, field.note) == (expected["verdict"], expected.get("note", field.note))
     assert field.path == case.claim.path
@@ -47,7 +47,7 @@ def test_no_value_is_published_that_a_person_labelled_unsupported() -> None:
     published = [
         case
         for case in ALL
-        if ground.judge(case.claim, case.leaf, prompt_texts=case.prompts).verdict is not Verdict.UNSUPPORTED
+        if judge.judge(case.claim, case.leaf, prompt_texts=case.prompts).verdict is not Verdict.UNSUPPORTED
     ]
     wrong = [
         case.id for case in published if case.expected["verdict"] == "unsupported" or case.expected.get("same") is False

@@ -8,15 +8,14 @@ from typing import Any
 import pytest
 
 from curtsy.core.claims import Claim, Rung, Source, SourceKind, Verdict
-from curtsy.grounding import judge as ground
-from curtsy.grounding import schema as schemas
+from curtsy.grounding import judge, schema
 from curtsy.grounding.folded_text import plain
 from curtsy.html.document import Document
 from curtsy.tinyweb import facts
 from curtsy.tinyweb.facts import Kind, Organisation
 from curtsy.tinyweb.pages import OrgSite, Shape
 
-SCHEMA = schemas.load("organization")
+SCHEMA = schema.load("organization")
 PATHS = ("/", "/about", "/contact", "/claims")
 
 
@@ -59,7 +58,7 @@ def test_what_another_states_is_withheld_whatever_is_quoted_for_it(at: int) -> N
             continue
         for quote in (None, sentence, str(value), text[:300], *true_sentences):
             claim = Claim(path=path, value=value, rung=Rung.LLM, source=source, quote=quote)
-            field = ground.judge(claim, SCHEMA.leaf_for(path))
+            field = judge.judge(claim, SCHEMA.leaf_for(path))
             assert field.verdict is Verdict.UNSUPPORTED, (value, quote, field)
             tried += 1
     assert tried >= 50
@@ -74,7 +73,7 @@ def test_what_it_states_itself_is_published_with_the_sentence_that_states_it(at:
         if plain(sentence) not in plain(text):
             continue  # the kinds that have it in their JSON-LD only
         claim = Claim(path=path, value=value, rung=Rung.LLM, source=source, quote=sentence)
-        field = ground.judge(claim, SCHEMA.leaf_for(path))
+        field = judge.judge(claim, SCHEMA.leaf_for(path))
         assert field.verdict is Verdict.SUPPORTED, (path, value, field)
         assert field.evidence[0].quote in text
 
@@ -104,6 +103,6 @@ def test_on_thin_pages_only_name_and_address_for_mail_are_published(org: Organis
         Claim(path=path, value=value, rung=Rung.LLM, source=source, quote=quote)
         for path, value, quote in invented + true
     ]
-    fields = ground.settle(SCHEMA, claims)
-    assert ground.assemble(SCHEMA, fields) == {"name": org.name, "contact": {"email": org.contact.email}}
-    assert ground.confidence(SCHEMA, fields, len(text.split())).reasons == ("thin", "unsupported")
+    fields = judge.settle(SCHEMA, claims)
+    assert judge.assemble(SCHEMA, fields) == {"name": org.name, "contact": {"email": org.contact.email}}
+    assert judge.confidence(SCHEMA, fields, len(text.split())).reasons == ("thin", "unsupported")

@@ -10,7 +10,7 @@ from typing import Any
 import orgs
 import pytest
 
-from curtsy.cli import demo_report as evaluating
+from curtsy.cli import demo_report
 from curtsy.core.model import Crawl
 from curtsy.records import evaluation
 from curtsy.records.evaluation import Report
@@ -80,7 +80,7 @@ def test_what_is_thin_waits_for_a_person(report: Report) -> None:
 
 
 def test_the_demo_prints_it(made: tuple[Store, Crawl], capsys: pytest.CaptureFixture[str]) -> None:
-    assert evaluating.judged(*made)
+    assert demo_report.judged(*made)
     said = capsys.readouterr().out
     assert "unsupported values exported: 0" in said
     assert "/sustainability_claims/*" in said

@@ -22,12 +22,12 @@ import pytest
 import uvloop
 
 from curtsy.cli import main
-from curtsy.core import settings_loading as configuration
+from curtsy.core import settings_loading
 from curtsy.core.model import Counts, Crawl
 from curtsy.core.settings import Settings
 from curtsy.crawl import run as crawling
-from curtsy.services import backends as services
-from curtsy.services.valkey import Embedded
+from curtsy.services import backends
+from curtsy.services.valkey import EmbeddedValkey
 from curtsy.store import crawls
 from curtsy.store.engine import Store
 from curtsy.tinyweb import TinyWeb
@@ -85,13 +85,13 @@ class CrawlFolder:
             if process.poll() is None:
                 process.kill()
             process.communicate()
-        if (left := Embedded.running(self.data)) and (pid := left.pid):
+        if (left := EmbeddedValkey.running(self.data)) and (pid := left.pid):
             os.kill(pid, signal.SIGKILL)
 
     # Crawls in this process
 
     def settings(self, **overrides: Any) -> Settings:
-        return configuration.load(self.config, data_dir=self.data, **overrides)
+        return settings_loading.load(self.config, data_dir=self.data, **overrides)
 
     def crawl(self, *seeds: str, delay_s: float = 0.02, **fields: Any) -> Counts:
         """Crawl to the end, in this process."""
@@ -104,7 +104,7 @@ class CrawlFolder:
             return runner.run(self._crawl(which, ()))
 
     async def _crawl(self, what: Crawl | str, seeds: Iterable[str]) -> Counts:
-        built = services.build(self.settings())
+        built = backends.build(self.settings())
         try:
             await built.open()
             if isinstance(what, str):

@@ -22,10 +22,10 @@ from small_site import Say, SmallSite, linking
 import curtsy.api as curtsy
 from curtsy.api.progress import Display, shown_line
 from curtsy.cli.results import judged
-from curtsy.control import replay as pipeline
+from curtsy.control import replay
 from curtsy.core.model import Counts
-from curtsy.grounding import page_schema as page_facts
-from curtsy.services.valkey import Embedded
+from curtsy.grounding import page_schema
+from curtsy.services.valkey import EmbeddedValkey
 from curtsy.store.engine import Store
 
 START = "http://a.small.test/"
@@ -88,7 +88,7 @@ def test_leaving_early_leaves_a_crawl_that_goes_on(site: SmallSite, given: dict[
         for page in crawling:
             first.append(page.url)
             break
-    assert Embedded.running(given["data_dir"]) is None, "the crawl was not left"
+    assert EmbeddedValkey.running(given["data_dir"]) is None, "the crawl was not left"
     assert crawling.state == "running"
     known = {page.url for page in curtsy.pages(data_dir=given["data_dir"])}
     more = [page.url for page in curtsy.resume(crawling.id, delay_s=0.01, **given)]
@@ -170,7 +170,7 @@ def test_a_task_that_is_cancelled_leaves_well(given: dict[str, Any]) -> None:
 
     asyncio.run(read())
     assert crawling.state == "running"
-    assert Embedded.running(given["data_dir"]) is None
+    assert EmbeddedValkey.running(given["data_dir"]) is None
 
 
 def test_two_crawls_at_once_share_their_host(site: SmallSite, given: dict[str, Any]) -> None:
@@ -282,7 +282,7 @@ def test_a_script_that_ends_in_the_middle_leaves_well(site: SmallSite, given: di
         [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout) == (0, f"{START}\n"), done.stderr
-    assert Embedded.running(given["data_dir"]) is None
+    assert EmbeddedValkey.running(given["data_dir"]) is None
     assert len(list(curtsy.resume(delay_s=0.01, **given))) >= 1
     assert len(site.paths()) == 12
 
@@ -353,7 +353,7 @@ def test_a_function_that_fails_makes_a_dead_letter_and_nothing_else(birds: dict[
     assert crawling.state == "finished"
     assert [record["url"] for record in curtsy.records(data_dir=birds["data_dir"])] == [f"{START}ducks"]
     with Store.open(f"sqlite:///{birds['data_dir']}/curtsy.sqlite") as store:
-        letters = pipeline.find(store, pipeline.Filter(stage="extract"))
+        letters = replay.find(store, replay.Filter(stage="extract"))
     assert {(letter.url, letter.cause) for letter in letters} == {
         (START, "function_failed"),
         (f"{START}geese", "function_failed"),
@@ -378,7 +378,7 @@ def test_texts_that_no_database_takes_are_failures_of_their_function(birds: dict
     assert len(list(crawling)) == 3
     assert crawling.state == "finished"
     with Store.open(f"sqlite:///{birds['data_dir']}/curtsy.sqlite") as store:
-        letters = {letter.url: letter for letter in pipeline.find(store, pipeline.Filter(stage="extract"))}
+        letters = {letter.url: letter for letter in replay.find(store, replay.Filter(stage="extract"))}
     assert {letter.cause for letter in letters.values()} == {"function_failed"}
     assert letters[START].detail == "halves: ValueError: half \\udc80 and zero \\x00"
     assert letters[f"{START}geese"].detail == "halves: SystemExit: half \\udc80"
@@ -392,7 +392,7 @@ def test_a_scorer_that_fails_is_told_at_once(birds: dict[str, Any]) -> None:
     crawling = curtsy.crawl(START, extract=article, score=scorer, **birds)
     list(crawling)
     with Store.open(f"sqlite:///{birds['data_dir']}/curtsy.sqlite") as store:
-        letters = pipeline.find(store, pipeline.Filter(stage="score"))
+        letters = replay.find(store, replay.Filter(stage="score"))
     assert {(letter.cause, letter.attempts) for letter in letters} == {("function_failed", 1)}
     assert crawling.counts.failed_stages == {"score": 2}
 
@@ -413,7 +413,7 @@ def command(*words: str) -> subprocess.CompletedProcess[str]:
 
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in another process: no function is known."""
-    monkeypatch.setattr("curtsy.grounding.page_schema.extractors", known := {"page": page_facts.page_facts})
+    monkeypatch.setattr("curtsy.grounding.page_schema.extractors", known := {"page": page_schema.page_facts})
     monkeypatch.setattr("curtsy.records.plan.extractors", known)
     monkeypatch.setattr("curtsy.records.extraction.extractors", known)
     monkeypatch.setattr("curtsy.grounding.rubrics.scorers", {})
@@ -475,7 +475,7 @@ def test_a_score_without_its_function_is_a_dead_letter_too(
     list(crawling)
     assert crawling.counts.failed_stages == {"score": 3}
     with Store.open(f"sqlite:///{birds['data_dir']}/curtsy.sqlite") as store:
-        letters = pipeline.find(store, pipeline.Filter(stage="score"))
+        letters = replay.find(store, replay.Filter(stage="score"))
     assert {(letter.cause, letter.attempts) for letter in letters} == {("no_such_function", 1)}
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from waiting import until
 
-from curtsy.services.valkey import Embedded
+from curtsy.services.valkey import EmbeddedValkey
 from curtsy.tinyweb import TinyWeb
 
 HOSTS, PAGES = 4, 8
@@ -68,7 +68,7 @@ def start(web: TinyWeb, tmp_path: Path) -> Iterator[Callable[..., subprocess.Pop
         if process.poll() is None:
             process.kill()
         process.communicate()
-    if (left := Embedded.running(tmp_path / ".curtsy")) and (pid := left.pid):
+    if (left := EmbeddedValkey.running(tmp_path / ".curtsy")) and (pid := left.pid):
         os.kill(pid, signal.SIGKILL)
 
 
@@ -108,7 +108,7 @@ def test_a_crawl_fetches_every_page_and_says_so(start: Callable[..., subprocess.
     verdict = finish(start("audit", "--json"))
     assert (verdict["overlaps"], verdict["early"], verdict["robots_violations"]) == (0, 0, 0)
     assert (verdict["hosts"], verdict["unaccounted"]) == (HOSTS, 0)
-    assert Embedded.running(tmp_path / ".curtsy") is None
+    assert EmbeddedValkey.running(tmp_path / ".curtsy") is None
 
 
 def test_max_pages_is_exact(start: Callable[..., subprocess.Popen[str]]) -> None:
@@ -157,7 +157,7 @@ def test_ctrl_c_while_seeds_are_waited_for_leaves_no_crawl_that_runs(
     assert process.returncode == 3
     said = process.stderr.read() if process.stderr else ""
     assert said.endswith("Interrupted; no crawl was started.\n") if seeds == 1 else "given up" in said
-    assert Embedded.running(tmp_path / ".curtsy") is None
+    assert EmbeddedValkey.running(tmp_path / ".curtsy") is None
     states = json.loads(start("status", "--all", "--json").communicate(timeout=60)[0])["crawls"]
     assert [crawl["state"] for crawl in states] == ([] if seeds == 1 else ["cancelled"])
 

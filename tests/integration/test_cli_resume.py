@@ -15,7 +15,7 @@ import pytest
 from crawl_folder import CrawlFolder
 from waiting import until
 
-from curtsy.cli import next_commands as hints
+from curtsy.cli import next_commands
 from curtsy.core.settings_loading import keep, load, missing
 from curtsy.tinyweb import TinyWeb
 
@@ -169,7 +169,7 @@ def test_a_hint_says_on_lines_of_their_own_what_is_to_be_given_again(
     monkeypatch.setattr(sys, "argv", ["curtsy", "status", "--config", str(tmp_path / "x.toml")])
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    first, *others = hints.resume("abc", {"withheld": ["hosts", "proxies"]}).splitlines()
+    first, *others = next_commands.resume("abc", {"withheld": ["hosts", "proxies"]}).splitlines()
     assert first.endswith(f"curtsy crawl --resume abc --config {tmp_path / 'x.toml'}")
     assert "pw" not in first
     assert others == said
@@ -181,11 +181,11 @@ def test_a_hint_names_the_settings_file_that_the_environment_names(
     (tmp_path / "x.toml").write_text("[hosts.x]")
     monkeypatch.setenv("CURTSY_CONFIG", str(tmp_path / "x.toml"))
     monkeypatch.setattr(sys, "argv", ["curtsy", "status"])
-    said = hints.resume("abc", {"withheld": ["hosts"]})
+    said = next_commands.resume("abc", {"withheld": ["hosts"]})
     assert said.startswith(f"CURTSY_CONFIG={tmp_path / 'x.toml'} ")
     assert "Give again" not in said
     monkeypatch.setattr(sys, "argv", ["curtsy", "status", "--config=y.toml"])
-    assert "CURTSY_CONFIG" not in hints.resume("abc")
+    assert "CURTSY_CONFIG" not in next_commands.resume("abc")
 
 
 def test_the_program_is_named_as_it_was_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,9 +198,9 @@ def test_the_program_is_named_as_it_was_started(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(sys, "argv", [".venv/bin/curtsy", "status"])
     for path in ("", str(other.parent)):
         monkeypatch.setenv("PATH", path)
-        assert hints.program() == ".venv/bin/curtsy"
+        assert next_commands.program() == ".venv/bin/curtsy"
     monkeypatch.setenv("PATH", str(mine.parent))
-    assert hints.program() == "curtsy"
+    assert next_commands.program() == "curtsy"
 
 
 def test_what_may_hold_secrets_is_only_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,9 +17,9 @@ from small_site import Asked, Say, SmallSite, linking
 
 from curtsy.core.errors import SettingsError
 from curtsy.core.model import Counts, Crawl
-from curtsy.crawl import run as crawling
-from curtsy.crawl.maintenance import Upkeep
-from curtsy.services import backends as services
+from curtsy.crawl import run
+from curtsy.crawl.maintenance import Maintenance
+from curtsy.services import backends
 from curtsy.services.epochs import write_clean
 
 
@@ -71,13 +71,13 @@ def test_a_spent_budget_stays_spent_when_the_frontier_is_lost(folder: CrawlFolde
 
     async def scene(site: SmallSite) -> int:
         settings = folder.settings(resolve=(site.resolve_rule,), slot_s=4)
-        built = services.build(settings)
+        built = backends.build(settings)
         await built.open()
         try:
             seeds = [f"http://h{n}.small.test/0" for n in range(8)]
             crawl = Crawl(id=str(uuid4()), request_id="t", created_ms=1, delay_s=0.01, max_pages=60, scope="host")
-            crawl = await crawling.submit(built, crawl, seeds)
-            running = asyncio.create_task(crawling.run(built, crawl.n))
+            crawl = await run.submit(built, crawl, seeds)
+            running = asyncio.create_task(run.run(built, crawl.n))
             while len(site.paths()) < 30:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
             assert built.embedded is not None
@@ -100,7 +100,7 @@ def test_a_spent_budget_stays_spent_when_the_frontier_is_lost(folder: CrawlFolde
 
 def test_a_clean_mark_is_gone_once_its_epoch_is_used_again(folder: CrawlFolder) -> None:
     async def marked() -> None:
-        built = services.build(folder.settings())
+        built = backends.build(folder.settings())
         await built.open()
         assert await write_clean(built.frontier, built.store)
         # Killed here: the server lives on, the mark stands.
@@ -110,7 +110,7 @@ def test_a_clean_mark_is_gone_once_its_epoch_is_used_again(folder: CrawlFolder) 
         built.store.close()
 
     async def lost() -> int:
-        built = services.build(folder.settings())
+        built = backends.build(folder.settings())
         await built.open()
         assert built.embedded is not None
         client = redis.Redis(unix_socket_path=str(built.embedded.socket))
@@ -127,20 +127,20 @@ def test_a_clean_mark_is_gone_once_its_epoch_is_used_again(folder: CrawlFolder) 
 
 def test_the_unit_of_politeness_cannot_change_under_an_unfinished_crawl(folder: CrawlFolder) -> None:
     async def begin() -> None:
-        built = services.build(folder.settings())
+        built = backends.build(folder.settings())
         await built.open()
         crawl = Crawl(id=str(uuid4()), request_id="t", created_ms=1)
-        await crawling.submit(built, crawl, ["http://a.small.test/"])
+        await run.submit(built, crawl, ["http://a.small.test/"])
         await built.close()
 
     asyncio.run(begin())
     with pytest.raises(SettingsError, match="politeness_unit is host"):
-        services.build(folder.settings(politeness_unit="domain"))
+        backends.build(folder.settings(politeness_unit="domain"))
 
 
 def test_another_number_of_shards_is_a_rebuild_with_a_quiet_time(folder: CrawlFolder) -> None:
     async def epochs(shards: int) -> list[tuple[int, int]]:
-        built = services.build(folder.settings(shards=shards))
+        built = backends.build(folder.settings(shards=shards))
         await built.open()
         assert built.embedded is not None
         client = redis.Redis(unix_socket_path=str(built.embedded.socket))
@@ -178,12 +178,12 @@ def test_a_name_that_does_not_exist_is_looked_up_twice(folder: CrawlFolder, monk
 
     async def scene() -> tuple[Counts, int]:
         async with dns_serving({}) as names:
-            built = services.build(folder.settings(dns_servers=(names.address,)))
+            built = backends.build(folder.settings(dns_servers=(names.address,)))
             await built.open()
             try:
                 crawl = Crawl(id=str(uuid4()), request_id="t", created_ms=1)
-                crawl = await crawling.submit(built, crawl, ["http://missing.example/", "http://missing.example/a"])
-                return await asyncio.wait_for(crawling.run(built, crawl.n), 30), names.asked["missing.example"]
+                crawl = await run.submit(built, crawl, ["http://missing.example/", "http://missing.example/a"])
+                return await asyncio.wait_for(run.run(built, crawl.n), 30), names.asked["missing.example"]
             finally:
                 await built.close()
 
@@ -197,17 +197,17 @@ def test_a_crawl_over_several_shards_is_found_again_when_they_are_lost(tmp_path:
     pages = {f"/{i}": linking(f"/{i + 1}") for i in range(20)}
 
     async def scene(folder: CrawlFolder) -> Counts:
-        built = services.build(folder.settings())
+        built = backends.build(folder.settings())
         await built.open()
         try:
             crawl = Crawl(id=str(uuid4()), request_id="t", created_ms=1, delay_s=0.02, max_pages=40)
             seeds = [f"http://h{n}.small.test/0" for n in range(4)]
-            crawl = await crawling.submit(built, crawl, seeds)
+            crawl = await run.submit(built, crawl, seeds)
             assert built.embedded is not None
             client = redis.Redis(unix_socket_path=str(built.embedded.socket))
             client.flushall()
             client.close()
-            return await asyncio.wait_for(crawling.run(built, crawl.n), 60)
+            return await asyncio.wait_for(run.run(built, crawl.n), 60)
         finally:
             await built.close()
 
@@ -223,15 +223,15 @@ def test_a_crawl_over_several_shards_is_found_again_when_they_are_lost(tmp_path:
 
 def test_upkeep_goes_on_after_an_error_that_nobody_foresaw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ticks: list[int] = []
-    tick = Upkeep.tick
+    tick = Maintenance.tick
 
-    async def broken_at_first(self: Upkeep) -> None:
+    async def broken_at_first(self: Maintenance) -> None:
         ticks.append(1)
         if len(ticks) == 1:
             raise RuntimeError("nobody foresaw this")
         await tick(self)
 
-    monkeypatch.setattr(Upkeep, "tick", broken_at_first)
+    monkeypatch.setattr(Maintenance, "tick", broken_at_first)
     with SmallSite({f"/{i}": linking(f"/{i + 1}") for i in range(20)}) as site:
         folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule])
         try:

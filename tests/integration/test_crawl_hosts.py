@@ -17,7 +17,7 @@ from crawl_folder import CrawlFolder, finish
 from small_site import Answer, Asked, Say, SmallSite, linking
 from waiting import until
 
-from curtsy.services.valkey import Embedded
+from curtsy.services.valkey import EmbeddedValkey
 from curtsy.tinyweb import TinyWeb
 from curtsy.tinyweb.judge import judge
 
@@ -244,7 +244,7 @@ def test_a_lost_frontier_is_rebuilt_and_no_host_is_asked_in_the_quiet_time(tmp_p
     folder = CrawlFolder(tmp_path, web, slot_s=2.5, fetch_timeout_s=0.9, connect_timeout_s=0.5, url_lease_s=3)
     process = folder.start("crawl", *web.seeds, "--delay", "0.2", "--json")
     until(lambda: folder.has_pages(6))
-    server = Embedded.running(folder.data)
+    server = EmbeddedValkey.running(folder.data)
     assert server is not None
     assert server.pid
     os.kill(server.pid, signal.SIGKILL)

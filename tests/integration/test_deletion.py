@@ -15,7 +15,7 @@ from curtsy.export import pages as export
 from curtsy.store import pages
 from curtsy.store.engine import Store
 from curtsy.store.segments import read_page
-from curtsy.web.backend_thread import Bridge
+from curtsy.web.backend_thread import BackendThread
 from curtsy.web.factory import create_app
 
 ONE, TWO = "one.small.test", "two.small.test"
@@ -25,7 +25,7 @@ def test_a_denied_host_is_not_asked_any_more_within_two_seconds(tmp_path: Path) 
     links = [f"/{n}" for n in range(400)]
     with SmallSite({"/": linking(*links), **{link: linking() for link in links}}) as site:
         folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule])
-        bridge = Bridge(folder.settings())
+        bridge = BackendThread(folder.settings())
         try:
             process = folder.start("crawl", f"http://{ONE}/", "--delay", "0.05", "--json")
             until(lambda: len(site.paths()) > 5)
@@ -96,7 +96,7 @@ def test_a_crawl_that_is_deleted_while_it_runs_leaves_nothing(tmp_path: Path) ->
     links = [f"/{n}" for n in range(400)]
     with SmallSite({"/": linking(*links), **{link: linking(*links[:50], title=link) for link in links}}) as site:
         folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule])
-        bridge = Bridge(folder.settings())
+        bridge = BackendThread(folder.settings())
         try:
             process = folder.start("crawl", f"http://{ONE}/", f"http://{TWO}/", "--delay", "0.02", "--json")
             until(lambda: folder.has_pages(20))
@@ -127,7 +127,7 @@ def test_a_replay_over_the_api_is_taken_up_by_the_process_that_crawls(tmp_path: 
     answers: dict[str, Answer] = {"/": linking(*links), "/bad": bad, **{link: linking() for link in links}}
     with SmallSite(answers) as site:
         folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule], max_attempts=1)
-        bridge = Bridge(folder.settings())
+        bridge = BackendThread(folder.settings())
         try:
             process = folder.start("crawl", f"http://{ONE}/", f"http://{TWO}/bad", "--delay", "0.2", "--json")
             client: FlaskClient = create_app(folder.settings(), bridge).test_client()

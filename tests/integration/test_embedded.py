@@ -15,15 +15,15 @@ import pytest
 from waiting import until
 
 from curtsy.core.errors import FrontierUnavailable
-from curtsy.services import valkey as embedded
-from curtsy.services.valkey import Embedded
+from curtsy.services import valkey
+from curtsy.services.valkey import EmbeddedValkey
 
 #: enters, says which server it sees, waits for a line, leaves, says whether it was the last
 USER = """
 import sys
 from pathlib import Path
-from curtsy.services.valkey import Embedded
-share = Embedded.enter(Path(sys.argv[1]), grace_s=float(sys.argv[2]))
+from curtsy.services.valkey import EmbeddedValkey
+share = EmbeddedValkey.enter(Path(sys.argv[1]), grace_s=float(sys.argv[2]))
 print(share.pid, flush=True)
 sys.stdin.readline()
 print(share.leave(lambda: print("clean", share.answers(), flush=True)), flush=True)
@@ -55,7 +55,7 @@ class User:
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path / "data"
-    if (left := Embedded.running(tmp_path / "data")) and (pid := left.pid):
+    if (left := EmbeddedValkey.running(tmp_path / "data")) and (pid := left.pid):
         os.kill(pid, signal.SIGKILL)
 
 
@@ -67,7 +67,7 @@ def gone(pid: int) -> bool:
 
 
 def test_the_first_one_in_starts_the_server_and_the_last_one_out_stops_it(folder: Path) -> None:
-    first, second = Embedded.enter(folder), Embedded.enter(folder)
+    first, second = EmbeddedValkey.enter(folder), EmbeddedValkey.enter(folder)
     pid = first.pid
     assert pid is not None
     assert pid == second.pid
@@ -80,8 +80,8 @@ def test_the_first_one_in_starts_the_server_and_the_last_one_out_stops_it(folder
 
 
 def test_the_server_keeps_nothing_on_disk_and_opens_no_port(folder: Path) -> None:
-    with Embedded.enter(folder) as share:
-        answers = embedded._ask(share.socket, b"CONFIG GET *\r\n")
+    with EmbeddedValkey.enter(folder) as share:
+        answers = valkey._ask(share.socket, b"CONFIG GET *\r\n")
         values = answers.split(b"\r\n")
 
         def value(name: bytes) -> bytes:
@@ -97,7 +97,7 @@ def test_the_server_keeps_nothing_on_disk_and_opens_no_port(folder: Path) -> Non
 def test_a_folder_that_it_makes_is_its_owners_alone(folder: Path) -> None:
     before = os.umask(0o022)
     try:
-        with Embedded.enter(folder):
+        with EmbeddedValkey.enter(folder):
             assert folder.stat().st_mode & 0o777 == 0o700
     finally:
         os.umask(before)
@@ -139,7 +139,7 @@ def test_the_server_outlives_a_killed_user_and_serves_the_next(folder: Path) -> 
     user = User(folder)
     pid = user.line()
     user.kill()
-    with Embedded.enter(folder) as share:
+    with EmbeddedValkey.enter(folder) as share:
         assert str(share.pid) == pid
 
 
@@ -148,14 +148,14 @@ def test_a_server_that_lost_its_users_ends_by_itself(folder: Path) -> None:
     pid = int(user.line())
     user.kill()
     until(lambda: gone(pid))
-    assert Embedded.running(folder) is None
+    assert EmbeddedValkey.running(folder) is None
     until(lambda: not (folder / "valkey.sock").exists())
 
 
 def test_a_server_in_use_does_not_end_by_itself(folder: Path) -> None:
     user = User(folder, grace_s=0.2)
     pid = user.line()
-    with Embedded.enter(folder) as share:
+    with EmbeddedValkey.enter(folder) as share:
         user.kill()
         time.sleep(0.5)  # longer than the grace: only time can show that nothing happens
         assert str(share.pid) == pid
@@ -166,7 +166,7 @@ def test_a_killed_server_is_started_again_while_a_stopped_process_holds_its_shar
     pid = int(stopped.line())
     stopped.process.send_signal(signal.SIGSTOP)
     try:
-        share = Embedded.enter(folder)
+        share = EmbeddedValkey.enter(folder)
         os.kill(pid, signal.SIGKILL)
         until(lambda: not share.answers())
         assert share.ensure()
@@ -181,14 +181,14 @@ def test_a_killed_server_is_started_again_while_a_stopped_process_holds_its_shar
 def test_a_server_that_is_only_slow_is_waited_for_and_never_doubled(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedded, "START_TIMEOUT_S", 0.1)
-    with Embedded.enter(folder) as share:
+    monkeypatch.setattr(valkey, "START_TIMEOUT_S", 0.1)
+    with EmbeddedValkey.enter(folder) as share:
         pid = share.pid
         assert pid is not None
         os.kill(pid, signal.SIGSTOP)
         try:
             with pytest.raises(FrontierUnavailable, match="does not answer"):
-                Embedded.enter(folder)
+                EmbeddedValkey.enter(folder)
         finally:
             os.kill(pid, signal.SIGCONT)
         assert share.pid == pid
@@ -203,15 +203,15 @@ def test_ctrl_c_does_not_reach_the_server(folder: Path) -> None:
 
 def test_a_folder_too_deep_for_a_socket_gets_a_short_one_that_others_find(tmp_path: Path) -> None:
     deep = tmp_path / ("x" * 80) / ("y" * 80)
-    with Embedded.enter(deep) as share, Embedded.enter(deep) as other:
-        assert len(os.fsencode(share.socket)) <= embedded.MAX_SOCKET_PATH
+    with EmbeddedValkey.enter(deep) as share, EmbeddedValkey.enter(deep) as other:
+        assert len(os.fsencode(share.socket)) <= valkey.MAX_SOCKET_PATH
         assert other.pid == share.pid
         short = share.socket.parent
     assert not short.exists()
 
 
 def test_a_socket_left_by_a_dead_server_is_no_obstacle(folder: Path) -> None:
-    with Embedded.enter(folder) as share:
+    with EmbeddedValkey.enter(folder) as share:
         pid = share.pid
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
@@ -222,10 +222,10 @@ def test_a_socket_left_by_a_dead_server_is_no_obstacle(folder: Path) -> None:
 
 def test_a_server_that_cannot_start_says_what_it_said(folder: Path) -> None:
     with pytest.raises(FrontierUnavailable, match="did not start"):
-        Embedded.enter(folder, server=shutil.which("false"))
+        EmbeddedValkey.enter(folder, server=shutil.which("false"))
 
 
 @pytest.mark.skipif(shutil.which("redis-server") is None, reason="redis-server is not installed")
 def test_redis_serves_as_well(folder: Path) -> None:
-    with Embedded.enter(folder, server=shutil.which("redis-server")) as share:
+    with EmbeddedValkey.enter(folder, server=shutil.which("redis-server")) as share:
         assert share.answers()

@@ -12,7 +12,7 @@ from crawl_folder import CrawlFolder, finish
 from small_site import Answer, Asked, Say, SmallSite, linking
 from waiting import until
 
-from curtsy.services.valkey import Embedded
+from curtsy.services.valkey import EmbeddedValkey
 
 LINKS = [f"/{n}" for n in range(6)]
 HOST = "http://one.small.test"
@@ -51,7 +51,7 @@ def test_a_url_that_waits_is_found_in_its_queue(tmp_path: Path, site: SmallSite)
         process.send_signal(signal.SIGINT)
         finish(process, code=3)
         assert asked(folder, f"{HOST}/5")["frontier"] is None
-        assert Embedded.running(folder.data) is None
+        assert EmbeddedValkey.running(folder.data) is None
     finally:
         folder.close()
 

@@ -31,9 +31,8 @@ from curtsy.cli import main
 from curtsy.core.errors import Damaged, UsageError
 from curtsy.core.model import Page
 from curtsy.core.record import Record
-from curtsy.export import page_increments as increments
+from curtsy.export import page_increments, record_increments
 from curtsy.export import pages as export
-from curtsy.export import record_increments
 from curtsy.export import records as record_export
 from curtsy.export.pages import Format
 from curtsy.export.targets import LocalFolder, target_of
@@ -56,8 +55,8 @@ def write(stored: StoredPages, out: str | Path, chosen: Format) -> int:
 
 def add(stored: StoredPages, out: str | Path, chosen: Format = Format.PARQUET, **given: Any) -> int:
     target = target_of(str(out))
-    increments.check_target(target, chosen)
-    return increments.add(stored.store, stored.segments, stored.crawl, target, chosen, **given)
+    page_increments.check_target(target, chosen)
+    return page_increments.add(stored.store, stored.segments, stored.crawl, target, chosen, **given)
 
 
 def urls_in(path: Path, chosen: Format) -> list[str]:
@@ -171,7 +170,7 @@ def test_a_part_without_its_note_counts(stored: StoredPages, tmp_path: Path) -> 
     """As a process that was killed between the two leaves it."""
     stored.add(3)
     add(stored, tmp_path / "out")
-    (tmp_path / "out" / increments.STATE).unlink()
+    (tmp_path / "out" / page_increments.STATE).unlink()
     assert add(stored, tmp_path / "out") == 0
     (fresh,) = stored.add(1)
     assert add(stored, tmp_path / "out") == 1
@@ -184,7 +183,7 @@ def test_a_killed_export_leaves_each_page_once(stored: StoredPages, tmp_path: Pa
     out = tmp_path / "out"
     script = f"""
 from pathlib import Path
-from curtsy.export import page_increments as increments, pages as export
+from curtsy.export import page_increments, pages as export
 from curtsy.core.settings_loading import load
 from curtsy.store import crawls
 from curtsy.store.engine import Store
@@ -420,7 +419,7 @@ def test_records_are_exported_once_wherever_it_is_cut(
     whole = LocalFolder.write
 
     def write(folder: LocalFolder, name: str, blocks: Any) -> None:
-        if name == increments.RECORDS and at == 3:
+        if name == page_increments.RECORDS and at == 3:
             raise _Cut
         if name == record_increments.NEXT and at == 1:
             raise _Cut
@@ -511,7 +510,7 @@ def test_increments_go_to_the_object_store(stored: StoredPages, s3: Any, tmp_pat
     assert add(stored, "s3://exports/parts") == 3
     assert add(stored, "s3://exports/parts/") == 0
     stored.add(2)
-    s3.delete_object(Bucket="exports", Key=f"parts/{increments.STATE}")
+    s3.delete_object(Bucket="exports", Key=f"parts/{page_increments.STATE}")
     assert add(stored, "s3://exports/parts") == 2
     assert len(set(urls_under(fetched(tmp_path) / "parts", Format.PARQUET))) == 5
 

@@ -16,7 +16,7 @@ from curtsy.core.settings import Settings
 from curtsy.extract import endpoint, ladder
 from curtsy.extract.endpoint import Endpoint, Manner, lesser
 from curtsy.extract.llm import Caps, Memory, Model, ModelFault, groups, prompt_texts
-from curtsy.grounding import judge as ground
+from curtsy.grounding import judge
 from curtsy.grounding import schema as schemas
 from curtsy.grounding.schema import Leaf
 
@@ -68,8 +68,8 @@ def test_an_answer_becomes_claims_with_quotes_that_ground() -> None:
     with ModelServer() as server:
         server.answer = lambda _: GOOD
         found = model(server).ask(SCHEMA, SCHEMA.leaves, [PAGE])
-    fields = ground.settle(SCHEMA, found.claims, prompt_texts(SCHEMA.leaves))
-    assert ground.assemble(SCHEMA, fields) == {
+    fields = judge.settle(SCHEMA, found.claims, prompt_texts(SCHEMA.leaves))
+    assert judge.assemble(SCHEMA, fields) == {
         "name": "Green Leaf Ltd", "founded_year": 1987, "claims": ["All our mills run on hydropower"],
         "contact": {"email": "hello@greenleaf.example"},
     }  # fmt: skip
@@ -394,9 +394,9 @@ def test_a_model_that_obeys_the_page_publishes_nothing_without_evidence(server: 
     server.answer = lambda _: steered
     found = model(server).ask(SCHEMA, SCHEMA.leaves, [page])
     assert len(found.claims) == 5
-    fields = ground.settle(SCHEMA, found.claims, prompt_texts(SCHEMA.leaves))
+    fields = judge.settle(SCHEMA, found.claims, prompt_texts(SCHEMA.leaves))
     assert {field.verdict for field in fields} == {Verdict.UNSUPPORTED}
-    published = json.dumps(ground.assemble(SCHEMA, fields))
+    published = json.dumps(judge.assemble(SCHEMA, fields))
     assert not any(word in published for word in ("Evil", "1666", "trees", "1999", "owned"))
 
 
@@ -405,5 +405,5 @@ def test_a_model_that_repeats_its_instructions_publishes_nothing(server: ModelSe
         "name": {"quote": body["messages"][0]["content"][:60], "value": "web pages into JSON"}
     }
     found = model(server).ask(SCHEMA, SCHEMA.leaves, [PAGE])
-    fields = ground.settle(SCHEMA, found.claims, prompt_texts(SCHEMA.leaves))
+    fields = judge.settle(SCHEMA, found.claims, prompt_texts(SCHEMA.leaves))
     assert [field.verdict for field in fields] == [Verdict.UNSUPPORTED]

@@ -21,14 +21,13 @@ from curtsy.core.settings import LOCAL_MODEL, Settings
 from curtsy.extract import endpoint, ladder
 from curtsy.extract.endpoint import Endpoint, ModelFault
 from curtsy.extract.llm import Memory, Model, prompt_texts
-from curtsy.grounding import judge as ground
-from curtsy.grounding import schema as schemas
-from curtsy.services import local_model as embedded_model
+from curtsy.grounding import judge, schema
+from curtsy.services import local_model
 from curtsy.services.local_model import LocalModel, model_of, what_is_missing
 
 pytestmark = pytest.mark.skipif(what_is_missing() is not None, reason=what_is_missing() or "")
 
-SCHEMA = schemas.load("organization")
+SCHEMA = schema.load("organization")
 #: some are enough, and each takes a second
 SOME = [leaf for leaf in SCHEMA.leaves if leaf.path in ("/name", "/founded_year", "/contact/email")]
 LOCAL = Settings(llm="local")
@@ -99,7 +98,7 @@ def test_it_finds_what_stands_in_a_page_with_the_sentence_that_says_it(local: Lo
     name = [leaf for leaf in SCHEMA.leaves if leaf.path == "/name"]
     cache = Memory()
     found = Model(LOCAL, cache, where=local).ask(SCHEMA, name, [page(BIKES)])
-    fields = ground.settle(SCHEMA, found.claims, prompt_texts(SCHEMA.leaves))
+    fields = judge.settle(SCHEMA, found.claims, prompt_texts(SCHEMA.leaves))
     assert [(field.value, field.verdict) for field in fields] == [("Harbour Bikes", Verdict.SUPPORTED)]
     assert found.usage.calls == 1
     assert found.usage.prompt_tokens > 100
@@ -113,23 +112,23 @@ def test_of_a_thin_page_it_invents_and_nothing_that_it_invents_is_published(loca
     text = " ".join(source.text.text.split()).casefold()
     invented = [claim for claim in found.claims if str(claim.value).casefold() not in text]
     assert invented
-    fields = ground.settle(SCHEMA, found.claims, prompt_texts(SCHEMA.leaves))
+    fields = judge.settle(SCHEMA, found.claims, prompt_texts(SCHEMA.leaves))
     kept = {field.path: field for field in fields}
     assert all(kept[claim.path].verdict is Verdict.UNSUPPORTED for claim in invented if claim.path in kept)
-    published = str(ground.assemble(SCHEMA, fields))
+    published = str(judge.assemble(SCHEMA, fields))
     assert not any(str(claim.value) in published for claim in invented)
 
 
 def test_whatever_a_page_orders_nothing_is_published_without_evidence(local: LocalModel) -> None:
     source = page(ORDERS)
     found = Model(LOCAL, where=local).ask(SCHEMA, SOME, [source])
-    fields = ground.settle(SCHEMA, found.claims, prompt_texts(SCHEMA.leaves))
+    fields = judge.settle(SCHEMA, found.claims, prompt_texts(SCHEMA.leaves))
     assert "Evil Corp" not in str([claim.value for claim in found.claims])
     for field in fields:
-        if ground.is_grounded(field):
+        if judge.is_grounded(field):
             assert field.evidence
             assert all(source.text.text[one.start : one.end] == one.quote for one in field.evidence)
-    data = ground.assemble(SCHEMA, fields)
+    data = judge.assemble(SCHEMA, fields)
     assert data.get("name") != "Evil Corp"
     assert data.get("founded_year") != 1666
 
@@ -229,7 +228,7 @@ def test_many_threads_that_come_at_once_find_one_server(folder: Path) -> None:
 def test_a_server_that_cannot_start_says_why(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.mkdir()
     (folder / "broken.gguf").write_bytes(b"no weights")
-    monkeypatch.setattr(embedded_model, "find_weights", lambda: folder / "broken.gguf")
+    monkeypatch.setattr(local_model, "find_weights", lambda: folder / "broken.gguf")
     local = LocalModel(folder)
     with pytest.raises(ModelFault) as caught:
         local()
@@ -239,7 +238,7 @@ def test_a_server_that_cannot_start_says_why(folder: Path, monkeypatch: pytest.M
 
 
 def test_without_the_packages_it_is_told_how_to_install_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedded_model, "find_spec", lambda _: None)
+    monkeypatch.setattr(local_model, "find_spec", lambda _: None)
     with pytest.raises(MissingPart, match="pip install"):
         LocalModel(folder)()
     asked = model_of(Settings(llm="local", data_dir=folder))

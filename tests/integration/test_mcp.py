@@ -29,7 +29,7 @@ from curtsy.core.settings_loading import load
 from curtsy.mcp import reading
 from curtsy.mcp.backends import Local, Remote
 from curtsy.mcp.server import Limits, build
-from curtsy.services.valkey import Embedded
+from curtsy.services.valkey import EmbeddedValkey
 from curtsy.store.engine import Store
 from curtsy.store.segments import Segments
 
@@ -237,7 +237,7 @@ def test_a_call_that_is_given_up_leaves_its_crawl(tmp_path: Path, site: SmallSit
         asked.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asked
-        await asyncio.to_thread(until, lambda: Embedded.running(made.data) is None)
+        await asyncio.to_thread(until, lambda: EmbeddedValkey.running(made.data) is None)
         assert (await call(client, "status"))["state"] == "running"
 
     try:

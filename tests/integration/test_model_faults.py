@@ -14,12 +14,12 @@ from crawl_folder import CrawlFolder
 from model_server import ModelServer
 from small_site import Say, SmallSite, linking
 
-from curtsy.control import replay as pipeline
+from curtsy.control import replay
 from curtsy.core.claims import Usage
 from curtsy.core.shutdown import StopFlag
 from curtsy.records import plan as plans
 from curtsy.records import stages
-from curtsy.services import backends as services
+from curtsy.services import backends
 from curtsy.services.backends import Services
 from curtsy.services.local_model import what_is_missing
 from curtsy.store import crawls, failures, llm_cache
@@ -84,7 +84,7 @@ def work(folder: CrawlFolder) -> None:
         await stages.run_all(built, 1, StopFlag())
 
     async def with_parts() -> None:
-        built = services.build(folder.settings())
+        built = backends.build(folder.settings())
         try:
             await built.open()
             await asyncio.wait_for(run(built), 60)
@@ -119,7 +119,7 @@ def test_whatever_the_server_does_the_page_is_fetched_once_and_its_record_comes_
     server.released.set()
     server.answer = lambda _: GOOD
     with Store.open(folder.settings().effective_store_url) as store:
-        assert pipeline.replay(store, pipeline.Filter(stage="extract"), 1).dead_letters == 1
+        assert replay.replay(store, replay.Filter(stage="extract"), 1).dead_letters == 1
     work(folder)
     (record,) = folder.run("records")["records"]
     assert record["data"] == {"name": "The Quiet Goose", "founded_year": 1954}

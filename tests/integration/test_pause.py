@@ -15,7 +15,7 @@ import pytest
 from crawl_folder import CrawlFolder, finish
 from waiting import until
 
-from curtsy.services.valkey import Embedded
+from curtsy.services.valkey import EmbeddedValkey
 
 HOSTS = 24
 PAGES = 12
@@ -106,7 +106,7 @@ def test_after_a_pause_nothing_is_sent_later_than_two_seconds(folder: CrawlFolde
     seeds = [f"http://h{n}.{site}.test/" for site in ("open", "hangs") for n in range(HOSTS)]
     crawl = folder.start("crawl", *seeds, "--delay", "0.3", "--json")
     until(lambda: len(doors.of(".open.test")) > HOSTS * 3)
-    server = Embedded.running(folder.data)
+    server = EmbeddedValkey.running(folder.data)
     assert server is not None
     pid = server.pid
     assert pid is not None

@@ -17,13 +17,13 @@ from curtsy.core.model import Lane
 from curtsy.core.settings import Settings
 from curtsy.frontier.frontier import Frontier
 from curtsy.services.epochs import _next_epoch, in_thread, open_epoch
-from curtsy.services.valkey import Embedded
+from curtsy.services.valkey import EmbeddedValkey
 from curtsy.store.engine import Store
 
 
 @asynccontextmanager
 async def frontier_in(folder: Path) -> AsyncIterator[tuple[Frontier, Store, redis.Redis]]:
-    embedded = Embedded.enter(folder)
+    embedded = EmbeddedValkey.enter(folder)
     store = Store.open(f"sqlite:///{folder}/curtsy.sqlite")
     frontier = Frontier(embedded.url, Settings(data_dir=folder), owner="one")
     client = redis.Redis(unix_socket_path=str(embedded.socket))

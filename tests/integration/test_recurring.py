@@ -16,7 +16,7 @@ from small_site import Asked, Say, SmallSite, linking
 from curtsy.control import changes, retention
 from curtsy.control import schedules as scheduling
 from curtsy.crawl import run as crawling
-from curtsy.services import backends as services
+from curtsy.services import backends
 from curtsy.store import schedules
 from curtsy.store.engine import Store
 
@@ -65,7 +65,7 @@ def run_schedule(folder: CrawlFolder, at_ms: int) -> str:
     """One run, to its end; the id of its crawl."""
 
     async def once() -> str:
-        built = services.build(folder.settings())
+        built = backends.build(folder.settings())
         try:
             await built.open()
             (id,) = await scheduling.fire(built, at_ms)
@@ -155,7 +155,7 @@ def test_crawls_beyond_the_runs_to_keep_are_deleted_and_what_they_shared_stays(
             crawl={"delay_s": 0.01}, now_ms=NOON - 1,
         )  # fmt: skip
         first, second = run_schedule(folder, NOON), run_schedule(folder, NOON + HOUR)
-        built = services.build(folder.settings())
+        built = backends.build(folder.settings())
         later_ms = int(time.time() * 1000) + 120_000
         try:
             retention.sweep(built, later_ms)

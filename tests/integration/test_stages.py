@@ -17,15 +17,15 @@ import uvloop
 from crawl_folder import CrawlFolder, finish
 from small_site import Say, SmallSite, linking
 
-from curtsy.control import replay as pipeline
+from curtsy.control import replay
 from curtsy.core.failpoints import STAGE_POINTS
 from curtsy.core.model import CrawlState
 from curtsy.core.settings_loading import load
 from curtsy.core.shutdown import StopFlag
-from curtsy.grounding import page_schema as page_facts
+from curtsy.grounding import page_schema
 from curtsy.grounding.page_schema import Stored
 from curtsy.records import extraction, stages
-from curtsy.services import backends as services
+from curtsy.services import backends
 from curtsy.services.backends import Services
 from curtsy.store import crawls, failures, outbox, records
 from curtsy.store.engine import Store
@@ -58,7 +58,7 @@ def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
 
 
 async def with_services(folder: CrawlFolder, work: Any, **overrides: Any) -> Any:
-    built = services.build(folder.settings(**overrides))
+    built = backends.build(folder.settings(**overrides))
     try:
         await built.open()
         return await work(built)
@@ -156,7 +156,7 @@ def test_a_stage_that_fails_is_tried_again_then_dead_and_replayed_from_there(
 
     folder.crawl("http://a.small.test/text", schema="page", max_pages=1)
     monkeypatch.setattr(stages, "_BACKOFF_MS", 10)
-    monkeypatch.setitem(page_facts.extractors, "page", broken)
+    monkeypatch.setitem(page_schema.extractors, "page", broken)
 
     async def work(built: Services) -> None:
         await stages.run_all(built, 1, StopFlag())
@@ -169,11 +169,11 @@ def test_a_stage_that_fails_is_tried_again_then_dead_and_replayed_from_there(
             (dead,) = failures.find(tx)
         assert (dead.stage, dead.cause, dead.detail, dead.attempts) == ("extract", "error", "ValueError: no idea", 3)
         assert dead.url == "http://a.small.test/text"
-        dry = pipeline.replay(store, pipeline.Filter(stage="extract"), 1, dry_run=True)
+        dry = replay.replay(store, replay.Filter(stage="extract"), 1, dry_run=True)
         assert dry.dead_letters == 1
         assert state(folder) == "finished"
-        assert pipeline.replay(store, pipeline.Filter(stage="extract"), 1).dead_letters == 1
-        assert pipeline.replay(store, pipeline.Filter(stage="extract"), 1).dead_letters == 0
+        assert replay.replay(store, replay.Filter(stage="extract"), 1).dead_letters == 1
+        assert replay.replay(store, replay.Filter(stage="extract"), 1).dead_letters == 0
     assert state(folder) == "extracting"
     monkeypatch.undo()
     run(with_services(folder, work))
@@ -189,7 +189,7 @@ def test_a_url_that_is_replayed_while_the_crawl_extracts_is_fetched(folder: Craw
     assert state(folder) == "extracting"
     with Store.open(folder.settings().effective_store_url) as store:
         pages["/shut"] = LONG
-        assert pipeline.replay(store, pipeline.Filter(), 1).dead_letters == 1
+        assert replay.replay(store, replay.Filter(), 1).dead_letters == 1
     assert state(folder) == "running"
     finish(folder.start("crawl", "--resume", "last", "--json"))
     assert state(folder) == "finished"
@@ -215,7 +215,7 @@ def test_a_later_stage_never_repeats_an_earlier_one(folder: CrawlFolder, monkeyp
 
     monkeypatch.setattr(stages, "_BACKOFF_MS", 10)
     monkeypatch.setattr(extraction, "scores_of", flaky)
-    monkeypatch.setitem(page_facts.extractors, "page", extract)
+    monkeypatch.setitem(page_schema.extractors, "page", extract)
 
     async def work(built: Services) -> None:
         await stages.run_all(built, 1, StopFlag())

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from curtsy.control.audit import BROKEN_OFF, GUEST, MAX_FINDINGS, Verdict, coverage, judge
 from curtsy.core.model import SUBRESOURCE, Kind, Request, RobotsState
 from curtsy.core.outcome import Fault
-from curtsy.crawl import external_slots as guests
+from curtsy.crawl import external_slots
 from curtsy.fetch import transfer
 
 ROBOTS = b"User-agent: *\nDisallow: /private\n"
@@ -274,7 +274,7 @@ def test_a_visit_that_loads_what_robots_forbid_is_found() -> None:
 
 
 def asked_by_guest(at_ms: int, fence: int, url: str = "https://a.test/private", took_ms: int = 100) -> Request:
-    return request(at_ms, fence, took_ms=took_ms, kind=guests.KIND, crawl=None, url=url)
+    return request(at_ms, fence, took_ms=took_ms, kind=external_slots.KIND, crawl=None, url=url)
 
 
 def test_robots_txt_is_the_guests_own_business() -> None:
@@ -298,4 +298,4 @@ def test_rules_that_a_guest_asked_for_are_not_those_of_a_crawl() -> None:
 
 
 def test_guests_are_known_by_the_kind_that_they_are_logged_with() -> None:
-    assert guests.KIND == GUEST
+    assert external_slots.KIND == GUEST

@@ -12,9 +12,9 @@ from curtsy.core.outcome import Fault, Outcome
 from curtsy.core.settings import Settings
 from curtsy.core.settings_loading import load
 from curtsy.fetch import chromium
-from curtsy.fetch.asset_cache import Statics, keeps_s
+from curtsy.fetch.asset_cache import AssetCache, keeps_s
 from curtsy.fetch.renderer import is_shown
-from curtsy.fetch.third_party_robots import Strangers
+from curtsy.fetch.third_party_robots import ThirdPartyRobots
 
 
 def answer(body: bytes = b"x", status: int = 200, fault: Fault | None = None, **headers: str) -> Outcome:
@@ -42,7 +42,7 @@ def test_static_files_are_kept_as_long_as_their_host_allows(outcome: Outcome, se
 
 
 def test_the_cache_is_bounded_and_the_least_used_go_first() -> None:
-    cache = Statics(max_bytes=250)
+    cache = AssetCache(max_bytes=250)
     for name in "abc":
         cache.put(name, answer(b"x" * 100), 0)
         cache.get("a", 0)
@@ -70,7 +70,7 @@ def test_rules_of_strangers_are_asked_once_and_kept_for_a_while() -> None:
     now = [0.0]
 
     async def go() -> None:
-        strangers = Strangers()
+        strangers = ThirdPartyRobots()
         both = ("http://b.test/yes", "http://b.test/no")
         found = await asyncio.gather(*(strangers.allows(url, "curtsy", host.ask, lambda: now[0]) for url in both))
         assert found == [True, False]
@@ -87,7 +87,7 @@ def test_a_stranger_that_does_not_tell_is_not_asked_for_anything_until_it_does()
     now = [0.0]
 
     async def go() -> None:
-        strangers = Strangers()
+        strangers = ThirdPartyRobots()
         for _ in range(3):
             assert not await strangers.allows("http://b.test/", "curtsy", host.ask, lambda: now[0])
         assert len(host.asked) == 1
@@ -100,7 +100,7 @@ def test_a_stranger_that_does_not_tell_is_not_asked_for_anything_until_it_does()
 
 def test_who_waits_for_a_visit_that_is_broken_off_is_refused() -> None:
     async def go() -> None:
-        strangers = Strangers()
+        strangers = ThirdPartyRobots()
         asked = asyncio.Event()
 
         async def never(_url: str, _max_bytes: int) -> Outcome:

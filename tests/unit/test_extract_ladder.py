@@ -15,7 +15,7 @@ from curtsy.core.claims import Claim, Extraction, Rung, SourceKind, Usage
 from curtsy.extract import ladder, selectors, structured
 from curtsy.extract.ladder import PageSources
 from curtsy.extract.selectors import sentence_around
-from curtsy.grounding import judge as ground
+from curtsy.grounding import judge
 from curtsy.grounding import schema as schemas
 from curtsy.grounding.schema import Leaf, Schema
 from curtsy.tinyweb import facts
@@ -218,7 +218,7 @@ def test_what_is_found_without_support_is_still_missing() -> None:
     claims = ladder.climb(schema, [page("<p>1999</p><p>They opened the doors long ago.</p>")], asked).claims
     assert asked.leaves == [["/year"]]
     assert [claim.value for claim in claims] == [1999, 1973]
-    assert ground.assemble(schema, ground.settle(schema, claims)) == {}
+    assert judge.assemble(schema, judge.settle(schema, claims)) == {}
 
 
 def test_the_items_of_a_list_are_numbered_on_over_pages() -> None:
@@ -248,7 +248,7 @@ def test_the_objects_of_a_list_stay_whole_over_pages() -> None:
         {"name": "Vera Novak", "jobTitle": "Finance Lead"},
     )
     claims = ladder.climb(schema, [of("p1", ada, jonas), of("p2", vera)]).claims
-    assert ground.assemble(schema, ground.settle(schema, claims)) == {"employee": [ada, jonas, vera]}
+    assert judge.assemble(schema, judge.settle(schema, claims)) == {"employee": [ada, jonas, vera]}
 
 
 def test_a_leaf_has_no_more_claims_than_are_of_use() -> None:
@@ -276,7 +276,7 @@ def record(number: int) -> tuple[facts.Organisation, dict[str, Any], list[Claim]
         ladder.sources_of(url, url, site.html(url.removeprefix(f"http://{host}")).encode(), "text/html") for url in urls
     ]
     claims = list(ladder.climb(schema, pages).claims)
-    return site.org, ground.assemble(schema, ground.settle(schema, claims)), claims
+    return site.org, judge.assemble(schema, judge.settle(schema, claims)), claims
 
 
 def expected(org: facts.Organisation) -> dict[str, Any]:
@@ -342,6 +342,6 @@ def test_every_claim_stands_in_its_source_whatever_the_page(data: Any, words: li
         assert claim.quote in claim.source.text
         if claim.source.kind is SourceKind.STRUCTURED:
             assert structured.text_at(source.data, claim.source.locator) == claim.source.text
-        field = ground.judge(claim, schema.leaf_for(claim.path))
+        field = judge.judge(claim, schema.leaf_for(claim.path))
         for evidence in field.evidence:
             assert claim.source.text[evidence.start : evidence.end] == evidence.quote

@@ -12,7 +12,7 @@ import pytest
 from curtsy.core.claims import Claim
 from curtsy.extract import elements, ladder, selectors, structured
 from curtsy.extract.ladder import PageSources
-from curtsy.grounding import judge as ground
+from curtsy.grounding import judge
 from curtsy.grounding import schema as schemas
 from curtsy.grounding.schema import Schema
 
@@ -89,7 +89,7 @@ def test_a_product_without_a_name_keeps_its_price() -> None:
 def test_what_is_published_is_what_the_page_says() -> None:
     schema = schema_of({"selectors": {"products.*.name": NAME, "products.*.price": PRICE}})
     claims = ladder.climb(schema, [page(listed(*SHOP))]).claims
-    data = ground.assemble(schema, ground.settle(schema, claims))
+    data = judge.assemble(schema, judge.settle(schema, claims))
     assert data == {"products": [LAMP, {"name": "Chair"}, TABLE, STOOL, BED]}
 
 
@@ -284,7 +284,7 @@ def test_items_of_two_lists_and_two_pages_are_published_apart() -> None:
         [jsonld(FURNITURE, name="p1"), jsonld(VEHICLES, name="p2")],
     ):
         claims = ladder.climb(schema, pages).claims
-        assert ground.assemble(schema, ground.settle(schema, claims)) == {"products": ALL}
+        assert judge.assemble(schema, judge.settle(schema, claims)) == {"products": ALL}
 
 
 def test_an_item_that_lacks_a_key_shifts_no_others() -> None:

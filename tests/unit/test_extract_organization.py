@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from curtsy.extract import ladder
-from curtsy.grounding import judge as ground
-from curtsy.grounding import schema as schemas
+from curtsy.grounding import judge, schema
 
-SCHEMA = schemas.load("organization")
+SCHEMA = schema.load("organization")
 
 
 def record(pages: dict[str, str]) -> dict[str, Any]:
@@ -18,7 +17,7 @@ def record(pages: dict[str, str]) -> dict[str, Any]:
         ladder.sources_of(path, f"http://x.test/{path}", html.encode(), "text/html; charset=utf-8")
         for path, html in pages.items()
     ]
-    data = ground.assemble(SCHEMA, ground.settle(SCHEMA, ladder.climb(SCHEMA, sources).claims))
+    data = judge.assemble(SCHEMA, judge.settle(SCHEMA, ladder.climb(SCHEMA, sources).claims))
     return {key: value for key, value in data.items() if value}
 
 

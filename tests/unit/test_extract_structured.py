@@ -11,7 +11,7 @@ import pytest
 from curtsy.core.claims import Rung, SourceKind, Verdict
 from curtsy.extract import structured
 from curtsy.extract.sources import PageSources, sources_of
-from curtsy.grounding import judge as ground
+from curtsy.grounding import judge
 from curtsy.grounding import schema as schemas
 
 URL = "http://alder.test/about"
@@ -39,7 +39,7 @@ def said(found: PageSources, schema: schemas.Schema = ORGANIZATION) -> dict[str,
         assert claim.rung is Rung.STRUCTURED
         assert claim.source.kind is SourceKind.STRUCTURED
         assert claim.quote == claim.source.text == structured.text_at(found.data, claim.source.locator)
-        assert ground.is_grounded(ground.judge(claim, schema.leaf_for(claim.path))), claim
+        assert judge.is_grounded(judge.judge(claim, schema.leaf_for(claim.path))), claim
         values.setdefault(claim.path, []).append(claim.value)
     return values
 
@@ -72,7 +72,7 @@ def test_a_value_put_together_names_every_place_it_comes_from() -> None:
     (claim,) = (one for one in structured.claims(ORGANIZATION, jsonld(WHOLE)) if one.path == "/headquarters")
     assert claim.source.locator == "/0/data/address/addressLocality /0/data/address/addressCountry/name"
     assert claim.source.text == "Bergen\nNorway"
-    assert ground.judge(claim, ORGANIZATION.leaf_for(claim.path)).verdict is Verdict.DERIVED
+    assert judge.judge(claim, ORGANIZATION.leaf_for(claim.path)).verdict is Verdict.DERIVED
 
 
 def test_keys_with_blanks_and_slashes_are_found_again() -> None:

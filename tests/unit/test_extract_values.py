@@ -10,7 +10,7 @@ import pytest
 from curtsy.core.claims import Claim
 from curtsy.extract import ladder
 from curtsy.extract.values import coerced
-from curtsy.grounding import judge as ground
+from curtsy.grounding import judge
 from curtsy.grounding import schema as schemas
 from curtsy.grounding.schema import Leaf
 
@@ -172,7 +172,7 @@ def published(kind: dict[str, Any], html: str, hints: dict[str, Any]) -> tuple[l
     schema = schemas.inline({"type": "object", "properties": {"value": kind}, "x-curtsy": hints})
     page = ladder.sources_of("p1", "http://a.test/", html.encode(), "text/html; charset=utf-8")
     claims = list(ladder.climb(schema, [page]).claims)
-    return claims, ground.assemble(schema, ground.settle(schema, claims)).get("value")
+    return claims, judge.assemble(schema, judge.settle(schema, claims)).get("value")
 
 
 @pytest.mark.parametrize(

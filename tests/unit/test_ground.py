@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curtsy.core.claims import Claim, Field, Rung, Source, SourceKind, Verdict
-from curtsy.grounding import judge as ground
-from curtsy.grounding import schema as schemas
+from curtsy.grounding import judge, schema
 
-SCHEMA = schemas.inline(
+SCHEMA = schema.inline(
     {
         "title": "thing",
         "type": "object",
@@ -66,7 +65,7 @@ def told(fields: list[Field]) -> list[tuple[str, Any, str]]:
 
 
 def test_of_a_leaf_the_first_grounded_claim_wins() -> None:
-    fields = ground.settle(
+    fields = judge.settle(
         SCHEMA,
         [
             claim("/name", "Alder Power", "Alder Power was founded"),
@@ -78,7 +77,7 @@ def test_of_a_leaf_the_first_grounded_claim_wins() -> None:
 
 
 def test_claims_that_agree_add_their_evidence() -> None:
-    (field,) = ground.settle(
+    (field,) = judge.settle(
         SCHEMA,
         [
             claim("/name", "Alder Energy Cooperative"),
@@ -91,7 +90,7 @@ def test_claims_that_agree_add_their_evidence() -> None:
 
 
 def test_withheld_values_stay_where_nothing_is_grounded() -> None:
-    fields = ground.settle(
+    fields = judge.settle(
         SCHEMA,
         [
             claim("/name", "Alder Power", "Alder Power was founded"),
@@ -101,16 +100,16 @@ def test_withheld_values_stay_where_nothing_is_grounded() -> None:
     )
     assert told(fields) == [("/name", "Alder Power", "unsupported"), ("/name", "Birch Power", "unsupported")]
     assert fields[0].claimed_quote == "Alder Power was founded"
-    assert ground.assemble(SCHEMA, fields) == {}
+    assert judge.assemble(SCHEMA, fields) == {}
 
 
 def test_claims_of_nothing_and_of_no_leaf_are_left_out() -> None:
     claims = [claim("/name", None), claim("/name", " N/A "), claim("/nowhere", "Alder"), claim("/claims/x", "Alder")]
-    assert ground.settle(SCHEMA, claims) == []
+    assert judge.settle(SCHEMA, claims) == []
 
 
 def test_fields_come_in_the_order_of_the_schema() -> None:
-    fields = ground.settle(
+    fields = judge.settle(
         SCHEMA,
         [
             claim("/contact/email", "hello@alder.example"),
@@ -124,7 +123,7 @@ def test_fields_come_in_the_order_of_the_schema() -> None:
 
 def test_what_the_schema_says_of_a_leaf_is_no_evidence_for_it() -> None:
     page = source("The year of its founding is not known to us, nor to anybody else.")
-    (field,) = ground.settle(
+    (field,) = judge.settle(
         SCHEMA, [claim("/name", "The year of its founding", "The year of its founding", Rung.LLM, page)]
     )
     assert (field.verdict, field.note) == (Verdict.UNSUPPORTED, "echo")
@@ -134,7 +133,7 @@ def test_what_the_schema_says_of_a_leaf_is_no_evidence_for_it() -> None:
 
 
 def test_items_of_several_pages_are_merged_and_renumbered() -> None:
-    fields = ground.settle(
+    fields = judge.settle(
         SCHEMA,
         [
             claim("/claims/3", "We planted 12,450 native trees in 2020"),
@@ -148,14 +147,14 @@ def test_items_of_several_pages_are_merged_and_renumbered() -> None:
         ("/claims/1", "Welcome to Alder Energy Cooperative", "supported"),
         ("/claims/2", "We saved 900 whales", "unsupported"),
     ]
-    assert ground.assemble(SCHEMA, fields) == {
+    assert judge.assemble(SCHEMA, fields) == {
         "claims": ["We planted 12,450 native trees in 2020", "Welcome to Alder Energy Cooperative"]
     }
 
 
 def test_items_that_are_objects_are_one_if_they_agree() -> None:
     home = source(HOME, "home")
-    fields = ground.settle(
+    fields = judge.settle(
         SCHEMA,
         [
             claim("/people/0/name", "Ada Kimani"),
@@ -166,7 +165,7 @@ def test_items_that_are_objects_are_one_if_they_agree() -> None:
             claim("/people/0/role", "Head of Operations", of=home),
         ],
     )
-    assert ground.assemble(SCHEMA, fields) == {
+    assert judge.assemble(SCHEMA, fields) == {
         "people": [
             {"name": "Ada Kimani", "role": "Head of Operations", "tasks": ["looks after the boats"]},
             {"name": "Jonas Dahl", "role": "Finance Lead"},
@@ -177,7 +176,7 @@ def test_items_that_are_objects_are_one_if_they_agree() -> None:
 def test_items_that_share_what_many_share_stay_two() -> None:
     """A job title tells nobody apart: what stands beside it on another page is somebody else's."""
     about = source("Head of Operations, looks after the boats.", "other")
-    fields = ground.settle(
+    fields = judge.settle(
         SCHEMA,
         [
             claim("/people/0/name", "Ada Kimani"),
@@ -186,7 +185,7 @@ def test_items_that_share_what_many_share_stay_two() -> None:
             claim("/people/0/tasks/0", "looks after the boats", of=about),
         ],
     )
-    assert ground.assemble(SCHEMA, fields)["people"] == [
+    assert judge.assemble(SCHEMA, fields)["people"] == [
         {"name": "Ada Kimani", "role": "Head of Operations"},
         {"role": "Head of Operations", "tasks": ["looks after the boats"]},
     ]
@@ -194,7 +193,7 @@ def test_items_that_share_what_many_share_stay_two() -> None:
 
 def test_items_that_a_page_lists_side_by_side_stay_two() -> None:
     page = source("Ada Kimani\nSinger\nSinger\nlives in Oslo", "list")
-    fields = ground.settle(
+    fields = judge.settle(
         SCHEMA,
         [
             claim("/people/0/name", "Ada Kimani", of=page),
@@ -202,7 +201,7 @@ def test_items_that_a_page_lists_side_by_side_stay_two() -> None:
             claim("/people/1/tasks/0", "lives in Oslo", of=page),
         ],
     )
-    assert ground.assemble(SCHEMA, fields)["people"] == [
+    assert judge.assemble(SCHEMA, fields)["people"] == [
         {"name": "Ada Kimani"},
         {"name": "Ada Kimani", "tasks": ["lives in Oslo"]},
     ]
@@ -210,7 +209,7 @@ def test_items_that_a_page_lists_side_by_side_stay_two() -> None:
 
 def test_an_item_that_says_no_more_than_another_is_that_one() -> None:
     home = source(HOME, "home")
-    fields = ground.settle(
+    fields = judge.settle(
         SCHEMA,
         [
             claim("/people/0/name", "Ada Kimani"),
@@ -218,22 +217,22 @@ def test_an_item_that_says_no_more_than_another_is_that_one() -> None:
             claim("/people/0/role", "Head of Operations", of=home),
         ],
     )
-    assert ground.assemble(SCHEMA, fields) == {"people": [{"name": "Ada Kimani", "role": "Head of Operations"}]}
+    assert judge.assemble(SCHEMA, fields) == {"people": [{"name": "Ada Kimani", "role": "Head of Operations"}]}
     assert [one.page for one in fields[1].evidence] == ["about", "home"]
 
 
 def test_what_a_page_says_is_no_models_word_for_nothing() -> None:
     page = Source(SourceKind.ATTRIBUTE, "p", "http://alder.test/p", "NA", "css:.country")
-    (field,) = ground.settle(SCHEMA, [claim("/name", "NA", "NA", Rung.SELECTOR, page)])
+    (field,) = judge.settle(SCHEMA, [claim("/name", "NA", "NA", Rung.SELECTOR, page)])
     assert (field.value, field.verdict) == ("NA", Verdict.SUPPORTED)
     stars = Source(SourceKind.ATTRIBUTE, "p", "http://alder.test/p", "5*", "css:.stars")
-    (field,) = ground.settle(SCHEMA, [claim("/name", "5*", "5*", Rung.SELECTOR, stars)])
+    (field,) = judge.settle(SCHEMA, [claim("/name", "5*", "5*", Rung.SELECTOR, stars)])
     assert (field.value, field.verdict) == ("5*", Verdict.SUPPORTED)
 
 
 def test_items_that_contradict_each_other_stay_two() -> None:
     other = source("Ada Kimani, Finance Lead, is somebody else.", "other")
-    fields = ground.settle(
+    fields = judge.settle(
         SCHEMA,
         [
             claim("/people/0/name", "Ada Kimani"),
@@ -242,19 +241,19 @@ def test_items_that_contradict_each_other_stay_two() -> None:
             claim("/people/0/role", "Finance Lead", of=other),
         ],
     )
-    data = ground.assemble(SCHEMA, fields)
+    data = judge.assemble(SCHEMA, fields)
     assert [person["role"] for person in data["people"]] == ["Head of Operations", "Finance Lead"]
 
 
 def test_an_invented_value_of_an_item_is_withheld_and_the_rest_stays() -> None:
-    fields = ground.settle(
+    fields = judge.settle(
         SCHEMA,
         [
             claim("/people/0/name", "Ada Kimani"),
             claim("/people/0/role", "Queen of Norway", "Ada Kimani, Queen of Norway"),
         ],
     )
-    assert ground.assemble(SCHEMA, fields) == {"people": [{"name": "Ada Kimani"}]}
+    assert judge.assemble(SCHEMA, fields) == {"people": [{"name": "Ada Kimani"}]}
     assert told(fields)[1] == ("/people/0/role", "Queen of Norway", "unsupported")
 
 
@@ -263,26 +262,24 @@ def test_an_invented_value_of_an_item_is_withheld_and_the_rest_stays() -> None:
 
 def test_judgements_are_published_only_where_the_schema_allows_them() -> None:
     quote = "we open our doors to everybody on Sundays"
-    fields = ground.settle(
-        SCHEMA, [claim("/open", True, quote), claim("/sector", "energy", "Alder Energy Cooperative")]
-    )
+    fields = judge.settle(SCHEMA, [claim("/open", True, quote), claim("/sector", "energy", "Alder Energy Cooperative")])
     assert told(fields) == [("/open", True, "judged"), ("/sector", "energy", "judged")]
-    assert ground.assemble(SCHEMA, fields) == {"sector": "energy"}
-    confidence = ground.confidence(SCHEMA, fields, 500)
+    assert judge.assemble(SCHEMA, fields) == {"sector": "energy"}
+    confidence = judge.confidence(SCHEMA, fields, 500)
     assert confidence.low
     assert confidence.reasons == ("judged",)
 
 
 def test_a_persons_word_is_published() -> None:
-    fields = ground.settle(
+    fields = judge.settle(
         SCHEMA, [claim("/name", "Alder Power Limited", rung=Rung.PERSON), claim("/open", False, rung=Rung.PERSON)]
     )
-    assert ground.assemble(SCHEMA, fields) == {"name": "Alder Power Limited", "open": False}
-    assert not ground.confidence(SCHEMA, fields, 500).low
+    assert judge.assemble(SCHEMA, fields) == {"name": "Alder Power Limited", "open": False}
+    assert not judge.confidence(SCHEMA, fields, 500).low
 
 
 def test_data_made_of_published_fields_fit_the_schema() -> None:
-    fields = ground.settle(
+    fields = judge.settle(
         SCHEMA,
         [
             claim("/founded_year", "1974", "Alder Energy Cooperative was founded in 1974 by a small group"),
@@ -290,7 +287,7 @@ def test_data_made_of_published_fields_fit_the_schema() -> None:
             claim("/contact/email", "hello@alder.example"),
         ],
     )
-    data = ground.assemble(SCHEMA, fields)
+    data = judge.assemble(SCHEMA, fields)
     assert data == {"founded_year": 1974, "share": 12450, "contact": {"email": "hello@alder.example"}}
     assert SCHEMA.validate(data) == []
 
@@ -319,13 +316,13 @@ def test_confidence_is_the_share_of_grounded_fields_and_the_words_behind_them(
     grounded: int, withheld: int, words: int, share: float, reasons: tuple[str, ...]
 ) -> None:
     fields = [field(f"/claims/{at}", at < grounded) for at in range(grounded + withheld)]
-    found = ground.confidence(SCHEMA, fields, words)
+    found = judge.confidence(SCHEMA, fields, words)
     assert (found.share, found.words, found.low, found.reasons) == (share, words, bool(reasons), reasons)
 
 
 def test_several_withheld_values_of_a_leaf_count_once() -> None:
     fields = [field("/mission", True), field("/name", False), field("/name", False)]
-    assert ground.confidence(SCHEMA, fields, 100, threshold=0.5).share == 0.5
+    assert judge.confidence(SCHEMA, fields, 100, threshold=0.5).share == 0.5
 
 
 # Whatever a model says
@@ -367,16 +364,16 @@ CLAIMS = st.builds(
 
 @given(st.lists(CLAIMS, max_size=8), st.lists(st.text(max_size=20), max_size=2))
 def test_whatever_is_claimed_only_what_has_evidence_is_published(claims: list[Claim], prompts: list[str]) -> None:
-    fields = ground.settle(SCHEMA, claims, prompts)
+    fields = judge.settle(SCHEMA, claims, prompts)
     sources = {one.source.sha256: one.source for one in claims}
     for one in fields:
         assert bool(one.evidence) == (one.verdict is not Verdict.UNSUPPORTED)
         for evidence in one.evidence:
             assert sources[evidence.sha256].text[evidence.start : evidence.end] == evidence.quote
             assert evidence.quote
-    data = ground.assemble(SCHEMA, fields)
+    data = judge.assemble(SCHEMA, fields)
     assert SCHEMA.validate(data) == []
-    confidence = ground.confidence(SCHEMA, fields, 100)
+    confidence = judge.confidence(SCHEMA, fields, 100)
     assert 0 <= confidence.share <= 1
     grounded = [one for one in fields if one.verdict is not Verdict.UNSUPPORTED]
     assert len({one.path for one in grounded}) == len(grounded)
@@ -384,10 +381,10 @@ def test_whatever_is_claimed_only_what_has_evidence_is_published(claims: list[Cl
 
 @given(st.lists(CLAIMS, max_size=6))
 def test_settling_twice_gives_the_same(claims: list[Claim]) -> None:
-    assert repr(ground.settle(SCHEMA, claims)) == repr(ground.settle(SCHEMA, claims))
+    assert repr(judge.settle(SCHEMA, claims)) == repr(judge.settle(SCHEMA, claims))
 
 
 @given(st.integers(min_value=0, max_value=10**6), st.text(alphabet="abcdefgh .,\n", max_size=60))
 def test_a_number_is_never_supported_by_a_text_without_it(number: int, text: str) -> None:
-    (found,) = ground.settle(SCHEMA, [claim("/share", number, text, of=source(text))])
+    (found,) = judge.settle(SCHEMA, [claim("/share", number, text, of=source(text))])
     assert found.verdict is Verdict.UNSUPPORTED

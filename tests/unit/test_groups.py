@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from curtsy.core.model import Entry, Lane, Lease
 from curtsy.core.outcome import HostEffect
 from curtsy.core.settings import Settings
-from curtsy.crawl.commit_queue import Groups
+from curtsy.crawl.commit_queue import CommitQueue
 from curtsy.crawl.results import Finished, not_sent
 from curtsy.frontier.messages import Times
 
@@ -26,8 +26,8 @@ def result(fence: int) -> Finished:
 async def nothing(_group: Sequence[Finished]) -> None: ...
 
 
-def groups(settings: Settings | None = None) -> Groups:
-    return Groups(settings or Settings(commit_pages=3, commit_s=1000), nothing, lambda: None)
+def groups(settings: Settings | None = None) -> CommitQueue:
+    return CommitQueue(settings or Settings(commit_pages=3, commit_s=1000), nothing, lambda: None)
 
 
 def test_a_group_is_handed_over_when_it_is_full_or_all_is_quiet() -> None:
@@ -79,7 +79,7 @@ async def _hold_three() -> None:
         if len(left) == 3:
             over.set()
 
-    some = Groups(Settings(commit_pages=1), commit, durable)
+    some = CommitQueue(Settings(commit_pages=1), commit, durable)
     writer = asyncio.get_running_loop().create_task(some.write())
     for fence in (1, 2, 3):
         some.hold(result(fence))

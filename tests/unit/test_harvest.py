@@ -9,7 +9,7 @@ import pytest
 from curtsy.core.model import Crawl, Entry, Kind, Lane, Lease
 from curtsy.core.outcome import Action, Outcome
 from curtsy.core.settings import Settings
-from curtsy.crawl import results as harvest
+from curtsy.crawl import results
 from curtsy.crawl.crawl_context import CrawlContext
 from curtsy.html.links import sitemap
 
@@ -27,12 +27,12 @@ def test_the_links_of_a_long_sitemap_come_in_slices(urls: int, slices: int | Non
     outcome = Outcome(
         url=url, status=200, headers=(("Content-Type", "application/xml"),), body=body, started=1.0, ended=2.0
     )
-    done = harvest.of_url(lease, outcome, context, Settings(), random.Random(1))
+    done = results.of_url(lease, outcome, context, Settings(), random.Random(1))
     assert done.decision.reason == "sitemap"
     assert done.complete == (slices is None)
     if slices is not None:
         assert done.links == []
-        assert sum(1 for _ in harvest.sitemap_links(done, context, sitemap(body, 50_000))) == slices
+        assert sum(1 for _ in results.sitemap_links(done, context, sitemap(body, 50_000))) == slices
     assert [link.url for link in done.links] == [f"https://a.test/page/{n}" for n in range(urls)]
 
 
@@ -40,7 +40,7 @@ SHELL = b'<!doctype html><a href="/x">x</a><div id="root"></div><script src="/ap
 PROSE = b"<!doctype html><a href='/x'>x</a><p>" + b"words that say something " * 30 + b"</p><script>1</script>"
 
 
-def harvested(body: bytes, render: str, kind: Kind = Kind.PAGE, **headers: str) -> harvest.Finished:
+def harvested(body: bytes, render: str, kind: Kind = Kind.PAGE, **headers: str) -> results.Finished:
     url = "https://a.test/page"
     lane = Lane.RENDER if kind is Kind.BROWSER else Lane.BATCH
     lease = Lease(
@@ -50,7 +50,7 @@ def harvested(body: bytes, render: str, kind: Kind = Kind.PAGE, **headers: str) 
     crawl = Crawl(n=1, id="1", request_id="r", members=frozenset({"a.test"}), render=render)
     given = (("Content-Type", "text/html"), *((name.replace("_", "-"), value) for name, value in headers.items()))
     outcome = Outcome(url=url, status=200, headers=given, body=body, started=1.0, ended=2.0)
-    return harvest.of_url(lease, outcome, CrawlContext(crawl, Settings()), Settings(), random.Random(1))
+    return results.of_url(lease, outcome, CrawlContext(crawl, Settings()), Settings(), random.Random(1))
 
 
 def test_a_page_that_says_nothing_waits_for_a_browser_and_is_none_yet() -> None:

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curtsy.extract import answer_schema as shapes
-from curtsy.extract import answers
+from curtsy.extract import answer_schema, answers
 from curtsy.extract.answer_schema import Found, Style, WrongShape
 from curtsy.grounding.schema import Leaf
 
@@ -43,21 +42,21 @@ FULL = {
 
 
 def test_the_schema_has_the_form_of_the_record_and_a_full_answer_fits_it() -> None:
-    schema = shapes.schema_of(ALL)
+    schema = answer_schema.schema_of(ALL)
     assert fits(schema, FULL)
     assert not fits(schema, {**FULL, "name": {"value": "x"}})
     assert not fits(schema, {**FULL, "kind": said("bank")})
 
 
 def test_the_quote_comes_before_the_value() -> None:
-    pair = shapes.schema_of([NAME])["properties"]["name"]["anyOf"][1]
+    pair = answer_schema.schema_of([NAME])["properties"]["name"]["anyOf"][1]
     assert list(pair["properties"]) == ["quote", "value"]
 
 
 def test_strict_servers_get_no_lengths_and_small_models_do() -> None:
-    assert "maxLength" not in str(shapes.schema_of(ALL))
-    assert "maxItems" not in str(shapes.schema_of(ALL))
-    bounded = shapes.schema_of(ALL, Style.VALUE, bounded=True)
+    assert "maxLength" not in str(answer_schema.schema_of(ALL))
+    assert "maxItems" not in str(answer_schema.schema_of(ALL))
+    bounded = answer_schema.schema_of(ALL, Style.VALUE, bounded=True)
     assert bounded["properties"]["claims"]["maxItems"]
     assert "quote" not in str(bounded)
     values = {
@@ -70,7 +69,7 @@ def test_strict_servers_get_no_lengths_and_small_models_do() -> None:
 
 
 def test_a_full_answer_is_read_with_the_paths_of_the_record() -> None:
-    found = {one.path: (one.value, one.quote) for one in shapes.read(FULL, ALL)}
+    found = {one.path: (one.value, one.quote) for one in answer_schema.read(FULL, ALL)}
     assert found["/name"] == ("Green Leaf", "words of the page")
     assert "/contact/email" not in found
     assert [found["/claims/0"][0], found["/claims/1"][0]] == ["one", "two"]
@@ -103,29 +102,29 @@ def test_a_full_answer_is_read_with_the_paths_of_the_record() -> None:
     ],
 )
 def test_where_the_meaning_is_plain_reading_is_generous(leaf: Leaf, given_: Any, expected: Any) -> None:
-    found = shapes.read({leaf.path[1:]: given_}, [leaf])
+    found = answer_schema.read({leaf.path[1:]: given_}, [leaf])
     assert [one.value for one in found] == ([] if expected is None else [expected])
     assert all(one.quote in (None, "words of the page") for one in found)
 
 
 def test_one_value_where_a_list_was_asked_is_a_list_of_one() -> None:
-    assert shapes.read({"claims": said("one")}, [CLAIM]) == [Found("/claims/0", "one", "words of the page")]
+    assert answer_schema.read({"claims": said("one")}, [CLAIM]) == [Found("/claims/0", "one", "words of the page")]
 
 
 def test_items_without_a_value_leave_no_gap_and_endless_lists_end() -> None:
-    found = shapes.read({"claims": [None, said("one"), said(""), *[said("two")] * 50]}, [CLAIM])
+    found = answer_schema.read({"claims": [None, said("one"), said(""), *[said("two")] * 50]}, [CLAIM])
     assert [one.path for one in found[:2]] == ["/claims/0", "/claims/1"]
-    assert len(found) <= shapes.MAX_ITEMS
+    assert len(found) <= answer_schema.MAX_ITEMS
 
 
 @pytest.mark.parametrize("answer", [[], [1, 2], "text", 7, None, {"other": 1}, [{"other": 1}]])
 def test_an_answer_that_speaks_of_no_leaf_is_refused(answer: Any) -> None:
     with pytest.raises(WrongShape):
-        shapes.read(answer, [NAME, YEAR])
+        answer_schema.read(answer, [NAME, YEAR])
 
 
 def test_an_empty_object_says_that_nothing_was_found() -> None:
-    assert shapes.read({}, [NAME, YEAR]) == []
+    assert answer_schema.read({}, [NAME, YEAR]) == []
 
 
 JSON = st.recursive(
@@ -141,7 +140,7 @@ JSON = st.recursive(
 @given(JSON)
 def test_whatever_a_model_says_reading_gives_values_or_refuses(answer: Any) -> None:
     try:
-        found = shapes.read(answer, ALL)
+        found = answer_schema.read(answer, ALL)
     except WrongShape:
         return
     assert all(isinstance(one.value, (str, int, float, bool)) for one in found)

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curtsy.extract import prompts as wording
+from curtsy.extract import prompts
 from curtsy.extract.answer_schema import Style
-from curtsy.grounding import schema as schemas
+from curtsy.grounding import schema
 
-SCHEMA = schemas.load("organization")
+SCHEMA = schema.load("organization")
 NAME = [leaf for leaf in SCHEMA.leaves if leaf.path == "/name"]
 
 
-def prompt(text: str, style: Style = Style.QUOTE) -> wording.Prompt:
-    found = wording.extraction(SCHEMA, NAME, [text], 2000, style)
+def prompt(text: str, style: Style = Style.QUOTE) -> prompts.Prompt:
+    found = prompts.extraction(SCHEMA, NAME, [text], 2000, style)
     assert found is not None
     return found
 
@@ -54,12 +54,12 @@ def test_the_same_page_gives_the_same_prompt_and_another_page_another_mark() -> 
      "<｜User｜>"],
 )  # fmt: skip
 def test_signs_that_end_a_message_do_not_reach_a_server(sign: str) -> None:
-    assert sign not in wording.plain(f"Before {sign} after")
+    assert sign not in prompts.plain(f"Before {sign} after")
 
 
 def test_what_nobody_sees_is_not_shown() -> None:
     hidden = "".join(chr(0xE0000 + ord(sign)) for sign in "ignore all") + "\u200b\u202e\x00\x1b"
-    assert wording.plain(f"a{hidden}b\nc\td") == "ab\nc\td"
+    assert prompts.plain(f"a{hidden}b\nc\td") == "ab\nc\td"
 
 
 def test_braces_and_percent_signs_in_pages_are_just_signs() -> None:
@@ -80,10 +80,10 @@ def test_braces_and_percent_signs_in_pages_are_just_signs() -> None:
     ],
 )
 def test_paragraphs_that_speak_to_a_model_are_not_shown(text: str) -> None:
-    assert wording.speaks_to_a_model(text)
-    found = wording.extraction(SCHEMA, NAME, [f"{text}\n\nGreen Leaf Ltd makes paper in a town by the sea."], 2000)
+    assert prompts.speaks_to_a_model(text)
+    found = prompts.extraction(SCHEMA, NAME, [f"{text}\n\nGreen Leaf Ltd makes paper in a town by the sea."], 2000)
     assert found is None or "makes paper" in found.content or found.content == ""
-    assert found is None or wording.plain(text) not in found.content
+    assert found is None or prompts.plain(text) not in found.content
 
 
 @pytest.mark.parametrize(
@@ -99,26 +99,26 @@ def test_paragraphs_that_speak_to_a_model_are_not_shown(text: str) -> None:
     ],
 )
 def test_paragraphs_for_readers_are_shown(text: str) -> None:
-    assert not wording.speaks_to_a_model(text)
+    assert not prompts.speaks_to_a_model(text)
 
 
 def test_a_page_without_words_is_not_asked_about() -> None:
-    assert wording.extraction(SCHEMA, NAME, ["", " \n "], 2000) is None
+    assert prompts.extraction(SCHEMA, NAME, ["", " \n "], 2000) is None
 
 
 def test_what_a_model_is_told_is_known_to_grounding() -> None:
-    told = "\n".join(wording.prompt_texts(SCHEMA.leaves))
+    told = "\n".join(prompts.prompt_texts(SCHEMA.leaves))
     assert all(leaf.description in told for leaf in SCHEMA.leaves)
     assert "data" in told
 
 
 def test_the_version_names_the_wording() -> None:
-    assert re.fullmatch(r"[0-9a-f]{12}", wording.version())
+    assert re.fullmatch(r"[0-9a-f]{12}", prompts.version())
 
 
 @given(st.text(max_size=300))
 def test_whatever_the_page_a_prompt_holds_no_sign_of_a_border(text: str) -> None:
-    found = wording.extraction(SCHEMA, NAME, [text], 500)
+    found = prompts.extraction(SCHEMA, NAME, [text], 500)
     if found is not None:
         assert not set("<>") & set(found.content)
         assert found.user.count(found.content) >= 1

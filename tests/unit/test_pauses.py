@@ -6,7 +6,7 @@ import pytest
 
 from curtsy.core.errors import SettingsError
 from curtsy.core.settings_loading import load
-from curtsy.crawl.idle_time import Doing, Pauses
+from curtsy.crawl.idle_time import Doing, IdleTime
 from curtsy.fleet.coordination import shards_of, shards_text
 
 WORK, CLOSING, NOTHING = Doing.WORK, Doing.CLOSING, Doing.NOTHING
@@ -25,7 +25,7 @@ WORK, CLOSING, NOTHING = Doing.WORK, Doing.CLOSING, Doing.NOTHING
     ],
 )
 def test_gaps_of_over_50_ms_count(notes: list[tuple[float, Doing]], waiting_s: float, closing_s: float) -> None:
-    pauses = Pauses()
+    pauses = IdleTime()
     for at, doing in notes:
         pauses.note(doing, at)
     assert pauses.take(notes[-1][0]) == (pytest.approx(waiting_s), pytest.approx(closing_s))
@@ -33,7 +33,7 @@ def test_gaps_of_over_50_ms_count(notes: list[tuple[float, Doing]], waiting_s: f
 
 
 def test_a_gap_that_goes_on_is_counted_up_to_now() -> None:
-    pauses = Pauses()
+    pauses = IdleTime()
     pauses.note(NOTHING, 1.0)
     assert pauses.take(2.0)[0] == pytest.approx(1.0)
 

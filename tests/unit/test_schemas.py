@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from curtsy.core.errors import UsageError
-from curtsy.extract import page_selection as choosing
+from curtsy.extract import page_selection
 from curtsy.grounding import schema as schemas
-from curtsy.grounding import schema_hints as hints
+from curtsy.grounding import schema_hints
 from curtsy.grounding.schema import Leaf
 
 TEXT = {"type": "string"}
@@ -45,7 +45,7 @@ def test_records_of_the_schema_page_keep_their_key() -> None:
 
 
 def test_every_role_has_its_words() -> None:
-    assert {"home", *choosing._PHRASES} == hints.ROLES
+    assert {"home", *page_selection._PHRASES} == schema_hints.ROLES
 
 
 MODELS = '''
@@ -119,7 +119,7 @@ def test_a_pydantic_model_gives_its_leaves_and_hints(models: Callable[[str], sch
     )
     assert (shop.per, shop.pages, shop.types) == ("site", ("contact",), ("Store",))
     assert shop.structured == {"/name": ("legalName",)}
-    assert shop.selectors == {"/phone": (hints.Selector(css="a.phone", pattern="[0-9 ]+"),)}
+    assert shop.selectors == {"/phone": (schema_hints.Selector(css="a.phone", pattern="[0-9 ]+"),)}
     assert shop.description == "A shop."
     assert shop.validate({"name": "A", "size": None, "addresses": [{"city": "B"}]}) == []
 
@@ -155,7 +155,7 @@ def test_a_file_is_read_with_the_toml_beside_it(tmp_path: Path) -> None:
     (tmp_path / "orgs.toml").write_text('pages = ["/about*"]\n[[selectors.name]]\ncss = "h1"\npages = ["about"]\n')
     hinted = schemas.load("orgs.json", folder=tmp_path)
     assert (plain.per, plain.pages, hinted.per, hinted.pages) == ("site", ("home",), "site", ("/about*",))
-    assert hinted.selectors == {"/name": (hints.Selector(css="h1", pages=("about",)),)}
+    assert hinted.selectors == {"/name": (schema_hints.Selector(css="h1", pages=("about",)),)}
     assert plain.hash != hinted.hash
     assert hinted.hash == schemas.load("orgs.json", folder=tmp_path).hash
 

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from curtsy.extract import elements, ladder
-from curtsy.grounding import judge as ground
+from curtsy.grounding import judge
 from curtsy.grounding import schema as schemas
 
 DOC = Path(__file__).parents[2] / "docs" / "schemas.md"
@@ -23,10 +23,10 @@ def test_the_worked_example_finds_what_the_page_says(tmp_path: Path) -> None:
     schema = schemas.load("orgs.json", folder=tmp_path)
     page = ladder.sources_of("p1", "http://mend.test/about", html[0].encode(), "text/html; charset=utf-8")
     try:
-        fields = ground.settle(schema, ladder.climb(schema, [page]).claims)
+        fields = judge.settle(schema, ladder.climb(schema, [page]).claims)
     finally:
         elements.close()
-    assert ground.assemble(schema, fields) == json.loads(record[1])
+    assert judge.assemble(schema, fields) == json.loads(record[1])
     assert ladder.applies(schema, page.url, page.title)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from curtsy.core.claims import Field, Rung, Source, SourceKind, Verdict
 from curtsy.grounding.schema import Leaf
-from curtsy.records import locate_value as standing
+from curtsy.records import locate_value
 
 TEXT = "In 2019 Alpha was acquired by Beta. Today it has 2019 employees in Oslo."
 SOURCE = Source(SourceKind.TEXT, "p", "http://alder.test/", TEXT)
@@ -26,6 +26,6 @@ SOURCE = Source(SourceKind.TEXT, "p", "http://alder.test/", TEXT)
 )
 def test_a_number_stands_in_a_sentence_that_has_a_word_of_what_it_counts(leaf: Leaf, quote: str | None) -> None:
     word = Field(path=leaf.path, value=2019, rung=Rung.PERSON, verdict=Verdict.JUDGED, note="person")
-    found = standing.grounded(word, leaf, [SOURCE], [])
+    found = locate_value.grounded(word, leaf, [SOURCE], [])
     assert [one.quote for one in found.evidence] == ([] if quote is None else [quote])
     assert found.value == 2019

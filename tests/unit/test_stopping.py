@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from curtsy.core import shutdown as stopping
+from curtsy.core import shutdown
 from curtsy.core.shutdown import end, see_through
 
 
@@ -21,7 +21,7 @@ def said(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     def note(action: str, level: str, waited_for: Any, **_: Any) -> None:
         lines[action] = str(waited_for)
 
-    monkeypatch.setattr(stopping, "log", note)
+    monkeypatch.setattr(shutdown, "log", note)
     return lines
 
 

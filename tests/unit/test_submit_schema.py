@@ -9,7 +9,7 @@ import pytest
 
 from curtsy.cli.submit import _sent
 from curtsy.core.errors import UsageError
-from curtsy.grounding import schema as schemas
+from curtsy.grounding import schema
 
 SHOP = {"title": "Shop", "type": "object", "properties": {"name": {"type": "string", "x-curtsy": {"css": "h1"}}}}
 
@@ -23,9 +23,9 @@ def test_a_file_goes_there_with_its_hints(tmp_path: Path) -> None:
     path.write_text(json.dumps(SHOP))
     sent = _sent(str(path))
     assert isinstance(sent, dict)
-    there = schemas.inline(sent)
+    there = schema.inline(sent)
     assert [leaf.path for leaf in there.leaves] == ["/name"]
-    assert there.selectors == schemas.load(str(path)).selectors
+    assert there.selectors == schema.load(str(path)).selectors
 
 
 def test_hints_beside_a_file_cannot_be_sent(tmp_path: Path) -> None:

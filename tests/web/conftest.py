@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 
 from curtsy.core.settings import Settings
 from curtsy.core.settings_loading import load
-from curtsy.web.backend_thread import Bridge
+from curtsy.web.backend_thread import BackendThread
 from curtsy.web.factory import create_app
 
 
@@ -23,7 +23,7 @@ def settings(tmp_path: Path, store_url: str) -> Settings:
 @pytest.fixture
 def apps(settings: Settings) -> Iterator[Callable[..., Flask]]:
     """Makes applications, with other settings or another address if wished, and closes them."""
-    made: list[Bridge] = []
+    made: list[BackendThread] = []
 
     def make(host: str = "127.0.0.1", **changed: object) -> Flask:
         app = create_app(settings.model_copy(update=changed), host=host)

@@ -13,7 +13,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from curtsy.control import uploads as intake
+from curtsy.control import uploads
 from curtsy.core.errors import Unavailable
 from curtsy.core.model import CrawlState
 from curtsy.store import crawls, idempotency
@@ -203,7 +203,7 @@ class Breaking:
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     from curtsy.web import ndjson
 
-    monkeypatch.setattr(intake, "PART", 4)
+    monkeypatch.setattr(uploads, "PART", 4)
     monkeypatch.setattr(ndjson, "PART", 4)
 
 
@@ -274,7 +274,7 @@ def test_while_one_request_sends_an_upload_another_is_told_to_wait(client: Flask
     with store.read() as tx:
         (begun,) = crawls.list_all(tx)
     now_ms = int(time.time() * 1000)
-    wishes = intake.digest_of(b"{}")
+    wishes = uploads.digest_of(b"{}")
     held = store.run(idempotency.take, "local", "key", crawl=begun.id, wishes=wishes, holder="another", now_ms=now_ms)
     assert held.holder == "another"
     answer = upload(client, body, "key")

@@ -22,8 +22,7 @@ from curtsy.cli import main
 from curtsy.core.model import Crawl, Failure
 from curtsy.core.record import Record
 from curtsy.core.settings import Settings
-from curtsy.records import evaluation
-from curtsy.records import review as reviewing
+from curtsy.records import evaluation, review
 from curtsy.records.extraction import Parts
 from curtsy.store import failures, keys, records
 from curtsy.store.engine import Store
@@ -243,9 +242,9 @@ def test_a_decision_from_the_dashboard_is_kept_only_if_its_crawl_is_there(
     (token,) = set(re.findall(r'name="csrf" value="([0-9a-f]{64})"', page.text))
     given = {"csrf": token, "decision": "approve", "crawl": "zzz"}
     assert client.post(f"/review/{held.n}", data=given, headers=HERE).status_code == 404
-    assert reviewing.dossier(store, held.n).history == ()
+    assert review.dossier(store, held.n).history == ()
     assert client.post(f"/review/{held.n}", data=given | {"crawl": ""}, headers=HERE).status_code == 303
-    assert [one.decision for one in reviewing.dossier(store, held.n).history] == ["approve"]
+    assert [one.decision for one in review.dossier(store, held.n).history] == ["approve"]
 
 
 def test_dead_letters_of_stages_are_counted_over_http_and_on_the_crawls_page(

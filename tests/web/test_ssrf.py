@@ -118,9 +118,9 @@ def test_a_field_that_is_not_offered_is_refused_by_its_name(
 def test_schemas_and_proxy_pools_are_those_that_the_settings_list(
     apps: Callable[..., Flask], way: str, field: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from curtsy.grounding import page_schema as page_facts
+    from curtsy.grounding import page_schema
 
-    monkeypatch.setitem(page_facts.extractors, "other", page_facts.extractors["page"])  # known, and not offered
+    monkeypatch.setitem(page_schema.extractors, "other", page_schema.extractors["page"])  # known, and not offered
     client = apps(proxies={"pool": ("http://127.0.0.1:3128",)}).test_client()
     ask, where = WAYS[way]
     answer = ask(client, "https://a.test/", **{field: value})
@@ -131,9 +131,9 @@ def test_schemas_and_proxy_pools_are_those_that_the_settings_list(
 
 
 def test_a_server_may_offer_other_schemas_or_none(apps: Callable[..., Flask], monkeypatch: pytest.MonkeyPatch) -> None:
-    from curtsy.grounding import page_schema as page_facts
+    from curtsy.grounding import page_schema
 
-    monkeypatch.setitem(page_facts.extractors, "other", page_facts.extractors["page"])
+    monkeypatch.setitem(page_schema.extractors, "other", page_schema.extractors["page"])
     client = apps(api_schemas=("other",)).test_client()
     assert crawl(client, "https://a.test/", schema="other").status_code == 202
     assert crawl(client, "https://a.test/", schema="page").status_code == 422

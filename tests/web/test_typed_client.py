@@ -17,23 +17,25 @@ import stored
 from served import serving
 
 import curtsy.api as curtsy
-from curtsy import client as remote
+from curtsy import client
 from curtsy.client.calls import AsyncCalls, Calls
 from curtsy.client.server import AsyncServer, Server
 from curtsy.core.errors import UnknownCrawl
 from curtsy.core.settings_loading import load
 from curtsy.store.engine import Store
 from curtsy.store.segments import Segments
-from curtsy.web import client_generator as typed
+from curtsy.web import client_generator
 from curtsy.web.openapi import document
 
-FOLDER = Path(remote.__file__).parent
+FOLDER = Path(client.__file__).parent
 
 
 @pytest.mark.parametrize("name", ["types.py", "calls.py"])
 def test_the_client_is_that_of_the_document(name: str) -> None:
     ruff = [Path(sys.executable).with_name("ruff"), "format", "--config", FOLDER.parents[2] / "pyproject.toml", "-"]
-    made = subprocess.run(ruff, input=typed.sources()[name], capture_output=True, text=True, check=True).stdout
+    made = subprocess.run(
+        ruff, input=client_generator.sources()[name], capture_output=True, text=True, check=True
+    ).stdout
     assert made == (FOLDER / name).read_text("utf-8"), "the API has changed: run `make client`"
 
 
@@ -49,13 +51,13 @@ def test_every_operation_is_a_method_with_all_its_parameters() -> None:
 def test_what_the_generator_does_not_know_is_an_error() -> None:
     operation: dict[str, Any] = {"operationId": "x", "parameters": [], "responses": {"200": {}}, "description": ""}
     strange = {"requestBody": {"content": {"application/xml": {}}}}
-    with pytest.raises(typed.UnknownPart, match="xml"):
-        typed._method("/x", "post", {**operation, **strange}, wait=True)
+    with pytest.raises(client_generator.UnknownPart, match="xml"):
+        client_generator._method("/x", "post", {**operation, **strange}, wait=True)
     cookie = {"parameters": [{"name": "c", "in": "cookie", "required": False, "schema": {"type": "string"}}]}
-    with pytest.raises(typed.UnknownPart, match="cookie"):
-        typed._method("/x", "get", {**operation, **cookie}, wait=True)
-    with pytest.raises(typed.UnknownPart, match="octopus"):
-        typed._type({"type": "octopus"})
+    with pytest.raises(client_generator.UnknownPart, match="cookie"):
+        client_generator._method("/x", "get", {**operation, **cookie}, wait=True)
+    with pytest.raises(client_generator.UnknownPart, match="octopus"):
+        client_generator._type({"type": "octopus"})
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from curtsy.core.errors import EpochLost, FrontierUnavailable
 from curtsy.core.settings import Settings
 from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.inspect import Prospect, prospect
-from curtsy.services.valkey import Embedded
+from curtsy.services.valkey import EmbeddedValkey
 
 #: a task that was sent has this long to be seen; then the next one is sent
 _ON_ITS_WAY_S = 30.0
@@ -134,7 +134,7 @@ class Lines:
     async def _open(self) -> Frontier | None:
         server = self._settings.frontier_url
         if server is None:
-            running = await asyncio.to_thread(Embedded.running, self._settings.data_dir)
+            running = await asyncio.to_thread(EmbeddedValkey.running, self._settings.data_dir)
             if running is None:
                 return None
             server = running.url

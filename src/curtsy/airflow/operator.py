@@ -11,7 +11,7 @@ from typing import Any, Literal
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from curtsy.airflow import crawl_identity as joining
+from curtsy.airflow import crawl_identity
 from curtsy.airflow.crawl_events import GONE, REFUSED, TIMED_OUT
 from curtsy.airflow.hook import DEFAULT, CurtsyHook, Place
 from curtsy.airflow.links import XCOM_KEY, CurtsyCrawlLink
@@ -86,7 +86,7 @@ class CurtsyCrawlOperator(BaseOperator):
         place = CurtsyHook(self.curtsy_conn_id).place()
         server = Server(place.url, place.key)
         try:
-            joined = joining.join(server, context, self._seeds(), self._wishes())
+            joined = crawl_identity.join(server, context, self._seeds(), self._wishes())
             self._take_up(context, place, server, joined)
         except Unavailable:
             raise  # worth a retry, which joins the same crawl
@@ -121,7 +121,7 @@ class CurtsyCrawlOperator(BaseOperator):
 
     # The crawl
 
-    def _take_up(self, context: Any, place: Place, server: Server, joined: joining.Joined) -> None:
+    def _take_up(self, context: Any, place: Place, server: Server, joined: crawl_identity.Joined) -> None:
         status = joined.status
         self._held = (server, status["id"])
         self.crawl_url = place.crawl_url(status["id"])
@@ -149,7 +149,7 @@ class CurtsyCrawlOperator(BaseOperator):
         if state == TIMED_OUT:
             _cancel(Server(place.url, place.key), id)
             raise AirflowException(f"Crawl {id} took longer than {self.crawl_timeout}: it was cancelled.")
-        if state in joining.LOST or state == GONE:
+        if state in crawl_identity.LOST or state == GONE:
             # Somebody did that: a retry would undo it. Whoever clears the task gets a new crawl.
             raise AirflowFailException(f"Crawl {id} was cancelled or deleted{_because(status)}.")
         if state == REFUSED:
@@ -158,7 +158,7 @@ class CurtsyCrawlOperator(BaseOperator):
         result = self._result(place, id, status)
         for asset in self.outlets:
             context["outlet_events"][asset].extra = {"crawl_id": id, "pages": result["pages"], "url": self.crawl_url}
-        joining.delivered(context, id, number)
+        crawl_identity.delivered(context, id, number)
         return result
 
     def _judge(self, id: str, failed: Mapping[str, int]) -> None:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from curtsy.api import arguments as given
 from curtsy.api.page import Page, view
 from curtsy.api.progress import Display, shown_html, shown_line
-from curtsy.api.thread import InProcess
+from curtsy.api.thread import CrawlThread
 from curtsy.control import crawls as control
 from curtsy.core import observe
 from curtsy.core.errors import (
@@ -43,8 +43,7 @@ from curtsy.core.model import Page as StoredPage
 from curtsy.core.settings import Settings
 from curtsy.core.settings_loading import load, missing
 from curtsy.export import pages as export
-from curtsy.records import plan as plans
-from curtsy.records import serialize as record_lines
+from curtsy.records import plan, serialize
 from curtsy.store import crawls
 from curtsy.store import pages as page_rows
 from curtsy.store.engine import Store
@@ -108,7 +107,7 @@ def crawl(
         raise UsageError(f"render is {render!r}: use never, auto or always.")
     if lane not in ("high", "batch", "slow"):
         raise UsageError(f"lane is {lane!r}: use high, batch or slow.")
-    made = replace(made, lane=Lane(lane), render=render, **plans.wished(schema, rubric, llm))
+    made = replace(made, lane=Lane(lane), render=render, **plan.wished(schema, rubric, llm))
     _check_renderer(made, found)
     return Crawling(found, made, seeds, None, progress)
 
@@ -166,12 +165,12 @@ def records(
     config: str | Path | None = None, **settings: Any,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
     """The records of a crawl as `curtsy records` writes them; those that are held for a person only if asked for."""
-    if status not in record_lines.STATUSES:
-        raise UsageError(f"There is no status {status!r}. Use one of: {', '.join(record_lines.STATUSES)}.")
+    if status not in serialize.STATUSES:
+        raise UsageError(f"There is no status {status!r}. Use one of: {', '.join(serialize.STATUSES)}.")
     where = _settings(config, data_dir, settings)
     with Store.open(where.effective_store_url, create=False, looks=True) as store:
-        for record in record_lines.of_crawl(store, given.crawl_id(crawl), statuses=(status,)):
-            yield record_lines.line(record) | {"created": datetime.fromtimestamp(record.created_ms / 1000, UTC)}
+        for record in serialize.of_crawl(store, given.crawl_id(crawl), statuses=(status,)):
+            yield serialize.line(record) | {"created": datetime.fromtimestamp(record.created_ms / 1000, UTC)}
 
 
 class Crawling:
@@ -188,7 +187,7 @@ class Crawling:
         self._settings = settings
         self._display = Display(self) if progress else None
         told = None if self._display is None else self._display.update
-        self._running = InProcess(settings, what, seeds, wishes, told)
+        self._running = CrawlThread(settings, what, seeds, wishes, told)
         self._what = what
         self._lock = threading.Lock()
         self._store: Store | None = None
@@ -385,9 +384,9 @@ def _settings(
 def _check_renderer(crawl: Crawl, settings: Settings) -> None:
     """A crawl that needs a browser is not begun without one."""
     if crawl.render != "never":
-        from curtsy.crawl import renderers as browsers
+        from curtsy.crawl import renderers
 
-        browsers.check(settings)
+        renderers.check(settings)
 
 
 def _page(store: Store, segments: SegmentStore, page: StoredPage, crawl: str) -> Page:

@@ -11,9 +11,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from curtsy.api.page import view
-from curtsy.control import crawls as control
+from curtsy.control import crawls
 from curtsy.core.errors import UsageError
-from curtsy.records import user_functions as functions
+from curtsy.records import user_functions
 
 
 def seeds(given: tuple[Any, ...]) -> tuple[str, ...]:
@@ -52,9 +52,9 @@ def named(name: str, given: Any, *kinds: type) -> None:
         raise UsageError(f"`{name}` is {' or '.join(kind.__name__ for kind in kinds)}, not {_told(given)}.")
 
 
-def wish(fields: dict[str, Any]) -> control.CrawlWish:
+def wish(fields: dict[str, Any]) -> crawls.CrawlRequest:
     try:
-        return control.CrawlWish(**fields)
+        return crawls.CrawlRequest(**fields)
     except ValidationError as error:
         wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
         raise UsageError(f"The crawl does not fit: {wrong}.") from None
@@ -71,13 +71,13 @@ def makers(
             raise UsageError("`extract` makes the records itself: leave `schema` out.")
         schema = _name("extract(page)", extract)
         _check_call(f"{schema}(page)", extract, None)
-        functions.add_extractor(schema, lambda stored: extract(view(stored.page, "", stored.body)))
+        user_functions.add_extractor(schema, lambda stored: extract(view(stored.page, "", stored.body)))
     if score is not None:
         if rubric is not None:
             raise UsageError("`score` scores the records itself: leave `rubric` out.")
         rubric = _name("score(schema, data, quotes)", score)
         _check_call(f"{rubric}(schema=..., data=..., quotes=...)", score, schema=None, data=None, quotes=None)
-        functions.add_scorer(rubric, score)
+        user_functions.add_scorer(rubric, score)
     return schema, rubric
 
 

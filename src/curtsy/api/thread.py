@@ -20,9 +20,9 @@ from curtsy.core.errors import Unavailable
 from curtsy.core.model import Counts, Crawl
 from curtsy.core.settings import Settings
 from curtsy.core.shutdown import StopFlag
-from curtsy.crawl import run as crawling
+from curtsy.crawl import run
 from curtsy.records import stages
-from curtsy.services import backends as services
+from curtsy.services import backends
 from curtsy.services.epochs import read
 from curtsy.store import crawls
 
@@ -30,7 +30,7 @@ from curtsy.store import crawls
 _CLOSE_S = 30.0
 
 
-class InProcess:
+class CrawlThread:
     """One crawl, new or taken up again by its id, in this process."""
 
     def __init__(
@@ -107,17 +107,17 @@ class InProcess:
             self._loop = asyncio.get_running_loop()
             for _ in range(self._asked):
                 self._stop.request()
-        built = services.build(self._settings)
+        built = backends.build(self._settings)
         try:
             await built.open()
             if isinstance(self._what, str):
-                crawl = await crawling.take_up(built, self._what, self._wishes)
+                crawl = await run.take_up(built, self._what, self._wishes)
             else:
-                crawl = await crawling.submit(built, self._what, self._seeds)
+                crawl = await run.submit(built, self._what, self._seeds)
             self.counts = await read(built.store, crawls.counts, crawl.n)
             self.crawl = crawl
             self._ready.set()
-            self.counts = await crawling.run(built, crawl.n, self._tell, self._stop, alone=False)
+            self.counts = await run.run(built, crawl.n, self._tell, self._stop, alone=False)
             if crawl.schema is not None or crawl.webhook is not None:
                 await stages.run_all(built, crawl.n, self._stop)
                 self.counts = replace(await read(built.store, crawls.counts, crawl.n), waiting=self.counts.waiting)
@@ -132,7 +132,7 @@ class InProcess:
             self._on_progress(counts)
 
 
-_living: WeakSet[InProcess] = WeakSet()
+_living: WeakSet[CrawlThread] = WeakSet()
 _seen_to = False
 
 

@@ -199,9 +199,9 @@ def demo(
         verdict = judged(store, settings.agent, crawl=ended.crawl.n)
         print_verdict(verdict)
         if schema is not None and not ended.interrupted:
-            from curtsy.cli import demo_report as evaluating
+            from curtsy.cli import demo_report
 
-            trusted = evaluating.judged(store, ended.crawl)
+            trusted = demo_report.judged(store, ended.crawl)
     if ended.interrupted or not verdict.polite or not trusted:
         raise typer.Exit(ended.exit_code if ended.interrupted else DEAD_LETTERS)
 
@@ -220,9 +220,9 @@ def _crawl(**fields: Any) -> Crawl:
 
     wanted = [fields.pop(name, None) for name in ("schema", "rubric", "llm")]
     if any(wanted):
-        from curtsy.records import plan as plans
+        from curtsy.records import plan
 
-        fields |= plans.wished(*wanted)
+        fields |= plan.wished(*wanted)
     fields["lane"] = Lane(fields.get("lane", "batch"))
     return Crawl(id=new_id(), request_id=new_id(), created_ms=int(time.time() * 1000), **fields)
 
@@ -239,18 +239,18 @@ def _drive(
     """Run it to its end and export, or until it is interrupted: a part never stands under the name of the whole."""
     from curtsy.cli import progress
     from curtsy.cli.run_crawl import drive
-    from curtsy.export import pages as export
+    from curtsy.export import pages
 
-    chosen = export.format_of(out, None) if out else None
+    chosen = pages.format_of(out, None) if out else None
     if chosen is not None:
-        export.check_target(out, chosen)
+        pages.check_target(out, chosen)
     with progress.for_terminal(quiet=as_json) as shown:
         ended = drive(settings, what, seeds, shown.update, processes, wishes)
     if chosen is not None and not ended.interrupted:
         from curtsy.store.engine import Store
 
         with Store.open(settings.effective_store_url) as store:
-            export.export(store, export.segments_of(settings), ended.crawl, out, chosen)
+            pages.export(store, pages.segments_of(settings), ended.crawl, out, chosen)
     return ended
 
 
@@ -273,8 +273,7 @@ def _finish(ended: Ended, settings: Settings, out: Target, as_json: bool) -> Non
 
 
 def _summary(ended: Ended, settings: Settings, out: Target) -> None:
-    from curtsy.cli import next_commands as hints
-    from curtsy.cli import show
+    from curtsy.cli import next_commands, show
     from curtsy.core.settings_loading import keep
 
     counts = ended.counts
@@ -293,16 +292,16 @@ def _summary(ended: Ended, settings: Settings, out: Target) -> None:
     if out is not None and not ended.interrupted:
         show.say(f"pages are in  {out}")
     if ended.interrupted:
-        go_on = hints.resume(ended.crawl.id, keep(settings))
+        go_on = next_commands.resume(ended.crawl.id, keep(settings))
         show.say(f"It has {counts.pending:,} URLs to go. Go on with: {go_on}")
         if out is not None:
             show.say(_not_exported(ended, out))
     elif ended.records.get("held"):
-        show.say(f"Records are held until somebody looks at them: {hints.command('review', 'list')}")
+        show.say(f"Records are held until somebody looks at them: {next_commands.command('review', 'list')}")
     if not ended.interrupted and not counts.pages and counts.skipped:
         show.say(f"Nothing was fetched. {_why_skipped(counts.skipped)}")
     if not ended.interrupted and (counts.failed or counts.failed_stages):
-        show.say(f"Look at them: {hints.command('failures', 'list', '--crawl', ended.crawl.id)}")
+        show.say(f"Look at them: {next_commands.command('failures', 'list', '--crawl', ended.crawl.id)}")
 
 
 def _why_skipped(skipped: Mapping[str, int]) -> str:
@@ -312,7 +311,7 @@ def _why_skipped(skipped: Mapping[str, int]) -> str:
 
 
 def _not_exported(ended: Ended, out: Target) -> str:
-    from curtsy.cli import next_commands as hints
+    from curtsy.cli import next_commands
 
-    so_far = hints.command("export", ended.crawl.id, "--out", str(out))
+    so_far = next_commands.command("export", ended.crawl.id, "--out", str(out))
     return f"{out} was not written: the crawl is not finished. What there is so far: {so_far}"

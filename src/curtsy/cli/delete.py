@@ -60,7 +60,7 @@ def delete(
 def _note(store: Store, settings: Settings, crawl: str | None, url: str | None, host: str | None) -> str:
     import asyncio
 
-    from curtsy.cli import frontier_access as telling
+    from curtsy.cli import frontier_access
     from curtsy.control import retention
     from curtsy.store import crawls
 
@@ -72,8 +72,8 @@ def _note(store: Store, settings: Settings, crawl: str | None, url: str | None, 
     if url is not None or host is not None or crawl is None:
         return retention.delete_pages(store, settings.politeness_unit, url=url, host=host, crawl=n)
     id = crawl
-    if telling.is_there(settings):
-        return telling.with_services(settings, lambda built: retention.delete_crawl(built, built.store, id))
+    if frontier_access.is_there(settings):
+        return frontier_access.with_services(settings, lambda built: retention.delete_crawl(built, built.store, id))
     return asyncio.run(retention.delete_crawl(None, store, id))
 
 

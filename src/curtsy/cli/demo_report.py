@@ -34,13 +34,13 @@ def judged(store: Store, crawl: Crawl) -> bool:
 
 def print_records(store: Store, crawl: Crawl) -> None:
     """Some records with the words that they rest on, and those that wait for a person."""
-    from curtsy.records import serialize as record_lines
+    from curtsy.records import serialize
     from curtsy.store import records
 
     with store.read() as tx:
         counts = records.counts(tx, crawl.n, crawl.schema_hash)
     show.say(f"records       {show.reasons(counts)}")
-    for place, record in enumerate(record_lines.of_crawl(store, crawl.id)):
+    for place, record in enumerate(serialize.of_crawl(store, crawl.id)):
         if place == _RECORDS:
             show.say("  ... `curtsy records` has them all.")
             break

@@ -110,9 +110,9 @@ def _frontier(settings: Settings) -> str:
         import asyncio
 
         return asyncio.run(_reach(settings, settings.frontier_url))
-    from curtsy.services.valkey import Embedded, find_server
+    from curtsy.services.valkey import EmbeddedValkey, find_server
 
-    with Embedded.enter(settings.data_dir) as embedded:
+    with EmbeddedValkey.enter(settings.data_dir) as embedded:
         return f"embedded, {find_server()}, pid {embedded.pid} on {embedded.socket}"
 
 
@@ -217,7 +217,7 @@ def memory_bound(settings: Settings) -> str:
 
 def _optional(settings: Settings) -> Iterator[Check]:
     from curtsy.core.errors import CurtsyError
-    from curtsy.crawl import renderers as browsers
+    from curtsy.crawl import renderers
 
     for package, module, extra in (("psycopg", "psycopg", "postgres"), ("pyarrow", "pyarrow", "parquet")):
         if util.find_spec(module):
@@ -225,7 +225,7 @@ def _optional(settings: Settings) -> Iterator[Check]:
         else:
             yield Check(package, None, "not installed (optional)", f"pip install 'curtsy[{extra}]'")
     try:
-        found = browsers.check(settings)
+        found = renderers.check(settings)
     except CurtsyError as error:
         yield Check("browser", None, "none (optional: only --render needs one)", str(error))
     else:

@@ -81,9 +81,7 @@ def replay(
     api: Api = None,
 ) -> None:
     """Open dead letters again; `curtsy crawl --resume` then fetches them."""
-    from curtsy.cli import frontier_access as telling
-    from curtsy.cli import next_commands as hints
-    from curtsy.cli import show
+    from curtsy.cli import frontier_access, next_commands, show
     from curtsy.control import replay as pipeline
     from curtsy.store import crawls
 
@@ -96,9 +94,9 @@ def replay(
         done = pipeline.replay(store, which, int(time.time() * 1000), dry_run=dry_run)
         with store.read() as tx:
             opened = [crawls.get(tx, id) for id in (() if dry_run else done.crawls)]
-        ways = [hints.go_on(store, one) for one in opened]
-    if done.queues and telling.is_there(settings):
-        telling.with_services(settings, lambda built: pipeline.put_back_replayed(built, done))
+        ways = [next_commands.go_on(store, one) for one in opened]
+    if done.queues and frontier_access.is_there(settings):
+        frontier_access.with_services(settings, lambda built: pipeline.put_back_replayed(built, done))
     if as_json:
         told = asdict(done)
         del told["queues"]

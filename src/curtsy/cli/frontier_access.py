@@ -14,19 +14,19 @@ T = TypeVar("T")
 
 def is_there(settings: Settings) -> bool:
     """A frontier runs: who crawls takes up at once what it is told. Without one, the next process reads the store."""
-    from curtsy.services.valkey import Embedded
+    from curtsy.services.valkey import EmbeddedValkey
 
-    return settings.frontier_url is not None or Embedded.running(settings.data_dir) is not None
+    return settings.frontier_url is not None or EmbeddedValkey.running(settings.data_dir) is not None
 
 
 def with_services(settings: Settings, step: Callable[[Services], Awaitable[T]]) -> T:
     """What a step comes to that needs store and frontier; a folder's own server is started for it if need be."""
     import asyncio
 
-    from curtsy.services import backends as services
+    from curtsy.services import backends
 
     async def run() -> T:
-        built = services.build(settings)
+        built = backends.build(settings)
         try:
             await built.open()
             return await step(built)

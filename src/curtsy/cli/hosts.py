@@ -102,31 +102,30 @@ def _change(
     *,
     lift: bool = False,
 ) -> None:
-    from curtsy.cli import frontier_access as telling
-    from curtsy.cli import show
+    from curtsy.cli import frontier_access, show
     from curtsy.core.errors import UsageError
     from curtsy.core.model import HostState
-    from curtsy.crawl import host_policy as oversight
+    from curtsy.crawl import host_policy
     from curtsy.store import hosts, queues
 
     if "*" in name:
         raise UsageError(f"{name!r} is a pattern: name one host here, or put the pattern into the setting deny_hosts.")
     with stored(config, data_dir, looks=changes is None) as (settings, store):
         with store.read() as tx:
-            host = oversight.host_meant(tx, name, settings.politeness_unit)
+            host = host_policy.host_meant(tx, name, settings.politeness_unit)
             state = hosts.get(tx, host)
             fault, _ = queues.faults(tx, host).get(host, (None, 0))
         if state is None and fault is None and changes is None:
             raise UsageError(f"Nothing is known of {host!r}. `curtsy hosts list` lists the hosts asked so far.")
         state = state or HostState(host=host)
         if changes is not None:
-            store.run(oversight.say, host, changes)
+            store.run(host_policy.say, host, changes)
             if lift:
-                oversight.lift(store, settings, host, int(time.time() * 1000))
+                host_policy.lift(store, settings, host, int(time.time() * 1000))
             with store.read() as tx:
                 state = hosts.get_many(tx, [host])[host]
-            if telling.is_there(settings):
-                telling.with_services(settings, lambda built: oversight.introduce(built, host, lift))
+            if frontier_access.is_there(settings):
+                frontier_access.with_services(settings, lambda built: host_policy.introduce(built, host, lift))
     fields = asdict(state) | {"fault": fault}
     if as_json:
         show.document(fields)

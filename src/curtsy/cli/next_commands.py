@@ -66,11 +66,11 @@ def resume(id: str, kept: Mapping[str, Any] | None = None) -> str:
 
 def go_on(store: Store, crawl: Crawl) -> str:
     """How to go on with a crawl that is stored there; with one whose records are made by functions, from Python."""
-    from curtsy.records import plan as plans
+    from curtsy.records import plan
     from curtsy.store import crawls
 
-    if missing := plans.missing_functions(store, crawl):
-        return plans.resumed_from_python(crawl, missing)
+    if missing := plan.missing_functions(store, crawl):
+        return plan.resumed_from_python(crawl, missing)
     with store.read() as tx:
         return resume(crawl.id, crawls.settings_of(tx, crawl.n))
 

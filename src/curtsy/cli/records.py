@@ -80,9 +80,9 @@ def _status(status: str | None, held: bool) -> str:
 def _lines(
     store: Store, crawl: str, low_confidence: bool | None, status: str, every_schema: bool
 ) -> Iterator[dict[str, Any]]:
-    from curtsy.records import serialize as record_lines
+    from curtsy.records import serialize
 
-    found = record_lines.of_crawl(
+    found = serialize.of_crawl(
         store, crawl, statuses=(status,), low_confidence=low_confidence, every_schema=every_schema
     )
     yield from map(shown_of, found)

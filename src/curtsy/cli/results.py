@@ -13,7 +13,7 @@ from curtsy.cli.remote import Api
 
 if TYPE_CHECKING:
     from curtsy.control.audit import Verdict
-    from curtsy.export import pages as exporting
+    from curtsy.export import pages
     from curtsy.store.engine import Store
 
 Out = Annotated[
@@ -54,27 +54,24 @@ def export(
 ) -> None:
     """Write a crawl's pages: as lines, a table, a WARC file, or a folder of Markdown; or its records."""
     from curtsy.cli import show
-    from curtsy.export import page_increments as increments
-    from curtsy.export import pages as exporting
-    from curtsy.export import record_increments
-    from curtsy.export import records as record_export
+    from curtsy.export import page_increments, pages, record_increments, records
     from curtsy.export.targets import target_of
     from curtsy.store import crawls
 
     _check_what(what, to_stdout=out is None, as_json=as_json)
     target = target_of(out)
-    chosen = exporting.format_of(target, format_)
+    chosen = pages.format_of(target, format_)
     _check_format(chosen, what, csv_safe)
-    (increments if incremental else exporting).check_target(target, chosen)
+    (page_increments if incremental else pages).check_target(target, chosen)
     with stored(config, data_dir) as (settings, store):
         with store.read() as tx:
             found = crawls.get(tx, crawl)
         if what == "records":
-            write_records = record_increments.add if incremental else record_export.export_records
+            write_records = record_increments.add if incremental else records.export_records
             written = write_records(store, found, target, chosen, csv_safe)
         else:
-            write = increments.add if incremental else exporting.export
-            written = write(store, exporting.segments_of(settings), found, target, chosen, csv_safe)
+            write = page_increments.add if incremental else pages.export
+            written = write(store, pages.segments_of(settings), found, target, chosen, csv_safe)
     if as_json:
         show.document({"id": found.id, "format": chosen.value, "out": out, what: written})
     elif out is not None:
@@ -90,14 +87,14 @@ def _check_what(what: str, *, to_stdout: bool, as_json: bool) -> None:
         raise UsageError(f"With --json the document goes to standard output, so the {what} need --out PATH.")
 
 
-def _check_format(chosen: exporting.Format, what: str, csv_safe: bool) -> None:
+def _check_format(chosen: pages.Format, what: str, csv_safe: bool) -> None:
     from curtsy.core.errors import UsageError
-    from curtsy.export import records as record_export
+    from curtsy.export import records
 
     if csv_safe and chosen != "csv":
         raise UsageError(f"--csv-safe is for CSV, not for {chosen}.")
     if what == "records":
-        record_export.check(chosen)
+        records.check(chosen)
 
 
 def audit(
@@ -190,13 +187,13 @@ def _explained_there(api: str, target: str, crawl: str | None) -> dict[str, Any]
 def _explained_here(target: str, crawl: str | None, config: Path | None, data_dir: Path | None) -> dict[str, Any]:
     from dataclasses import replace
 
-    from curtsy.cli import next_commands as hints
+    from curtsy.cli import next_commands
     from curtsy.control import explain as explaining
-    from curtsy.crawl import host_policy as oversight
+    from curtsy.crawl import host_policy
     from curtsy.store import crawls
 
     now_ms = int(time.time() * 1000)
-    program, options = hints.beginning(), hints.ending()
+    program, options = next_commands.beginning(), next_commands.ending()
     with stored(config, data_dir) as (settings, store), store.read() as tx:
         url, host = explaining.target(target, settings.politeness_unit)
         _check_meant(target, host)
@@ -204,7 +201,7 @@ def _explained_here(target: str, crawl: str | None, config: Path | None, data_di
             facts = explaining.of_url(tx, url, settings, crawls.get(tx, crawl) if crawl else None)
             facts = replace(explaining.with_frontier(tx, facts, settings), program=program, options=options)
             return explaining.document(facts, now_ms)
-        host = oversight.host_meant(tx, host, settings.politeness_unit)
+        host = host_policy.host_meant(tx, host, settings.politeness_unit)
         said, fields = explaining.of_host(tx, host, now_ms, explaining.see(tx, settings, host), program, options)
         return fields | {"why": said}
 

@@ -152,12 +152,12 @@ def export_golden(
 ) -> None:
     """Write golden cases: the stored pages of reviewed records, their schema, and what is right."""
     from curtsy.cli import show as shown
-    from curtsy.export import pages as export
-    from curtsy.records import review as reviewing
+    from curtsy.export import pages
+    from curtsy.records import review
 
     with stored(config, data_dir) as (settings, store):
-        n, segments = number_of(store, crawl), export.segments_of(settings)
-        made = reviewing.export_golden(store, segments, out, crawl=n, every=every, only=frozenset(record or ()))
+        n, segments = number_of(store, crawl), pages.segments_of(settings)
+        made = review.export_golden(store, segments, out, crawl=n, every=every, only=frozenset(record or ()))
     if as_json:
         shown.document({"cases": [str(case) for case in made]})
     else:
@@ -195,12 +195,12 @@ def _decide(
     else:
         import getpass
 
-        from curtsy.records import review as reviewing
+        from curtsy.records import review
 
         who = said.pop("by") or getpass.getuser()
         with stored(config, data_dir, looks=False) as (_settings, store):
-            reviewing.decide(store, record, reviewing.Decision(who=who, **said), int(time.time() * 1000))
-            found = _line(store, reviewing.dossier(store, record))
+            review.decide(store, record, review.Decision(who=who, **said), int(time.time() * 1000))
+            found = _line(store, review.dossier(store, record))
     if as_json:
         shown.document(found)
     else:
@@ -208,10 +208,10 @@ def _decide(
 
 
 def _known(record: int, config: Path | None, data_dir: Path | None) -> dict[str, Any]:
-    from curtsy.records import review as reviewing
+    from curtsy.records import review
 
     with stored(config, data_dir) as (_settings, store):
-        return _line(store, reviewing.dossier(store, record))
+        return _line(store, review.dossier(store, record))
 
 
 def _line(store: Store, known: Dossier) -> dict[str, Any]:

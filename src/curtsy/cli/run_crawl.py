@@ -17,8 +17,7 @@ from typing import Any
 
 import uvloop
 
-from curtsy.cli import DEAD_LETTERS, DONE, INTERRUPTED, UNAVAILABLE, Interrupted
-from curtsy.cli import next_commands as hints
+from curtsy.cli import DEAD_LETTERS, DONE, INTERRUPTED, UNAVAILABLE, Interrupted, next_commands
 from curtsy.cli.show import elapsed_s, note
 from curtsy.core.errors import NoBrowser, UnknownCrawl
 from curtsy.core.model import Counts, Crawl, CrawlState
@@ -26,8 +25,8 @@ from curtsy.core.observe import counters
 from curtsy.core.settings import Settings
 from curtsy.core.settings_loading import keep
 from curtsy.core.shutdown import StopFlag, end_by
-from curtsy.crawl import run as crawling
-from curtsy.services import backends as services
+from curtsy.crawl import run
+from curtsy.services import backends
 from curtsy.store import crawls, records, summaries
 from curtsy.store.engine import Store
 
@@ -96,20 +95,20 @@ async def _drive(
 ) -> dict[str, int]:
     stop = StopFlag()
     _check_renderer(settings, what)
-    built = services.build(settings)
+    built = backends.build(settings)
     helpers = Helpers(settings)
     try:
         await built.open()
         if isinstance(what, str):
-            crawl = await crawling.take_up(built, what, wishes)
+            crawl = await run.take_up(built, what, wishes)
         else:
-            crawl = await crawling.submit(built, what, seeds)
-        _brake(stop, hints.resume(crawl.id, keep(settings)), helpers)
+            crawl = await run.submit(built, what, seeds)
+        _brake(stop, next_commands.resume(crawl.id, keep(settings)), helpers)
         helpers.start(crawl.n, processes - 1)
         try:
-            await crawling.run(built, crawl.n, on_progress, stop)
+            await run.run(built, crawl.n, on_progress, stop)
         except NoBrowser as error:
-            raise NoBrowser(f"{error}\n{hints.resume(crawl.id, keep(settings))}") from error
+            raise NoBrowser(f"{error}\n{next_commands.resume(crawl.id, keep(settings))}") from error
         if crawl.schema is not None or crawl.webhook is not None:
             from curtsy.records import stages  # few crawls need them
 
@@ -127,9 +126,9 @@ def _check_renderer(settings: Settings, what: Crawl | str) -> None:
         with Store.open(settings.effective_store_url, create=False) as store, store.read() as tx:
             what = crawls.get(tx, what)
     if what.render != "never":
-        from curtsy.crawl import renderers as browsers
+        from curtsy.crawl import renderers
 
-        browsers.check(settings)
+        renderers.check(settings)
 
 
 def _break_off(*_: object) -> None:

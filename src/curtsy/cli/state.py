@@ -117,8 +117,7 @@ def _dead(ledger: dict[str, Any]) -> int:
 
 
 def _describe(crawl: Crawl, counts: Counts, store: Store) -> None:
-    from curtsy.cli import next_commands as hints
-    from curtsy.cli import show
+    from curtsy.cli import next_commands, show
     from curtsy.core.model import CrawlState
 
     show.say(f"crawl         {crawl.id}")
@@ -129,4 +128,4 @@ def _describe(crawl: Crawl, counts: Counts, store: Store) -> None:
     show.say(f"skipped       {show.reasons(counts.skipped)}")
     show.say(f"dead letters  {show.reasons(counts.failed | counts.failed_stages)}")
     if crawl.state in (CrawlState.RUNNING, CrawlState.PAUSED, CrawlState.LOADING, CrawlState.EXTRACTING):
-        show.say(f"Go on with: {hints.go_on(store, crawl)}")
+        show.say(f"Go on with: {next_commands.go_on(store, crawl)}")

@@ -43,7 +43,7 @@ def up(
 ) -> None:
     """Everything on this machine: Valkey, workers, beat and API. What dies is started again; Ctrl-C ends all."""
     from curtsy.cli.child_processes import environment
-    from curtsy.fleet.supervisor import Up, free_port, only_one
+    from curtsy.fleet.supervisor import Supervisor, free_port, only_one
 
     given = settings_from(config, data_dir, api_host=host, api_port=port, api_processes=processes, worker_seats=workers)
     given.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -56,12 +56,12 @@ def up(
             variables["CURTSY_API_RENDERERS"] = json.dumps([settings.renderer])
         if flower is not None and settings.flower_url is None:
             variables["CURTSY_FLOWER_URL"] = f"http://127.0.0.1:{flower}/"
-        Up(settings, parts, variables).run(lambda: _ready(settings, flower, as_json))
+        Supervisor(settings, parts, variables).run(lambda: _ready(settings, flower, as_json))
 
 
 def parts_of(settings: Settings, config: Path | None, flower: int | None) -> list[Part]:
     from curtsy.cli.workers import ALWAYS, SERVED, bind, celery_command, render_command, worker_command
-    from curtsy.crawl import renderers as browsers
+    from curtsy.crawl import renderers
     from curtsy.fleet.coordination import shards_text
     from curtsy.fleet.supervisor import Part
 
@@ -73,7 +73,7 @@ def parts_of(settings: Settings, config: Path | None, flower: int | None) -> lis
         Part(name="worker", works=True, command=(*worker_command("worker@%h", served, settings.worker_seats, True),)),
         Part(name="high", works=True, command=(*worker_command("high@%h", [bind(ALWAYS, bound)], 1, True),)),
     ]
-    if browsers.is_there(settings):
+    if renderers.is_there(settings):
         alone = settings.model_copy(update={"worker_seats": 1})
         parts.append(Part(name="render", works=True, command=(*render_command("render@%h", alone, bound, True),)))
     if flower is not None:

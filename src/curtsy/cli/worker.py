@@ -21,8 +21,8 @@ from curtsy.cli import DONE, INTERRUPTED
 from curtsy.core.observe import configure, counters
 from curtsy.core.settings import Settings
 from curtsy.core.shutdown import StopFlag, end_now
-from curtsy.crawl import run as crawling
-from curtsy.services import backends as services
+from curtsy.crawl import run
+from curtsy.services import backends
 
 #: beyond the drain, commits get this long
 COMMIT_S = 3.0
@@ -78,11 +78,11 @@ async def _work(settings: Settings, crawl: int, parent: Parent) -> None:
     threading.Thread(target=parent.obey, args=(loop, stop, settings.drain_s), name="parent", daemon=True).start()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.request)
-    built = services.build(settings)
+    built = backends.build(settings)
     try:
         await built.open()
         # The parent has the browser, if one is needed.
-        await crawling.run(built, crawl, None, stop, render=False)
+        await run.run(built, crawl, None, stop, render=False)
     finally:
         await built.close()
 

@@ -51,9 +51,9 @@ def worker(
     served = [bind(queue, bound) for queue in (queues.split(",") if queues else SERVED)]
     me = name or "worker"
     if served == [bind(RENDER, bound)]:
-        from curtsy.crawl import renderers as browsers
+        from curtsy.crawl import renderers
 
-        browsers.check(settings)
+        renderers.check(settings)
         commands = [render_command(f"{me}@%h", settings, bound)]
     else:
         commands = [worker_command(f"{me}@%h", served, settings.worker_seats)]

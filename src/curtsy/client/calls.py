@@ -467,7 +467,7 @@ class Calls(Asked):
         cron: str,
         seeds: list[str],
         zone: str | None = None,
-        crawl: types.CrawlWish | None = None,
+        crawl: types.CrawlRequest | None = None,
         overlap: Literal["skip", "queue"] | None = None,
         keep: int | None = None,
     ) -> types.ScheduleInfo:
@@ -988,7 +988,7 @@ class AsyncCalls(Asked):
         cron: str,
         seeds: list[str],
         zone: str | None = None,
-        crawl: types.CrawlWish | None = None,
+        crawl: types.CrawlRequest | None = None,
         overlap: Literal["skip", "queue"] | None = None,
         keep: int | None = None,
     ) -> types.ScheduleInfo:

@@ -108,7 +108,7 @@ class CrawlSummary(TypedDict):
     ended: str | None
 
 
-class CrawlWish(TypedDict):
+class CrawlRequest(TypedDict):
     """What a crawl shall be, but for its seeds. Nothing here reaches beyond what the server's settings allow."""
 
     #: `high` is served at once, whatever else runs.
@@ -405,7 +405,7 @@ class NewSchedule(TypedDict):
     #: Where each run begins.
     seeds: list[str]
     #: What each crawl shall be.
-    crawl: NotRequired[CrawlWish]
+    crawl: NotRequired[CrawlRequest]
     #: What becomes of a run that is due while the last one is still going.
     overlap: NotRequired[Literal["skip", "queue"]]
     #: Crawls of so many runs are kept; null: all.
@@ -603,7 +603,7 @@ class RecordInfo(TypedDict):
     request_id: str
 
 
-class ReplayWish(TypedDict):
+class ReplayRequest(TypedDict):
     """Which dead letters are to be tried again. What is left out does not restrict."""
 
     crawl: NotRequired[str | None]
@@ -683,7 +683,7 @@ class ReviewItem(TypedDict):
     withheld: list[WithheldInfo]
 
 
-class ReviewWish(TypedDict):
+class ReviewRequest(TypedDict):
     """A decision."""
 
     decision: Literal["approve", "reject", "correct"]

@@ -13,9 +13,8 @@ from curtsy.core.errors import EpochLost, FrontierUnavailable, UsageError, Wrong
 from curtsy.core.model import Counts, Crawl, CrawlState, Lane, new_id
 from curtsy.core.observe import log
 from curtsy.core.settings import Settings
-from curtsy.crawl import run as crawling
-from curtsy.records import plan as plans
-from curtsy.records import webhooks
+from curtsy.crawl import run
+from curtsy.records import plan, webhooks
 from curtsy.rules.urls import MAX_PATTERN_LENGTH, Scope
 from curtsy.services.backends import Services
 from curtsy.services.epochs import in_thread, open_epoch, put_open_back, read
@@ -36,7 +35,7 @@ _RATE_PAGES = 500
 SchemaName = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class CrawlWish(BaseModel):
+class CrawlRequest(BaseModel):
     """What a crawl shall be, but for its seeds. Nothing here reaches beyond what the server's settings allow."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -102,12 +101,12 @@ class Status:
     ends_ms: int | None
 
 
-def crawl_of(wish: CrawlWish, settings: Settings, request_id: str, id: str | None = None) -> Crawl:
+def crawl_of(wish: CrawlRequest, settings: Settings, request_id: str, id: str | None = None) -> Crawl:
     """The crawl that is wished for; an error says what the settings do not allow."""
     if wish.proxy_pool is not None and wish.proxy_pool not in settings.proxies:
         raise UsageError(f"There is no proxy pool {wish.proxy_pool!r} here: the settings name those there are.")
     fields = wish.model_dump(by_alias=True)
-    fields |= plans.wished(wish.schema_name, wish.rubric, wish.llm)
+    fields |= plan.wished(wish.schema_name, wish.rubric, wish.llm)
     fields["webhook"] = webhooks.checked(wish.webhook, wish.webhook_secret, settings)
     fields |= {"include": tuple(wish.include), "exclude": tuple(wish.exclude), "lane": Lane(wish.lane)}
     crawl = Crawl(id=id or new_id(), request_id=request_id, created_ms=_now_ms(), **fields)
@@ -116,10 +115,10 @@ def crawl_of(wish: CrawlWish, settings: Settings, request_id: str, id: str | Non
 
 
 async def submit(
-    services: Services, wish: CrawlWish, seeds: Iterable[str], request_id: str, id: str | None = None
+    services: Services, wish: CrawlRequest, seeds: Iterable[str], request_id: str, id: str | None = None
 ) -> Crawl:
     """For seeds that are all at hand; with `id` it may be repeated, and makes one crawl."""
-    return await crawling.submit(services, crawl_of(wish, services.settings, request_id, id), seeds)
+    return await run.submit(services, crawl_of(wish, services.settings, request_id, id), seeds)
 
 
 def status(store: Store, id: str, now_ms: int | None = None) -> Status:

@@ -14,9 +14,8 @@ from curtsy.frontier.inspect import Sight, sight
 from curtsy.html.needs_browser import goes_directly
 from curtsy.rules.robots import Robots
 from curtsy.rules.urls import Scope, fingerprint, host_key, normalise, origin
-from curtsy.services.valkey import Embedded
-from curtsy.store import crawls, failures, hosts, meta, pages, queues, urls
-from curtsy.store import dashboard_queries as glance
+from curtsy.services.valkey import EmbeddedValkey
+from curtsy.store import crawls, dashboard_queries, failures, hosts, meta, pages, queues, urls
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -72,7 +71,7 @@ def of_url(tx: Connection, url: str, settings: Settings, crawl: Crawl | None) ->
         else state.verdict != "forbid" and (not rules or rules.allows(url, settings.agent)),
         page=pages.get(tx, crawl.n, fp) if crawl else None,
         failure=failures.under(tx, row.fence, fp) if row and row.state == UrlState.FAILED else None,
-        requests=tuple(glance.requests_of_url(tx, host, url, fp)),
+        requests=tuple(dashboard_queries.requests_of_url(tx, host, url, fp)),
         out_of_scope=Scope.of(crawl).admits(url, 0) if crawl and row is None else None,
         silent=queues.faults(tx, host).get(host),
     )
@@ -93,7 +92,7 @@ def see(
     """What the frontier knows of a host or URL; None if its server does not run or holds nothing of this store."""
     server = settings.frontier_url
     if server is None:
-        running = Embedded.running(settings.data_dir)
+        running = EmbeddedValkey.running(settings.data_dir)
         if running is None:
             return None
         server = running.url

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from curtsy.control import crawls as control
 from curtsy.core.model import Crawl, CrawlState, Failure
-from curtsy.services import epochs as recovery
-from curtsy.store import crawls, failures, outbox, queues, sites, urls
-from curtsy.store import dashboard_queries as glance
+from curtsy.services import epochs
+from curtsy.store import crawls, dashboard_queries, failures, outbox, queues, sites, urls
 from curtsy.store.engine import Store
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def find(store: Store, which: Filter) -> list[Failure]:
 
 def _by_id(store: Store, which: Filter) -> list[Failure]:
     with store.read() as tx:
-        named = [glance.letter(tx, id) for id in dict.fromkeys(which.ids)]
+        named = [dashboard_queries.letter(tx, id) for id in dict.fromkeys(which.ids)]
     return [
         letter
         for letter in named
@@ -116,10 +115,10 @@ async def put_back_replayed(services: Services, done: Replay) -> None:
 
     async def tell() -> None:
         for n in sorted({crawl for crawl, _ in done.queues}):
-            await services.frontier.set_crawl(await recovery.read(services.store, crawls.by_n, n), keep_budget=True)
+            await services.frontier.set_crawl(await epochs.read(services.store, crawls.by_n, n), keep_budget=True)
         for start in range(0, len(done.queues), BATCH):
             some = list(done.queues[start : start + BATCH])
-            services.scans += await recovery.put_back(services.frontier, services.store, some)
+            services.scans += await epochs.put_back(services.frontier, services.store, some)
 
     await control.with_frontier(services, tell)
 

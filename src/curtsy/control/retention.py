@@ -1,7 +1,7 @@
 """What is deleted, and when: what somebody named, and what is older than the settings keep it.
 
-Everything is noted in the store first and carried out afterwards by whoever comes by: Beat, a crawl's upkeep once an
-hour, the API that was asked, or the command. Any of them may be killed; the next one goes on.
+A deletion is recorded in the store first. Beat, the hourly maintenance of a crawl, the API or the command then carries
+it out. Any of them may be killed; the next one continues.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from curtsy.control import crawls as control
-from curtsy.control import schedules as scheduling
+from curtsy.control import schedules
 from curtsy.core.errors import StoreUnavailable, UsageError
 from curtsy.core.model import Crawl, CrawlState, new_id
 from curtsy.core.observe import log
@@ -149,7 +149,7 @@ def _until(work_s: float) -> Callable[[], bool]:
 
 def _note_beyond_keep(tx: Any, now_ms: int) -> None:
     """Crawls of schedules that are older than the runs these keep."""
-    for id in scheduling.beyond_keep(tx):
+    for id in schedules.beyond_keep(tx):
         _note_crawl(tx, crawls.get(tx, id), now_ms, new_id(), "")
 
 

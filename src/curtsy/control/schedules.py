@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from curtsy.control import crawls as control
-from curtsy.control.crawls import CrawlWish
+from curtsy.control.crawls import CrawlRequest
 from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl, Run, Schedule, new_id
 from curtsy.core.observe import log, request_id
@@ -50,7 +50,7 @@ def add(
     request_id: str = "",
     now_ms: int | None = None,
 ) -> Schedule:
-    """Make a schedule; what cannot be is told before anything is written. `crawl` has the fields of a CrawlWish."""
+    """Make a schedule; what cannot be is told before anything is written. `crawl` has the fields of a CrawlRequest."""
     now = now_ms or _now_ms()
     _check_name(name)
     if overlap not in ("skip", "queue"):
@@ -95,9 +95,9 @@ def _seeds(given: Iterable[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _wish(fields: dict[str, Any]) -> CrawlWish:
+def _wish(fields: dict[str, Any]) -> CrawlRequest:
     try:
-        return CrawlWish.model_validate(fields)
+        return CrawlRequest.model_validate(fields)
     except ValidationError as error:
         first = error.errors()[0]
         raise UsageError(f"The crawl cannot be so: {'.'.join(map(str, first['loc']))}: {first['msg']}.") from None

@@ -18,14 +18,14 @@ METRICS: dict[str, tuple[str, str]] = {
     "curtsy_fetch_seconds": (HISTOGRAM, "Time from a request's start to its end."),
     "curtsy_commit_seconds": (HISTOGRAM, "Time that a commit took."),
     "curtsy_lease_expiries_total": (COUNTER, "Slots and URL leases that expired: their process died or hung."),
-    "curtsy_shift_seconds_total": (COUNTER, "Seat time of shifts."),
+    "curtsy_shift_seconds_total": (COUNTER, "Worker time of shifts."),
     "curtsy_shift_waiting_seconds_total": (
         COUNTER,
-        "Seat time in gaps of over 50 ms with nothing under way and nothing due.",
+        "Worker time in gaps of over 50 ms with nothing under way and nothing due.",
     ),
     "curtsy_shift_closing_seconds_total": (
         COUNTER,
-        "Seat time in gaps of over 50 ms with commits or scans under way and nothing else.",
+        "Worker time in gaps of over 50 ms with commits or scans under way and nothing else.",
     ),
     "curtsy_shifts_total": (COUNTER, "Shifts by lane and how they ended: done, time, stopped, late, broken."),
     "curtsy_api_seconds": (HISTOGRAM, "Time that the API took to answer."),

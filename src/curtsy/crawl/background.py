@@ -8,38 +8,38 @@ from curtsy.core.clock import boot
 from curtsy.core.errors import EpochLost, FrontierUnavailable, StoreUnavailable
 from curtsy.core.model import CrawlState
 from curtsy.core.observe import count, log
-from curtsy.crawl.crawl_cache import Knowledge
-from curtsy.crawl.maintenance import Upkeep
-from curtsy.crawl.outages import Lifeline
+from curtsy.crawl.crawl_cache import CrawlCache
+from curtsy.crawl.maintenance import Maintenance
+from curtsy.crawl.outages import Outages
 from curtsy.frontier.frontier import Frontier
 from curtsy.services.epochs import confirm
 from curtsy.store.engine import Store
 
 
-class Lookout:
+class BackgroundTasks:
     """One per process. A part that is away holds up what needs it, not the slots."""
 
     def __init__(
-        self, frontier: Frontier, store: Store, upkeep: Upkeep, knowledge: Knowledge, lifeline: Lifeline
+        self, frontier: Frontier, store: Store, maintenance: Maintenance, crawl_cache: CrawlCache, outages: Outages
     ) -> None:
         self._frontier, self._store = frontier, store
-        self._upkeep, self._knowledge, self._lifeline = upkeep, knowledge, lifeline
+        self._maintenance, self._crawl_cache, self._outages = maintenance, crawl_cache, outages
         self._tell_at = 0.0
 
     async def look_after(self) -> None:
-        """Upkeep, for as long as the run lasts."""
+        """Maintenance, for as long as the run lasts."""
         while True:
             try:
-                await self._upkeep.tick()
+                await self._maintenance.tick()
                 if boot() >= self._tell_at:
                     self._tell_at = boot() + 1.0
-                    await self._knowledge.tell()
+                    await self._crawl_cache.tell()
             except EpochLost as error:
-                await self._lifeline.recover(error)
+                await self._outages.recover(error)
             except (FrontierUnavailable, StoreUnavailable) as error:
                 log("upkeep_failed", level="warning", error=str(error))
             except Exception as error:
-                # Without upkeep nothing that was lost would be found again: it goes on, and says what happened.
+                # Without maintenance nothing that was lost would be found again: it goes on, and says what happened.
                 count("unexpected_errors")
                 log("upkeep_broke", level="error", error=repr(error))
                 await asyncio.sleep(1.0)
@@ -49,7 +49,7 @@ class Lookout:
         """By itself: a frontier that is away keeps nobody from seeing that a crawl was paused."""
         while True:
             try:
-                await self._knowledge.refresh()
+                await self._crawl_cache.refresh()
                 await confirm(self._frontier, self._store)
             except StoreUnavailable as error:
                 log("store_not_watched", level="warning", error=str(error))
@@ -60,13 +60,13 @@ class Lookout:
 
     async def is_finished(self, n: int) -> bool:
         """The crawl has ended, or is paused: there is nothing more to do for it here."""
-        context = self._knowledge.contexts.get(n)
+        context = self._crawl_cache.contexts.get(n)
         if context is not None and context.crawl.state not in (CrawlState.RUNNING, CrawlState.LOADING):
             return True
         try:
-            return await self._upkeep.check_finished(n)
+            return await self._maintenance.check_finished(n)
         except EpochLost as error:
-            await self._lifeline.recover(error)
+            await self._outages.recover(error)
         except (FrontierUnavailable, StoreUnavailable) as error:
             log("completion_not_checked", level="warning", error=str(error))
         return False

@@ -24,7 +24,7 @@ from curtsy.core.model import Entry, Kind, NewUrl, Page
 from curtsy.core.observe import count
 from curtsy.core.settings import Settings
 from curtsy.crawl.crawl_context import CrawlContext
-from curtsy.crawl.maintenance import Upkeep
+from curtsy.crawl.maintenance import Maintenance
 from curtsy.crawl.results import Finished
 from curtsy.crawl.transaction import Body, Links, Transaction, Written, ended_ms
 from curtsy.frontier.frontier import Frontier
@@ -51,7 +51,7 @@ class Committer:
 
     def __init__(
         self, frontier: Frontier, store: Store, segments: SegmentStore, settings: Settings,
-        contexts: Mapping[int, CrawlContext], upkeep: Upkeep,
+        contexts: Mapping[int, CrawlContext], maintenance: Maintenance,
         persist: Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]],
     ) -> None:  # fmt: skip
         self._frontier = frontier
@@ -59,8 +59,8 @@ class Committer:
         self._segments = segments
         self._settings = settings
         self._contexts = contexts
-        self._upkeep = upkeep
-        self._transaction = Transaction(settings, contexts, upkeep.silent)
+        self._maintenance = maintenance
+        self._transaction = Transaction(settings, contexts, maintenance.silent)
         #: repeats a step until its part answers again, rebuilding the frontier where it was lost
         self._persist = persist
 
@@ -83,7 +83,7 @@ class Committer:
             except pages.BodiesGone as deleted:
                 gone = gone | deleted.keys
         point("commit.stored")
-        self._upkeep.heard(written.answered, written.silent, written.now_ms)
+        self._maintenance.heard(written.answered, written.silent, written.now_ms)
         await self._publish(group, written, epochs)
         count("commits")
         count("commit_pages", len(group))
@@ -182,11 +182,11 @@ class Committer:
         held = [d.release() for d in group if d.robots is not None]
         reply = await self._persist(lambda: self._frontier.settle(settled, rules=written.rules, releases=held))
         point("commit.settled")
-        self._upkeep.scan(reply.scans)
-        self._upkeep.idle.update(reply.idle)
+        self._maintenance.scan(reply.scans)
+        self._maintenance.idle.update(reply.idle)
         if written.nameless:
             await self._persist(lambda: self._frontier.drop(sorted(written.nameless)))
-            self._upkeep.idle.update(n for n, _ in written.nameless)
+            self._maintenance.idle.update(n for n, _ in written.nameless)
         await self._remember(written)
         point("commit.seen")
 
@@ -213,15 +213,15 @@ class Committer:
             nonlocal tried
             if tried or epochs != [shard.epoch for shard in self._frontier.shards]:
                 # They may stand in the list already: a queue is put back instead, its rows are found by scan.
-                self._upkeep.scan(await put_back(self._frontier, self._store, pairs))
+                self._maintenance.scan(await put_back(self._frontier, self._store, pairs))
                 return
             tried = True
             reply = await self._frontier.push(rows)
-            self._upkeep.scan(reply.scans)
-            self._upkeep.meets(reply.hosts)
+            self._maintenance.scan(reply.scans)
+            self._maintenance.meets(reply.hosts)
             if reply.crawls:
                 await introduce_crawls(self._frontier, self._store, reply.crawls)
-                self._upkeep.scan(await put_back(self._frontier, self._store, pairs))
+                self._maintenance.scan(await put_back(self._frontier, self._store, pairs))
             await introduce(self._frontier, self._store, reply)
 
         await self._persist(once)

@@ -11,7 +11,7 @@ from curtsy.crawl.results import Finished
 from curtsy.frontier.messages import Times
 
 
-class Groups:
+class CommitQueue:
     """One per process. A result is held from its end on, and joins the group when its slot is back."""
 
     def __init__(
@@ -72,7 +72,7 @@ class Groups:
             self._urgent = True
 
     def hand_over(self, *, idle: bool) -> None:
-        """Groups: 200 pages, 16 MB, 1 s, at once if a host is blocked or its rules change, or when all is quiet."""
+        """A group is handed over at 200 pages, 16 MB or 1 s; at once if it blocks a host or changes its rules."""
         if not self._group:
             return
         s = self._settings

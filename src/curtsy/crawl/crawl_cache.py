@@ -8,11 +8,11 @@ from curtsy.core.model import Crawl, CrawlState, Kind, Lease, Page
 from curtsy.core.observe import log
 from curtsy.core.settings import Settings
 from curtsy.crawl.crawl_context import CrawlContext
-from curtsy.crawl.host_policy import Oversight
-from curtsy.crawl.maintenance import Upkeep
+from curtsy.crawl.host_policy import HostPolicy
+from curtsy.crawl.maintenance import Maintenance
 from curtsy.frontier.frontier import Frontier
 from curtsy.html.needs_browser import goes_directly, is_probe
-from curtsy.rules import network_profile as ways
+from curtsy.rules import network_profile
 from curtsy.rules.robots import Robots
 from curtsy.rules.urls import fingerprint, host_key, origin
 from curtsy.services.epochs import read
@@ -23,14 +23,14 @@ _MAX_RULES = 20_000
 _PAGES = (Kind.PAGE, Kind.BROWSER)
 
 
-class Knowledge:
+class CrawlCache:
     """One per process."""
 
     def __init__(
-        self, frontier: Frontier, store: Store, settings: Settings, oversight: Oversight, upkeep: Upkeep
+        self, frontier: Frontier, store: Store, settings: Settings, host_policy: HostPolicy, maintenance: Maintenance
     ) -> None:
         self._frontier, self._store, self._settings = frontier, store, settings
-        self._oversight, self._upkeep = oversight, upkeep
+        self._host_policy, self._maintenance = host_policy, maintenance
         self.contexts: dict[int, CrawlContext] = {}
         #: origin -> (when its rules were fetched, the rules, the verdict they came with)
         self.rules: dict[str, tuple[int, Robots, str]] = {}
@@ -43,7 +43,7 @@ class Knowledge:
         #: paused or ended, says the frontier; the store has not been asked since
         self._halted: set[int] = set()
         #: of a process that has its own; crawls that go by others are left to others
-        self.ways: ways.Ways | None = None
+        self.ways: network_profile.Ways | None = None
         #: crawls that go by others, and are not asked for here
         self.foreign: set[int] = set()
         #: the frontier may not know what the store says of them
@@ -90,7 +90,7 @@ class Knowledge:
 
     def allows(self, url: str, agent: str) -> bool | None:
         """What the robots rules say that stand here; None: they are not known. A denied host allows nothing."""
-        if self._oversight.denies(host_key(url, self._settings.politeness_unit)):
+        if self._host_policy.denies(host_key(url, self._settings.politeness_unit)):
             return False
         known = self.rules.get(origin(url))
         if known is None:
@@ -121,9 +121,12 @@ class Knowledge:
         crawl = await read(self._store, crawls.by_n, n)
         context = self.contexts.get(n)
         if context is None:
-            context = self.contexts[n] = CrawlContext(crawl, self._settings, self._oversight.denies)
+            context = self.contexts[n] = CrawlContext(crawl, self._settings, self._host_policy.denies)
             context.revisits = await read(self._store, pages.any_other, n)
-            if self.ways is not None and ways.of(await read(self._store, crawls.settings_of, n)) != self.ways:
+            if (
+                self.ways is not None
+                and network_profile.of(await read(self._store, crawls.settings_of, n)) != self.ways
+            ):
                 self.foreign.add(n)
                 log("crawl_left_alone", level="warning", crawl=crawl.id, reason="it goes by other ways than this one")
         else:
@@ -180,7 +183,7 @@ class Knowledge:
 
     async def tell(self) -> None:
         """The frontier learns what changed in the store: crawls, and what the operator said about hosts."""
-        if await self._oversight.heed():
+        if await self._host_policy.heed():
             for context in self.contexts.values():
                 context.look_again()
         for n in sorted(self._untold):
@@ -195,4 +198,4 @@ class Knowledge:
         """The frontier learns that a crawl may run, or may not. What is under way keeps what it was granted."""
         await self._frontier.set_crawl(crawl, keep_budget=True)
         if crawl.state is CrawlState.RUNNING:
-            await self._upkeep.sweep(crawl.n)
+            await self._maintenance.sweep(crawl.n)

@@ -19,12 +19,12 @@ from curtsy.core.observe import log
 from curtsy.core.outcome import Fault, HostEffect, Outcome
 from curtsy.core.settings import Settings
 from curtsy.core.shutdown import StopFlag, end
-from curtsy.crawl.host_policy import Oversight
-from curtsy.crawl.maintenance import Upkeep
-from curtsy.crawl.outages import Lifeline
+from curtsy.crawl.host_policy import HostPolicy
+from curtsy.crawl.maintenance import Maintenance
+from curtsy.crawl.outages import Outages
 from curtsy.frontier.messages import Release, Times
 from curtsy.rules.politeness import effect
-from curtsy.services import backends as parts
+from curtsy.services import backends
 from curtsy.services.backends import Services
 from curtsy.services.epochs import in_thread, introduce_hosts
 from curtsy.store import requests
@@ -87,29 +87,29 @@ class Turns:
         self.services, self.settings = services, services.settings
         self._frontier, self._store = services.frontier, services.store
         self._stop = StopFlag()
-        self._upkeep = Upkeep(services.frontier, services.store)
-        self._lifeline = Lifeline(
-            services.frontier, services.store, self._upkeep, self._stop, services.revive, lambda: None
+        self._maintenance = Maintenance(services.frontier, services.store)
+        self._outages = Outages(
+            services.frontier, services.store, self._maintenance, self._stop, services.revive, lambda: None
         )
-        self._oversight = Oversight(services.frontier, services.store)
+        self._host_policy = HostPolicy(services.frontier, services.store)
         self._care: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        await self._lifeline.persist(self._oversight.heed)
-        self._upkeep.scan(self.services.scans)
+        await self._outages.persist(self._host_policy.heed)
+        self._maintenance.scan(self.services.scans)
         self.services.scans = []
-        self._upkeep.start()
+        self._maintenance.start()
         self._care = asyncio.get_running_loop().create_task(self._look_after())
 
     async def stop(self) -> None:
         self._stop.now = self._stop.drain = True
         if self._care is not None:
             await end([self._care])
-        await self._upkeep.stop()
+        await self._maintenance.stop()
 
     async def try_take(self, host: str, delay_s: float | None = None) -> tuple[Turn | None, float]:
         """The host's turn, or None and the seconds to wait. `delay_s`: at least that pause; None: the setting's."""
-        if self._oversight.denies(host):
+        if self._host_policy.denies(host):
             raise Denied(f"{host} is on the deny list: it is not to be asked.")
         wish_s = self.settings.delay_s if delay_s is None else delay_s
         try:
@@ -120,12 +120,12 @@ class Turns:
                 before = boot()
                 slot = await self._frontier.slot(host, wish_s)
         except EpochLost as error:
-            await self._lifeline.recover(error)
+            await self._outages.recover(error)
             return None, 0.1
         except (FrontierUnavailable, StoreUnavailable) as error:
             log("turn_not_taken", level="warning", host=host, error=str(error))
             if isinstance(error, FrontierUnavailable):
-                await self._lifeline.look_for_server(error)
+                await self._outages.look_for_server(error)
             return None, 1.0
         if slot.fence is None:
             return None, max(0.005, slot.wait_ms / 1000)
@@ -156,11 +156,11 @@ class Turns:
         if not reports:
             return
         releases = [self._release(report) for report in reports]
-        reply = await self._lifeline.persist(lambda: self._frontier.lease([], releases))
+        reply = await self._outages.persist(lambda: self._frontier.lease([], releases))
         rows = [_row(report, reply.times.get(report.turn.fence)) for report in reports]
         sent = [row for row in rows if row is not None]
         if sent:
-            await self._lifeline.persist(lambda: in_thread(self._store.run, requests.insert, sent))
+            await self._outages.persist(lambda: in_thread(self._store.run, requests.insert, sent))
 
     @asynccontextmanager
     async def turn(self, host: str, delay_s: float | None = None) -> AsyncIterator[Turn]:
@@ -193,12 +193,12 @@ class Turns:
         heed_at = 0.0
         while True:
             try:
-                await self._upkeep.tick()
+                await self._maintenance.tick()
                 if boot() >= heed_at:
                     heed_at = boot() + 1.0
-                    await self._oversight.heed()
+                    await self._host_policy.heed()
             except EpochLost as error:
-                await self._lifeline.recover(error)
+                await self._outages.recover(error)
             except (FrontierUnavailable, StoreUnavailable) as error:
                 log("upkeep_failed", level="warning", error=str(error))
             except Exception as error:
@@ -210,7 +210,7 @@ class Turns:
 @asynccontextmanager
 async def open_turns(settings: Settings, opened: Store | None = None) -> AsyncIterator[Turns]:
     """Turns on the frontier of these settings: a private one of the data folder, unless `frontier_url` names one."""
-    services = parts.build(settings, opened)
+    services = backends.build(settings, opened)
     try:
         await services.open()
         turns = Turns(services)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from curtsy.services.backends import Services
 
 
-class Oversight:
+class HostPolicy:
     """One per process; `heed` is called about once a second and costs one small read while nothing changes."""
 
     def __init__(self, frontier: Frontier, store: Store) -> None:

@@ -18,7 +18,7 @@ class Doing(Enum):
     NOTHING = 2  # nothing is under way and nothing is due
 
 
-class Pauses:
+class IdleTime:
     """Adds up gaps of over 50 ms without work. A gap counts as waiting if nothing at all was under way in it."""
 
     def __init__(self) -> None:

@@ -19,11 +19,11 @@ from curtsy.core.model import Kind, Lane, Lease, Page
 from curtsy.core.observe import count, log
 from curtsy.core.outcome import Action, Decision, Fault, Outcome
 from curtsy.core.settings import Settings
-from curtsy.crawl import results as harvest
-from curtsy.crawl.commit_queue import Groups
-from curtsy.crawl.crawl_cache import Knowledge
+from curtsy.crawl import results
+from curtsy.crawl.commit_queue import CommitQueue
+from curtsy.crawl.crawl_cache import CrawlCache
 from curtsy.crawl.crawl_context import CrawlContext
-from curtsy.crawl.host_policy import Oversight
+from curtsy.crawl.host_policy import HostPolicy
 from curtsy.crawl.request_builder import Jobs
 from curtsy.crawl.results import UNSENT, Finished
 from curtsy.fetch.http import HttpFetcher
@@ -72,16 +72,16 @@ class Renderer(Fetcher, Protocol):
         ...
 
 
-class Flights:
+class InFlight:
     """One per process. `back` and `starts` wait for the next exchange with the frontier; `on_back` tells of them."""
 
     def __init__(
-        self, settings: Settings, fetcher: HttpFetcher, knowledge: Knowledge, oversight: Oversight, groups: Groups,
+        self, settings: Settings, fetcher: HttpFetcher, crawl_cache: CrawlCache, host_policy: HostPolicy, groups: CommitQueue,
         stored: Callable[[Page], Awaitable[WarcRecord | None]], on_back: Callable[[], None],
         browser: Callable[[], Fetcher],
     ) -> None:  # fmt: skip
-        self._settings, self._fetcher, self._knowledge = settings, fetcher, knowledge
-        self._oversight, self._groups = oversight, groups
+        self._settings, self._fetcher, self._crawl_cache = settings, fetcher, crawl_cache
+        self._host_policy, self._groups = host_policy, groups
         #: for pages that wait for one: made when the first of them is started
         self._browser = browser
         #: reads the stored response of a page
@@ -147,24 +147,24 @@ class Flights:
 
     def start(self, lease: Lease, previous: Page | None) -> None:
         entry = lease.entry
-        if not self._knowledge.may_run(lease.crawl):
-            self.give_back(lease, _FOREIGN_MS if lease.crawl in self._knowledge.foreign else 0)
+        if not self._crawl_cache.may_run(lease.crawl):
+            self.give_back(lease, _FOREIGN_MS if lease.crawl in self._crawl_cache.foreign else 0)
             return
         if entry.kind is Kind.ROBOTS:
-            if self._oversight.denies(lease.host):
-                done = harvest.unasked_robots(lease, "denied", boot())
+            if self._host_policy.denies(lease.host):
+                done = results.unasked_robots(lease, "denied", boot())
                 self._bring(done, Release(lease=lease, started=None, ended=boot(), hold=entry.chain is None))
                 return
             self.under_way[lease.fence] = _Flight(lease, None)
             self._fetcher.start(self._jobs.for_robots(lease), self._done)
             return
-        context = self._knowledge.contexts[lease.crawl]
-        rules = self._knowledge.rules.get(origin(entry.url))
+        context = self._crawl_cache.contexts[lease.crawl]
+        rules = self._crawl_cache.rules.get(origin(entry.url))
         if rules is None:
             # Its rules vanished between lease and reading: nothing is sent without them.
             self.give_back(lease)
             return
-        if self._oversight.denies(lease.host):
+        if self._host_policy.denies(lease.host):
             self._skip(lease, "denied")
             return
         if rules[2] == "denied":
@@ -177,8 +177,8 @@ class Flights:
         if not rules[1].allows(entry.url, self._settings.agent):
             self._skip(lease, "robots")
             return
-        if context.auto_render and entry.kind is Kind.PAGE and self._knowledge.goes_to_browser(lease):
-            self._settle_unsent(lease, harvest.for_browser(lease))
+        if context.auto_render and entry.kind is Kind.PAGE and self._crawl_cache.goes_to_browser(lease):
+            self._settle_unsent(lease, results.for_browser(lease))
             return
         # Only the first try: if the stored body cannot be read, the next one gets it from the site.
         job = self._jobs.for_url(lease, context, previous if not entry.attempts else None)
@@ -196,7 +196,7 @@ class Flights:
 
     def _skip(self, lease: Lease, reason: str) -> None:
         """Nothing is sent: the turn goes back, the URL is settled."""
-        self._settle_unsent(lease, harvest.not_sent(lease, reason))
+        self._settle_unsent(lease, results.not_sent(lease, reason))
 
     def _settle_unsent(self, lease: Lease, done: Finished) -> None:
         self._groups.hold(done)
@@ -221,7 +221,7 @@ class Flights:
             return
         self.last_end = boot()
         if lease.entry.kind is Kind.ROBOTS:
-            done = harvest.of_robots(lease, outcome, self._settings, self._rng)
+            done = results.of_robots(lease, outcome, self._settings, self._rng)
             self._bring(done, done.release(hold=lease.entry.chain is None))
             return
         assert flight.context is not None
@@ -231,9 +231,9 @@ class Flights:
         if outcome.status == 304 and asked and outcome.fault is None:
             self._unchanged(flight, outcome)
             return
-        done = harvest.of_url(lease, outcome, flight.context, self._settings, self._rng, flight.previous)
+        done = results.of_url(lease, outcome, flight.context, self._settings, self._rng, flight.previous)
         if done.needed_browser is not None:
-            self._knowledge.learn(lease.host, done.needed_browser)
+            self._crawl_cache.learn(lease.host, done.needed_browser)
         self._offer_sitemaps(done, flight.context)
         self._bring(done, done.release())
         if not done.complete:
@@ -257,10 +257,10 @@ class Flights:
 
     def _offer_sitemaps(self, done: Finished, context: CrawlContext) -> None:
         where = origin(done.lease.entry.url)
-        rules = self._knowledge.rules.get(where)
+        rules = self._crawl_cache.rules.get(where)
         if rules is not None and rules[1].sitemaps:
             done.offers = where
-            done.links += harvest.sitemaps_of(rules[1], done.lease.entry.url, context)
+            done.links += results.sitemaps_of(rules[1], done.lease.entry.url, context)
 
     def _unchanged(self, flight: _Flight, outcome: Outcome) -> None:
         """304: the stored body is read again for its links; the slot does not wait for that."""
@@ -285,11 +285,11 @@ class Flights:
                 raise LookupError("there is none")
             headers = _renewed(record.headers, done.outcome.headers)
             stored = replace(done.outcome, status=200, headers=headers, body=record.body)
-            again = harvest.of_url(done.lease, stored, flight.context, self._settings, self._rng, flight.previous)
+            again = results.of_url(done.lease, stored, flight.context, self._settings, self._rng, flight.previous)
             done.take(again)
         except Exception as error:
             log("stored_body_unreadable", level="warning", url=done.lease.entry.url, error=str(error))
-            harvest.ask_again(done, "stored_body_unreadable")
+            results.ask_again(done, "stored_body_unreadable")
         finally:
             self.reading -= 1
             self._offer_sitemaps(done, flight.context)
@@ -301,8 +301,8 @@ class Flights:
         """A long sitemap: others have their turn between the slices of its links."""
         assert done.outcome is not None
         try:
-            content = await in_thread(sitemap, done.outcome.body, harvest.MAX_SITEMAP_URLS)
-            for _ in harvest.sitemap_links(done, context, content):
+            content = await in_thread(sitemap, done.outcome.body, results.MAX_SITEMAP_URLS)
+            for _ in results.sitemap_links(done, context, content):
                 await asyncio.sleep(0)
         except Exception as error:
             # Half of its links are not its links: the lease runs out, and the URL counts as one that harms its worker.

@@ -34,7 +34,7 @@ _PATIENCE_CHECK_S = 1.0
 _MOST_SILENT = 100_000
 
 
-class Upkeep:
+class Maintenance:
     """One per process. Everything here may be done by any process, at any time, more than once."""
 
     def __init__(self, frontier: Frontier, store: Store, tidy: Callable[[], None] | None = None) -> None:

@@ -17,7 +17,7 @@ from curtsy.core.errors import (
 )
 from curtsy.core.observe import count, log
 from curtsy.core.shutdown import StopFlag
-from curtsy.crawl.maintenance import Upkeep
+from curtsy.crawl.maintenance import Maintenance
 from curtsy.frontier.frontier import Frontier
 from curtsy.services.epochs import open_epoch
 from curtsy.store.engine import Store
@@ -26,14 +26,14 @@ from curtsy.store.engine import Store
 _REFUSED_S = 4.0
 
 
-class Lifeline:
+class Outages:
     """One per process."""
 
     def __init__(
-        self, frontier: Frontier, store: Store, upkeep: Upkeep, stop: StopFlag,
+        self, frontier: Frontier, store: Store, maintenance: Maintenance, stop: StopFlag,
         revive: Callable[[], Awaitable[None]], tell_again: Callable[[], None],
     ) -> None:  # fmt: skip
-        self._frontier, self._store, self._upkeep, self._stop = frontier, store, upkeep, stop
+        self._frontier, self._store, self._maintenance, self._stop = frontier, store, maintenance, stop
         #: starts a private frontier server again that died
         self._revive = revive
         #: a new epoch does not know the effects of results that are not committed yet
@@ -95,7 +95,7 @@ class Lifeline:
                     scans = await open_epoch(self._frontier, self._store)
                     if broken_off:
                         # A rebuild that was begun and not ended looks complete to the next look.
-                        await self._upkeep.sweep()
+                        await self._maintenance.sweep()
                     break
                 except (EpochLost, FrontierUnavailable, StoreUnavailable) as again:
                     broken_off = True
@@ -103,5 +103,5 @@ class Lifeline:
                     if self._stop.now:
                         raise
                     await asyncio.sleep(0.5)
-            self._upkeep.scan(scans)
+            self._maintenance.scan(scans)
             self._tell_again()

@@ -163,9 +163,9 @@ async def take_up(services: Services, id: str, wishes: Mapping[str, Any] | None 
         names = " and ".join(wishes)
         raise UsageError(f"The crawl {crawl.id} has fetched what it was told: leave {names} out, or start a new one.")
     if crawl.schema is not None and crawl.state is not CrawlState.FINISHED:
-        from curtsy.records import plan as plans  # few crawls need them
+        from curtsy.records import plan  # few crawls need them
 
-        await in_thread(plans.check_functions, services.store, crawl)
+        await in_thread(plan.check_functions, services.store, crawl)
     if crawl.state is CrawlState.EXTRACTING:
         return crawl  # nothing is left to fetch
     await in_thread(services.store.run, _run_again, crawl, wishes or {}, keep(services.settings))
@@ -211,7 +211,7 @@ async def run(
         shift.go_by(keep(services.settings))
     if render and crawl.render != "never":
         shift.lanes = (*shift.lanes, Lane.RENDER)
-    shift.upkeep.scan(services.scans)
+    shift.maintenance.scan(services.scans)
     services.scans = []
     try:
         await lift_resolved(services.frontier, services.store)
@@ -263,17 +263,17 @@ class _Watch:
         if self._on_progress is not None and now - self._told_at >= _PROGRESS_S:
             self._told_at = now
             await self._tell()
-        idle = self._shift.upkeep.idle
+        idle = self._shift.maintenance.idle
         if self._n in idle or now - self._checked_at >= 1.0:
             idle.discard(self._n)
             self._checked_at = now
             self.no_browser = self._shift.no_browser(self._patience_s)
-            return bool(self.no_browser) or await self._shift.lookout.is_finished(self._n)
+            return bool(self.no_browser) or await self._shift.background.is_finished(self._n)
         return False
 
     async def _put_back(self) -> None:
         try:
-            await self._shift.upkeep.sweep(self._n)
+            await self._shift.maintenance.sweep(self._n)
             self._services.unlisted = False
         except (EpochLost, FrontierUnavailable, StoreUnavailable) as error:
             log("queues_not_put_back", level="warning", crawl=self._n, error=str(error))

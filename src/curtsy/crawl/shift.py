@@ -18,19 +18,19 @@ from curtsy.core.model import Lane, Lease, Page
 from curtsy.core.observe import count, log
 from curtsy.core.settings import Settings
 from curtsy.core.shutdown import StopFlag, end, see_through
-from curtsy.crawl.background import Lookout
+from curtsy.crawl.background import BackgroundTasks
 from curtsy.crawl.commit import Committer
-from curtsy.crawl.commit_queue import Groups
-from curtsy.crawl.crawl_cache import Knowledge
-from curtsy.crawl.host_policy import Oversight
-from curtsy.crawl.idle_time import GAP_S, Doing, Pauses, describe_wait
-from curtsy.crawl.in_flight import Flights, Renderer
-from curtsy.crawl.maintenance import Upkeep
-from curtsy.crawl.outages import Lifeline
+from curtsy.crawl.commit_queue import CommitQueue
+from curtsy.crawl.crawl_cache import CrawlCache
+from curtsy.crawl.host_policy import HostPolicy
+from curtsy.crawl.idle_time import GAP_S, Doing, IdleTime, describe_wait
+from curtsy.crawl.in_flight import InFlight, Renderer
+from curtsy.crawl.maintenance import Maintenance
+from curtsy.crawl.outages import Outages
 from curtsy.fetch.http import HttpFetcher
 from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.messages import LeaseReply
-from curtsy.rules import network_profile as ways
+from curtsy.rules import network_profile
 from curtsy.services.epochs import confirm, in_thread, note_slot, open_epoch, read
 from curtsy.store.engine import Store
 from curtsy.store.segments import SegmentStore, read_page
@@ -60,23 +60,25 @@ class Shift:
     ) -> None:  # fmt: skip
         self.frontier, self.store, self.segments, self.settings = frontier, store, segments, settings
         self.stop = stop
-        self.upkeep = Upkeep(frontier, store, tidy)
-        self.upkeep.meets = self._look_up
-        self.oversight = Oversight(frontier, store)
-        self._knowledge = Knowledge(frontier, store, settings, self.oversight, self.upkeep)
-        self.contexts = self._knowledge.contexts
-        self._lifeline = Lifeline(frontier, store, self.upkeep, stop, revive, self._tell_again)
-        self.lookout = Lookout(frontier, store, self.upkeep, self._knowledge, self._lifeline)
+        self.maintenance = Maintenance(frontier, store, tidy)
+        self.maintenance.meets = self._look_up
+        self.host_policy = HostPolicy(frontier, store)
+        self._crawl_cache = CrawlCache(frontier, store, settings, self.host_policy, self.maintenance)
+        self.contexts = self._crawl_cache.contexts
+        self._outages = Outages(frontier, store, self.maintenance, stop, revive, self._tell_again)
+        self.background = BackgroundTasks(frontier, store, self.maintenance, self._crawl_cache, self._outages)
         self.fetcher = HttpFetcher(settings, asyncio.get_running_loop())
         self._browser: Renderer | None = None
-        committer = Committer(frontier, store, segments, settings, self.contexts, self.upkeep, self._lifeline.persist)
+        committer = Committer(
+            frontier, store, segments, settings, self.contexts, self.maintenance, self._outages.persist
+        )
         self._wake = asyncio.Event()
-        self._groups = Groups(settings, committer.commit, self._wake.set)
-        self._flights = Flights(
-            settings, self.fetcher, self._knowledge, self.oversight, self._groups, self._stored, self._rouse_soon,
+        self._groups = CommitQueue(settings, committer.commit, self._wake.set)
+        self._in_flight = InFlight(
+            settings, self.fetcher, self._crawl_cache, self.host_policy, self._groups, self._stored, self._rouse_soon,
             self._the_browser,
         )  # fmt: skip
-        self._knowledge.stops = self._flights.break_off
+        self._crawl_cache.stops = self._in_flight.break_off
         self._timer: asyncio.TimerHandle | None = None
         self._beat_at = 0.0
         self._solo_wanted = False
@@ -91,7 +93,7 @@ class Shift:
         self._next_due = 0.0
         #: time with nothing in flight and nothing due
         self.waited_s = 0.0
-        self.pauses = Pauses()
+        self.pauses = IdleTime()
         #: whose hosts are asked; suspects are asked beside batch and slow
         self.lanes: tuple[Lane, ...] = (Lane.HIGH, Lane.BATCH, Lane.SLOW)
         #: a run ends as soon as `quiet` holds, instead of waiting for more
@@ -100,11 +102,11 @@ class Shift:
         self.quiet = False
         self._opened = False
         stop.listen(self._wake.set)
-        self.upkeep.scanned = self._wake.set
+        self.maintenance.scanned = self._wake.set
 
     def go_by(self, kept: Mapping[str, Any]) -> None:
         """Crawls that were made with other settings of the network than these are left to others."""
-        self._knowledge.ways = ways.of(kept)
+        self._crawl_cache.ways = network_profile.of(kept)
 
     # The loop
 
@@ -114,16 +116,16 @@ class Shift:
         May be called again after it has returned. What is under way at the end gets `drain_s`, or the setting's time.
         """
         self._begin_run(drain_s)
-        self.upkeep.start()
+        self.maintenance.start()
         loop = asyncio.get_running_loop()
         writer = loop.create_task(self._groups.write())
         work = loop.create_task(self._crawl(ended, writer))
         try:
             await see_through(work, self._time_left)
         finally:
-            await end([work, writer, *self._flights.tasks])
-            await self.upkeep.stop()
-            self._flights.cancel_all()
+            await end([work, writer, *self._in_flight.tasks])
+            await self.maintenance.stop()
+            self._in_flight.cancel_all()
 
     async def close(self) -> None:
         if self._browser is not None:
@@ -133,14 +135,14 @@ class Shift:
     def _the_browser(self) -> Renderer:
         """Started when the first page wants it, and kept."""
         if self._browser is None:
-            from curtsy.crawl import renderers as browsers  # few crawls need one
+            from curtsy.crawl import renderers  # few crawls need one
 
-            self._browser = browsers.make(self.settings, asyncio.get_running_loop(), self._knowledge.allows)
+            self._browser = renderers.make(self.settings, asyncio.get_running_loop(), self._crawl_cache.allows)
         return self._browser
 
     def _begin_run(self, drain_s: float | None) -> None:
         """Nothing of an earlier run is under way. What it could not commit or give back is found by expiry."""
-        self._flights.begin()
+        self._in_flight.begin()
         self._groups.begin()
         self._waiting.clear()
         self._beat_at, self._solo_wanted, self.quiet, self._draining = 0.0, False, False, False
@@ -149,16 +151,16 @@ class Shift:
         if self._browser is not None:
             self._browser.drop_idle(_IDLE_CONNECTION_S)
         if self._opened:
-            self._knowledge.forget_ended()
+            self._crawl_cache.forget_ended()
 
     async def _crawl(self, ended: Callable[[], Awaitable[bool]], writer: asyncio.Task[None]) -> None:
-        await self._lifeline.persist(self._look_again if self._opened else self._open)
+        await self._outages.persist(self._look_again if self._opened else self._open)
         if Lane.RENDER in self.lanes:
             # Before the first visit: after a loss of the frontier it is waited for as long as one may last.
             slot_ms = int(self.settings.render_slot_s * 1000)
-            await self._lifeline.persist(lambda: in_thread(self.store.run, note_slot, slot_ms))
-        self._flights.spawn(self.lookout.watch_store())
-        self._flights.spawn(self.lookout.look_after())
+            await self._outages.persist(lambda: in_thread(self.store.run, note_slot, slot_ms))
+        self._in_flight.spawn(self.background.watch_store())
+        self._in_flight.spawn(self.background.look_after())
         while not (self.stop.drain or writer.done()) and not await ended():
             await self._turn()
         if writer.done():
@@ -176,13 +178,13 @@ class Shift:
 
     async def _look_again(self) -> None:
         """What changed since the last run; which epoch rules is told by the first exchange."""
-        await self._knowledge.refresh()
+        await self._crawl_cache.refresh()
         await confirm(self.frontier, self.store)
-        await self.oversight.heed()
+        await self.host_policy.heed()
 
     async def _open(self) -> None:
-        self.upkeep.scan(await open_epoch(self.frontier, self.store))
-        await self.oversight.heed()
+        self.maintenance.scan(await open_epoch(self.frontier, self.store))
+        await self.host_policy.heed()
         self._opened = True
 
     async def _turn(self) -> None:
@@ -213,9 +215,9 @@ class Shift:
         if self._solo_wanted:
             lane = Lane.BATCH if Lane.BATCH in self.lanes else self.lanes[0]
             return [(Lane.RENDER if self._solo_render else lane, 0 if self._is_asking() else 1)]
-        slow = self._flights.of_lane(Lane.SLOW)
+        slow = self._in_flight.of_lane(Lane.SLOW)
         visits = self._visits() if Lane.RENDER in self.lanes else 0
-        others = len(self._flights.under_way) + len(self._waiting) - slow - visits
+        others = len(self._in_flight.under_way) + len(self._waiting) - slow - visits
         free = dict.fromkeys(self.lanes, self.settings.concurrency - others)
         free[Lane.SLOW] = self.settings.slow_concurrency - slow
         free[Lane.RENDER] = self.settings.render_concurrency - visits
@@ -223,33 +225,33 @@ class Shift:
 
     def _visits(self) -> int:
         waiting = sum(lease.lane is Lane.RENDER for lease in self._waiting.values())
-        return self._flights.of_lane(Lane.RENDER) + waiting
+        return self._in_flight.of_lane(Lane.RENDER) + waiting
 
     async def _exchange(self, wants: list[tuple[Lane, int]]) -> LeaseReply | None:
-        flights = self._flights
-        back, starts = flights.take()
+        in_flight = self._in_flight
+        back, starts = in_flight.take()
         solo = self._solo_wanted and not self._is_asking() and any(n for _, n in wants)
         point("release.before")
         try:
             reply = await self.frontier.lease(wants, [release for release, _ in back], started=starts, solo=solo)
         except (EpochLost, FrontierUnavailable) as error:
             # A report that comes late or twice is harmless; without it the host would wait for the end of that request.
-            flights.back, flights.starts = back + flights.back, starts + flights.starts
+            in_flight.back, in_flight.starts = back + in_flight.back, starts + in_flight.starts
             if isinstance(error, FrontierUnavailable):
                 await self._nap(0.2)
             await self._mend(error)
             return None
         point("release.after")
         if reply.trouble is not None:
-            flights.back += [one for one in back if one[0].lease.shard not in reply.asked]
-            flights.starts += starts
+            in_flight.back += [one for one in back if one[0].lease.shard not in reply.asked]
+            in_flight.starts += starts
             back = [one for one in back if one[0].lease.shard in reply.asked]
         for release, done in back:
             if done is not None:
                 self._groups.collect(done, reply.times.get(release.lease.fence))
         if reply.halted:
-            self._knowledge.halt(reply.halted)
-        self.upkeep.scan(reply.scans)
+            self._crawl_cache.halt(reply.halted)
+        self.maintenance.scan(reply.scans)
         # Lane high serves no suspects: they would hold up whoever must be served at once.
         suspects = reply.suspects if Lane.BATCH in self.lanes or Lane.SLOW in self.lanes else 0
         self._solo_wanted = suspects + reply.render_suspects > 0 or (self._solo_wanted and not solo)
@@ -260,19 +262,19 @@ class Shift:
     async def _mend(self, error: Exception) -> None:
         """The frontier, or a part of it, was lost or is away."""
         if isinstance(error, EpochLost):
-            await self._lifeline.recover(error)
+            await self._outages.recover(error)
             return
         count("frontier_unavailable")
         log("frontier_unavailable", level="warning", error=str(error))
-        await self._lifeline.look_for_server(error)
+        await self._outages.look_for_server(error)
 
     def _is_idle(self, reply: LeaseReply) -> bool:
         soon = reply.next_ms is not None and reply.next_ms - reply.now_ms < GAP_S * 1000
-        return not (self._is_asking() or self._flights.back or reply.leases or soon)
+        return not (self._is_asking() or self._in_flight.back or reply.leases or soon)
 
     def _is_closing(self) -> bool:
         """Something is on its way to the store, or is being read there, that may bring more work."""
-        return not self._groups.is_empty or self.upkeep.scanning
+        return not self._groups.is_empty or self.maintenance.scanning
 
     def _note(self, reply: LeaseReply) -> None:
         due = reply.next_ms is not None and reply.next_ms <= reply.now_ms
@@ -283,27 +285,27 @@ class Shift:
         self.pauses.note(doing, boot())
 
     async def _wait(self, reply: LeaseReply) -> None:
-        flights = self._flights
-        if len(flights.back) >= _BATCH:
+        in_flight = self._in_flight
+        if len(in_flight.back) >= _BATCH:
             return
         wait_s = _IDLE_S
         self._next_due = boot() + ((reply.next_ms or reply.now_ms) - reply.now_ms) / 1000
-        if reply.next_ms is not None and len(flights.under_way) < self.settings.concurrency:
+        if reply.next_ms is not None and len(in_flight.under_way) < self.settings.concurrency:
             wait_s = min(wait_s, max(0.003, (reply.next_ms - reply.now_ms) / 1000))
-        if self._groups.is_begun and not flights.under_way:
+        if self._groups.is_begun and not in_flight.under_way:
             wait_s = min(wait_s, 0.01)
-        if flights.back or flights.starts:
+        if in_flight.back or in_flight.starts:
             # Their alarm may have gone off while the last exchange was under way.
             wait_s = min(wait_s, _RELEASE_S)
         began = boot()
         await self._nap(wait_s)
-        if not flights.under_way and not flights.back:
+        if not in_flight.under_way and not in_flight.back:
             self.waited_s += boot() - began
 
     async def _nap(self, wait_s: float) -> None:
         self._wake.clear()
-        if self.upkeep.on_work.is_set():
-            self.upkeep.on_work.clear()
+        if self.maintenance.on_work.is_set():
+            self.maintenance.on_work.clear()
             return
         handle = asyncio.get_running_loop().call_later(wait_s, self._wake.set)
         await self._wake.wait()
@@ -311,7 +313,7 @@ class Shift:
 
     def _rouse_soon(self) -> None:
         """The next exchange comes at once with a full batch, else after a short wait for company."""
-        if len(self._flights.back) >= _BATCH:
+        if len(self._in_flight.back) >= _BATCH:
             self._wake.set()
         elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_RELEASE_S, self._rouse)
@@ -324,31 +326,31 @@ class Shift:
 
     def _start_all(self, leases: list[Lease]) -> None:
         """Those that need the store first wait for it beside the loop: slots of others go back meanwhile."""
-        waiting = [lease for lease in leases if self._knowledge.is_missing(lease)]
+        waiting = [lease for lease in leases if self._crawl_cache.is_missing(lease)]
         if waiting:
             self._waiting.update((lease.fence, lease) for lease in waiting)
-            self._flights.spawn(self._load_and_start(waiting))
+            self._in_flight.spawn(self._load_and_start(waiting))
         for lease in leases:
             if lease.fence not in self._waiting:
-                self._flights.start(lease, None)
+                self._in_flight.start(lease, None)
 
     async def _load_and_start(self, leases: list[Lease]) -> None:
         try:
-            await self._lifeline.persist(lambda: self._knowledge.load(leases))
-            before = await self._lifeline.persist(lambda: self._knowledge.previous(leases))
+            await self._outages.persist(lambda: self._crawl_cache.load(leases))
+            before = await self._outages.persist(lambda: self._crawl_cache.previous(leases))
         finally:
             for lease in leases:
                 self._waiting.pop(lease.fence, None)
         for lease in leases:
             if self.stop.drain:
-                self._flights.give_back(lease)
+                self._in_flight.give_back(lease)
             else:
-                self._flights.start(lease, before.get(lease.fence))
+                self._in_flight.start(lease, before.get(lease.fence))
 
     def _look_up(self, hosts_met: set[str]) -> None:
         """Names are looked up before their hosts' first slots are taken."""
         if hosts_met and self.settings.politeness_unit == "host":
-            self._flights.spawn(self.fetcher.prepare([_name_of(host) for host in hosts_met]))
+            self._in_flight.spawn(self.fetcher.prepare([_name_of(host) for host in hosts_met]))
 
     # Looking after
 
@@ -358,11 +360,11 @@ class Shift:
         if now < self._beat_at:
             return
         self._beat_at = now + self.settings.heartbeat_s
-        leases = self._flights.leases + list(self._waiting.values())
+        leases = self._in_flight.leases + list(self._waiting.values())
         try:
             lost = await self.frontier.beat(leases + [done.lease for done in self._groups.held.values()])
         except EpochLost as error:
-            await self._lifeline.recover(error)
+            await self._outages.recover(error)
         except FrontierUnavailable as error:
             log("beat_failed", level="warning", error=str(error))
         else:
@@ -371,27 +373,27 @@ class Shift:
 
     def _tell_again(self) -> None:
         """The frontier was rebuilt: effects of results that the store does not know yet are sent again."""
-        known = {release.lease.fence for release, _ in self._flights.back}
+        known = {release.lease.fence for release, _ in self._in_flight.back}
         for done in self._groups.held.values():
             if done.effect is not None and done.outcome is not None and done.lease.fence not in known:
-                self._flights.back.append((done.release(), None))
+                self._in_flight.back.append((done.release(), None))
 
     async def _drain(self) -> None:
         """No more leases; what is under way may end, then everything is committed."""
         self._draining = True
         began, limit_s, stopped = boot(), self._drain_s, False
-        while self._is_busy() and boot() - began < limit_s and not (self.stop.now or self._lifeline.is_refused):
+        while self._is_busy() and boot() - began < limit_s and not (self.stop.now or self._outages.is_refused):
             if self.stop.drain and not stopped:
                 # Asked to end: whoever has sent nothing yet does not begin now, the others have the setting's time.
                 stopped, began, limit_s = True, boot(), self.settings.drain_s
-                self._flights.cancel_all(unsent_only=True)
+                self._in_flight.cancel_all(unsent_only=True)
             await self._settle_down()
-        self._flights.cancel_all()
+        self._in_flight.cancel_all()
         ended = boot()
         # A visit that is broken off ends when its context is closed: a slot that is not given back is not a clean end.
         while (self._is_busy() or not self._groups.is_empty) and (
             boot() - ended
-            < (_LAST_NOW_S if self.stop.now or self._lifeline.is_refused else self.settings.commit_timeout_s)
+            < (_LAST_NOW_S if self.stop.now or self._outages.is_refused else self.settings.commit_timeout_s)
         ):
             await self._settle_down()
 
@@ -404,7 +406,7 @@ class Shift:
 
     def no_browser(self, quiet_s: float = _QUIET_S) -> str:
         """Why none starts, if pages wait for one and nothing else was asked for so long; else nothing."""
-        quiet = self._browser is not None and boot() - self._flights.last_end >= quiet_s
+        quiet = self._browser is not None and boot() - self._in_flight.last_end >= quiet_s
         return self._browser.trouble if quiet and self._browser is not None else ""
 
     def waits_for(self) -> str:
@@ -412,15 +414,15 @@ class Shift:
         if trouble := self.no_browser():
             return f"waiting for a browser: {trouble}"
         now = boot()
-        if self._is_asking() or now - self._flights.last_end < _QUIET_S:
+        if self._is_asking() or now - self._in_flight.last_end < _QUIET_S:
             return ""
-        return describe_wait(self._flights.troubled, self._next_due - now, now)
+        return describe_wait(self._in_flight.troubled, self._next_due - now, now)
 
     def _is_asking(self) -> bool:
-        return bool(self._flights.under_way or self._waiting)
+        return bool(self._in_flight.under_way or self._waiting)
 
     def _is_busy(self) -> bool:
-        return self._is_asking() or bool(self._flights.back or self._flights.reading)
+        return self._is_asking() or bool(self._in_flight.back or self._in_flight.reading)
 
     async def _stored(self, page: Page) -> WarcRecord | None:
         return await read(self.store, read_page, self.segments, page)

@@ -22,17 +22,16 @@ from typing import Any
 from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl
 from curtsy.core.record import Record
-from curtsy.export import page_increments as increments
-from curtsy.export import pages as export
+from curtsy.export import page_increments, pages
 from curtsy.export import records as record_export
 from curtsy.export.pages import Format, Tally
 from curtsy.export.targets import Folder, Target, folder_of
 from curtsy.store import records
 from curtsy.store.engine import Store
 
-STATE = increments.RECORDS
+STATE = page_increments.RECORDS
 NEXT = ".curtsy-records.next"
-_ENDINGS = {chosen: ending for ending, chosen in export.ENDINGS.items()}
+_ENDINGS = {chosen: ending for ending, chosen in pages.ENDINGS.items()}
 #: a person may still publish them
 _WAITING = ("held", "rejected")
 
@@ -53,7 +52,7 @@ def add(store: Store, crawl: Crawl, out: Target, chosen: Format, csv_safe: bool 
     assert out is not None
     folder = folder_of(out)
     with folder.hold():
-        if folder.read(increments.STATE) is not None:
+        if folder.read(page_increments.STATE) is not None:
             raise UsageError(f"{out} holds pages. Export records to another folder.")
         state = _read(folder, chosen, out)
         before = _Cursor(**state["crawls"].get(crawl.id, {}))
@@ -115,7 +114,7 @@ def _blocks(
         yield first
         yield from step.rows
 
-    yield from export.table(rows(), record_export.COLUMNS, chosen, step.written, csv_safe)
+    yield from pages.table(rows(), record_export.COLUMNS, chosen, step.written, csv_safe)
     _write(folder, NEXT, {"part": name, "state": _with(state, step.crawl, step.after)})
 
 

@@ -10,10 +10,10 @@ from typing import Any
 from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl
 from curtsy.core.record import Record
-from curtsy.export import pages as export
+from curtsy.export import pages
 from curtsy.export.pages import Format, Tally
 from curtsy.export.targets import Target, write_whole
-from curtsy.records import serialize as record_lines
+from curtsy.records import serialize
 from curtsy.store.engine import Store
 
 #: name -> type in Parquet; the order of the columns everywhere
@@ -50,14 +50,14 @@ def export_records(store: Store, crawl: Crawl, out: Target, chosen: Format, csv_
     """Write all published records of a crawl, by the schema that it has now; how many they were."""
     written = Tally()
     nested = chosen is Format.JSONL
-    rows = (row_of(record, nested=nested) for record in record_lines.of_crawl(store, crawl.id))
-    write_whole(out, export.table(rows, COLUMNS, chosen, written, csv_safe))
+    rows = (row_of(record, nested=nested) for record in serialize.of_crawl(store, crawl.id))
+    write_whole(out, pages.table(rows, COLUMNS, chosen, written, csv_safe))
     return written.n
 
 
 def row_of(record: Record, *, nested: bool) -> dict[str, Any]:
     """As everybody sees it; with text that is JSON where a table has no room for objects."""
-    shown = record_lines.line(record) | {"created": _when(record.created_ms), "reviewed": _when(record.reviewed_ms)}
+    shown = serialize.line(record) | {"created": _when(record.created_ms), "reviewed": _when(record.reviewed_ms)}
     if not nested:
         shown |= {name: json.dumps(shown[name], ensure_ascii=False) for name in _NESTED}
     return {name: shown[name] for name in COLUMNS}

@@ -15,7 +15,7 @@ from curtsy.core.claims import Claim, Extraction
 from curtsy.extract import selectors, structured
 from curtsy.extract.page_selection import Candidate, applies, choose
 from curtsy.extract.sources import PageSources, sources_of
-from curtsy.grounding import judge as ground
+from curtsy.grounding import judge
 from curtsy.grounding.schema import Leaf, Schema
 
 __all__ = ["Asker", "Candidate", "PageSources", "applies", "choose", "climb", "sources_of"]
@@ -77,7 +77,7 @@ def _missing(schema: Schema, found: Sequence[Claim]) -> list[Leaf]:
     held: set[str] = set()
     for claim in found:
         leaf = schema.leaf_for(claim.path)
-        if _list_of(leaf.path) not in held and ground.is_grounded(ground.judge(claim, leaf)):
+        if _list_of(leaf.path) not in held and judge.is_grounded(judge.judge(claim, leaf)):
             held.add(_list_of(leaf.path))
     return [leaf for leaf in schema.leaves if _list_of(leaf.path) not in held]
 

@@ -23,9 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from curtsy.core.claims import Claim, Extraction, Rung, Source, Usage
 from curtsy.core.errors import MissingPart
 from curtsy.core.observe import count
-from curtsy.extract import answer_schema as shapes
-from curtsy.extract import answers, endpoint
-from curtsy.extract import prompts as wording
+from curtsy.extract import answer_schema, answers, endpoint, prompts
 from curtsy.extract.answer_schema import Style
 from curtsy.extract.chunks import relates, sentences, tokens_of
 from curtsy.extract.endpoint import Endpoint, Manner, ModelFault, Reply
@@ -46,7 +44,7 @@ _SHOWN_CHARS = 800
 #: a small model answers one field at a time, from little text, shortly
 _LOCAL_CONTEXT_TOKENS, _LOCAL_ANSWER_TOKENS, _LOCAL_LEAVES = 250, 160, 1
 
-prompt_texts = wording.prompt_texts
+prompt_texts = prompts.prompt_texts
 #: how each server wants to be asked, as this process has learnt
 _manners: dict[tuple[str, str], Manner] = {}
 
@@ -176,7 +174,7 @@ class Model:
 
     def question(self, question: str, texts: Sequence[str]) -> Judgement:
         """How far those texts answer the question with yes."""
-        prompt = wording.judgement(question, texts, self._context_tokens)
+        prompt = prompts.judgement(question, texts, self._context_tokens)
         if not prompt.content.strip():
             return Judgement(0.0, "nothing is stated", None, Usage())
         key = self._key("question", question, prompt.content)
@@ -190,18 +188,18 @@ class Model:
         self, schema: Schema, leaves: Sequence[Leaf], sources: Sequence[Source], deadline: float
     ) -> tuple[list[Claim], Usage]:
         texts = [source.text for source in sources]
-        prompt = wording.extraction(schema, leaves, texts, self._context_tokens, self.style)
+        prompt = prompts.extraction(schema, leaves, texts, self._context_tokens, self.style)
         if prompt is None:
             return [], Usage()
-        form = shapes.schema_of(leaves, self.style, bounded=self.local)
+        form = answer_schema.schema_of(leaves, self.style, bounded=self.local)
         key = self._key(schema.hash, *(leaf.path for leaf in leaves), prompt.content)
-        found, usage = self._answer(prompt, form, key, lambda said: shapes.read(said, leaves), deadline)
+        found, usage = self._answer(prompt, form, key, lambda said: answer_schema.read(said, leaves), deadline)
         if self.style is Style.VALUE:
             return list(_located(schema, found, sources)), usage
         return list(_claims(found, sources)), usage
 
     def _answer(
-        self, prompt: wording.Prompt, form: Any, key: str, read: Callable[[Any], T], deadline: float
+        self, prompt: prompts.Prompt, form: Any, key: str, read: Callable[[Any], T], deadline: float
     ) -> tuple[T, Usage]:
         """From the cache, or from the model: with one repair, and none of what does not read is kept."""
         if (kept := self._cache.get(key)) is not None:
@@ -221,7 +219,7 @@ class Model:
             count("llm_repairs")
             messages += [
                 {"role": "assistant", "content": reply.text[:_SHOWN_CHARS] or "(nothing)"},
-                {"role": "user", "content": wording.repair(str(problem))},
+                {"role": "user", "content": prompts.repair(str(problem))},
             ]
             reply, found, usage = self._repaired(messages, form, read, deadline, usage)
         self._cache.put(key, reply.text)
@@ -300,7 +298,7 @@ class Model:
         return Usage(calls=calls, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, cost=cost)
 
     def _key(self, *parts: str) -> str:
-        told = [*parts, self.name, wording.version(), self.style, str(self._answer_tokens)]
+        told = [*parts, self.name, prompts.version(), self.style, str(self._answer_tokens)]
         return hashlib.sha256("\0".join(told).encode("utf-8", "replace")).hexdigest()
 
     @property
@@ -338,7 +336,7 @@ def groups(leaves: Sequence[Leaf], most: int) -> Iterator[list[Leaf]]:
         yield found
 
 
-def _claims(found: Sequence[shapes.Found], sources: Sequence[Source]) -> Iterator[Claim]:
+def _claims(found: Sequence[answer_schema.Found], sources: Sequence[Source]) -> Iterator[Claim]:
     flat = [_flat(source.text) for source in sources]
     for one in found:
         quote = None if one.quote is None else _as_written(one.quote, flat)
@@ -348,7 +346,7 @@ def _claims(found: Sequence[shapes.Found], sources: Sequence[Source]) -> Iterato
         yield Claim(path=one.path, value=one.value, rung=Rung.LLM, source=sources[home], quote=quote)
 
 
-def _located(schema: Schema, found: Sequence[shapes.Found], sources: Sequence[Source]) -> Iterator[Claim]:
+def _located(schema: Schema, found: Sequence[answer_schema.Found], sources: Sequence[Source]) -> Iterator[Claim]:
     """Values without quotes get the sentence that has them and can be about their leaf. One that stands only where the
     page speaks of something else is dropped: it would be supported by chance. One that stands nowhere is an invention,
     kept for grounding to tell."""
@@ -371,7 +369,7 @@ def _located(schema: Schema, found: Sequence[shapes.Found], sources: Sequence[So
 
 def _as_written(quote: str, flat: Sequence[str]) -> str:
     """Signs that were changed for the model are changed back, unless the page has them so."""
-    return quote if any(_flat(quote) in text for text in flat) else wording.unplain(quote)
+    return quote if any(_flat(quote) in text for text in flat) else prompts.unplain(quote)
 
 
 def _flat(text: str) -> str:

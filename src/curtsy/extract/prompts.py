@@ -18,7 +18,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from curtsy.extract import answer_schema as shapes
+from curtsy.extract import answer_schema
 from curtsy.extract.answer_schema import Style
 from curtsy.extract.chunks import Passage, choose, tokens_of
 
@@ -82,7 +82,7 @@ def extraction(
         fields = " ".join(f"{_name(leaf).replace('_', ' ')}? {leaf.description}" for leaf in leaves)
         user = _text("ask_value").format(mark=mark, fields=fields, pages=content, names=names)
         return Prompt(_text("extract_value"), user, content)
-    told = {"fields": _fields(schema, leaves), "names": names, "form": shapes.form_of(leaves)}
+    told = {"fields": _fields(schema, leaves), "names": names, "form": answer_schema.form_of(leaves)}
     user = _text("ask").format(mark=mark, pages=content, **told)
     return Prompt(_text("extract").format(mark=mark), user, content)
 

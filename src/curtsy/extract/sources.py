@@ -9,7 +9,7 @@ from typing import Any
 
 from curtsy.core.claims import Source, SourceKind
 from curtsy.extract.page_selection import roles_of
-from curtsy.html import structured_data as markup
+from curtsy.html import structured_data
 from curtsy.html.charset import charset_of, decode
 from curtsy.html.document import Document, is_html
 
@@ -48,7 +48,7 @@ def sources_of(page_id: str, url: str, body: bytes, content_type: str | None) ->
     """Never raises, whatever the bytes. A page that is neither HTML nor text has no words."""
     if is_html(content_type, body):
         document = Document.parse(body, content_type, url)
-        text, title, data = document.text(), document.title, markup.tidy(document.structured())
+        text, title, data = document.text(), document.title, structured_data.tidy(document.structured())
         return _made(page_id, url, title, text, data, document)
     kind = (content_type or "").partition(";")[0].strip().lower()
     text = decode(body[:_MAX_TEXT], charset_of(body, content_type)) if kind.startswith("text/") else ""

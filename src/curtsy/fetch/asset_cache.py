@@ -16,7 +16,7 @@ _MAX_FILE_BYTES = 2_000_000
 _MAX_AGE = re.compile(r"max-age\s*=\s*\"?(\d{1,9})")
 
 
-class Statics:
+class AssetCache:
     """The least recently used go first. Keys hold whatever the request carried beside its URL."""
 
     def __init__(self, max_bytes: int = _MAX_BYTES) -> None:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from curtsy.core.outcome import Fault, Outcome, Subresource
 from curtsy.core.settings import Settings
-from curtsy.fetch.asset_cache import KINDS, Statics
+from curtsy.fetch.asset_cache import KINDS, AssetCache
 from curtsy.fetch.headers import Headers
-from curtsy.fetch.third_party_robots import Strangers
+from curtsy.fetch.third_party_robots import ThirdPartyRobots
 from curtsy.fetch.transfer import FetchJob, boot_clock
 from curtsy.rules.decide import redirect_target
 from curtsy.rules.urls import host_key, normalise, origin
@@ -73,7 +73,7 @@ class Gate:
 
     def __init__(
         self, job: FetchJob, main: Outcome, until: float, settings: Settings,
-        send: Send, allows: Allows, strangers: Strangers, statics: Statics,
+        send: Send, allows: Allows, strangers: ThirdPartyRobots, statics: AssetCache,
     ) -> None:  # fmt: skip
         self._job, self._main, self._settings = job, main, settings
         #: boot clock; nothing is sent after it

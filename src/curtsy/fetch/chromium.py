@@ -108,11 +108,11 @@ class Chromium:
     """One running browser."""
 
     def __init__(
-        self, watch: subprocess.Popen[bytes], lifeline: int, refusing: socket.socket, profile: Path, said: IO[bytes]
+        self, watch: subprocess.Popen[bytes], outages: int, refusing: socket.socket, profile: Path, said: IO[bytes]
     ) -> None:
         self._watch = watch
         self._said = said
-        self._lifeline: int | None = lifeline
+        self._outages: int | None = outages
         self._refusing = refusing
         self._profile = profile
         #: for whoever speaks the DevTools protocol
@@ -165,7 +165,7 @@ class Chromium:
 
     @property
     def alive(self) -> bool:
-        return self._lifeline is not None and self._watch.poll() is None
+        return self._outages is not None and self._watch.poll() is None
 
     @property
     def pids(self) -> list[int]:
@@ -187,9 +187,9 @@ class Chromium:
 
     def kill(self) -> None:
         """End it and everything it started, now."""
-        if self._lifeline is not None:
-            os.close(self._lifeline)
-            self._lifeline = None
+        if self._outages is not None:
+            os.close(self._outages)
+            self._outages = None
             self._refusing.close()
             self._said.close()
 

@@ -18,12 +18,12 @@ from curtsy.core.errors import CurtsyError
 from curtsy.core.observe import count, log
 from curtsy.core.outcome import Fault, Outcome
 from curtsy.core.settings import Settings
-from curtsy.fetch.asset_cache import Statics
+from curtsy.fetch.asset_cache import AssetCache
 from curtsy.fetch.browser import Engine, Engines
 from curtsy.fetch.browser_requests import Allows, Gate
 from curtsy.fetch.http import HttpFetcher
 from curtsy.fetch.page_visit import Crashed, Hung, Sight, TooLarge, look, new_context, see_plainly
-from curtsy.fetch.third_party_robots import Strangers
+from curtsy.fetch.third_party_robots import ThirdPartyRobots
 from curtsy.fetch.transfer import Done, FetchJob, Started, boot_clock
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ class BrowserFetcher:
     def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop, allows: Allows) -> None:
         self._settings, self._loop, self._allows = settings, loop, allows
         self._http = HttpFetcher(settings, loop)
-        self._strangers = Strangers(settings.robots_ttl_s)
-        self._statics = Statics()
+        self._strangers = ThirdPartyRobots(settings.robots_ttl_s)
+        self._statics = AssetCache()
         self._ids = counter(1)
         self._active: dict[int, asyncio.Task[Outcome]] = {}
         self._sent: set[int] = set()

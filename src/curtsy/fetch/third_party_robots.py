@@ -20,7 +20,7 @@ _KEPT_S = 3600.0
 _FAILURE_S = 60.0
 
 
-class Strangers:
+class ThirdPartyRobots:
     """One per process."""
 
     def __init__(self, kept_s: float = _KEPT_S) -> None:

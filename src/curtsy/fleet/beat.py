@@ -10,8 +10,7 @@ from typing import Any
 
 from celery import beat
 
-from curtsy.control import retention
-from curtsy.control import schedules as scheduling
+from curtsy.control import retention, schedules
 from curtsy.core.errors import CurtsyError
 from curtsy.core.observe import log
 from curtsy.core.shutdown import end
@@ -20,7 +19,7 @@ from curtsy.fleet.celery_app import heed_keeper, leave_folder, the_settings
 from curtsy.fleet.coordination import Fleet
 from curtsy.fleet.dispatcher import Chore, Dispatcher
 from curtsy.records import stages
-from curtsy.services import backends as services
+from curtsy.services import backends
 from curtsy.services.backends import Services
 from curtsy.services.epochs import in_thread
 
@@ -72,7 +71,7 @@ class Scheduler(beat.Scheduler):  # type: ignore[misc]
         """Whether all parts are there; if one is away, the next tick tries again."""
         built: Services | None = None
         try:
-            built = await in_thread(services.build, the_settings())
+            built = await in_thread(backends.build, the_settings())
             await built.open()
         except CurtsyError as error:
             log("beat_not_begun", level="warning", error=str(error))
@@ -123,7 +122,7 @@ async def _send_stages(parts: Services) -> None:
 
 async def _fire_schedules(parts: Services) -> None:
     """Runs that are due become crawls."""
-    await scheduling.fire(parts)
+    await schedules.fire(parts)
 
 
 async def _delete(parts: Services) -> None:

@@ -26,16 +26,15 @@ from celery import Celery, signals
 from celery.worker import state
 from kombu import Exchange, Queue  # type: ignore[attr-defined]
 
-from curtsy.core import observe
-from curtsy.core import settings_loading as configuration
+from curtsy.core import observe, settings_loading
 from curtsy.core.clock import boot
 from curtsy.core.errors import FrontierUnavailable, SettingsError
 from curtsy.core.observe import log
 from curtsy.core.settings import Settings
-from curtsy.fleet import fork_safety as forks
+from curtsy.fleet import fork_safety
 from curtsy.fleet.coordination import SIT_S, Fleet, Worker, bound_to, celery_queue
-from curtsy.services import backends as services
-from curtsy.services.valkey import Embedded
+from curtsy.services import backends
+from curtsy.services.valkey import EmbeddedValkey
 
 QUEUES = ("fetch.high", "fetch.batch", "fetch.slow", "render", "inference", "default")
 #: which queue carries out which stage
@@ -56,15 +55,15 @@ _flag = mmap.mmap(-1, 1)
 @cache
 def the_settings() -> Settings:
     """Read when first needed."""
-    found = configuration.load()
+    found = settings_loading.load()
     observe.configure(found.log_level, found.log_format)
     return found
 
 
 @cache
-def _entered() -> Embedded:
+def _entered() -> EmbeddedValkey:
     """The share of this process (and its children) in the folder's private server."""
-    return Embedded.enter(the_settings().data_dir)
+    return EmbeddedValkey.enter(the_settings().data_dir)
 
 
 def leave_folder() -> None:
@@ -73,7 +72,7 @@ def leave_folder() -> None:
         return
 
     async def close() -> None:
-        built = services.build(the_settings())
+        built = backends.build(the_settings())
         _entered().abandon()
         await built.close()
 
@@ -223,7 +222,7 @@ def _sit(sender: Any, **_: Any) -> None:
     queues = tuple(sender.app.amqp.queues.consume_from)
     shards = next(filter(None, map(bound_to, queues)), None)
     me = Worker(name=sender.hostname, queues=queues, seats=sender.pool.num_processes, shards=shards)
-    forks.beside(lambda: _heartbeats(me), "heartbeats")
+    fork_safety.beside(lambda: _heartbeats(me), "heartbeats")
 
 
 async def _heartbeats(me: Worker) -> None:

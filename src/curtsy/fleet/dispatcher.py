@@ -17,10 +17,10 @@ from curtsy.core.errors import EpochLost, FrontierUnavailable, SegmentsUnavailab
 from curtsy.core.model import CrawlState, Lane
 from curtsy.core.observe import count, log
 from curtsy.core.shutdown import StopFlag, end
-from curtsy.crawl.crawl_cache import Knowledge
-from curtsy.crawl.host_policy import Oversight
-from curtsy.crawl.maintenance import Upkeep
-from curtsy.crawl.outages import Lifeline
+from curtsy.crawl.crawl_cache import CrawlCache
+from curtsy.crawl.host_policy import HostPolicy
+from curtsy.crawl.maintenance import Maintenance
+from curtsy.crawl.outages import Outages
 from curtsy.fleet.coordination import Fleet, Issued, Worker, celery_queue, queue_of, shards_of, shards_text
 from curtsy.frontier import watch
 from curtsy.services.backends import Services
@@ -69,10 +69,10 @@ class Dispatcher:
         self.services, self.fleet = services, fleet
         self._send, self._depth = send, depth
         frontier, store = services.frontier, services.store
-        self._upkeep = Upkeep(frontier, store)
-        self._oversight = Oversight(frontier, store)
-        self._knowledge = Knowledge(frontier, store, services.settings, self._oversight, self._upkeep)
-        self._lifeline = Lifeline(frontier, store, self._upkeep, StopFlag(), services.revive, lambda: None)
+        self._maintenance = Maintenance(frontier, store)
+        self._host_policy = HostPolicy(frontier, store)
+        self._crawl_cache = CrawlCache(frontier, store, services.settings, self._host_policy, self._maintenance)
+        self._outages = Outages(frontier, store, self._maintenance, StopFlag(), services.revive, lambda: None)
         self._bell = watch.Bell(frontier)
         self._chores = chores
         #: chore -> when it is done again
@@ -96,12 +96,12 @@ class Dispatcher:
             await self._bell.close()
         if self._beside is not None:
             await end([self._beside, *self._doing.values()])
-        await self._upkeep.stop()
+        await self._maintenance.stop()
 
     def _begin(self) -> None:
         self._began = True
-        self._upkeep.start()
-        self._upkeep.scan(self.services.scans)
+        self._maintenance.start()
+        self._maintenance.scan(self.services.scans)
         self.services.scans = []
         self._beside = asyncio.get_running_loop().create_task(self._look_after())
 
@@ -111,10 +111,10 @@ class Dispatcher:
             await work()
             return False
         except EpochLost as error:
-            await self._lifeline.recover(error)
+            await self._outages.recover(error)
         except FrontierUnavailable as error:
             log("frontier_unavailable", level="warning", error=str(error))
-            await self._lifeline.look_for_server(error)
+            await self._outages.look_for_server(error)
         except (StoreUnavailable, SegmentsUnavailable) as error:
             log("part_unavailable", level="warning", error=str(error))
         except Exception as error:
@@ -127,21 +127,21 @@ class Dispatcher:
         await self._bell.wait(self._wait_s)
         view, host_s = await self._look()
         if view.next_s == 0.0:
-            self._upkeep.hurry()
+            self._maintenance.hurry()
         self._wait_s = min(host_s, _TICK_S if view.next_s is None else max(_LEAST_S, view.next_s))
 
     # Beside the ticks: what may take its time does not keep anybody from being sent
 
     async def _look_after(self) -> None:
         # What the frontier lacks of the store's running crawls, whoever was to tell it.
-        while await self._mending(self._upkeep.sweep):  # noqa: ASYNC110 (nobody tells when a part is back)
+        while await self._mending(self._maintenance.sweep):  # noqa: ASYNC110 (nobody tells when a part is back)
             await asyncio.sleep(_PAUSE_S)
         while True:
             failed = await self._mending(self._see_to_all)
             await asyncio.sleep(_PAUSE_S if failed else _BESIDE_S)
 
     async def _see_to_all(self) -> None:
-        await self._upkeep.tick()
+        await self._maintenance.tick()
         await self._see_to_crawls()
         self._do_chores()
         await self._see_to_new()
@@ -149,9 +149,9 @@ class Dispatcher:
     async def _see_to_new(self) -> None:
         """A chore may have made crawls: what the frontier asked for is answered, what it did not take is put back."""
         scans, self.services.scans = self.services.scans, []
-        self._upkeep.scan(scans)
+        self._maintenance.scan(scans)
         if self.services.unlisted:
-            await self._upkeep.sweep()
+            await self._maintenance.sweep()
             self.services.unlisted = False
 
     async def _look(self) -> tuple[watch.View, float]:
@@ -161,7 +161,7 @@ class Dispatcher:
         shift serves. Where one does it takes what comes; whether one is enough is seen a few times a second.
         """
         view = await watch.look(self.services.frontier)
-        self._upkeep.scan(view.scans)
+        self._maintenance.scan(view.scans)
         wait_s = _TICK_S
         workers = await self.fleet.workers()
         for work in self._queues(view, workers):
@@ -177,18 +177,18 @@ class Dispatcher:
 
     async def _see_to_crawls(self) -> None:
         """Those that look finished are checked; what others said about crawls and hosts reaches the frontier."""
-        idle = set(self._upkeep.idle)
-        self._upkeep.idle.clear()
+        idle = set(self._maintenance.idle)
+        self._maintenance.idle.clear()
         if boot() >= self._look_at:
             self._look_at = boot() + _LOOK_S
-            await self._knowledge.refresh()
-            await self._knowledge.tell()
+            await self._crawl_cache.refresh()
+            await self._crawl_cache.tell()
             await confirm(self.services.frontier, self.services.store)
             await self.fleet.hand_over()
             states = await read(self.services.store, crawls.states)
             idle |= {n for n, (state, _) in states.items() if state is CrawlState.RUNNING}
         for n in sorted(idle):
-            await self._upkeep.check_finished(n)
+            await self._maintenance.check_finished(n)
 
     def _do_chores(self) -> None:
         """Each has a task of its own: one that takes long holds up none of the others."""

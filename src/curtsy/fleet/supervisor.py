@@ -24,8 +24,8 @@ from pathlib import Path
 from curtsy.core.errors import CurtsyError, UsageError
 from curtsy.core.observe import log
 from curtsy.core.settings import Settings
-from curtsy.services import backends as services
-from curtsy.services.valkey import Embedded
+from curtsy.services import backends
+from curtsy.services.valkey import EmbeddedValkey
 from curtsy.store.engine import Store
 
 #: pauses before a part is started again: the first one, twice as long each time, the longest
@@ -143,13 +143,13 @@ def _follow(parent: int) -> None:
         os._exit(1)
 
 
-class Up:
+class Supervisor:
     """All parts of one folder."""
 
     def __init__(self, settings: Settings, parts: Iterable[Part], environment: dict[str, str]) -> None:
         self._settings = settings
         self._children = [Child(part, environment) for part in parts]
-        self._share: Embedded | None = None
+        self._share: EmbeddedValkey | None = None
         self._valkey: int | None = None
         self._ready = False
 
@@ -158,7 +158,7 @@ class Up:
         signal.pthread_sigmask(signal.SIG_BLOCK, _HEEDED)
         Store.open(self._settings.effective_store_url).close()  # one migrates, and a store that is away is told
         if self._settings.frontier_url is None:
-            self._share = Embedded.enter(self._settings.data_dir)
+            self._share = EmbeddedValkey.enter(self._settings.data_dir)
             self._valkey = self._share.pid
         try:
             self._keep(on_ready)
@@ -233,8 +233,8 @@ class Up:
             log("folder_not_left", level="warning", error=str(error))
 
 
-async def _leave(settings: Settings, share: Embedded) -> None:
-    built = services.build(settings)
+async def _leave(settings: Settings, share: EmbeddedValkey) -> None:
+    built = backends.build(settings)
     share.abandon()
     await built.close()
 

@@ -13,22 +13,22 @@ from curtsy.core.model import Lane
 from curtsy.core.observe import log
 from curtsy.fleet.celery_app import app, ending, frontier_url, the_settings
 from curtsy.fleet.coordination import celery_queue, lane_of
-from curtsy.fleet.worker_process import Seat
+from curtsy.fleet.worker_process import WorkerProcess
 from curtsy.records import stages
 from curtsy.services.epochs import in_thread
 
 #: a message that cannot be sent is the caller's to send again
 _TRIES = {"max_retries": 1, "interval_start": 0, "interval_step": 0.2, "interval_max": 0.2}
-_seat: Seat | None = None
+_seat: WorkerProcess | None = None
 
 
-def seat() -> Seat:
+def seat() -> WorkerProcess:
     """Of this process: made by the first task after the fork, kept until it ends."""
     global _seat
     if _seat is None:
         found = the_settings()
         observe.configure(found.log_level, found.log_format)
-        _seat = Seat(found, ending, frontier_url())
+        _seat = WorkerProcess(found, ending, frontier_url())
     return _seat
 
 

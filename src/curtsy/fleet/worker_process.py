@@ -24,7 +24,7 @@ from curtsy.crawl.run import tune
 from curtsy.crawl.shift import Shift
 from curtsy.fleet.coordination import RENEW_S, Fleet, lane_of, shards_of
 from curtsy.frontier import watch
-from curtsy.services import backends as services
+from curtsy.services import backends
 from curtsy.services.backends import Services
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ _LOOK_S = 0.05
 _LEAVE_S = 5.0
 
 
-class Seat:
+class WorkerProcess:
     """One per process, made after the fork. `ending` tells whether the worker was asked to end, `url` where the
     frontier's server is."""
 
@@ -80,7 +80,7 @@ class Seat:
 
     async def _parts(self) -> Services:
         if self._services is None:
-            built = services.build(self.settings)
+            built = backends.build(self.settings)
             try:
                 await built.open()
             except BaseException:
@@ -95,7 +95,7 @@ class Seat:
         if self._shift is None:
             # Beat looks after segments and sweeps.
             self._shift = Shift(parts.frontier, parts.store, parts.segments, self.settings, self._stop, parts.revive)
-            self._shift.leaves, self._shift.upkeep.sweeps = True, False
+            self._shift.leaves, self._shift.maintenance.sweeps = True, False
         return parts, self._shift
 
     async def _close(self) -> None:
@@ -120,7 +120,7 @@ class Seat:
                 parts, shift = await self._crew()
                 count = len(parts.frontier.shards)
                 parts.frontier.bound = shards_of(shards, count) if shards else frozenset(range(count))
-                shift.upkeep.scan(parts.scans)
+                shift.maintenance.scan(parts.scans)
                 parts.scans = []
                 ended = await self._crawl(shift, fleet, queue, ticket)
         except CurtsyError as error:
@@ -176,10 +176,10 @@ class Seat:
     async def _look_after(self, shift: Shift) -> None:
         """What this process alone knows: hosts that do not answer, crawls that looked finished."""
         try:
-            if shift.upkeep.silent:
-                await shift.upkeep.bury_hosts()
-            while shift.upkeep.idle:
-                await shift.lookout.is_finished(shift.upkeep.idle.pop())
+            if shift.maintenance.silent:
+                await shift.maintenance.bury_hosts()
+            while shift.maintenance.idle:
+                await shift.background.is_finished(shift.maintenance.idle.pop())
         except (EpochLost, FrontierUnavailable, StoreUnavailable) as error:
             log("shift_not_tidied", level="warning", error=str(error))
 

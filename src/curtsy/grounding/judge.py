@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from curtsy.core.claims import Claim, Confidence, Evidence, Field, Rung, SourceKind, Verdict
-from curtsy.grounding import json_pointer as ground_pointer
-from curtsy.grounding import value_types as ground_typing
+from curtsy.grounding import json_pointer, value_types
 from curtsy.grounding.folded_text import fold, needles, occurrences
 from curtsy.grounding.merge import Judged, merged
 from curtsy.grounding.near_copies import find_quote
@@ -60,13 +59,13 @@ def is_published(field: Field, leaf: Leaf) -> bool:
 def judge(claim: Claim, leaf: Leaf, *, prompt_texts: Sequence[str] = ()) -> Field:
     """The claim with its verdict. `prompt_texts` are what a model was told: repeating them proves nothing."""
     by_model = claim.rung in _WRITERS
-    value, problem = ground_typing.typed(claim.value, leaf, by_model=by_model)
+    value, problem = value_types.typed(claim.value, leaf, by_model=by_model)
     if problem:
         return _withheld(claim, claim.value, problem)
-    echo = ground_typing.echo(value, leaf, prompt_texts)
-    if echo is ground_typing.Echo.NAME and claim.rung is not Rung.PERSON:
+    echo = value_types.echo(value, leaf, prompt_texts)
+    if echo is value_types.Echo.NAME and claim.rung is not Rung.PERSON:
         return _withheld(claim, value, "echo")
-    suspect = echo is ground_typing.Echo.PROMPT and claim.rung is Rung.LLM
+    suspect = echo is value_types.Echo.PROMPT and claim.rung is Rung.LLM
     places, problem = _places(claim, value)
     for place in places:
         ruling = follows(value, leaf, place.passage, suspect=suspect)
@@ -86,7 +85,7 @@ def _places(claim: Claim, value: Any) -> tuple[list[_Place], str]:
     if source.kind is SourceKind.STRUCTURED and source.locator:
         if _is_copyright_key(source.locator):
             return [], "copyright_line"
-        spot = ground_pointer.find(source.text, source.locator)
+        spot = json_pointer.find(source.text, source.locator)
         if spot is not None:
             return [_at_pointer(source.text, spot)], ""
     if claim.quote is not None and claim.quote.strip():
@@ -99,7 +98,7 @@ def _places(claim: Claim, value: Any) -> tuple[list[_Place], str]:
     return list(_standing(claim, value)), ""
 
 
-def _at_pointer(text: str, spot: ground_pointer.Spot) -> _Place:
+def _at_pointer(text: str, spot: json_pointer.Spot) -> _Place:
     if isinstance(spot.value, str):
         passage = Passage(text=spot.value, start=0, end=len(spot.value), named=True)
     else:
@@ -181,7 +180,7 @@ def settle(schema: Schema, claims: Sequence[Claim], prompt_texts: Sequence[str] 
             leaf = schema.leaf_for(claim.path)
         except KeyError:
             continue
-        says_nothing = ground_typing.is_nothing if claim.rung in _WRITERS else ground_typing.is_blank
+        says_nothing = value_types.is_nothing if claim.rung in _WRITERS else value_types.is_blank
         if not says_nothing(claim.value):
             judged.append(Judged(claim, judge(claim, leaf, prompt_texts=told)))
     return merged(schema, judged)
@@ -231,4 +230,4 @@ def _built(node: Any, shapes: dict[tuple[str, ...], bool], path: tuple[str, ...]
         return node
     if shapes.get(path):
         return [_built(node[number], shapes, (*path, number)) for number in sorted(node, key=int)]
-    return {ground_pointer.unescaped(name): _built(inner, shapes, (*path, name)) for name, inner in node.items()}
+    return {json_pointer.unescaped(name): _built(inner, shapes, (*path, name)) for name, inner in node.items()}

@@ -25,7 +25,7 @@ from typing import Any, Literal, cast
 
 from curtsy.core.errors import UsageError
 from curtsy.grounding import json_schema as shapes
-from curtsy.grounding import schema_hints as hinting
+from curtsy.grounding import schema_hints
 from curtsy.grounding.schema_hints import Hints, Selector
 
 MAX_INLINE_BYTES = 64 << 10
@@ -243,7 +243,7 @@ def _made(
 ) -> Schema:
     resolved = shapes.resolved(document)
     found = shapes.leaves(resolved, open_objects)
-    hints = hinting.read(_marks(resolved), beside, {leaf.path for leaf in found}, trusted=trusted)
+    hints = schema_hints.read(_marks(resolved), beside, {leaf.path for leaf in found}, trusted=trusted)
     identity = [name, resolved, beside] if beside else [name, resolved]
     return Schema(
         name=name[:_MAX_NAME],

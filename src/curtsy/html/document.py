@@ -13,7 +13,7 @@ from typing import Any
 
 from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode
 
-from curtsy.html import structured_data as markup
+from curtsy.html import structured_data
 from curtsy.html import text as prose
 from curtsy.html.charset import charset_of, decode
 from curtsy.html.parser_limits import tame
@@ -131,7 +131,7 @@ class Document:
         return (
             []
             if root is None
-            else markup.read(root, (node for node in self.nodes if node.tag == "meta"), self.base_url)
+            else structured_data.read(root, (node for node in self.nodes if node.tag == "meta"), self.base_url)
         )
 
 

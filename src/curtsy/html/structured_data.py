@@ -13,7 +13,7 @@ from typing import Any
 
 from selectolax.lexbor import LexborNode
 
-from curtsy.html import text as prose
+from curtsy.html import text
 from curtsy.rules.urls import parse
 
 _MAX_JSON_LENGTH = 1 << 20
@@ -219,4 +219,4 @@ def _item_value(node: LexborNode, attributes: dict[str, str | None], base_url: s
         return (attributes.get("value") or "").strip()
     if tag == "time" and attributes.get("datetime"):
         return (attributes["datetime"] or "").strip()
-    return " ".join(prose.text(node, _MAX_VALUE_LENGTH).split())
+    return " ".join(text.text(node, _MAX_VALUE_LENGTH).split())

@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Protocol
 
-from curtsy.api.thread import InProcess
+from curtsy.api.thread import CrawlThread
 from curtsy.client.server import ENDED, Server
 from curtsy.control import crawls as control
-from curtsy.control import uploads as intake
+from curtsy.control import uploads
 from curtsy.core.errors import Damaged, UsageError
 from curtsy.core.model import Counts, Crawl, Page, new_id
 from curtsy.core.settings import Settings
@@ -70,9 +70,9 @@ class Local:
 
     def crawl(self, seeds: list[str], wish: dict[str, Any], within_s: float, told: Told) -> str:
         settings = self._settings
-        checked = intake.checked(seeds, settings, "seed {}")
+        checked = uploads.checked(seeds, settings, "seed {}")
         return self._run(
-            settings, control.crawl_of(control.CrawlWish(**wish), settings, new_id()), checked, within_s, told
+            settings, control.crawl_of(control.CrawlRequest(**wish), settings, new_id()), checked, within_s, told
         )
 
     def resume(self, id: str, within_s: float, told: Told) -> str:
@@ -88,7 +88,7 @@ class Local:
     def _run(self, settings: Settings, what: Crawl | str, seeds: list[str], within_s: float, told: Told) -> str:
         if not self._room.acquire(blocking=False):
             raise UsageError(f"{_AT_ONCE} crawls are running here already: wait for one of them.")
-        running = InProcess(settings, what, seeds)
+        running = CrawlThread(settings, what, seeds)
         try:
             running.start()
             id = running.begun().id

@@ -16,8 +16,7 @@ from typing import Any
 from curtsy.core.errors import UsageError
 from curtsy.core.model import Page
 from curtsy.extract import ladder, llm
-from curtsy.grounding import judge as ground
-from curtsy.grounding import page_schema as page_facts
+from curtsy.grounding import judge, page_schema
 from curtsy.grounding import schema as schemas
 from curtsy.html.document import Document, is_html
 from curtsy.records import extraction
@@ -161,14 +160,14 @@ def facts_of(page: Read, schema: str | dict[str, Any]) -> dict[str, Any]:
             id=page.id, crawl=0, fp=b"", url=page.url, host="", status=page.status, fetched_ms=0, depth=0,
             content_type=page.content_type, charset=page.charset, title=page.title,
         )  # fmt: skip
-        (found,) = page_facts.page_facts(page_facts.Stored(row, page.body or b"", page.content_type))
+        (found,) = page_schema.page_facts(page_schema.Stored(row, page.body or b"", page.content_type))
         return answer | {"data": found}
     wanted = _schema(schema)
     sources = [ladder.sources_of(page.id, page.url, page.body or b"", page.content_type)]
     claims = ladder.climb(wanted, sources, None).claims
-    fields = ground.settle(wanted, claims, llm.prompt_texts(wanted.leaves))
+    fields = judge.settle(wanted, claims, llm.prompt_texts(wanted.leaves))
     words = sum(source.words for source in sources)
-    item = extraction.item_of(wanted, fields, ground.confidence(wanted, fields, words))
+    item = extraction.item_of(wanted, fields, judge.confidence(wanted, fields, words))
     shown = {name: item[name] for name in ("data", "confidence")}
     return answer | shown | {"evidence": list(_evidence(item["fields"])), "withheld": len(item["withheld"])}
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from curtsy.core.errors import SettingsError
 from curtsy.extract import llm
-from curtsy.services import local_model as embedded_model
+from curtsy.services import local_model
 from curtsy.store import llm_cache
 
 if TYPE_CHECKING:
@@ -60,4 +60,4 @@ def model_of(store: Store, settings: Settings, crawl: Crawl, subject: str) -> ll
     wanted = settings if settings.llm_kind == kind else settings.model_copy(update={"llm": kind})
     if kind == "endpoint" and not (wanted.llm_url and wanted.llm_model):
         raise SettingsError("The crawl asks a language model at an endpoint: set llm_url and llm_model.")
-    return embedded_model.model_of(wanted, StoredCache(store, crawl.n, subject), StoredBudget(store, crawl.n, wanted))
+    return local_model.model_of(wanted, StoredCache(store, crawl.n, subject), StoredBudget(store, crawl.n, wanted))

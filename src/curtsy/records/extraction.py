@@ -18,16 +18,15 @@ from curtsy.core.claims import Confidence, Evidence, Field, Rung, SourceKind, Ve
 from curtsy.core.errors import CurtsyError, Damaged, MissingPart, SettingsError, UsageError
 from curtsy.core.model import Crawl
 from curtsy.core.record import Record
-from curtsy.extract import ladder, llm
-from curtsy.extract import page_selection as choosing
-from curtsy.grounding import judge as ground
+from curtsy.extract import ladder, llm, page_selection
+from curtsy.grounding import judge
 from curtsy.grounding.page_schema import Stored, extractors
-from curtsy.records import crawl_model as asking
+from curtsy.records import crawl_model
 from curtsy.records import plan as plans
 from curtsy.store import pages, sites
 from curtsy.store.outbox import Row
 from curtsy.store.segments import read_page
-from curtsy.store.sources import Source as KeptSource
+from curtsy.store.sources import Source
 
 if TYPE_CHECKING:
     from curtsy.core.settings import Settings
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from curtsy.store.segments import SegmentStore
 
 #: fewer words than this are too few to rely on what was made of them
-THIN_WORDS = ground.THIN_WORDS
+THIN_WORDS = judge.THIN_WORDS
 #: of what does not fit a schema, so many are told
 _PROBLEMS = 5
 
@@ -88,7 +87,7 @@ def extract(parts: Parts, crawl: Crawl, row: Row, _found: dict[str, Any]) -> lis
         return []  # it was deleted meanwhile, or its body was not kept
     if plan.function is not None:
         return [_of_facts(facts) for facts in extractors[plan.function](stored)]
-    if not choosing.applies(plan.schema, stored.page.url, stored.page.title):
+    if not page_selection.applies(plan.schema, stored.page.url, stored.page.title):
         return []
     found = climb(parts, crawl, row.subject, plan.schema, [_sources(stored)])
     return [{**item, "url": stored.page.url} for item in found]
@@ -130,15 +129,15 @@ def climb(
     if not found:
         return []
     try:
-        asker = asking.model_of(parts.store, parts.settings, crawl, subject)
+        asker = crawl_model.model_of(parts.store, parts.settings, crawl, subject)
         extraction = ladder.climb(schema, found, asker)
     except (llm.ModelFault, MissingPart, SettingsError) as error:
         raise _no_answer(error) from error
-    fields = ground.settle(schema, extraction.claims, llm.prompt_texts(schema.leaves))
+    fields = judge.settle(schema, extraction.claims, llm.prompt_texts(schema.leaves))
     if not fields:
         return []
     words = sum(page.words for page in found)
-    item = item_of(schema, fields, ground.confidence(schema, fields, words))
+    item = item_of(schema, fields, judge.confidence(schema, fields, words))
     cited = {one.sha256 for field in fields for one in field.evidence}
     texts = [page.text for page in found]
     texts += [claim.source for claim in extraction.claims if claim.source.sha256 in cited]
@@ -159,8 +158,8 @@ def _no_answer(error: llm.ModelFault | MissingPart | SettingsError) -> StageFaul
 
 def item_of(schema: Schema, fields: Sequence[Field], confidence: Confidence) -> dict[str, Any]:
     """Published values with their evidence on the one side, what is withheld on the other."""
-    published = [field for field in fields if ground.is_published(field, schema.leaf_for(field.path))]
-    data = ground.assemble(schema, fields)
+    published = [field for field in fields if judge.is_published(field, schema.leaf_for(field.path))]
+    data = judge.assemble(schema, fields)
     problems = schema.validate(data)
     reasons = [*confidence.reasons, *(("invalid",) if problems else ())]
     return {
@@ -233,13 +232,13 @@ def scores_of(parts: Parts, crawl: Crawl, subject: str, plan: Plan, item: dict[s
     }
     if plan.rubric is None:
         return scores
-    from curtsy.grounding import scoring as score
+    from curtsy.grounding import scoring
 
     fields = [field_from(told) for told in item.get("fields", ())]
     try:
-        model = asking.model_of(parts.store, parts.settings, crawl, subject)
+        model = crawl_model.model_of(parts.store, parts.settings, crawl, subject)
         ask = None if model is None else model.question
-        found = score.score(plan.rubric, plan.schema.name, item["data"], fields, ask)
+        found = scoring.score(plan.rubric, plan.schema.name, item["data"], fields, ask)
     except (llm.ModelFault, MissingPart, SettingsError) as error:
         raise _no_answer(error) from error
     except UsageError as error:
@@ -252,7 +251,7 @@ def scores_of(parts: Parts, crawl: Crawl, subject: str, plan: Plan, item: dict[s
 
 def records_of(
     crawl: Crawl, hash: str, row: Row, found: dict[str, Any], now_ms: int
-) -> list[tuple[Record, list[KeptSource]]]:
+) -> list[tuple[Record, list[Source]]]:
     """The records to write, each with the sources that its evidence stands in."""
     schema = crawl.schema or ""
     made = []
@@ -266,5 +265,5 @@ def records_of(
             confidence=item["confidence"], low_confidence=low, rungs=item["rungs"], usage=item.get("usage", {}),
             as_of=int(item.get("as_of", 0)), created_ms=now_ms, request_id=row.request_id,
         )  # fmt: skip
-        made.append((record, [KeptSource(**source) for source in item.get("sources", ())]))
+        made.append((record, [Source(**source) for source in item.get("sources", ())]))
     return made

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from curtsy.core.claims import Claim, Field, Rung, Source, SourceKind, Verdict
-from curtsy.grounding import judge as ground
+from curtsy.grounding import judge
 from curtsy.grounding.schema import Leaf
 
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?!\s)[^.!?\n]*)*[.!?]?")
@@ -33,7 +33,7 @@ def grounded(word: Field, leaf: Leaf, sources: Sequence[Source], before: Sequenc
     as_text = replace(leaf, type="string", enum=()) if leaf.type == "enum" else leaf
     value = str(word.value) if leaf.type == "enum" else word.value
     for claim in _claims(word.path, value, as_text, sources, before):
-        found = ground.judge(claim, as_text)
+        found = judge.judge(claim, as_text)
         if found.evidence:
             return replace(found, value=word.value)
     return word

@@ -165,23 +165,23 @@ def _stored_rubric(store: Store, hash: str) -> Scorer | None:
 
 def _rubric_body(spec: str, folder: Path | None) -> str:
     """A rubric as it is stored: its name on the first line, then its TOML. Of a function only the name can be."""
-    from curtsy.grounding import scoring as score
+    from curtsy.grounding import scoring
 
-    made = score.load(spec, folder=folder, code=True)
-    if isinstance(made, score.Function):
+    made = scoring.load(spec, folder=folder, code=True)
+    if isinstance(made, scoring.Function):
         return f"{_FUNCTION}{spec}\n"
-    text = score.text_of(spec) if spec in score.built_in() else ((folder or Path()) / spec).read_text("utf-8")
+    text = scoring.text_of(spec) if spec in scoring.built_in() else ((folder or Path()) / spec).read_text("utf-8")
     return f"# {made.name}\n{text}"
 
 
 @lru_cache(maxsize=32)
 def _rubric(body: str) -> Scorer:
-    from curtsy.grounding import scoring as score
+    from curtsy.grounding import scoring
 
     first, _, text = body.partition("\n")
     if first.startswith(_FUNCTION):
-        return score.load(first.removeprefix(_FUNCTION), code=True)
-    return score.Rubric.parse(text, first.removeprefix("# "))
+        return scoring.load(first.removeprefix(_FUNCTION), code=True)
+    return scoring.Rubric.parse(text, first.removeprefix("# "))
 
 
 def _body(store: Store, hash: str) -> str | None:

@@ -17,9 +17,8 @@ from curtsy.core.claims import Claim, Field, Rung, Source, SourceKind, Verdict
 from curtsy.core.errors import UnknownRecord, UsageError, WrongState
 from curtsy.core.observe import log
 from curtsy.core.record import Record, Review
-from curtsy.grounding import judge as ground
-from curtsy.records import extraction
-from curtsy.records import locate_value as standing
+from curtsy.grounding import judge
+from curtsy.records import extraction, locate_value
 from curtsy.records import plan as plans
 from curtsy.store import pages, records, reviews, sources
 from curtsy.store.segments import read_page
@@ -144,7 +143,7 @@ def _corrected(record: Record, known: Dossier, plan: Plan | None, correction: di
         withheld = [one for one in withheld if not _within(one.path, path)]
         fields += [_judged(plan.schema, leaf_path, leaf, known) for leaf_path, leaf in _leaves(path, value)]
     fields = _renumbered(plan.schema, _once(plan.schema, fields))
-    if problems := plan.schema.validate(ground.assemble(plan.schema, fields)):
+    if problems := plan.schema.validate(judge.assemble(plan.schema, fields)):
         raise UsageError(f"The corrected record does not fit its schema: {'; '.join(problems[:_MAX_PROBLEMS])}.")
     return _made_of(record, plan, fields, withheld)
 
@@ -168,13 +167,13 @@ def _fitting(record: Record, plan: Plan) -> Record:
 
 
 def _made_of(record: Record, plan: Plan, fields: list[Field], withheld: list[Field]) -> Record:
-    data = ground.assemble(plan.schema, fields)
+    data = judge.assemble(plan.schema, fields)
     scores = record.scores
     if plan.rubric is not None:
-        from curtsy.grounding import scoring as score
+        from curtsy.grounding import scoring
 
         # A model is not asked again: its answers are to the evidence as it was.
-        scores = scores | score.score(plan.rubric, plan.schema.name, data, fields, None)
+        scores = scores | scoring.score(plan.rubric, plan.schema.name, data, fields, None)
     return replace(
         record,
         data=data,
@@ -267,8 +266,8 @@ def _judged(schema: Schema, path: str, value: Any, known: Dossier) -> Field:
     except KeyError:
         raise UsageError(_no_leaf(schema, path)) from None
     nothing = Source(SourceKind.TEXT, "", known.record.url, "")
-    word = ground.judge(Claim(path=path, value=value, rung=Rung.PERSON, source=nothing), leaf)
-    if not ground.is_grounded(word):
+    word = judge.judge(Claim(path=path, value=value, rung=Rung.PERSON, source=nothing), leaf)
+    if not judge.is_grounded(word):
         raise UsageError(f"{path}: {_shortened(value)} does not fit the schema ({word.note}).")
     crawl = known.record.crawl
     texts = [
@@ -276,7 +275,7 @@ def _judged(schema: Schema, path: str, value: Any, known: Dossier) -> Field:
         for one in known.sources
     ]
     before = [extraction.field_from(told) for told in (*known.record.fields, *known.record.withheld)]
-    return standing.grounded(word, leaf, texts, before)
+    return locate_value.grounded(word, leaf, texts, before)
 
 
 def _no_leaf(schema: Schema, path: str) -> str:

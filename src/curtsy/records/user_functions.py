@@ -12,9 +12,7 @@ from functools import partial
 from typing import Any
 
 from curtsy.core.errors import UsageError
-from curtsy.grounding import page_schema as page_facts
-from curtsy.grounding import rubrics as score_rubrics
-from curtsy.grounding import schema as schemas
+from curtsy.grounding import page_schema, rubrics, schema
 from curtsy.grounding.page_schema import Stored
 from curtsy.html.document import Document, is_html
 from curtsy.records.extraction import StageFault
@@ -27,13 +25,13 @@ Scorer = Callable[..., Any]
 
 def add_extractor(name: str, fn: Extractor) -> None:
     """From now on it makes the items of the schema of that name."""
-    _check(name, schemas.built_in(), "schema")
-    page_facts.extractors[name] = lambda stored: _items(name, fn, stored)
+    _check(name, schema.built_in(), "schema")
+    page_schema.extractors[name] = lambda stored: _items(name, fn, stored)
 
 
 def add_scorer(name: str, fn: Scorer) -> None:
-    _check(name, score_rubrics.built_in(), "rubric")
-    score_rubrics.scorers[name] = partial(_scored, name, fn)
+    _check(name, rubrics.built_in(), "rubric")
+    rubrics.scorers[name] = partial(_scored, name, fn)
 
 
 def _check(name: str, taken: tuple[str, ...], what: str) -> None:

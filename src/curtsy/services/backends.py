@@ -14,7 +14,7 @@ from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.messages import Scan
 from curtsy.frontier.servers import default_shards
 from curtsy.services.epochs import in_thread, open_epoch, prepare_store, write_clean
-from curtsy.services.valkey import Embedded
+from curtsy.services.valkey import EmbeddedValkey
 from curtsy.store import pages
 from curtsy.store.engine import Store
 from curtsy.store.segments import SegmentStore, open_segments
@@ -32,7 +32,7 @@ class Services:
     segments: SegmentStore
     frontier: Frontier
     #: the private server of the data folder; None where frontier_url names one
-    embedded: Embedded | None = None
+    embedded: EmbeddedValkey | None = None
     #: stands in the names of the segments that belong to this store
     store_name: str = ""
     #: queues that wait for rows since the frontier was opened
@@ -106,7 +106,7 @@ def build(settings: Settings, opened: Store | None = None) -> Services:
         name = store.run(prepare_store, settings.politeness_unit, shards, slot_ms)
         place = settings.segments_url or settings.segments_dir
         segments = open_segments(place, int(settings.segment_mb * 1_000_000), name)
-        embedded = None if settings.frontier_url else Embedded.enter(settings.data_dir)
+        embedded = None if settings.frontier_url else EmbeddedValkey.enter(settings.data_dir)
     except BaseException:
         if opened is None:
             store.close()

@@ -60,7 +60,7 @@ def _in_wheel() -> str | None:
     return None
 
 
-class Embedded:
+class EmbeddedValkey:
     """One process's share in the server of a data folder. Enter after forking: a share belongs to one process."""
 
     def __init__(self, data_dir: Path, *, server: str | None = None, grace_s: float = GRACE_S) -> None:
@@ -72,7 +72,7 @@ class Embedded:
         self.socket = self.data_dir / "valkey.sock"
 
     @classmethod
-    def enter(cls, data_dir: Path, *, server: str | None = None, grace_s: float = GRACE_S) -> Embedded:
+    def enter(cls, data_dir: Path, *, server: str | None = None, grace_s: float = GRACE_S) -> EmbeddedValkey:
         """Take a share, and start the server if it is not running."""
         embedded = cls(data_dir, server=server, grace_s=grace_s)
         embedded.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ class Embedded:
         return embedded
 
     @classmethod
-    def running(cls, data_dir: Path) -> Embedded | None:
+    def running(cls, data_dir: Path) -> EmbeddedValkey | None:
         """The folder's server if one answers, to look at without taking a share."""
         embedded = cls(data_dir)
         embedded.socket = embedded._recorded() or embedded.socket
@@ -166,7 +166,7 @@ class Embedded:
             self.stop()
         return True
 
-    def __enter__(self) -> Embedded:
+    def __enter__(self) -> EmbeddedValkey:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from curtsy.core.record import Review
-from curtsy.store.record_tables import reviews as reviews_table
+from curtsy.store.record_tables import reviews
 
 _NAMES = tuple(field.name for field in fields(Review))
 _COLUMNS = ", ".join(_NAMES)
@@ -25,7 +25,7 @@ def add(tx: Connection, review: Review) -> Review:
     values: dict[str, Any] = {name: getattr(review, name) for name in _NAMES if name != "n"}
     correction = None if review.correction is None else _json(review.correction)
     values |= {"correction": correction, "before": _json(review.before)}
-    n = tx.execute(reviews_table.insert().values(values).returning(reviews_table.c.n)).scalar_one()
+    n = tx.execute(reviews.insert().values(values).returning(reviews.c.n)).scalar_one()
     return Review(**{**{name: getattr(review, name) for name in _NAMES}, "n": int(n)})
 
 

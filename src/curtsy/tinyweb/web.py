@@ -105,7 +105,7 @@ def _fault_site(fault: FaultHost) -> Site:
 
 
 def forbidden(host: str, path: str) -> bool:
-    """Whether robots.txt of a host forbids a path to `curtsy`, by the generator's own knowledge."""
+    """Whether robots.txt of a host forbids a path to `curtsy`, by the generator's own crawl_cache."""
     fault = faults.by_host().get(host)
     if fault is not None:
         return fault.forbids(path)

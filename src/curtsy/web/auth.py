@@ -22,7 +22,7 @@ from curtsy.core.observe import log
 from curtsy.store import keys
 from curtsy.store.engine import Store
 from curtsy.store.keys import ApiKey
-from curtsy.web.backend_thread import Bridge
+from curtsy.web.backend_thread import BackendThread
 from curtsy.web.problems import Problem
 
 #: what each scope may do: write reads too, admin does all
@@ -63,7 +63,7 @@ def new_key(name: str, scopes: Iterable[str], now_ms: int, expires_ms: int | Non
 class Gate:
     """One per application."""
 
-    def __init__(self, bridge: Bridge, host: str) -> None:
+    def __init__(self, bridge: BackendThread, host: str) -> None:
         self._bridge = bridge
         self._local = is_loopback(host)
         self._names = {*_LOCAL_NAMES, host, *bridge.settings.api_hosts}

@@ -13,15 +13,15 @@ from typing import Any, TypeVar
 
 import uvloop
 
-from curtsy.control import crawls as control
+from curtsy.control import crawls
 from curtsy.core import metrics
 from curtsy.core.errors import CurtsyError, EpochLost, Unavailable
 from curtsy.core.model import Crawl, NewUrl
 from curtsy.core.observe import log, request_id
 from curtsy.core.settings import Settings
 from curtsy.core.shutdown import end
-from curtsy.crawl import run as crawling
-from curtsy.crawl.maintenance import Upkeep
+from curtsy.crawl import run
+from curtsy.crawl.maintenance import Maintenance
 from curtsy.fleet.coordination import Fleet
 from curtsy.services import backends as services
 from curtsy.services.backends import Services
@@ -45,7 +45,7 @@ _LEAVE_S = 20.0
 _ENDING = "The process is ending."
 
 
-class Bridge:
+class BackendThread:
     """The parts of one API process. Everything opens with its first use, so that a fork before it is harmless."""
 
     def __init__(self, settings: Settings) -> None:
@@ -60,7 +60,7 @@ class Bridge:
         self._services: Services | None = None
         self._fleet: Fleet | None = None
         #: answers the scans that the frontier asks for when seeds are listed
-        self._upkeep: Upkeep | None = None
+        self._maintenance: Maintenance | None = None
         #: the last attempt to open the services that failed, and when
         self._refused: tuple[float, CurtsyError] | None = None
         self._publishing: asyncio.Task[None] | None = None
@@ -146,8 +146,8 @@ class Bridge:
 
     async def _open(self, built: Services) -> None:
         await built.open()
-        self._upkeep = Upkeep(built.frontier, built.store)
-        self._upkeep.start()
+        self._maintenance = Maintenance(built.frontier, built.store)
+        self._maintenance.start()
         self.carry_out(built)
         self._publishing = asyncio.get_running_loop().create_task(self._publish_often())
 
@@ -161,8 +161,8 @@ class Bridge:
 
     def carry_out(self, opened: Services) -> None:
         """On the loop: what the frontier asked for is answered here, without waiting for a worker."""
-        if self._upkeep is not None and opened.scans:
-            self._upkeep.scan(opened.scans)
+        if self._maintenance is not None and opened.scans:
+            self._maintenance.scan(opened.scans)
             opened.scans = []
 
     def answer_scans(self) -> None:
@@ -205,9 +205,9 @@ class Bridge:
     ) -> None:
         if before is not None:  # rows are listed in the order in which they were stored
             await asyncio.wait([asyncio.wrap_future(before)])
-        await crawling.list_chunk(opened, crawl, rows, inserted)
+        await run.list_chunk(opened, crawl, rows, inserted)
         if opened.unlisted:
-            await control.with_frontier(opened, lambda: control.recover(opened))
+            await crawls.with_frontier(opened, lambda: crawls.recover(opened))
         self.carry_out(opened)
 
     def wait(self, coroutine: Coroutine[Any, Any, T], timeout_s: float = WAIT_S) -> T:
@@ -264,8 +264,8 @@ class Bridge:
 
     async def _leave(self, opened: Services) -> None:
         await end([self._publishing] if self._publishing is not None else [])
-        if self._upkeep is not None:
-            await self._upkeep.stop()
+        if self._maintenance is not None:
+            await self._maintenance.stop()
         if self._fleet is not None:
             with contextlib.suppress(CurtsyError):
                 await self._fleet.publish(metrics.drain())

@@ -16,7 +16,7 @@ from curtsy.store import crawls
 from curtsy.web.models.crawls import CrawlStatus, status_of
 
 if TYPE_CHECKING:
-    from curtsy.web.backend_thread import Bridge
+    from curtsy.web.backend_thread import BackendThread
 
 #: streams of one process
 MOST_STREAMS = 64
@@ -48,7 +48,7 @@ class Event:
 class Events:
     """One per process."""
 
-    def __init__(self, bridge: Bridge) -> None:
+    def __init__(self, bridge: BackendThread) -> None:
         self._bridge = bridge
         self._lock = threading.Lock()
         #: number of a crawl -> who listens

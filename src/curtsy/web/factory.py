@@ -27,7 +27,7 @@ from curtsy.core.model import new_id
 from curtsy.core.observe import log, request_id
 from curtsy.core.settings import Settings
 from curtsy.web import api, auth, dashboard, limits
-from curtsy.web.backend_thread import Bridge
+from curtsy.web.backend_thread import BackendThread
 from curtsy.web.dashboard import site
 from curtsy.web.dashboard.sessions import Sessions
 from curtsy.web.problems import MEDIA_TYPE, Mistake, Problem, of_status, of_validation
@@ -46,13 +46,13 @@ _SAFE = {
 }
 
 
-def create_app(settings: Settings, bridge: Bridge | None = None, *, host: str | None = None) -> Flask:
+def create_app(settings: Settings, bridge: BackendThread | None = None, *, host: str | None = None) -> Flask:
     """An application over these settings. `host` is the address it is bound to (None: `api_host`)."""
     app = Flask("curtsy.web", static_folder=None, template_folder=None)
     app.url_map.merge_slashes = False
     app.url_map.strict_slashes = False
     app.json.sort_keys = False  # type: ignore[attr-defined]
-    parts = bridge or Bridge(settings)
+    parts = bridge or BackendThread(settings)
     app.extensions["curtsy"] = parts
     gate = auth.Gate(parts, host or settings.api_host)
     limit = limits.RateLimit(settings.api_rate, settings.api_burst)
@@ -85,13 +85,15 @@ def _end(response: Response) -> Response:
         response.headers.setdefault(name, value)
     seconds = time.monotonic() - g.begun
     route = request.url_rule.rule if request.url_rule is not None else ""
-    bridge: Bridge = current_app.extensions["curtsy"]
+    bridge: BackendThread = current_app.extensions["curtsy"]
     bridge.count("curtsy_api_seconds", seconds, route=route or "none", status=response.status_code)
     log("api", method=request.method, route=route, status=response.status_code, ms=round(seconds * 1000, 1))
     return response
 
 
-def _view(endpoint: Endpoint, bridge: Bridge, gate: auth.Gate, limit: limits.RateLimit) -> Callable[..., Response]:
+def _view(
+    endpoint: Endpoint, bridge: BackendThread, gate: auth.Gate, limit: limits.RateLimit
+) -> Callable[..., Response]:
     def view(**parameters: str) -> Response:
         g.endpoint = endpoint
         caller = _admitted(endpoint, gate, limit)

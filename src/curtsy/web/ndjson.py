@@ -11,7 +11,7 @@ from typing import IO
 from pydantic import ValidationError
 from werkzeug.exceptions import ClientDisconnected
 
-from curtsy.control.crawls import CrawlWish
+from curtsy.control.crawls import CrawlRequest
 from curtsy.control.uploads import PART, Part
 from curtsy.core.errors import RefusedSeeds
 from curtsy.web.problems import Problem, of_validation
@@ -29,7 +29,7 @@ class Upload:
         self._lines = _lines(_blocks(stream, length))
         first = next(self._lines, b"")
         try:
-            self.wish = CrawlWish.model_validate_json(first, strict=True)
+            self.wish = CrawlRequest.model_validate_json(first, strict=True)
         except ValidationError as error:
             raise of_validation("line 1", error) from None
         #: digest of the first line

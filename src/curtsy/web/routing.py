@@ -21,11 +21,11 @@ from pydantic import BaseModel
 from curtsy.core.errors import UnknownCrawl
 from curtsy.core.model import Crawl
 from curtsy.core.settings import Settings
-from curtsy.crawl import host_policy as oversight
+from curtsy.crawl import host_policy
 from curtsy.services.backends import Services
 from curtsy.store import crawls
 from curtsy.store.engine import Store
-from curtsy.web.backend_thread import Bridge
+from curtsy.web.backend_thread import BackendThread
 from curtsy.web.problems import Problem
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ Answer = BaseModel | tuple[int, BaseModel | None] | Stream | Download | None
 class Call:
     """One request, checked."""
 
-    bridge: Bridge
+    bridge: BackendThread
     request_id: str
     #: who asks
     key: Caller
@@ -116,7 +116,7 @@ class Call:
     def host(self, name: str) -> str:
         """The unit of politeness that somebody means by a host's name or a URL."""
         with self.store.read() as tx:
-            return oversight.host_meant(tx, name, self.settings.politeness_unit)
+            return host_policy.host_meant(tx, name, self.settings.politeness_unit)
 
     def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run it on the process's background loop, and wait."""

@@ -23,7 +23,7 @@ from curtsy.core.model import new_id
 from curtsy.core.observe import log
 from curtsy.core.settings import Settings
 from curtsy.web.auth import is_loopback
-from curtsy.web.backend_thread import Bridge
+from curtsy.web.backend_thread import BackendThread
 from curtsy.web.factory import create_app
 from curtsy.web.problems import MEDIA_TYPE, of_status
 
@@ -201,8 +201,8 @@ def _limit_silence(listener: socket.socket, seconds: float) -> None:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
 
 
-def _bridge_of(app: Flask) -> Bridge:
-    found: Bridge = app.extensions["curtsy"]
+def _bridge_of(app: Flask) -> BackendThread:
+    found: BackendThread = app.extensions["curtsy"]
     return found
 
 

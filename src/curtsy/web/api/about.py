@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-from curtsy.web import api_reference as reference
-from curtsy.web import openapi
+from curtsy.web import api_reference, openapi
 from curtsy.web.routing import JSON, Call, Media, Stream, endpoint
 
 _HTML = "text/html; charset=utf-8"
@@ -24,5 +23,5 @@ def openapi_document(call: Call) -> Stream:
 )
 def docs(call: Call) -> Stream:
     """This API on one page. It needs no scripts and nothing from elsewhere."""
-    page = reference.page(openapi.document())
-    return Stream(chunks=[page.encode()], media_type=_HTML, headers={"Content-Security-Policy": reference.CSP})
+    page = api_reference.page(openapi.document())
+    return Stream(chunks=[page.encode()], media_type=_HTML, headers={"Content-Security-Policy": api_reference.CSP})

@@ -7,8 +7,8 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 from curtsy.control import crawls as control
-from curtsy.control import uploads as intake
-from curtsy.control.crawls import CrawlWish
+from curtsy.control import uploads
+from curtsy.control.crawls import CrawlRequest
 from curtsy.control.uploads import Part, Sender
 from curtsy.core.model import Crawl, CrawlState
 from curtsy.store import crawls
@@ -61,7 +61,7 @@ def submit(call: Call) -> Accepted:
     crawl = control.crawl_of(wish, call.settings, call.request_id)
     sender = Sender(caller=call.key.key or "local", key=key, wishes=wishes)
     begin, end = call.bridge.listing()
-    id = intake.receive(call.store, call.settings, crawl, parts, sender, begin)
+    id = uploads.receive(call.store, call.settings, crawl, parts, sender, begin)
     end()
     return Accepted(id=id, request_id=call.request_id)
 
@@ -74,15 +74,15 @@ def _idempotency_key(call: Call) -> str | None:
     return key
 
 
-def _json(call: Call) -> tuple[CrawlWish, str, Iterator[Part]]:
+def _json(call: Call) -> tuple[CrawlRequest, str, Iterator[Part]]:
     new: NewCrawl = call.body
-    seeds = intake.checked(new.seeds, call.settings, _PLACE)  # all, before anything is written
-    digest = intake.digest_of(new.model_dump_json().encode())
-    wish = CrawlWish(**new.model_dump(exclude={"seeds"}, by_alias=True))
-    return wish, digest, intake.in_parts(seeds, _PLACE, digest)
+    seeds = uploads.checked(new.seeds, call.settings, _PLACE)  # all, before anything is written
+    digest = uploads.digest_of(new.model_dump_json().encode())
+    wish = CrawlRequest(**new.model_dump(exclude={"seeds"}, by_alias=True))
+    return wish, digest, uploads.in_parts(seeds, _PLACE, digest)
 
 
-def _ndjson(call: Call) -> tuple[CrawlWish, str, Iterator[Part]]:
+def _ndjson(call: Call) -> tuple[CrawlRequest, str, Iterator[Part]]:
     assert call.stream is not None
     length = call.headers.get("content-length", "")
     upload = Upload(call.stream, int(length) if length.isdigit() else None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from curtsy.control import replay as pipeline
+from curtsy.control import replay
 from curtsy.store import crawls, listing
 from curtsy.store.listing import Letter, LettersWanted
 from curtsy.web.models.asking import moment_ms
@@ -16,7 +16,7 @@ from curtsy.web.models.failures import (
     LetterGroup,
     LetterGroups,
     Replayed,
-    ReplayWish,
+    ReplayRequest,
     letter_of,
 )
 from curtsy.web.paging import Page, decode, encode
@@ -120,7 +120,7 @@ def failure_groups(call: Call) -> LetterGroups:
     "POST",
     "/v1/failures/replay",
     scope="write",
-    body=ReplayWish,
+    body=ReplayRequest,
     answers={200: Replayed},
     problems=(404,),
     tags=("failures",),
@@ -130,8 +130,8 @@ def replay_failures(call: Call) -> Replayed:
 
     Workers take them up at once. A crawl that had finished runs again; one that was cancelled does not.
     """
-    wish: ReplayWish = call.body
-    which = pipeline.Filter(
+    wish: ReplayRequest = call.body
+    which = replay.Filter(
         crawl=None if wish.crawl is None else call.crawl(wish.crawl).n,
         host=_host(call, wish.host),
         stage=wish.stage,
@@ -140,9 +140,9 @@ def replay_failures(call: Call) -> Replayed:
         limit=wish.limit,
         ids=tuple(wish.ids or ()),
     )
-    done = pipeline.replay(call.store, which, int(time.time() * 1000), dry_run=wish.dry_run)
+    done = replay.replay(call.store, which, int(time.time() * 1000), dry_run=wish.dry_run)
     if done.queues and (services := call.services) is not None:
-        call.wait(pipeline.put_back_replayed(services, done))
+        call.wait(replay.put_back_replayed(services, done))
         call.bridge.answer_scans()
     return Replayed(
         dead_letters=done.dead_letters,

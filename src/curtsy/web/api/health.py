@@ -12,8 +12,8 @@ from curtsy import __version__
 from curtsy.core import metrics
 from curtsy.core.errors import CurtsyError
 from curtsy.core.observe import log
-from curtsy.web import metrics_endpoint as gauges
-from curtsy.web.backend_thread import Bridge
+from curtsy.web import metrics_endpoint
+from curtsy.web.backend_thread import BackendThread
 from curtsy.web.models.health import Alive, Ready
 from curtsy.web.routing import Call, Media, Stream, endpoint
 
@@ -56,12 +56,12 @@ def _said(future: concurrent.futures.Future[None]) -> str:
     return "does not answer"
 
 
-def _ask_store(bridge: Bridge) -> None:
+def _ask_store(bridge: BackendThread) -> None:
     with bridge.store.read() as tx:
         tx.exec_driver_sql("SELECT 1")
 
 
-def _ask_frontier(bridge: Bridge) -> None:
+def _ask_frontier(bridge: BackendThread) -> None:
     services = bridge.services
 
     async def ping() -> None:
@@ -71,7 +71,7 @@ def _ask_frontier(bridge: Bridge) -> None:
     bridge.wait(asyncio.wait_for(ping(), _PART_S), _PART_S + 1)
 
 
-def _ask_broker(bridge: Bridge) -> None:
+def _ask_broker(bridge: BackendThread) -> None:
     """Another server than the frontier's is asked for a connection; what it speaks is Celery's business."""
     url = bridge.settings.broker_url
     if url is None:
@@ -93,22 +93,24 @@ def prometheus(call: Call) -> Stream:
     return Stream(chunks=[metrics.render(fields).encode()], media_type=_PROMETHEUS)
 
 
-def _try(part: Callable[[Bridge, dict[str, float]], None], bridge: Bridge, fields: dict[str, float]) -> None:
+def _try(
+    part: Callable[[BackendThread, dict[str, float]], None], bridge: BackendThread, fields: dict[str, float]
+) -> None:
     try:
         part(bridge, fields)
     except CurtsyError as error:
         log("metrics_incomplete", level="warning", error=str(error))
 
 
-def _of_fleet(bridge: Bridge, fields: dict[str, float]) -> None:
+def _of_fleet(bridge: BackendThread, fields: dict[str, float]) -> None:
     bridge.publish()
     fields |= bridge.wait(bridge.fleet.metrics(), 5.0)
-    bridge.wait(gauges.of_fleet(bridge.fleet, fields), 5.0)
+    bridge.wait(metrics_endpoint.of_fleet(bridge.fleet, fields), 5.0)
 
 
-def _of_frontier(bridge: Bridge, fields: dict[str, float]) -> None:
-    bridge.wait(gauges.of_frontier(bridge.services.frontier, fields), 5.0)
+def _of_frontier(bridge: BackendThread, fields: dict[str, float]) -> None:
+    bridge.wait(metrics_endpoint.of_frontier(bridge.services.frontier, fields), 5.0)
 
 
-def _of_store(bridge: Bridge, fields: dict[str, float]) -> None:
-    gauges.of_store(bridge.store, fields)
+def _of_store(bridge: BackendThread, fields: dict[str, float]) -> None:
+    metrics_endpoint.of_store(bridge.store, fields)

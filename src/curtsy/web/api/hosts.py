@@ -8,7 +8,7 @@ from curtsy.control.explain_text import about_host, turn
 from curtsy.core.errors import EpochLost, Unavailable
 from curtsy.core.model import HostState
 from curtsy.core.observe import log
-from curtsy.crawl import host_policy as oversight
+from curtsy.crawl import host_policy
 from curtsy.frontier.inspect import Sight, look
 from curtsy.store import hosts, queues
 from curtsy.web.models.crawls import when
@@ -66,7 +66,7 @@ def block(call: Call, host: str) -> HostStatus:
     """Leave a host alone for some time, in every crawl. Its URLs wait."""
     wish: Block = call.body
     name = call.host(host)
-    call.store.run(oversight.block, name, _now_ms() + int(wish.seconds * 1000))
+    call.store.run(host_policy.block, name, _now_ms() + int(wish.seconds * 1000))
     return _told(call, name)
 
 
@@ -76,7 +76,7 @@ def block(call: Call, host: str) -> HostStatus:
 def unblock(call: Call, host: str) -> HostStatus:
     """End the wait that a host asked for, that its failures brought, or that `block` set: it is asked a delay later."""
     name = call.host(host)
-    oversight.lift(call.store, call.settings, name, _now_ms())
+    host_policy.lift(call.store, call.settings, name, _now_ms())
     return _told(call, name, lift=True)
 
 
@@ -109,14 +109,14 @@ def allow(call: Call, host: str) -> HostStatus:
 
 def _said(call: Call, host: str, **changes: int | bool | None) -> HostStatus:
     name = call.host(host)
-    call.store.run(oversight.say, name, changes)
+    call.store.run(host_policy.say, name, changes)
     return _told(call, name)
 
 
 def _told(call: Call, name: str, lift: bool = False) -> HostStatus:
     services = call.services
     if services is not None:
-        call.wait(oversight.tell(services, name, lift=lift))
+        call.wait(host_policy.tell(services, name, lift=lift))
     return _status(call, name)
 
 

@@ -8,7 +8,7 @@ from curtsy.records import review as reviewing
 from curtsy.records.review import Decision, Dossier
 from curtsy.store import crawls, records
 from curtsy.web.models.records import RecordInfo, record_of
-from curtsy.web.models.reviews import DossierInfo, ReviewItem, ReviewsQuery, ReviewWish, dossier_of, item_of
+from curtsy.web.models.reviews import DossierInfo, ReviewItem, ReviewRequest, ReviewsQuery, dossier_of, item_of
 from curtsy.web.paging import Page, decode, encode
 from curtsy.web.problems import Problem
 from curtsy.web.routing import Call, endpoint
@@ -61,7 +61,7 @@ def record_review(call: Call, id: str) -> DossierInfo:
     "POST",
     "/v1/records/{id}/review",
     scope="write",
-    body=ReviewWish,
+    body=ReviewRequest,
     answers={200: DossierInfo},
     problems=(409,),
     tags=("reviews",),
@@ -71,7 +71,7 @@ def review(call: Call, id: str) -> DossierInfo:
 
     An approved or corrected record is published and never replaced: a new extraction becomes a version beside it.
     """
-    wish: ReviewWish = call.body
+    wish: ReviewRequest = call.body
     n = _dossier(call, id).record.n
     asking = call.key.key or "this machine"
     decision = Decision(

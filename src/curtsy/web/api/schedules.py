@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from curtsy.control import schedules as scheduling
-from curtsy.control import uploads as intake
+from curtsy.control import uploads
 from curtsy.core.errors import NameTaken, UnknownSchedule
 from curtsy.core.model import Schedule
 from curtsy.store import schedules
@@ -26,7 +26,7 @@ def make_schedule(call: Call) -> ScheduleInfo:
     """
     new: NewSchedule = call.body
     check_offered(new.crawl, call.settings, "body.crawl")
-    urls = intake.checked(new.seeds, call.settings, "body.seeds.{}")
+    urls = uploads.checked(new.seeds, call.settings, "body.seeds.{}")
     try:
         made = scheduling.add(
             call.store, call.settings, name=new.name, cron=new.cron, zone=new.zone, seeds=urls,

@@ -8,14 +8,11 @@ from typing import Any
 
 from flask import Response, render_template, request
 
-from curtsy.control import changes as changing
+from curtsy.control import changes
 from curtsy.core.errors import UsageError
 from curtsy.core.model import MOST_RENDER, Crawl, Request
-from curtsy.store import dashboard_queries as glance
-from curtsy.store import listing
-from curtsy.web.api import crawls as api
-from curtsy.web.api import failures as failures_api
-from curtsy.web.api import records as records_api
+from curtsy.store import dashboard_queries, listing
+from curtsy.web.api import crawls, failures, records
 from curtsy.web.dashboard import charts, exporting
 from curtsy.web.dashboard.site import ROWS, Visit, html, view
 from curtsy.web.models.crawls import CrawlStatus
@@ -59,11 +56,11 @@ class HostTimes:
 
 
 def _shown(visit: Visit, id: str, **more: Any) -> dict[str, Any]:
-    status: CrawlStatus = api.crawl(visit.call(), id)
+    status: CrawlStatus = crawls.crawl(visit.call(), id)
     known = status.counts.pending + status.counts.done + sum(status.counts.skipped.values())
     known += sum(status.counts.failed.values())
     with visit.store.read() as tx:
-        name = glance.names(tx, [status.id]).get(status.id)
+        name = dashboard_queries.names(tx, [status.id]).get(status.id)
     return {"crawl": status, "name": name, "known": known, "most_render": MOST_RENDER, "tabs": TABS, **more}
 
 
@@ -75,14 +72,18 @@ def _progress(visit: Visit, id: str) -> dict[str, Any]:
     now_ms = int(time.time() * 1000)
     with visit.store.read() as tx:
         begin = found.started_ms or found.created_ms
-        end = found.ended_ms or (glance.last_page_ms(tx, found.n) if found.state != "running" else None) or now_ms
+        end = (
+            found.ended_ms
+            or (dashboard_queries.last_page_ms(tx, found.n) if found.state != "running" else None)
+            or now_ms
+        )
         parts = _parts(end - begin)
-        ends_ms = glance.moments(begin, max(end, begin + parts * 1000) + 1, parts)
+        ends_ms = dashboard_queries.moments(begin, max(end, begin + parts * 1000) + 1, parts)
         counted = found.pages <= _COUNTED
-        stored = glance.pages_between(tx, found.n, ends_ms) if counted else _estimated(tx, found, ends_ms)
-        dead = glance.failures_between(tx, found.n, ends_ms)
-        sample = glance.requests_of_crawl(tx, found.n)
-        depths = glance.depths(tx, found.n, _NEWEST)
+        stored = dashboard_queries.pages_between(tx, found.n, ends_ms) if counted else _estimated(tx, found, ends_ms)
+        dead = dashboard_queries.failures_between(tx, found.n, ends_ms)
+        sample = dashboard_queries.requests_of_crawl(tx, found.n)
+        depths = dashboard_queries.depths(tx, found.n, _NEWEST)
     return _shown(
         visit, found.id,
         rate=charts.rates(stored, ends_ms), counted=counted,
@@ -99,7 +100,7 @@ def _parts(length_ms: int) -> int:
 
 def _estimated(tx: Any, crawl: Crawl, ends_ms: list[int]) -> list[int]:
     """Numbers are given to pages of all crawls: what this one has of them is its share."""
-    numbers = glance.stored_between(tx, [crawl.n], ends_ms)
+    numbers = dashboard_queries.stored_between(tx, [crawl.n], ends_ms)
     share = crawl.pages / max(1, sum(numbers))
     return [round(n * min(1.0, share)) for n in numbers]
 
@@ -117,19 +118,19 @@ def crawl_part(visit: Visit, id: str) -> Response:
 
 @view("POST", "/crawls/<id>/pause", scope="write")
 def pause(visit: Visit, id: str) -> Response:
-    done = api.pause(visit.call(), id)
+    done = crawls.pause(visit.call(), id)
     return visit.go(f"/crawls/{done.id}", "Paused: no request of it leaves later than 2 s from now.")
 
 
 @view("POST", "/crawls/<id>/resume", scope="write")
 def resume(visit: Visit, id: str) -> Response:
-    done = api.resume(visit.call(), id)
+    done = crawls.resume(visit.call(), id)
     return visit.go(f"/crawls/{done.id}", "It goes on.")
 
 
 @view("POST", "/crawls/<id>/cancel", scope="write")
 def cancel(visit: Visit, id: str) -> Response:
-    done = api.cancel(visit.call(), id)
+    done = crawls.cancel(visit.call(), id)
     return visit.go(f"/crawls/{done.id}", "Cancelled. What was fetched stays; its open URLs count as skipped.")
 
 
@@ -141,9 +142,9 @@ def crawl_hosts(visit: Visit, id: str) -> Response:
     found = visit.call().crawl(id)
     now_ms = int(time.time() * 1000)
     with visit.store.read() as tx:
-        largest = glance.largest_hosts(tx, found.n, 25)
-        troubled = glance.troubled_hosts(tx, found.n, now_ms, _TOP)
-        sample = glance.requests_of_crawl(tx, found.n)
+        largest = dashboard_queries.largest_hosts(tx, found.n, 25)
+        troubled = dashboard_queries.troubled_hosts(tx, found.n, now_ms, _TOP)
+        sample = dashboard_queries.requests_of_crawl(tx, found.n)
     times = _times(sample)
     blocked = [one for one in times if one.refused or one.silent]
     shown = _shown(
@@ -210,7 +211,7 @@ def _wanted(visit: Visit, n: int) -> listing.PagesWanted:
 @view("GET", "/crawls/<id>/records")
 def crawl_records(visit: Visit, id: str) -> Response:
     query = visit.asked(RecordsQuery, "cursor", "status", limit=ROWS)
-    found = records_api.crawl_records(visit.call(query), id)
+    found = records.crawl_records(visit.call(query), id)
     return visit.page("crawl_records.html", **_shown(visit, id, tab="/records", found=found, asked=query))
 
 
@@ -218,17 +219,17 @@ def crawl_records(visit: Visit, id: str) -> Response:
 def crawl_failures(visit: Visit, id: str) -> Response:
     query = visit.asked(FailuresQuery, "cursor", "cause", "host", "stage", limit=ROWS)
     shown = _shown(visit, id, tab="/failures")
-    groups = failures_api.failure_groups(visit.call(GroupsQuery(by="cause,stage", crawl=shown["crawl"].id)))
-    found = failures_api.list_failures(visit.call(query), id)
+    groups = failures.failure_groups(visit.call(GroupsQuery(by="cause,stage", crawl=shown["crawl"].id)))
+    found = failures.list_failures(visit.call(query), id)
     return visit.page("crawl_failures.html", **shown, found=found, groups=groups.groups, asked=query)
 
 
 @view("GET", "/crawls/<id>/changes")
 def crawl_changes(visit: Visit, id: str) -> Response:
     query = visit.asked(ChangesQuery, "cursor", "kind", "against", limit=ROWS)
-    shown = _shown(visit, id, tab="/changes", asked=query, kinds=changing.KINDS)
+    shown = _shown(visit, id, tab="/changes", asked=query, kinds=changes.KINDS)
     try:
-        return visit.page("crawl_changes.html", **shown, found=records_api.crawl_changes(visit.call(query), id), why="")
+        return visit.page("crawl_changes.html", **shown, found=records.crawl_changes(visit.call(query), id), why="")
     except UsageError as error:
         return visit.page("crawl_changes.html", **shown, found=None, why=str(error))
 

@@ -7,9 +7,8 @@ from typing import Any
 from flask import Response, render_template, request
 
 from curtsy.core.errors import CurtsyError
-from curtsy.store import dashboard_queries as glance
-from curtsy.web.api import crawls as api
-from curtsy.web.api import schedules as schedules_api
+from curtsy.store import dashboard_queries
+from curtsy.web.api import crawls, schedules
 from curtsy.web.dashboard import seeds, words
 from curtsy.web.dashboard.site import ROWS, Visit, filled, html, valid, view
 from curtsy.web.models.crawls import CrawlsQuery, NewCrawl
@@ -25,9 +24,9 @@ _STATES = ("loading", "running", "paused", "extracting", "finished", "cancelled"
 @view("GET", "/crawls")
 def list_crawls(visit: Visit) -> Response:
     query = visit.asked(CrawlsQuery, "state", "cursor", limit=ROWS)
-    found = api.list_crawls(visit.call(query))
+    found = crawls.list_crawls(visit.call(query))
     with visit.store.read() as tx:
-        names = glance.names(tx, [crawl.id for crawl in found.items])
+        names = dashboard_queries.names(tx, [crawl.id for crawl in found.items])
     return visit.page("crawls.html", found=found, names=names, state=query.state, states=_STATES)
 
 
@@ -56,7 +55,7 @@ def make_crawl(visit: Visit) -> Response:
             return _make_schedule(visit, name, wishes, checked.urls)
         if filled("cron") is not None:
             raise Problem(422, "invalid-request", "Nothing was made: a schedule needs a name, or no time to run at.")
-        made = api.submit(visit.call(body=valid(NewCrawl, "form", {**wishes, "seeds": checked.urls})))
+        made = crawls.submit(visit.call(body=valid(NewCrawl, "form", {**wishes, "seeds": checked.urls})))
         return visit.go(f"/crawls/{made.id}", f"The crawl is made, with {words.count(len(checked.urls), 'seed')}.")
     except (Problem, CurtsyError) as error:
         problem = visit.site.problem_of(error)
@@ -83,7 +82,7 @@ def _check_seeds(checked: seeds.Checked) -> None:
 
 def _make_schedule(visit: Visit, name: str, wishes: dict[str, Any], urls: list[str]) -> Response:
     body = {"name": name, "cron": filled("cron") or "", "zone": filled("zone") or "UTC", "seeds": urls, "crawl": wishes}
-    made = schedules_api.make_schedule(visit.call(body=valid(NewSchedule, "form", body)))
+    made = schedules.make_schedule(visit.call(body=valid(NewSchedule, "form", body)))
     return visit.go(f"/schedules/{made.id}", f"The schedule {made.name} is made.")
 
 

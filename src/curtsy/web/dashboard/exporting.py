@@ -14,7 +14,7 @@ from flask import Response
 from curtsy.core.model import Crawl, Page
 from curtsy.core.settings import Settings
 from curtsy.export import pages as export
-from curtsy.records import serialize as record_lines
+from curtsy.records import serialize
 from curtsy.store import warc
 from curtsy.store.engine import Store
 
@@ -92,4 +92,4 @@ def _warc(pages: Iterator[Page], settings: Settings) -> Iterator[bytes]:
 
 
 def _records(store: Store, crawl: Crawl) -> Iterator[dict[str, Any]]:
-    return map(record_lines.line, record_lines.of_crawl(store, crawl.id))
+    return map(serialize.line, serialize.of_crawl(store, crawl.id))

@@ -8,11 +8,10 @@ from urllib.parse import urlencode
 from flask import Response, request
 
 from curtsy.core.errors import UsageError
-from curtsy.store import crawls
-from curtsy.store import dashboard_queries as glance
+from curtsy.store import crawls, dashboard_queries
 from curtsy.web.api import failures as api
 from curtsy.web.dashboard.site import ROWS, Visit, filled, valid, view
-from curtsy.web.models.failures import AllFailuresQuery, GroupsQuery, Replayed, ReplayWish, letter_of
+from curtsy.web.models.failures import AllFailuresQuery, GroupsQuery, Replayed, ReplayRequest, letter_of
 from curtsy.web.problems import Problem
 
 _FIELDS = ("crawl", "host", "stage", "cause", "since")
@@ -51,9 +50,9 @@ def _by(by: str, given: dict[str, str]) -> str:
 @view("GET", "/failures/<id>")
 def failure(visit: Visit, id: str) -> Response:
     with visit.store.read() as tx:
-        found = glance.letter(tx, id) if id.isascii() and len(id) <= 100 else None
+        found = dashboard_queries.letter(tx, id) if id.isascii() and len(id) <= 100 else None
         crawl = crawls.ids(tx, [found.crawl]).get(found.crawl) if found is not None else None
-        sent = glance.requests_under(tx, found.fence) if found is not None and found.fence else []
+        sent = dashboard_queries.requests_under(tx, found.fence) if found is not None and found.fence else []
     if found is None or crawl is None:
         raise Problem(404, "no-such-failure", "There is no dead letter of that id. It may have been deleted.")
     return visit.page("failure.html", letter=letter_of(found, crawl), sent=sent, agent=visit.settings.full_user_agent)
@@ -69,7 +68,7 @@ def replay(visit: Visit) -> Response:
     if not ids and "some" in request.form:
         raise UsageError("Tick the dead letters that are to be tried again.")
     wish: dict[str, Any] = {**given, "ids": ids or None, "dry_run": request.form.get("really") != "yes"}
-    done: Replayed = api.replay_failures(visit.call(body=valid(ReplayWish, "form", wish)))
+    done: Replayed = api.replay_failures(visit.call(body=valid(ReplayRequest, "form", wish)))
     if done.dry_run:
         return visit.page("replay.html", done=done, given=given, ids=ids)
     return _replayed(visit, done.dead_letters, list(done.crawls), given)

@@ -13,7 +13,7 @@ from flask import Response, request
 from curtsy.core.model import RobotsState
 from curtsy.rules.robots import Robots
 from curtsy.rules.urls import normalise, origin
-from curtsy.store import dashboard_queries as glance
+from curtsy.store import dashboard_queries
 from curtsy.store import hosts as stored
 from curtsy.web.api import hosts as api
 from curtsy.web.dashboard import charts, words
@@ -56,7 +56,7 @@ def host(visit: Visit, host: str) -> Response:
     status = api.host(visit.call(), host)
     asked = request.args.get("url", "").strip()[:4000]
     with visit.store.read() as tx:
-        some = glance.requests_of_host(tx, status.host, _SHOWN)
+        some = dashboard_queries.requests_of_host(tx, status.host, _SHOWN)
         rules = stored.get_robots(tx, [one.origin for one in status.robots])
     home = origin(some[-1].url) if some else next(iter(rules), f"https://{status.host}")
     target = _target(asked, home) or (some[-1].url if some else None)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from flask import Response, request
 
-from curtsy.web.backend_thread import Bridge
+from curtsy.web.backend_thread import BackendThread
 from curtsy.web.dashboard.overview import glance_of
 from curtsy.web.dashboard.site import Visit, view
 from curtsy.web.events import STREAM_S
@@ -21,7 +21,7 @@ _SSE = "text/event-stream"
 class Watching:
     """One stream of the overview. Its place is free again when it is closed."""
 
-    def __init__(self, bridge: Bridge) -> None:
+    def __init__(self, bridge: BackendThread) -> None:
         self._bridge = bridge
         self._closed = False
 

@@ -17,9 +17,8 @@ from curtsy.core.model import Crawl, CrawlState
 from curtsy.core.observe import log
 from curtsy.fleet.coordination import SEATED_S, Worker
 from curtsy.frontier.watch import LANES, look
-from curtsy.store import crawls, pages
-from curtsy.store import dashboard_queries as glance
-from curtsy.web.backend_thread import Bridge
+from curtsy.store import crawls, dashboard_queries, pages
+from curtsy.web.backend_thread import BackendThread
 from curtsy.web.dashboard import charts
 from curtsy.web.dashboard.site import Visit, html, view
 
@@ -103,7 +102,7 @@ _lock = threading.Lock()
 _last: dict[int, tuple[float, Glance]] = {}
 
 
-def glance_of(bridge: Bridge) -> Glance:
+def glance_of(bridge: BackendThread) -> Glance:
     """However many look, the store is asked once a second."""
     with _lock:
         at, found = _last.get(id(bridge), (0.0, None))
@@ -114,17 +113,17 @@ def glance_of(bridge: Bridge) -> Glance:
         return found
 
 
-def _look(bridge: Bridge) -> Glance:
+def _look(bridge: BackendThread) -> Glance:
     now_ms = int(time.time() * 1000)
     # The last part is the minute that has not ended.
     ends_ms = [(now_ms // 60_000 - _MINUTES + 1 + k) * 60_000 for k in range(_MINUTES)] + [now_ms + 1]
     with bridge.store.read() as tx:
-        active = glance.lately_active(tx, ends_ms[0], _LOOKED_AT)
-        counts = glance.stored_between(tx, active, ends_ms)
+        active = dashboard_queries.lately_active(tx, ends_ms[0], _LOOKED_AT)
+        counts = dashboard_queries.stored_between(tx, active, ends_ms)
         going = crawls.list_all(tx, _SHOWN + 1, [state for state in CrawlState if state not in crawls.ENDED])
         newest = crawls.list_all(tx, _LEDGERS)
-        ledgers = glance.ledgers(tx, {crawl.n for crawl in [*newest, *going]})
-        names = glance.names(tx, [crawl.id for crawl in going[:_SHOWN]])
+        ledgers = dashboard_queries.ledgers(tx, {crawl.n for crawl in [*newest, *going]})
+        names = dashboard_queries.names(tx, [crawl.id for crawl in going[:_SHOWN]])
         shown = [_progress(tx, crawl, names.get(crawl.id), ledgers[crawl.n], now_ms) for crawl in going[:_SHOWN]]
     causes: dict[str, int] = {}
     for ledger in ledgers.values():
@@ -161,7 +160,7 @@ def _progress(
     )
 
 
-def _fleet(bridge: Bridge) -> tuple[tuple[Lane, ...] | None, tuple[Worker, ...] | None]:
+def _fleet(bridge: BackendThread) -> tuple[tuple[Lane, ...] | None, tuple[Worker, ...] | None]:
     try:
         # A frontier that is being rebuilt may keep whoever opens it waiting for minutes: not those who look.
         frontier = _openers.submit(lambda: bridge.services).result(_OPEN_S).frontier
@@ -185,7 +184,7 @@ def _fleet(bridge: Bridge) -> tuple[tuple[Lane, ...] | None, tuple[Worker, ...] 
     return lanes, tuple(workers)
 
 
-def shown(bridge: Bridge) -> dict[str, Any]:
+def shown(bridge: BackendThread) -> dict[str, Any]:
     return {"seen": glance_of(bridge), "seated_ms": int(SEATED_S * 1000)}
 
 

@@ -8,7 +8,7 @@ from flask import Response
 
 from curtsy.core.errors import CurtsyError
 from curtsy.core.model import Page
-from curtsy.export import pages as export
+from curtsy.export import pages
 from curtsy.html.charset import charset_of, decode
 from curtsy.html.document import Document, is_html
 from curtsy.store import pages as stored
@@ -60,7 +60,7 @@ def reading(visit: Visit, row: Page) -> Reading:
     """The headers and the text of a stored page."""
     if row.body is None:
         return Reading(why="The body was not kept.")
-    segments = export.segments_of(visit.settings)
+    segments = pages.segments_of(visit.settings)
     try:
         with visit.store.read() as tx:
             record = read_page(tx, segments, row)

@@ -12,12 +12,12 @@ from urllib.parse import urlencode
 from flask import Response, request
 
 from curtsy.core.errors import UsageError
-from curtsy.store import dashboard_queries as glance
-from curtsy.web.api import reviews as api
+from curtsy.store import dashboard_queries
+from curtsy.web.api import reviews
 from curtsy.web.dashboard import words
 from curtsy.web.dashboard.site import ROWS, Visit, filled, valid, view
 from curtsy.web.models.records import EvidenceInfo, FieldInfo, RecordInfo
-from curtsy.web.models.reviews import DossierInfo, ReviewsQuery, ReviewWish, SourceInfo, WithheldInfo
+from curtsy.web.models.reviews import DossierInfo, ReviewRequest, ReviewsQuery, SourceInfo, WithheldInfo
 
 #: of one source that are shown; evidence beyond is shown as its quote only
 _MOST_TEXT = 200_000
@@ -62,10 +62,10 @@ class Marked:
 @view("GET", "/review", scope="write")
 def review(visit: Visit) -> Response:
     query = visit.asked(ReviewsQuery, "crawl", "schema", "cursor", limit=ROWS)
-    found = api.list_reviews(visit.call(query))
+    found = reviews.list_reviews(visit.call(query))
     crawl = None if query.crawl is None else visit.call().crawl(query.crawl)
     with visit.store.read() as tx:
-        waiting, decided = glance.review_queue(tx, None if crawl is None else crawl.n)
+        waiting, decided = dashboard_queries.review_queue(tx, None if crawl is None else crawl.n)
     return visit.page("review_queue.html", found=found, waiting=waiting, decided=decided, asked=query)
 
 
@@ -73,12 +73,12 @@ def review(visit: Visit) -> Response:
 def record(visit: Visit, id: str) -> Response:
     """Whoever may not review sees what is published."""
     call = visit.call()
-    found: RecordInfo = api.record_review(call, id) if visit.may("write") else api.record(call, id)
+    found: RecordInfo = reviews.record_review(call, id) if visit.may("write") else reviews.record(call, id)
     crawl = request.args.get("crawl", "").strip() or None
     limit = None if crawl is None else call.crawl(crawl).n
     with visit.store.read() as tx:
-        before, behind = glance.beside(tx, int(found.id), limit)
-        waiting, decided = glance.review_queue(tx, limit)
+        before, behind = dashboard_queries.beside(tx, int(found.id), limit)
+        waiting, decided = dashboard_queries.review_queue(tx, limit)
     values = values_of(found)
     sources = [marked(one, values) for one in found.sources] if isinstance(found, DossierInfo) else []
     sources.sort(key=lambda one: (one.source.kind != "text", -sum(bool(piece.of) for piece in one.pieces)))
@@ -90,7 +90,7 @@ def record(visit: Visit, id: str) -> Response:
 
 @view("POST", "/review/<id>", scope="write")
 def decide(visit: Visit, id: str) -> Response:
-    found = api.record_review(visit.call(), id)
+    found = reviews.record_review(visit.call(), id)
     decision = request.form.get("decision", "")
     crawl = filled("crawl")
     limit = None if crawl is None else visit.call().crawl(crawl).n
@@ -99,9 +99,9 @@ def decide(visit: Visit, id: str) -> Response:
         wish["correction"] = _correction(values_of(found))
         if not wish["correction"]:
             raise UsageError("Nothing was changed: write the right value into a field, or approve the record.")
-    api.review(visit.call(body=valid(ReviewWish, "form", wish)), id)
+    reviews.review(visit.call(body=valid(ReviewRequest, "form", wish)), id)
     with visit.store.read() as tx:
-        before, behind = glance.beside(tx, int(found.id), limit)
+        before, behind = dashboard_queries.beside(tx, int(found.id), limit)
     done = {"approve": "Approved", "reject": "Rejected", "correct": "Corrected"}[decision]
     following = behind or before
     more = urlencode({"decided": found.id} | ({"crawl": crawl} if crawl else {}))

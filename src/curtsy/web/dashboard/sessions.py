@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from flask import Request, Response
 
 from curtsy.store import keys, meta
-from curtsy.web.backend_thread import Bridge
+from curtsy.web.backend_thread import BackendThread
 
 COOKIE = "curtsy_session"
 #: somebody who signed in is asked again after so long
@@ -42,7 +42,7 @@ class Session:
 class Sessions:
     """One per application. Its secret is the deployment's, so that every process knows the others' sessions."""
 
-    def __init__(self, bridge: Bridge) -> None:
+    def __init__(self, bridge: BackendThread) -> None:
         self._bridge = bridge
         self._lock = threading.Lock()
         self._secret: bytes | None = None

@@ -25,7 +25,7 @@ from curtsy import __version__
 from curtsy.core.settings import Settings
 from curtsy.store.engine import Store
 from curtsy.web import auth, limits
-from curtsy.web.backend_thread import Bridge
+from curtsy.web.backend_thread import BackendThread
 from curtsy.web.dashboard import words
 from curtsy.web.dashboard.sessions import Session, Sessions
 from curtsy.web.problems import Problem, of_validation
@@ -80,7 +80,7 @@ def view(method: str, rule: str, *, scope: str | None = "read") -> Callable[[Cal
 class Site:
     """What an application's pages need, made once."""
 
-    bridge: Bridge
+    bridge: BackendThread
     gate: auth.Gate
     limit: limits.RateLimit
     sessions: Sessions
@@ -98,7 +98,7 @@ class Visit:
     caller: auth.Caller | None
 
     @property
-    def bridge(self) -> Bridge:
+    def bridge(self) -> BackendThread:
         return self.site.bridge
 
     @property

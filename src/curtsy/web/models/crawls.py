@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, FailFast, Field
 
-from curtsy.control.crawls import CrawlWish, Status
+from curtsy.control.crawls import CrawlRequest, Status
 from curtsy.core.model import MOST_RENDER, Counts, Crawl
 from curtsy.core.settings import Settings
 from curtsy.web.paging import Paged
@@ -16,7 +16,7 @@ from curtsy.web.problems import Mistake, Problem
 State = Literal["loading", "running", "paused", "extracting", "finished", "cancelled", "deleting"]
 
 
-class NewCrawl(CrawlWish):
+class NewCrawl(CrawlRequest):
     """A crawl to be made."""
 
     seeds: Annotated[list[str], FailFast()] = Field(
@@ -75,7 +75,7 @@ class CrawlsQuery(Paged):
     state: State | None = Field(None, description="Only crawls in this state.")
 
 
-def check_offered(wish: CrawlWish, settings: Settings, where: str) -> None:
+def check_offered(wish: CrawlRequest, settings: Settings, where: str) -> None:
     """Over HTTP a crawl names only what the settings list."""
     schema = wish.schema_name if isinstance(wish.schema_name, str) else None
     named = (
@@ -108,7 +108,7 @@ def summary_of(crawl: Crawl) -> CrawlSummary:
 
 
 def status_of(status: Status) -> CrawlStatus:
-    names = [field.alias or name for name, field in CrawlWish.model_fields.items() if name != "webhook_secret"]
+    names = [field.alias or name for name, field in CrawlRequest.model_fields.items() if name != "webhook_secret"]
     wishes = {name: getattr(status.crawl, name) for name in names if hasattr(status.crawl, name)}
     return CrawlStatus.model_validate(
         _summary(status.crawl)

@@ -73,7 +73,7 @@ class LetterGroups(BaseModel):
     groups: list[LetterGroup]
 
 
-class ReplayWish(BaseModel):
+class ReplayRequest(BaseModel):
     """Which dead letters are to be tried again. What is left out does not restrict."""
 
     model_config = ConfigDict(extra="forbid")
@@ -92,7 +92,7 @@ class ReplayWish(BaseModel):
     dry_run: bool = Field(False, description="Say what would be replayed; change nothing.")
 
     @model_validator(mode="after")
-    def _one_name(self) -> ReplayWish:
+    def _one_name(self) -> ReplayRequest:
         if self.cause is not None and self.error is not None:
             raise ValueError("cause and error are the same: give one")
         return self

@@ -63,7 +63,7 @@ class ReviewsQuery(Paged):
     schema_name: Word | None = Field(None, alias="schema", description="Only records of this schema.")
 
 
-class ReviewWish(BaseModel):
+class ReviewRequest(BaseModel):
     """A decision."""
 
     model_config = ConfigDict(extra="forbid")
@@ -80,7 +80,7 @@ class ReviewWish(BaseModel):
     golden: bool = Field(False, description="It shall become a golden case: `curtsy review export-golden` writes them.")
 
     @model_validator(mode="after")
-    def _fits(self) -> ReviewWish:
+    def _fits(self) -> ReviewRequest:
         if (self.correction is not None) != (self.decision == "correct"):
             raise ValueError("`correct` needs a correction, and nothing else has one")
         return self

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field
 
-from curtsy.control.crawls import CrawlWish
+from curtsy.control.crawls import CrawlRequest
 from curtsy.control.schedules import MOST_SEEDS, shown
 from curtsy.core.model import Run, Schedule
 from curtsy.web.models.crawls import when
@@ -26,8 +26,8 @@ class NewSchedule(BaseModel):
     seeds: Annotated[list[str], FailFast()] = Field(
         min_length=1, max_length=MOST_SEEDS, description="Where each run begins."
     )
-    crawl: CrawlWish = Field(
-        default_factory=lambda: CrawlWish.model_validate({}), description="What each crawl shall be."
+    crawl: CrawlRequest = Field(
+        default_factory=lambda: CrawlRequest.model_validate({}), description="What each crawl shall be."
     )
     overlap: Literal["skip", "queue"] = Field(
         "skip", description="What becomes of a run that is due while the last one is still going."

@@ -20,9 +20,9 @@ from bench.parts import Parts
 from bench.plan import Plan
 from bench.report import Bar, Section, number
 from curtsy.cli.results import judged
+from curtsy.control import submit
 from curtsy.core import settings_loading
 from curtsy.core.model import Crawl, CrawlState
-from curtsy.crawl import run as crawling
 from curtsy.fleet.coordination import Fleet
 from curtsy.services import backends
 from curtsy.store import crawls
@@ -112,7 +112,7 @@ class RunningFleet:
             built = backends.build(self.settings)
             try:
                 await built.open()
-                return await crawling.submit(built, crawl, self.web.seeds)
+                return await submit.submit(built, crawl, self.web.seeds)
             finally:
                 await built.close()
 

@@ -18,9 +18,9 @@ from crawl_folder import CrawlFolder
 from waiting import until
 
 from curtsy.cli.results import judged
+from curtsy.control import submit
 from curtsy.control.audit import Verdict
 from curtsy.core.model import Counts, Crawl, CrawlState
-from curtsy.crawl import run as crawling
 from curtsy.fleet.coordination import Fleet
 from curtsy.frontier.fleet_commands import Plain
 from curtsy.services import backends
@@ -120,7 +120,7 @@ class FleetFolder(CrawlFolder):
             id=str(uuid4()), request_id=fields.pop("request_id", "test"), created_ms=int(time.time() * 1000),
             delay_s=delay_s, **fields,
         )  # fmt: skip
-        return self.do(lambda parts: crawling.submit(parts, crawl, seeds))
+        return self.do(lambda parts: submit.submit(parts, crawl, seeds))
 
     def do(self, work: Callable[[Services], Awaitable[T]]) -> T:
         """With the parts that any process of the fleet has."""

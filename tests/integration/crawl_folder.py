@@ -22,6 +22,7 @@ import pytest
 import uvloop
 
 from curtsy.cli import main
+from curtsy.control import submit
 from curtsy.core import settings_loading
 from curtsy.core.model import Counts, Crawl
 from curtsy.core.settings import Settings
@@ -108,9 +109,9 @@ class CrawlFolder:
         try:
             await built.open()
             if isinstance(what, str):
-                crawl = await crawling.take_up(built, what)
+                crawl = await submit.take_up(built, what)
             else:
-                crawl = await crawling.submit(built, what, seeds)
+                crawl = await submit.submit(built, what, seeds)
             return await asyncio.wait_for(crawling.run(built, crawl.n), 60)
         finally:
             await built.close()

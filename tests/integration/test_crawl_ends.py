@@ -15,6 +15,7 @@ from crawl_folder import CrawlFolder
 from dns_server import dns_serving
 from small_site import Asked, Say, SmallSite, linking
 
+from curtsy.control import submit
 from curtsy.core.errors import SettingsError
 from curtsy.core.model import Counts, Crawl
 from curtsy.crawl import run
@@ -76,7 +77,7 @@ def test_a_spent_budget_stays_spent_when_the_frontier_is_lost(folder: CrawlFolde
         try:
             seeds = [f"http://h{n}.small.test/0" for n in range(8)]
             crawl = Crawl(id=str(uuid4()), request_id="t", created_ms=1, delay_s=0.01, max_pages=60, scope="host")
-            crawl = await run.submit(built, crawl, seeds)
+            crawl = await submit.submit(built, crawl, seeds)
             running = asyncio.create_task(run.run(built, crawl.n))
             while len(site.paths()) < 30:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
@@ -130,7 +131,7 @@ def test_the_unit_of_politeness_cannot_change_under_an_unfinished_crawl(folder: 
         built = backends.build(folder.settings())
         await built.open()
         crawl = Crawl(id=str(uuid4()), request_id="t", created_ms=1)
-        await run.submit(built, crawl, ["http://a.small.test/"])
+        await submit.submit(built, crawl, ["http://a.small.test/"])
         await built.close()
 
     asyncio.run(begin())
@@ -182,7 +183,7 @@ def test_a_name_that_does_not_exist_is_looked_up_twice(folder: CrawlFolder, monk
             await built.open()
             try:
                 crawl = Crawl(id=str(uuid4()), request_id="t", created_ms=1)
-                crawl = await run.submit(built, crawl, ["http://missing.example/", "http://missing.example/a"])
+                crawl = await submit.submit(built, crawl, ["http://missing.example/", "http://missing.example/a"])
                 return await asyncio.wait_for(run.run(built, crawl.n), 30), names.asked["missing.example"]
             finally:
                 await built.close()
@@ -202,7 +203,7 @@ def test_a_crawl_over_several_shards_is_found_again_when_they_are_lost(tmp_path:
         try:
             crawl = Crawl(id=str(uuid4()), request_id="t", created_ms=1, delay_s=0.02, max_pages=40)
             seeds = [f"http://h{n}.small.test/0" for n in range(4)]
-            crawl = await run.submit(built, crawl, seeds)
+            crawl = await submit.submit(built, crawl, seeds)
             assert built.embedded is not None
             client = redis.Redis(unix_socket_path=str(built.embedded.socket))
             client.flushall()

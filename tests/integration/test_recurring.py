@@ -13,7 +13,7 @@ import uvloop
 from crawl_folder import CrawlFolder
 from small_site import Asked, Say, SmallSite, linking
 
-from curtsy.control import changes, retention
+from curtsy.control import changes, retention, submit
 from curtsy.control import schedules as scheduling
 from curtsy.crawl import run as crawling
 from curtsy.services import backends
@@ -69,7 +69,7 @@ def run_schedule(folder: CrawlFolder, at_ms: int) -> str:
         try:
             await built.open()
             (id,) = await scheduling.fire(built, at_ms)
-            crawl = await crawling.take_up(built, id)
+            crawl = await submit.take_up(built, id)
             await asyncio.wait_for(crawling.run(built, crawl.n), 60)
             return id
         finally:

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 import redis
 
+from curtsy.control import submit
 from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl, CrawlState
 from curtsy.core.settings import Settings
-from curtsy.crawl import run
 from curtsy.services import backends
 from curtsy.services.backends import Services
 from curtsy.store import crawls
@@ -46,7 +46,7 @@ def test_seeds_that_a_lost_frontier_did_not_take_stand_in_the_store(tmp_path: Pa
             assert built.embedded is not None
             with redis.Redis(unix_socket_path=str(built.embedded.socket)) as client:
                 client.flushall()
-            submitted = await run.submit(built, crawl(), [SEED])
+            submitted = await submit.submit(built, crawl(), [SEED])
             assert submitted.state is CrawlState.RUNNING
             assert built.unlisted
             with built.store.read() as tx:
@@ -58,12 +58,12 @@ def test_seeds_that_a_lost_frontier_did_not_take_stand_in_the_store(tmp_path: Pa
 def test_a_bad_seed_far_down_cancels_what_was_stored_of_its_crawl(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "_CHUNK", 2)
+    monkeypatch.setattr(submit, "_CHUNK", 2)
 
     async def scene() -> None:
         async with opened(tmp_path) as built:
             with pytest.raises(UsageError, match="nonsense"):
-                await run.submit(built, crawl(), [f"{SEED}{i}" for i in range(5)] + ["nonsense"])
+                await submit.submit(built, crawl(), [f"{SEED}{i}" for i in range(5)] + ["nonsense"])
             assert (stored(built).state, stored(built).reason) == (CrawlState.CANCELLED, "upload_incomplete")
 
     asyncio.run(scene())
@@ -73,8 +73,8 @@ def test_a_seed_that_is_too_long_is_refused_by_name(tmp_path: Path) -> None:
     async def scene() -> None:
         async with opened(tmp_path) as built:
             with pytest.raises(UsageError, match=r"The seed http://a\.test/x+\.\.\. has 2,084 characters"):
-                await run.submit(built, Crawl(id="c", request_id="r"), [SEED + "x" * (2084 - len(SEED))])
-            fits = await run.submit(built, Crawl(id="d", request_id="r"), [SEED + "x" * (2083 - len(SEED))])
+                await submit.submit(built, Crawl(id="c", request_id="r"), [SEED + "x" * (2084 - len(SEED))])
+            fits = await submit.submit(built, Crawl(id="d", request_id="r"), [SEED + "x" * (2083 - len(SEED))])
             with built.store.read() as tx:
                 assert [crawl.id for crawl in crawls.list_all(tx)] == [fits.id]
 
@@ -84,7 +84,7 @@ def test_a_seed_that_is_too_long_is_refused_by_name(tmp_path: Path) -> None:
 def test_a_crawl_whose_seeds_were_still_arriving_is_not_taken_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "_CHUNK", 2)
+    monkeypatch.setattr(submit, "_CHUNK", 2)
 
     def seeds() -> Iterator[str]:
         yield from (f"{SEED}{i}" for i in range(5))
@@ -93,10 +93,10 @@ def test_a_crawl_whose_seeds_were_still_arriving_is_not_taken_up(
     async def scene() -> None:
         async with opened(tmp_path) as built:
             with pytest.raises(KeyError):
-                await run.submit(built, crawl(), seeds())
+                await submit.submit(built, crawl(), seeds())
             assert stored(built).state is CrawlState.LOADING
             with pytest.raises(UsageError, match="still arriving"):
-                await run.take_up(built, "last")
+                await submit.take_up(built, "last")
 
     asyncio.run(scene())
 
@@ -105,10 +105,10 @@ def test_a_crawl_is_taken_up_though_the_frontier_was_lost_on_the_way(tmp_path: P
     async def scene() -> None:
         async with opened(tmp_path) as built:
             assert built.embedded is not None
-            await run.submit(built, crawl(), [SEED])
+            await submit.submit(built, crawl(), [SEED])
             with redis.Redis(unix_socket_path=str(built.embedded.socket)) as client:
                 client.flushall()
-            assert (await run.take_up(built, "last")).state is CrawlState.RUNNING
+            assert (await submit.take_up(built, "last")).state is CrawlState.RUNNING
             assert built.unlisted
 
     asyncio.run(scene())
@@ -117,8 +117,8 @@ def test_a_crawl_is_taken_up_though_the_frontier_was_lost_on_the_way(tmp_path: P
 def test_handing_in_the_same_crawl_again_after_a_lost_answer_adds_nothing(tmp_path: Path) -> None:
     async def scene() -> None:
         async with opened(tmp_path) as built:
-            first = await run.submit(built, crawl(), [SEED])
-            again = await run.submit(built, crawl(), [SEED])
+            first = await submit.submit(built, crawl(), [SEED])
+            again = await submit.submit(built, crawl(), [SEED])
             assert again.n == first.n
             with built.store.read() as tx:
                 assert crawls.counts(tx, first.n).pending == 1

@@ -19,6 +19,7 @@ import pytest
 import uvloop
 from dns_server import A, dns_serving
 
+from curtsy.control import crawl_request
 from curtsy.control.replay import Filter, replay
 from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl, CrawlState
@@ -268,7 +269,7 @@ def test_private_addresses_are_refused_however_they_are_written(store: Store, re
     assert url is not None
     if host != "localhost":
         with pytest.raises(UsageError, match="not public"):
-            webhooks.checked(url, SECRET, Settings())
+            crawl_request.checked_webhook(url, SECRET, Settings())
     n = ended(store, url)
     tell(store, allow_private=())
     assert receiver.got == []
@@ -336,11 +337,11 @@ def test_a_handle_that_has_posted_gets_again(receiver: Receiver) -> None:
 
 
 def test_a_webhook_without_a_secret_or_a_url_is_told_before_anything_is_written() -> None:
-    assert webhooks.checked(None, None, Settings()) is None
+    assert crawl_request.checked_webhook(None, None, Settings()) is None
     with pytest.raises(UsageError, match="needs a secret"):
-        webhooks.checked("https://example.com/", None, Settings())
+        crawl_request.checked_webhook("https://example.com/", None, Settings())
     with pytest.raises(UsageError, match="no http or https URL"):
-        webhooks.checked("ftp://example.com/", SECRET, Settings())
+        crawl_request.checked_webhook("ftp://example.com/", SECRET, Settings())
     for url in ("https://user@example.com/", "https://user:hunter2@example.com/", "https://:x@example.com/"):
         with pytest.raises(UsageError, match="no user and no password"):
-            webhooks.checked(url, SECRET, Settings())
+            crawl_request.checked_webhook(url, SECRET, Settings())

@@ -26,7 +26,7 @@ from curtsy.api import arguments as given
 from curtsy.api.page import Page, view
 from curtsy.api.progress import Display, shown_html, shown_line
 from curtsy.api.thread import CrawlThread
-from curtsy.control import crawls as control
+from curtsy.control.crawl_request import crawl_of
 from curtsy.core import observe
 from curtsy.core.errors import (
     CurtsyError,
@@ -102,7 +102,7 @@ def crawl(
         "max_pages": max_pages, "max_depth": max_depth, "delay_s": delay_s, "per_host": per_host,
         "sitemaps": sitemaps, "cookies": cookies,
     }  # fmt: skip
-    made = control.crawl_of(given.wish(wish), found, new_id())
+    made = crawl_of(given.wish(wish), found, new_id())
     if render not in ("never", "auto", "always"):
         raise UsageError(f"render is {render!r}: use never, auto or always.")
     if lane not in ("high", "batch", "slow"):

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from curtsy.api.page import view
-from curtsy.control import crawls
+from curtsy.control.crawl_request import CrawlRequest
 from curtsy.core.errors import UsageError
 from curtsy.records import user_functions
 
@@ -52,9 +52,9 @@ def named(name: str, given: Any, *kinds: type) -> None:
         raise UsageError(f"`{name}` is {' or '.join(kind.__name__ for kind in kinds)}, not {_told(given)}.")
 
 
-def wish(fields: dict[str, Any]) -> crawls.CrawlRequest:
+def wish(fields: dict[str, Any]) -> CrawlRequest:
     try:
-        return crawls.CrawlRequest(**fields)
+        return CrawlRequest(**fields)
     except ValidationError as error:
         wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
         raise UsageError(f"The crawl does not fit: {wrong}.") from None

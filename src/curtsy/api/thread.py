@@ -16,6 +16,7 @@ from weakref import WeakSet
 
 import uvloop
 
+from curtsy.control import retention, submit
 from curtsy.core.errors import Unavailable
 from curtsy.core.model import Counts, Crawl
 from curtsy.core.settings import Settings
@@ -111,13 +112,15 @@ class CrawlThread:
         try:
             await built.open()
             if isinstance(self._what, str):
-                crawl = await run.take_up(built, self._what, self._wishes)
+                crawl = await submit.take_up(built, self._what, self._wishes)
             else:
-                crawl = await run.submit(built, self._what, self._seeds)
+                crawl = await submit.submit(built, self._what, self._seeds)
             self.counts = await read(built.store, crawls.counts, crawl.n)
             self.crawl = crawl
             self._ready.set()
-            self.counts = await run.run(built, crawl.n, self._tell, self._stop, alone=False)
+            self.counts = await run.run(
+                built, crawl.n, self._tell, self._stop, alone=False, tidy=lambda: retention.tidy(built)
+            )
             if crawl.schema is not None or crawl.webhook is not None:
                 await stages.run_all(built, crawl.n, self._stop)
                 self.counts = replace(await read(built.store, crawls.counts, crawl.n), waiting=self.counts.waiting)

@@ -27,6 +27,7 @@ from curtsy.cli.crawl_options import (
     possible,
 )
 from curtsy.cli.options import AsJson, Config, DataDir, ModelKind, RubricName, SchemaName, settings_from
+from curtsy.core import clock
 
 if TYPE_CHECKING:
     from curtsy.cli.run_crawl import Ended
@@ -214,7 +215,6 @@ def crawl_worker() -> None:
 
 
 def _crawl(**fields: Any) -> Crawl:
-    import time
 
     from curtsy.core.model import Crawl, Lane, new_id
 
@@ -224,7 +224,7 @@ def _crawl(**fields: Any) -> Crawl:
 
         fields |= plan.wished(*wanted)
     fields["lane"] = Lane(fields.get("lane", "batch"))
-    return Crawl(id=new_id(), request_id=new_id(), created_ms=int(time.time() * 1000), **fields)
+    return Crawl(id=new_id(), request_id=new_id(), created_ms=clock.now_ms(), **fields)
 
 
 def _drive(

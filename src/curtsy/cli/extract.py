@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from curtsy.cli.options import AsJson, Config, DataDir, settings_from
+from curtsy.core import clock
 
 if TYPE_CHECKING:
     from curtsy.core.settings import Settings
@@ -68,7 +69,6 @@ def _run(settings: Settings, which: str, schema: str | None, rubric: str | None,
     """All stages in this process; workers of a fleet on the same store take their share."""
     import asyncio
     import signal
-    import time
 
     from curtsy.core.model import CrawlState
     from curtsy.core.shutdown import StopFlag
@@ -80,7 +80,7 @@ def _run(settings: Settings, which: str, schema: str | None, rubric: str | None,
 
     with Store.open(settings.effective_store_url, create=False) as store:
         plan = _plan(store, which, schema, rubric, llm)
-        run = reextraction.begin(store, which, plan, int(time.time() * 1000))
+        run = reextraction.begin(store, which, plan, clock.now_ms())
         stop = StopFlag()
 
         async def work() -> None:

@@ -10,6 +10,7 @@ import typer
 
 from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, host_of, number_of, stored
 from curtsy.cli.remote import Api
+from curtsy.core import clock
 
 if TYPE_CHECKING:
     from curtsy.control.replay import Filter
@@ -91,7 +92,7 @@ def replay(
     with stored(config, data_dir, looks=dry_run) as (settings, store):
         host = host_of(settings, store, host)
         which = _filter(store, crawl, host, stage, cause, since, limit)
-        done = pipeline.replay(store, which, int(time.time() * 1000), dry_run=dry_run)
+        done = pipeline.replay(store, which, clock.now_ms(), dry_run=dry_run)
         with store.read() as tx:
             opened = [crawls.get(tx, id) for id in (() if dry_run else done.crawls)]
         ways = [next_commands.go_on(store, one) for one in opened]

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from curtsy.cli.options import AsJson, Config, DataDir, stored
+from curtsy.core import clock
 
 Name = Annotated[
     str | None, typer.Option("--name", metavar="NAME", help="Only of this run: CURTSY_RUN, or the spider.")
@@ -86,7 +87,7 @@ def replay(
             found = guests.failed(tx, name or "", since_ms(since, time.time()), limit)
         opened = len(found)
         if not dry_run:
-            opened = store.run(guests.replay, [one.n for one in found], int(time.time() * 1000))
+            opened = store.run(guests.replay, [one.n for one in found], clock.now_ms())
     if as_json:
         show.document({"replayed": opened, "dry_run": dry_run})
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from curtsy.cli.options import AsJson, Config, DataDir, stored
+from curtsy.core import clock
 
 if TYPE_CHECKING:
     from curtsy.core.model import HostState
@@ -38,7 +38,7 @@ def list_(
     from curtsy.core.model import HostState
     from curtsy.store import hosts, queues
 
-    at_ms = int(time.time() * 1000) if notable else None
+    at_ms = clock.now_ms() if notable else None
     with stored(config, data_dir) as (_settings, store), store.read() as tx:
         found = hosts.chunk(tx, limit=limit, notable_at_ms=at_ms)
         faults = {host: fault for host, (fault, _) in queues.faults(tx).items()}
@@ -103,29 +103,29 @@ def _change(
     lift: bool = False,
 ) -> None:
     from curtsy.cli import frontier_access, show
+    from curtsy.control import hosts as operator_hosts
     from curtsy.core.errors import UsageError
     from curtsy.core.model import HostState
-    from curtsy.crawl import host_policy
     from curtsy.store import hosts, queues
 
     if "*" in name:
         raise UsageError(f"{name!r} is a pattern: name one host here, or put the pattern into the setting deny_hosts.")
     with stored(config, data_dir, looks=changes is None) as (settings, store):
         with store.read() as tx:
-            host = host_policy.host_meant(tx, name, settings.politeness_unit)
+            host = operator_hosts.host_meant(tx, name, settings.politeness_unit)
             state = hosts.get(tx, host)
             fault, _ = queues.faults(tx, host).get(host, (None, 0))
         if state is None and fault is None and changes is None:
             raise UsageError(f"Nothing is known of {host!r}. `curtsy hosts list` lists the hosts asked so far.")
         state = state or HostState(host=host)
         if changes is not None:
-            store.run(host_policy.say, host, changes)
+            store.run(operator_hosts.say, host, changes)
             if lift:
-                host_policy.lift(store, settings, host, int(time.time() * 1000))
+                operator_hosts.lift(store, settings, host, clock.now_ms())
             with store.read() as tx:
                 state = hosts.get_many(tx, [host])[host]
             if frontier_access.is_there(settings):
-                frontier_access.with_services(settings, lambda built: host_policy.introduce(built, host, lift))
+                frontier_access.with_services(settings, lambda built: operator_hosts.introduce(built, host, lift))
     fields = asdict(state) | {"fault": fault}
     if as_json:
         show.document(fields)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from curtsy.cli.options import AsJson, Config, DataDir
+from curtsy.core import clock
 
 if TYPE_CHECKING:
     from curtsy.store.engine import Store
@@ -41,7 +41,7 @@ def create(
     words = tuple(dict.fromkeys(word.strip() for word in scopes.split(",") if word.strip()))
     if not words or any(word not in SCOPES for word in words):
         raise UsageError(f"--scopes {scopes} is not possible. Use {', '.join(SCOPES)}, with commas between.")
-    now_ms = int(time.time() * 1000)
+    now_ms = clock.now_ms()
     secret, key = new_key(name, words, now_ms, _expiry_ms(expires, now_ms))
     with _opened(config, data_dir) as store:
         store.run(stored_keys.create, key)
@@ -61,7 +61,7 @@ def list_keys(config: Config = None, data_dir: DataDir = None, as_json: AsJson =
 
     with _opened(config, data_dir) as store, store.read() as tx:
         found = stored_keys.list_all(tx)
-    now_ms = int(time.time() * 1000)
+    now_ms = clock.now_ms()
     rows = [
         {
             "id": key.id,
@@ -94,7 +94,7 @@ def revoke(
     from curtsy.store import keys as stored_keys
 
     with _opened(config, data_dir) as store:
-        if not store.run(stored_keys.revoke, id, int(time.time() * 1000)):
+        if not store.run(stored_keys.revoke, id, clock.now_ms()):
             raise UsageError(f"There is no key {id!r}. `curtsy keys list` shows them.")
     show.say(f"Key {id} is revoked.")
 

@@ -74,7 +74,7 @@ def stored(config: Path | None, data_dir: Path | None, looks: bool = True) -> It
 
 def host_of(settings: Settings, store: Store, name: str | None) -> str | None:
     """The unit of politeness that an option names, if it names one."""
-    from curtsy.crawl.host_policy import host_meant
+    from curtsy.control.hosts import host_meant
 
     if name is None:
         return None

@@ -10,6 +10,7 @@ import typer
 
 from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, WhichCrawl, number_of, stored
 from curtsy.cli.remote import Api
+from curtsy.core import clock
 
 if TYPE_CHECKING:
     from curtsy.control.audit import Verdict
@@ -189,10 +190,10 @@ def _explained_here(target: str, crawl: str | None, config: Path | None, data_di
 
     from curtsy.cli import next_commands
     from curtsy.control import explain as explaining
-    from curtsy.crawl import host_policy
+    from curtsy.control import hosts as operator_hosts
     from curtsy.store import crawls
 
-    now_ms = int(time.time() * 1000)
+    now_ms = clock.now_ms()
     program, options = next_commands.beginning(), next_commands.ending()
     with stored(config, data_dir) as (settings, store), store.read() as tx:
         url, host = explaining.target(target, settings.politeness_unit)
@@ -201,7 +202,7 @@ def _explained_here(target: str, crawl: str | None, config: Path | None, data_di
             facts = explaining.of_url(tx, url, settings, crawls.get(tx, crawl) if crawl else None)
             facts = replace(explaining.with_frontier(tx, facts, settings), program=program, options=options)
             return explaining.document(facts, now_ms)
-        host = host_policy.host_meant(tx, host, settings.politeness_unit)
+        host = operator_hosts.host_meant(tx, host, settings.politeness_unit)
         said, fields = explaining.of_host(tx, host, now_ms, explaining.see(tx, settings, host), program, options)
         return fields | {"why": said}
 

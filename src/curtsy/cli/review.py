@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +9,7 @@ import typer
 
 from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, number_of, stored
 from curtsy.cli.remote import Api, client
+from curtsy.core import clock
 
 if TYPE_CHECKING:
     from curtsy.records.review import Dossier
@@ -199,7 +199,7 @@ def _decide(
 
         who = said.pop("by") or getpass.getuser()
         with stored(config, data_dir, looks=False) as (_settings, store):
-            review.decide(store, record, review.Decision(who=who, **said), int(time.time() * 1000))
+            review.decide(store, record, review.Decision(who=who, **said), clock.now_ms())
             found = _line(store, review.dossier(store, record))
     if as_json:
         shown.document(found)

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -19,6 +18,8 @@ import uvloop
 
 from curtsy.cli import DEAD_LETTERS, DONE, INTERRUPTED, UNAVAILABLE, Interrupted, next_commands
 from curtsy.cli.show import elapsed_s, note
+from curtsy.control import retention, submit
+from curtsy.core import clock
 from curtsy.core.errors import NoBrowser, UnknownCrawl
 from curtsy.core.model import Counts, Crawl, CrawlState
 from curtsy.core.observe import counters
@@ -100,13 +101,13 @@ async def _drive(
     try:
         await built.open()
         if isinstance(what, str):
-            crawl = await run.take_up(built, what, wishes)
+            crawl = await submit.take_up(built, what, wishes)
         else:
-            crawl = await run.submit(built, what, seeds)
+            crawl = await submit.submit(built, what, seeds)
         _brake(stop, next_commands.resume(crawl.id, keep(settings)), helpers)
         helpers.start(crawl.n, processes - 1)
         try:
-            await run.run(built, crawl.n, on_progress, stop)
+            await run.run(built, crawl.n, on_progress, stop, tidy=lambda: retention.tidy(built))
         except NoBrowser as error:
             raise NoBrowser(f"{error}\n{next_commands.resume(crawl.id, keep(settings))}") from error
         if crawl.schema is not None or crawl.webhook is not None:
@@ -142,7 +143,7 @@ def _give_up(settings: Settings, what: Crawl | str) -> None:
         with store.read() as tx:
             found = [c for c in crawls.list_all(tx, states=(CrawlState.LOADING,)) if c.id == getattr(what, "id", "")]
         for crawl in found:
-            state, reason, now_ms = CrawlState.CANCELLED, "upload_incomplete", int(time.time() * 1000)
+            state, reason, now_ms = CrawlState.CANCELLED, "upload_incomplete", clock.now_ms()
             store.run(crawls.set_state, crawl.n, state, reason, now_ms, only_from=(CrawlState.LOADING,))
             note("The crawl is given up: its seeds were still being read. Start it again with all of them.")
             raise Interrupted(INTERRUPTED)
@@ -158,7 +159,7 @@ def _ended(store: Store, id: str, counted: dict[str, int]) -> Ended:
             crawl=crawl,
             counts=crawls.counts(tx, crawl.n),
             hosts=summaries.hosts_of(tx, crawl.n),
-            elapsed_s=elapsed_s(crawl, int(time.time() * 1000)),
+            elapsed_s=elapsed_s(crawl, clock.now_ms()),
             counters=counted,
             records=records.counts(tx, crawl.n, crawl.schema_hash) if crawl.schema is not None else {},
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +10,7 @@ import typer
 
 from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl, stored
 from curtsy.cli.remote import Api
+from curtsy.core import clock
 
 if TYPE_CHECKING:
     from curtsy.core.model import Counts, Crawl
@@ -93,9 +93,7 @@ def _change(which: str, verb: str, config: Path | None, data_dir: Path | None, a
     with stored(config, data_dir, looks=False) as (_settings, store):
         with store.read() as tx:
             crawl = crawls.get(tx, which)
-        changed = store.run(
-            crawls.set_state, crawl.n, state, reason, int(time.time() * 1000), only_from=control.CHANGES[state]
-        )
+        changed = store.run(crawls.set_state, crawl.n, state, reason, clock.now_ms(), only_from=control.CHANGES[state])
         with store.read() as tx:
             crawl, counts = crawls.by_n(tx, crawl.n), crawls.counts(tx, crawl.n)
         if not changed and crawl.state is not state:
@@ -109,7 +107,7 @@ def _change(which: str, verb: str, config: Path | None, data_dir: Path | None, a
 def _ledger(crawl: Crawl, counts: Counts) -> dict[str, Any]:
     from curtsy.cli import show
 
-    return show.ledger(crawl, counts, show.elapsed_s(crawl, int(time.time() * 1000)))
+    return show.ledger(crawl, counts, show.elapsed_s(crawl, clock.now_ms()))
 
 
 def _dead(ledger: dict[str, Any]) -> int:

@@ -104,15 +104,16 @@ def _local(wish: dict[str, Any], seeds: Iterable[str], config: Path | None, data
     from pydantic import ValidationError
 
     from curtsy.cli.frontier_access import with_services
-    from curtsy.control import crawls
+    from curtsy.control import submit
+    from curtsy.control.crawl_request import CrawlRequest, crawl_of
     from curtsy.core.errors import UsageError
     from curtsy.core.model import new_id
 
     settings = settings_from(config, data_dir)
     try:
-        wanted = crawls.CrawlRequest(**wish)
+        wanted = CrawlRequest(**wish)
     except ValidationError as error:
         wrong = "; ".join(f"--{str(e['loc'][0]).replace('_', '-')}: {e['msg']}" for e in error.errors())
         raise UsageError(f"{wrong}. `curtsy submit --help` says what can be given.") from None
 
-    return with_services(settings, lambda built: crawls.submit(built, wanted, seeds, new_id())).id
+    return with_services(settings, lambda built: submit.submit(built, crawl_of(wanted, settings, new_id()), seeds)).id

@@ -18,6 +18,7 @@ from collections.abc import Callable
 import uvloop
 
 from curtsy.cli import DONE, INTERRUPTED
+from curtsy.control import retention
 from curtsy.core.observe import configure, counters
 from curtsy.core.settings import Settings
 from curtsy.core.shutdown import StopFlag, end_now
@@ -82,7 +83,7 @@ async def _work(settings: Settings, crawl: int, parent: Parent) -> None:
     try:
         await built.open()
         # The parent has the browser, if one is needed.
-        await run.run(built, crawl, None, stop, render=False)
+        await run.run(built, crawl, None, stop, render=False, tidy=lambda: retention.tidy(built))
     finally:
         await built.close()
 

@@ -69,45 +69,6 @@ class CrawlCounts(TypedDict):
     failed_stages: dict[str, int]
 
 
-class CrawlStatus(TypedDict):
-    """How far a crawl is."""
-
-    id: str
-    state: Literal["loading", "running", "paused", "extracting", "finished", "cancelled", "deleting"]
-    #: Why it ended, where that is not plain.
-    reason: str | None
-    lane: str
-    scope: str
-    pages: int
-    request_id: str
-    created: str
-    started: str | None
-    ended: str | None
-    counts: CrawlCounts
-    #: Over the last minute, or the last 500 pages.
-    pages_per_s: float
-    #: At this rate and if no more links are found; null where there is nothing to tell from.
-    estimated_end: str | None
-    #: What was asked for.
-    wishes: dict[str, str | int | float | bool | list[str] | None]
-
-
-class CrawlSummary(TypedDict):
-    """A crawl in a list."""
-
-    id: str
-    state: Literal["loading", "running", "paused", "extracting", "finished", "cancelled", "deleting"]
-    #: Why it ended, where that is not plain.
-    reason: str | None
-    lane: str
-    scope: str
-    pages: int
-    request_id: str
-    created: str
-    started: str | None
-    ended: str | None
-
-
 class CrawlRequest(TypedDict):
     """What a crawl shall be, but for its seeds. Nothing here reaches beyond what the server's settings allow."""
 
@@ -146,6 +107,45 @@ class CrawlRequest(TypedDict):
     webhook_secret: NotRequired[str | None]
     #: A pool of proxies that the server's settings list.
     proxy_pool: NotRequired[str | None]
+
+
+class CrawlStatus(TypedDict):
+    """How far a crawl is."""
+
+    id: str
+    state: Literal["loading", "running", "paused", "extracting", "finished", "cancelled", "deleting"]
+    #: Why it ended, where that is not plain.
+    reason: str | None
+    lane: str
+    scope: str
+    pages: int
+    request_id: str
+    created: str
+    started: str | None
+    ended: str | None
+    counts: CrawlCounts
+    #: Over the last minute, or the last 500 pages.
+    pages_per_s: float
+    #: At this rate and if no more links are found; null where there is nothing to tell from.
+    estimated_end: str | None
+    #: What was asked for.
+    wishes: dict[str, str | int | float | bool | list[str] | None]
+
+
+class CrawlSummary(TypedDict):
+    """A crawl in a list."""
+
+    id: str
+    state: Literal["loading", "running", "paused", "extracting", "finished", "cancelled", "deleting"]
+    #: Why it ended, where that is not plain.
+    reason: str | None
+    lane: str
+    scope: str
+    pages: int
+    request_id: str
+    created: str
+    started: str | None
+    ended: str | None
 
 
 class DeadLetter(TypedDict):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from curtsy.control import crawls as control
 from curtsy.core.model import Crawl, CrawlState, Failure
 from curtsy.services import epochs
 from curtsy.store import crawls, dashboard_queries, failures, outbox, queues, sites, urls
@@ -120,7 +119,7 @@ async def put_back_replayed(services: Services, done: Replay) -> None:
             some = list(done.queues[start : start + BATCH])
             services.scans += await epochs.put_back(services.frontier, services.store, some)
 
-    await control.with_frontier(services, tell)
+    await services.tell_frontier(tell)
 
 
 def _owners(store: Store, numbers: set[int]) -> dict[int, Crawl]:

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from curtsy.control import crawls as control
 from curtsy.control import schedules
+from curtsy.core import clock
 from curtsy.core.errors import StoreUnavailable, UsageError
 from curtsy.core.model import Crawl, CrawlState, new_id
 from curtsy.core.observe import log
@@ -19,6 +19,7 @@ from curtsy.core.settings import Settings
 from curtsy.rules.urls import fingerprint, host_key, normalise
 from curtsy.services.epochs import in_thread, read
 from curtsy.store import crawls, deletion, llm_cache, meta, queues, requests
+from curtsy.store import sweep as segment_sweep
 from curtsy.store.engine import Store
 from curtsy.store.erasure import erase_all
 from curtsy.store.segments import open_segments
@@ -42,9 +43,9 @@ _ANSWERS_DAYS = 90
 async def delete_crawl(services: Services | None, store: Store, id: str, request_id: str = "") -> str:
     """The crawl ends at once, and everything of it goes in the background; the id of its deletion."""
     crawl = await read(store, crawls.get, id)
-    noted: str = await in_thread(store.run, _note_crawl, crawl, _now_ms(), new_id(), request_id)
+    noted: str = await in_thread(store.run, _note_crawl, crawl, clock.now_ms(), new_id(), request_id)
     if services is not None:
-        await control.with_frontier(services, lambda: _forget(services, crawl.n))
+        await services.tell_frontier(lambda: _forget(services, crawl.n))
     return noted
 
 
@@ -77,7 +78,7 @@ def delete_pages(
     if found is None or "*" in (host or ""):
         raise UsageError(f"{given!r} is no {'http or https URL' if url else 'host'}.")
     named |= {"fp": fingerprint(found)} if url is not None else {"host": host_key(found, unit)}
-    return store.run(lambda tx: deletion.add(tx, new_id(), _now_ms(), **named))
+    return store.run(lambda tx: deletion.add(tx, new_id(), clock.now_ms(), **named))
 
 
 # Carrying it out
@@ -111,7 +112,7 @@ def _carry_out(store: Store, segments: Any, end: float) -> bool:
         noted = deletion.pending(tx)
     left = 0
     for one in noted:
-        done = deletion.carry_out(store, segments, one, _now_ms(), late)
+        done = deletion.carry_out(store, segments, one, clock.now_ms(), late)
         left += not done
         if done:
             log("deleted", deletion=one.id, crawl=one.crawl, whole=one.whole, request_id=one.request_id or None)
@@ -122,6 +123,12 @@ def _carry_out(store: Store, segments: Any, end: float) -> bool:
 
 
 # By age
+
+
+def tidy(services: Services) -> None:
+    """Deletes what is not to be kept, merges small segments and deletes those that nothing refers to."""
+    sweep(services, clock.now_ms())
+    segment_sweep.tidy(services.store, services.segments, services.store_name)
 
 
 def sweep(services: Services, now_ms: int, work_s: float = _SWEEP_S) -> None:
@@ -175,7 +182,3 @@ def _forget_answers(store: Store, before_ms: int, stop: Callable[[], bool]) -> N
             return  # nobody's write is held up by looking
     while store.run(llm_cache.forget_before, before_ms) and not stop():
         continue
-
-
-def _now_ms() -> int:
-    return int(time.time() * 1000)

@@ -7,7 +7,6 @@ that passed while nobody looked give one run, not many.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,13 +14,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from curtsy.control import crawls as control
-from curtsy.control.crawls import CrawlRequest
+from curtsy.control import crawl_request, submit
+from curtsy.control.crawl_request import CrawlRequest
+from curtsy.core import clock
 from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl, Run, Schedule, new_id
 from curtsy.core.observe import log, request_id
 from curtsy.core.settings import Settings
-from curtsy.crawl import run as crawling
 from curtsy.rules.cron import Cron
 from curtsy.rules.urls import normalise, veiled
 from curtsy.services.backends import Services
@@ -51,7 +50,7 @@ def add(
     now_ms: int | None = None,
 ) -> Schedule:
     """Make a schedule; what cannot be is told before anything is written. `crawl` has the fields of a CrawlRequest."""
-    now = now_ms or _now_ms()
+    now = now_ms or clock.now_ms()
     _check_name(name)
     if overlap not in ("skip", "queue"):
         raise UsageError(f"Overlap cannot be {overlap!r}: use skip or queue.")
@@ -105,7 +104,7 @@ def _wish(fields: dict[str, Any]) -> CrawlRequest:
 
 def crawl_of(schedule: Schedule, settings: Settings, id: str, request_id: str) -> Crawl:
     """The crawl of one run."""
-    return replace(control.crawl_of(_wish(schedule.crawl), settings, request_id, id), schedule=schedule.n)
+    return replace(crawl_request.crawl_of(_wish(schedule.crawl), settings, request_id, id), schedule=schedule.n)
 
 
 def shown(schedule: Schedule) -> dict[str, Any]:
@@ -122,7 +121,7 @@ def pause(store: Store, id: str) -> Schedule:
 
 def resume(store: Store, id: str, now_ms: int | None = None) -> Schedule:
     """What was missed while it was paused is not made up for; a run that was queued before goes on waiting."""
-    return store.run(_enable, id, True, now_ms or _now_ms())
+    return store.run(_enable, id, True, now_ms or clock.now_ms())
 
 
 def _enable(tx: Any, id: str, enabled: bool, now_ms: int) -> Schedule:
@@ -149,7 +148,7 @@ def _remove(tx: Any, id: str) -> Schedule:
 
 async def fire(services: Services, now_ms: int | None = None) -> list[str]:
     """Runs that are due become crawls; the ids of those that this call has made."""
-    now = now_ms or _now_ms()
+    now = now_ms or clock.now_ms()
     store = services.store
     if await read(store, _anything, now):
         await in_thread(store.run, _plan_due, now)
@@ -206,7 +205,7 @@ async def _make(services: Services, run: Run, now_ms: int) -> bool:
     token = request_id.set(run.crawl_id)
     try:
         crawl = crawl_of(schedule, services.settings, run.crawl_id, run.crawl_id)
-        submitted = await crawling.submit(services, crawl, schedule.seeds)
+        submitted = await submit.submit(services, crawl, schedule.seeds)
     except UsageError as error:
         # It will not be better the next time: the settings or the schedule must change.
         await in_thread(services.store.run, _give_up, run, str(error), now_ms)
@@ -248,7 +247,3 @@ def previous(tx: Any, crawl: Crawl) -> Crawl | None:
 
 def _when(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
-def _now_ms() -> int:
-    return int(time.time() * 1000)

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
+from curtsy.control import submit
+from curtsy.core import clock
 from curtsy.core.errors import KeyReused, RefusedSeeds, UnknownCrawl, UploadHeld, UsageError, WrongState
 from curtsy.core.model import Crawl, CrawlState, NewUrl
 from curtsy.core.settings import Settings
 from curtsy.core.settings_loading import keep
-from curtsy.crawl import run as crawling
 from curtsy.fetch.guard import Network, address_allowed, check_url, is_address, networks
 from curtsy.rules.urls import normalise, veiled
 from curtsy.store import crawls, idempotency
@@ -73,7 +73,7 @@ def receive(
         crawl=crawl.id,
         wishes=sender.wishes,
         holder=sender.holder,
-        now_ms=_now_ms(),
+        now_ms=clock.now_ms(),
     )
     if known.wishes != sender.wishes:
         _let_go(store, sender)
@@ -125,7 +125,7 @@ class _Intake:
         urls = part.seeds if part.normal else checked(part.seeds, self._settings, part.place, part.first)
         unit = self._settings.politeness_unit
         crawl, rows, inserted = self._store.run(
-            crawling.load_chunk, self._crawl, urls, unit, part.last, keep(self._settings)
+            submit.load_chunk, self._crawl, urls, unit, part.last, keep(self._settings)
         )
         self._crawl, self._begun = crawl, True
         self._note(part)
@@ -150,7 +150,7 @@ class _Intake:
             received=part.received,
             digest=part.digest,
             complete=part.last,
-            now_ms=_now_ms(),
+            now_ms=clock.now_ms(),
         )
         if not ours:
             raise UploadHeld("Another request goes on with this upload: this one was silent for too long.")
@@ -158,7 +158,7 @@ class _Intake:
     def _broken(self) -> None:
         """Without a key nobody can go on with it; with one, what is stored waits for the rest."""
         if self._sender.key is None and self._crawl.n:
-            self._store.run(crawling.give_up, self._crawl.n)
+            self._store.run(submit.give_up, self._crawl.n)
         elif self._sender.key is not None and not self._begun:
             self._store.run(idempotency.forget, self._sender.caller, self._sender.key, self._sender.holder)
 
@@ -229,7 +229,3 @@ def in_parts(seeds: list[str], place: str, digest: str) -> Iterator[Part]:
 
 def digest_of(*parts: bytes) -> str:
     return hashlib.sha256(b"\n".join(parts)).hexdigest()
-
-
-def _now_ms() -> int:
-    return int(time.time() * 1000)

@@ -1,4 +1,4 @@
-"""The worker's own clock, and the watch it keeps on the server's."""
+"""The clocks: wall time in milliseconds, time since boot, and a check of the frontier server's clock."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from curtsy.core.errors import EpochLost
 
 _BOOTTIME = time.CLOCK_BOOTTIME
 _gettime = time.clock_gettime
+
+
+def now_ms() -> int:
+    """Milliseconds since the epoch, by this machine's clock."""
+    return int(time.time() * 1000)
 
 
 def boot() -> float:

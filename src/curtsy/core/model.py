@@ -135,6 +135,11 @@ class Crawl:
     webhook: str | None = None
     webhook_secret: str | None = field(default=None, repr=False)
 
+    @property
+    def page_kind(self) -> Kind:
+        """How to fetch one of its pages that nothing is known about yet."""
+        return Kind.BROWSER if self.render == "always" else Kind.PAGE
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:

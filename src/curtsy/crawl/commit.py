@@ -18,7 +18,7 @@ from hashlib import sha256
 from itertools import chain as concatenate
 from typing import Any, TypeVar
 
-from curtsy.core import metrics
+from curtsy.core import clock, metrics
 from curtsy.core.failpoints import point
 from curtsy.core.model import Entry, Kind, NewUrl, Page
 from curtsy.core.observe import count
@@ -70,7 +70,7 @@ class Committer:
         began = time.monotonic()
         links = await self._persist(lambda: self._may_be_new(group))
         epochs = [shard.epoch for shard in self._frontier.shards]
-        now_ms = _latest(group) or int(time.time() * 1000)
+        now_ms = _latest(group) or clock.now_ms()
         written: Written | None = None
         gone: set[tuple[int, bytes]] = set()
         while written is None:
@@ -218,7 +218,7 @@ class Committer:
             tried = True
             reply = await self._frontier.push(rows)
             self._maintenance.scan(reply.scans)
-            self._maintenance.meets(reply.hosts)
+            self._maintenance.met(reply.hosts)
             if reply.crawls:
                 await introduce_crawls(self._frontier, self._store, reply.crawls)
                 self._maintenance.scan(await put_back(self._frontier, self._store, pairs))

@@ -27,8 +27,10 @@ class CrawlCache:
     """One per process."""
 
     def __init__(
-        self, frontier: Frontier, store: Store, settings: Settings, host_policy: HostPolicy, maintenance: Maintenance
-    ) -> None:
+        self, frontier: Frontier, store: Store, settings: Settings, host_policy: HostPolicy,
+        maintenance: Maintenance, *, network: network_profile.Ways | None = None,
+        on_halt: Callable[[set[int]], None] = lambda crawls: None,
+    ) -> None:  # fmt: skip
         self._frontier, self._store, self._settings = frontier, store, settings
         self._host_policy, self._maintenance = host_policy, maintenance
         self.contexts: dict[int, CrawlContext] = {}
@@ -38,13 +40,13 @@ class CrawlCache:
         self.rendering: dict[str, tuple[int, int]] = {}
         #: crawls that have not ended, as last seen
         self._states: dict[int, tuple[CrawlState, int]] = {}
-        #: told of crawls that may not run any more
-        self.stops: Callable[[set[int]], None] = lambda crawls: None
+        #: called with crawls that were paused or have ended
+        self._on_halt = on_halt
         #: paused or ended, says the frontier; the store has not been asked since
         self._halted: set[int] = set()
-        #: of a process that has its own; crawls that go by others are left to others
-        self.ways: network_profile.Ways | None = None
-        #: crawls that go by others, and are not asked for here
+        #: proxy and DNS settings of this process; None: it serves every crawl
+        self._network = network
+        #: crawls with other proxy or DNS settings, which this process does not serve
         self.foreign: set[int] = set()
         #: the frontier may not know what the store says of them
         self._untold: set[int] = set()
@@ -124,11 +126,16 @@ class CrawlCache:
             context = self.contexts[n] = CrawlContext(crawl, self._settings, self._host_policy.denies)
             context.revisits = await read(self._store, pages.any_other, n)
             if (
-                self.ways is not None
-                and network_profile.of(await read(self._store, crawls.settings_of, n)) != self.ways
+                self._network is not None
+                and network_profile.of(await read(self._store, crawls.settings_of, n)) != self._network
             ):
                 self.foreign.add(n)
-                log("crawl_left_alone", level="warning", crawl=crawl.id, reason="it goes by other ways than this one")
+                log(
+                    "crawl_left_alone",
+                    level="warning",
+                    crawl=crawl.id,
+                    reason="its proxy or DNS settings differ from this process's",
+                )
         else:
             context.renew(crawl)
         if crawl.state not in crawls.ACTIVE:
@@ -149,7 +156,7 @@ class CrawlCache:
         return found
 
     def may_run(self, crawl: int) -> bool:
-        """Nothing is sent for a crawl that was paused or has ended, or that goes by other ways than this process."""
+        """Nothing is sent for a crawl that was paused or has ended, or whose proxy or DNS settings differ."""
         return (
             crawl not in self._halted
             and crawl not in self.foreign
@@ -159,7 +166,7 @@ class CrawlCache:
     def halt(self, numbers: set[int]) -> None:
         """The frontier says that these were paused or have ended."""
         self._halted |= {n for n in numbers if n in self.contexts and self.may_run(n)}
-        self.stops(numbers)
+        self._on_halt(numbers)
 
     async def refresh(self) -> None:
         """Crawls may have been paused, resumed, cancelled or extended by others. Asks the store only: this must not
@@ -175,7 +182,7 @@ class CrawlCache:
                 if was_halted or context.crawl.state is not known[0]:
                     self._untold.add(n)
                 if not self.may_run(n):
-                    self.stops({n})
+                    self._on_halt({n})
         for n, (state, _) in states.items():
             was = before.get(n)
             if n not in self.contexts and state is CrawlState.RUNNING and was and was[0] is not state:

@@ -24,11 +24,6 @@ _MAX_COOKIE_CHARS = 4096
 _AGE = re.compile(r"-?[0-9]{1,12}\Z")
 
 
-def page_kind(crawl: Crawl) -> Kind:
-    """How a page of it is asked for that nothing is known of."""
-    return Kind.BROWSER if crawl.render == "always" else Kind.PAGE
-
-
 class CrawlContext:
     """One crawl in one process. `remember` is called only for links whose rows stand in the store."""
 
@@ -54,7 +49,7 @@ class CrawlContext:
         #: a browser is tried where plain HTML has no content worth having
         self.auto_render = crawl.render == "auto"
         #: how its pages are asked for at first
-        self._page = page_kind(crawl)
+        self._page = crawl.page_kind
         #: by host, only with crawl.cookies
         self.jars: dict[str, Jar] = {}
 

@@ -76,8 +76,8 @@ class InFlight:
     """One per process. `back` and `starts` wait for the next exchange with the frontier; `on_back` tells of them."""
 
     def __init__(
-        self, settings: Settings, fetcher: HttpFetcher, crawl_cache: CrawlCache, host_policy: HostPolicy, groups: CommitQueue,
-        stored: Callable[[Page], Awaitable[WarcRecord | None]], on_back: Callable[[], None],
+        self, settings: Settings, fetcher: HttpFetcher, crawl_cache: CrawlCache, host_policy: HostPolicy,
+        groups: CommitQueue, stored: Callable[[Page], Awaitable[WarcRecord | None]], on_back: Callable[[], None],
         browser: Callable[[], Fetcher],
     ) -> None:  # fmt: skip
         self._settings, self._fetcher, self._crawl_cache = settings, fetcher, crawl_cache

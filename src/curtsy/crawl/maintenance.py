@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 from curtsy.core import metrics
 from curtsy.core.clock import boot
-from curtsy.core.errors import EpochLost, FrontierUnavailable, StoreUnavailable
 from curtsy.core.failpoints import point
-from curtsy.core.model import CrawlState, Entry, Failure, Kind, Lane, Lease, Request, UrlState
+from curtsy.core.model import CrawlState, Failure, Kind, Lane, Lease, Request, UrlState
 from curtsy.core.observe import count, log
-from curtsy.core.shutdown import end
 from curtsy.crawl.queue_loading import load
 from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.messages import ReapedLease, ReapedSlot, Scan, Settled
 from curtsy.rules.urls import fingerprint
 from curtsy.services.epochs import in_thread, put_open_back, read
+from curtsy.services.scans import ScanRunner
 from curtsy.store import crawls, failures, hosts, outbox, queues, requests, sites, urls
 from curtsy.store.engine import Store
 
-#: scans carried out at the same time by one process
-_SCANS_AT_ONCE = 4
 _SWEEP_S = 60.0
 #: segments are looked through this often
 _TIDY_S = 3600.0
@@ -37,21 +33,24 @@ _MOST_SILENT = 100_000
 class Maintenance:
     """One per process. Everything here may be done by any process, at any time, more than once."""
 
-    def __init__(self, frontier: Frontier, store: Store, tidy: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self, frontier: Frontier, store: Store, tidy: Callable[[], None] | None = None, *,
+        on_hosts: Callable[[set[str]], None] = lambda hosts: None, on_scanned: Callable[[], None] = lambda: None,
+        sweeps: bool = True,
+    ) -> None:  # fmt: skip
         self.frontier = frontier
         self.store = store
         #: merges and deletes segments; slow, so it runs in a thread of its own time
         self._tidy = tidy
         self._tidied = boot()
-        #: told of hosts that are about to be asked for the first time
-        self.meets: Callable[[set[str]], None] = lambda hosts: None
-        self._queue: asyncio.Queue[Scan] = asyncio.Queue()
-        self._workers: list[asyncio.Task[None]] = []
-        #: scans of each crawl that are not carried out yet
-        self._scanning: Counter[int] = Counter()
+        #: called with hosts that are about to be fetched from for the first time
+        self._on_hosts = on_hosts
+        self._scans = ScanRunner(
+            frontier, store, on_filled=self._filled, on_left=self._left, on_idle=self._idle, on_done=on_scanned
+        )
         self._swept = boot()
         #: whether it looks through all that runs once a minute; in a fleet Beat does
-        self.sweeps = True
+        self._sweeps = sweeps
         self._patience_checked = 0.0
         self._reap_at = 0.0
         #: queues wait in the store for others to leave
@@ -60,75 +59,40 @@ class Maintenance:
         self.idle: set[int] = set()
         #: hosts that do not answer -> when that was last seen here
         self.silent: dict[str, int] = {}
-        #: called when a scan was carried out
-        self.scanned: Callable[[], None] = lambda: None
-        #: told when a scan brought work
+        #: set when a scan brought work
         self.on_work = asyncio.Event()
+
+    def start(self) -> None:
+        self._scans.start()
+
+    async def stop(self) -> None:
+        await self._scans.stop()
+
+    # Scans
 
     @property
     def scanning(self) -> bool:
         """Scans that this process was handed are not carried out yet."""
-        return bool(self._scanning)
-
-    def start(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._workers = [loop.create_task(self._carry_out()) for _ in range(_SCANS_AT_ONCE)]
-
-    async def stop(self) -> None:
-        await end(self._workers)
-
-    # Scans
+        return self._scans.is_busy
 
     def scan(self, scans: list[Scan]) -> None:
-        for one in scans:
-            self._scanning[one.crawl] += 1
-            self._queue.put_nowait(one)
+        self._scans.add(scans)
 
-    async def _carry_out(self) -> None:
-        while True:
-            scan = await self._queue.get()
-            try:
-                await self._answer(scan)
-            except (EpochLost, FrontierUnavailable, StoreUnavailable) as error:
-                # Its lock expires and the reaper hands the scan out again.
-                log("scan_failed", level="debug", host=scan.host, crawl=scan.crawl, error=str(error))
-            except Exception as error:
-                # The scan comes again; without those who carry scans out the crawl would never end.
-                count("unexpected_errors")
-                log("scan_broke", level="error", host=scan.host, crawl=scan.crawl, error=repr(error))
-            finally:
-                self._scanning[scan.crawl] -= 1
-                if not self._scanning[scan.crawl]:
-                    del self._scanning[scan.crawl]
-                self.scanned()
+    def met(self, hosts: set[str]) -> None:
+        """Hosts that are about to be fetched from for the first time."""
+        self._on_hosts(hosts)
 
-    async def _answer(self, scan: Scan) -> None:
-        after = scan.cursor or 0
-        rows = await read(self.store, urls.open_rows, scan.crawl, scan.host, after, scan.head + 1, scan.render)
-        point("scan.read")
-        more = len(rows) > scan.head
-        filled = [(row.seq, row.retry_ms, _entry(row)) for row in rows[: scan.head]]
-        answer, scans = await self.frontier.fill(scan, filled, more=more)
-        self.scan(scans)
-        if answer == "empty":
-            await self._close(scan)
-        elif filled:
-            self.meets({scan.host})
-            self.on_work.set()
+    def _filled(self, host: str) -> None:
+        self._on_hosts({host})
+        self.on_work.set()
 
-    async def _close(self, scan: Scan) -> None:
-        """The store closes the queue under its lock; then it leaves the bench, if nothing came meanwhile."""
-        if not await in_thread(self.store.run, _close, scan):
-            self.scan([scan])
-            return
-        point("scan.closed")
-        left, idle, scans = await self.frontier.leave(scan)
-        self.scan(scans)
-        if left and self._crowded:
+    def _left(self) -> None:
+        if self._crowded:
             self._reap_at = 0.0
-        if idle:
-            self.idle.add(scan.crawl)
-            self.on_work.set()
+
+    def _idle(self, crawl: int) -> None:
+        self.idle.add(crawl)
+        self.on_work.set()
 
     # The tick
 
@@ -142,7 +106,7 @@ class Maintenance:
         if now - self._patience_checked >= _PATIENCE_CHECK_S:
             self._patience_checked = now
             await self.bury_hosts()
-        if self.sweeps and now - self._swept >= _SWEEP_S:
+        if self._sweeps and now - self._swept >= _SWEEP_S:
             self._swept = now
             await self._cancel_incomplete()
             await self.sweep()
@@ -238,7 +202,7 @@ class Maintenance:
 
     async def check_finished(self, n: int) -> bool:
         """Checked, never guessed: nothing under way, and the budget spent or no open row on a living host."""
-        if self._scanning[n] > 0 or not await self.frontier.idle(n):
+        if self._scans.pending(n) or not await self.frontier.idle(n):
             return False
         now_ms = await self._server_ms()
         state = await in_thread(self.store.run, _finish_if_done, n, now_ms)
@@ -259,20 +223,6 @@ class Maintenance:
         while found := await read(self.store, queues.open_of, n, after, 1000):
             after = (found[-1].crawl, found[-1].host)
             await self.frontier.drop([(q.crawl, q.host) for q in found])
-
-
-def _close(tx: Any, scan: Scan) -> bool:
-    """Whether the queue has no open row; where the other one of its crawl has, the store's stays open."""
-    if sites.close(tx, scan.crawl, scan.host):
-        return True
-    return not queues.has_open_rows(tx, scan.crawl, scan.host, render=scan.render)
-
-
-def _entry(row: urls.OpenRow) -> Entry:
-    return Entry(
-        url=row.url, kind=Kind(row.kind), depth=row.depth, attempts=row.attempts, crashes=row.crashes,
-        solo_crashes=row.solo_crashes, chain=row.chain,
-    )  # fmt: skip
 
 
 def _lease_again(item: ReapedLease) -> Lease:

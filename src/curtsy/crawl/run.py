@@ -1,37 +1,29 @@
-"""Submitting a crawl, and running it in this process until it ends."""
+"""Running one crawl in this process until it ends."""
 
 from __future__ import annotations
 
 import gc
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from itertools import islice
-from typing import Any
 
 from curtsy.core.clock import boot
 from curtsy.core.errors import (
     EpochLost,
     FrontierUnavailable,
     NoBrowser,
-    RefusedSeeds,
     StoreUnavailable,
-    UnknownCrawl,
-    UsageError,
 )
-from curtsy.core.model import Counts, Crawl, CrawlState, Entry, Lane, NewUrl
+from curtsy.core.model import Counts, Crawl, Lane
 from curtsy.core.observe import count, log
 from curtsy.core.settings_loading import keep
 from curtsy.core.shutdown import StopFlag
-from curtsy.crawl.crawl_context import page_kind
-from curtsy.crawl.shift import Shift
-from curtsy.rules.urls import Scope, fingerprint, host_key, normalise, short, veiled
+from curtsy.crawl.shift import LANES, Shift
+from curtsy.rules import network_profile
 from curtsy.services.backends import Services
-from curtsy.services.epochs import in_thread, introduce, lift_resolved, put_open_back, read
-from curtsy.store import crawls, queues, urls
+from curtsy.services.epochs import in_thread, lift_resolved, read
+from curtsy.store import crawls
 
-_CHUNK = 5_000
 _PROGRESS_S = 0.5
 #: pages wait so long for a browser that does not start, where all of them need one, and where others may be due
 _HOPELESS_S = {"always": 5.0, "auto": 60.0}
@@ -39,178 +31,21 @@ _SWITCH_S = 0.02
 _GC_OBJECTS = 20_000
 
 
-async def submit(services: Services, crawl: Crawl, seeds: Iterable[str]) -> Crawl:
-    """Writes the crawl and its seeds to the store, then to the frontier. A bad seed is an error.
-
-    The first seeds are written with the crawl: there is none without seeds, however early a process is killed.
-    """
-    Scope.of(crawl)  # a bad pattern is told before anything is written
-    source = _normal(seeds, services.settings.max_url_length)
-    chunk = list(islice(source, _CHUNK))
-    if not chunk:
-        raise UsageError("There are no seeds: give at least one URL, or a file with one URL per line.")
-    try:
-        while chunk:
-            following = list(islice(source, _CHUNK))
-            unit = services.settings.politeness_unit
-            crawl, rows, inserted = await in_thread(
-                services.store.run, load_chunk, crawl, chunk, unit, not following, keep(services.settings)
-            )
-            await list_chunk(services, crawl, rows, inserted)
-            chunk = following
-    except UsageError:
-        if crawl.n:
-            await in_thread(services.store.run, give_up, crawl.n)
-        raise
-    return crawl
-
-
-def _normal(seeds: Iterable[str], max_length: int) -> Iterator[str]:
-    for number, seed in enumerate(seeds):
-        url = normalise(seed.strip())
-        if url is None:
-            said = f"{veiled(seed.strip())!r} is no http or https URL. Write it in full: https://example.com/"
-            raise RefusedSeeds([(f"seed {number}", said)], said)
-        if len(url) > max_length:
-            said = (
-                f"The seed {veiled(url)[:60]}... has {len(url):,} characters; max_url_length is {max_length:,}. "
-                "Leave it out, or raise the setting."
-            )
-            raise RefusedSeeds([(f"seed {number}", said)], said)
-        yield url
-
-
-def load_chunk(
-    tx: Any, crawl: Crawl, seeds: list[str], unit: str, last: bool, kept: Mapping[str, Any]
-) -> tuple[Crawl, list[NewUrl], dict[tuple[int, bytes], int]]:
-    """The crawl as it stands with these seeds, their rows, and which of them are new. Harmless when repeated."""
-    n = crawl.n or _number(tx, crawl, kept)
-    kind = page_kind(crawl)
-    rows = [NewUrl(crawl=n, fp=fingerprint(url), url=url, host=host_key(url, unit), kind=kind) for url in seeds]
-    # All of them are new as a rule: they are counted as such, and what was not new is taken off again.
-    queues.open_queues(tx, [(n, row.host, crawl.lane.value, 1) for row in rows])
-    inserted = urls.insert(tx, rows, _now_ms())
-    if len(inserted) < len(rows):
-        queues.count_added(tx, _surplus(rows, inserted))
-    if crawl.scope != "any":
-        crawls.extend_members(tx, n, {Scope.member(row.url, crawl.scope) for row in rows})
-    crawls.add_counts(tx, {(n, "open", ""): len(inserted)})
-    if last:
-        crawls.set_state(tx, n, CrawlState.RUNNING, None, _now_ms(), only_from=(CrawlState.LOADING,))
-    return crawls.by_n(tx, n, members=False), rows, inserted
-
-
-def _surplus(rows: list[NewUrl], inserted: dict[tuple[int, bytes], int]) -> dict[tuple[int, str], int]:
-    """By queue, less one for each row that was there already or came twice."""
-    surplus: dict[tuple[int, str], int] = {}
-    fresh = set(inserted)
-    for row in rows:
-        if (row.crawl, row.fp) in fresh:
-            fresh.discard((row.crawl, row.fp))
-        else:
-            surplus[row.crawl, row.host] = surplus.get((row.crawl, row.host), 0) - 1
-    return surplus
-
-
-def _number(tx: Any, crawl: Crawl, kept: Mapping[str, Any]) -> int:
-    """Of the crawl as it was written by this call, or by an earlier one whose answer was lost."""
-    try:
-        return crawls.get(tx, crawl.id, members=False).n
-    except UnknownCrawl:
-        return crawls.create(tx, replace(crawl, state=CrawlState.LOADING), kept).n
-
-
-def give_up(tx: Any, n: int) -> None:
-    """Nobody will send the rest of its seeds."""
-    crawls.set_state(tx, n, CrawlState.CANCELLED, "upload_incomplete", _now_ms(), only_from=(CrawlState.LOADING,))
-
-
-async def list_chunk(
-    services: Services, crawl: Crawl, rows: list[NewUrl], inserted: dict[tuple[int, bytes], int]
-) -> None:
-    """Lists the seeds. A frontier that is away finds them in the store when it is back."""
-    # By seq: a seed that was given several times is one row.
-    listed = {inserted[row.crawl, row.fp]: row for row in rows if (row.crawl, row.fp) in inserted}
-    frontier = services.frontier
-    try:
-        # Seeds that came earlier may be under way: what they were granted stays counted.
-        await frontier.set_crawl(crawl, keep_budget=True)
-        reply = await frontier.push(
-            [(crawl.n, row.host, seq, Entry(url=row.url, kind=row.kind)) for seq, row in sorted(listed.items())]
-        )
-        services.scans += reply.scans
-        await introduce(frontier, services.store, reply)
-        await frontier.see(crawl.n, [short(row.fp) for row in rows])
-    except (EpochLost, FrontierUnavailable) as error:
-        services.unlisted = True
-        log("seeds_not_listed", level="warning", crawl=crawl.id, error=str(error))
-
-
-def _now_ms() -> int:
-    return int(time.time() * 1000)
-
-
-async def take_up(services: Services, id: str, wishes: Mapping[str, Any] | None = None) -> Crawl:
-    """Makes an interrupted, paused or replayed crawl runnable again, with what is wished otherwise from here on."""
-    crawl = await read(services.store, crawls.get, id)
-    if crawl.state in (CrawlState.CANCELLED,):
-        raise UsageError(f"The crawl {crawl.id} was cancelled; start a new one.")
-    if crawl.state is CrawlState.LOADING:
-        raise UsageError(
-            f"The crawl {crawl.id} was stopped while its seeds were still arriving: start a new one with all of them."
-        )
-    if wishes and crawl.state in (CrawlState.FINISHED, CrawlState.EXTRACTING):
-        names = " and ".join(wishes)
-        raise UsageError(f"The crawl {crawl.id} has fetched what it was told: leave {names} out, or start a new one.")
-    if crawl.schema is not None and crawl.state is not CrawlState.FINISHED:
-        from curtsy.records import plan  # few crawls need them
-
-        await in_thread(plan.check_functions, services.store, crawl)
-    if crawl.state is CrawlState.EXTRACTING:
-        return crawl  # nothing is left to fetch
-    await in_thread(services.store.run, _run_again, crawl, wishes or {}, keep(services.settings))
-    crawl = await read(services.store, crawls.by_n, crawl.n)
-    try:
-        await _put_back(services, crawl, keep_budget="max_pages" not in (wishes or {}))
-    except (EpochLost, FrontierUnavailable) as error:
-        services.unlisted = True
-        log("queues_not_put_back", level="warning", crawl=crawl.id, error=str(error))
-    return crawl
-
-
-async def _put_back(services: Services, crawl: Crawl, *, keep_budget: bool) -> None:
-    await services.frontier.set_crawl(crawl, keep_budget=keep_budget)
-    services.scans += await put_open_back(services.frontier, services.store, crawl.n)
-
-
-def _run_again(tx: Any, crawl: Crawl, wishes: Mapping[str, Any], kept: Mapping[str, Any]) -> None:
-    crawls.keep_settings(tx, crawl.n, kept)
-    if wishes:
-        crawls.amend(tx, crawl.n, wishes)
-    queues.forgive(tx, crawl.n)
-    crawls.set_state(tx, crawl.n, CrawlState.RUNNING, None, _now_ms(), only_from=(CrawlState.PAUSED,))
-
-
 async def run(
     services: Services, n: int, on_progress: Callable[[Counts], None] | None = None, stop: StopFlag | None = None,
-    alone: bool = True, render: bool = True,
+    alone: bool = True, render: bool = True, tidy: Callable[[], None] | None = None,
 ) -> Counts:  # fmt: skip
-    """Crawls until the crawl has ended, is paused, or the stop flag is set. `alone`: the process does nothing else.
-    `render`: if pages of it wait for a browser, this process has one."""
-    shift = Shift(
-        services.frontier,
-        services.store,
-        services.segments,
-        services.settings,
-        stop or StopFlag(),
-        services.revive,
-        services.tidy,
-    )
+    """Crawls until the crawl has ended, is paused, or the stop flag is set.
+
+    `alone`: the process does nothing else. `render`: this process starts a browser if pages of the crawl need one.
+    `tidy`: deletes what is not to be kept; called about once an hour.
+    """
     crawl = await read(services.store, crawls.by_n, n)
-    if services.embedded is not None:
-        shift.go_by(keep(services.settings))
-    if render and crawl.render != "never":
-        shift.lanes = (*shift.lanes, Lane.RENDER)
+    shift = Shift(
+        services.frontier, services.store, services.segments, services.settings, stop or StopFlag(),
+        services.revive, tidy, lanes=(*LANES, Lane.RENDER) if render and crawl.render != "never" else LANES,
+        network=network_profile.of(keep(services.settings)) if services.embedded is not None else None,
+    )  # fmt: skip
     shift.maintenance.scan(services.scans)
     services.scans = []
     try:

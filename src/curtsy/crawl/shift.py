@@ -8,8 +8,7 @@ ends within its slots, and nothing more is leased until they are back.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable
 
 from curtsy.core.clock import boot
 from curtsy.core.errors import EpochLost, FrontierUnavailable
@@ -36,6 +35,7 @@ from curtsy.store.engine import Store
 from curtsy.store.segments import SegmentStore, read_page
 from curtsy.store.warc import WarcRecord
 
+LANES = (Lane.HIGH, Lane.BATCH, Lane.SLOW)
 #: leases asked for at once: beyond this little is gained, and the server is kept from others
 _BATCH = 64
 #: a slot waits at most this long for company on its way back
@@ -56,14 +56,22 @@ class Shift:
 
     def __init__(
         self, frontier: Frontier, store: Store, segments: SegmentStore, settings: Settings, stop: StopFlag,
-        revive: Callable[[], Awaitable[None]], tidy: Callable[[], None] | None = None,
+        revive: Callable[[], Awaitable[None]], tidy: Callable[[], None] | None = None, *,
+        lanes: tuple[Lane, ...] = LANES, network: network_profile.Ways | None = None,
+        ends_when_quiet: bool = False, sweeps: bool = True,
     ) -> None:  # fmt: skip
+        """`network`: leave crawls with other proxy or DNS settings to other processes. `ends_when_quiet`: a run ends
+        when nothing is due, instead of waiting for more. `sweeps`: look for missing queues once a minute."""
         self.frontier, self.store, self.segments, self.settings = frontier, store, segments, settings
         self.stop = stop
-        self.maintenance = Maintenance(frontier, store, tidy)
-        self.maintenance.meets = self._look_up
+        self._wake = asyncio.Event()
+        self.maintenance = Maintenance(
+            frontier, store, tidy, on_hosts=self._look_up, on_scanned=self._wake.set, sweeps=sweeps
+        )
         self.host_policy = HostPolicy(frontier, store)
-        self._crawl_cache = CrawlCache(frontier, store, settings, self.host_policy, self.maintenance)
+        self._crawl_cache = CrawlCache(
+            frontier, store, settings, self.host_policy, self.maintenance, network=network, on_halt=self._break_off
+        )
         self.contexts = self._crawl_cache.contexts
         self._outages = Outages(frontier, store, self.maintenance, stop, revive, self._tell_again)
         self.background = BackgroundTasks(frontier, store, self.maintenance, self._crawl_cache, self._outages)
@@ -72,13 +80,11 @@ class Shift:
         committer = Committer(
             frontier, store, segments, settings, self.contexts, self.maintenance, self._outages.persist
         )
-        self._wake = asyncio.Event()
         self._groups = CommitQueue(settings, committer.commit, self._wake.set)
         self._in_flight = InFlight(
             settings, self.fetcher, self._crawl_cache, self.host_policy, self._groups, self._stored, self._rouse_soon,
             self._the_browser,
         )  # fmt: skip
-        self._crawl_cache.stops = self._in_flight.break_off
         self._timer: asyncio.TimerHandle | None = None
         self._beat_at = 0.0
         self._solo_wanted = False
@@ -95,26 +101,27 @@ class Shift:
         self.waited_s = 0.0
         self.pauses = IdleTime()
         #: whose hosts are asked; suspects are asked beside batch and slow
-        self.lanes: tuple[Lane, ...] = (Lane.HIGH, Lane.BATCH, Lane.SLOW)
-        #: a run ends as soon as `quiet` holds, instead of waiting for more
-        self.leaves = False
+        self._lanes = lanes
+        self._ends_when_quiet = ends_when_quiet
         #: nothing is under way here, everything is committed, and nothing is due within 50 ms
         self.quiet = False
         self._opened = False
         stop.listen(self._wake.set)
-        self.maintenance.scanned = self._wake.set
 
-    def go_by(self, kept: Mapping[str, Any]) -> None:
-        """Crawls that were made with other settings of the network than these are left to others."""
-        self._crawl_cache.ways = network_profile.of(kept)
+    def _break_off(self, numbers: set[int]) -> None:
+        self._in_flight.break_off(numbers)
 
     # The loop
 
-    async def run(self, ended: Callable[[], Awaitable[bool]], drain_s: float | None = None) -> None:
+    async def run(
+        self, ended: Callable[[], Awaitable[bool]], drain_s: float | None = None, lanes: tuple[Lane, ...] | None = None
+    ) -> None:
         """Crawls until `ended()` or the stop flag; then everything fetched is committed, unless stopped at once.
 
         May be called again after it has returned. What is under way at the end gets `drain_s`, or the setting's time.
+        `lanes` replaces those of the constructor from here on.
         """
+        self._lanes = lanes or self._lanes
         self._begin_run(drain_s)
         self.maintenance.start()
         loop = asyncio.get_running_loop()
@@ -155,7 +162,7 @@ class Shift:
 
     async def _crawl(self, ended: Callable[[], Awaitable[bool]], writer: asyncio.Task[None]) -> None:
         await self._outages.persist(self._look_again if self._opened else self._open)
-        if Lane.RENDER in self.lanes:
+        if Lane.RENDER in self._lanes:
             # Before the first visit: after a loss of the frontier it is waited for as long as one may last.
             slot_ms = int(self.settings.render_slot_s * 1000)
             await self._outages.persist(lambda: in_thread(self.store.run, note_slot, slot_ms))
@@ -204,24 +211,24 @@ class Shift:
         nothing = idle and not self._is_closing() and not self._is_busy()
         self.quiet = nothing and not closing
         self._note(reply)
-        if not (self.leaves and nothing):
+        if not (self._ends_when_quiet and nothing):
             await self._wait(reply)
 
     def _wants(self) -> list[tuple[Lane, int]]:
         """How many more per lane; none while two groups wait for the store."""
         if self._groups.is_full:
             count("backpressure_turns")
-            return [(lane, 0) for lane in self.lanes]
+            return [(lane, 0) for lane in self._lanes]
         if self._solo_wanted:
-            lane = Lane.BATCH if Lane.BATCH in self.lanes else self.lanes[0]
+            lane = Lane.BATCH if Lane.BATCH in self._lanes else self._lanes[0]
             return [(Lane.RENDER if self._solo_render else lane, 0 if self._is_asking() else 1)]
         slow = self._in_flight.of_lane(Lane.SLOW)
-        visits = self._visits() if Lane.RENDER in self.lanes else 0
+        visits = self._visits() if Lane.RENDER in self._lanes else 0
         others = len(self._in_flight.under_way) + len(self._waiting) - slow - visits
-        free = dict.fromkeys(self.lanes, self.settings.concurrency - others)
+        free = dict.fromkeys(self._lanes, self.settings.concurrency - others)
         free[Lane.SLOW] = self.settings.slow_concurrency - slow
         free[Lane.RENDER] = self.settings.render_concurrency - visits
-        return [(lane, max(0, min(_BATCH, free[lane]))) for lane in self.lanes]
+        return [(lane, max(0, min(_BATCH, free[lane]))) for lane in self._lanes]
 
     def _visits(self) -> int:
         waiting = sum(lease.lane is Lane.RENDER for lease in self._waiting.values())
@@ -253,7 +260,7 @@ class Shift:
             self._crawl_cache.halt(reply.halted)
         self.maintenance.scan(reply.scans)
         # Lane high serves no suspects: they would hold up whoever must be served at once.
-        suspects = reply.suspects if Lane.BATCH in self.lanes or Lane.SLOW in self.lanes else 0
+        suspects = reply.suspects if Lane.BATCH in self._lanes or Lane.SLOW in self._lanes else 0
         self._solo_wanted = suspects + reply.render_suspects > 0 or (self._solo_wanted and not solo)
         if not (self._solo_wanted and self._solo_render and not solo):
             self._solo_render = suspects == 0 and reply.render_suspects > 0
@@ -398,7 +405,7 @@ class Shift:
             await self._settle_down()
 
     async def _settle_down(self) -> None:
-        await self._exchange([(lane, 0) for lane in self.lanes])
+        await self._exchange([(lane, 0) for lane in self._lanes])
         await self._beat()
         self._groups.hand_over(idle=True)
         self.pauses.note(Doing.WORK if self._is_busy() else Doing.CLOSING, boot())

@@ -132,7 +132,7 @@ async def _delete(parts: Services) -> None:
 
 async def _tidy(parts: Services) -> None:
     """Small segments are merged, those that nothing refers to are deleted."""
-    await in_thread(parts.tidy)
+    await in_thread(retention.tidy, parts)
 
 
 CHORES: list[Chore] = [

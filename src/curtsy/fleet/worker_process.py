@@ -94,8 +94,10 @@ class WorkerProcess:
         parts = await self._parts()
         if self._shift is None:
             # Beat looks after segments and sweeps.
-            self._shift = Shift(parts.frontier, parts.store, parts.segments, self.settings, self._stop, parts.revive)
-            self._shift.leaves, self._shift.maintenance.sweeps = True, False
+            self._shift = Shift(
+                parts.frontier, parts.store, parts.segments, self.settings, self._stop, parts.revive,
+                ends_when_quiet=True, sweeps=False,
+            )  # fmt: skip
         return parts, self._shift
 
     async def _close(self) -> None:
@@ -142,7 +144,6 @@ class WorkerProcess:
 
     async def _crawl(self, shift: Shift, fleet: Fleet, queue: str, ticket: str) -> str:
         lane = lane_of(queue)
-        shift.lanes = (lane,)
         drain_s, most_s = self.settings.fetch_timeout_s, self.settings.longest_shift_s
         if lane is Lane.RENDER:
             drain_s, most_s = self.settings.render_timeout_s, most_s + self.settings.longer_render_s
@@ -159,7 +160,7 @@ class WorkerProcess:
         beside = [asyncio.create_task(self._attend(fleet, queue, ticket)), asyncio.create_task(self._watch(crawl))]
         try:
             async with asyncio.timeout(most_s):
-                await shift.run(ended, drain_s=drain_s)
+                await shift.run(ended, drain_s=drain_s, lanes=(lane,))
                 await self._look_after(shift)
         except TimeoutError:
             done = "broken"

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 from curtsy.api.thread import CrawlThread
 from curtsy.client.server import ENDED, Server
+from curtsy.control import crawl_request, uploads
 from curtsy.control import crawls as control
-from curtsy.control import uploads
 from curtsy.core.errors import Damaged, UsageError
 from curtsy.core.model import Counts, Crawl, Page, new_id
 from curtsy.core.settings import Settings
@@ -72,7 +72,11 @@ class Local:
         settings = self._settings
         checked = uploads.checked(seeds, settings, "seed {}")
         return self._run(
-            settings, control.crawl_of(control.CrawlRequest(**wish), settings, new_id()), checked, within_s, told
+            settings,
+            crawl_request.crawl_of(crawl_request.CrawlRequest(**wish), settings, new_id()),
+            checked,
+            within_s,
+            told,
         )
 
     def resume(self, id: str, within_s: float, told: Told) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
+from curtsy.core import clock
 from curtsy.core.errors import SettingsError
 from curtsy.extract import llm
 from curtsy.services import local_model
@@ -28,7 +28,7 @@ class StoredCache:
             return llm_cache.get(tx, key)
 
     def put(self, key: str, answer: str) -> None:
-        self._store.run(llm_cache.put, key, answer, self._crawl, self._subject, int(time.time() * 1000))
+        self._store.run(llm_cache.put, key, answer, self._crawl, self._subject, clock.now_ms())
 
 
 class StoredBudget:

@@ -13,6 +13,7 @@ import asyncio
 import time
 from typing import Any, NamedTuple
 
+from curtsy.core import clock
 from curtsy.core.errors import Unavailable, UnknownCrawl
 from curtsy.core.failpoints import point
 from curtsy.core.model import Crawl, CrawlState, Failure
@@ -52,7 +53,7 @@ _WORK = {"extract": extraction.extract, "score": extraction.score_items}
 
 async def run(parts: Services | Parts, kind: str, n: int, now_ms: int | None = None) -> list[Sending]:
     """Do what row `n` asks for; what may be sent next. Nothing happens if it is done, or not due yet."""
-    return await _run(parts, kind, n, now_ms or _now_ms(), int(parts.settings.stage_lease_s * 1000))
+    return await _run(parts, kind, n, now_ms or clock.now_ms(), int(parts.settings.stage_lease_s * 1000))
 
 
 async def _run(parts: Services | Parts, kind: str, n: int, now: int, lease_ms: int) -> list[Sending]:
@@ -75,7 +76,7 @@ async def _held(parts: Services | Parts, row: Row, now: int, lease_ms: int) -> l
     work = asyncio.ensure_future(in_thread(_do, parts, row, now, lease_ms))
     while not (await asyncio.wait({work}, timeout=lease_ms / 3000))[0]:
         try:
-            await in_thread(parts.store.run, outbox.renew, row.n, _now_ms() + lease_ms)
+            await in_thread(parts.store.run, outbox.renew, row.n, clock.now_ms() + lease_ms)
         except Unavailable as error:
             log("lease_not_renewed", level="warning", stage=row.kind, error=str(error))
     return work.result()
@@ -200,7 +201,7 @@ def sweep(store: Store, settings: Settings, now_ms: int | None = None) -> list[S
 
     No more are under way at a time than `stages_in_flight`: what waits, waits in the store and not in the broker.
     """
-    now = now_ms or _now_ms()
+    now = now_ms or clock.now_ms()
     with store.read() as tx:
         ending = crawls.list_all(tx, limit=1000, states=(CrawlState.EXTRACTING,))
         ending = [crawl for crawl in ending if not outbox.has_open(tx, crawl.n)]
@@ -221,7 +222,7 @@ def _take(tx: Any, most: int, now_ms: int, lease_ms: int) -> list[Sending]:
 
 def take_back(store: Store, sendings: list[Sending]) -> None:
     """What could not be sent is due again, without waiting for its lease."""
-    store.run(outbox.unsent, [sending.n for sending in sendings], _now_ms())
+    store.run(outbox.unsent, [sending.n for sending in sendings], clock.now_ms())
 
 
 def finish_if_extracted(tx: Any, n: int, now_ms: int) -> bool:
@@ -239,24 +240,20 @@ async def run_all(parts: Services | Parts, n: int, stop: StopFlag) -> None:
     """All stages of a crawl in this process. Retries are waited for; those of webhooks are left to whoever comes."""
     lease_ms = min(LOCAL_LEASE_MS, int(parts.settings.stage_lease_s * 1000))
     while not stop.drain:
-        sendings = await in_thread(parts.store.run, _take_of, n, _now_ms(), lease_ms)
+        sendings = await in_thread(parts.store.run, _take_of, n, clock.now_ms(), lease_ms)
         while sendings and not stop.drain:
             sending = sendings.pop()
-            sendings += await _run(parts, sending.kind, sending.n, _now_ms(), lease_ms)
+            sendings += await _run(parts, sending.kind, sending.n, clock.now_ms(), lease_ms)
             point("stage.sent")
-        if await in_thread(parts.store.run, finish_if_extracted, n, _now_ms()):
+        if await in_thread(parts.store.run, finish_if_extracted, n, clock.now_ms()):
             continue  # there may be somebody to tell
         next_ms = await read(parts.store, outbox.next_of, n)
         if next_ms is None:
             return
-        await asyncio.sleep(min(0.5, max(0.0, (next_ms - _now_ms()) / 1000)))
+        await asyncio.sleep(min(0.5, max(0.0, (next_ms - clock.now_ms()) / 1000)))
 
 
 def _take_of(tx: Any, n: int, now_ms: int, lease_ms: int) -> list[Sending]:
     rows = outbox.due_of(tx, n, now_ms, 100)
     outbox.sent(tx, [row.n for row in rows], now_ms, lease_ms)
     return [Sending(row.kind, row.n, row.request_id) for row in rows]
-
-
-def _now_ms() -> int:
-    return int(time.time() * 1000)

@@ -15,13 +15,12 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from curtsy.core.errors import CurtsyError, UsageError
+from curtsy.core.errors import CurtsyError
 from curtsy.core.model import Counts, Crawl, Failure
 from curtsy.core.outcome import Fault, Outcome
 from curtsy.core.settings import Settings
-from curtsy.fetch.guard import address_allowed, check_url, is_address, networks
 from curtsy.fetch.http import FetchJob, HttpFetcher, boot_clock
-from curtsy.rules.urls import has_credentials, host_key, normalise, veiled
+from curtsy.rules.urls import host_key
 from curtsy.services.epochs import read
 from curtsy.store import crawls
 from curtsy.store.engine import Store
@@ -41,28 +40,6 @@ class NotTaken(CurtsyError):
     def __init__(self, cause: str, detail: str, again: bool = True) -> None:
         super().__init__(detail)
         self.cause, self.again = cause, again
-
-
-def checked(url: str | None, secret: str | None, settings: Settings) -> str | None:
-    """A webhook as it may be kept with a crawl, in normal form; an error says what is wrong with it.
-
-    An address that is not public is told here; a name that leads to one is found out by the guard.
-    """
-    if url is None:
-        return None
-    normal = normalise(url)
-    if normal is None:
-        raise UsageError(f"{veiled(url)!r} is no http or https URL: a webhook looks like https://example.com/told")
-    if has_credentials(url):
-        raise UsageError("A webhook names no user and no password: its signature says who sends it.")
-    target = check_url(normal)
-    if target is None or (
-        is_address(target.host) and not address_allowed(target.host, networks(settings.allow_private))
-    ):
-        raise UsageError("The webhook's address is not public: name a receiver that anybody can reach.")
-    if not (secret or settings.webhook_secret):
-        raise UsageError("A webhook needs a secret to be signed with: give one, or set webhook_secret.")
-    return normal
 
 
 def signature(secrets: Iterable[str], at_s: int, body: bytes) -> str:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from curtsy.core import clock
 from curtsy.core.clock import boot
 from curtsy.core.errors import StoreUnavailable
 from curtsy.core.observe import log
@@ -165,7 +165,7 @@ class Desk:
         self._loop, self._wake = asyncio.get_running_loop(), asyncio.Event()
         async with open_turns(self.settings) as turns:
             self._turns = turns
-            self._run = await self._store(guests.begin, self._name, _now_ms())
+            self._run = await self._store(guests.begin, self._name, clock.now_ms())
             self._opened.set_result(None)
             look_at = renew_at = 0.0
             while not self._closing:
@@ -198,7 +198,7 @@ class Desk:
             inbox, self._inbox = self._inbox, _Inbox()
             came = self._came
         if inbox.adds or inbox.settled:
-            fresh = await self._store(_write, self._run, inbox.adds, inbox.settled, self._holder, _now_ms())
+            fresh = await self._store(_write, self._run, inbox.adds, inbox.settled, self._holder, clock.now_ms())
             self.duplicates += len(inbox.adds) - fresh
             self._hosts.update(row.host for row in inbox.adds)
             self._in_hand.difference_update(row.n for row in inbox.settled)
@@ -217,7 +217,7 @@ class Desk:
 
     async def _look(self) -> None:
         """What other processes added, or left behind when they died."""
-        await self._store(guests.lapse, self._run, _now_ms())
+        await self._store(guests.lapse, self._run, clock.now_ms())
         assert self._turns is not None
         self._hosts.update(await read(self._turns.services.store, guests.open_hosts, self._run))
         pending = await self._has_pending()
@@ -287,7 +287,7 @@ class Desk:
         if not held:
             self._hosts.discard(host)
         letters = [Settled(n=row.n, state="failed", cause="denied", detail=why) for row in held]
-        await self._store(guests.settle, letters, self._holder, _now_ms())
+        await self._store(guests.settle, letters, self._holder, clock.now_ms())
         with self._lock:
             self._locals.pop(host, None)
 
@@ -313,7 +313,7 @@ class Desk:
         await self._write()
         await self._store(guests.give_back, self._run, self._holder)
         if self._ended:
-            await self._store(guests.end, self._run, _now_ms())
+            await self._store(guests.end, self._run, clock.now_ms())
 
 
 def _write(tx: Any, run: int, adds: list[NewRequest], settled: list[Settled], holder: str, now_ms: int) -> int:
@@ -326,9 +326,5 @@ def worth_beginning(turn: Turn) -> bool:
     return turn.left_s >= _LEAST_S
 
 
-def _now_ms() -> int:
-    return int(time.time() * 1000)
-
-
 def _until_ms() -> int:
-    return _now_ms() + int(_HOLD_S * 1000)
+    return clock.now_ms() + int(_HOLD_S * 1000)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from typing import Any
 
 from curtsy.core.errors import EpochLost, FrontierUnavailable
 from curtsy.core.observe import log
@@ -13,7 +14,7 @@ from curtsy.core.settings import Settings
 from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.messages import Scan
 from curtsy.frontier.servers import default_shards
-from curtsy.services.epochs import in_thread, open_epoch, prepare_store, write_clean
+from curtsy.services.epochs import in_thread, open_epoch, prepare_store, put_open_back, write_clean
 from curtsy.services.valkey import EmbeddedValkey
 from curtsy.store import pages
 from curtsy.store.engine import Store
@@ -71,13 +72,32 @@ class Services:
         if self.embedded is not None:
             await in_thread(self.embedded.ensure)
 
-    def tidy(self) -> None:
-        """Deletes what is not to be kept, merges small segments and deletes those that nothing refers to."""
-        from curtsy.control import retention
-        from curtsy.store import sweep
+    async def tell_frontier(self, step: Callable[[], Coroutine[Any, Any, None]]) -> bool:
+        """Runs a step on the frontier that the store has recorded already. False: the frontier is away.
 
-        retention.sweep(self, int(time.time() * 1000))
-        sweep.tidy(self.store, self.segments, self.store_name)
+        A lost frontier is adopted or rebuilt first. One that is away reads the change from the store later.
+        """
+        for _ in range(2):
+            try:
+                await step()
+                return True
+            except EpochLost:
+                try:
+                    await self.recover()
+                except (EpochLost, FrontierUnavailable) as error:
+                    log("frontier_not_told", level="warning", error=str(error))
+                    return False
+            except FrontierUnavailable as error:
+                log("frontier_not_told", level="warning", error=str(error))
+                return False
+        return False
+
+    async def recover(self) -> None:
+        """Adopts the current epoch or begins one, and puts back every open queue that the store has."""
+        await self.revive()
+        self.scans += await open_epoch(self.frontier, self.store)
+        self.scans += await put_open_back(self.frontier, self.store)
+        self.unlisted = False
 
     async def close(self) -> None:
         """The last one out of the data folder leaves a clean mark, then stops its server."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any, TypeVar
 
+from curtsy.core import clock
 from curtsy.core.clock import boot
 from curtsy.core.errors import EpochLost, FrontierUnavailable, SettingsError
 from curtsy.core.failpoints import point
@@ -142,7 +142,7 @@ def _next_epoch(tx: Any, shard: int, own_slot_ms: int, doubt_ms: int, used: int)
     if clean:
         return epoch, 0
     quiet_ms = max(own_slot_ms, int(meta.get(tx, "slot_ms") or 0)) + doubt_ms
-    _note_gap(tx, epoch, int(time.time() * 1000), quiet_ms)
+    _note_gap(tx, epoch, clock.now_ms(), quiet_ms)
     return epoch, quiet_ms
 
 
@@ -275,7 +275,7 @@ def _nameless(tx: Any) -> list[str]:
 def _lift(tx: Any, host: str) -> None:
     hosts.lift(tx, host, _NEVER_MS)  # the delay after an earlier request stays
     queues.recovered(tx, [host])
-    urls.hasten(tx, host, int(time.time() * 1000))
+    urls.hasten(tx, host, clock.now_ms())
 
 
 def _name(host: str) -> str:

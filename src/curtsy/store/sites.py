@@ -6,12 +6,12 @@ done: `as_of`, the number of its newest page, tells whether a record has seen th
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from typing import Any
 
 from sqlalchemy import Connection, text
 
+from curtsy.core import clock
 from curtsy.store import outbox, queues
 
 PREFIX = "site:"
@@ -128,7 +128,7 @@ def _put_unseen(tx: Connection, crawl: int, hash: str, request_id: str) -> int:
 
 
 def _put(tx: Connection, crawl: int, hosts: Iterable[str], request_id: str) -> None:
-    now_ms = int(time.time() * 1000)
+    now_ms = clock.now_ms()
     outbox.put(
         tx, [outbox.Put("extract", crawl, subject_of(host), now_ms, {"host": host}, request_id) for host in hosts]
     )

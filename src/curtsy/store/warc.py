@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import time
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from isal import isal_zlib
 from isal.igzip_lib import IsalError
 
 from curtsy import __version__
+from curtsy.core import clock
 from curtsy.core.errors import Damaged
 from curtsy.core.model import BodyRef, hot_value
 
@@ -98,7 +98,7 @@ def warcinfo(name: str) -> bytes:
     ).encode()
     fields = (
         f"WARC/1.1\r\nWARC-Type: warcinfo\r\nWARC-Record-ID: {_ids.take()[0]}\r\n"
-        f"WARC-Date: {warc_date(int(time.time() * 1000))}\r\nWARC-Filename: {name}\r\n"
+        f"WARC-Date: {warc_date(clock.now_ms())}\r\nWARC-Filename: {name}\r\n"
         f"Content-Type: application/warc-fields\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     return _member(fields.encode(), body)
@@ -253,7 +253,7 @@ def blank(length: int) -> bytes:
     """
     fields = (
         f"WARC/1.1\r\nWARC-Type: metadata\r\nWARC-Record-ID: {_ids.take()[0]}\r\n"
-        f"WARC-Date: {warc_date(int(time.time() * 1000))}\r\nContent-Type: text/plain\r\nContent-Length: "
+        f"WARC-Date: {warc_date(clock.now_ms())}\r\nContent-Type: text/plain\r\nContent-Length: "
     )
     # Header and trailer of gzip, and five bytes per block; the length has ten digits whatever it is.
     blocks = max(1, -(-(length - 18) // (_STORED_BLOCK + 5)))

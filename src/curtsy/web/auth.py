@@ -11,13 +11,13 @@ import hmac
 import ipaddress
 import re
 import secrets
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from flask import Request
 
+from curtsy.core import clock
 from curtsy.core.observe import log
 from curtsy.store import keys
 from curtsy.store.engine import Store
@@ -90,7 +90,7 @@ class Gate:
         """By the id of a key that somebody signed in with: as long as the key is valid."""
         with self._bridge.store.read() as tx:
             found = keys.get(tx, id)
-        if found is None or not found.is_valid(int(time.time() * 1000)):
+        if found is None or not found.is_valid(clock.now_ms()):
             raise _unknown("The key of this session has expired or was revoked.")
         return Caller(name=found.id, key=found.id, scopes=found.scopes)
 
@@ -99,7 +99,7 @@ class Gate:
         match = _KEY.fullmatch(text.strip()) if kind.lower() == "bearer" else None
         if match is None:
             raise _unknown("Send the key as 'Authorization: Bearer curtsy_...'.")
-        found = check_key(self._bridge.store, match[1], match[2], int(time.time() * 1000))
+        found = check_key(self._bridge.store, match[1], match[2], clock.now_ms())
         if found is None:
             log("key_refused", level="warning", key=match[1])
             raise _unknown("This key is not known here, has expired or was revoked.")

@@ -13,18 +13,17 @@ from typing import Any, TypeVar
 
 import uvloop
 
-from curtsy.control import crawls
+from curtsy.control import submit
 from curtsy.core import metrics
 from curtsy.core.errors import CurtsyError, EpochLost, Unavailable
 from curtsy.core.model import Crawl, NewUrl
 from curtsy.core.observe import log, request_id
 from curtsy.core.settings import Settings
 from curtsy.core.shutdown import end
-from curtsy.crawl import run
-from curtsy.crawl.maintenance import Maintenance
 from curtsy.fleet.coordination import Fleet
 from curtsy.services import backends as services
 from curtsy.services.backends import Services
+from curtsy.services.scans import ScanRunner
 from curtsy.store.engine import Store
 from curtsy.web.events import Events
 
@@ -60,7 +59,7 @@ class BackendThread:
         self._services: Services | None = None
         self._fleet: Fleet | None = None
         #: answers the scans that the frontier asks for when seeds are listed
-        self._maintenance: Maintenance | None = None
+        self._scans: ScanRunner | None = None
         #: the last attempt to open the services that failed, and when
         self._refused: tuple[float, CurtsyError] | None = None
         self._publishing: asyncio.Task[None] | None = None
@@ -146,8 +145,8 @@ class BackendThread:
 
     async def _open(self, built: Services) -> None:
         await built.open()
-        self._maintenance = Maintenance(built.frontier, built.store)
-        self._maintenance.start()
+        self._scans = ScanRunner(built.frontier, built.store)
+        self._scans.start()
         self.carry_out(built)
         self._publishing = asyncio.get_running_loop().create_task(self._publish_often())
 
@@ -161,8 +160,8 @@ class BackendThread:
 
     def carry_out(self, opened: Services) -> None:
         """On the loop: what the frontier asked for is answered here, without waiting for a worker."""
-        if self._maintenance is not None and opened.scans:
-            self._maintenance.scan(opened.scans)
+        if self._scans is not None and opened.scans:
+            self._scans.add(opened.scans)
             opened.scans = []
 
     def answer_scans(self) -> None:
@@ -205,9 +204,9 @@ class BackendThread:
     ) -> None:
         if before is not None:  # rows are listed in the order in which they were stored
             await asyncio.wait([asyncio.wrap_future(before)])
-        await run.list_chunk(opened, crawl, rows, inserted)
+        await submit.list_chunk(opened, crawl, rows, inserted)
         if opened.unlisted:
-            await crawls.with_frontier(opened, lambda: crawls.recover(opened))
+            await opened.tell_frontier(opened.recover)
         self.carry_out(opened)
 
     def wait(self, coroutine: Coroutine[Any, Any, T], timeout_s: float = WAIT_S) -> T:
@@ -264,8 +263,8 @@ class BackendThread:
 
     async def _leave(self, opened: Services) -> None:
         await end([self._publishing] if self._publishing is not None else [])
-        if self._maintenance is not None:
-            await self._maintenance.stop()
+        if self._scans is not None:
+            await self._scans.stop()
         if self._fleet is not None:
             with contextlib.suppress(CurtsyError):
                 await self._fleet.publish(metrics.drain())

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from curtsy.control import crawls as control
+from curtsy.core import clock
 from curtsy.core.errors import CurtsyError
 from curtsy.core.observe import log
 from curtsy.store import crawls
@@ -138,7 +139,7 @@ class Events:
             self._closed.wait(_LOOK_S)
 
     def _look(self, wanted: dict[int, list[queue.SimpleQueue[Event | None]]]) -> dict[int, Event]:
-        now_ms = int(time.time() * 1000)
+        now_ms = clock.now_ms()
         with self._bridge.store.read() as tx:
             return {
                 n: Event(status_of(control.status_in(tx, crawls.by_n(tx, n, members=False), now_ms))) for n in wanted

@@ -11,7 +11,7 @@ from typing import IO
 from pydantic import ValidationError
 from werkzeug.exceptions import ClientDisconnected
 
-from curtsy.control.crawls import CrawlRequest
+from curtsy.control.crawl_request import CrawlRequest
 from curtsy.control.uploads import PART, Part
 from curtsy.core.errors import RefusedSeeds
 from curtsy.web.problems import Problem, of_validation

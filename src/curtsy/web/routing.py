@@ -18,10 +18,10 @@ from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import BaseModel
 
+from curtsy.control import hosts as operator_hosts
 from curtsy.core.errors import UnknownCrawl
 from curtsy.core.model import Crawl
 from curtsy.core.settings import Settings
-from curtsy.crawl import host_policy
 from curtsy.services.backends import Services
 from curtsy.store import crawls
 from curtsy.store.engine import Store
@@ -116,7 +116,7 @@ class Call:
     def host(self, name: str) -> str:
         """The unit of politeness that somebody means by a host's name or a URL."""
         with self.store.read() as tx:
-            return host_policy.host_meant(tx, name, self.settings.politeness_unit)
+            return operator_hosts.host_meant(tx, name, self.settings.politeness_unit)
 
     def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run it on the process's background loop, and wait."""

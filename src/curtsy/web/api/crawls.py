@@ -8,7 +8,7 @@ from typing import Any
 
 from curtsy.control import crawls as control
 from curtsy.control import uploads
-from curtsy.control.crawls import CrawlRequest
+from curtsy.control.crawl_request import CrawlRequest, crawl_of
 from curtsy.control.uploads import Part, Sender
 from curtsy.core.model import Crawl, CrawlState
 from curtsy.store import crawls
@@ -58,7 +58,7 @@ def submit(call: Call) -> Accepted:
     key = _idempotency_key(call)
     wish, wishes, parts = _ndjson(call) if call.media_type == NDJSON else _json(call)
     check_offered(wish, call.settings, "line 1" if call.media_type == NDJSON else "body")
-    crawl = control.crawl_of(wish, call.settings, call.request_id)
+    crawl = crawl_of(wish, call.settings, call.request_id)
     sender = Sender(caller=call.key.key or "local", key=key, wishes=wishes)
     begin, end = call.bridge.listing()
     id = uploads.receive(call.store, call.settings, crawl, parts, sender, begin)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Any
 
 from curtsy.control import explain as explaining
+from curtsy.core import clock
 from curtsy.core.errors import UsageError
 from curtsy.core.model import UrlState
 from curtsy.rules.urls import veiled
@@ -39,7 +39,7 @@ def _of_url(call: Call, query: ExplainQuery) -> Explanation:
     if url is None:
         raise UsageError(f"{veiled(query.url or '')!r} is no http or https URL.")
     crawl = None if query.crawl is None else call.crawl(query.crawl)
-    now_ms = int(time.time() * 1000)
+    now_ms = clock.now_ms()
     with call.store.read() as tx:
         facts = explaining.of_url(tx, url, call.settings, crawl)
     if facts.crawl is not None and facts.row is not None and facts.row.state == UrlState.OPEN:
@@ -62,7 +62,7 @@ def _of_host(call: Call, name: str) -> Explanation:
     host = call.host(name)
     seen = sight(call, host)
     with call.store.read() as tx:
-        said, fields = explaining.of_host(tx, host, int(time.time() * 1000), seen)
+        said, fields = explaining.of_host(tx, host, clock.now_ms(), seen)
     nothing: dict[str, Any] = dict.fromkeys(("url", "crawl", "state", "reason", "attempts", "retry_at", "page"))
     known = {name: fields[name] for name in ("robots", "frontier", "queues")}
     return Explanation(why=said, host=host, dead_letter=None, **known, **nothing)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
-
 from curtsy.control import replay
+from curtsy.core import clock
 from curtsy.store import crawls, listing
 from curtsy.store.listing import Letter, LettersWanted
 from curtsy.web.models.asking import moment_ms
@@ -140,7 +139,7 @@ def replay_failures(call: Call) -> Replayed:
         limit=wish.limit,
         ids=tuple(wish.ids or ()),
     )
-    done = replay.replay(call.store, which, int(time.time() * 1000), dry_run=wish.dry_run)
+    done = replay.replay(call.store, which, clock.now_ms(), dry_run=wish.dry_run)
     if done.queues and (services := call.services) is not None:
         call.wait(replay.put_back_replayed(services, done))
         call.bridge.answer_scans()

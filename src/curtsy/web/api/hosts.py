@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
+from curtsy.control import hosts as operator_hosts
 from curtsy.control.explain_text import about_host, turn
+from curtsy.core import clock
 from curtsy.core.errors import EpochLost, Unavailable
 from curtsy.core.model import HostState
 from curtsy.core.observe import log
-from curtsy.crawl import host_policy
 from curtsy.frontier.inspect import Sight, look
 from curtsy.store import hosts, queues
 from curtsy.web.models.crawls import when
@@ -34,7 +33,7 @@ _MOST_QUEUES = 100
 def list_hosts(call: Call) -> Page[HostSummary]:
     """List hosts by name."""
     query: HostsQuery = call.query
-    now_ms = _now_ms()
+    now_ms = clock.now_ms()
     position = decode(query.cursor, str)
     after = "" if position is None else position[0].replace("\0", "")
     with call.store.read() as tx:
@@ -66,7 +65,7 @@ def block(call: Call, host: str) -> HostStatus:
     """Leave a host alone for some time, in every crawl. Its URLs wait."""
     wish: Block = call.body
     name = call.host(host)
-    call.store.run(host_policy.block, name, _now_ms() + int(wish.seconds * 1000))
+    call.store.run(operator_hosts.block, name, clock.now_ms() + int(wish.seconds * 1000))
     return _told(call, name)
 
 
@@ -76,7 +75,7 @@ def block(call: Call, host: str) -> HostStatus:
 def unblock(call: Call, host: str) -> HostStatus:
     """End the wait that a host asked for, that its failures brought, or that `block` set: it is asked a delay later."""
     name = call.host(host)
-    host_policy.lift(call.store, call.settings, name, _now_ms())
+    operator_hosts.lift(call.store, call.settings, name, clock.now_ms())
     return _told(call, name, lift=True)
 
 
@@ -109,19 +108,19 @@ def allow(call: Call, host: str) -> HostStatus:
 
 def _said(call: Call, host: str, **changes: int | bool | None) -> HostStatus:
     name = call.host(host)
-    call.store.run(host_policy.say, name, changes)
+    call.store.run(operator_hosts.say, name, changes)
     return _told(call, name)
 
 
 def _told(call: Call, name: str, lift: bool = False) -> HostStatus:
     services = call.services
     if services is not None:
-        call.wait(host_policy.tell(services, name, lift=lift))
+        call.wait(operator_hosts.tell(services, name, lift=lift))
     return _status(call, name)
 
 
 def _status(call: Call, name: str) -> HostStatus:
-    now_ms = _now_ms()
+    now_ms = clock.now_ms()
     seen = sight(call, name)
     with call.store.read() as tx:
         state = hosts.get(tx, name) or HostState(host=name)
@@ -151,7 +150,3 @@ def sight(call: Call, host: str, crawl: int | None = None, url: str | None = Non
     except (EpochLost, Unavailable) as error:
         log("frontier_not_asked", level="warning", error=str(error))
         return None
-
-
-def _now_ms() -> int:
-    return int(time.time() * 1000)

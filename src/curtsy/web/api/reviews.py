@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-
+from curtsy.core import clock
 from curtsy.records import review as reviewing
 from curtsy.records.review import Decision, Dossier
 from curtsy.store import crawls, records
@@ -82,7 +81,7 @@ def review(call: Call, id: str) -> DossierInfo:
         golden=wish.golden,
         request_id=call.request_id,
     )
-    reviewing.decide(call.store, n, decision, int(time.time() * 1000))
+    reviewing.decide(call.store, n, decision, clock.now_ms())
     return _shown(call, _dossier(call, id))
 
 

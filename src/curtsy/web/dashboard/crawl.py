@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
 from flask import Response, render_template, request
 
 from curtsy.control import changes
+from curtsy.core import clock
 from curtsy.core.errors import UsageError
 from curtsy.core.model import MOST_RENDER, Crawl, Request
 from curtsy.store import dashboard_queries, listing
@@ -69,7 +69,7 @@ def _shown(visit: Visit, id: str, **more: Any) -> dict[str, Any]:
 
 def _progress(visit: Visit, id: str) -> dict[str, Any]:
     found = visit.call().crawl(id)
-    now_ms = int(time.time() * 1000)
+    now_ms = clock.now_ms()
     with visit.store.read() as tx:
         begin = found.started_ms or found.created_ms
         end = (
@@ -140,7 +140,7 @@ def cancel(visit: Visit, id: str) -> Response:
 @view("GET", "/crawls/<id>/hosts")
 def crawl_hosts(visit: Visit, id: str) -> Response:
     found = visit.call().crawl(id)
-    now_ms = int(time.time() * 1000)
+    now_ms = clock.now_ms()
     with visit.store.read() as tx:
         largest = dashboard_queries.largest_hosts(tx, found.n, 25)
         troubled = dashboard_queries.troubled_hosts(tx, found.n, now_ms, _TOP)

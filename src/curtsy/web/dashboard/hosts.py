@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import quote
 
 from flask import Response, request
 
+from curtsy.core import clock
 from curtsy.core.model import RobotsState
 from curtsy.rules.robots import Robots
 from curtsy.rules.urls import normalise, origin
@@ -63,7 +63,7 @@ def host(visit: Visit, host: str) -> Response:
     return visit.page(
         "host.html", host=status, timeline=charts.timeline(some), asked=asked, target=target,
         rules=[_rules(state, target, visit.settings.agent) for state in rules.values()],
-        now_ms=int(time.time() * 1000),
+        now_ms=clock.now_ms(),
     )  # fmt: skip
 
 

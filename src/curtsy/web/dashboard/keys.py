@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 from flask import Response, request
 
+from curtsy.core import clock
 from curtsy.core.errors import UsageError
 from curtsy.store import keys as stored
 from curtsy.web import auth
@@ -31,7 +30,7 @@ def make_key(visit: Visit) -> Response:
         raise UsageError("Choose what the key may do.")
     if days is not None and not (days.isascii() and days.isdigit() and len(days) <= 5 and 0 < int(days) <= 36500):
         raise UsageError("Days are a number from 1 to 36500, or nothing at all.")
-    now_ms = int(time.time() * 1000)
+    now_ms = clock.now_ms()
     text, key = auth.new_key(name, [scope], now_ms, None if days is None else now_ms + int(days) * _DAY_MS)
     visit.store.run(stored.create, key)
     return _listed(visit, made=text)
@@ -39,7 +38,7 @@ def make_key(visit: Visit) -> Response:
 
 @view("POST", "/keys/<id>/revoke", scope="admin")
 def revoke_key(visit: Visit, id: str) -> Response:
-    if not id.isalnum() or not visit.store.run(stored.revoke, id, int(time.time() * 1000)):
+    if not id.isalnum() or not visit.store.run(stored.revoke, id, clock.now_ms()):
         raise Problem(404, "no-such-key", "There is no key of that id.")
     return visit.go("/keys", "Revoked: it is refused from the next request on.")
 
@@ -47,4 +46,4 @@ def revoke_key(visit: Visit, id: str) -> Response:
 def _listed(visit: Visit, made: str | None = None) -> Response:
     with visit.store.read() as tx:
         found = stored.list_all(tx)
-    return visit.page("keys.html", keys=found, made=made, now_ms=int(time.time() * 1000), scopes=auth.SCOPES)
+    return visit.page("keys.html", keys=found, made=made, now_ms=clock.now_ms(), scopes=auth.SCOPES)

@@ -12,6 +12,7 @@ from typing import Any
 from flask import Response, render_template
 
 from curtsy.control import crawls as control
+from curtsy.core import clock
 from curtsy.core.errors import CurtsyError
 from curtsy.core.model import Crawl, CrawlState
 from curtsy.core.observe import log
@@ -114,7 +115,7 @@ def glance_of(bridge: BackendThread) -> Glance:
 
 
 def _look(bridge: BackendThread) -> Glance:
-    now_ms = int(time.time() * 1000)
+    now_ms = clock.now_ms()
     # The last part is the minute that has not ended.
     ends_ms = [(now_ms // 60_000 - _MINUTES + 1 + k) * 60_000 for k in range(_MINUTES)] + [now_ms + 1]
     with bridge.store.read() as tx:

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, FailFast, Field
 
-from curtsy.control.crawls import CrawlRequest, Status
+from curtsy.control.crawl_request import CrawlRequest
+from curtsy.control.crawls import Status
 from curtsy.core.model import MOST_RENDER, Counts, Crawl
 from curtsy.core.settings import Settings
 from curtsy.web.paging import Paged

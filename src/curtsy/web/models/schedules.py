@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field
 
-from curtsy.control.crawls import CrawlRequest
+from curtsy.control.crawl_request import CrawlRequest
 from curtsy.control.schedules import MOST_SEEDS, shown
 from curtsy.core.model import Run, Schedule
 from curtsy.web.models.crawls import when

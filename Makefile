@@ -80,21 +80,21 @@ else
 	$(BIN)/python -m pytest -m alone $$(grep -rl --include='test_*.py' mark.alone tests) && exit $$beside
 endif
 
-$(CRAWL4AI_SETUP): tests/browser/crawl4ai-requirements.txt
+$(CRAWL4AI_SETUP): tests/fetch/browser/crawl4ai-requirements.txt
 	@python=$$(PYTHON="$(PYTHON)" sh .ci/find-python) || exit 1; \
 	echo "Installing Crawl4AI and curtsy into $(CRAWL4AI)"; "$$python" -m venv --clear $(CRAWL4AI)
-	@$(CRAWL4AI)/bin/python -m pip install $(PIP_FLAGS) -r tests/browser/crawl4ai-requirements.txt
-	@$(CRAWL4AI)/bin/python -m pip install $(PIP_FLAGS) -c tests/browser/crawl4ai-requirements.txt -e '.[crawl4ai]'
+	@$(CRAWL4AI)/bin/python -m pip install $(PIP_FLAGS) -r tests/fetch/browser/crawl4ai-requirements.txt
+	@$(CRAWL4AI)/bin/python -m pip install $(PIP_FLAGS) -c tests/fetch/browser/crawl4ai-requirements.txt -e '.[crawl4ai]'
 	@touch $@
 
 test-crawl4ai: $(CRAWL4AI_SETUP) $(SYSTEM)
-	@$(CRAWL4AI)/bin/python -m pytest tests/browser/test_crawl4ai.py $(ARGS)
+	@$(CRAWL4AI)/bin/python -m pytest tests/fetch/browser/test_crawl4ai.py $(ARGS)
 
 # With an empty database of Airflow: migrating it anew takes longer than most tests.
-$(AIRFLOW_SETUP): tests/airflow3/requirements.txt
+$(AIRFLOW_SETUP): tests/airflow/requirements.txt
 	@python=$$(PYTHON="$(PYTHON)" sh .ci/find-python) || exit 1; \
 	echo "Installing Airflow and curtsy into $(AIRFLOW)"; "$$python" -m venv --clear $(AIRFLOW)
-	@$(AIRFLOW)/bin/python -m pip install $(PIP_FLAGS) --no-deps -r tests/airflow3/requirements.txt
+	@$(AIRFLOW)/bin/python -m pip install $(PIP_FLAGS) --no-deps -r tests/airflow/requirements.txt
 	@$(AIRFLOW)/bin/python -m pip install $(PIP_FLAGS) --no-deps -e .
 	@AIRFLOW_HOME=$(CURDIR)/$(AIRFLOW)/home AIRFLOW__CORE__LOAD_EXAMPLES=False \
 	  AIRFLOW__DATABASE__SQL_ALCHEMY_CONN=sqlite:///$(CURDIR)/$(AIRFLOW)/airflow-empty.db \
@@ -104,7 +104,7 @@ $(AIRFLOW_SETUP): tests/airflow3/requirements.txt
 airflow-setup: $(AIRFLOW_SETUP)
 
 test-airflow: $(AIRFLOW_SETUP)
-	@$(AIRFLOW)/bin/python -m pytest tests/airflow3 $(ARGS)
+	@$(AIRFLOW)/bin/python -m pytest tests/airflow $(ARGS)
 
 check: $(SETUP)
 	@$(BIN)/ruff check --quiet .
@@ -132,7 +132,7 @@ client: $(SETUP)
 	@$(BIN)/ruff format --quiet src/curtsy/client
 
 screenshots: $(SETUP) $(SYSTEM)
-	@$(BIN)/python tests/dashboard/screenshots.py screenshots
+	@$(BIN)/python tests/web/dashboard/screenshots.py screenshots
 
 constraints: $(SETUP)
 	@$(BIN)/python -m pip freeze --disable-pip-version-check --exclude-editable \

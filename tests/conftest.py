@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import psycopg
     from postgres_server import PgServer
 
+    from curtsy.store.engine import Store
+
 # A shell that runs the tests in the background lets them ignore signals, and so does every process that they start.
 for _number, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(_number) is signal.SIG_IGN:
@@ -172,6 +174,15 @@ def bare_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'bare.sqlite'}"
     return str(request.getfixturevalue("new_database")(bare=True))
+
+
+@pytest.fixture
+def store(store_url: str) -> Iterator[Store]:
+    """An open store, of each kind."""
+    from curtsy.store.engine import Store
+
+    with Store.open(store_url) as opened:
+        yield opened
 
 
 #: they take minutes, most of it waiting

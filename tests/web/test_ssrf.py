@@ -1,6 +1,6 @@
 """What a crawl may name over HTTP: no private place, and nothing that the settings do not list.
 
-Names are judged when they are asked: tests/integration/test_ssrf_crawl.py.
+Names are judged when they are asked: tests/fetch/test_ssrf_crawl.py.
 """
 
 from __future__ import annotations

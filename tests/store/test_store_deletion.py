@@ -238,7 +238,7 @@ def test_a_deletion_that_was_killed_goes_on(store: Store, store_url: str, tmp_pa
     expected |= {f"https://b.test/@{kept.n}": body(999)}
     segments.close()
     command = [sys.executable, "-c", KILLED, store_url, str(folder)]
-    around = os.environ | {"CURTSY_FAULT": place, "PYTHONPATH": str(Path(__file__).parent)}
+    around = os.environ | {"CURTSY_FAULT": place, "PYTHONPATH": str(Path(stored.__file__).parent)}
     ended = subprocess.run(command, env=around, capture_output=True, timeout=60, check=False)
     assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()
     # Nothing that a page refers to is missing, whenever it was killed.

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from chromium import ARGUMENTS, find
+from playwright.sync_api import Browser, Page, sync_playwright
 from small_site import SmallSite
 from stack import AnyPath, Stack, Web, up
 

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, sync_playwright
 from werkzeug.serving import make_server
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "integration"), str(HERE.parent / "support")]
+sys.path.insert(0, str(HERE.parents[1] / "support"))
 
 from chromium import ARGUMENTS, find  # noqa: E402
 from places import Furnished, furnish, places  # noqa: E402

@@ -11,8 +11,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import deleting
 import pytest
 import stored
+from deleting import NOW_MS, finish
 from warcio.checker import Checker
 
 from curtsy.core.model import BodyRef, Crawl, Page, Request, new_id
@@ -20,10 +22,8 @@ from curtsy.rules.urls import fingerprint
 from curtsy.store import crawls, deletion, pages, requests
 from curtsy.store.deletion import Deletion
 from curtsy.store.engine import Store
-from curtsy.store.erasure import erase_all
-from curtsy.store.segments import Segments, SegmentStore, open_segments, read_page
+from curtsy.store.segments import Segments, SegmentStore, read_page
 
-NOW_MS = stored.BEGUN_MS + 86_400_000
 TABLES = (
     "urls", "queues", "pages", "failures", "crawl_counts", "crawl_members", "requests", "outbox", "results", "records",
 )  # fmt: skip
@@ -42,17 +42,6 @@ def unwanted(store: Store, segments: SegmentStore, **named: Any) -> None:
     """Delete to the end."""
     store.run(deletion.add, new_id(), NOW_MS, **named)
     finish(store, segments)
-
-
-def finish(store: Store, segments: SegmentStore) -> None:
-    with store.read() as tx:
-        noted = deletion.pending(tx)
-    for one in noted:
-        assert deletion.carry_out(store, segments, one, NOW_MS, lambda: False)
-    erase_all(store, segments)
-    with store.read() as tx:
-        assert deletion.pending(tx) == []
-        assert tx.exec_driver_sql("SELECT count(*) FROM erasures").scalar() == 0
 
 
 def is_valid(folder: Path) -> bool:
@@ -208,19 +197,6 @@ def test_what_is_being_written_is_overwritten_too(store: Store, segments: Segmen
     assert is_valid(tmp_path / "segments")
 
 
-KILLED = """
-import sys
-from test_store_deletion import go_on
-go_on(*sys.argv[1:])
-"""
-
-
-def go_on(url: str, folder: str) -> None:
-    """In a process of its own: carries out whatever is noted, to the end."""
-    with Store.open(url) as store:
-        finish(store, open_segments(folder, 10**9))
-
-
 @pytest.mark.parametrize(
     "place",
     ["delete.moved:1", "delete.rows:1", "delete.rows:2", "delete.planned:1", "delete.erased:1", "delete.emptied:1"],
@@ -237,8 +213,8 @@ def test_a_deletion_that_was_killed_goes_on(store: Store, store_url: str, tmp_pa
     expected = {f"{page.url}@{kept.n}": body(n) for n, page in enumerate(made[:10])}
     expected |= {f"https://b.test/@{kept.n}": body(999)}
     segments.close()
-    command = [sys.executable, "-c", KILLED, store_url, str(folder)]
-    around = os.environ | {"CURTSY_FAULT": place, "PYTHONPATH": str(Path(stored.__file__).parent)}
+    command = [sys.executable, deleting.__file__, store_url, str(folder)]
+    around = os.environ | {"CURTSY_FAULT": place}
     ended = subprocess.run(command, env=around, capture_output=True, timeout=60, check=False)
     assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()
     # Nothing that a page refers to is missing, whenever it was killed.

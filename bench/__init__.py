@@ -1,1 +1,1 @@
-"""Benchmarks: `python -m bench` measures, prints the bars and writes docs/benchmarks.md."""
+"""Benchmarks: `python -m bench` measures, prints the bars and writes docs/explanation/benchmarks.md."""

@@ -1,4 +1,4 @@
-"""`python -m bench`: all benchmarks, their bars, docs/benchmarks.md. `--short`: in about a minute, for CI."""
+"""`python -m bench` runs all benchmarks and writes docs/explanation/benchmarks.md; `--short` takes a minute, for CI."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("parts", nargs="*", choices=[*PARTS, *NAMED, []], help="only these parts")
     parser.add_argument("--short", action="store_true", help="small sizes, one repeat, nothing written")
     parser.add_argument(
-        "--publish", action="store_true", help="put parts of full size into docs/benchmarks.md of this machine"
+        "--publish", action="store_true", help="write full-size sections to docs/explanation/benchmarks.md"
     )
     parser.add_argument("--peers", help="python of the environment that has the other crawlers")
     parser.add_argument("--repeats", type=int)
@@ -143,7 +143,9 @@ def publish(plan: Plan, wanted: Sequence[str], sections: Sequence[Section], aske
     elif asked:
         older = report.DOCUMENT.read_text()
         if report.machine() not in older:
-            raise RunFailed("docs/benchmarks.md is of another machine: only a run of all parts can replace it.")
+            raise RunFailed(
+                "docs/explanation/benchmarks.md comes from another machine. Run all sections to replace it."
+            )
         report.DOCUMENT.write_text(report.with_sections(older, sections))
 
 

@@ -190,7 +190,7 @@ def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
         f"tiny web, all on the same {os.cpu_count()} cores; {plan.fleet_hosts} hosts x {plan.fleet_pages} pages of "
         f"{PAGE_KB:.0f} KB, delay {DELAY_S:g} s, judged by the server's log with {TOLERANCE_MS:.0f} ms for its own "
         "scheduling. A request is sent within milliseconds of its lease. Worker time is what shifts took, by the "
-        "metrics; what counts as waiting: [decision 18](decisions/0018-what-holds-a-seat.md)."
+        "metrics; what counts as waiting: [decision 18](../decisions/0018-what-holds-a-seat.md)."
     )
     title = f"A fleet: {number(plan.fleet_hosts)} hosts x {plan.fleet_pages} pages"
     return [Section(title=title, text=text, head=("figure", "measured"), rows=_rows(found), bars=_bars(found))]

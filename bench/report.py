@@ -1,4 +1,4 @@
-"""Tables and bars: what the benchmarks print, and docs/benchmarks.md."""
+"""Tables and bars: what the benchmarks print, and docs/explanation/benchmarks.md."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from bench import nginx
 from bench.contestants import Contestant, Result
 
-DOCUMENT = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+DOCUMENT = Path(__file__).parent.parent / "docs" / "explanation" / "benchmarks.md"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +135,7 @@ def _cpu_model() -> str:
 
 
 def document(command: str, sections: Sequence[Section], versions: str) -> str:
-    """docs/benchmarks.md as a whole."""
+    """docs/explanation/benchmarks.md as a whole."""
     return (
         "\n\n".join(
             [

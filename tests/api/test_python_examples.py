@@ -1,4 +1,4 @@
-"""The examples of docs/python.md, as a reader would run them: one after another, in one folder."""
+"""The examples of docs/how-to/python.md, as a reader would run them: one after another, in one folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from small_site import Say, SmallSite, linking
 
-TEXT = (Path(__file__).parents[2] / "docs" / "python.md").read_text("utf-8")
+TEXT = (Path(__file__).parents[2] / "docs" / "how-to" / "python.md").read_text("utf-8")
 EXAMPLES = re.findall(r"^```python(?: (\w+))?\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 PATHS = ("/geese", "/ducks", "/swans", "/teals")
 

@@ -38,7 +38,7 @@ from curtsy.export.pages import Format
 from curtsy.export.targets import LocalFolder, target_of
 from curtsy.store import pages, records
 
-DOCS = Path(__file__).parents[2] / "docs"
+OUTPUT = Path(__file__).parents[2] / "docs" / "reference" / "output.md"
 KINDS = {"text": "string", "integer": "int", "boolean": "bool"}
 
 
@@ -104,7 +104,7 @@ def test_the_documented_columns_are_those_of_the_parquet_file(stored: StoredPage
     stored.add()
     write(stored, tmp_path / "t.parquet", Format.PARQUET)
     schema = parquet.read_schema(tmp_path / "t.parquet")
-    text = (DOCS / "output.md").read_text("utf-8").partition("## Exports: lines and tables")[2].partition("\n## ")[0]
+    text = OUTPUT.read_text("utf-8").partition("## Exports: lines and tables")[2].partition("\n## ")[0]
     documented: dict[str, str] = {}
     for names, kind in re.findall(r"^\| (`[^|]+`) \| (\w+) \|", text, re.MULTILINE):
         documented |= dict.fromkeys(re.findall(r"`(\w+)`", names), kind)
@@ -341,7 +341,7 @@ def test_only_published_records_are_exported(recorded: StoredPages, tmp_path: Pa
 
 
 def test_the_documented_columns_are_those_of_records() -> None:
-    text = (DOCS / "output.md").read_text("utf-8").partition("## Exports: records")[2].partition("\n## ")[0]
+    text = OUTPUT.read_text("utf-8").partition("## Exports: records")[2].partition("\n## ")[0]
     documented: dict[str, str] = {}
     for names, kind in re.findall(r"^\| (`[^|]+`) \| (\w+) \|", text, re.MULTILINE):
         documented |= dict.fromkeys(re.findall(r"`(\w+)`", names), kind)

@@ -1,4 +1,4 @@
-"""The example of docs/schemas.md does what the page says."""
+"""The example of docs/reference/schemas.md does what the page says."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from curtsy.extract import elements, ladder
 from curtsy.grounding import judge
 from curtsy.grounding import schema as schemas
 
-DOC = Path(__file__).parents[2] / "docs" / "schemas.md"
+DOC = Path(__file__).parents[2] / "docs" / "reference" / "schemas.md"
 
 
 def test_the_worked_example_finds_what_the_page_says(tmp_path: Path) -> None:

@@ -146,8 +146,8 @@ def test_the_crawls_own_secret_wins(store: Store, receiver: Receiver) -> None:
 
 @pytest.fixture(scope="module")
 def is_genuine() -> Callable[..., bool]:
-    """The function that docs/stages.md gives to receivers."""
-    text = (Path(__file__).parents[2] / "docs" / "stages.md").read_text("utf-8")
+    """The function that docs/reference/stages.md gives to receivers."""
+    text = (Path(__file__).parents[2] / "docs" / "reference" / "stages.md").read_text("utf-8")
     found: dict[str, Any] = {}
     exec(text.partition("```python\n")[2].partition("```")[0], found)
     checking: Callable[..., bool] = found["is_genuine"]

@@ -1,4 +1,4 @@
-"""The declarations are the document: OpenAPI, docs/api.md and what the server really does agree."""
+"""The declarations are the document: OpenAPI, docs/reference/api.md and what the server really does agree."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from curtsy.web.dashboard.site import VIEWS
 from curtsy.web.factory import create_app
 from curtsy.web.routing import ENDPOINTS, Media
 
-DOCS = Path(__file__).parents[2] / "docs" / "api.md"
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "api.md"
 CHECKS = (
     not_a_server_error,
     status_code_conformance,

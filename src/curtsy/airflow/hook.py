@@ -61,7 +61,7 @@ def place_of(connection: Any) -> Place:
 
 
 class CurtsyHook(BaseHook):
-    """`CurtsyHook().get_conn()` is the typed client of docs/python.md: `.submit(...)`, `.crawl(id)`, ..."""
+    """`CurtsyHook().get_conn()` is the typed client of docs/how-to/python.md: `.submit(...)`, `.crawl(id)`, ..."""
 
     conn_name_attr = "curtsy_conn_id"
     default_conn_name = DEFAULT

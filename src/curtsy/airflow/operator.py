@@ -30,7 +30,8 @@ _NUMBERS: dict[str, type[int] | type[float]] = {"max_pages": int, "max_depth": i
 class CurtsyCrawlOperator(BaseOperator):
     """Submits a crawl to a control plane and waits for its end: in the triggerer, or with `deferrable=False` here.
 
-    `seeds` is a list, or a text with a URL per word. `wishes` has what else `POST /v1/crawls` takes (docs/api.md).
+    `seeds` is a list, or a text with a URL per word. `wishes` has the other fields of
+    `POST /v1/crawls` (docs/reference/api.md).
     `on_dead_letters`: what more than `max_dead_letters` of them do: `fail`, `warn` or `ignore`; a retry after such a
     failure replays them in the same crawl. `crawl_timeout`: the crawl is cancelled after that long, and the task fails.
     `export_to`: files to write its pages to when it has ended, for example s3://bucket/{{ ds }}/pages.parquet; the

@@ -51,5 +51,5 @@ _FIELDS = {
     "store_url": _text("Store", "For polite slots and exports: the fleet's PostgreSQL.", format="password"),
     "segments_url": _text("Segments", "For exports of bodies: s3://bucket/prefix, where the fleet keeps them."),
     "data_dir": _text("Data folder", "Instead of the three above, if workers share a folder with `curtsy up`."),
-    "settings": _text("Other settings", 'JSON, as in docs/settings.md: {"delay_s": 2}.'),
+    "settings": _text("Other settings", 'JSON, as in docs/reference/settings.md: {"delay_s": 2}.'),
 }

@@ -7,7 +7,7 @@
     for page in curtsy.pages("last"): ...                       what is stored
     server = curtsy.connect("http://127.0.0.1:8080")            a control plane
 
-docs/python.md has examples that are tested.
+docs/how-to/python.md has examples that are tested.
 """
 
 from __future__ import annotations
@@ -91,7 +91,8 @@ def crawl(
     """A crawl in this process, as `curtsy crawl` makes it; iterate over it to get its pages.
 
     `extract(page)` makes the data of a record, or several, or None; `score(schema, data, quotes)` a number from 0 to
-    100. `records()` has what came of them. `settings` are those of docs/settings.md: `allow_private=("10.0.0.0/8",)`.
+    100. `records()` has what came of them. `settings` are those of docs/reference/settings.md:
+    `allow_private=("10.0.0.0/8",)`.
     It begins with the first page that is asked for, or with `begin()`.
     """
     seeds = given.seeds(seeds)

@@ -167,7 +167,7 @@ def _model(settings: Settings) -> Check:
 
     if settings.llm_kind == "none":
         local = 'the local one can be used: llm = "local"' if what_is_missing() is None else "none can be started here"
-        return Check("language model", None, f"none is set; {local}", "docs/models.md says how to name one.")
+        return Check("language model", None, f"none is set; {local}", "docs/how-to/models.md says how to name one.")
     return _guarded("language model", _local_model if settings.llm_kind == "local" else _endpoint, settings)
 
 

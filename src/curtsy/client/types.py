@@ -95,7 +95,7 @@ class CrawlRequest(TypedDict):
     #: Show pages in a browser: `auto` those that say nothing without one. The server's settings must list its renderer.
     render: NotRequired[Literal["never", "auto", "always"]]
     #: Make records of its pages or sites: the name of a schema that the server's settings list, or a JSON Schema
-    #: (docs/schemas.md).
+    #: (docs/reference/schemas.md).
     schema: NotRequired[str | dict[str, Any] | None]
     #: Score its records by a rubric that the settings list.
     rubric: NotRequired[str | None]
@@ -377,7 +377,7 @@ class NewCrawl(TypedDict):
     #: Show pages in a browser: `auto` those that say nothing without one. The server's settings must list its renderer.
     render: NotRequired[Literal["never", "auto", "always"]]
     #: Make records of its pages or sites: the name of a schema that the server's settings list, or a JSON Schema
-    #: (docs/schemas.md).
+    #: (docs/reference/schemas.md).
     schema: NotRequired[str | dict[str, Any] | None]
     #: Score its records by a rubric that the settings list.
     rubric: NotRequired[str | None]

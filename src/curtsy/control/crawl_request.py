@@ -45,7 +45,7 @@ class CrawlRequest(BaseModel):
         None,
         alias="schema",
         description="Make records of its pages or sites: the name of a schema that the server's settings list, or a "
-        "JSON Schema (docs/schemas.md).",
+        "JSON Schema (docs/reference/schemas.md).",
     )
     rubric: str | None = Field(
         None, min_length=1, max_length=100, description="Score its records by a rubric that the settings list."

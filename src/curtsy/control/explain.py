@@ -115,7 +115,7 @@ def _best_crawl(tx: Connection, fp: bytes) -> Crawl | None:
 
 
 def frontier_fields(seen: Sight | None) -> dict[str, Any] | None:
-    """`frontier` in `explain --json`; docs/output.md has the fields."""
+    """`frontier` in `explain --json`; docs/reference/output.md has the fields."""
     if seen is None:
         return None
     leased = seen.leased_ms is not None or seen.lease_expiry_ms is not None

@@ -1,6 +1,6 @@
 """One frozen Settings. Where its values come from, and how they must fit together, is in configuration.py.
 
-Every field is documented in docs/settings.md; a test checks that.
+Every field is documented in docs/reference/settings.md; a test checks that.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def load(config: Path | None = None, kept: Mapping[str, Any] | None = None, **ov
         ) from error
     except ValidationError as error:
         lines = [_said(e["type"], [*map(str, e["loc"])], e["msg"]) for e in error.errors()]
-        raise SettingsError("A setting is wrong (docs/settings.md has them all): " + "; ".join(lines)) from error
+        raise SettingsError("Invalid settings (see docs/reference/settings.md): " + "; ".join(lines)) from error
     check_chain(settings)
     return _as_hosts_are_named(settings)
 
@@ -134,7 +134,7 @@ def _said(kind: str, where: list[str], message: str) -> str:
 def _perhaps(name: str, prefix: str = "") -> str:
     near = get_close_matches(name, Settings.model_fields, n=1)
     if not near:
-        return "; docs/settings.md lists them"
+        return "; docs/reference/settings.md lists them"
     return f", perhaps you mean {prefix}{near[0].upper() if prefix else near[0]}"
 
 
@@ -200,7 +200,7 @@ def _check_tasks(settings: Settings) -> None:
 def _check_model(settings: Settings) -> None:
     """A model can be asked, and its answer comes before somebody else begins the same stage."""
     if settings.llm_kind == "endpoint" and not (settings.llm_url and settings.llm_model):
-        raise SettingsError("llm_url and llm_model must both be set to ask a language model (docs/models.md).")
+        raise SettingsError("llm_url and llm_model must both be set to ask a language model (docs/how-to/models.md).")
     if settings.llm_kind != "none" and not settings.llm_timeout_s < settings.stage_lease_s:
         raise SettingsError(
             f"llm_timeout_s {settings.llm_timeout_s} must be less than stage_lease_s {settings.stage_lease_s}."

@@ -75,7 +75,7 @@ def family_of(url: str) -> Family:
     if scheme not in _SCHEMES:
         raise SettingsError(
             f"frontier_url begins with {scheme!r}: use redis://, rediss://, unix://, sentinel:// or cluster:// "
-            "(docs/settings.md)."
+            "(docs/reference/settings.md)."
         )
     return _SCHEMES[scheme][0]
 

@@ -5,7 +5,7 @@
     confidence   how far the record can be relied on
     assemble     the record's data: published values only
 
-Pure: no I/O, and nothing raises whatever a page or a model says. docs/records.md has the rules in prose.
+Pure: no I/O, and nothing raises whatever a page or a model says. docs/explanation/records.md has the rules in prose.
 """
 
 from __future__ import annotations

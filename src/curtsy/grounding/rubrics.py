@@ -1,7 +1,7 @@
 """Rubrics, and functions that score: read, checked, and given a version.
 
 `load` takes a name that comes with the package (`esg`), a TOML file or, where the caller allows code, a function
-`module:function`. docs/records.md describes every key.
+`module:function`. docs/explanation/records.md describes every key.
 """
 
 from __future__ import annotations

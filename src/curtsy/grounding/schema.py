@@ -6,7 +6,7 @@
 
 `load` takes a name that comes with the package, a JSON Schema file (`*.json`, with a `*.toml` beside it for selectors)
 or a Pydantic model `module:Class`; `inline` takes a JSON Schema from somebody whom we do not trust: it reads no file
-and imports nothing. docs/schemas.md describes every key.
+and imports nothing. docs/reference/schemas.md describes every key.
 """
 
 from __future__ import annotations

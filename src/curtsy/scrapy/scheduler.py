@@ -325,7 +325,7 @@ def curtsy_settings(told: Any) -> Settings:
     given = {name: told.get(key) for name, key in names.items() if told.get(key) is not None}
     unknown = [key for key in told if re.match("CURTSY_", key) and key not in (*names.values(), "CURTSY_RUN")]
     if unknown:
-        raise CurtsyError(f"There is no setting {unknown[0]}: docs/settings.md has them all, docs/scrapy.md this form.")
+        raise CurtsyError(f"Unknown setting {unknown[0]}. See docs/reference/settings.md and docs/how-to/scrapy.md.")
     return load(**given)
 
 
@@ -340,7 +340,7 @@ def check_parts(crawler: Crawler) -> None:
     from curtsy.scrapy.slots import TurnsMiddleware
 
     if not any(isinstance(one, TurnsMiddleware) for one in middlewares_of(crawler)):
-        raise CurtsyError("curtsy.scrapy.TurnsMiddleware is not among the DOWNLOADER_MIDDLEWARES: see docs/scrapy.md.")
+        raise CurtsyError("Add curtsy.scrapy.TurnsMiddleware to DOWNLOADER_MIDDLEWARES (docs/how-to/scrapy.md).")
     told = crawler.settings
     if told.getfloat("DOWNLOAD_DELAY") or told.getbool("AUTOTHROTTLE_ENABLED"):
         raise CurtsyError(

@@ -1,4 +1,4 @@
-"""Endpoints are declared once: the route, the checks, the OpenAPI document and docs/api.md are all made from that.
+"""Endpoints are declared once: the route, the checks, the OpenAPI document and docs/reference/api.md come from that.
 
     @endpoint("GET", "/v1/crawls/{id}", scope="read", answers={200: CrawlStatus}, problems=(404,), tags=("crawls",))
     def crawl(call: Call, id: str) -> CrawlStatus:

@@ -78,7 +78,7 @@ def at_the_door(data: Path) -> Iterator[str]:
 
 
 def for_the_docs(browser: Browser, stack: Stack, found: Furnished, folder: Path) -> None:
-    """What README and docs/dashboard.md show: a crawl in the middle of its work, and a review."""
+    """What README and docs/how-to/dashboard.md show: a crawl in the middle of its work, and a review."""
     id = stack.client.submit({"delay_s": 0.8, "scope": "any"}, [f"http://{host}.small.test/" for host in HOSTS])
     wait_for(lambda: stack.client.get(f"/v1/crawls/{id}")["counts"]["pages"] >= 180, 90)
     for name, path, theme in (("crawl", f"/crawls/{id}", "light"), ("review", f"/review/{found.doubtful}", "dark")):

@@ -1,6 +1,7 @@
 """An example DAG: crawl -> process -> replay the dead letters -> process what they brought.
 
-Copy it into your DAG folder. It needs a connection `curtsy_default` (docs/airflow.md) and runs with your own seeds:
+Copy it into your DAG folder. It needs the connection `curtsy_default` (docs/how-to/airflow.md). Run it with your
+own seeds:
 
     airflow dags trigger curtsy_example --conf '{"seeds": ["https://example.com/"]}'
 """

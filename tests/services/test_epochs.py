@@ -15,8 +15,9 @@ import redis
 from curtsy.core.errors import EpochLost, FrontierUnavailable
 from curtsy.core.model import Lane
 from curtsy.core.settings import Settings
+from curtsy.core.threads import in_thread
 from curtsy.frontier.frontier import Frontier
-from curtsy.services.epochs import _next_epoch, in_thread, open_epoch
+from curtsy.services.epochs import _next_epoch, open_epoch
 from curtsy.services.valkey import EmbeddedValkey
 from curtsy.store.engine import Store
 

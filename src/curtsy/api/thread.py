@@ -24,8 +24,8 @@ from curtsy.core.shutdown import StopFlag
 from curtsy.crawl import run
 from curtsy.records import stages
 from curtsy.services import backends
-from curtsy.services.epochs import read
 from curtsy.store import crawls
+from curtsy.store.engine import read
 
 #: beyond the drain and a commit, what closing the parts may take
 _CLOSE_S = 30.0

@@ -22,14 +22,10 @@ from itertools import groupby
 from operator import attrgetter
 
 from curtsy.core.model import SUBRESOURCE, Kind, Request, RobotsState
-from curtsy.core.outcome import Fault
+from curtsy.core.outcome import BROKEN_OFF
 from curtsy.rules.robots import Robots
 from curtsy.rules.urls import origin
 
-#: transfers that we ended ourselves: the delay runs from the closing of their connection
-BROKEN_OFF = frozenset(
-    {Fault.TIMEOUT, Fault.TOO_LARGE, Fault.WRONG_TYPE, Fault.CANCELLED, Fault.PROTOCOL, Fault.RESENT}
-)
 #: kind of what guests asked for; as in `curtsy.crawl.external_slots`, which would bring the whole frontier along
 GUEST = "g"
 #: findings kept to show; all are counted

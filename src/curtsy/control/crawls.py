@@ -8,10 +8,11 @@ from typing import Any
 from curtsy.core import clock
 from curtsy.core.errors import WrongState
 from curtsy.core.model import Counts, Crawl, CrawlState
+from curtsy.core.threads import in_thread
 from curtsy.services.backends import Services
-from curtsy.services.epochs import in_thread, put_open_back, read
+from curtsy.services.epochs import put_open_back
 from curtsy.store import crawls, pages, queues
-from curtsy.store.engine import Store
+from curtsy.store.engine import Store, read
 
 #: from which states a crawl may come into one
 CHANGES = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from curtsy.core.model import Crawl, CrawlState, Failure
 from curtsy.services import epochs
 from curtsy.store import crawls, dashboard_queries, failures, outbox, queues, sites, urls
-from curtsy.store.engine import Store
+from curtsy.store.engine import Store, read
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -114,7 +114,7 @@ async def put_back_replayed(services: Services, done: Replay) -> None:
 
     async def tell() -> None:
         for n in sorted({crawl for crawl, _ in done.queues}):
-            await services.frontier.set_crawl(await epochs.read(services.store, crawls.by_n, n), keep_budget=True)
+            await services.frontier.set_crawl(await read(services.store, crawls.by_n, n), keep_budget=True)
         for start in range(0, len(done.queues), BATCH):
             some = list(done.queues[start : start + BATCH])
             services.scans += await epochs.put_back(services.frontier, services.store, some)

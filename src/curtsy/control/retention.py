@@ -16,11 +16,11 @@ from curtsy.core.errors import StoreUnavailable, UsageError
 from curtsy.core.model import Crawl, CrawlState, new_id
 from curtsy.core.observe import log
 from curtsy.core.settings import Settings
+from curtsy.core.threads import in_thread
 from curtsy.rules.urls import fingerprint, host_key, normalise
-from curtsy.services.epochs import in_thread, read
 from curtsy.store import crawls, deletion, llm_cache, meta, queues, requests
 from curtsy.store import sweep as segment_sweep
-from curtsy.store.engine import Store
+from curtsy.store.engine import Store, read
 from curtsy.store.erasure import erase_all
 from curtsy.store.segments import open_segments
 

@@ -21,12 +21,12 @@ from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl, Run, Schedule, new_id
 from curtsy.core.observe import log, request_id
 from curtsy.core.settings import Settings
+from curtsy.core.threads import in_thread
 from curtsy.rules.cron import Cron
 from curtsy.rules.urls import normalise, veiled
 from curtsy.services.backends import Services
-from curtsy.services.epochs import in_thread, read
 from curtsy.store import crawls, schedules
-from curtsy.store.engine import Store
+from curtsy.store.engine import Store, read
 
 #: a run whose crawl is being made is left to whoever makes it for this long
 _LEASE_MS = 60_000

@@ -12,11 +12,13 @@ from curtsy.core.errors import EpochLost, FrontierUnavailable, RefusedSeeds, Unk
 from curtsy.core.model import Crawl, CrawlState, Entry, NewUrl
 from curtsy.core.observe import log
 from curtsy.core.settings_loading import keep
+from curtsy.core.threads import in_thread
 from curtsy.records import plan
 from curtsy.rules.urls import Scope, fingerprint, host_key, normalise, short, veiled
 from curtsy.services.backends import Services
-from curtsy.services.epochs import in_thread, introduce, put_open_back, read
+from curtsy.services.epochs import introduce, put_open_back
 from curtsy.store import crawls, queues, urls
+from curtsy.store.engine import read
 
 _CHUNK = 5_000
 

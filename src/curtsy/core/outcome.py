@@ -28,6 +28,12 @@ class Fault(StrEnum):
     BROWSER = "browser_failed"  # the response came, but the browser crashed or hung on it
 
 
+#: faults of transfers that we ended ourselves: the delay runs from the closing of their connection
+BROKEN_OFF = frozenset(
+    {Fault.TIMEOUT, Fault.TOO_LARGE, Fault.WRONG_TYPE, Fault.CANCELLED, Fault.PROTOCOL, Fault.RESENT}
+)
+
+
 @hot_value()
 class Subresource:
     """What a page visit loaded beside its page. Times are the worker's boot-time clock in seconds."""

@@ -23,6 +23,7 @@ from curtsy.core.failpoints import point
 from curtsy.core.model import Entry, Kind, NewUrl, Page
 from curtsy.core.observe import count
 from curtsy.core.settings import Settings
+from curtsy.core.threads import in_thread
 from curtsy.crawl.crawl_context import CrawlContext
 from curtsy.crawl.maintenance import Maintenance
 from curtsy.crawl.results import Finished
@@ -30,7 +31,7 @@ from curtsy.crawl.transaction import Body, Links, Transaction, Written, ended_ms
 from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.messages import Settled
 from curtsy.rules.urls import short
-from curtsy.services.epochs import in_thread, introduce, introduce_crawls, put_back
+from curtsy.services.epochs import introduce, introduce_crawls, put_back
 from curtsy.store import pages, schedules, warc
 from curtsy.store.engine import Store
 from curtsy.store.segments import SegmentStore

@@ -15,9 +15,8 @@ from curtsy.html.needs_browser import goes_directly, is_probe
 from curtsy.rules import network_profile
 from curtsy.rules.robots import Robots
 from curtsy.rules.urls import fingerprint, host_key, origin
-from curtsy.services.epochs import read
 from curtsy.store import crawls, hosts, pages
-from curtsy.store.engine import Store
+from curtsy.store.engine import Store, read
 
 _MAX_RULES = 20_000
 _PAGES = (Kind.PAGE, Kind.BROWSER)

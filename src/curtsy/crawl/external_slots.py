@@ -19,6 +19,7 @@ from curtsy.core.observe import log
 from curtsy.core.outcome import Fault, HostEffect, Outcome
 from curtsy.core.settings import Settings
 from curtsy.core.shutdown import StopFlag, end
+from curtsy.core.threads import in_thread
 from curtsy.crawl.host_policy import HostPolicy
 from curtsy.crawl.maintenance import Maintenance
 from curtsy.crawl.outages import Outages
@@ -26,7 +27,7 @@ from curtsy.frontier.messages import Release, Times
 from curtsy.rules.politeness import effect
 from curtsy.services import backends
 from curtsy.services.backends import Services
-from curtsy.services.epochs import in_thread, introduce_hosts
+from curtsy.services.epochs import introduce_hosts
 from curtsy.store import requests
 from curtsy.store.engine import Store
 

@@ -7,9 +7,9 @@ import re
 from typing import TYPE_CHECKING
 
 from curtsy.frontier.frontier import Frontier
-from curtsy.services.epochs import introduce_hosts, read
+from curtsy.services.epochs import introduce_hosts
 from curtsy.store import hosts
-from curtsy.store.engine import Store
+from curtsy.store.engine import Store, read
 
 if TYPE_CHECKING:
     pass

@@ -19,6 +19,7 @@ from curtsy.core.model import Kind, Lane, Lease, Page
 from curtsy.core.observe import count, log
 from curtsy.core.outcome import Action, Decision, Fault, Outcome
 from curtsy.core.settings import Settings
+from curtsy.core.threads import in_thread
 from curtsy.crawl import results
 from curtsy.crawl.commit_queue import CommitQueue
 from curtsy.crawl.crawl_cache import CrawlCache
@@ -32,7 +33,6 @@ from curtsy.frontier.messages import Release
 from curtsy.html.links import sitemap
 from curtsy.rules.politeness import effect
 from curtsy.rules.urls import fingerprint, origin
-from curtsy.services.epochs import in_thread
 from curtsy.store.warc import WarcRecord
 
 Headers = tuple[tuple[str, str], ...]

@@ -11,14 +11,15 @@ from curtsy.core.clock import boot
 from curtsy.core.failpoints import point
 from curtsy.core.model import CrawlState, Failure, Kind, Lane, Lease, Request, UrlState
 from curtsy.core.observe import count, log
+from curtsy.core.threads import in_thread
 from curtsy.crawl.queue_loading import load
 from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.messages import ReapedLease, ReapedSlot, Scan, Settled
 from curtsy.rules.urls import fingerprint
-from curtsy.services.epochs import in_thread, put_open_back, read
+from curtsy.services.epochs import put_open_back
 from curtsy.services.scans import ScanRunner
 from curtsy.store import crawls, failures, hosts, outbox, queues, requests, sites, urls
-from curtsy.store.engine import Store
+from curtsy.store.engine import Store, read
 
 _SWEEP_S = 60.0
 #: segments are looked through this often

@@ -10,11 +10,12 @@ that is loaded twice stands on the bench once, and what was forgotten is found b
 from __future__ import annotations
 
 from curtsy.core.model import Lane
+from curtsy.core.threads import in_thread
 from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.messages import Room, Scan
-from curtsy.services.epochs import in_thread, put_back, read
+from curtsy.services.epochs import put_back
 from curtsy.store import queues
-from curtsy.store.engine import Store
+from curtsy.store.engine import Store, read
 
 _BATCH = 1000
 #: batches read at a time: with several shards the first ones may all belong to one that is full

@@ -18,11 +18,13 @@ from curtsy.core.model import Counts, Crawl, Lane
 from curtsy.core.observe import count, log
 from curtsy.core.settings_loading import keep
 from curtsy.core.shutdown import StopFlag
+from curtsy.core.threads import in_thread
 from curtsy.crawl.shift import LANES, Shift
 from curtsy.rules import network_profile
 from curtsy.services.backends import Services
-from curtsy.services.epochs import in_thread, lift_resolved, read
+from curtsy.services.epochs import lift_resolved
 from curtsy.store import crawls
+from curtsy.store.engine import read
 
 _PROGRESS_S = 0.5
 #: pages wait so long for a browser that does not start, where all of them need one, and where others may be due

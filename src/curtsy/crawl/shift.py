@@ -17,6 +17,7 @@ from curtsy.core.model import Lane, Lease, Page
 from curtsy.core.observe import count, log
 from curtsy.core.settings import Settings
 from curtsy.core.shutdown import StopFlag, end, see_through
+from curtsy.core.threads import in_thread
 from curtsy.crawl.background import BackgroundTasks
 from curtsy.crawl.commit import Committer
 from curtsy.crawl.commit_queue import CommitQueue
@@ -30,8 +31,8 @@ from curtsy.fetch.http import HttpFetcher
 from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.messages import LeaseReply
 from curtsy.rules import network_profile
-from curtsy.services.epochs import confirm, in_thread, note_slot, open_epoch, read
-from curtsy.store.engine import Store
+from curtsy.services.epochs import confirm, note_slot, open_epoch
+from curtsy.store.engine import Store, read
 from curtsy.store.segments import SegmentStore, read_page
 from curtsy.store.warc import WarcRecord
 

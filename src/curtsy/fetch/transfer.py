@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import pycurl
 
 from curtsy.core.model import hot_value
-from curtsy.core.outcome import Fault, Outcome
+from curtsy.core.outcome import BROKEN_OFF, Fault, Outcome
 from curtsy.fetch.content_codings import BadCoding, Decoder, TooLarge, decoder_for
 from curtsy.fetch.curl_errors import fault_of
 from curtsy.fetch.guard import Target
@@ -357,7 +357,7 @@ class Transfer:
             detail=detail,
             started=self.started,
             ended=boot_clock(),
-            broken_off=sent and fault in _BROKEN_OFF,
+            broken_off=sent and fault in BROKEN_OFF,
             address=self.address,
             http_version=head.version,
             request_head=request_head(job.url, self.target, self._user_agent, job.headers) if sent else b"",
@@ -382,9 +382,6 @@ class Transfer:
             return chunks[0] if len(chunks) == 1 else b"".join(chunks)
         job = self.job
         return b"".join(self._chunks)[: job.max_bytes] if job.keep_partial and fault is Fault.TOO_LARGE else b""
-
-
-_BROKEN_OFF = (Fault.TIMEOUT, Fault.TOO_LARGE, Fault.WRONG_TYPE, Fault.CANCELLED, Fault.PROTOCOL, Fault.RESENT)
 
 
 def _quoted(address: str) -> str:

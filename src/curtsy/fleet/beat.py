@@ -14,6 +14,7 @@ from curtsy.control import retention, schedules
 from curtsy.core.errors import CurtsyError
 from curtsy.core.observe import log
 from curtsy.core.shutdown import end
+from curtsy.core.threads import in_thread
 from curtsy.fleet import tasks
 from curtsy.fleet.celery_app import heed_keeper, leave_folder, the_settings
 from curtsy.fleet.coordination import Fleet
@@ -21,7 +22,6 @@ from curtsy.fleet.dispatcher import Chore, Dispatcher
 from curtsy.records import stages
 from curtsy.services import backends
 from curtsy.services.backends import Services
-from curtsy.services.epochs import in_thread
 
 #: the outbox is looked through this often
 _OUTBOX_S = 0.5

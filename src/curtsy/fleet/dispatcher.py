@@ -24,8 +24,9 @@ from curtsy.crawl.outages import Outages
 from curtsy.fleet.coordination import Fleet, Issued, Worker, celery_queue, queue_of, shards_of, shards_text
 from curtsy.frontier import watch
 from curtsy.services.backends import Services
-from curtsy.services.epochs import confirm, read
+from curtsy.services.epochs import confirm
 from curtsy.store import crawls
+from curtsy.store.engine import read
 
 #: the bell is waited for at most this long
 _TICK_S = 1.0

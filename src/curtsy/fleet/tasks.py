@@ -11,11 +11,11 @@ from curtsy.core import observe
 from curtsy.core.failpoints import point
 from curtsy.core.model import Lane
 from curtsy.core.observe import log
+from curtsy.core.threads import in_thread
 from curtsy.fleet.celery_app import app, ending, frontier_url, the_settings
 from curtsy.fleet.coordination import celery_queue, lane_of
 from curtsy.fleet.worker_process import WorkerProcess
 from curtsy.records import stages
-from curtsy.services.epochs import in_thread
 
 #: a message that cannot be sent is the caller's to send again
 _TRIES = {"max_retries": 1, "interval_start": 0, "interval_step": 0.2, "interval_max": 0.2}

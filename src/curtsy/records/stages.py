@@ -20,13 +20,13 @@ from curtsy.core.model import Crawl, CrawlState, Failure
 from curtsy.core.observe import count, log, request_id
 from curtsy.core.settings import Settings
 from curtsy.core.shutdown import StopFlag
+from curtsy.core.threads import in_thread
 from curtsy.records import extraction, webhooks
 from curtsy.records.extraction import Parts, StageFault
 from curtsy.rules.urls import host_key, origin
 from curtsy.services.backends import Services
-from curtsy.services.epochs import in_thread, read
 from curtsy.store import crawls, outbox, pages, records, sites
-from curtsy.store.engine import Store
+from curtsy.store.engine import Store, read
 from curtsy.store.outbox import Put, Row
 
 #: a failed stage waits so long before it is tried again, twice as long each time

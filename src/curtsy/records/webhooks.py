@@ -21,9 +21,8 @@ from curtsy.core.outcome import Fault, Outcome
 from curtsy.core.settings import Settings
 from curtsy.fetch.http import FetchJob, HttpFetcher, boot_clock
 from curtsy.rules.urls import host_key
-from curtsy.services.epochs import read
 from curtsy.store import crawls
-from curtsy.store.engine import Store
+from curtsy.store.engine import Store, read
 from curtsy.store.outbox import Row
 
 #: what is read of an answer; nothing of it is used

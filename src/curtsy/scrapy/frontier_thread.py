@@ -21,9 +21,10 @@ from curtsy.core.clock import boot
 from curtsy.core.errors import StoreUnavailable
 from curtsy.core.observe import log
 from curtsy.core.settings import Settings
+from curtsy.core.threads import in_thread
 from curtsy.crawl.external_slots import Denied, Report, Turn, Turns, open_turns
-from curtsy.services.epochs import in_thread, read
 from curtsy.store import guests
+from curtsy.store.engine import read
 from curtsy.store.guests import Held, NewRequest, Settled
 
 T = TypeVar("T")

@@ -11,10 +11,11 @@ from typing import Any
 from curtsy.core.errors import EpochLost, FrontierUnavailable
 from curtsy.core.observe import log
 from curtsy.core.settings import Settings
+from curtsy.core.threads import in_thread
 from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.messages import Scan
 from curtsy.frontier.servers import default_shards
-from curtsy.services.epochs import in_thread, open_epoch, prepare_store, put_open_back, write_clean
+from curtsy.services.epochs import open_epoch, prepare_store, put_open_back, write_clean
 from curtsy.services.valkey import EmbeddedValkey
 from curtsy.store import pages
 from curtsy.store.engine import Store

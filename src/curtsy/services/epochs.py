@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import Any, TypeVar
+from typing import Any
 
 from curtsy.core import clock
 from curtsy.core.clock import boot
@@ -21,23 +20,19 @@ from curtsy.core.failpoints import point
 from curtsy.core.model import HostState, Lane, Request, RobotsState
 from curtsy.core.observe import count, log
 from curtsy.core.outcome import Fault
+from curtsy.core.threads import in_thread
 from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.messages import PushReply, Scan
 from curtsy.frontier.shard import CONFIRMED_S, Shard
 from curtsy.store import crawls, hosts, meta, queues, requests, urls
-from curtsy.store.engine import Store
+from curtsy.store.engine import Store, read
 
-T = TypeVar("T")
 _BATCH = 1000
 #: where servers take over from each other, a process may lease for so long under an epoch that rules no more
 _DOUBT_MS = int(CONFIRMED_S * 1000)
 _NEVER_MS = 1 << 62
 #: the loop itself keeps no hold of its tasks
 _tasks: set[asyncio.Task[None]] = set()
-
-
-async def in_thread(fn: Callable[..., T], *args: Any) -> T:
-    return await asyncio.get_running_loop().run_in_executor(None, fn, *args)
 
 
 async def open_epoch(frontier: Frontier, store: Store) -> list[Scan]:
@@ -53,7 +48,7 @@ async def open_epoch(frontier: Frontier, store: Store) -> list[Scan]:
 async def _adopt(shard: Shard, store: Store) -> bool:
     facts = await shard.facts()
     before = boot()
-    ruling = await in_thread(_read, store, _ruling, shard.number)
+    ruling = await read(store, _ruling, shard.number)
     if not facts.valid or facts.number is None or facts.number != ruling or facts.number == shard.spoilt:
         return False
     # Whoever adopts an epoch may lease under it: a mark that a killed process left is not true any more.
@@ -71,7 +66,7 @@ async def confirm(frontier: Frontier, store: Store) -> None:
     if not frontier.servers.moves:
         return
     before = boot()
-    ruling = await in_thread(_read, store, _all_ruling, len(frontier.shards))
+    ruling = await read(store, _all_ruling, len(frontier.shards))
     for shard, epoch in zip(frontier.shards, ruling, strict=True):
         if shard.epoch == epoch:
             shard.confirmed = before
@@ -113,7 +108,7 @@ async def _begin(frontier: Frontier, shard: Shard, store: Store) -> bool:
         # that needs no quiet time, and requests of the newer one may be under way: only the number that the store calls
         # the ruling one now is leased under. Whoever is allotted one after this look begins it with a quiet time.
         before = boot()
-        if await in_thread(_read, store, _ruling, shard.number) != epoch:
+        if await read(store, _ruling, shard.number) != epoch:
             raise FrontierUnavailable(f"Another process rebuilt the frontier while epoch {epoch} was being begun.")
         shard.adopt(epoch, facts.run_id)
         shard.confirmed = before
@@ -188,7 +183,7 @@ def _note_gap(tx: Any, epoch: int, now_ms: int, quiet_ms: int) -> None:
 
 async def restore(frontier: Frontier, store: Store) -> list[Scan]:
     """Running crawls and their open queues stand in the frontier again, hosts with the times the store remembers."""
-    for crawl in await in_thread(_read, store, crawls.running):
+    for crawl in await read(store, crawls.running):
         await frontier.set_crawl(crawl)
     scans = await put_open_back(frontier, store)
     for shard in frontier.shards:
@@ -209,7 +204,7 @@ async def put_open_back(frontier: Frontier, store: Store, crawl: int | None = No
     """Open queues of one crawl, or of every running one, go back on the bench, but for those that wait in the store."""
     scans: list[Scan] = []
     after = (0, "")
-    while found := await in_thread(_read, store, queues.open_of, crawl, after, _BATCH, True):
+    while found := await read(store, queues.open_of, crawl, after, _BATCH, True):
         after = (found[-1].crawl, found[-1].host)
         scans += await put_back(frontier, store, [(q.crawl, q.host) for q in found])
     # Those that wait are somebody's task again, should a lost frontier or a dead process have forgotten them.
@@ -219,7 +214,7 @@ async def put_open_back(frontier: Frontier, store: Store, crawl: int | None = No
 
 async def put_back(frontier: Frontier, store: Store, pairs: list[tuple[int, str]]) -> list[Scan]:
     """Queues (crawl, host) go back on the bench; hosts and crawls that the frontier lacks are introduced."""
-    plain, render = await in_thread(_read, store, urls.kinds_open, pairs)
+    plain, render = await read(store, urls.kinds_open, pairs)
     reply = await frontier.put_back(plain, render)
     if reply.crawls:
         await introduce_crawls(frontier, store, reply.crawls)
@@ -246,7 +241,7 @@ async def introduce_hosts(
     frontier: Frontier, store: Store, names: set[str], *, again: bool = False, lift: bool = False
 ) -> None:
     """What the store and the operator's settings know of these hosts; a host it has never met has no history."""
-    known, rules = await in_thread(_read, store, _host_facts, names)
+    known, rules = await read(store, _host_facts, names)
     states = [with_rule(frontier, known.get(name) or HostState(host=name)) for name in sorted(names)]
     await frontier.introduce(states, rules, again=again, lift=lift)
 
@@ -309,17 +304,7 @@ def _host_facts(tx: Any, names: set[str]) -> tuple[dict[str, HostState], list[Ro
 
 async def introduce_crawls(frontier: Frontier, store: Store, numbers: set[int]) -> None:
     for n in sorted(numbers):
-        await frontier.set_crawl(await in_thread(_read, store, crawls.by_n, n))
-
-
-def _read(store: Store, fn: Callable[..., T], *args: Any) -> T:
-    with store.read() as tx:
-        return fn(tx, *args)
-
-
-async def read(store: Store, fn: Callable[..., T], *args: Any) -> T:
-    """fn(tx, ...) in a short read transaction, off the loop."""
-    return await in_thread(_read, store, fn, *args)
+        await frontier.set_crawl(await read(store, crawls.by_n, n))
 
 
 async def write_clean(frontier: Frontier, store: Store) -> bool:

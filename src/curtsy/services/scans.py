@@ -12,11 +12,11 @@ from curtsy.core.failpoints import point
 from curtsy.core.model import Entry, Kind
 from curtsy.core.observe import count, log
 from curtsy.core.shutdown import end
+from curtsy.core.threads import in_thread
 from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.messages import Scan
-from curtsy.services.epochs import in_thread, read
 from curtsy.store import queues, sites, urls
-from curtsy.store.engine import Store
+from curtsy.store.engine import Store, read
 
 #: scans carried out at the same time by one process
 _SCANS_AT_ONCE = 4

@@ -31,6 +31,7 @@ from curtsy.core.errors import (
     UsageError,
 )
 from curtsy.core.observe import count, log
+from curtsy.core.threads import in_thread
 from curtsy.store.migrations import HEAD, migrate, version
 
 P = ParamSpec("P")
@@ -197,6 +198,16 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+async def read(store: Store, fn: Callable[..., T], *args: Any) -> T:
+    """Runs fn(tx, *args) in a short read transaction, in a thread."""
+
+    def _read() -> T:
+        with store.read() as tx:
+            return fn(tx, *args)
+
+    return await in_thread(_read)
 
 
 def _parse(url: str) -> URL:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from curtsy.control.audit import BROKEN_OFF
 from curtsy.core.model import SUBRESOURCE, Kind, Request
+from curtsy.core.outcome import BROKEN_OFF
 from curtsy.web.dashboard import words
 
 WIDTH, HEIGHT = 1000.0, 100.0

@@ -1,0 +1,14 @@
+"""Blocking work beside an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+async def in_thread(fn: Callable[..., T], *args: Any) -> T:
+    """Runs fn(*args) in the loop's thread pool. Unlike `asyncio.to_thread` it does not copy the context."""
+    return await asyncio.get_running_loop().run_in_executor(None, fn, *args)

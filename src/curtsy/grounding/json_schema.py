@@ -1,4 +1,4 @@
-"""JSON Schemas as extraction needs them: references resolved, bounded, their leaves listed, data checked against them.
+"""JSON Schemas as extraction needs them: references resolved, bounded, their leaves listed.
 
 What can be extracted is an object of named values: texts, numbers, booleans, one of a list of words, dates; nested in
 objects and lists. Other keywords that would change the meaning are refused with their place. No I/O; only references
@@ -7,10 +7,8 @@ within the document are followed.
 
 from __future__ import annotations
 
-import datetime
 import json
-import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -22,7 +20,6 @@ from curtsy.core.errors import UsageError
 MAX_NODES = 5_000
 MAX_DEPTH = 12
 MAX_LEAVES = 200
-_MAX_PROBLEMS = 50
 _REFUSED = (
     *("patternProperties", "propertyNames", "dependentSchemas", "dependentRequired", "if", "then", "else", "not"),
     *("prefixItems", "contains", "unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
@@ -32,7 +29,7 @@ _NUMBERS = (
     *("minLength", "maxLength", "minItems", "maxItems"),
     *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
 )
-_DATES = ("date", "date-time")
+DATES = ("date", "date-time")
 
 
 class Found(NamedTuple):
@@ -163,7 +160,7 @@ def _parts(found: dict[str, Any], keyword: str, path: str) -> list[Any]:
 
 def _check_keywords(schema: dict[str, Any], path: str) -> None:
     for keyword in _NUMBERS:
-        if keyword in schema and not _is(schema[keyword], "number"):
+        if keyword in schema and (isinstance(schema[keyword], bool) or not isinstance(schema[keyword], int | float)):
             raise UsageError(f"{_place(path)}: `{keyword}` is not a number")
     required = schema.get("required", [])
     if not (isinstance(required, list) and all(isinstance(name, str) for name in required)):
@@ -174,7 +171,7 @@ def _check_keywords(schema: dict[str, Any], path: str) -> None:
     if not isinstance(pattern := schema.get("pattern", ""), str):
         raise UsageError(f"{_place(path)}: `pattern` is not a text")
     try:
-        _compiled(pattern)
+        compiled(pattern)
     except re2.error as error:  # a look-around, say: no check in linear time can do it
         raise UsageError(f"{_place(path)}: the pattern {pattern[:200]!r} is not one of google-re2") from error
     for least, most in (("minLength", "maxLength"), ("minItems", "maxItems"), ("minimum", "maximum")):
@@ -183,7 +180,7 @@ def _check_keywords(schema: dict[str, Any], path: str) -> None:
 
 
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> Any:
+def compiled(pattern: str) -> Any:
     options = re2.Options()
     options.log_errors = False
     return re2.compile(pattern, options)
@@ -245,7 +242,7 @@ def _leaves(schema: dict[str, Any], path: str, required: bool, open_objects: boo
             raise UsageError(f"{_place(path)}: a list needs `items`")
         yield from _leaves(schema["items"], f"{path}/*", required and schema.get("minItems", 0) > 0, open_objects)
     elif kind in _SCALARS:
-        dated = kind == "string" and schema.get("format") in _DATES
+        dated = kind == "string" and schema.get("format") in DATES
         yield Found(path, "date" if dated else str(kind), required, schema)
     else:
         raise UsageError(f"{_place(path)}: a value needs one `type` of {', '.join(_SCALARS)}, array, object")
@@ -264,114 +261,3 @@ def _object_leaves(schema: dict[str, Any], path: str, required: bool, open_objec
         if name == "*" or not name:
             raise UsageError(f"{_place(path)}: a value cannot be named {name!r}")
         yield from _leaves(inner, step(path, name), required and name in named, open_objects)
-
-
-# Checking
-
-
-def problems(schema: dict[str, Any], data: Any) -> list[str]:
-    """What is wrong with the data, by place; at most 50."""
-    found: list[str] = []
-    for problem in _problems(schema, data, ""):
-        found.append(problem)
-        if len(found) == _MAX_PROBLEMS:
-            break
-    return found
-
-
-def _problems(schema: dict[str, Any], value: Any, path: str) -> Iterator[str]:
-    kinds = schema.get("type")
-    kinds = kinds if isinstance(kinds, list) else [kinds] if kinds is not None else []
-    if kinds and not any(_is(value, kind) for kind in kinds):
-        yield f"{path or '/'}: not {' or '.join(map(str, kinds))}"
-        return
-    allowed = [schema["const"]] if "const" in schema else schema.get("enum")
-    if allowed is not None and not any(type(value) is type(one) and value == one for one in allowed):
-        yield f"{path or '/'}: not one of {json.dumps(allowed)[:200]}"
-    elif isinstance(value, dict):
-        yield from _object_problems(schema, value, path)
-    elif isinstance(value, list):
-        yield from _list_problems(schema, value, path)
-    elif isinstance(value, str):
-        yield from _string_problems(schema, value, path)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield from _number_problems(schema, value, path)
-
-
-def _is(value: Any, kind: str) -> bool:
-    match kind:
-        case "null":
-            return value is None
-        case "boolean":
-            return isinstance(value, bool)
-        case "integer":
-            whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-            return whole and not isinstance(value, bool)
-        case "number":
-            return isinstance(value, int | float) and not isinstance(value, bool)
-        case "string":
-            return isinstance(value, str)
-        case "array":
-            return isinstance(value, list)
-        case "object":
-            return isinstance(value, dict)
-    return False
-
-
-def _object_problems(schema: dict[str, Any], value: dict[str, Any], path: str) -> Iterator[str]:
-    properties = schema.get("properties") or {}
-    for name in schema.get("required") or ():
-        if name not in value:
-            yield f"{step(path, name)}: missing"
-    for name, inner in value.items():
-        if name in properties:
-            yield from _problems(properties[name], inner, step(path, name))
-        elif schema.get("additionalProperties") is False:
-            yield f"{step(path, name)}: not in the schema"
-
-
-def _list_problems(schema: dict[str, Any], value: list[Any], path: str) -> Iterator[str]:
-    if len(value) < schema.get("minItems", 0):
-        yield f"{path}: fewer than {schema['minItems']} items"
-    if len(value) > schema.get("maxItems", len(value)):
-        yield f"{path}: more than {schema['maxItems']} items"
-    if isinstance(inner := schema.get("items"), dict):
-        for at, one in enumerate(value):
-            yield from _problems(inner, one, f"{path}/{at}")
-
-
-def _string_problems(schema: dict[str, Any], value: str, path: str) -> Iterator[str]:
-    if len(value) < schema.get("minLength", 0):
-        yield f"{path}: shorter than {schema['minLength']} characters"
-    if len(value) > schema.get("maxLength", len(value)):
-        yield f"{path}: longer than {schema['maxLength']} characters"
-    if schema.get("format") in _DATES and not _is_date(value):
-        yield f"{path}: not a date such as 2024-05-31"
-    if isinstance(pattern := schema.get("pattern"), str):
-        try:
-            if _compiled(pattern).search(value) is None:
-                yield f"{path}: does not match {pattern}"
-        except re2.error:  # a crawl of an earlier version, which took such a schema
-            yield f"{path}: the pattern {pattern} cannot be checked"
-
-
-def _is_date(value: str) -> bool:
-    try:
-        datetime.datetime.fromisoformat(value)
-    except ValueError:
-        return False
-    return True
-
-
-def _number_problems(schema: dict[str, Any], value: float, path: str) -> Iterator[str]:
-    for keyword, wrong in _LIMITS.items():
-        if keyword in schema and wrong(value, schema[keyword]):
-            yield f"{path}: beyond {keyword} {schema[keyword]}"
-
-
-_LIMITS: dict[str, Callable[[float, float], bool]] = {
-    "minimum": operator.lt,
-    "exclusiveMinimum": operator.le,
-    "maximum": operator.gt,
-    "exclusiveMaximum": operator.ge,
-}

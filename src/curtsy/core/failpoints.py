@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import signal
 
-#: every point, in the order a page passes them; docs/architecture.md has the crash analysis of each gap
+#: every point, in the order a page passes them; docs/durability.md has the crash table
 POINTS = (
     "release.before",
     "release.after",

@@ -5,7 +5,7 @@
     3  one database transaction     the database is the fence: only rows that were open change
     4  the frontier                 new rows are listed, leases settled, and only now fingerprints enter the filters
 
-A crash anywhere repeats a fetch at worst; docs/architecture.md goes through every gap.
+A crash anywhere repeats a fetch at worst; docs/durability.md lists every crash point.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The frontier's verbs over its shards. What each promises is in docs/architecture.md; how, in lua/*.lua."""
+"""The frontier's verbs over its shards. docs/frontier.md describes the guarantees; how, in lua/*.lua."""
 
 from __future__ import annotations
 

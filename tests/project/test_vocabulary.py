@@ -1,0 +1,84 @@
+"""Phrases that readers must read twice do not occur in the documentation, the help texts or the messages."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from curtsy.cli.app import app
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "curtsy"
+#: folders whose strings are not rewritten yet; remove a folder to enforce the list there
+NOT_YET = (
+    "airflow", "api", "cli", "client", "control", "core", "crawl", "export", "extract", "fetch", "fleet", "frontier",
+    "grounding", "html", "mcp", "records", "rules", "scrapy", "services", "store", "tinyweb", "web",
+)  # fmt: skip
+DOCUMENTS_NOT_YET = (
+    "benchmarks", "chaos", "records", "airflow", "dashboard", "deploy", "mcp", "models", "python", "rendering",
+    "schedules", "scrapy", "api", "commands", "output", "schemas", "settings", "stages", "tinyweb",
+)  # fmt: skip
+#: text of the synthetic sites, not text for readers of this project
+CONTENT = ("tinyweb/pages.py", "tinyweb/words.py", "tinyweb/facts.py", "tinyweb/faults/", "grounding/vocabulary.py")
+_LINES = (ROOT / "tests" / "project" / "banned_phrases.txt").read_text("utf-8").splitlines()
+BANNED = [line for line in _LINES if line and not line.startswith("#")]
+_PATTERN = re.compile(r"(?<![\w/.-])(?:" + "|".join(BANNED) + r")(?![\w/-])", re.IGNORECASE)
+#: what is not prose: code blocks, inline code, link targets
+_NOT_PROSE = re.compile(r"```.*?```|^(?: {4}|\t).*?$|`[^`]*`|\]\([^)]*\)", re.DOTALL | re.MULTILINE)
+
+
+def found(text: str) -> list[str]:
+    return sorted({match[0].lower() for match in _PATTERN.finditer(text)})
+
+
+def documents() -> Iterator[Path]:
+    yield ROOT / "README.md"
+    yield ROOT / "CONTRIBUTING.md"
+    yield from sorted(path for path in (ROOT / "docs").rglob("*.md") if "decisions" not in path.parts)
+
+
+@pytest.mark.parametrize("path", list(documents()), ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_documentation_is_free_of_banned_phrases(path: Path) -> None:
+    if path.stem in DOCUMENTS_NOT_YET:
+        pytest.skip("not rewritten yet")
+    assert found(_NOT_PROSE.sub(" ", path.read_text("utf-8"))) == []
+
+
+def helps(command: Any, name: str = "curtsy") -> Iterator[tuple[str, str]]:
+    yield name, command.help or ""
+    for parameter in command.params:
+        yield f"{name} {parameter.name}", getattr(parameter, "help", None) or ""
+    for sub in getattr(command, "commands", {}).values():
+        yield from helps(sub, f"{name} {sub.name}")
+
+
+@pytest.mark.skipif("cli" in NOT_YET, reason="the help texts are not rewritten yet")
+def test_the_help_texts_are_free_of_banned_phrases() -> None:
+    assert {name: said for name, text in helps(typer.main.get_command(app)) if (said := found(text))} == {}
+
+
+def texts(path: Path) -> Iterator[tuple[int, str]]:
+    """String literals of a module that hold more than one word: messages, help texts and docstrings."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value.strip():
+            yield node.lineno, re.sub(r"`[^`]*`", " ", node.value)
+
+
+@pytest.mark.parametrize("folder", sorted({path.name for path in SOURCE.iterdir() if path.is_dir()} - {"__pycache__"}))
+def test_messages_and_docstrings_are_free_of_banned_phrases(folder: str) -> None:
+    if folder in NOT_YET:
+        pytest.skip("not rewritten yet")
+    said = {
+        f"{path.relative_to(SOURCE)}:{line}": phrases
+        for path in sorted((SOURCE / folder).rglob("*.py"))
+        if not str(path.relative_to(SOURCE)).startswith(CONTENT)
+        for line, text in texts(path)
+        if (phrases := found(text))
+    }
+    assert said == {}

@@ -48,7 +48,7 @@ def test_seeds_that_a_lost_frontier_did_not_take_stand_in_the_store(tmp_path: Pa
                 client.flushall()
             submitted = await submit.submit(built, crawl(), [SEED])
             assert submitted.state is CrawlState.RUNNING
-            assert built.unlisted
+            assert built.scans.pending(submitted.n), "its queues are put back when the frontier answers"
             with built.store.read() as tx:
                 assert crawls.counts(tx, submitted.n).pending == 1
 
@@ -108,8 +108,9 @@ def test_a_crawl_is_taken_up_though_the_frontier_was_lost_on_the_way(tmp_path: P
             await submit.submit(built, crawl(), [SEED])
             with redis.Redis(unix_socket_path=str(built.embedded.socket)) as client:
                 client.flushall()
-            assert (await submit.take_up(built, "last")).state is CrawlState.RUNNING
-            assert built.unlisted
+            taken = await submit.take_up(built, "last")
+            assert taken.state is CrawlState.RUNNING
+            assert built.scans.pending(taken.n)
 
     asyncio.run(scene())
 

@@ -10,7 +10,6 @@ from curtsy.core.errors import WrongState
 from curtsy.core.model import Counts, Crawl, CrawlState
 from curtsy.core.threads import in_thread
 from curtsy.services.backends import Services
-from curtsy.services.epochs import put_open_back
 from curtsy.store import crawls, pages, queues
 from curtsy.store.engine import Store, read
 
@@ -111,7 +110,7 @@ def _set_state(tx: Any, n: int, state: CrawlState, reason: str | None, allowed: 
 async def _tell(services: Services, crawl: Crawl) -> None:
     await services.frontier.set_crawl(crawl)
     if crawl.state is CrawlState.RUNNING:
-        services.scans += await put_open_back(services.frontier, services.store, crawl.n)
+        await services.scans.put_back(crawl.n)
         return
     after = (0, "")
     while found := await read(services.store, queues.open_of, crawl.n, after, 1000):

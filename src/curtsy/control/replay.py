@@ -117,7 +117,7 @@ async def put_back_replayed(services: Services, done: Replay) -> None:
             await services.frontier.set_crawl(await read(services.store, crawls.by_n, n), keep_budget=True)
         for start in range(0, len(done.queues), BATCH):
             some = list(done.queues[start : start + BATCH])
-            services.scans += await epochs.put_back(services.frontier, services.store, some)
+            services.scans.add(await epochs.put_back(services.frontier, services.store, some))
 
     await services.tell_frontier(tell)
 

@@ -16,7 +16,7 @@ from curtsy.core.threads import in_thread
 from curtsy.records import plan
 from curtsy.rules.urls import Scope, fingerprint, host_key, normalise, short, veiled
 from curtsy.services.backends import Services
-from curtsy.services.epochs import introduce, put_open_back
+from curtsy.services.epochs import introduce
 from curtsy.store import crawls, queues, urls
 from curtsy.store.engine import read
 
@@ -122,11 +122,11 @@ async def list_chunk(
         reply = await frontier.push(
             [(crawl.n, row.host, seq, Entry(url=row.url, kind=row.kind)) for seq, row in sorted(listed.items())]
         )
-        services.scans += reply.scans
+        services.scans.add(reply.scans)
         await introduce(frontier, services.store, reply)
         await frontier.see(crawl.n, [short(row.fp) for row in rows])
     except (EpochLost, FrontierUnavailable) as error:
-        services.unlisted = True
+        services.scans.put_back_later(crawl.n)
         log("seeds_not_listed", level="warning", crawl=crawl.id, error=str(error))
 
 
@@ -151,14 +151,14 @@ async def take_up(services: Services, id: str, wishes: Mapping[str, Any] | None 
     try:
         await _put_back(services, crawl, keep_budget="max_pages" not in (wishes or {}))
     except (EpochLost, FrontierUnavailable) as error:
-        services.unlisted = True
+        services.scans.put_back_later(crawl.n)
         log("queues_not_put_back", level="warning", crawl=crawl.id, error=str(error))
     return crawl
 
 
 async def _put_back(services: Services, crawl: Crawl, *, keep_budget: bool) -> None:
     await services.frontier.set_crawl(crawl, keep_budget=keep_budget)
-    services.scans += await put_open_back(services.frontier, services.store, crawl.n)
+    await services.scans.put_back(crawl.n)
 
 
 def _run_again(tx: Any, crawl: Crawl, wishes: Mapping[str, Any], kept: Mapping[str, Any]) -> None:

@@ -32,6 +32,7 @@ from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.messages import Settled
 from curtsy.rules.urls import short
 from curtsy.services.epochs import introduce, introduce_crawls, put_back
+from curtsy.services.scans import Scans
 from curtsy.store import pages, schedules, warc
 from curtsy.store.engine import Store
 from curtsy.store.segments import SegmentStore
@@ -52,7 +53,7 @@ class Committer:
 
     def __init__(
         self, frontier: Frontier, store: Store, segments: SegmentStore, settings: Settings,
-        contexts: Mapping[int, CrawlContext], maintenance: Maintenance,
+        contexts: Mapping[int, CrawlContext], maintenance: Maintenance, scans: Scans,
         persist: Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]],
     ) -> None:  # fmt: skip
         self._frontier = frontier
@@ -60,7 +61,7 @@ class Committer:
         self._segments = segments
         self._settings = settings
         self._contexts = contexts
-        self._maintenance = maintenance
+        self._maintenance, self._scans = maintenance, scans
         self._transaction = Transaction(settings, contexts, maintenance.silent)
         #: repeats a step until its part answers again, rebuilding the frontier where it was lost
         self._persist = persist
@@ -183,7 +184,7 @@ class Committer:
         held = [d.release() for d in group if d.robots is not None]
         reply = await self._persist(lambda: self._frontier.settle(settled, rules=written.rules, releases=held))
         point("commit.settled")
-        self._maintenance.scan(reply.scans)
+        self._scans.add(reply.scans)
         self._maintenance.idle.update(reply.idle)
         if written.nameless:
             await self._persist(lambda: self._frontier.drop(sorted(written.nameless)))
@@ -214,15 +215,15 @@ class Committer:
             nonlocal tried
             if tried or epochs != [shard.epoch for shard in self._frontier.shards]:
                 # They may stand in the list already: a queue is put back instead, its rows are found by scan.
-                self._maintenance.scan(await put_back(self._frontier, self._store, pairs))
+                self._scans.add(await put_back(self._frontier, self._store, pairs))
                 return
             tried = True
             reply = await self._frontier.push(rows)
-            self._maintenance.scan(reply.scans)
+            self._scans.add(reply.scans)
             self._maintenance.met(reply.hosts)
             if reply.crawls:
                 await introduce_crawls(self._frontier, self._store, reply.crawls)
-                self._maintenance.scan(await put_back(self._frontier, self._store, pairs))
+                self._scans.add(await put_back(self._frontier, self._store, pairs))
             await introduce(self._frontier, self._store, reply)
 
         await self._persist(once)

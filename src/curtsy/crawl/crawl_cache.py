@@ -9,12 +9,12 @@ from curtsy.core.observe import log
 from curtsy.core.settings import Settings
 from curtsy.crawl.crawl_context import CrawlContext
 from curtsy.crawl.host_policy import HostPolicy
-from curtsy.crawl.maintenance import Maintenance
 from curtsy.frontier.frontier import Frontier
 from curtsy.html.needs_browser import goes_directly, is_probe
 from curtsy.rules import network_profile
 from curtsy.rules.robots import Robots
 from curtsy.rules.urls import fingerprint, host_key, origin
+from curtsy.services.scans import Scans
 from curtsy.store import crawls, hosts, pages
 from curtsy.store.engine import Store, read
 
@@ -27,11 +27,11 @@ class CrawlCache:
 
     def __init__(
         self, frontier: Frontier, store: Store, settings: Settings, host_policy: HostPolicy,
-        maintenance: Maintenance, *, network: network_profile.Ways | None = None,
+        scans: Scans, *, network: network_profile.Ways | None = None,
         on_halt: Callable[[set[int]], None] = lambda crawls: None,
     ) -> None:  # fmt: skip
         self._frontier, self._store, self._settings = frontier, store, settings
-        self._host_policy, self._maintenance = host_policy, maintenance
+        self._host_policy, self._scans = host_policy, scans
         self.contexts: dict[int, CrawlContext] = {}
         #: origin -> (when its rules were fetched, the rules, the verdict they came with)
         self.rules: dict[str, tuple[int, Robots, str]] = {}
@@ -204,4 +204,4 @@ class CrawlCache:
         """The frontier learns that a crawl may run, or may not. What is under way keeps what it was granted."""
         await self._frontier.set_crawl(crawl, keep_budget=True)
         if crawl.state is CrawlState.RUNNING:
-            await self._maintenance.sweep(crawl.n)
+            await self._scans.put_back(crawl.n)

@@ -88,17 +88,15 @@ class Turns:
         self.services, self.settings = services, services.settings
         self._frontier, self._store = services.frontier, services.store
         self._stop = StopFlag()
-        self._maintenance = Maintenance(services.frontier, services.store)
+        self._maintenance = Maintenance(services.frontier, services.store, services.scans)
         self._outages = Outages(
-            services.frontier, services.store, self._maintenance, self._stop, services.revive, lambda: None
+            services.frontier, services.store, services.scans, self._stop, services.revive, lambda: None
         )
         self._host_policy = HostPolicy(services.frontier, services.store)
         self._care: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         await self._outages.persist(self._host_policy.heed)
-        self._maintenance.scan(self.services.scans)
-        self.services.scans = []
         self._maintenance.start()
         self._care = asyncio.get_running_loop().create_task(self._look_after())
 

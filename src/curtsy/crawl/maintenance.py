@@ -14,10 +14,9 @@ from curtsy.core.observe import count, log
 from curtsy.core.threads import in_thread
 from curtsy.crawl.queue_loading import load
 from curtsy.frontier.frontier import Frontier
-from curtsy.frontier.messages import ReapedLease, ReapedSlot, Scan, Settled
+from curtsy.frontier.messages import ReapedLease, ReapedSlot, Settled
 from curtsy.rules.urls import fingerprint
-from curtsy.services.epochs import put_open_back
-from curtsy.services.scans import ScanRunner
+from curtsy.services.scans import ScanListener, Scans
 from curtsy.store import crawls, failures, hosts, outbox, queues, requests, sites, urls
 from curtsy.store.engine import Store, read
 
@@ -31,11 +30,11 @@ _PATIENCE_CHECK_S = 1.0
 _MOST_SILENT = 100_000
 
 
-class Maintenance:
+class Maintenance(ScanListener):
     """One per process. Everything here may be done by any process, at any time, more than once."""
 
     def __init__(
-        self, frontier: Frontier, store: Store, tidy: Callable[[], None] | None = None, *,
+        self, frontier: Frontier, store: Store, scans: Scans, tidy: Callable[[], None] | None = None, *,
         on_hosts: Callable[[set[str]], None] = lambda hosts: None, on_scanned: Callable[[], None] = lambda: None,
         sweeps: bool = True,
     ) -> None:  # fmt: skip
@@ -46,9 +45,9 @@ class Maintenance:
         self._tidied = boot()
         #: called with hosts that are about to be fetched from for the first time
         self._on_hosts = on_hosts
-        self._scans = ScanRunner(
-            frontier, store, on_filled=self._filled, on_left=self._left, on_idle=self._idle, on_done=on_scanned
-        )
+        self._scans = scans
+        #: called when a scan was carried out
+        self._on_scanned = on_scanned
         self._swept = boot()
         #: whether it looks through all that runs once a minute; in a fleet Beat does
         self._sweeps = sweeps
@@ -64,36 +63,31 @@ class Maintenance:
         self.on_work = asyncio.Event()
 
     def start(self) -> None:
-        self._scans.start()
+        self._scans.start(self, sweeps=self._sweeps)
 
     async def stop(self) -> None:
         await self._scans.stop()
 
     # Scans
 
-    @property
-    def scanning(self) -> bool:
-        """Scans that this process was handed are not carried out yet."""
-        return self._scans.is_busy
-
-    def scan(self, scans: list[Scan]) -> None:
-        self._scans.add(scans)
-
     def met(self, hosts: set[str]) -> None:
         """Hosts that are about to be fetched from for the first time."""
         self._on_hosts(hosts)
 
-    def _filled(self, host: str) -> None:
+    def queue_filled(self, host: str) -> None:
         self._on_hosts({host})
         self.on_work.set()
 
-    def _left(self) -> None:
+    def queue_left(self) -> None:
         if self._crowded:
             self._reap_at = 0.0
 
-    def _idle(self, crawl: int) -> None:
+    def crawl_idle(self, crawl: int) -> None:
         self.idle.add(crawl)
         self.on_work.set()
+
+    def scan_done(self) -> None:
+        self._on_scanned()
 
     # The tick
 
@@ -110,7 +104,7 @@ class Maintenance:
         if self._sweeps and now - self._swept >= _SWEEP_S:
             self._swept = now
             await self._cancel_incomplete()
-            await self.sweep()
+            await self._scans.put_back()
         if self._tidy is not None and now - self._tidied >= _TIDY_S:
             self._tidied = now
             await in_thread(self._tidy)
@@ -118,10 +112,6 @@ class Maintenance:
     def hurry(self) -> None:
         """Something has expired: the next tick takes it back."""
         self._reap_at = 0.0
-
-    async def sweep(self, crawl: int | None = None) -> None:
-        """Open queues that are not on the bench are put back: of one crawl, or of every running one."""
-        self.scan(await put_open_back(self.frontier, self.store, crawl))
 
     async def _cancel_incomplete(self) -> None:
         """Crawls whose seeds never came to an end: what was fetched stays, the rest is given up."""
@@ -135,7 +125,7 @@ class Maintenance:
 
     async def _reap(self) -> None:
         scans, _next = await self.frontier.reap()
-        self.scan(scans)
+        self._scans.add(scans)
         items = await self.frontier.reaped()
         if not items:
             return
@@ -159,7 +149,7 @@ class Maintenance:
     async def _load(self) -> None:
         """Queues that waited in the store come into play."""
         scans, self._crowded = await load(self.frontier, self.store)
-        self.scan(scans)
+        self._scans.add(scans)
 
     # Dead hosts
 
@@ -210,7 +200,7 @@ class Maintenance:
         if state is None:
             # What a shard has left of the budget may be what another lacks.
             await self.frontier.set_crawl(await read(self.store, crawls.by_n, n))
-            await self.sweep(n)
+            await self._scans.put_back(n)
             return False
         if state in (CrawlState.FINISHED, CrawlState.EXTRACTING):
             crawl = await read(self.store, crawls.by_n, n)

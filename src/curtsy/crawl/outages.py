@@ -17,9 +17,9 @@ from curtsy.core.errors import (
 )
 from curtsy.core.observe import count, log
 from curtsy.core.shutdown import StopFlag
-from curtsy.crawl.maintenance import Maintenance
 from curtsy.frontier.frontier import Frontier
 from curtsy.services.epochs import open_epoch
+from curtsy.services.scans import Scans
 from curtsy.store.engine import Store
 
 #: a refusal holds for so long: longer than the pause before the next try
@@ -30,10 +30,10 @@ class Outages:
     """One per process."""
 
     def __init__(
-        self, frontier: Frontier, store: Store, maintenance: Maintenance, stop: StopFlag,
+        self, frontier: Frontier, store: Store, scans: Scans, stop: StopFlag,
         revive: Callable[[], Awaitable[None]], tell_again: Callable[[], None],
     ) -> None:  # fmt: skip
-        self._frontier, self._store, self._maintenance, self._stop = frontier, store, maintenance, stop
+        self._frontier, self._store, self._scans, self._stop = frontier, store, scans, stop
         #: starts a private frontier server again that died
         self._revive = revive
         #: a new epoch does not know the effects of results that are not committed yet
@@ -95,7 +95,7 @@ class Outages:
                     scans = await open_epoch(self._frontier, self._store)
                     if broken_off:
                         # A rebuild that was begun and not ended looks complete to the next look.
-                        await self._maintenance.sweep()
+                        await self._scans.put_back()
                     break
                 except (EpochLost, FrontierUnavailable, StoreUnavailable) as again:
                     broken_off = True
@@ -103,5 +103,5 @@ class Outages:
                     if self._stop.now:
                         raise
                     await asyncio.sleep(0.5)
-            self._maintenance.scan(scans)
+            self._scans.add(scans)
             self._tell_again()

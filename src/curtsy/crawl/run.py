@@ -44,12 +44,10 @@ async def run(
     """
     crawl = await read(services.store, crawls.by_n, n)
     shift = Shift(
-        services.frontier, services.store, services.segments, services.settings, stop or StopFlag(),
-        services.revive, tidy, lanes=(*LANES, Lane.RENDER) if render and crawl.render != "never" else LANES,
+        services, stop or StopFlag(), tidy,
+        lanes=(*LANES, Lane.RENDER) if render and crawl.render != "never" else LANES,
         network=network_profile.of(keep(services.settings)) if services.embedded is not None else None,
     )  # fmt: skip
-    shift.maintenance.scan(services.scans)
-    services.scans = []
     try:
         await lift_resolved(services.frontier, services.store)
     except (EpochLost, FrontierUnavailable) as error:
@@ -95,8 +93,6 @@ class _Watch:
 
     async def ended(self) -> bool:
         now = boot()
-        if self._services.unlisted:
-            await self._put_back()
         if self._on_progress is not None and now - self._told_at >= _PROGRESS_S:
             self._told_at = now
             await self._tell()
@@ -107,13 +103,6 @@ class _Watch:
             self.no_browser = self._shift.no_browser(self._patience_s)
             return bool(self.no_browser) or await self._shift.background.is_finished(self._n)
         return False
-
-    async def _put_back(self) -> None:
-        try:
-            await self._shift.maintenance.sweep(self._n)
-            self._services.unlisted = False
-        except (EpochLost, FrontierUnavailable, StoreUnavailable) as error:
-            log("queues_not_put_back", level="warning", crawl=self._n, error=str(error))
 
     async def _tell(self) -> None:
         assert self._on_progress is not None

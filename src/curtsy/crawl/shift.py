@@ -15,7 +15,6 @@ from curtsy.core.errors import EpochLost, FrontierUnavailable
 from curtsy.core.failpoints import point
 from curtsy.core.model import Lane, Lease, Page
 from curtsy.core.observe import count, log
-from curtsy.core.settings import Settings
 from curtsy.core.shutdown import StopFlag, end, see_through
 from curtsy.core.threads import in_thread
 from curtsy.crawl.background import BackgroundTasks
@@ -28,12 +27,12 @@ from curtsy.crawl.in_flight import InFlight, Renderer
 from curtsy.crawl.maintenance import Maintenance
 from curtsy.crawl.outages import Outages
 from curtsy.fetch.http import HttpFetcher
-from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.messages import LeaseReply
 from curtsy.rules import network_profile
+from curtsy.services.backends import Services
 from curtsy.services.epochs import confirm, note_slot, open_epoch
-from curtsy.store.engine import Store, read
-from curtsy.store.segments import SegmentStore, read_page
+from curtsy.store.engine import read
+from curtsy.store.segments import read_page
 from curtsy.store.warc import WarcRecord
 
 LANES = (Lane.HIGH, Lane.BATCH, Lane.SLOW)
@@ -56,30 +55,38 @@ class Shift:
     """One process's loop. `services` parts are shared; contexts, rules and connections are its own, kept over runs."""
 
     def __init__(
-        self, frontier: Frontier, store: Store, segments: SegmentStore, settings: Settings, stop: StopFlag,
-        revive: Callable[[], Awaitable[None]], tidy: Callable[[], None] | None = None, *,
+        self, services: Services, stop: StopFlag, tidy: Callable[[], None] | None = None, *,
         lanes: tuple[Lane, ...] = LANES, network: network_profile.Ways | None = None,
         ends_when_quiet: bool = False, sweeps: bool = True,
     ) -> None:  # fmt: skip
         """`network`: leave crawls with other proxy or DNS settings to other processes. `ends_when_quiet`: a run ends
         when nothing is due, instead of waiting for more. `sweeps`: look for missing queues once a minute."""
-        self.frontier, self.store, self.segments, self.settings = frontier, store, segments, settings
+        frontier, store, settings = services.frontier, services.store, services.settings
+        self.frontier, self.store, self.segments, self.settings = frontier, store, services.segments, settings
+        self._scans = services.scans
         self.stop = stop
         self._wake = asyncio.Event()
         self.maintenance = Maintenance(
-            frontier, store, tidy, on_hosts=self._look_up, on_scanned=self._wake.set, sweeps=sweeps
+            frontier, store, services.scans, tidy, on_hosts=self._look_up, on_scanned=self._wake.set, sweeps=sweeps
         )
         self.host_policy = HostPolicy(frontier, store)
         self._crawl_cache = CrawlCache(
-            frontier, store, settings, self.host_policy, self.maintenance, network=network, on_halt=self._break_off
+            frontier, store, settings, self.host_policy, services.scans, network=network, on_halt=self._break_off
         )
         self.contexts = self._crawl_cache.contexts
-        self._outages = Outages(frontier, store, self.maintenance, stop, revive, self._tell_again)
+        self._outages = Outages(frontier, store, services.scans, stop, services.revive, self._tell_again)
         self.background = BackgroundTasks(frontier, store, self.maintenance, self._crawl_cache, self._outages)
         self.fetcher = HttpFetcher(settings, asyncio.get_running_loop())
         self._browser: Renderer | None = None
         committer = Committer(
-            frontier, store, segments, settings, self.contexts, self.maintenance, self._outages.persist
+            frontier,
+            store,
+            services.segments,
+            settings,
+            self.contexts,
+            self.maintenance,
+            services.scans,
+            self._outages.persist,
         )
         self._groups = CommitQueue(settings, committer.commit, self._wake.set)
         self._in_flight = InFlight(
@@ -191,7 +198,7 @@ class Shift:
         await self.host_policy.heed()
 
     async def _open(self) -> None:
-        self.maintenance.scan(await open_epoch(self.frontier, self.store))
+        self._scans.add(await open_epoch(self.frontier, self.store))
         await self.host_policy.heed()
         self._opened = True
 
@@ -259,7 +266,7 @@ class Shift:
                 self._groups.collect(done, reply.times.get(release.lease.fence))
         if reply.halted:
             self._crawl_cache.halt(reply.halted)
-        self.maintenance.scan(reply.scans)
+        self._scans.add(reply.scans)
         # Lane high serves no suspects: they would hold up whoever must be served at once.
         suspects = reply.suspects if Lane.BATCH in self._lanes or Lane.SLOW in self._lanes else 0
         self._solo_wanted = suspects + reply.render_suspects > 0 or (self._solo_wanted and not solo)
@@ -282,7 +289,7 @@ class Shift:
 
     def _is_closing(self) -> bool:
         """Something is on its way to the store, or is being read there, that may bring more work."""
-        return not self._groups.is_empty or self.maintenance.scanning
+        return not self._groups.is_empty or self._scans.is_busy
 
     def _note(self, reply: LeaseReply) -> None:
         due = reply.next_ms is not None and reply.next_ms <= reply.now_ms

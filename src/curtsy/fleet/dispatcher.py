@@ -70,10 +70,10 @@ class Dispatcher:
         self.services, self.fleet = services, fleet
         self._send, self._depth = send, depth
         frontier, store = services.frontier, services.store
-        self._maintenance = Maintenance(frontier, store)
+        self._maintenance = Maintenance(frontier, store, services.scans)
         self._host_policy = HostPolicy(frontier, store)
-        self._crawl_cache = CrawlCache(frontier, store, services.settings, self._host_policy, self._maintenance)
-        self._outages = Outages(frontier, store, self._maintenance, StopFlag(), services.revive, lambda: None)
+        self._crawl_cache = CrawlCache(frontier, store, services.settings, self._host_policy, services.scans)
+        self._outages = Outages(frontier, store, services.scans, StopFlag(), services.revive, lambda: None)
         self._bell = watch.Bell(frontier)
         self._chores = chores
         #: chore -> when it is done again
@@ -102,8 +102,6 @@ class Dispatcher:
     def _begin(self) -> None:
         self._began = True
         self._maintenance.start()
-        self._maintenance.scan(self.services.scans)
-        self.services.scans = []
         self._beside = asyncio.get_running_loop().create_task(self._look_after())
 
     async def _mending(self, work: Callable[[], Awaitable[None]]) -> bool:
@@ -135,7 +133,7 @@ class Dispatcher:
 
     async def _look_after(self) -> None:
         # What the frontier lacks of the store's running crawls, whoever was to tell it.
-        while await self._mending(self._maintenance.sweep):  # noqa: ASYNC110 (nobody tells when a part is back)
+        while await self._mending(self.services.scans.put_back):  # noqa: ASYNC110 (nobody tells when a part is back)
             await asyncio.sleep(_PAUSE_S)
         while True:
             failed = await self._mending(self._see_to_all)
@@ -145,15 +143,6 @@ class Dispatcher:
         await self._maintenance.tick()
         await self._see_to_crawls()
         self._do_chores()
-        await self._see_to_new()
-
-    async def _see_to_new(self) -> None:
-        """A chore may have made crawls: what the frontier asked for is answered, what it did not take is put back."""
-        scans, self.services.scans = self.services.scans, []
-        self._maintenance.scan(scans)
-        if self.services.unlisted:
-            await self._maintenance.sweep()
-            self.services.unlisted = False
 
     async def _look(self) -> tuple[watch.View, float]:
         """What is due is sent for.
@@ -162,7 +151,7 @@ class Dispatcher:
         shift serves. Where one does it takes what comes; whether one is enough is seen a few times a second.
         """
         view = await watch.look(self.services.frontier)
-        self._maintenance.scan(view.scans)
+        self.services.scans.add(view.scans)
         wait_s = _TICK_S
         workers = await self.fleet.workers()
         for work in self._queues(view, workers):

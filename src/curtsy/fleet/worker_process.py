@@ -94,10 +94,7 @@ class WorkerProcess:
         parts = await self._parts()
         if self._shift is None:
             # Beat looks after segments and sweeps.
-            self._shift = Shift(
-                parts.frontier, parts.store, parts.segments, self.settings, self._stop, parts.revive,
-                ends_when_quiet=True, sweeps=False,
-            )  # fmt: skip
+            self._shift = Shift(parts, self._stop, ends_when_quiet=True, sweeps=False)
         return parts, self._shift
 
     async def _close(self) -> None:
@@ -122,8 +119,6 @@ class WorkerProcess:
                 parts, shift = await self._crew()
                 count = len(parts.frontier.shards)
                 parts.frontier.bound = shards_of(shards, count) if shards else frozenset(range(count))
-                shift.maintenance.scan(parts.scans)
-                parts.scans = []
                 ended = await self._crawl(shift, fleet, queue, ticket)
         except CurtsyError as error:
             # Its place among the running shifts runs out: the next one comes after a pause.

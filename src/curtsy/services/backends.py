@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from curtsy.core.errors import EpochLost, FrontierUnavailable
@@ -13,9 +13,9 @@ from curtsy.core.observe import log
 from curtsy.core.settings import Settings
 from curtsy.core.threads import in_thread
 from curtsy.frontier.frontier import Frontier
-from curtsy.frontier.messages import Scan
 from curtsy.frontier.servers import default_shards
-from curtsy.services.epochs import open_epoch, prepare_store, put_open_back, write_clean
+from curtsy.services.epochs import open_epoch, prepare_store, write_clean
+from curtsy.services.scans import Scans
 from curtsy.services.valkey import EmbeddedValkey
 from curtsy.store import pages
 from curtsy.store.engine import Store
@@ -25,7 +25,7 @@ from curtsy.store.segments import SegmentStore, open_segments
 _PAUSES_S = (0.2, 0.5, 1.0)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Services:
     """The parts of one process. Open inside a running loop, close when the work is done."""
 
@@ -33,14 +33,12 @@ class Services:
     store: Store
     segments: SegmentStore
     frontier: Frontier
+    #: what the frontier needs from the store: whoever starts it carries it out
+    scans: Scans
     #: the private server of the data folder; None where frontier_url names one
     embedded: EmbeddedValkey | None = None
     #: stands in the names of the segments that belong to this store
     store_name: str = ""
-    #: queues that wait for rows since the frontier was opened
-    scans: list[Scan] = field(default_factory=list)
-    #: the frontier did not take all that the store has: queues are to be put back
-    unlisted: bool = False
 
     @property
     def url(self) -> str:
@@ -51,15 +49,15 @@ class Services:
         """Adopts the frontier's epoch, or rebuilds a lost one; cuts torn tails that a killed process left."""
         for pause_s in _PAUSES_S:
             try:
-                self.scans += await open_epoch(self.frontier, self.store)
+                self.scans.add(await open_epoch(self.frontier, self.store))
                 break
             except (EpochLost, FrontierUnavailable) as error:
-                # A rebuild that was begun and not ended looks complete to the next look.
-                self.unlisted = True
+                # An interrupted rebuild looks complete to the next attempt: the queues are put back once more.
+                self.scans.put_back_later()
                 log("frontier_not_opened", level="warning", error=str(error))
                 await asyncio.sleep(pause_s)
         else:
-            self.scans += await open_epoch(self.frontier, self.store)
+            self.scans.add(await open_epoch(self.frontier, self.store))
         await in_thread(self._recover_segments)
 
     def _recover_segments(self) -> None:
@@ -96,9 +94,8 @@ class Services:
     async def recover(self) -> None:
         """Adopts the current epoch or begins one, and puts back every open queue that the store has."""
         await self.revive()
-        self.scans += await open_epoch(self.frontier, self.store)
-        self.scans += await put_open_back(self.frontier, self.store)
-        self.unlisted = False
+        self.scans.add(await open_epoch(self.frontier, self.store))
+        await self.scans.put_back()
 
     async def close(self) -> None:
         """The last one out of the data folder leaves a clean mark, then stops its server."""
@@ -135,5 +132,6 @@ def build(settings: Settings, opened: Store | None = None) -> Services:
     url = settings.frontier_url or (embedded.url if embedded is not None else "")
     frontier = Frontier(url, settings, owner=os.urandom(6).hex())
     return Services(
-        settings=settings, store=store, segments=segments, frontier=frontier, embedded=embedded, store_name=name
-    )
+        settings=settings, store=store, segments=segments, frontier=frontier, scans=Scans(frontier, store),
+        embedded=embedded, store_name=name,
+    )  # fmt: skip

@@ -23,7 +23,7 @@ from curtsy.core.shutdown import end
 from curtsy.fleet.coordination import Fleet
 from curtsy.services import backends as services
 from curtsy.services.backends import Services
-from curtsy.services.scans import ScanRunner
+from curtsy.services.scans import ScanListener
 from curtsy.store.engine import Store
 from curtsy.web.events import Events
 
@@ -58,8 +58,6 @@ class BackendThread:
         self._store: Store | None = None
         self._services: Services | None = None
         self._fleet: Fleet | None = None
-        #: answers the scans that the frontier asks for when seeds are listed
-        self._scans: ScanRunner | None = None
         #: the last attempt to open the services that failed, and when
         self._refused: tuple[float, CurtsyError] | None = None
         self._publishing: asyncio.Task[None] | None = None
@@ -145,9 +143,8 @@ class BackendThread:
 
     async def _open(self, built: Services) -> None:
         await built.open()
-        self._scans = ScanRunner(built.frontier, built.store)
-        self._scans.start()
-        self.carry_out(built)
+        # Seeds that are submitted here are listed without waiting for a worker.
+        built.scans.start(ScanListener(), recover=built.recover)
         self._publishing = asyncio.get_running_loop().create_task(self._publish_often())
 
     async def _publish_often(self) -> None:
@@ -157,18 +154,6 @@ class BackendThread:
                 await asyncio.get_running_loop().run_in_executor(None, self.publish)
             except CurtsyError as error:
                 log("metrics_not_published", level="warning", error=str(error))
-
-    def carry_out(self, opened: Services) -> None:
-        """On the loop: what the frontier asked for is answered here, without waiting for a worker."""
-        if self._scans is not None and opened.scans:
-            self._scans.add(opened.scans)
-            opened.scans = []
-
-    def answer_scans(self) -> None:
-        """From any thread."""
-        opened = self._services
-        if opened is not None and opened.scans:
-            self._running_loop().call_soon_threadsafe(self.carry_out, opened)
 
     def listing(self) -> tuple[Callable[[Crawl, list[NewUrl], dict[tuple[int, bytes], int]], None], Callable[[], None]]:
         """(puts seeds into the frontier behind the caller's back, one part at a time; waits for the last one).
@@ -205,9 +190,6 @@ class BackendThread:
         if before is not None:  # rows are listed in the order in which they were stored
             await asyncio.wait([asyncio.wrap_future(before)])
         await submit.list_chunk(opened, crawl, rows, inserted)
-        if opened.unlisted:
-            await opened.tell_frontier(opened.recover)
-        self.carry_out(opened)
 
     def wait(self, coroutine: Coroutine[Any, Any, T], timeout_s: float = WAIT_S) -> T:
         """Run it on the background loop and wait for its result. The caller's request_id goes with it."""
@@ -263,8 +245,7 @@ class BackendThread:
 
     async def _leave(self, opened: Services) -> None:
         await end([self._publishing] if self._publishing is not None else [])
-        if self._scans is not None:
-            await self._scans.stop()
+        await opened.scans.stop()
         if self._fleet is not None:
             with contextlib.suppress(CurtsyError):
                 await self._fleet.publish(metrics.drain())

@@ -133,8 +133,6 @@ def _changed(call: Call, id: str, change: Callable[..., Coroutine[Any, Any, Craw
     found = call.crawl(id)
     services = call.services
     call.wait(change(services, call.store, found.id))
-    if services is not None:
-        call.bridge.answer_scans()
     return _status(call, found.id)
 
 

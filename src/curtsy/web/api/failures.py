@@ -142,7 +142,6 @@ def replay_failures(call: Call) -> Replayed:
     done = replay.replay(call.store, which, clock.now_ms(), dry_run=wish.dry_run)
     if done.queues and (services := call.services) is not None:
         call.wait(replay.put_back_replayed(services, done))
-        call.bridge.answer_scans()
     return Replayed(
         dead_letters=done.dead_letters,
         crawls=list(done.crawls),

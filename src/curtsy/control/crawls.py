@@ -101,10 +101,10 @@ async def _change(services: Services | None, store: Store, id: str, state: Crawl
 
 
 def _set_state(tx: Any, n: int, state: CrawlState, reason: str | None, allowed: tuple[CrawlState, ...]) -> bool:
-    changed = crawls.set_state(tx, n, state, reason, clock.now_ms(), only_from=allowed)
-    if changed and state is CrawlState.RUNNING:
+    crawls.lock_limited(tx, [n])
+    if state is CrawlState.RUNNING and crawls.state_of(tx, n) in allowed:
         queues.forgive(tx, n)
-    return changed
+    return crawls.set_state(tx, n, state, reason, clock.now_ms(), only_from=allowed)
 
 
 async def _tell(services: Services, crawl: Crawl) -> None:

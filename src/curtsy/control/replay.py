@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -151,15 +152,20 @@ def _subject(failure: Failure) -> str:
 
 def _fetch_again(tx: Connection, wanted: list[Failure], owners: dict[int, Crawl], now_ms: int) -> int:
     pairs = sorted({(failure.crawl, failure.host) for failure in wanted})
+    numbers = sorted({crawl for crawl, _ in pairs})
+    crawls.lock_limited(tx, numbers)
+    queues.lock(tx, pairs, [(crawl, host, owners[crawl].lane) for crawl, host in pairs])
     revived = {pair for pair in pairs if queues.revive(tx, *pair)}
     for pair in pairs:
         queues.forgive(tx, *pair)
     queues.open_queues(tx, [(crawl, host, owners[crawl].lane, 0) for crawl, host in pairs])
     reopened = urls.reopen(tx, [(failure.crawl, failure.fp) for failure in wanted])
     failures.mark_replayed(tx, [failure.id for failure in wanted], now_ms)
-    for n in sorted({failure.crawl for failure in wanted}):
+    for n in numbers:
         ended = (CrawlState.FINISHED, CrawlState.EXTRACTING)
         crawls.set_state(tx, n, CrawlState.RUNNING, None, now_ms, only_from=ended)
+    undone = Counter((row.crawl, row.state, row.reason) for row in reopened)
+    crawls.add_counts(tx, {key: -n for key, n in undone.items()})
     opened = {(row.crawl, row.fp) for row in reopened}
     opened |= {(failure.crawl, failure.fp) for failure in wanted if (failure.crawl, failure.host) in revived}
     return len(opened)

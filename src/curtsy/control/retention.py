@@ -156,8 +156,9 @@ def _until(work_s: float) -> Callable[[], bool]:
 
 def _note_beyond_keep(tx: Any, now_ms: int) -> None:
     """Crawls of schedules that are older than the runs these keep."""
-    for id in schedules.beyond_keep(tx):
-        _note_crawl(tx, crawls.get(tx, id), now_ms, new_id(), "")
+    found = [crawls.get(tx, id) for id in schedules.beyond_keep(tx)]
+    for crawl in sorted(found, key=lambda crawl: crawl.n):
+        _note_crawl(tx, crawl, now_ms, new_id(), "")
 
 
 def _note_old_crawls(tx: Any, before_ms: int, now_ms: int) -> None:

@@ -69,6 +69,7 @@ def load_chunk(
 ) -> tuple[Crawl, list[NewUrl], dict[tuple[int, bytes], int]]:
     """The crawl as it stands with these seeds, their rows, and which of them are new. Harmless when repeated."""
     n = crawl.n or _number(tx, crawl, kept)
+    crawls.lock_limited(tx, [n])
     kind = crawl.page_kind
     rows = [NewUrl(crawl=n, fp=fingerprint(url), url=url, host=host_key(url, unit), kind=kind) for url in seeds]
     # All of them are new as a rule: they are counted as such, and what was not new is taken off again.
@@ -162,8 +163,9 @@ async def _put_back(services: Services, crawl: Crawl, *, keep_budget: bool) -> N
 
 
 def _run_again(tx: Any, crawl: Crawl, wishes: Mapping[str, Any], kept: Mapping[str, Any]) -> None:
+    crawls.lock_limited(tx, [crawl.n])
+    queues.forgive(tx, crawl.n)
     crawls.keep_settings(tx, crawl.n, kept)
     if wishes:
         crawls.amend(tx, crawl.n, wishes)
-    queues.forgive(tx, crawl.n)
     crawls.set_state(tx, crawl.n, CrawlState.RUNNING, None, clock.now_ms(), only_from=(CrawlState.PAUSED,))

@@ -18,6 +18,7 @@ METRICS: dict[str, tuple[str, str]] = {
     "curtsy_fetch_seconds": (HISTOGRAM, "Time from a request's start to its end."),
     "curtsy_commit_seconds": (HISTOGRAM, "Time that a commit took."),
     "curtsy_lease_expiries_total": (COUNTER, "Slots and URL leases that expired: their process died or hung."),
+    "curtsy_store_retries_total": (COUNTER, "Transactions repeated, by cause: deadlock, disk_full or unavailable."),
     "curtsy_shift_seconds_total": (COUNTER, "Worker time of shifts."),
     "curtsy_shift_waiting_seconds_total": (
         COUNTER,

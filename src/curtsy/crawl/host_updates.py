@@ -43,7 +43,10 @@ class Lessons:
         #: hosts that this process knows not to answer
         self._silent = silent
 
-    def write(self, tx: Any, group: Sequence[Finished], written: Written) -> None:
+    def write(
+        self, tx: Any, group: Sequence[Finished], written: Written, opening: Sequence[tuple[int, str, str]]
+    ) -> None:
+        """`opening`: the queues (crawl, host, lane) that the transaction opens next. All are locked in one order."""
         learnt = _Learnt()
         for done in group:
             if done.times is not None:
@@ -52,23 +55,23 @@ class Lessons:
                 self._learn_robots(tx, done, done.robots, learnt, written)
         hosts.upsert(tx, learnt.states.values())
         hosts.upsert_robots(tx, learnt.rules)
-        self._note_silence(tx, group, written)
+        self._note_silence(tx, group, written, opening)
 
-    def _note_silence(self, tx: Any, group: Sequence[Finished], written: Written) -> None:
+    def _note_silence(
+        self, tx: Any, group: Sequence[Finished], written: Written, opening: Sequence[tuple[int, str, str]]
+    ) -> None:
         """Hosts that did not answer, and those that do again; one that did both in this group answers."""
         known = self._silent
         answered = {d.lease.host for d in group if _is_answer(d) and (d.lease.failures or d.lease.host in known)}
         silent = {d.lease.host: _fault(d) for d in group if d.effect is not None and d.effect.failures > 0}
         forbid = [d for d in group if d.robots is not None and d.robots.verdict == "forbid"]
         silent |= {self._asked_first(d)[1]: _fault(d) for d in forbid}
-        if answered:
-            queues.recovered(tx, answered)
-        if silent:
-            queues.failing(tx, silent, written.now_ms)
+        nameless = {(d.lease.crawl, d.lease.host): Fault.DNS_NONE.value for d in group if _has_no_name(d)}
+        if answered or silent or nameless:
+            written.nameless = queues.mark(
+                tx, answered=answered, silent=silent, dead=nameless, opening=opening, now_ms=written.now_ms
+            )
         written.answered, written.silent = answered, set(silent)
-        for done in group:
-            if _has_no_name(done) and queues.mark_dead(tx, done.lease.crawl, done.lease.host, Fault.DNS_NONE.value):
-                written.nameless.add((done.lease.crawl, done.lease.host))
 
     # Rules hold for the origin that was asked first, wherever its redirects led.
 

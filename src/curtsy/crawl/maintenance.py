@@ -224,19 +224,16 @@ def _lease_again(item: ReapedLease) -> Lease:
 
 
 def _write_reaped(tx: Any, items: list[ReapedSlot | ReapedLease], now_ms: int) -> None:
-    """Crashes and condemned URLs, then the requests that are known or presumed. Harmless when repeated."""
-    lost = [i for i in items if isinstance(i, ReapedLease) and not i.own_robots and i.entry.kind is not Kind.ROBOTS]
+    """Dead queues, crashes and condemned URLs, and the requests that are known or presumed. Harmless when repeated."""
+    leases = [i for i in items if isinstance(i, ReapedLease)]
+    queues.mark(tx, dead={(i.crawl, i.host): "kills_worker" for i in leases if _kills_by_robots(i)})
+    lost = [i for i in leases if not i.own_robots and i.entry.kind is not Kind.ROBOTS]
     crashed = [(i.crawl, fingerprint(i.entry.url), i.fence, i.solo) for i in lost if not i.condemned]
+    urls.lock(tx, [(i.crawl, fingerprint(i.entry.url)) for i in lost])
     urls.add_crashes(tx, crashed)
+    sent = [_sent(i) for i in leases if i.times is not None]
+    requests.insert_reaped(tx, sent, [_presumed(i) for i in items if isinstance(i, ReapedSlot)])
     _condemn(tx, [i for i in lost if i.condemned], now_ms)
-    for i in items:
-        if isinstance(i, ReapedLease) and _kills_by_robots(i):
-            queues.mark_dead(tx, i.crawl, i.host, "kills_worker")
-    sent = [i for i in items if isinstance(i, ReapedLease) and i.times is not None]
-    told = requests.told(tx, [i.fence for i in sent])
-    rows = [_sent(i) for i in sent if i.fence not in told]
-    rows += [_presumed(i) for i in items if isinstance(i, ReapedSlot)]
-    requests.insert(tx, rows)
 
 
 def _kills_by_robots(item: ReapedLease) -> bool:
@@ -294,15 +291,10 @@ def _bury(tx: Any, found: list[queues.Queue]) -> list[tuple[queues.Queue, str]]:
     known, states = hosts.robots_of_hosts(tx, names), hosts.get_many(tx, names)
     # Another process may have had an answer.
     alive = {q.host for q in found if q.host in states and (states[q.host].last_ok_ms or 0) > (q.failing_since_ms or 0)}
-    if alive:
-        queues.recovered(tx, alive)
-    dead = []
-    for q in found:
-        if q.host in alive:
-            continue
-        reason = "host_unreachable" if known.get(q.host) else "robots_unreachable"
-        queues.mark_dead(tx, q.crawl, q.host, reason)
-        dead.append((q, reason))
+    dead = [
+        (q, "host_unreachable" if known.get(q.host) else "robots_unreachable") for q in found if q.host not in alive
+    ]
+    queues.mark(tx, answered=alive, dead={(q.crawl, q.host): reason for q, reason in dead})
     return dead
 
 

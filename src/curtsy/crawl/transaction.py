@@ -90,7 +90,7 @@ class Transaction:
         """Tables in one order, rows sorted by key: two processes' commits do not deadlock."""
         written = Written(now_ms=now_ms)
         left = self._lock_budgets(tx, group)
-        self._lessons.write(tx, group, written)
+        self._lessons.write(tx, group, written, self._queues_of(links))
         opened = self._open_queues(tx, links)
         written.dead = {key for key, queue in opened.items() if queue.state == "dead"}
         newest = _newest(group)
@@ -105,8 +105,7 @@ class Transaction:
         kept = [d for d in effective if d.page and d.lease.fence not in surplus]
         written.used = {d.lease.fence for d in kept}
         standing = {d.lease.fence: _standing(bodies, d.lease.fence, written.used) for d in kept}
-        pages.hold(tx, _others(kept, standing))
-        pages.insert(tx, [self._page(d, standing[d.lease.fence]) for d in kept])
+        pages.insert(tx, [self._page(d, standing[d.lease.fence]) for d in kept], _others(kept, standing))
         written.used |= counted
         rows = [_request(d) for d in group if d.times is not None]
         for done in group:
@@ -147,15 +146,24 @@ class Transaction:
 
     def _lock_budgets(self, tx: Any, group: Sequence[Finished]) -> dict[int, int]:
         """Pages left of the crawls in the group that have max_pages, their rows locked."""
-        limited = {d.lease.crawl for d in group if self._contexts[d.lease.crawl].crawl.max_pages is not None and d.page}
+        limited = {
+            d.lease.crawl
+            for d in group
+            if (d.page or d.member is not None) and self._contexts[d.lease.crawl].crawl.max_pages is not None
+        }
         if not limited:
             return {}
         return {n: (most or 0) - pages_ for n, (most, pages_) in crawls.lock_budgets(tx, limited).items()}
 
-    def _open_queues(self, tx: Any, links: Links) -> dict[tuple[int, str], queues.Queue]:
+    def _queues_of(self, links: Links) -> list[tuple[int, str, str]]:
+        """(crawl, host, lane) of every queue that gets links."""
         wanted = {(link.crawl, link.host) for link in links.fresh.values()}
         lanes = {n: self._contexts[n].crawl.lane.value for n, _ in wanted}
-        return queues.open_queues(tx, [(n, host, lanes[n], 0) for n, host in wanted]) if wanted else {}
+        return [(n, host, lanes[n]) for n, host in wanted]
+
+    def _open_queues(self, tx: Any, links: Links) -> dict[tuple[int, str], queues.Queue]:
+        wanted = self._queues_of(links)
+        return queues.open_queues(tx, [(*queue, 0) for queue in wanted]) if wanted else {}
 
     def _effective_links(
         self, group: Sequence[Finished], effective: Sequence[Finished], links: Links
@@ -229,14 +237,16 @@ class Transaction:
         taken: dict[int, int] = {}
         for done in kept:
             taken[done.lease.crawl] = taken.get(done.lease.crawl, 0) + 1
-        crawls.add_pages(tx, taken)
-        crawls.add_counts(tx, counts)
         joined: dict[int, set[str]] = {}
         for done in effective:
             if done.member is not None:
                 joined.setdefault(done.lease.crawl, set()).add(done.member)
+        if joined:
+            crawls.lock(tx, {*taken, *joined})
+        crawls.add_pages(tx, taken)
         for n in sorted(joined):
             written.versions[n] = crawls.extend_members(tx, n, joined[n])
+        crawls.add_counts(tx, counts)
 
 
 def _newest(group: Sequence[Finished]) -> dict[Key, Finished]:

@@ -157,9 +157,11 @@ def prepare_store(tx: Any, unit: str, shards: int, slot_ms: int) -> str:
     meta.put(tx, "politeness_unit", unit)
     meta.put(tx, "shards", str(shards))
     if old_unit not in (None, unit) or old_shards != shards:
+        # The marks before the counter, as in `_next_epoch`: two processes must not wait for each other.
+        for shard in range(max(shards, old_shards)):
+            meta.clear(tx, f"clean:{shard}")
         for shard in range(max(shards, old_shards)):
             meta.put(tx, f"epoch:{shard}", str(meta.next_epoch(tx)))
-            meta.clear(tx, f"clean:{shard}")
     return name
 
 

@@ -12,13 +12,14 @@ from sqlalchemy import Connection, func, select, text, update
 from curtsy.core.errors import UnknownCrawl
 from curtsy.core.model import MOST_RENDER, Counts, Crawl, CrawlState, Lane
 from curtsy.store import definitions, failures, meta
-from curtsy.store.rows import Bulk, is_postgresql, unique_sorted
+from curtsy.store.rows import Bulk, Lock, is_postgresql, unique_sorted
 from curtsy.store.tables import crawl_counts, crawl_members, crawls
 
 ENDED = (CrawlState.FINISHED, CrawlState.CANCELLED, CrawlState.DELETING)
 #: crawls whose queues the frontier holds
 ACTIVE = (CrawlState.LOADING, CrawlState.RUNNING)
 
+_lock = Lock("crawls", n="bigint")
 _add_members = Bulk(
     "INSERT INTO crawl_members (crawl, member) SELECT crawl, member FROM v WHERE true "
     "ON CONFLICT (crawl, member) DO NOTHING RETURNING member",
@@ -192,9 +193,23 @@ def lock_budgets(tx: Connection, ns: Iterable[int]) -> dict[int, tuple[int | Non
     return {n: (max_pages, pages) for n, max_pages, pages in tx.execute(query)}
 
 
+def lock_limited(tx: Connection, ns: Iterable[int]) -> None:
+    """Lock those of these crawls that have max_pages: every transaction locks them before anything else."""
+    if is_postgresql(tx):
+        limited = crawls.c.n.in_(unique_sorted(ns)), crawls.c.max_pages.is_not(None)
+        tx.execute(select(crawls.c.n).where(*limited).order_by(crawls.c.n).with_for_update())
+
+
+def lock(tx: Connection, ns: Iterable[int]) -> None:
+    _lock(tx, [(n,) for n in ns])
+
+
 def add_pages(tx: Connection, pages: Mapping[int, int]) -> None:
     """Count pages against each crawl's max_pages."""
-    _add_pages(tx, sorted((n, by) for n, by in pages.items() if by))
+    rows = sorted((n, by) for n, by in pages.items() if by)
+    if len(rows) > 1:
+        lock(tx, pages)
+    _add_pages(tx, rows)
 
 
 def add_counts(tx: Connection, counts: Mapping[tuple[int, str, str], int]) -> None:
@@ -234,6 +249,7 @@ def counts(tx: Connection, n: int) -> Counts:
 
 def extend_members(tx: Connection, n: int, members: Iterable[str]) -> int:
     """Add hosts or domains to the crawl's scope; its version, one higher if any was new."""
+    lock(tx, [n])
     if _add_members(tx, [(n, member) for member in unique_sorted(members)]):
         grown = update(crawls).where(crawls.c.n == n).values(version=crawls.c.version + 1).returning(crawls.c.version)
         return int(tx.execute(grown).scalar_one())

@@ -15,9 +15,9 @@ from sqlalchemy import BindParameter, Connection, bindparam, text
 
 from curtsy.core.failpoints import point
 from curtsy.core.model import BodyRef, Page
-from curtsy.store import meta, pages, records, sites
+from curtsy.store import llm_cache, meta, outbox, pages, records, requests, sites
 from curtsy.store.engine import Store
-from curtsy.store.rows import Bulk, is_postgresql
+from curtsy.store.rows import Bulk, Delete, is_postgresql
 from curtsy.store.segments import SegmentStore
 from curtsy.store.warc import WarcItem
 
@@ -67,18 +67,6 @@ _PLACE = text(
 )
 _REFER = text("UPDATE pages SET same_as = :heir WHERE same_as = :id AND n NOT IN :ns").bindparams(_NS)
 _DELETE = text("DELETE FROM pages WHERE n IN :ns").bindparams(_NS)
-_subjects = tuple(
-    Bulk(
-        f"DELETE FROM {table} WHERE ({key}) IN (SELECT {', '.join(f't.{part}' for part in key.split(', '))} FROM v "
-        f"JOIN {table} t ON {also}t.crawl = v.crawl AND t.subject = v.subject)",
-        crawl="bigint",
-        subject="text",
-    )
-    for table, key, also in (
-        ("results", "crawl, subject, stage", ""),
-        ("outbox", "n", "t.kind IN ('extract', 'score', 'store') AND "),
-    )
-)
 _note = Bulk(
     "INSERT INTO erasures (segment, body_offset, body_length) SELECT v.name, v.body_offset, v.body_length FROM v "
     "WHERE NOT EXISTS (SELECT 1 FROM pages p JOIN segments s ON s.n = p.segment WHERE s.name = v.name "
@@ -261,26 +249,29 @@ def _item(segments: SegmentStore, place: BodyRef, heir: Page) -> WarcItem:
 
 
 def _delete_rows(tx: Connection, one: Deletion, ns: Sequence[int], moved: dict[str, _Heir]) -> None:
+    numbers = pages.commit_bytes(tx, [heir.ref for heir in moved.values()])
     if is_postgresql(tx):
         tx.execute(_LOCK, {"ns": list(ns)})
     going = dict(pages.where(tx, f"p.n IN ({_listed(ns)})", {}, "p.n", len(ns)))
     if not going:
         return
-    left = _bequeath(tx, going, moved)
+    left = _bequeath(tx, going, moved, numbers)
     left += [page.body for page in going.values() if page.body is not None]
     tx.execute(_DELETE, {"ns": list(going)})
     subjects = sorted({(page.crawl, page.fp.hex()) for page in going.values()})
-    for forget in _subjects:
-        forget(tx, subjects)
+    of_sites = sorted({(page.crawl, sites.subject_of(page.host)) for page in going.values()})
+    again = outbox.delete_stages(tx, subjects, of_sites)
     for crawl in sorted({crawl for crawl, _ in subjects}):
         records.forget(tx, crawl, [subject for of, subject in subjects if of == crawl])
-    for crawl, host in sorted({(page.crawl, page.host) for page in going.values()}):
-        sites.begin_anew(tx, crawl, host)
+    llm_cache.forget_subjects(tx, [*subjects, *of_sites])
+    sites.put_again(tx, again)
     _note(tx, sorted({(ref.segment, ref.offset, ref.length) for ref in left}))
     tx.execute(_COUNT, {"by": len(going), "n": one.n})
 
 
-def _bequeath(tx: Connection, going: dict[int, Page], moved: dict[str, _Heir]) -> list[BodyRef]:
+def _bequeath(
+    tx: Connection, going: dict[int, Page], moved: dict[str, _Heir], numbers: dict[str, int]
+) -> list[BodyRef]:
     """Whoever refers to a page that goes refers to its heir instead; places that the heirs have left."""
     left: list[BodyRef] = []
     for id, oldest in _referrers(tx, going).items():
@@ -291,16 +282,15 @@ def _bequeath(tx: Connection, going: dict[int, Page], moved: dict[str, _Heir]) -
             if planned is None or planned.n != oldest:
                 raise _Changed
             heir = planned.n
-            left += _place(tx, planned)
+            left += _place(tx, planned, numbers[planned.ref.segment])
         ((_, named),) = pages.where(tx, f"p.n = {heir:d}", {}, "p.n", 1)
         tx.execute(_REFER, {"heir": named.id, "id": id, "ns": list(going)})
     return left
 
 
-def _place(tx: Connection, heir: _Heir) -> list[BodyRef]:
+def _place(tx: Connection, heir: _Heir, segment: int) -> list[BodyRef]:
     ((_, before),) = pages.where(tx, f"p.n = {heir.n:d}", {}, "p.n", 1)
-    numbers = pages.commit_bytes(tx, [heir.ref])
-    place = {"segment": numbers[heir.ref.segment], "offset": heir.ref.offset, "length": heir.ref.length}
+    place = {"segment": segment, "offset": heir.ref.offset, "length": heir.ref.length}
     tx.execute(_PLACE, {**place, "n": heir.n})
     return [] if before.body is None else [before.body]
 
@@ -311,35 +301,28 @@ def _listed(ns: Iterable[int]) -> str:
 
 # Everything else of a crawl
 
-#: (table, its key). A result that comes late finds no open URL, so it adds no page: URLs go before pages.
-_BEFORE_PAGES = (("outbox", "n"), ("results", "crawl, subject, stage"), ("urls", "seq"))
+#: URLs go before pages: a result that arrives late finds no open URL, so it adds no page
+_BEFORE_PAGES = (outbox.delete_rows, outbox.delete_results, Delete("urls", crawl="bigint", fp="bytea"))
 _AFTER_PAGES = (
-    ("reviews", "n"),
-    ("citations", "record, page"),
-    ("sources", "crawl, page, sha256"),
-    ("records", "n"),
-    ("llm_cache", "key"),
-    ("llm_usage", "crawl"),
-    ("queues", "crawl, host"),
-    ("failures", "fence, ordinal"),
-    ("crawl_counts", "crawl, state, reason"),
-    ("crawl_members", "crawl, member"),
+    *records.DELETES,
+    llm_cache.delete_rows,
+    Delete("llm_usage", crawl="bigint"),
+    Delete("queues", crawl="bigint", host="text"),
+    Delete("failures", fence="bigint", ordinal="int"),
+    Delete("crawl_counts", crawl="bigint", state="text", reason="text"),
+    Delete("crawl_members", crawl="bigint", member="text"),
 )
 
 
-def _empty(store: Store, one: Deletion, tables: Sequence[tuple[str, str]], stop: Callable[[], bool]) -> bool:
-    for table, key in tables:
-        some = text(
-            f"DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE crawl = :crawl LIMIT {ROWS})"
-        )
-        while store.run(_run, some, {"crawl": one.crawl}):
+def _empty(store: Store, one: Deletion, tables: Sequence[Delete], stop: Callable[[], bool]) -> bool:
+    for rows in tables:
+        while store.run(rows.where, "crawl = :crawl", {"crawl": one.crawl}, ROWS):
             if stop():
                 return False
     return True
 
 
 _WINDOW = text("SELECT fence FROM requests WHERE fence > :after ORDER BY fence LIMIT 1 OFFSET :rows")
-_LOGGED = text("DELETE FROM requests WHERE crawl = :crawl AND fence > :after AND fence <= :end")
 
 
 def _empty_log(store: Store, one: Deletion, stop: Callable[[], bool]) -> bool:
@@ -350,14 +333,9 @@ def _empty_log(store: Store, one: Deletion, stop: Callable[[], bool]) -> bool:
             return False
         with store.read() as tx:
             end = tx.execute(_WINDOW, {"after": after, "rows": 2 * ROWS}).scalar()
-        given = {"crawl": one.crawl, "after": after, "end": (1 << 63) - 1 if end is None else end}
-        store.run(_run, _LOGGED, given)
+        store.run(requests.forget_crawl, one.crawl or 0, after, (1 << 63) - 1 if end is None else end)
         after = end
     return True
-
-
-def _run(tx: Connection, statement: Any, given: dict[str, Any]) -> int:
-    return int(tx.execute(statement, given).rowcount)
 
 
 def _finish(tx: Connection, one: Deletion) -> None:

@@ -21,6 +21,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, InvalidRequestError
 from sqlalchemy.exc import TimeoutError as SqlTimeout
 
+from curtsy.core import metrics
 from curtsy.core.errors import (
     CurtsyError,
     Damaged,
@@ -42,7 +43,8 @@ _BUSY_MS = 10_000
 #: pauses before a failed transaction is run again; a database restart takes a few seconds
 _PAUSES_S = (0.02, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
 #: serialisation failure, deadlock, lock time-out, and a server that goes down or comes up
-_SQLSTATES = frozenset({"40001", "40P01", "55P03", "57P01", "57P02", "57P03", "25P03"})
+_DEADLOCK = "40P01"
+_SQLSTATES = frozenset({"40001", _DEADLOCK, "55P03", "57P01", "57P02", "57P03", "25P03"})
 #: busy, locked, I/O error
 _SQLITE_PASSING = frozenset({5, 6, 10})
 #: disk full
@@ -71,9 +73,15 @@ _SQLITE_PRAGMAS = (
 class _Passing(StoreUnavailable):
     """The same transaction may well succeed a moment later."""
 
+    def __init__(self, message: str, *, deadlock: bool = False) -> None:
+        super().__init__(message)
+        self.cause = "deadlock" if deadlock else "unavailable"
+
 
 class _Full(StoreUnwritable):
-    """Room may come at any moment, or not at all: it is not waited for long."""
+    """The disk is full. Space may be freed at any moment, or never, so retries end soon."""
+
+    cause = "disk_full"
 
 
 class Store:
@@ -159,7 +167,10 @@ class Store:
                 if isinstance(error, _Full) and pause_s > _FULL_PAUSE_S:
                     raise
                 count("store_retries")
-                log("store_retry", level="debug", error=str(error), pause_s=pause_s)
+                metrics.inc("curtsy_store_retries_total", cause=error.cause)
+                if error.cause == "deadlock":
+                    count("store_deadlocks")  # a transaction that does not keep the lock order: see curtsy.store
+                log("store_retry", level="debug", cause=error.cause, error=str(error), pause_s=pause_s)
                 time.sleep(pause_s)
         with self.begin() as tx:
             return fn(tx, *args, **kwargs)
@@ -357,7 +368,8 @@ def _told(where: str, error: BaseException | None, disconnected: bool = False) -
         return None
     return _Passing(
         f"The database {where} does not answer: {said}. See that it is running, reachable and has disk space; "
-        "a crawl can be resumed when it is back."
+        "a crawl can be resumed when it is back.",
+        deadlock=getattr(error, "sqlstate", None) == _DEADLOCK,
     )
 
 

@@ -19,7 +19,7 @@ from curtsy.core.observe import log
 from curtsy.store import pages, warc
 from curtsy.store.engine import Store
 from curtsy.store.objects import ObjectSegments
-from curtsy.store.rows import Bulk
+from curtsy.store.rows import Bulk, Delete
 from curtsy.store.segments import SegmentStore
 
 #: bytes overwritten at a time
@@ -34,7 +34,6 @@ _ENDS = text(
 _SEGMENT = text(
     "SELECT s.bytes, EXISTS (SELECT 1 FROM pages p WHERE p.segment = s.n) FROM segments s WHERE s.name = :name"
 )
-_FORGET = text("DELETE FROM erasures WHERE segment = :name")
 _begin = Bulk(
     "UPDATE erasures SET start = v.start FROM v WHERE erasures.segment = v.name "
     "AND erasures.body_offset = v.body_offset",
@@ -42,11 +41,7 @@ _begin = Bulk(
     body_offset="bigint",
     start="bigint",
 )
-_done = Bulk(
-    "DELETE FROM erasures WHERE (segment, body_offset) IN (SELECT name, body_offset FROM v)",
-    name="text",
-    body_offset="bigint",
-)
+_done = Delete("erasures", segment="text", body_offset="bigint")
 
 
 class _Doomed(NamedTuple):
@@ -144,10 +139,6 @@ def _delete_whole(store: Store, segments: SegmentStore, name: str) -> bool:
         if name not in store.run(pages.forget_segments, [name]):
             return False
     segments.delete([name])
-    store.run(_forget, name)
+    store.run(_done.where, "segment = :name", {"name": name})
     log("segments_deleted", segments=1)
     return True
-
-
-def _forget(tx: Connection, name: str) -> None:
-    tx.execute(_FORGET, {"name": name})

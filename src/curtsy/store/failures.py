@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, select, text
 
 from curtsy.core.model import Failure
-from curtsy.store.rows import Bulk, Insert, unique_sorted
+from curtsy.store.rows import Bulk, Insert, Lock, unique_sorted
 from curtsy.store.tables import failures
 
 _insert = Insert(
@@ -35,11 +35,18 @@ _insert = Insert(
     request_id="text",
 )
 _FIELDS = tuple(field.name for field in fields(Failure))
+_lock = Lock("failures", fence="bigint", ordinal="int")
+_numbers = Bulk("SELECT f.fence, f.ordinal FROM v JOIN failures f ON f.id = v.id", id="text")
 _replayed = Bulk(
-    "UPDATE failures SET replayed_ms = v.now_ms FROM v WHERE failures.id = v.id AND failures.replayed_ms IS NULL "
-    "RETURNING failures.id",
-    id="text",
+    "UPDATE failures SET replayed_ms = v.now_ms FROM v WHERE failures.fence = v.fence "
+    "AND failures.ordinal = v.ordinal AND failures.replayed_ms IS NULL RETURNING failures.id",
+    fence="bigint",
+    ordinal="int",
     now_ms="bigint",
+)
+_OF_STAGES = text(
+    "SELECT fence, ordinal FROM failures WHERE crawl = :crawl AND replayed_ms IS NULL "
+    "AND stage IN ('extract', 'score', 'store')"
 )
 # CROSS JOIN and +u.seq keep SQLite from walking all of `urls`: it begins with the dead queues, which are few.
 _DEAD = text(
@@ -147,8 +154,7 @@ def under(tx: Connection, fence: int, fp: bytes) -> Failure | None:
 
 def forget_stages(tx: Connection, crawl: int, now_ms: int) -> None:
     """Its stages are begun anew: their dead letters count as replayed."""
-    query = "UPDATE failures SET replayed_ms = :now WHERE crawl = :crawl AND replayed_ms IS NULL"
-    tx.execute(text(f"{query} AND stage IN ('extract', 'score', 'store')"), {"crawl": crawl, "now": now_ms})
+    _mark_replayed(tx, [(row[0], row[1]) for row in tx.execute(_OF_STAGES, {"crawl": crawl})], now_ms)
 
 
 def of_stages(tx: Connection, crawl: int) -> dict[str, int]:
@@ -162,4 +168,11 @@ def of_stages(tx: Connection, crawl: int) -> dict[str, int]:
 
 def mark_replayed(tx: Connection, ids: Iterable[str], now_ms: int) -> int:
     """Mark them as replayed; how many were not yet."""
-    return len(_replayed(tx, [(id, now_ms) for id in unique_sorted(ids)]))
+    found = _numbers(tx, [(id,) for id in unique_sorted(ids)])
+    return _mark_replayed(tx, [(row[0], row[1]) for row in found], now_ms)
+
+
+def _mark_replayed(tx: Connection, keys: Iterable[tuple[int, int]], now_ms: int) -> int:
+    wanted = unique_sorted(keys)
+    _lock(tx, wanted)
+    return len(_replayed(tx, [(*key, now_ms) for key in wanted]))

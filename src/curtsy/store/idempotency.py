@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, delete, select, text, update
+from sqlalchemy import ColumnElement, Connection, delete, select, text, tuple_, update
 
 from curtsy.store.tables import idempotency
 
@@ -45,9 +45,13 @@ class Submission:
 
 def take(tx: Connection, caller: str, key: str, *, crawl: str, wishes: str, holder: str, now_ms: int) -> Submission:
     """The row of this key, made if there is none. It is ours if it says `holder`."""
-    tx.execute(delete(idempotency).where(idempotency.c.created_ms < now_ms - KEPT_MS))
+    old = idempotency.c.created_ms < now_ms - KEPT_MS
+    tx.execute(delete(idempotency).where(old, idempotency.c.caller == caller, idempotency.c.key == key))
     values = {"caller": caller, "key": key, "crawl": crawl, "wishes": wishes, "holder": holder}
     row = tx.execute(_TAKE, values | {"now_ms": now_ms, "until_ms": now_ms + HELD_MS}).one()
+    # Rows of other keys after our own, and without waiting for anybody who deletes or takes them.
+    others = select(idempotency.c.caller, idempotency.c.key).where(old).with_for_update(skip_locked=True)
+    tx.execute(delete(idempotency).where(tuple_(idempotency.c.caller, idempotency.c.key).in_(others)))
     return Submission(
         crawl=row.crawl, wishes=row.wishes, received=int(row.received), digest=row.digest,
         complete=bool(row.complete), holder=row.holder,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sqlalchemy import Connection, text
 
 from curtsy.core.claims import Usage
+from curtsy.store.rows import Bulk, Delete, unique_sorted
 
 _GET = text("SELECT answer FROM llm_cache WHERE key = :key")
 _PUT = text(
@@ -20,7 +23,12 @@ _SPEND = text(
     "cost = llm_usage.cost + excluded.cost"
 )
 _SPENT = text("SELECT calls, cached, prompt_tokens, completion_tokens, cost FROM llm_usage WHERE crawl = :crawl")
-_OLD = text("DELETE FROM llm_cache WHERE key IN (SELECT key FROM llm_cache WHERE at_ms < :before_ms LIMIT 5000)")
+_of_subjects = Bulk(
+    "SELECT c.key FROM v JOIN llm_cache c ON c.crawl = v.crawl AND c.subject = v.subject",
+    crawl="bigint",
+    subject="text",
+)
+delete_rows = Delete("llm_cache", key="text")
 
 
 def get(tx: Connection, key: str) -> str | None:
@@ -52,4 +60,9 @@ def has_before(tx: Connection, before_ms: int) -> bool:
 
 def forget_before(tx: Connection, before_ms: int) -> int:
     """Some answers that are older; how many there were."""
-    return int(tx.execute(_OLD, {"before_ms": before_ms}).rowcount)
+    return delete_rows.where(tx, "at_ms < :before_ms", {"before_ms": before_ms}, 5000)
+
+
+def forget_subjects(tx: Connection, subjects: Iterable[tuple[int, str]]) -> None:
+    """Answers about these pages and sites (crawl, subject)."""
+    delete_rows(tx, [(row[0],) for row in _of_subjects(tx, unique_sorted(subjects))])

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, text
 
 from curtsy.core.model import Failure
 from curtsy.store import failures
-from curtsy.store.rows import Bulk, Insert, is_postgresql, unique_sorted
+from curtsy.store.rows import Bulk, Delete, Insert, Lock, is_postgresql, unique_sorted
 
 #: in the order a page passes them; their dead letters are numbered so
 KINDS = ("extract", "score", "store", "webhook")
@@ -62,6 +62,7 @@ _put = Insert(
     payload="text",
     request_id="text",
 )
+_lock = Lock("outbox", n="bigint")
 _sent = Bulk(
     "UPDATE outbox SET sent_ms = v.now_ms, begun_ms = NULL, next_ms = v.until_ms FROM v "
     "WHERE outbox.n = v.n AND outbox.state = 'open'",
@@ -75,14 +76,32 @@ _unsent = Bulk(
     n="bigint",
     now_ms="bigint",
 )
-_again = Bulk(
-    "UPDATE outbox SET state = 'open', attempts = 0, sent_ms = NULL, begun_ms = NULL, next_ms = v.now_ms FROM v "
-    "WHERE outbox.kind = v.kind AND outbox.crawl = v.crawl AND outbox.subject = v.subject AND outbox.state = 'dead' "
-    "RETURNING outbox.kind, outbox.crawl, outbox.subject",
+_dead = Bulk(
+    "SELECT o.n FROM v JOIN outbox o ON o.kind = v.kind AND o.crawl = v.crawl AND o.subject = v.subject "
+    "WHERE o.state = 'dead'",
     kind="text",
     crawl="bigint",
     subject="text",
+)
+_again = Bulk(
+    "UPDATE outbox SET state = 'open', attempts = 0, sent_ms = NULL, begun_ms = NULL, next_ms = v.now_ms FROM v "
+    "WHERE outbox.n = v.n AND outbox.state = 'dead' RETURNING outbox.kind, outbox.crawl, outbox.subject",
+    n="bigint",
     now_ms="bigint",
+)
+delete_rows = Delete("outbox", n="bigint")
+delete_results = Delete("results", crawl="bigint", subject="text", stage="text")
+_stages_of, _results_of = (
+    Bulk(f"SELECT {found} AND t.crawl = v.crawl AND t.subject = v.subject", crawl="bigint", subject="text")
+    for found in (
+        "t.n FROM v JOIN outbox t ON t.kind IN ('extract', 'score', 'store')",
+        "t.crawl, t.subject, t.stage FROM v JOIN results t ON true",
+    )
+)
+_delete_open = Bulk(
+    "DELETE FROM outbox WHERE n IN (SELECT n FROM v) AND kind IN ('score', 'store') AND state = 'open' "
+    "RETURNING crawl, subject",
+    n="bigint",
 )
 _CRAWLS = text(f"SELECT n FROM crawls WHERE schema IS NOT NULL AND state IN {_ACTIVE} ORDER BY n")
 _BEGIN = text(
@@ -156,7 +175,9 @@ def sent(tx: Connection, ns: Iterable[int], now_ms: int, lease_ms: int = LEASE_M
 
 def unsent(tx: Connection, ns: Iterable[int], now_ms: int) -> None:
     """They could not be sent and are due at once; those that somebody has begun after all stay in their hands."""
-    _unsent(tx, [(n, now_ms) for n in unique_sorted(ns)])
+    wanted = unique_sorted(ns)
+    _lock(tx, [(n,) for n in wanted])
+    _unsent(tx, [(n, now_ms) for n in wanted])
 
 
 def under_way(tx: Connection, now_ms: int) -> int:
@@ -211,13 +232,31 @@ def _numbered(tx: Connection, letter: Failure, cause: str, detail: str) -> Failu
 
 def again(tx: Connection, keys: Iterable[tuple[str, int, str]], now_ms: int) -> list[tuple[str, int, str]]:
     """Put dead rows (kind, crawl, subject) again, their attempts anew; which there were."""
-    return [(row[0], row[1], row[2]) for row in _again(tx, [(*key, now_ms) for key in unique_sorted(keys)])]
+    found = unique_sorted((row[0],) for row in _dead(tx, unique_sorted(keys)))
+    _lock(tx, found)
+    return [(row[0], row[1], row[2]) for row in _again(tx, [(*n, now_ms) for n in found])]
+
+
+def delete_stages(
+    tx: Connection, subjects: Iterable[tuple[int, str]], begun: Iterable[tuple[int, str]]
+) -> set[tuple[int, str]]:
+    """Delete the stages and results of (crawl, subject). Of those in `begun` only what follows the first stage goes.
+
+    Returns the keys of `begun` that had an open later stage: they begin again.
+    """
+    rest = unique_sorted(begun)
+    gone, kept = _stages_of(tx, unique_sorted(subjects)), _stages_of(tx, rest)
+    _lock(tx, [(row[0],) for row in (*gone, *kept)])
+    again = {(row[0], row[1]) for row in _delete_open(tx, unique_sorted((row[0],) for row in kept))}
+    delete_rows(tx, [(row[0],) for row in gone])
+    delete_results(tx, [*_results_of(tx, unique_sorted(subjects)), *_results_of(tx, rest)])
+    return again
 
 
 def drop_stages(tx: Connection, crawl: int) -> None:
     """Whatever stages had to do for this crawl, and their results: it is begun anew."""
-    tx.execute(text("DELETE FROM outbox WHERE crawl = :crawl AND kind <> 'webhook'"), {"crawl": crawl})
-    tx.execute(text("DELETE FROM results WHERE crawl = :crawl"), {"crawl": crawl})
+    delete_rows.where(tx, "crawl = :crawl AND kind <> 'webhook'", {"crawl": crawl})
+    delete_results.where(tx, "crawl = :crawl", {"crawl": crawl})
 
 
 def has_open(tx: Connection, crawl: int) -> bool:

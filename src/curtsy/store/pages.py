@@ -12,7 +12,7 @@ from sqlalchemy import Connection, text
 
 from curtsy.core.errors import UsageError
 from curtsy.core.model import BodyRef, Page
-from curtsy.store.rows import Bulk, Insert, Row, is_postgresql, unique_sorted
+from curtsy.store.rows import Bulk, Insert, Lock, Row, is_postgresql, unique_sorted
 from curtsy.store.urls import Key
 
 _FIELDS = (
@@ -112,11 +112,15 @@ def key_of(id: str) -> Key:
         raise UsageError(f"{id!r} is no page id; ids look like 7-0123456789abcdef0123456789abcdef.") from error
 
 
-def insert(tx: Connection, rows: Iterable[Page]) -> None:
-    """Write pages, and count their bytes as committed; a page that is there already stays as it is."""
+def insert(tx: Connection, rows: Iterable[Page], refers_to: Iterable[Key] = ()) -> None:
+    """Write pages, and count their bytes as committed; a page that is there already stays as it is.
+
+    `refers_to`: other pages whose bodies these refer to; BodiesGone if one of them is gone.
+    """
     fresh = {(page.fp, page.crawl): page for page in rows}
     pages = [fresh[key] for key in sorted(fresh)]
     numbers = commit_bytes(tx, [page.body for page in pages if page.body is not None])
+    hold(tx, refers_to)
     _insert(tx, [_row(page, numbers) for page in pages])
 
 
@@ -300,14 +304,18 @@ def move(tx: Connection, moves: Iterable[tuple[int, BodyRef, BodyRef]]) -> int:
     A page that no longer stands at its old place is left alone.
     """
     listed = sorted(moves, key=lambda move: move[0])
+    _lock_segments(tx, [(old.segment,) for _, old, _ in listed])
     numbers = commit_bytes(tx, [new for _, _, new in listed])
+    _lock_numbered(tx, [(n,) for n, _, _ in listed])
     rows = [(n, old.segment, old.offset, numbers[new.segment], new.offset, new.length) for n, old, new in listed]
     return len(_move(tx, rows))
 
 
 def forget_segments(tx: Connection, names: Iterable[str]) -> list[str]:
     """Drop the rows of segments that no page refers to; their names."""
-    return [row[0] for row in _forget(tx, [(name,) for name in unique_sorted(names)])]
+    names = unique_sorted(names)
+    _lock_segments(tx, [(name,) for name in names])
+    return [row[0] for row in _forget(tx, [(name,) for name in names])]
 
 
 _held = Bulk(
@@ -320,6 +328,9 @@ _hold = Bulk(
     fp="bytea",
     crawl="bigint",
 )
+_lock_segments = Lock("segments", name="text")
+# By number: the sweeper moves, deletions wait for its lock, and `hold` does not conflict with moving.
+_lock_numbered = Lock("pages", n="bigint")
 _refs = Bulk(
     "SELECT p.n, s.name, p.body_offset, p.body_length FROM v JOIN segments s ON s.name = v.name "
     "JOIN pages p ON p.segment = s.n ORDER BY s.name, p.body_offset",

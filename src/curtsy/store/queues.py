@@ -7,12 +7,16 @@ one is the fault since which its host is silent. An open queue whose
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
-from curtsy.store.rows import Bulk, is_postgresql, unique_sorted
+from curtsy.store.rows import Bulk, Lock, is_postgresql, unique_sorted
+
+#: (crawl, host)
+Key = tuple[int, str]
 
 
 class Queue(NamedTuple):
@@ -31,11 +35,18 @@ class Queue(NamedTuple):
 _COLUMNS = "crawl, host, lane, next_ms, state, reason, added, failing_since_ms"
 _LISTED = "q.crawl, q.host, q.lane, q.next_ms, q.state, q.reason, q.added, q.failing_since_ms"
 
+_lock = Lock("queues", crawl="bigint", host="text")
+_NEW = "INSERT INTO queues (crawl, host, lane, state, added) SELECT crawl, host, lane, 'open', added FROM v WHERE true "
+_insert = Bulk(
+    f"{_NEW} ON CONFLICT (crawl, host) DO NOTHING RETURNING {_COLUMNS}",
+    crawl="bigint",
+    host="text",
+    lane="text",
+    added="bigint",
+)
 _open = Bulk(
-    "INSERT INTO queues (crawl, host, lane, state, added) SELECT crawl, host, lane, 'open', added FROM v WHERE true "
-    "ON CONFLICT (crawl, host) DO UPDATE SET added = queues.added + excluded.added, "
-    "state = CASE WHEN queues.state = 'dead' THEN 'dead' ELSE 'open' END "
-    "RETURNING crawl, host, lane, next_ms, state, reason, added, failing_since_ms",
+    f"{_NEW} ON CONFLICT (crawl, host) DO UPDATE SET added = queues.added + excluded.added, "
+    f"state = CASE WHEN queues.state = 'dead' THEN 'dead' ELSE 'open' END RETURNING {_COLUMNS}",
     crawl="bigint",
     host="text",
     lane="text",
@@ -59,28 +70,27 @@ _loaded = Bulk(
     crawl="bigint",
     host="text",
 )
+# Only queues that will change are locked: in a running crawl these are few, so commits rarely meet here.
+_to_mark = Bulk(
+    "SELECT q.crawl, q.host FROM v JOIN queues q ON q.host = v.host WHERE "
+    "(v.answered AND q.failing_since_ms IS NOT NULL) OR "
+    "(v.silent AND q.state = 'open' AND q.failing_since_ms IS NULL)",
+    host="text",
+    answered="boolean",
+    silent="boolean",
+)
 _failing = Bulk(
-    "UPDATE queues SET failing_since_ms = v.now_ms, reason = v.fault FROM v WHERE queues.host = v.host "
-    "AND queues.state = 'open' AND queues.failing_since_ms IS NULL",
+    "UPDATE queues SET failing_since_ms = v.now_ms, reason = v.fault FROM v WHERE queues.crawl = v.crawl "
+    "AND queues.host = v.host AND queues.state = 'open' AND queues.failing_since_ms IS NULL",
+    crawl="bigint",
     host="text",
     now_ms="bigint",
     fault="text",
 )
 _recovered = Bulk(
     "UPDATE queues SET failing_since_ms = NULL, reason = CASE WHEN state = 'open' THEN '' ELSE reason END "
-    "FROM v WHERE queues.host = v.host "
-    "AND queues.failing_since_ms IS NOT NULL",
-    host="text",
-)
-# Only rows that will change are locked: in a running crawl these are few, so commits hardly ever meet here.
-_lock_failing = Bulk(
-    "SELECT q.crawl FROM queues q JOIN v ON v.host = q.host WHERE q.state = 'open' AND q.failing_since_ms IS NULL "
-    "ORDER BY q.crawl, q.host FOR UPDATE OF q",
-    host="text",
-)
-_lock_recovered = Bulk(
-    "SELECT q.crawl FROM queues q JOIN v ON v.host = q.host WHERE q.failing_since_ms IS NOT NULL "
-    "ORDER BY q.crawl, q.host FOR UPDATE OF q",
+    "FROM v WHERE queues.crawl = v.crawl AND queues.host = v.host AND queues.failing_since_ms IS NOT NULL",
+    crawl="bigint",
     host="text",
 )
 _get = Bulk(
@@ -100,9 +110,16 @@ _REVIVE = text(
     "UPDATE queues SET state = 'open', reason = '', failing_since_ms = NULL "
     "WHERE crawl = :crawl AND host = :host AND state = 'dead'"
 )
-_TO_FORGIVE = "crawl = :crawl AND (host = :host OR :host = '') AND state <> 'dead' AND failing_since_ms IS NOT NULL"
-_LOCK_FORGIVEN = text(f"SELECT host FROM queues WHERE {_TO_FORGIVE} ORDER BY crawl, host FOR UPDATE")
-_FORGIVE = text(f"UPDATE queues SET failing_since_ms = NULL, reason = '' WHERE {_TO_FORGIVE}")
+_FAILING_OF = text(
+    "SELECT crawl, host FROM queues WHERE crawl = :crawl AND (host = :host OR :host = '') AND state <> 'dead' "
+    "AND failing_since_ms IS NOT NULL"
+)
+_forgive = Bulk(
+    "UPDATE queues SET failing_since_ms = NULL, reason = '' FROM v WHERE queues.crawl = v.crawl "
+    "AND queues.host = v.host AND queues.state <> 'dead' AND queues.failing_since_ms IS NOT NULL",
+    crawl="bigint",
+    host="text",
+)
 # `host > ''` is always true: it lets SQLite search the small index of failing queues.
 _FAILING = text(
     f"SELECT {_LISTED} FROM queues q CROSS JOIN crawls c WHERE q.host > '' AND q.failing_since_ms <= :before_ms "
@@ -127,17 +144,33 @@ _WAITING = text(
 )
 
 
-def open_queues(tx: Connection, rows: Iterable[tuple[int, str, str, int]]) -> dict[tuple[int, str], Queue]:
+def open_queues(tx: Connection, rows: Iterable[tuple[int, str, str, int]]) -> dict[Key, Queue]:
     """Open (crawl, host, lane, added) and lock them until the transaction ends; a dead queue stays dead.
 
     Call it before inserting URLs: the lock is what keeps a rescan from closing the queue meanwhile. `added` may be 0
     here and be counted by `count_added` once the insert has said how many rows were new.
     """
-    merged: dict[tuple[int, str], tuple[str, int]] = {}
+    merged: dict[Key, tuple[str, int]] = {}
     for crawl, host, lane, added in rows:
         merged[crawl, host] = (lane, merged.get((crawl, host), ("", 0))[1] + added)
-    found = _open(tx, [(*key, *merged[key]) for key in sorted(merged)])
+    wanted = [(*key, *merged[key]) for key in sorted(merged)]
+    # Two passes, each in key order: `lock` has the same two.
+    found = _insert(tx, wanted) if is_postgresql(tx) else []
+    new = {(row[0], row[1]) for row in found}
+    found += _open(tx, [row for row in wanted if (row[0], row[1]) not in new])
     return {(row[0], row[1]): Queue(*row) for row in found}
+
+
+def lock(tx: Connection, keys: Iterable[Key], opening: Iterable[tuple[int, str, str]] = ()) -> None:
+    """Lock queues for a transaction that changes them in several steps; creates those of `opening` (crawl, host, lane).
+
+    New rows are inserted before existing ones are locked. Nobody can wait for a row that is not committed except by
+    inserting it too, so the two passes cannot wait for each other in a circle.
+    """
+    if is_postgresql(tx):
+        new = unique_sorted(opening)
+        _insert(tx, [(*row, 0) for row in new])
+        _lock(tx, {*keys, *((crawl, host) for crawl, host, _ in new)})
 
 
 def count_added(tx: Connection, added: Mapping[tuple[int, str], int]) -> None:
@@ -145,7 +178,7 @@ def count_added(tx: Connection, added: Mapping[tuple[int, str], int]) -> None:
     _count(tx, [(*key, added[key]) for key in sorted(added) if added[key]])
 
 
-def get(tx: Connection, keys: Iterable[tuple[int, str]]) -> dict[tuple[int, str], Queue]:
+def get(tx: Connection, keys: Iterable[Key]) -> dict[Key, Queue]:
     return {(row[0], row[1]): Queue(*row) for row in _get(tx, unique_sorted(keys))}
 
 
@@ -177,17 +210,35 @@ def revive(tx: Connection, crawl: int, host: str) -> bool:
 
 def forgive(tx: Connection, crawl: int, host: str = "") -> None:
     """The patience with its silent hosts, or with one, begins anew: somebody resumes or replays it."""
-    if is_postgresql(tx):
-        tx.execute(_LOCK_FORGIVEN, {"crawl": crawl, "host": host})
-    tx.execute(_FORGIVE, {"crawl": crawl, "host": host})
+    found = unique_sorted((row[0], row[1]) for row in tx.execute(_FAILING_OF, {"crawl": crawl, "host": host}))
+    lock(tx, found)
+    _forgive(tx, found)
+
+
+def mark(
+    tx: Connection,
+    *,
+    answered: Collection[str] = (),
+    silent: Mapping[str, str] = MappingProxyType({}),
+    dead: Mapping[Key, str] = MappingProxyType({}),
+    opening: Iterable[tuple[int, str, str]] = (),
+    now_ms: int = 0,
+) -> set[Key]:
+    """Mark the queues of hosts that answered, of silent hosts (with the fault), and dead queues (with the reason).
+
+    Returns the queues that were not dead before. `opening` names queues that the transaction opens afterwards.
+    """
+    hosts = [(host, host in answered, host in silent) for host in unique_sorted((*answered, *silent))]
+    found = unique_sorted((row[0], row[1]) for row in _to_mark(tx, hosts))
+    lock(tx, [*found, *dead], opening)
+    _recovered(tx, [key for key in found if key[1] in answered])
+    _failing(tx, [(*key, now_ms, silent[key[1]]) for key in found if key[1] in silent])
+    return {key for key in sorted(dead) if mark_dead(tx, *key, dead[key])}
 
 
 def failing(tx: Connection, hosts: Mapping[str, str], now_ms: int) -> None:
     """These hosts do not answer: note since when and the fault, for every crawl that waits for them."""
-    names = unique_sorted(hosts)
-    if is_postgresql(tx):
-        _lock_failing(tx, [(host,) for host in names])
-    _failing(tx, [(host, now_ms, hosts[host]) for host in names])
+    mark(tx, silent=hosts, now_ms=now_ms)
 
 
 def faults(tx: Connection, host: str = "") -> dict[str, tuple[str, int]]:
@@ -197,10 +248,7 @@ def faults(tx: Connection, host: str = "") -> dict[str, tuple[str, int]]:
 
 def recovered(tx: Connection, hosts: Iterable[str]) -> None:
     """These hosts have answered."""
-    rows = [(host,) for host in unique_sorted(hosts)]
-    if is_postgresql(tx):
-        _lock_recovered(tx, rows)
-    _recovered(tx, rows)
+    mark(tx, answered=set(hosts))
 
 
 def failing_since(tx: Connection, before_ms: int) -> list[Queue]:
@@ -242,12 +290,16 @@ def has_open(tx: Connection, crawl: int) -> bool:
 
 def wait(tx: Connection, rows: Iterable[tuple[int, str, int]]) -> set[str]:
     """(crawl, host, not before): these wait here from now on. Answers the lanes of those that did not wait already."""
-    return {row[0] for row in _wait(tx, unique_sorted(rows))}
+    wanted = unique_sorted(rows)
+    _lock(tx, [row[:2] for row in wanted])
+    return {row[0] for row in _wait(tx, wanted)}
 
 
-def loaded(tx: Connection, keys: Iterable[tuple[int, str]]) -> None:
+def loaded(tx: Connection, keys: Iterable[Key]) -> None:
     """These (crawl, host) are in play again."""
-    _loaded(tx, unique_sorted(keys))
+    wanted = unique_sorted(keys)
+    _lock(tx, wanted)
+    _loaded(tx, wanted)
 
 
 def waiting(tx: Connection, lane: str, after: tuple[int, int, str] = (0, 0, ""), limit: int = 1000) -> list[Queue]:

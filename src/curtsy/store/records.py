@@ -12,7 +12,7 @@ from sqlalchemy import Connection, bindparam, text
 
 from curtsy.core.record import Record
 from curtsy.store import record_tables, sources
-from curtsy.store.rows import Insert, is_postgresql
+from curtsy.store.rows import Delete, Insert, is_postgresql
 from curtsy.store.sources import Source
 
 #: columns that hold JSON
@@ -25,6 +25,10 @@ _save = Insert(
 _RESULTS = text("SELECT stage, result FROM results WHERE crawl = :crawl AND subject = :subject")
 _FORGET = text("DELETE FROM results WHERE crawl = :crawl AND subject = :subject")
 _GET = text(f"SELECT {_COLUMNS} FROM records WHERE n = :n")
+_LOCK_VERSIONS = text(
+    "SELECT r.n FROM records r JOIN records this ON this.n = :n AND r.crawl = this.crawl AND r.subject = this.subject "
+    "AND r.schema_hash = this.schema_hash AND r.ordinal = this.ordinal ORDER BY r.n FOR UPDATE OF r"
+)
 _VERSIONS = (
     f"SELECT {_COLUMNS} FROM records WHERE crawl = :crawl AND subject = :subject AND schema_hash = :schema_hash "
     "AND ordinal = :ordinal"
@@ -156,8 +160,10 @@ def _own_confidence(record: Record) -> Any:
 
 
 def get(tx: Connection, n: int, lock: bool = False) -> Record | None:
-    locked = text(f"{_GET.text} FOR UPDATE") if lock and is_postgresql(tx) else _GET
-    row = tx.execute(locked, {"n": n}).first()
+    """With `lock`, all versions of the record are locked, oldest first: a decision changes older ones too."""
+    if lock and is_postgresql(tx):
+        tx.execute(_LOCK_VERSIONS, {"n": n})
+    row = tx.execute(_GET, {"n": n}).first()
     return None if row is None else _record(row)
 
 
@@ -253,27 +259,21 @@ _RECORDS_OF = text(
     "SELECT n FROM records WHERE crawl = :crawl AND subject IN :subjects "
     "UNION SELECT record FROM citations WHERE crawl = :crawl AND page IN :subjects"
 ).bindparams(bindparam("subjects", expanding=True))
-_DELETE = tuple(
-    text(f"DELETE FROM {table} WHERE {column} IN :ns").bindparams(bindparam("ns", expanding=True))
-    for table, column in (("reviews", "record"), ("citations", "record"), ("records", "n"))
-)
-_OF_PAGES = tuple(
-    text(f"DELETE FROM {table} WHERE crawl = :crawl AND {column} IN :subjects").bindparams(
-        bindparam("subjects", expanding=True)
-    )
-    for table, column in (("sources", "page"), ("llm_cache", "subject"))
-)
+_delete_records = Delete("records", n="bigint")
+_delete_reviews = Delete("reviews", n="bigint")
+_delete_citations = Delete("citations", record="bigint", page="text")
+_delete_sources = Delete("sources", crawl="bigint", page="text", sha256="text")
+DELETES = (_delete_records, _delete_reviews, _delete_citations, _delete_sources)
 
 
 def forget(tx: Connection, crawl: int, subjects: Sequence[str]) -> None:
-    """Everything that was made of these pages and sites goes: records that rest on any of them, their reviews, sources
-    and answers of models."""
-    found = sorted(tx.execute(_RECORDS_OF, {"crawl": crawl, "subjects": list(subjects)}).scalars())
+    """Delete the records that rest on any of these pages and sites, with their reviews and sources."""
+    found = list(tx.execute(_RECORDS_OF, {"crawl": crawl, "subjects": list(subjects)}).scalars())
     if found:
-        for statement in _DELETE:
-            tx.execute(statement, {"ns": found})
-    for statement in _OF_PAGES:
-        tx.execute(statement, {"crawl": crawl, "subjects": list(subjects)})
+        _delete_records(tx, [(n,) for n in found])
+        for rows in (_delete_reviews, _delete_citations):
+            rows.where(tx, "record IN :ns", {"ns": found})
+    _delete_sources.where(tx, "crawl = :crawl AND page IN :pages", {"crawl": crawl, "pages": list(subjects)})
 
 
 def _record(row: Any) -> Record:

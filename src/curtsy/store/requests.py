@@ -43,6 +43,17 @@ def insert(tx: Connection, rows: Iterable[Request]) -> None:
     _insert(tx, [_row(fresh[key]) for key in sorted(fresh)])
 
 
+def insert_reaped(tx: Connection, sent: Iterable[Request], presumed: Iterable[Request]) -> None:
+    """Write requests of dead processes: those in `sent` only if the log has nothing of their fence."""
+    listed = list(sent)
+    rows = [*listed, *presumed]
+    if is_postgresql(tx):
+        # Before the log is read: a partition needs the table for itself, and two readers could not both get it.
+        _ensure_months(tx, {row.start_ms for row in rows})
+    known = told(tx, [row.fence for row in listed])
+    insert(tx, [row for row in rows if row.nature == "presumed" or row.fence not in known])
+
+
 def _row(row: Request) -> Row:
     return (
         row.fence,
@@ -80,8 +91,7 @@ def _make_partition(tx: Connection, year: int, month: int) -> None:
     first_ms = int(datetime(year, month, 1, tzinfo=UTC).timestamp()) * 1000
     last_ms = int(datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC).timestamp()) * 1000
     name = f"requests_{year:04}_{month:02}"
-    # Serialises the makers: two processes meet the first of the month together.
-    tx.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext('curtsy:partitions'))")
+    _serialize(tx)
     known = tx.exec_driver_sql("SELECT to_regclass(%s)", (name,)).scalar()
     taken = tx.exec_driver_sql(
         "SELECT 1 FROM requests_default WHERE start_ms >= %s AND start_ms < %s LIMIT 1", (first_ms, last_ms)
@@ -92,6 +102,7 @@ def _make_partition(tx: Connection, year: int, month: int) -> None:
 
 #: rows of the log forgotten in one transaction
 _FORGOTTEN = 5000
+_OF_CRAWL = text("DELETE FROM requests WHERE crawl = :crawl AND fence > :after AND fence <= :upto")
 _FORGET = text(
     "DELETE FROM requests WHERE (fence, ordinal, start_ms) IN (SELECT fence, ordinal, start_ms FROM requests "
     "WHERE start_ms < :before_ms LIMIT :limit)"
@@ -104,8 +115,21 @@ _PARTITIONS = (
 
 def forget_before(tx: Connection, before_ms: int) -> int:
     """Forget requests that began before then, some at a time; how many went. Whole months go at once."""
+    _serialize(tx)
     gone = _drop_months(tx, before_ms) if is_postgresql(tx) else 0
     return gone + int(tx.execute(_FORGET, {"before_ms": before_ms, "limit": _FORGOTTEN}).rowcount)
+
+
+def forget_crawl(tx: Connection, crawl: int, after: int, upto: int) -> None:
+    """Forget the requests of a crawl with fences in (after, upto]."""
+    _serialize(tx)
+    tx.execute(_OF_CRAWL, {"crawl": crawl, "after": after, "upto": upto})
+
+
+def _serialize(tx: Connection) -> None:
+    """One transaction at a time creates partitions or deletes from the log: rows of the log are never locked."""
+    if is_postgresql(tx):
+        tx.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext('curtsy:partitions'))")
 
 
 def _drop_months(tx: Connection, before_ms: int) -> int:

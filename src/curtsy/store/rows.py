@@ -2,16 +2,16 @@
 
 A `Bulk` statement reads its rows from a table `v` with named columns. PostgreSQL gets one array per column (`unnest`),
 SQLite a VALUES list in a few fixed lengths, so that both find the statement already prepared. Callers sort and
-de-duplicate: unsorted multi-row writes of two processes deadlock.
+de-duplicate the rows, and lock existing ones with `Lock` first: `curtsy.store` documents the order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, bindparam, text
 
 #: lengths of SQLite's VALUES lists: every statement exists in at most these five forms
 _LENGTHS = (256, 64, 16, 4, 1)
@@ -109,6 +109,48 @@ class Insert:
             cursor = tx.connection.cursor()
             cursor.executemany(self._sqlite, rows)
             cursor.close()
+
+
+class Lock:
+    """Locks existing rows by key until the transaction ends, in the order of the key. Does nothing on SQLite.
+
+    UPDATE ... FROM and DELETE lock rows in whatever order the plan finds them; SELECT ... ORDER BY ... FOR UPDATE does
+    not. Text compares by code point, as Python sorts it, whatever the database's collation.
+    """
+
+    def __init__(self, table: str, **key: str) -> None:
+        same = " AND ".join(f"t.{name} = v.{name}" for name in key)
+        order = ", ".join(f't.{name} COLLATE "C"' if kind == "text" else f"t.{name}" for name, kind in key.items())
+        self._lock = Bulk(f"SELECT 1 FROM {table} t JOIN v ON {same} ORDER BY {order} FOR UPDATE OF t", **key)
+
+    def __call__(self, tx: Connection, keys: Iterable[Row]) -> None:
+        if is_postgresql(tx):
+            self._lock(tx, unique_sorted(keys))
+
+
+class Delete(Lock):
+    """Deletes rows by key, after locking them in the order of the key."""
+
+    def __init__(self, table: str, **key: str) -> None:
+        super().__init__(table, **key)
+        names = ", ".join(key)
+        self.keys = f"SELECT {names} FROM {table}"
+        self._delete = Bulk(f"DELETE FROM {table} WHERE ({names}) IN (SELECT {names} FROM v)", **key)
+
+    def __call__(self, tx: Connection, keys: Iterable[Row]) -> None:
+        wanted = unique_sorted(keys)
+        super().__call__(tx, wanted)
+        self._delete(tx, wanted)
+
+    def where(self, tx: Connection, condition: str, given: Mapping[str, Any], limit: int | None = None) -> int:
+        """Delete the rows, at most `limit`, that fulfil a condition; how many."""
+        some = "" if limit is None else f" LIMIT {limit:d}"
+        query = text(f"{self.keys} WHERE {condition}{some}")
+        names = [name for name, value in given.items() if isinstance(value, list | tuple)]
+        query = query.bindparams(*(bindparam(name, expanding=True) for name in names))
+        found = [tuple(row) for row in tx.execute(query, dict(given))]
+        self(tx, found)
+        return len(found)
 
 
 def is_postgresql(tx: Connection) -> bool:

@@ -95,8 +95,8 @@ def enable(tx: Connection, n: int, enabled: bool, next_ms: int | None) -> None:
 
 def remove(tx: Connection, n: int) -> None:
     """The schedule and the list of its runs; the crawls stay."""
-    tx.execute(delete(runs).where(runs.c.schedule == n))
     tx.execute(delete(schedules).where(schedules.c.n == n))
+    tx.execute(delete(runs).where(runs.c.schedule == n))
 
 
 def plan(tx: Connection, schedule: int, planned_ms: int, state: str, crawl_id: str, note: str, now_ms: int) -> bool:

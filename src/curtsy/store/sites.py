@@ -22,11 +22,6 @@ _SEEN = text("SELECT max(as_of) FROM records WHERE crawl = :crawl AND subject = 
 _UNDER_WAY = text(
     "SELECT 1 FROM outbox WHERE crawl = :crawl AND subject = :subject AND kind IN ('extract', 'score', 'store') LIMIT 1"
 )
-_NO_RESULTS = text("DELETE FROM results WHERE crawl = :crawl AND subject = :subject")
-_NO_ANSWERS = text("DELETE FROM llm_cache WHERE crawl = :crawl AND subject = :subject")
-_NO_STAGES = text(
-    "DELETE FROM outbox WHERE crawl = :crawl AND subject = :subject AND kind IN ('score', 'store') AND state = 'open'"
-)
 _PLAN = text("SELECT per, schema_hash, request_id FROM crawls WHERE n = :crawl")
 # One statement over all: asking host by host would take minutes for a hundred thousand.
 _UNSEEN = text(
@@ -83,14 +78,12 @@ def close(tx: Connection, crawl: int, host: str) -> bool:
     return closed
 
 
-def begin_anew(tx: Connection, crawl: int, host: str) -> None:
-    """A page of it is gone: what stages have made of the site goes, answers of models too; one that is under way begins
-    again with what is left."""
-    given = {"crawl": crawl, "subject": subject_of(host)}
-    tx.execute(_NO_RESULTS, given)
-    tx.execute(_NO_ANSWERS, given)
-    if tx.execute(_NO_STAGES, given).rowcount:
-        _put(tx, crawl, [host], str(tx.execute(_PLAN, {"crawl": crawl}).one().request_id))
+def put_again(tx: Connection, subjects: Iterable[tuple[int, str]]) -> None:
+    """Start the first stage of these sites (crawl, subject) again: pages of them were deleted while they were under
+    way."""
+    for crawl, subject in sorted(subjects):
+        plan = tx.execute(_PLAN, {"crawl": crawl}).one()
+        _put(tx, crawl, [subject.removeprefix(PREFIX)], str(plan.request_id))
 
 
 def put_ready(tx: Connection, crawl: int, hosts: Iterable[str]) -> int:

@@ -110,7 +110,7 @@ def _merge(store: Store, segments: ObjectSegments, names: Sequence[str]) -> int:
             for n, old in pages.refs_in(tx, starts)
         ]
         moved = pages.move(tx, moves)
-        pages.forget_segments(tx, starts)
+        pages.forget_segments(tx, starts)  # `move` has locked their rows
         return moved
 
     moved = store.run(move)

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, text
 
 from curtsy.core.model import Chain, NewUrl, UrlState
-from curtsy.store import crawls, meta
-from curtsy.store.rows import Bulk, is_postgresql, unique_sorted
+from curtsy.store import meta
+from curtsy.store.rows import Bulk, Lock, is_postgresql, unique_sorted
 
 #: (crawl, fingerprint)
 Key = tuple[int, bytes]
@@ -81,11 +81,7 @@ _insert = Bulk(
     chain="text",
     added_ms="bigint",
 )
-_lock = Bulk(
-    "SELECT u.seq FROM urls u JOIN v ON u.crawl = v.crawl AND u.fp = v.fp ORDER BY u.crawl, u.fp FOR UPDATE OF u",
-    crawl="bigint",
-    fp="bytea",
-)
+lock = Lock("urls", crawl="bigint", fp="bytea")
 _settle = Bulk(
     "UPDATE urls SET state = v.state, reason = v.reason, attempts = v.attempts, retry_ms = v.retry_ms, "
     "chain = v.chain, fence = v.fence, settled_ms = v.settled_ms FROM v "
@@ -148,9 +144,15 @@ _rekind = Bulk(
     kind="text",
 )
 # By crawl first: so the index of open rows serves it.
-_HASTEN = text(
-    "UPDATE urls SET retry_ms = NULL WHERE crawl IN (SELECT crawl FROM queues WHERE host = :host AND state = 'open') "
+_DELAYED = text(
+    "SELECT crawl, fp FROM urls WHERE crawl IN (SELECT crawl FROM queues WHERE host = :host AND state = 'open') "
     "AND host = :host AND state = 'open' AND retry_ms > :now_ms"
+)
+_hasten = Bulk(
+    "UPDATE urls SET retry_ms = NULL FROM v WHERE urls.crawl = v.crawl AND urls.fp = v.fp AND urls.state = 'open' "
+    "RETURNING urls.seq",
+    crawl="bigint",
+    fp="bytea",
 )
 _HAS_OPEN = text("SELECT 1 FROM urls WHERE crawl = :crawl AND state = 'open' LIMIT 1")
 _HAS_LIVE = text(
@@ -202,7 +204,7 @@ def settle(tx: Connection, rows: Iterable[Settle], now_ms: int) -> set[Key]:
         if before is None or before.fence < row.fence:
             latest[row[0], row[1]] = row
     keys = sorted(latest)
-    _lock_rows(tx, keys)
+    lock(tx, keys)
     changed = _settle(tx, [_settle_row(latest[key], now_ms) for key in keys])
     return {(crawl, fp) for crawl, fp in changed}
 
@@ -213,16 +215,10 @@ def _settle_row(row: Settle, now_ms: int) -> tuple[Any, ...]:
     return (crawl, fp, fence, str(state), reason, attempts, retry_ms, chain_json(chain), settled_ms)
 
 
-def _lock_rows(tx: Connection, keys: Sequence[Key]) -> None:
-    # UPDATE ... FROM locks rows in whatever order the plan meets them; SELECT ... ORDER BY ... FOR UPDATE does not.
-    if is_postgresql(tx):
-        _lock(tx, keys)
-
-
 def add_crashes(tx: Connection, rows: Iterable[tuple[int, bytes, int, bool]]) -> dict[Key, tuple[int, int]]:
     """Count a lost lease of each (crawl, fp, fence, solo) once; key -> (crashes, solo crashes) of the rows changed."""
     latest = {(crawl, fp): (crawl, fp, fence, int(solo)) for crawl, fp, fence, solo in sorted(rows)}
-    _lock_rows(tx, list(latest))
+    lock(tx, latest)
     return {(crawl, fp): (crashes, solo) for crawl, fp, crashes, solo in _crash(tx, list(latest.values()))}
 
 
@@ -262,7 +258,7 @@ def select_many(tx: Connection, keys: Iterable[Key]) -> dict[Key, UrlRow]:
 def standing(tx: Connection, keys: Iterable[Key]) -> dict[Key, UrlRow]:
     """The rows as they stand, locked until the transaction ends."""
     wanted = unique_sorted(keys)
-    _lock_rows(tx, wanted)
+    lock(tx, wanted)
     return select_many(tx, wanted)
 
 
@@ -287,23 +283,18 @@ def known_to(tx: Connection, fp: bytes, limit: int = 20) -> list[tuple[int, int]
 def reopen(tx: Connection, keys: Iterable[Key]) -> list[UrlRow]:
     """Open dead letters again for a replay: attempts start anew, the fence stays. The rows as they were before.
 
-    The ledger is corrected here; the caller opens their queues (before this call) and wakes the frontier.
+    The caller opens their queues before this call, corrects the ledger after it, and wakes the frontier.
     """
-    wanted = unique_sorted(keys)
-    _lock_rows(tx, wanted)
-    failed = [row for row in select_many(tx, wanted).values() if row.state == UrlState.FAILED]
+    failed = [row for row in standing(tx, keys).values() if row.state == UrlState.FAILED]
     _reopen(tx, sorted((row.crawl, row.fp) for row in failed))
-    undone: dict[tuple[int, str, str], int] = {}
-    for row in failed:
-        key = (row.crawl, row.state, row.reason)
-        undone[key] = undone.get(key, 0) - 1
-    crawls.add_counts(tx, undone)
     return failed
 
 
 def hasten(tx: Connection, host: str, now_ms: int) -> int:
     """Retries of a host that wait for their time need not any more; how many."""
-    return tx.execute(_HASTEN, {"host": host, "now_ms": now_ms}).rowcount
+    found = [(row[0], row[1]) for row in tx.execute(_DELAYED, {"host": host, "now_ms": now_ms})]
+    lock(tx, found)
+    return len(_hasten(tx, found))
 
 
 def has_open(tx: Connection, crawl: int, on_dead_hosts: bool = False) -> bool:

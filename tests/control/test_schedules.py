@@ -135,7 +135,7 @@ def test_a_beat_that_dies_between_the_plan_and_the_crawl_leaves_it_to_the_next(
     async def die(*_: Any) -> None:
         raise SystemError("killed")
 
-    monkeypatch.setattr(scheduling.crawling, "submit", die)
+    monkeypatch.setattr(scheduling.submit, "submit", die)
     with pytest.raises(SystemError):
         fire(settings, NOON)
     monkeypatch.undo()
@@ -197,7 +197,7 @@ def test_nor_is_one_started_that_a_beat_left_behind(
     async def die(*_: Any) -> None:
         raise SystemError("killed")
 
-    monkeypatch.setattr(scheduling.crawling, "submit", die)
+    monkeypatch.setattr(scheduling.submit, "submit", die)
     with pytest.raises(SystemError):
         fire(settings, NOON)
     monkeypatch.undo()

@@ -29,10 +29,10 @@ The rules that keep it:
 - A transaction that changes a table in several steps locks all its rows of that table before the first step.
 - New rows are inserted before existing ones of the same table are locked (`queues.lock`), or after (`urls`, whose
   inserts ignore existing rows): the two never mix within a table.
-- A transaction that reads the outbox to change its crawl's state locks the crawl first (`finish_if_extracted`, replay of
-  stages). After that it locks only rows of `outbox` and `failures` that belong to stages, which no commit locks.
+- A transaction that reads the outbox to change its crawl's state locks the crawl first (`finish_if_extracted`, replay
+  of stages). After that it locks only rows of `outbox` and `failures` that belong to stages, which no commit locks.
 - `FOR UPDATE SKIP LOCKED` never waits and needs no order.
 
-SQLite has one writer at a time and needs none of this. `curtsy_store_retries_total{cause="deadlock"}` counts violations;
-tests/store/test_lock_order.py expects none.
+SQLite has one writer at a time and needs none of this. `curtsy_store_retries_total{cause="deadlock"}` counts
+violations; tests/store/test_lock_order.py expects none.
 """

@@ -55,7 +55,7 @@ def test_what_cannot_be_read_is_told_in_one_line_that_says_where_to_look(
     assert (result.returncode, result.stdout) == (2, "")
     assert len(result.stderr.splitlines()) == 1
     assert said in result.stderr
-    assert "--help` says" in result.stderr
+    assert "--help` for the options" in result.stderr
 
 
 def test_a_group_without_a_command_shows_its_help(tmp_path: Path) -> None:

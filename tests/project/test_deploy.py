@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 import yaml
 
 from curtsy.cli.app import app
@@ -28,7 +27,7 @@ DASHBOARD: dict[str, Any] = json.loads((DEPLOY / "grafana" / "curtsy.json").read
 
 def check_command(words: list[str]) -> None:
     """It would be understood: a command that exists, with options that it has."""
-    command = typer.main.get_command(app).commands[words[0]]  # type: ignore[attr-defined]
+    command = app.commands[words[0]].load()  # type: ignore[attr-defined]
     command.make_context(words[0], words[1:])
     if "--queues" in words:
         queues = words[words.index("--queues") + 1]

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 
 from curtsy.cli.app import app
+from curtsy.cli.commands import LazyCommand
 from curtsy.core.settings import HostRule, Settings
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -20,13 +20,16 @@ SHARED = {"--config", "--data-dir", "--json", "--api", "--help", "-h", "--versio
 
 def commands() -> Iterator[tuple[str, Any]]:
     def walk(name: str, command: Any) -> Iterator[tuple[str, Any]]:
-        if hasattr(command, "commands"):
+        if isinstance(command, LazyCommand):
+            if not command.hidden:
+                yield from walk(name, command.load())
+        elif hasattr(command, "commands"):
             for sub in command.commands.values():
                 yield from walk(f"{name} {sub.name}", sub)
         elif not command.hidden:
             yield name, command
 
-    yield from walk("curtsy", typer.main.get_command(app))
+    yield from walk("curtsy", app)
 
 
 def section(name: str) -> str:
@@ -57,6 +60,12 @@ def test_every_command_and_option_is_documented(name: str, command: Any) -> None
             if option.startswith("-") and option not in SHARED:
                 assert f"`{option}" in text, f"{name} {option} is missing in docs/reference/commands.md"
     assert command.help, f"{name} does not say what it does"
+
+
+def test_the_table_of_commands_says_what_their_own_help_says() -> None:
+    for command in app.commands.values():
+        loaded = command.load()
+        assert (loaded.help or "").partition("\n")[0] == command.help or command.hidden, command.name
 
 
 def test_every_documented_command_exists() -> None:

@@ -22,7 +22,7 @@ from curtsy.core.observe import counters
 from curtsy.store import engine, meta
 from curtsy.store.engine import Store
 from curtsy.store.migrations import HEAD, upgrade, version
-from curtsy.store.tables import with_postgresql
+from curtsy.store.schema import with_postgresql
 
 
 def test_the_migrations_leave_what_the_tables_say(store: Store) -> None:

@@ -19,7 +19,8 @@ from curtsy.core.errors import Damaged, SegmentsUnavailable
 from curtsy.core.model import BodyRef, Crawl
 from curtsy.store import crawls, pages
 from curtsy.store.engine import Store
-from curtsy.store.segments import Segments, open_segments, read_page
+from curtsy.store.segment_places import open_segments
+from curtsy.store.segments import Segments, read_page
 from curtsy.store.sweep import delete_unreferenced
 from curtsy.store.warc import WarcItem
 

@@ -18,7 +18,8 @@ from curtsy.store import crawls, deletion, pages
 from curtsy.store.engine import Store
 from curtsy.store.erasure import erase_all
 from curtsy.store.objects import ObjectSegments
-from curtsy.store.segments import open_segments, read_page
+from curtsy.store.segment_places import open_segments
+from curtsy.store.segments import read_page
 from curtsy.store.sweep import delete_unreferenced, merge_small
 from curtsy.store.warc import WarcItem
 

@@ -9,7 +9,8 @@ import stored
 from curtsy.store import deletion
 from curtsy.store.engine import Store
 from curtsy.store.erasure import erase_all
-from curtsy.store.segments import SegmentStore, open_segments
+from curtsy.store.segment_places import open_segments
+from curtsy.store.segments import SegmentStore
 
 NOW_MS = stored.BEGUN_MS + 86_400_000
 

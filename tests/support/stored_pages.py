@@ -11,7 +11,8 @@ from curtsy.core.settings_loading import load
 from curtsy.rules.urls import fingerprint
 from curtsy.store import crawls, pages
 from curtsy.store.engine import Store
-from curtsy.store.segments import SegmentStore, open_segments
+from curtsy.store.segment_places import open_segments
+from curtsy.store.segments import SegmentStore
 from curtsy.store.warc import WarcItem
 
 ID = "01930000-0000-7000-8000-000000000001"

@@ -5,6 +5,7 @@ Nothing else in Curtsy imports this package, and nothing but this package import
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -35,8 +36,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)

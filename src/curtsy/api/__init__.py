@@ -20,12 +20,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from curtsy.api import arguments as given
 from curtsy.api.page import Page, view
 from curtsy.api.progress import Display, shown_html, shown_line
 from curtsy.api.thread import CrawlThread
+from curtsy.client.http import key_around
+from curtsy.client.server import AsyncServer, Server
 from curtsy.control.crawl_request import crawl_of
 from curtsy.core import observe
 from curtsy.core.errors import (
@@ -42,15 +44,13 @@ from curtsy.core.model import Counts, Crawl, Lane, new_id
 from curtsy.core.model import Page as StoredPage
 from curtsy.core.settings import Settings
 from curtsy.core.settings_loading import load, missing
+from curtsy.crawl import renderers
 from curtsy.export import pages as export
 from curtsy.records import plan, serialize
 from curtsy.store import crawls
 from curtsy.store import pages as page_rows
 from curtsy.store.engine import Store
 from curtsy.store.segments import SegmentStore, read_page
-
-if TYPE_CHECKING:
-    from curtsy.client.server import AsyncServer, Server
 
 __all__ = [
     "Counts", "Crawling", "CurtsyError", "Damaged", "MissingPart", "Page", "RefusedSeeds", "SettingsError",
@@ -362,17 +362,11 @@ class Crawling:
 
 def connect(url: str, key: str | None = None, request_id: str | None = None) -> Server:
     """A control plane, `curtsy serve`: every call of its API as a method. The key may stand in CURTSY_API_KEY."""
-    from curtsy.client.http import key_around
-    from curtsy.client.server import Server
-
     return Server(url, key or key_around(), request_id)
 
 
 def connect_async(url: str, key: str | None = None, request_id: str | None = None) -> AsyncServer:
     """The same, with methods to be awaited."""
-    from curtsy.client.http import key_around
-    from curtsy.client.server import AsyncServer
-
     return AsyncServer(url, key or key_around(), request_id)
 
 
@@ -385,8 +379,6 @@ def _settings(
 def _check_renderer(crawl: Crawl, settings: Settings) -> None:
     """A crawl that needs a browser is not begun without one."""
     if crawl.render != "never":
-        from curtsy.crawl import renderers
-
         renderers.check(settings)
 
 

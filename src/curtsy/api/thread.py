@@ -8,6 +8,7 @@ then may end, and is committed; the crawl can be resumed.
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures.thread  # noqa: F401 - it registers its exit hook, which must be before ours
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -147,8 +148,6 @@ def _see_to_the_end() -> None:
     """
     global _seen_to
     if not _seen_to:
-        import concurrent.futures.thread  # noqa: F401 - it registers, and must have done so before us
-
         threading._register_atexit(_leave_all)  # type: ignore[attr-defined]
         _seen_to = True
 

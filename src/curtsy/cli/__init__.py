@@ -10,6 +10,9 @@ import gc
 import os
 import signal
 import sys
+import traceback
+
+from curtsy.core.errors import CurtsyError, UsageError
 
 DONE = 0
 DEAD_LETTERS = 1
@@ -36,7 +39,7 @@ def main() -> None:
     try:
         # Imports leave little garbage: looking for it as often as usual costs a tenth of the start.
         gc.set_threshold(20_000, 20, 20)
-        from curtsy.cli.app import app
+        from curtsy.cli.app import app  # behind the handler: Ctrl-C during this import must end with our exit code
 
         code = app(standalone_mode=False)
         sys.stdout.flush()
@@ -63,22 +66,16 @@ def _unread() -> int:
 
 
 def _failed(error: Exception) -> int:
-    import typer
-
-    from curtsy.core.errors import CurtsyError, UsageError
-
     if isinstance(error, CurtsyError):
         print(f"curtsy: {error}", file=sys.stderr)
         return USAGE if isinstance(error, UsageError) else UNAVAILABLE
     if isinstance(error, OSError):
         print(f"curtsy: {error}. See that it is there, may be used, and has room.", file=sys.stderr)
         return UNAVAILABLE
-    if isinstance(error, typer.Abort):
+    if type(error).__name__ == "Abort":
         return _interrupted()
     if hasattr(error, "format_message"):  # the parser's own errors
         return _misread(error)
-    import traceback
-
     traceback.print_exception(error)
     print("curtsy: this is an error of Curtsy itself. Please report it with the lines above.", file=sys.stderr)
     return OUR_ERROR
@@ -89,10 +86,11 @@ def _misread(error: Exception) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()  # type: ignore[attr-defined]
         return USAGE
-    said = " ".join(error.format_message().split()).rstrip(".")  # type: ignore[attr-defined]
+    message = " ".join(error.format_message().split())  # type: ignore[attr-defined]
     context = getattr(error, "ctx", None)
     command = "curtsy" if context is None else context.command_path
-    print(f"curtsy: {said}. `{command} --help` says what can be given.", file=sys.stderr)
+    ending = "" if message.endswith((".", "?")) else "."
+    print(f"curtsy: {message}{ending} Run `{command} --help` for the options.", file=sys.stderr)
     return USAGE
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from curtsy.cli import next_commands, progress, seeds, show
 from curtsy.cli.crawl_options import (
-    DemoRender,
     Exclude,
     From,
     GivenCookies,
@@ -27,14 +28,18 @@ from curtsy.cli.crawl_options import (
     possible,
 )
 from curtsy.cli.options import AsJson, Config, DataDir, ModelKind, RubricName, SchemaName, settings_from
+from curtsy.cli.run_crawl import Ended, drive
+from curtsy.control.explain_text import MEANINGS
 from curtsy.core import clock
-
-if TYPE_CHECKING:
-    from curtsy.cli.run_crawl import Ended
-    from curtsy.core.model import Crawl
-    from curtsy.core.settings import Settings
-    from curtsy.export.targets import Target
-
+from curtsy.core.errors import UsageError
+from curtsy.core.model import Crawl, Lane, new_id
+from curtsy.core.settings import Settings
+from curtsy.core.settings_loading import keep, load, missing
+from curtsy.export import pages
+from curtsy.export.targets import Target, target_of
+from curtsy.records import plan
+from curtsy.store import crawls
+from curtsy.store.engine import Store
 
 Out = Annotated[
     str | None,
@@ -59,12 +64,6 @@ Proxy = Annotated[
 
 #: what may be another when a crawl is resumed; the rest decided which URLs it has
 CHANGEABLE = {"delay_s", "per_host", "max_pages"}
-
-
-def register(app: typer.Typer) -> None:
-    app.command()(crawl)
-    app.command()(demo)
-    app.command(hidden=True, name="crawl-worker")(crawl_worker)
 
 
 def crawl(
@@ -96,10 +95,10 @@ def crawl(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Crawl websites politely; Ctrl-C once ends it well, and it can be resumed."""
-    from curtsy.cli import seeds
-    from curtsy.export.targets import target_of
+    """Crawl websites politely.
 
+    Press Ctrl-C once to stop cleanly; resume later with --resume.
+    """
     wishes = possible(fields(
         scope=scope, include=tuple(include or ()) or None, exclude=tuple(exclude or ()) or None, max_pages=max_pages,
         max_depth=max_depth, delay_s=delay, per_host=per_host, lane=lane, render=render, sitemaps=sitemaps,
@@ -113,10 +112,10 @@ def crawl(
         _check_changes(wishes)
         what, settings = _stored(resume, settings, config, data_dir, options)
     else:
-        what = _crawl(**wishes)
+        what = new_crawl(**wishes)
     found = seeds.read(urls or (), from_)
     target = target_of(out)
-    _finish(_drive(settings, what, found, target, processes, as_json, wishes), settings, target, as_json)
+    _finish(run_and_export(settings, what, found, target, processes, as_json, wishes), settings, target, as_json)
 
 
 def _options(
@@ -132,8 +131,6 @@ def _options(
 
 
 def _check_beginning(urls: list[str] | None, from_: Path | None, resume: str | None) -> None:
-    from curtsy.core.errors import UsageError
-
     if resume is not None and (urls or from_):
         raise UsageError("--resume goes on with the seeds it has: leave the URLs and --from out.")
     if resume is None and not urls and from_ is None:
@@ -143,8 +140,6 @@ def _check_beginning(urls: list[str] | None, from_: Path | None, resume: str | N
 
 
 def _check_changes(wishes: dict[str, Any]) -> None:
-    from curtsy.core.errors import UsageError
-
     if fixed := sorted(wishes.keys() - CHANGEABLE):
         options = ", ".join("--" + name.replace("_", "-") for name in fixed)
         raise UsageError(f"{options} cannot be changed when a crawl is resumed: leave it out, or start a new crawl.")
@@ -154,11 +149,6 @@ def _stored(
     which: str, settings: Settings, config: Path | None, data_dir: Path | None, options: dict[str, Any]
 ) -> tuple[str, Settings]:
     """The id of a crawl, and the settings it goes on with: those it had, and what is given now."""
-    from curtsy.core.errors import UsageError
-    from curtsy.core.settings_loading import load, missing
-    from curtsy.store import crawls
-    from curtsy.store.engine import Store
-
     with Store.open(settings.effective_store_url, create=False) as store, store.read() as tx:
         crawl = crawls.get(tx, which)
         kept = crawls.settings_of(tx, crawl.n)
@@ -171,63 +161,15 @@ def _stored(
     return crawl.id, settings
 
 
-def demo(
-    out: Annotated[Path, typer.Option("--out", metavar="PATH", help="Where the pages go.")] = Path("out/pages.jsonl"),
-    schema: SchemaName = None,
-    rubric: RubricName = None,
-    llm: ModelKind = None,
-    render: DemoRender = None,
-    data_dir: DataDir = None,
-) -> None:
-    """Crawl a selection of the tiny web, and judge it: what `make crawl` runs. With --schema also its records."""
-    from curtsy.cli import DEAD_LETTERS, show
-    from curtsy.cli.results import judged, print_verdict
-    from curtsy.store.engine import Store
-    from curtsy.tinyweb import TinyWeb, demo_seeds
-
-    with TinyWeb.start() as web:
-        settings = settings_from(Path("tinyweb.toml"), data_dir, resolve=(web.resolve_rule,), llm=llm)
-        show.note(
-            f"Crawling a selection of the tiny web on 127.0.0.1:{web.port}; some of its hosts are broken on purpose."
-        )
-        scored = rubric or (None if schema is None else "esg")
-        wanted = _crawl(**possible(fields(schema=schema, rubric=scored, llm=llm, render=render)))
-        ended = _drive(settings, wanted, demo_seeds(), out, 1, False)
-    _summary(ended, settings, out)
-    show.say()
-    trusted = True
-    with Store.open(settings.effective_store_url) as store:
-        verdict = judged(store, settings.agent, crawl=ended.crawl.n)
-        print_verdict(verdict)
-        if schema is not None and not ended.interrupted:
-            from curtsy.cli import demo_report
-
-            trusted = demo_report.judged(store, ended.crawl)
-    if ended.interrupted or not verdict.polite or not trusted:
-        raise typer.Exit(ended.exit_code if ended.interrupted else DEAD_LETTERS)
-
-
-def crawl_worker() -> None:
-    """One more process of `crawl --processes N`; told on standard input what to do."""
-    from curtsy.cli.worker import work
-
-    raise typer.Exit(work())
-
-
-def _crawl(**fields: Any) -> Crawl:
-
-    from curtsy.core.model import Crawl, Lane, new_id
-
+def new_crawl(**fields: Any) -> Crawl:
     wanted = [fields.pop(name, None) for name in ("schema", "rubric", "llm")]
     if any(wanted):
-        from curtsy.records import plan
-
         fields |= plan.wished(*wanted)
     fields["lane"] = Lane(fields.get("lane", "batch"))
     return Crawl(id=new_id(), request_id=new_id(), created_ms=clock.now_ms(), **fields)
 
 
-def _drive(
+def run_and_export(
     settings: Settings,
     what: Crawl | str,
     seeds: Iterable[str],
@@ -237,28 +179,18 @@ def _drive(
     wishes: dict[str, Any] | None = None,
 ) -> Ended:
     """Run it to its end and export, or until it is interrupted: a part never stands under the name of the whole."""
-    from curtsy.cli import progress
-    from curtsy.cli.run_crawl import drive
-    from curtsy.export import pages
-
     chosen = pages.format_of(out, None) if out else None
     if chosen is not None:
         pages.check_target(out, chosen)
     with progress.for_terminal(quiet=as_json) as shown:
         ended = drive(settings, what, seeds, shown.update, processes, wishes)
     if chosen is not None and not ended.interrupted:
-        from curtsy.store.engine import Store
-
         with Store.open(settings.effective_store_url) as store:
             pages.export(store, pages.segments_of(settings), ended.crawl, out, chosen)
     return ended
 
 
 def _finish(ended: Ended, settings: Settings, out: Target, as_json: bool) -> None:
-    import signal
-
-    from curtsy.cli import show
-
     if ended.interrupted:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done: another press changes nothing
     if as_json:
@@ -268,14 +200,11 @@ def _finish(ended: Ended, settings: Settings, out: Target, as_json: bool) -> Non
         if ended.interrupted and out is not None:
             show.note(_not_exported(ended, out))
     else:
-        _summary(ended, settings, out)
+        print_summary(ended, settings, out)
     raise typer.Exit(ended.exit_code)
 
 
-def _summary(ended: Ended, settings: Settings, out: Target) -> None:
-    from curtsy.cli import next_commands, show
-    from curtsy.core.settings_loading import keep
-
+def print_summary(ended: Ended, settings: Settings, out: Target) -> None:
     counts = ended.counts
     rate = counts.pages / ended.elapsed_s if ended.elapsed_s else 0.0
     show.say(f"crawl         {ended.crawl.id} is {ended.crawl.state}")
@@ -305,13 +234,9 @@ def _summary(ended: Ended, settings: Settings, out: Target) -> None:
 
 
 def _why_skipped(skipped: Mapping[str, int]) -> str:
-    from curtsy.control.explain_text import MEANINGS
-
     return " ".join(f"{reason}: {MEANINGS.get(reason, 'see `curtsy explain URL`')}." for reason in sorted(skipped))
 
 
 def _not_exported(ended: Ended, out: Target) -> str:
-    from curtsy.cli import next_commands
-
     so_far = next_commands.command("export", ended.crawl.id, "--out", str(out))
     return f"{out} was not written: the crawl is not finished. What there is so far: {so_far}"

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from curtsy.core.errors import UsageError
+
 #: what stands for the value, and what the option does
 _TEXTS = {
     "--scope": ("host|domain|any", "Which links belong to it."),
@@ -93,8 +95,6 @@ def fields(**given: Any) -> dict[str, Any]:
 
 def possible(wishes: dict[str, Any]) -> dict[str, Any]:
     """The same fields, if a process that crawls by itself can heed them."""
-    from curtsy.core.errors import UsageError
-
     if not wishes.get("delay_s", 0) >= 0:  # also what is no number at all
         raise UsageError("--delay takes a number of seconds, for example 0.5.")
     for name, allowed in _CHOICES.items():

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import asyncio
+from typing import Annotated
 
 import typer
 
+from curtsy.cli import frontier_access, remote, show
 from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, stored
 from curtsy.cli.remote import Api
-
-if TYPE_CHECKING:
-    from curtsy.core.settings import Settings
-    from curtsy.store.engine import Store
-
-
-def register(app: typer.Typer) -> None:
-    app.command()(delete)
+from curtsy.client.http import word
+from curtsy.control import retention
+from curtsy.core.errors import UsageError
+from curtsy.core.settings import Settings
+from curtsy.store import crawls, deletion
+from curtsy.store.engine import Store
 
 
 def delete(
@@ -28,10 +28,10 @@ def delete(
     as_json: AsJson = False,
     api: Api = None,
 ) -> None:
-    """Delete a crawl, or the pages of a URL or a host (in one crawl or in all), with their bodies."""
-    from curtsy.cli import remote, show
-    from curtsy.core.errors import UsageError
+    """Delete a crawl, or the pages of a URL or host.
 
+    Their bodies and records are deleted too. Pages are deleted in all crawls unless --crawl names one.
+    """
     if (crawl is None and url is None and host is None) or (url is not None and host is not None):
         raise UsageError("Name what shall be deleted: --crawl ID, --url URL or --host HOST.")
     if "" in (crawl, url, host):
@@ -42,7 +42,7 @@ def delete(
     if api:
         client = remote.client(api)
         if url is None and host is None:
-            found = client.get(f"/v1/crawls/{remote.word(crawl or '')}")
+            found = client.get(f"/v1/crawls/{word(crawl or '')}")
             told = client.delete(f"/v1/crawls/{found['id']}")
         else:
             told = client.delete("/v1/pages", url=url, host=host, crawl=crawl)
@@ -58,12 +58,6 @@ def delete(
 
 
 def _note(store: Store, settings: Settings, crawl: str | None, url: str | None, host: str | None) -> str:
-    import asyncio
-
-    from curtsy.cli import frontier_access
-    from curtsy.control import retention
-    from curtsy.store import crawls
-
     n = None
     if crawl is not None:
         with store.read() as tx:
@@ -79,9 +73,6 @@ def _note(store: Store, settings: Settings, crawl: str | None, url: str | None, 
 
 def _carry_out(store: Store, settings: Settings, id: str) -> bool:
     """To the end; the row of a crawl that was just at work stays for a minute."""
-    from curtsy.control import retention
-    from curtsy.store import deletion
-
     retention.delete_some(store, settings, float("inf"))
     with store.read() as tx:
         return all(one.id != id for one in deletion.pending(tx, 1000))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 from curtsy.cli import show
-
-if TYPE_CHECKING:
-    from curtsy.core.model import Crawl
-    from curtsy.core.record import Record
-    from curtsy.records.evaluation import Report, Tally
-    from curtsy.store.engine import Store
+from curtsy.core.model import Crawl
+from curtsy.core.record import Record
+from curtsy.records import evaluation, serialize
+from curtsy.records.evaluation import Report, Tally
+from curtsy.store import records
+from curtsy.store.engine import Store
 
 #: records and held records that are printed
 _RECORDS = 5
@@ -21,8 +20,6 @@ _INVENTIONS = 5
 
 def judged(store: Store, crawl: Crawl) -> bool:
     """Print all of it; False if a value was exported that nothing supports."""
-    from curtsy.records import evaluation
-
     show.say()
     print_records(store, crawl)
     if crawl.schema != "organization":
@@ -34,9 +31,6 @@ def judged(store: Store, crawl: Crawl) -> bool:
 
 def print_records(store: Store, crawl: Crawl) -> None:
     """Some records with the words that they rest on, and those that wait for a person."""
-    from curtsy.records import serialize
-    from curtsy.store import records
-
     with store.read() as tx:
         counts = records.counts(tx, crawl.n, crawl.schema_hash)
     show.say(f"records       {show.reasons(counts)}")
@@ -61,8 +55,6 @@ def print_records(store: Store, crawl: Crawl) -> None:
 
 
 def _held(store: Store, crawl: Crawl) -> list[Record]:
-    from curtsy.store import records
-
     with store.read() as tx:
         return records.chunk(tx, crawl.n, 0, _HELD, None, ("held",), crawl.schema_hash)[0]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import platform
 import shutil
 import sys
@@ -10,15 +11,23 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from importlib import metadata, util
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
+from curtsy import __version__
+from curtsy.cli import UNAVAILABLE, show
 from curtsy.cli.options import AsJson, Config, DataDir, settings_from
-
-if TYPE_CHECKING:
-    from curtsy.core.settings import Settings
-    from curtsy.frontier.frontier import Frontier
+from curtsy.core.errors import CurtsyError, Unavailable
+from curtsy.core.settings import Settings
+from curtsy.crawl import renderers
+from curtsy.export.pages import segments_of
+from curtsy.extract.endpoint import Manner, call, models
+from curtsy.extract.llm import endpoint_of
+from curtsy.fetch.chromium import Chromium
+from curtsy.frontier.frontier import Frontier
+from curtsy.services.local_model import LocalModel, find_weights, what_is_missing
+from curtsy.services.valkey import EmbeddedValkey, find_server
+from curtsy.store.engine import Store
 
 #: a queue in play: list, ring, host hash, due entry; measured on 100,000 hosts: 580 (Valkey 9) to 890 (Redis 7)
 QUEUE_BYTES = 900
@@ -38,13 +47,8 @@ class Check:
     mend: str = ""
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(doctor)
-
-
 def doctor(config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """Check what is installed, reachable and missing, and say how to mend it."""
-    from curtsy.cli import UNAVAILABLE, show
+    """Check the installation and say how to repair it."""
 
     settings = settings_from(config, data_dir)
     checks = list(_checks(settings))
@@ -61,7 +65,6 @@ def doctor(config: Config = None, data_dir: DataDir = None, as_json: AsJson = Fa
 
 
 def _checks(settings: Settings) -> Iterator[Check]:
-    from curtsy import __version__
 
     yield Check("curtsy", True, __version__)
     enough = sys.version_info >= (3, 11)
@@ -76,7 +79,6 @@ def _checks(settings: Settings) -> Iterator[Check]:
 
 
 def _guarded(what: str, look: Callable[[Settings], str], settings: Settings) -> Check:
-    from curtsy.core.errors import CurtsyError
 
     try:
         return Check(what, True, look(settings))
@@ -107,17 +109,13 @@ def _data_dir(settings: Settings) -> str:
 
 def _frontier(settings: Settings) -> str:
     if settings.frontier_url is not None:
-        import asyncio
-
         return asyncio.run(_reach(settings, settings.frontier_url))
-    from curtsy.services.valkey import EmbeddedValkey, find_server
 
     with EmbeddedValkey.enter(settings.data_dir) as embedded:
         return f"embedded, {find_server()}, pid {embedded.pid} on {embedded.socket}"
 
 
 async def _reach(settings: Settings, url: str) -> str:
-    from curtsy.frontier.frontier import Frontier
 
     frontier = Frontier(url, settings, "doctor")
     try:
@@ -142,7 +140,6 @@ async def _where(frontier: Frontier) -> str:
 
 
 def _store(settings: Settings) -> str:
-    from curtsy.store.engine import Store
 
     if settings.store_url is None and not settings.sqlite_path.exists():
         return f"will be made at {settings.sqlite_path}"
@@ -151,7 +148,6 @@ def _store(settings: Settings) -> str:
 
 
 def _segments(settings: Settings) -> str:
-    from curtsy.export.pages import segments_of
 
     where = settings.segments_url or settings.segments_dir
     segments_of(settings).close()  # an address that cannot be is told here
@@ -163,7 +159,6 @@ def _segments(settings: Settings) -> str:
 
 def _model(settings: Settings) -> Check:
     """The language model that the settings name, asked once; or what could be used."""
-    from curtsy.services.local_model import what_is_missing
 
     if settings.llm_kind == "none":
         local = 'the local one can be used: llm = "local"' if what_is_missing() is None else "none can be started here"
@@ -172,8 +167,6 @@ def _model(settings: Settings) -> Check:
 
 
 def _local_model(settings: Settings) -> str:
-    from curtsy.extract.endpoint import Manner, call
-    from curtsy.services.local_model import LocalModel, find_weights
 
     with LocalModel(settings.data_dir, threads=settings.llm_threads) as local:
         began = time.monotonic()
@@ -184,9 +177,6 @@ def _local_model(settings: Settings) -> str:
 
 
 def _endpoint(settings: Settings) -> str:
-    from curtsy.core.errors import Unavailable
-    from curtsy.extract.endpoint import models
-    from curtsy.extract.llm import endpoint_of
 
     where = endpoint_of(settings)
     offered = models(where, min(10.0, settings.llm_timeout_s))
@@ -216,8 +206,6 @@ def memory_bound(settings: Settings) -> str:
 
 
 def _optional(settings: Settings) -> Iterator[Check]:
-    from curtsy.core.errors import CurtsyError
-    from curtsy.crawl import renderers
 
     for package, module, extra in (("psycopg", "psycopg", "postgres"), ("pyarrow", "pyarrow", "parquet")):
         if util.find_spec(module):
@@ -234,9 +222,6 @@ def _optional(settings: Settings) -> Iterator[Check]:
 
 def _tried(settings: Settings) -> str:
     """It can be there and not start: without memory, sandbox or libraries."""
-    import asyncio
-
-    from curtsy.fetch.chromium import Chromium
 
     async def start() -> str:
         browser = await Chromium.start(settings)

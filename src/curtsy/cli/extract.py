@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+import asyncio
+import json
+import signal
+from collections import Counter
+from typing import Annotated, Any
 
 import typer
 
+from curtsy.cli import DEAD_LETTERS, INTERRUPTED, show
 from curtsy.cli.options import AsJson, Config, DataDir, settings_from
 from curtsy.core import clock
-
-if TYPE_CHECKING:
-    from curtsy.core.settings import Settings
-    from curtsy.records.reextraction import Difference, Run
+from curtsy.core.errors import UsageError
+from curtsy.core.model import CrawlState
+from curtsy.core.settings import Settings
+from curtsy.core.shutdown import StopFlag
+from curtsy.export.pages import segments_of
+from curtsy.records import plan as plans
+from curtsy.records import reextraction, stages
+from curtsy.records.extraction import Parts
+from curtsy.records.reextraction import Difference, Run
+from curtsy.store import crawls, failures, records
+from curtsy.store.engine import Store
 
 #: differences that are printed; --json has all
 _SHOWN = 200
 #: what a crawl says of its records, beside the definitions
 _PLANNED = ("schema", "schema_hash", "per", "rubric", "rubric_hash", "llm")
 _NO_RUBRIC: dict[str, Any] = {"rubric": None, "rubric_hash": None}
-
-
-def register(app: typer.Typer) -> None:
-    app.command()(extract)
 
 
 def extract(
@@ -48,9 +56,10 @@ def extract(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make the records of a finished crawl anew, by another schema, rubric or model; no site is asked anything."""
-    from curtsy.cli import DEAD_LETTERS, INTERRUPTED, show
+    """Extract records again from the stored pages of a crawl.
 
+    Nothing is fetched. The crawl must have finished.
+    """
     settings = settings_from(config, data_dir, llm=llm)
     run, ended = _run(settings, crawl, schema, rubric, llm)
     told = _told(settings, run, diff)
@@ -67,17 +76,6 @@ def extract(
 
 def _run(settings: Settings, which: str, schema: str | None, rubric: str | None, llm: str | None) -> tuple[Run, bool]:
     """All stages in this process; workers of a fleet on the same store take their share."""
-    import asyncio
-    import signal
-
-    from curtsy.core.model import CrawlState
-    from curtsy.core.shutdown import StopFlag
-    from curtsy.export.pages import segments_of
-    from curtsy.records import reextraction, stages
-    from curtsy.records.extraction import Parts
-    from curtsy.store import crawls
-    from curtsy.store.engine import Store
-
     with Store.open(settings.effective_store_url, create=False) as store:
         plan = _plan(store, which, schema, rubric, llm)
         run = reextraction.begin(store, which, plan, clock.now_ms())
@@ -97,10 +95,6 @@ def _run(settings: Settings, which: str, schema: str | None, rubric: str | None,
 
 def _plan(store: Any, which: str, schema: str | None, rubric: str | None, llm: str | None) -> dict[str, Any]:
     """What is wished for; what is not said stays as the crawl has it."""
-    from curtsy.core.errors import UsageError
-    from curtsy.records import plan as plans
-    from curtsy.store import crawls
-
     with store.read() as tx:
         known = crawls.get(tx, which, members=False)
     if schema is None and known.schema is None:
@@ -114,12 +108,6 @@ def _plan(store: Any, which: str, schema: str | None, rubric: str | None, llm: s
 
 
 def _told(settings: Settings, run: Run, diff: bool) -> dict[str, Any]:
-    from collections import Counter
-
-    from curtsy.records import reextraction
-    from curtsy.store import failures, records
-    from curtsy.store.engine import Store
-
     with Store.open(settings.effective_store_url, create=False, looks=True) as store:
         found = list(reextraction.compare(store, run)) if diff else []
         with store.read() as tx:
@@ -145,10 +133,6 @@ def _pairs(found: dict[str, tuple[Any, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def _print(told: dict[str, Any], diff: bool) -> None:
-    import json
-
-    from curtsy.cli import show
-
     show.say(f"extracted     {told['extracted']:,} pages or sites of crawl {told['id']} as {told['schema']}")
     show.say(f"records       {show.reasons(told['records'])}")
     show.say(f"dead letters  {show.reasons(told['dead_letters'])}")

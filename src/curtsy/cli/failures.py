@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from itertools import islice
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from curtsy.cli import frontier_access, next_commands, remote, show
+from curtsy.cli.commands import Commands
 from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, host_of, number_of, stored
 from curtsy.cli.remote import Api
+from curtsy.control import replay as pipeline
+from curtsy.control.replay import Filter
 from curtsy.core import clock
+from curtsy.core.times import since_ms
+from curtsy.store import crawls
+from curtsy.store.engine import Store
 
-if TYPE_CHECKING:
-    from curtsy.control.replay import Filter
-    from curtsy.store.engine import Store
-
+app = Commands("List dead letters, or replay them.")
 Host = Annotated[str | None, typer.Option("--host", metavar="HOST", help="Only of this host; a URL of it will do.")]
 Stage = Annotated[
     str | None,
@@ -31,13 +36,7 @@ Since = Annotated[
 _AT_ONCE = 100_000
 
 
-def register(app: typer.Typer) -> None:
-    group = typer.Typer(no_args_is_help=True, help="List dead letters, or give them another chance.")
-    group.command("list")(list_)
-    group.command()(replay)
-    app.add_typer(group, name="failures")
-
-
+@app.command("list")
 def list_(
     crawl: OfCrawl = None,
     host: Host = None,
@@ -54,8 +53,6 @@ def list_(
     if api:
         _list_remote(api, _asked(crawl, host, stage, cause, since), limit, as_json)
         return
-    from curtsy.cli import show
-    from curtsy.control import replay as pipeline
 
     with stored(config, data_dir) as (settings, store):
         host = host_of(settings, store, host)
@@ -68,6 +65,7 @@ def list_(
         _show([_Letter(f.cause, f.status, f.attempts, show.when(f.at_ms), f.url, f.stage, f.detail) for f in found])
 
 
+@app.command()
 def replay(
     crawl: OfCrawl = None,
     host: Host = None,
@@ -82,10 +80,6 @@ def replay(
     api: Api = None,
 ) -> None:
     """Open dead letters again; `curtsy crawl --resume` then fetches them."""
-    from curtsy.cli import frontier_access, next_commands, show
-    from curtsy.control import replay as pipeline
-    from curtsy.store import crawls
-
     if api:
         _replay_remote(api, _asked(crawl, host, stage, cause, since), limit, dry_run, as_json)
         return
@@ -124,8 +118,6 @@ class _Letter(NamedTuple):
 
 def _show(found: list[_Letter]) -> None:
     """Most are of the stage `fetch`, which is left out."""
-    from curtsy.cli import show
-
     cells = [
         one._replace(
             status=one.status or None, stage="" if one.stage == "fetch" else one.stage, detail=show.one_line(one.detail)
@@ -144,9 +136,6 @@ def _filter(
     since: str | None,
     limit: int | None,
 ) -> Filter:
-    from curtsy.control.replay import Filter
-    from curtsy.core.times import since_ms
-
     n, begin_ms = number_of(store, crawl), since_ms(since, time.time())
     return Filter(crawl=n, host=host, stage=stage, cause=cause, since_ms=begin_ms, limit=limit)
 
@@ -162,10 +151,6 @@ def _asked(
 
 
 def _list_remote(api: str, asked: dict[str, str], limit: int, as_json: bool) -> None:
-    from itertools import islice
-
-    from curtsy.cli import remote, show
-
     found = list(islice(remote.client(api).items("/v1/failures", **asked, limit=min(limit, 1000)), limit))
     if as_json:
         show.document({"failures": found})
@@ -175,8 +160,6 @@ def _list_remote(api: str, asked: dict[str, str], limit: int, as_json: bool) -> 
 
 def _replay_remote(api: str, asked: dict[str, str], limit: int | None, dry_run: bool, as_json: bool) -> None:
     """So many at a time as the API takes in one request."""
-    from curtsy.cli import remote, show
-
     client = remote.client(api)
     done: dict[str, Any] = {"dead_letters": 0, "crawls": [], "of_cancelled_crawls": 0, "dry_run": dry_run}
     left = limit if limit is not None else 10**9

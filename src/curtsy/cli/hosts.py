@@ -5,27 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from curtsy.cli import frontier_access, show
+from curtsy.cli.commands import Commands
 from curtsy.cli.options import AsJson, Config, DataDir, stored
+from curtsy.control import hosts as operator_hosts
 from curtsy.core import clock
+from curtsy.core.errors import UsageError
+from curtsy.core.model import HostState
+from curtsy.store import hosts, queues
 
-if TYPE_CHECKING:
-    from curtsy.core.model import HostState
-
+app = Commands("Show hosts, block them, or set their delays.")
 Host = Annotated[str, typer.Argument(metavar="HOST", help="hostname[:port], or a URL of the host.")]
 
 
-def register(app: typer.Typer) -> None:
-    group = typer.Typer(no_args_is_help=True, help="What is known of hosts, and what you say about them.")
-    group.command("list")(list_)
-    for command in (show_, block, unblock, delay):
-        group.command(command.__name__.rstrip("_"))(command)
-    app.add_typer(group, name="hosts")
-
-
+@app.command("list")
 def list_(
     notable: Annotated[bool, typer.Option("--notable", help="Only blocked, failing, slow or denied ones.")] = False,
     limit: Annotated[int, typer.Option("--limit", min=1, max=10**9, help="At most so many.")] = 1000,
@@ -34,10 +31,6 @@ def list_(
     as_json: AsJson = False,
 ) -> None:
     """List hosts by name."""
-    from curtsy.cli import show
-    from curtsy.core.model import HostState
-    from curtsy.store import hosts, queues
-
     at_ms = clock.now_ms() if notable else None
     with stored(config, data_dir) as (_settings, store), store.read() as tx:
         found = hosts.chunk(tx, limit=limit, notable_at_ms=at_ms)
@@ -62,21 +55,25 @@ def list_(
     show.table(["host", "delay (operator/robots/adaptive)", "failures", "blocked until", "fault", ""], rows)
 
 
+@app.command("show")
 def show_(host: Host, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """Show everything known of one host."""
     _change(host, config, data_dir, as_json, None)
 
 
+@app.command()
 def block(host: Host, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """Never ask a host again: its URLs are skipped, in every crawl of this store."""
     _change(host, config, data_dir, as_json, {"denied": True})
 
 
+@app.command()
 def unblock(host: Host, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """Take `block` back, and end the wait that a host asked for (429, 503, Retry-After) or its failures brought."""
     _change(host, config, data_dir, as_json, {"denied": False}, lift=True)
 
 
+@app.command()
 def delay(
     host: Host,
     seconds: Annotated[
@@ -102,12 +99,6 @@ def _change(
     *,
     lift: bool = False,
 ) -> None:
-    from curtsy.cli import frontier_access, show
-    from curtsy.control import hosts as operator_hosts
-    from curtsy.core.errors import UsageError
-    from curtsy.core.model import HostState
-    from curtsy.store import hosts, queues
-
     if "*" in name:
         raise UsageError(f"{name!r} is a pattern: name one host here, or put the pattern into the setting deny_hosts.")
     with stored(config, data_dir, looks=changes is None) as (settings, store):

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from curtsy.cli.options import AsJson, Config, DataDir
+from curtsy.cli import show
+from curtsy.cli.commands import Commands
+from curtsy.cli.options import AsJson, Config, DataDir, settings_from
 from curtsy.core import clock
+from curtsy.core.errors import UsageError
+from curtsy.core.times import length_s
+from curtsy.store import keys as stored_keys
+from curtsy.store.engine import Store
+from curtsy.web.auth import SCOPES, new_key
 
-if TYPE_CHECKING:
-    from curtsy.store.engine import Store
-
-keys = typer.Typer(no_args_is_help=True, help="API keys: make, list, revoke.")
-
-
-def register(app: typer.Typer) -> None:
-    app.add_typer(keys, name="keys")
+app = Commands("Create, list and revoke API keys.")
 
 
-@keys.command()
+@app.command()
 def create(
     name: Annotated[str, typer.Option("--name", metavar="TEXT", help="Whose it is, or what for.")],
     scopes: Annotated[
@@ -33,11 +33,6 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Make a key. It is printed once; only its digest is stored."""
-    from curtsy.cli import show
-    from curtsy.core.errors import UsageError
-    from curtsy.store import keys as stored_keys
-    from curtsy.web.auth import SCOPES, new_key
-
     words = tuple(dict.fromkeys(word.strip() for word in scopes.split(",") if word.strip()))
     if not words or any(word not in SCOPES for word in words):
         raise UsageError(f"--scopes {scopes} is not possible. Use {', '.join(SCOPES)}, with commas between.")
@@ -53,12 +48,9 @@ def create(
         show.note("It is not shown again. Use it as CURTSY_API_KEY, or as 'Authorization: Bearer <key>'.")
 
 
-@keys.command(name="list")
+@app.command(name="list")
 def list_keys(config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """List the keys, newest first: what they may do, when they expire, when they were last used."""
-    from curtsy.cli import show
-    from curtsy.store import keys as stored_keys
-
     with _opened(config, data_dir) as store, store.read() as tx:
         found = stored_keys.list_all(tx)
     now_ms = clock.now_ms()
@@ -82,17 +74,13 @@ def list_keys(config: Config = None, data_dir: DataDir = None, as_json: AsJson =
         show.table(columns, [[row[column] for column in columns] for row in rows])
 
 
-@keys.command()
+@app.command()
 def revoke(
     id: Annotated[str, typer.Argument(metavar="ID", help="Id of a key, as `curtsy keys list` shows it.")],
     config: Config = None,
     data_dir: DataDir = None,
 ) -> None:
     """Revoke a key: the next request with it is refused."""
-    from curtsy.cli import show
-    from curtsy.core.errors import UsageError
-    from curtsy.store import keys as stored_keys
-
     with _opened(config, data_dir) as store:
         if not store.run(stored_keys.revoke, id, clock.now_ms()):
             raise UsageError(f"There is no key {id!r}. `curtsy keys list` shows them.")
@@ -100,13 +88,8 @@ def revoke(
 
 
 def _expiry_ms(text: str, now_ms: int) -> int | None:
-    from curtsy.core.times import length_s
-
     return None if text == "never" else now_ms + int(length_s(text) * 1000)
 
 
 def _opened(config: Config, data_dir: DataDir) -> Store:
-    from curtsy.cli.options import settings_from
-    from curtsy.store.engine import Store
-
     return Store.open(settings_from(config, data_dir).effective_store_url)

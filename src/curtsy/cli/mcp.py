@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
 
+from curtsy.api import connect
 from curtsy.cli.options import Config, DataDir, settings_from
 from curtsy.cli.remote import Api
-
-
-def register(app: typer.Typer) -> None:
-    app.command()(mcp)
+from curtsy.core.errors import MissingPart, UsageError
+from curtsy.web.auth import is_loopback
 
 
 def mcp(
@@ -28,11 +28,10 @@ def mcp(
     config: Config = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Serve agents by the Model Context Protocol: crawl, status, read, search, extract."""
-    import os
+    """Run a Model Context Protocol server.
 
-    from curtsy.core.errors import MissingPart, UsageError
-    from curtsy.web.auth import is_loopback
+    Its tools crawl, report status, and read, search and extract from stored pages.
+    """
 
     settings = settings_from(config, data_dir)
     key = os.environ.get("CURTSY_MCP_KEY") or None
@@ -46,8 +45,6 @@ def mcp(
         raise MissingPart("The Model Context Protocol needs its SDK: pip install 'curtsy[mcp]'.") from None
     backend: backends.Backend = backends.Local(settings)
     if api:
-        from curtsy.api import connect
-
         backend = backends.Remote(connect(api))
     built = server.build(backend, server.Limits(max_pages=max_pages, max_seconds=max_seconds))
     if http:

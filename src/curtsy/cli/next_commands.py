@@ -11,11 +11,14 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from curtsy.core.model import Crawl
-    from curtsy.store.engine import Store
+from curtsy.core.errors import SettingsError
+from curtsy.core.model import Crawl
+from curtsy.core.settings_loading import from_file
+from curtsy.records import plan
+from curtsy.store import crawls
+from curtsy.store.engine import Store
 
 #: where a crawl is: every command that is named needs them again
 PLACE = ("--config", "--data-dir")
@@ -66,9 +69,6 @@ def resume(id: str, kept: Mapping[str, Any] | None = None) -> str:
 
 def go_on(store: Store, crawl: Crawl) -> str:
     """How to go on with a crawl that is stored there; with one whose records are made by functions, from Python."""
-    from curtsy.records import plan
-    from curtsy.store import crawls
-
     if missing := plan.missing_functions(store, crawl):
         return plan.resumed_from_python(crawl, missing)
     with store.read() as tx:
@@ -98,9 +98,6 @@ def _variable(name: str) -> str:
 
 def _in_file() -> set[str]:
     """The settings in the file that the command names, or that lies here."""
-    from curtsy.core.errors import SettingsError
-    from curtsy.core.settings_loading import from_file
-
     words = given(("--config",))
     try:
         return set(from_file(Path(words[-1].removeprefix("--config=")) if words else None))

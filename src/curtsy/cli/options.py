@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from curtsy.core.settings import Settings
-    from curtsy.store.engine import Store
+from curtsy.cli.show import note
+from curtsy.control.hosts import host_meant
+from curtsy.core import observe
+from curtsy.core.errors import SettingsError
+from curtsy.core.settings import Settings
+from curtsy.core.settings_loading import load, strays
+from curtsy.store import crawls
+from curtsy.store.engine import Store
 
 Config = Annotated[
     Path | None,
@@ -46,13 +52,6 @@ OfCrawl = Annotated[str | None, typer.Option("--crawl", metavar="ID", help="Id o
 
 def settings_from(config: Path | None, data_dir: Path | None, **overrides: Any) -> Settings:
     """Settings as the command line changes them; logging is set up with them."""
-    import os
-
-    from curtsy.cli.show import note
-    from curtsy.core import observe
-    from curtsy.core.errors import SettingsError
-    from curtsy.core.settings_loading import load, strays
-
     for stray in strays(os.environ):
         note(f"curtsy: {stray}")
     settings = load(config, data_dir=data_dir, **overrides)
@@ -65,8 +64,6 @@ def settings_from(config: Path | None, data_dir: Path | None, **overrides: Any) 
 @contextmanager
 def stored(config: Path | None, data_dir: Path | None, looks: bool = True) -> Iterator[tuple[Settings, Store]]:
     """An existing store, for commands that look at what was crawled; unless `looks` is False they change nothing."""
-    from curtsy.store.engine import Store
-
     settings = settings_from(config, data_dir)
     with Store.open(settings.effective_store_url, create=False, looks=looks) as store:
         yield settings, store
@@ -74,8 +71,6 @@ def stored(config: Path | None, data_dir: Path | None, looks: bool = True) -> It
 
 def host_of(settings: Settings, store: Store, name: str | None) -> str | None:
     """The unit of politeness that an option names, if it names one."""
-    from curtsy.control.hosts import host_meant
-
     if name is None:
         return None
     with store.read() as tx:
@@ -84,8 +79,6 @@ def host_of(settings: Settings, store: Store, name: str | None) -> str | None:
 
 def number_of(store: Store, crawl: str | None) -> int | None:
     """The number of the crawl that an option names, if it names one."""
-    from curtsy.store import crawls
-
     if crawl is None:
         return None
     with store.read() as tx:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import sys
 import time
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from curtsy.cli.show import note
-
-if TYPE_CHECKING:
-    from curtsy.core.model import Counts
+from curtsy.core.model import Counts
 
 #: seconds between two lines in a log
 EVERY_S = 5.0
@@ -84,8 +82,16 @@ class Bar:
     """A live bar: settled of known URLs. What is known grows while links are found, so it may go back."""
 
     def __init__(self) -> None:
+        # 0.07 s of start-up that only a terminal needs
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            SpinnerColumn,
+            TextColumn,
+            TimeElapsedColumn,
+        )
 
         self._rate = Rate()
         self._bar = Progress(

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from curtsy.cli import show
 from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl, stored
-from curtsy.cli.remote import Api, client, word
-
-if TYPE_CHECKING:
-    from curtsy.core.record import Record
-    from curtsy.store.engine import Store
-
-
-def register(app: typer.Typer) -> None:
-    app.command()(records)
+from curtsy.cli.remote import Api, client
+from curtsy.cli.show import when
+from curtsy.client.http import word
+from curtsy.core.errors import UsageError
+from curtsy.core.record import Record
+from curtsy.records import serialize
+from curtsy.records.serialize import STATUSES, line
+from curtsy.store.engine import Store
 
 
 def records(
@@ -42,11 +43,7 @@ def records(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the published records of a crawl that names a schema, one JSON object per line."""
-    import json
-
-    from curtsy.cli import show
-
+    """Print the records of a crawl as JSON lines."""
     wanted = _status(status, held)
 
     def write(found: Iterator[dict[str, Any]]) -> None:
@@ -67,9 +64,6 @@ def records(
 
 
 def _status(status: str | None, held: bool) -> str:
-    from curtsy.core.errors import UsageError
-    from curtsy.records.serialize import STATUSES
-
     if held and status not in (None, "held"):
         raise UsageError("--held is --status held: give one of them.")
     if status is not None and status not in STATUSES:
@@ -80,8 +74,6 @@ def _status(status: str | None, held: bool) -> str:
 def _lines(
     store: Store, crawl: str, low_confidence: bool | None, status: str, every_schema: bool
 ) -> Iterator[dict[str, Any]]:
-    from curtsy.records import serialize
-
     found = serialize.of_crawl(
         store, crawl, statuses=(status,), low_confidence=low_confidence, every_schema=every_schema
     )
@@ -90,7 +82,4 @@ def _lines(
 
 def shown_of(record: Record) -> dict[str, Any]:
     """The fields that the API gives."""
-    from curtsy.cli.show import when
-    from curtsy.records.serialize import line
-
     return line(record) | {"created": when(record.created_ms)}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from curtsy.client.http import Client
+from curtsy.cli import show
+from curtsy.client.http import Client, key_around, word
 
 Api = Annotated[
     str | None,
@@ -21,14 +21,10 @@ Api = Annotated[
 
 
 def client(api: str) -> Client:
-    from curtsy.client.http import Client, key_around
-
     return Client(api, key_around())
 
 
 def status(api: str, crawl: str, all_: bool, as_json: bool) -> None:
-    from curtsy.cli import show
-
     if not all_:
         _show(client(api).get(f"/v1/crawls/{word(crawl)}"), as_json)
         return
@@ -47,21 +43,12 @@ def change(api: str, crawl: str, verb: str, as_json: bool) -> None:
     _show(asked.post(f"/v1/crawls/{found['id']}/{verb}"), as_json)
 
 
-def word(text: str) -> str:
-    """A part of a path."""
-    from curtsy.client import http as client
-
-    return client.word(text)
-
-
 def _line(one: dict[str, Any]) -> dict[str, Any]:
     return {name: one[name] for name in ("id", "state", "lane", "pages", "created", "ended")}
 
 
 def _show(found: dict[str, Any], as_json: bool) -> None:
     """The same lines and fields as of a crawl in the local folder, and what only the API knows."""
-    from curtsy.cli import show
-
     counts = found["counts"]
     if as_json:
         ledger = {name: counts[name] for name in ("pages", "done", "skipped", "failed", "pending")}

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from curtsy.cli import DEAD_LETTERS, next_commands, remote, show
 from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, WhichCrawl, number_of, stored
 from curtsy.cli.remote import Api
+from curtsy.control import explain as explaining
+from curtsy.control import hosts as operator_hosts
+from curtsy.control.audit import Verdict, coverage, judge
 from curtsy.core import clock
-
-if TYPE_CHECKING:
-    from curtsy.control.audit import Verdict
-    from curtsy.export import pages
-    from curtsy.store.engine import Store
+from curtsy.core.errors import UsageError
+from curtsy.core.times import since_ms
+from curtsy.export import page_increments, pages, record_increments, records
+from curtsy.export.targets import target_of
+from curtsy.rules.urls import veiled
+from curtsy.store import crawls, hosts, requests, summaries
+from curtsy.store.engine import Store
 
 Out = Annotated[
     str | None,
@@ -36,12 +43,6 @@ Incremental = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(export)
-    app.command()(audit)
-    app.command()(explain)
-
-
 def export(
     crawl: WhichCrawl = "last",
     out: Out = None,
@@ -53,12 +54,7 @@ def export(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a crawl's pages: as lines, a table, a WARC file, or a folder of Markdown; or its records."""
-    from curtsy.cli import show
-    from curtsy.export import page_increments, pages, record_increments, records
-    from curtsy.export.targets import target_of
-    from curtsy.store import crawls
-
+    """Export the pages or records of a crawl."""
     _check_what(what, to_stdout=out is None, as_json=as_json)
     target = target_of(out)
     chosen = pages.format_of(target, format_)
@@ -80,8 +76,6 @@ def export(
 
 
 def _check_what(what: str, *, to_stdout: bool, as_json: bool) -> None:
-    from curtsy.core.errors import UsageError
-
     if what not in ("pages", "records"):
         raise UsageError(f"--what {what} is not possible. Use pages or records.")
     if as_json and to_stdout:
@@ -89,9 +83,6 @@ def _check_what(what: str, *, to_stdout: bool, as_json: bool) -> None:
 
 
 def _check_format(chosen: pages.Format, what: str, csv_safe: bool) -> None:
-    from curtsy.core.errors import UsageError
-    from curtsy.export import records
-
     if csv_safe and chosen != "csv":
         raise UsageError(f"--csv-safe is for CSV, not for {chosen}.")
     if what == "records":
@@ -107,10 +98,10 @@ def audit(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Judge from the request log whether every host was treated politely; exits with 1 if not."""
-    from curtsy.cli import DEAD_LETTERS, show
-    from curtsy.core.times import since_ms
+    """Check the request log for impolite requests.
 
+    The exit code is 1 if there are any.
+    """
     with stored(config, data_dir) as (settings, store):
         n = number_of(store, crawl)
         verdict = judged(store, settings.agent, crawl=n, since_ms=since_ms(since, time.time()))
@@ -124,9 +115,6 @@ def audit(
 
 def judged(store: Store, agent: str, *, crawl: int | None = None, since_ms: int = 0) -> Verdict:
     """The verdict over the stored log."""
-    from curtsy.control.audit import judge
-    from curtsy.store import hosts, requests, summaries
-
     # Two transactions: one streams the log while the other looks up rules.
     with store.read() as rows, store.read() as rules:
         return judge(
@@ -138,9 +126,6 @@ def judged(store: Store, agent: str, *, crawl: int | None = None, since_ms: int 
 
 
 def print_verdict(verdict: Verdict) -> None:
-    from curtsy.cli import show
-    from curtsy.control.audit import coverage
-
     gap = "-" if verdict.min_gap_s is None else f"{verdict.min_gap_s:.3f} s"
     show.say(f"overlapping requests  {verdict.overlaps:,}")
     show.say(f"early requests        {verdict.early:,}")
@@ -162,9 +147,7 @@ def explain(
     as_json: AsJson = False,
     api: Api = None,
 ) -> None:
-    """Say where a URL or a host is, and why it is not done."""
-    from curtsy.cli import show
-
+    """Explain the state of a URL or a host."""
     fields = _explained_there(api, target, crawl) if api else _explained_here(target, crawl, config, data_dir)
     if as_json:
         show.document(fields)
@@ -175,9 +158,6 @@ def explain(
 
 
 def _explained_there(api: str, target: str, crawl: str | None) -> dict[str, Any]:
-    from curtsy.cli import remote
-    from curtsy.control import explain as explaining
-
     url, host = explaining.target(target, "host")
     _check_meant(target, host)
     asked = {"host": host} if url is None else {"url": url, "crawl": crawl}
@@ -186,13 +166,6 @@ def _explained_there(api: str, target: str, crawl: str | None) -> dict[str, Any]
 
 
 def _explained_here(target: str, crawl: str | None, config: Path | None, data_dir: Path | None) -> dict[str, Any]:
-    from dataclasses import replace
-
-    from curtsy.cli import next_commands
-    from curtsy.control import explain as explaining
-    from curtsy.control import hosts as operator_hosts
-    from curtsy.store import crawls
-
     now_ms = clock.now_ms()
     program, options = next_commands.beginning(), next_commands.ending()
     with stored(config, data_dir) as (settings, store), store.read() as tx:
@@ -208,8 +181,5 @@ def _explained_here(target: str, crawl: str | None, config: Path | None, data_di
 
 
 def _check_meant(target: str, host: str) -> None:
-    from curtsy.core.errors import UsageError
-    from curtsy.rules.urls import veiled
-
     if not host:
         raise UsageError(f"{veiled(target)!r} is neither an http or https URL nor a host.")

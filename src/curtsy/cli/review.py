@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import getpass
+import json
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from curtsy.cli import show as shown
+from curtsy.cli.commands import Commands
 from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, number_of, stored
+from curtsy.cli.records import shown_of
 from curtsy.cli.remote import Api, client
+from curtsy.cli.show import say, when
 from curtsy.core import clock
+from curtsy.core.errors import UsageError
+from curtsy.export import pages
+from curtsy.records import review
+from curtsy.records.review import Dossier
+from curtsy.store import crawls, records
+from curtsy.store.engine import Store
 
-if TYPE_CHECKING:
-    from curtsy.records.review import Dossier
-    from curtsy.store.engine import Store
-
+app = Commands("Review records that need a decision.")
 Which = Annotated[int, typer.Argument(metavar="RECORD", min=1, max=2**63 - 1, help="Number of a record.")]
 By = Annotated[str | None, typer.Option("--by", metavar="NAME", help="Who decides; by default who is logged in here.")]
 Note = Annotated[str, typer.Option("--note", metavar="TEXT", help="Why.")]
@@ -23,17 +33,7 @@ Golden = Annotated[bool, typer.Option("--golden", help="It shall become a golden
 _AROUND = 60
 
 
-def register(app: typer.Typer) -> None:
-    group = typer.Typer(no_args_is_help=True, help="Decide of records that wait for a person.")
-    group.command("list")(list_)
-    group.command()(show)
-    group.command()(approve)
-    group.command()(reject)
-    group.command()(correct)
-    group.command("export-golden")(export_golden)
-    app.add_typer(group, name="review")
-
-
+@app.command("list")
 def list_(
     crawl: OfCrawl = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=10**6, metavar="N", help="At most so many.")] = 100,
@@ -43,10 +43,6 @@ def list_(
     as_json: AsJson = False,
 ) -> None:
     """List the records that wait for a person, oldest first."""
-    from itertools import islice
-
-    from curtsy.cli import show as shown
-
     if api:
         found = list(islice(client(api).items("/v1/reviews", crawl=crawl, limit=min(limit, 1000)), limit))
     else:
@@ -64,9 +60,6 @@ def list_(
 
 
 def _waiting(store: Store, crawl: str | None, limit: int) -> list[dict[str, Any]]:
-    from curtsy.records.review import Dossier
-    from curtsy.store import records
-
     found: list[dict[str, Any]] = []
     after = 0
     n = number_of(store, crawl)
@@ -79,12 +72,11 @@ def _waiting(store: Store, crawl: str | None, limit: int) -> list[dict[str, Any]
     return found
 
 
+@app.command()
 def show(
     record: Which, api: Api = None, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False
 ) -> None:
     """Show a record: its values with the words they rest on, what is withheld and why, every decision."""
-    from curtsy.cli import show as shown
-
     found = client(api).get(f"/v1/records/{record}/review") if api else _known(record, config, data_dir)
     if as_json:
         shown.document(found)
@@ -92,6 +84,7 @@ def show(
         _print(found)
 
 
+@app.command()
 def approve(
     record: Which,
     by: By = None,
@@ -107,6 +100,7 @@ def approve(
     _decide(record, said, api, config, data_dir, as_json)
 
 
+@app.command()
 def reject(
     record: Which,
     by: By = None,
@@ -120,6 +114,7 @@ def reject(
     _decide(record, {"decision": "reject", "by": by, "note": note}, api, config, data_dir, as_json)
 
 
+@app.command()
 def correct(
     record: Which,
     values: Annotated[
@@ -139,6 +134,7 @@ def correct(
     _decide(record, said, api, config, data_dir, as_json)
 
 
+@app.command("export-golden")
 def export_golden(
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="A folder for each case goes there.")],
     record: Annotated[
@@ -151,10 +147,6 @@ def export_golden(
     as_json: AsJson = False,
 ) -> None:
     """Write golden cases: the stored pages of reviewed records, their schema, and what is right."""
-    from curtsy.cli import show as shown
-    from curtsy.export import pages
-    from curtsy.records import review
-
     with stored(config, data_dir) as (settings, store):
         n, segments = number_of(store, crawl), pages.segments_of(settings)
         made = review.export_golden(store, segments, out, crawl=n, every=every, only=frozenset(record or ()))
@@ -168,10 +160,6 @@ def export_golden(
 
 
 def _correction(values: list[str]) -> dict[str, Any]:
-    import json
-
-    from curtsy.core.errors import UsageError
-
     found: dict[str, Any] = {}
     for one in values:
         pointer, equals, told = one.partition("=")
@@ -188,15 +176,9 @@ def _decide(
     record: int, said: dict[str, Any], api: str | None, config: Path | None, data_dir: Path | None, as_json: bool
 ) -> None:
     """`said` as the API takes it."""
-    from curtsy.cli import show as shown
-
     if api:
         found = client(api).post(f"/v1/records/{record}/review", said)
     else:
-        import getpass
-
-        from curtsy.records import review
-
         who = said.pop("by") or getpass.getuser()
         with stored(config, data_dir, looks=False) as (_settings, store):
             review.decide(store, record, review.Decision(who=who, **said), clock.now_ms())
@@ -208,18 +190,12 @@ def _decide(
 
 
 def _known(record: int, config: Path | None, data_dir: Path | None) -> dict[str, Any]:
-    from curtsy.records import review
-
     with stored(config, data_dir) as (_settings, store):
         return _line(store, review.dossier(store, record))
 
 
 def _line(store: Store, known: Dossier) -> dict[str, Any]:
     """The fields that the API gives."""
-    from curtsy.cli.records import shown_of
-    from curtsy.cli.show import when
-    from curtsy.store import crawls
-
     record = known.record
     with store.read() as tx:
         crawl = crawls.ids(tx, [record.crawl]).get(record.crawl)
@@ -232,10 +208,6 @@ def _line(store: Store, known: Dossier) -> dict[str, Any]:
 
 
 def _print(found: dict[str, Any]) -> None:
-    import json
-
-    from curtsy.cli.show import say
-
     why = ", ".join(found["confidence"].get("reasons", ()))
     say(f"record {found['id']}, version {found['version']}: {found['status']}{f' ({why})' if why else ''}")
     say(f"{found['schema']} of {found['url']}")

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from curtsy.cli import seeds, show
+from curtsy.cli.commands import Commands
 from curtsy.cli.crawl_options import (
     Delay,
     Exclude,
@@ -34,28 +36,22 @@ from curtsy.cli.options import (
     settings_from,
     stored,
 )
-from curtsy.cli.remote import Api, client, word
+from curtsy.cli.remote import Api, client
+from curtsy.cli.show import when
+from curtsy.client.http import word
+from curtsy.control import changes as comparing
+from curtsy.control import schedules as scheduling
+from curtsy.control.schedules import shown
+from curtsy.core.model import Run, Schedule
+from curtsy.core.settings import Settings
+from curtsy.store import schedules
+from curtsy.store.engine import Store
 
-if TYPE_CHECKING:
-    from curtsy.core.model import Run, Schedule
-    from curtsy.core.settings import Settings
-    from curtsy.store.engine import Store
-
+app = Commands("Manage recurring crawls.")
 Which = Annotated[str, typer.Argument(metavar="SCHEDULE", help="Name or id of a schedule, or the beginning of its id.")]
 
 
-def register(app: typer.Typer) -> None:
-    group = typer.Typer(no_args_is_help=True, help="Crawls that are run again and again.")
-    group.command("list")(list_)
-    group.command()(add)
-    group.command()(remove)
-    group.command()(pause)
-    group.command()(resume)
-    group.command()(runs)
-    app.add_typer(group, name="schedules")
-    app.command()(changes)
-
-
+@app.command()
 def add(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Yours to choose.")],
     cron: Annotated[str, typer.Argument(metavar="CRON", help="Five fields in quotes, or @hourly, @daily, ...")],
@@ -86,8 +82,6 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Make a schedule; Beat fires it from then on."""
-    from curtsy.cli import seeds
-
     crawl = fields(
         lane=lane, scope=scope, include=include or [], exclude=exclude or [], max_pages=max_pages, max_depth=max_depth,
         delay_s=delay, render=render, schema=schema, rubric=rubric, llm=llm, webhook=webhook,
@@ -97,17 +91,15 @@ def add(
     if api:
         _show(client(api).post("/v1/schedules", given | {"seeds": urls}), as_json)
         return
-    from curtsy.control import schedules as scheduling
 
     with _opened(config, data_dir) as (settings, store):
         made = scheduling.add(store, settings, seeds=urls, **given)  # type: ignore[arg-type]
     _show(_line(made), as_json)
 
 
+@app.command("list")
 def list_(api: Api = None, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """List schedules and when each is due."""
-    from curtsy.cli import show
-
     found = list(client(api).items("/v1/schedules")) if api else list(map(_line, _all(config, data_dir)))
     if as_json:
         show.document({"schedules": found})
@@ -116,12 +108,11 @@ def list_(api: Api = None, config: Config = None, data_dir: DataDir = None, as_j
     show.table(["schedule", "cron", "zone", "next", "seeds"], rows)
 
 
+@app.command()
 def remove(
     schedule: Which, api: Api = None, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False
 ) -> None:
     """Remove a schedule and the list of its runs; its crawls stay."""
-    from curtsy.control import schedules as scheduling
-
     if api:
         found = client(api).get(f"/v1/schedules/{word(schedule)}")
         client(api).delete(f"/v1/schedules/{found['id']}")
@@ -131,6 +122,7 @@ def remove(
     _show(found, as_json, "is removed")
 
 
+@app.command()
 def pause(
     schedule: Which, api: Api = None, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False
 ) -> None:
@@ -138,6 +130,7 @@ def pause(
     _change(schedule, "pause", api, config, data_dir, as_json)
 
 
+@app.command()
 def resume(
     schedule: Which, api: Api = None, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False
 ) -> None:
@@ -145,6 +138,7 @@ def resume(
     _change(schedule, "resume", api, config, data_dir, as_json)
 
 
+@app.command()
 def runs(
     schedule: Which,
     limit: Annotated[int, typer.Option("--limit", min=1, max=1000, metavar="N", help="At most so many.")] = 100,
@@ -154,9 +148,6 @@ def runs(
     as_json: AsJson = False,
 ) -> None:
     """List the runs of a schedule, newest first."""
-    from curtsy.cli import show
-    from curtsy.store import schedules
-
     if api:
         found = client(api).get(f"/v1/schedules/{word(schedule)}/runs", limit=limit)["items"]
     else:
@@ -184,9 +175,7 @@ def changes(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what changed since the run before, or since another crawl."""
-    from curtsy.cli import show
-
+    """Show what changed since an earlier crawl."""
     if api:
         query = {"against": against, "kind": kind, "limit": max(1, limit)}
         found = client(api).get(f"/v1/crawls/{word(crawl)}/changes", **query)
@@ -209,11 +198,8 @@ def changes(
 
 
 def _changes(store: Store, crawl: str, against: str | None, kind: str | None, limit: int) -> dict[str, Any]:
-    from curtsy.cli.show import when
-    from curtsy.control import changes
-
-    report = changes.report_of(store, crawl, against)
-    found, _ = changes.chunk(store, report, kind, limit=limit) if limit else ([], None)
+    report = comparing.report_of(store, crawl, against)
+    found, _ = comparing.chunk(store, report, kind, limit=limit) if limit else ([], None)
     items = [
         {
             "kind": one.kind, "url": one.url, "why": one.why or None, "sha256_before": one.sha256_before,
@@ -221,15 +207,13 @@ def _changes(store: Store, crawl: str, against: str | None, kind: str | None, li
         }
         for one in found
     ]  # fmt: skip
-    counts = changes.counts(store, report)
+    counts = comparing.counts(store, report)
     return {"crawl": report.crawl.id, "against": report.against.id, "counts": counts, "items": items}
 
 
 def _change(
     schedule: str, verb: str, api: str | None, config: Path | None, data_dir: Path | None, as_json: bool
 ) -> None:
-    from curtsy.control import schedules as scheduling
-
     if api:
         found = client(api).post(f"/v1/schedules/{word(schedule)}/{verb}")
     else:
@@ -242,39 +226,28 @@ def _change(
 @contextmanager
 def _opened(config: Path | None, data_dir: Path | None) -> Iterator[tuple[Settings, Store]]:
     """The store, made if it is not there: a schedule may be the first thing in a folder."""
-    from curtsy.store.engine import Store
-
     settings = settings_from(config, data_dir)
     with Store.open(settings.effective_store_url) as store:
         yield settings, store
 
 
 def _all(config: Path | None, data_dir: Path | None) -> list[Schedule]:
-    from curtsy.store import schedules
-
     with stored(config, data_dir) as (_settings, store), store.read() as tx:
         return schedules.list_all(tx, limit=100_000)
 
 
 def _line(schedule: Schedule) -> dict[str, Any]:
     """The fields that the API gives."""
-    from curtsy.cli.show import when
-    from curtsy.control.schedules import shown
-
     next_ms = schedule.next_ms if schedule.enabled else None
     return shown(schedule) | {"next": when(next_ms), "created": when(schedule.created_ms)}
 
 
 def _run(run: Run) -> dict[str, Any]:
-    from curtsy.cli.show import when
-
     crawl = run.crawl_id if run.crawl is not None else None
     return {"planned": when(run.planned_ms), "state": run.state, "crawl": crawl, "note": run.note}
 
 
 def _show(found: dict[str, Any], as_json: bool, said: str | None = None) -> None:
-    from curtsy.cli import show
-
     if as_json:
         show.document(found)
     else:

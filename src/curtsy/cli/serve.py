@@ -7,10 +7,7 @@ from typing import Annotated
 import typer
 
 from curtsy.cli.options import Config, DataDir, settings_from
-
-
-def register(app: typer.Typer) -> None:
-    app.command()(serve)
+from curtsy.web.serving import serve as run
 
 
 def serve(
@@ -25,10 +22,12 @@ def serve(
     config: Config = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Serve the API: it takes crawls in and says how they are; workers do the crawling."""
+    """Run the API and the dashboard.
+
+    They accept crawls and report on them; workers do the crawling.
+    """
     settings = settings_from(
         config, data_dir, api_host=host, api_port=port, api_processes=processes, api_threads=threads
     )
-    from curtsy.web.serving import serve as run
 
     run(settings, settings.api_host, settings.api_port, settings.api_processes, settings.api_threads)

@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from curtsy.cli import next_commands, remote, show
 from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl, stored
 from curtsy.cli.remote import Api
+from curtsy.control import crawls as control
 from curtsy.core import clock
+from curtsy.core.errors import UsageError
+from curtsy.core.model import Counts, Crawl, CrawlState
+from curtsy.store import crawls
+from curtsy.store.engine import Store
 
-if TYPE_CHECKING:
-    from curtsy.core.model import Counts, Crawl
-    from curtsy.store.engine import Store
-
-#: command -> the state it gives a crawl, and its text
-_CHANGES = {
-    "pause": ("paused", "Stop asking for pages of a crawl until it is resumed; what is under way is finished."),
-    "resume": (
-        "running",
-        "Let a paused crawl go on; `curtsy crawl --resume` does the work if no process is crawling.",
-    ),
-    "cancel": ("cancelled", "End a crawl; its open URLs count as skipped, what was fetched stays."),
-}
-
-
-def register(app: typer.Typer) -> None:
-    app.command()(status)
-    for verb, (_, text) in _CHANGES.items():
-        app.command(verb, help=text)(_changing(verb))
+#: command -> the state it gives a crawl
+_STATES = {"pause": "paused", "resume": "running", "cancel": "cancelled"}
 
 
 def status(
@@ -41,14 +29,10 @@ def status(
     as_json: AsJson = False,
     api: Api = None,
 ) -> None:
-    """Show how far a crawl is, or list all crawls."""
+    """Show the progress of a crawl, or list all crawls."""
     if api:
-        from curtsy.cli import remote
-
         remote.status(api, crawl, all_, as_json)
         return
-    from curtsy.cli import show
-    from curtsy.store import crawls
 
     with stored(config, data_dir) as (_settings, store):
         with store.read() as tx:
@@ -65,30 +49,50 @@ def status(
         show.table(["crawl", "state", "pages", "pending", "dead letters", "seconds"], rows)
 
 
-def _changing(verb: str) -> Callable[..., None]:
-    def command(
-        crawl: WhichCrawl = "last",
-        config: Config = None,
-        data_dir: DataDir = None,
-        as_json: AsJson = False,
-        api: Api = None,
-    ) -> None:
-        _change(crawl, verb, config, data_dir, as_json, api)
+def pause(
+    crawl: WhichCrawl = "last",
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+    api: Api = None,
+) -> None:
+    """Pause a crawl; requests in flight finish."""
+    _change(crawl, "pause", config, data_dir, as_json, api)
 
-    return command
+
+def resume(
+    crawl: WhichCrawl = "last",
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+    api: Api = None,
+) -> None:
+    """Let a paused crawl continue.
+
+    `curtsy crawl --resume` does the work if no process is crawling.
+    """
+    _change(crawl, "resume", config, data_dir, as_json, api)
+
+
+def cancel(
+    crawl: WhichCrawl = "last",
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+    api: Api = None,
+) -> None:
+    """Cancel a crawl; fetched pages stay.
+
+    Its open URLs count as skipped.
+    """
+    _change(crawl, "cancel", config, data_dir, as_json, api)
 
 
 def _change(which: str, verb: str, config: Path | None, data_dir: Path | None, as_json: bool, api: str | None) -> None:
-    from curtsy.cli import remote, show
-    from curtsy.control import crawls as control
-    from curtsy.core.errors import UsageError
-    from curtsy.core.model import CrawlState
-    from curtsy.store import crawls
-
     if api:
         remote.change(api, which, verb, as_json)
         return
-    state = CrawlState(_CHANGES[verb][0])
+    state = CrawlState(_STATES[verb])
     reason = "cancelled" if state is CrawlState.CANCELLED else None
     with stored(config, data_dir, looks=False) as (_settings, store):
         with store.read() as tx:
@@ -105,8 +109,6 @@ def _change(which: str, verb: str, config: Path | None, data_dir: Path | None, a
 
 
 def _ledger(crawl: Crawl, counts: Counts) -> dict[str, Any]:
-    from curtsy.cli import show
-
     return show.ledger(crawl, counts, show.elapsed_s(crawl, clock.now_ms()))
 
 
@@ -115,9 +117,6 @@ def _dead(ledger: dict[str, Any]) -> int:
 
 
 def _describe(crawl: Crawl, counts: Counts, store: Store) -> None:
-    from curtsy.cli import next_commands, show
-    from curtsy.core.model import CrawlState
-
     show.say(f"crawl         {crawl.id}")
     show.say(f"state         {crawl.state}{f' ({crawl.reason})' if crawl.reason else ''}")
     show.say(f"pages         {counts.pages:,}")

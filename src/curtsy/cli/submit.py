@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import typer
+from pydantic import ValidationError
 
+from curtsy.cli import seeds, show
 from curtsy.cli.crawl_options import (
     Cookies,
     Delay,
@@ -25,15 +27,14 @@ from curtsy.cli.crawl_options import (
     Webhook,
     fields,
 )
+from curtsy.cli.frontier_access import with_services
 from curtsy.cli.options import AsJson, Config, DataDir, ModelKind, RubricName, SchemaName, settings_from
-from curtsy.cli.remote import Api
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-
-def register(app: typer.Typer) -> None:
-    app.command()(submit)
+from curtsy.cli.remote import Api, client
+from curtsy.control import submit as submitting
+from curtsy.control.crawl_request import CrawlRequest, crawl_of
+from curtsy.core.errors import UsageError
+from curtsy.core.model import new_id
+from curtsy.grounding import schema as schemas
 
 
 def submit(
@@ -60,10 +61,10 @@ def submit(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Hand in a crawl and return at once; a fleet's workers, or `curtsy crawl --resume`, do it."""
-    from curtsy.cli import seeds, show
-    from curtsy.core.errors import UsageError
+    """Submit a crawl and return at once.
 
+    The workers of a fleet, or `curtsy crawl --resume`, do the work.
+    """
     if not urls and from_ is None:
         raise UsageError("Give at least one URL, or --from FILE. For example: curtsy submit https://example.com/")
     wish = fields(
@@ -83,9 +84,6 @@ def submit(
 
 def _sent(spec: str) -> str | dict[str, Any]:
     """A name is for the server to know; a file or a model of ours goes there as a JSON Schema."""
-    from curtsy.core.errors import UsageError
-    from curtsy.grounding import schema as schemas
-
     if not spec.endswith(".json") and ":" not in spec:
         return spec
     if spec.endswith(".json") and Path(spec).with_suffix(".toml").exists():
@@ -95,20 +93,10 @@ def _sent(spec: str) -> str | dict[str, Any]:
 
 
 def _remote(api: str, wish: dict[str, Any], seeds: Iterable[str]) -> str:
-    from curtsy.cli.remote import client
-
     return client(api).submit(wish, seeds)
 
 
 def _local(wish: dict[str, Any], seeds: Iterable[str], config: Path | None, data_dir: Path | None) -> str:
-    from pydantic import ValidationError
-
-    from curtsy.cli.frontier_access import with_services
-    from curtsy.control import submit
-    from curtsy.control.crawl_request import CrawlRequest, crawl_of
-    from curtsy.core.errors import UsageError
-    from curtsy.core.model import new_id
-
     settings = settings_from(config, data_dir)
     try:
         wanted = CrawlRequest(**wish)
@@ -116,4 +104,6 @@ def _local(wish: dict[str, Any], seeds: Iterable[str], config: Path | None, data
         wrong = "; ".join(f"--{str(e['loc'][0]).replace('_', '-')}: {e['msg']}" for e in error.errors())
         raise UsageError(f"{wrong}. `curtsy submit --help` says what can be given.") from None
 
-    return with_services(settings, lambda built: submit.submit(built, crawl_of(wanted, settings, new_id()), seeds)).id
+    return with_services(
+        settings, lambda built: submitting.submit(built, crawl_of(wanted, settings, new_id()), seeds)
+    ).id

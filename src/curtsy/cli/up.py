@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
+import sys
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from curtsy.cli.child_processes import environment
 from curtsy.cli.options import AsJson, Config, DataDir, settings_from
-
-if TYPE_CHECKING:
-    from curtsy.core.settings import Settings
-    from curtsy.fleet.supervisor import Part
-
-
-def register(app: typer.Typer) -> None:
-    app.command()(up)
+from curtsy.cli.show import document, say
+from curtsy.cli.workers import ALWAYS, SERVED, bind, celery_command, render_command, worker_command
+from curtsy.core.errors import MissingPart
+from curtsy.core.settings import Settings
+from curtsy.crawl import renderers
+from curtsy.fleet.coordination import shards_text
+from curtsy.fleet.supervisor import Part, Supervisor, free_port, only_one, reachable
 
 
 def up(
@@ -41,10 +43,10 @@ def up(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Everything on this machine: Valkey, workers, beat and API. What dies is started again; Ctrl-C ends all."""
-    from curtsy.cli.child_processes import environment
-    from curtsy.fleet.supervisor import Supervisor, free_port, only_one
+    """Run Valkey, workers, beat and the API on this machine.
 
+    Restarts parts that exit. Press Ctrl-C to stop everything.
+    """
     given = settings_from(config, data_dir, api_host=host, api_port=port, api_processes=processes, worker_seats=workers)
     given.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     with only_one(given.data_dir):
@@ -60,11 +62,6 @@ def up(
 
 
 def parts_of(settings: Settings, config: Path | None, flower: int | None) -> list[Part]:
-    from curtsy.cli.workers import ALWAYS, SERVED, bind, celery_command, render_command, worker_command
-    from curtsy.crawl import renderers
-    from curtsy.fleet.coordination import shards_text
-    from curtsy.fleet.supervisor import Part
-
     bound = shards_text(settings.bind_shards)
     served = [bind(queue, bound) for queue in SERVED]
     parts = [
@@ -82,29 +79,17 @@ def parts_of(settings: Settings, config: Path | None, flower: int | None) -> lis
 
 
 def _serve(settings: Settings, config: Path | None) -> list[str]:
-    import sys
-
     words = ["--host", settings.api_host, "--port", str(settings.api_port), "--processes", str(settings.api_processes)]
     return [sys.executable, "-m", "curtsy", "serve", *words, *(["--config", str(config)] if config else [])]
 
 
 def _flower(port: int) -> list[str]:
-    from importlib.util import find_spec
-
-    from curtsy.cli.workers import celery_command
-    from curtsy.core.errors import MissingPart
-
     if find_spec("flower") is None:
         raise MissingPart("Flower is not installed: pip install 'curtsy[flower]', or leave --flower out.")
     return celery_command("flower", "--address=127.0.0.1", f"--port={port}")
 
 
 def _ready(settings: Settings, flower: int | None, as_json: bool) -> None:
-    import sys
-
-    from curtsy.cli.show import document, say
-    from curtsy.fleet.supervisor import reachable
-
     host = reachable(settings.api_host)
     api = f"http://{f'[{host}]' if ':' in host else host}:{settings.api_port}"
     submit = f"curtsy submit --api {api} https://example.com/"

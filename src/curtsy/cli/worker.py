@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable
 
+import typer
 import uvloop
 
 from curtsy.cli import DONE, INTERRUPTED
@@ -56,6 +57,11 @@ class Parent:
         _tell(loop, stop.request)
         time.sleep(LEAVE_S)
         end_now(drain_s + COMMIT_S + LEAVE_S, INTERRUPTED, loop)
+
+
+def crawl_worker() -> None:
+    """One more process of a crawl."""
+    raise typer.Exit(work())
 
 
 def work() -> int:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import sys
+from typing import Annotated
 
 import typer
 
+from curtsy.cli.child_processes import keep
 from curtsy.cli.options import Config, DataDir, settings_from
-
-if TYPE_CHECKING:
-    from curtsy.core.settings import Settings
+from curtsy.core.settings import Settings
+from curtsy.crawl import renderers
+from curtsy.fleet.coordination import shards_of, shards_text
+from curtsy.frontier.servers import default_shards
 
 #: what a worker serves unless told otherwise; lane render needs a browser and has workers of its own
 SERVED = ("fetch.high", "fetch.batch", "fetch.slow", "inference", "default")
 ALWAYS = "fetch.high"
 RENDER = "render"
-
-
-def register(app: typer.Typer) -> None:
-    app.command()(worker)
-    app.command()(beat)
 
 
 def worker(
@@ -42,17 +40,15 @@ def worker(
     config: Config = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Serve the queues of a fleet: crawl what is due, carry out stages. Ends gently with SIGTERM or Ctrl-C."""
-    from curtsy.cli.child_processes import keep
-    from curtsy.fleet.coordination import shards_of, shards_text
+    """Run worker processes of a fleet.
 
+    They fetch pages and make records. SIGTERM or Ctrl-C stops them cleanly.
+    """
     settings = settings_from(config, data_dir, worker_seats=concurrency)
     bound = shards_text(shards_of(shards, _shards(settings))) if shards else shards_text(settings.bind_shards)
     served = [bind(queue, bound) for queue in (queues.split(",") if queues else SERVED)]
     me = name or "worker"
     if served == [bind(RENDER, bound)]:
-        from curtsy.crawl import renderers
-
         renderers.check(settings)
         commands = [render_command(f"{me}@%h", settings, bound)]
     else:
@@ -63,9 +59,10 @@ def worker(
 
 
 def beat(config: Config = None, data_dir: DataDir = None) -> None:
-    """Send shifts when hosts are due, end crawls, see to what expired. Several at once do no harm."""
-    from curtsy.cli.child_processes import keep
+    """Run the scheduler of a fleet.
 
+    It dispatches shifts, ends crawls and fires schedules. Several may run at once.
+    """
     settings = settings_from(config, data_dir)
     raise typer.Exit(keep([celery_command("beat")], settings, config))
 
@@ -76,8 +73,6 @@ def bind(queue: str, shards: str) -> str:
 
 
 def _shards(settings: Settings) -> int:
-    from curtsy.frontier.servers import default_shards
-
     return settings.shards or default_shards(settings.frontier_url)
 
 
@@ -93,8 +88,6 @@ def render_command(name: str, settings: Settings, shards: str, quiet: bool = Fal
 
 
 def celery_command(command: str, *words: str, quiet: bool = False) -> list[str]:
-    import sys
-
     return [
         sys.executable,
         "-m",

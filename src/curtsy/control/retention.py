@@ -22,7 +22,7 @@ from curtsy.store import crawls, deletion, llm_cache, meta, queues, requests
 from curtsy.store import sweep as segment_sweep
 from curtsy.store.engine import Store, read
 from curtsy.store.erasure import erase_all
-from curtsy.store.segments import open_segments
+from curtsy.store.segment_places import open_segments
 
 if TYPE_CHECKING:
     from curtsy.services.backends import Services

@@ -10,6 +10,7 @@ from curtsy.core.errors import MissingPart
 from curtsy.core.settings import Settings
 from curtsy.crawl.in_flight import Renderer
 from curtsy.fetch import chromium
+from curtsy.fetch.renderer import BrowserFetcher
 
 #: what robots rules say of a URL to an agent; None: they are not known
 Allows = Callable[[str, str], bool | None]
@@ -17,8 +18,6 @@ Allows = Callable[[str, str], bool | None]
 
 def make(settings: Settings, loop: asyncio.AbstractEventLoop, allows: Allows) -> Renderer:
     """Its browser is started by its first visit."""
-    from curtsy.fetch.renderer import BrowserFetcher
-
     return BrowserFetcher(settings, loop, allows)
 
 

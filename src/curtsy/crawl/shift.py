@@ -17,6 +17,7 @@ from curtsy.core.model import Lane, Lease, Page
 from curtsy.core.observe import count, log
 from curtsy.core.shutdown import StopFlag, end, see_through
 from curtsy.core.threads import in_thread
+from curtsy.crawl import renderers
 from curtsy.crawl.background import BackgroundTasks
 from curtsy.crawl.commit import Committer
 from curtsy.crawl.commit_queue import CommitQueue
@@ -150,8 +151,6 @@ class Shift:
     def _the_browser(self) -> Renderer:
         """Started when the first page wants it, and kept."""
         if self._browser is None:
-            from curtsy.crawl import renderers  # few crawls need one
-
             self._browser = renderers.make(self.settings, asyncio.get_running_loop(), self._crawl_cache.allows)
         return self._browser
 

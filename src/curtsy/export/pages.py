@@ -26,7 +26,8 @@ from curtsy.export.targets import Folder, ObjectPlace, Target, check_file, check
 from curtsy.html.document import Document, is_html
 from curtsy.store import pages, warc
 from curtsy.store.engine import Store
-from curtsy.store.segments import SegmentStore, open_segments, read_page
+from curtsy.store.segment_places import open_segments
+from curtsy.store.segments import SegmentStore, read_page
 
 #: rows per group of a Parquet file: some MB
 GROUP = 10_000

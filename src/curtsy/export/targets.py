@@ -16,12 +16,10 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, Any, Protocol
 
 from curtsy.core.errors import UsageError
-
-if TYPE_CHECKING:
-    from curtsy.store.objects import Objects
+from curtsy.store.objects import Objects
 
 #: bytes of one part of an upload, and how many are under way at a time: what an upload takes of memory
 PART_BYTES = 16 * 1024 * 1024
@@ -260,6 +258,4 @@ class ObjectFolder:
 
 
 def _objects(url: str) -> Objects:
-    from curtsy.store.objects import Objects  # few exports need it
-
     return Objects(url)

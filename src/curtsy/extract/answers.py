@@ -6,6 +6,8 @@ import json
 import math
 from typing import Any
 
+from pydantic_core import from_json
+
 _MAX_REASON = 300
 
 
@@ -38,8 +40,6 @@ def parse(text: str) -> Any:
 
 def begun(text: str) -> Any:
     """What of an object that was cut off is complete; None if nothing is."""
-    from pydantic_core import from_json
-
     start = text.find("{")
     try:
         return from_json(text[start:], allow_partial=True) if start >= 0 else None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import ssl
 import time
 from collections.abc import Mapping, Sequence
@@ -192,8 +193,6 @@ def _openai() -> Any:
         import openai
     except ImportError:
         raise MissingPart("The package openai is not installed: pip install 'curtsy[llm]'.") from None
-    import logging
-
     # Its OPENAI_LOG would write prompts to our stderr.
     logging.getLogger("openai").setLevel(logging.CRITICAL)
     return openai

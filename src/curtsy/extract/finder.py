@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from lxml import etree
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from curtsy.html import text as prose
@@ -51,8 +52,6 @@ class Page:
         return css_elements(self._lexbor, expression, attribute)
 
     def xpath(self, expression: str, attribute: str | None) -> Iterator[Element]:
-        from lxml import etree  # few need it
-
         if self._lxml is None:
             parser = etree.HTMLParser(encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True)
             self._lxml = etree.fromstring(self._html.encode("utf-8", "replace") or b"<p>", parser)

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any, Literal, cast
 
 import re2
+from lxml import etree
 from selectolax.lexbor import LexborHTMLParser
 
 from curtsy.core.errors import UsageError
@@ -278,8 +279,6 @@ def _check_css(css: str) -> None:
 
 
 def _check_xpath(xpath: str) -> None:
-    from lxml import etree  # it takes a while to import, and few need it
-
     if len(xpath) > MAX_EXPRESSION:
         raise UsageError(f"xpath is longer than {MAX_EXPRESSION} characters")
     try:

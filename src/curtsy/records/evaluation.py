@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from curtsy.store import records, sources
+from curtsy.tinyweb.facts import org_number, truth
 
 if TYPE_CHECKING:
     from curtsy.core.model import Crawl
@@ -161,8 +162,6 @@ def _starred(path: str, truth: Truth) -> str:
 
 def organization_truth(record: Record) -> Truth | None:
     """What the generator knows of the organisation whose site a record is about; None: it is none."""
-    from curtsy.tinyweb.facts import org_number, truth
-
     host = record.subject.removeprefix("site:").partition(":")[0]
     if org_number(host) is None:
         return None
@@ -181,6 +180,5 @@ def organization_truth(record: Record) -> Truth | None:
 
 def organization_kind(record: Record) -> str:
     """How its site states its facts."""
-    from curtsy.tinyweb.facts import truth
 
     return truth(record.subject.removeprefix("site:").partition(":")[0]).kind.value

@@ -337,9 +337,7 @@ def slot_delays(told: Any) -> dict[str, float]:
 
 def check_parts(crawler: Crawler) -> None:
     """Half of the parts would look as if all was well, and ask hosts out of turn."""
-    from curtsy.scrapy.slots import TurnsMiddleware
-
-    if not any(isinstance(one, TurnsMiddleware) for one in middlewares_of(crawler)):
+    if not any(getattr(one, "takes_slots", False) for one in middlewares_of(crawler)):
         raise CurtsyError("Add curtsy.scrapy.TurnsMiddleware to DOWNLOADER_MIDDLEWARES (docs/how-to/scrapy.md).")
     told = crawler.settings
     if told.getfloat("DOWNLOAD_DELAY") or told.getbool("AUTOTHROTTLE_ENABLED"):

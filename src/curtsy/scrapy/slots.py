@@ -27,6 +27,9 @@ _MARGIN_S = 0.2
 class TurnsMiddleware:
     """Scheduled requests come with their turn; robots.txt and inline downloads wait for one here."""
 
+    #: how the scheduler recognizes it
+    takes_slots = True
+
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
 

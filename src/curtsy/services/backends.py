@@ -19,7 +19,8 @@ from curtsy.services.scans import Scans
 from curtsy.services.valkey import EmbeddedValkey
 from curtsy.store import pages
 from curtsy.store.engine import Store
-from curtsy.store.segments import SegmentStore, open_segments
+from curtsy.store.segment_places import open_segments
+from curtsy.store.segments import SegmentStore
 
 #: before whoever starts is told that the frontier is away: a restart takes about a second
 _PAUSES_S = (0.2, 0.5, 1.0)

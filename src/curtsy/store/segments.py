@@ -55,18 +55,6 @@ class SegmentStore(Protocol):
     def close(self) -> None: ...
 
 
-def open_segments(place: str | Path, max_bytes: int, owner: str = "") -> SegmentStore:
-    """A folder (path or file:// URL), or an object store (s3://bucket/prefix, ...); `owner` begins writers' names."""
-    text = str(place)
-    if "://" not in text:
-        return Segments(Path(place), max_bytes, owner + os.urandom(4).hex())
-    if text.startswith("file://"):
-        return Segments(Path(text.removeprefix("file://")), max_bytes, owner + os.urandom(4).hex())
-    from curtsy.store.objects import ObjectSegments
-
-    return ObjectSegments(text, owner + os.urandom(4).hex())
-
-
 def new_name(writer_id: str, number: int) -> str:
     return f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{writer_id}-{number:05}{_SUFFIX}"
 

@@ -355,15 +355,3 @@ idempotency = Table(
     Index("idempotency_created", "created_ms"),
     sqlite_with_rowid=False,
 )
-
-
-def with_postgresql() -> MetaData:
-    """The same with PostgreSQL's own options. To name them loads its dialect: 30 ms that a start on SQLite saves."""
-    from curtsy.store import guest_tables, record_tables, schedule_tables  # noqa: F401  # of the same schema
-
-    requests.dialect_options["postgresql"]["partition_by"] = "RANGE (start_ms)"
-    for table in metadata.tables.values():
-        for index in table.indexes:
-            if "where" in index.info:
-                index.dialect_options["postgresql"]["where"] = text(index.info["where"])
-    return metadata

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from typing import IO, Any
 
@@ -245,8 +246,6 @@ def _of_http(error: HTTPException) -> Problem:
 
 
 def _ours(error: Exception) -> Problem:
-    import traceback
-
     expected = isinstance(error, CurtsyError)
     trace = None if expected else "".join(traceback.format_exception(error))
     log("api_error", level="error", error=repr(error), trace=trace)

@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from curtsy.store.tables import with_postgresql
+from curtsy.store.schema import with_postgresql
 
 context.configure(connection=context.config.attributes["connection"], target_metadata=with_postgresql())
 with context.begin_transaction():

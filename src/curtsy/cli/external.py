@@ -8,9 +8,14 @@ from typing import Annotated
 
 import typer
 
+from curtsy.cli import show
+from curtsy.cli.commands import Commands
 from curtsy.cli.options import AsJson, Config, DataDir, stored
 from curtsy.core import clock
+from curtsy.core.times import since_ms
+from curtsy.store import guests
 
+app = Commands("List and replay requests of external clients (Scrapy).")
 Name = Annotated[
     str | None, typer.Option("--name", metavar="NAME", help="Only of this run: CURTSY_RUN, or the spider.")
 ]
@@ -21,19 +26,9 @@ Since = Annotated[
 Limit = Annotated[int, typer.Option("--limit", min=1, max=1_000_000, help="At most so many.")]
 
 
-def register(app: typer.Typer) -> None:
-    group = typer.Typer(no_args_is_help=True, help="Runs of Scrapy spiders: list them, and replay their dead letters.")
-    group.command("list")(list_)
-    group.command()(failures)
-    group.command()(replay)
-    app.add_typer(group, name="guests")
-
-
+@app.command("list")
 def list_(config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """List the runs of guests, newest first, with what is open, done and failed of each."""
-    from curtsy.cli import show
-    from curtsy.store import guests
-
     with stored(config, data_dir) as (_, store), store.read() as tx:
         runs = [asdict(run) for run in guests.runs(tx)]
     for run in runs:
@@ -45,6 +40,7 @@ def list_(config: Config = None, data_dir: DataDir = None, as_json: AsJson = Fal
     show.table(columns, [[run[column] for column in columns] for run in runs])
 
 
+@app.command()
 def failures(
     name: Name = None,
     since: Since = None,
@@ -54,10 +50,6 @@ def failures(
     as_json: AsJson = False,
 ) -> None:
     """List the dead letters of guests, oldest first."""
-    from curtsy.cli import show
-    from curtsy.core.times import since_ms
-    from curtsy.store import guests
-
     with stored(config, data_dir) as (_, store), store.read() as tx:
         found = guests.failed(tx, name or "", since_ms(since, time.time()), limit)
     rows = [{**asdict(one), "at": show.when(one.at_ms)} for one in found]
@@ -68,6 +60,7 @@ def failures(
     show.table(columns, [[row[column] for column in columns] for row in rows])
 
 
+@app.command()
 def replay(
     name: Name = None,
     since: Since = None,
@@ -78,10 +71,6 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Open dead letters again; a spider of that name takes them up, at once or when it is next started."""
-    from curtsy.cli import show
-    from curtsy.core.times import since_ms
-    from curtsy.store import guests
-
     with stored(config, data_dir) as (_, store):
         with store.read() as tx:
             found = guests.failed(tx, name or "", since_ms(since, time.time()), limit)

@@ -118,7 +118,7 @@ def test_a_beat_that_waits_for_its_database_ends_with_the_command_that_was_kille
     words = ("--config", str(fleet.config), "--data-dir", str(fleet.data))
     beat = fleet.start_part("beat", "curtsy.cli", "beat", *words)
     fleet.submit(["http://no.such.host.test/"])
-    until(lambda: fleet.command("LLEN", "fetch.batch") == 1)
+    until(lambda: fleet.broker("LLEN", "fetch.batch") == 1)
     family = psutil.Process(beat.pid).children(recursive=True)
     postgres.kill9()
     try:

@@ -49,7 +49,7 @@ def test_a_failing_host_goes_to_lane_slow_by_itself_and_comes_back(new_fleet: Ne
     fleet.worker("batch", "fetch.batch", seats=1)
     fleet.beat()
     crawl = fleet.submit([seed for seed in web.seeds if "error-503" in seed], delay_s=0.05)
-    until(lambda: fleet.command("LLEN", "fetch.slow") > 0)
+    until(lambda: fleet.broker("LLEN", "fetch.slow") > 0)
     assert fleet.crawl_now(crawl).state == "running"
     fleet.worker("slow", "fetch.slow", seats=1)
     counts = fleet.until_ended(crawl)

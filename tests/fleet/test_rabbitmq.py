@@ -44,7 +44,7 @@ def test_a_crawl_with_stages_runs_over_rabbitmq(new_fleet: NewFleet, web: TinyWe
     assert len({record.url for record in found}) == 36
     assert fleet.verdict().polite
     # Nothing went the other way, and what RabbitMQ may have under way to the worker is one message per seat.
-    assert [fleet.command("EXISTS", queue) for queue in ("fetch.batch", "default", "inference")] == [0, 0, 0]
+    assert [fleet.broker("EXISTS", queue) for queue in ("fetch.batch", "default", "inference")] == [0, 0, 0]
     assert stats(rabbit.url)["prefetch_count"] == SEATS
     assert fleet.stop("w1") == 0
     assert fleet.stop("beat") == 0

@@ -34,7 +34,7 @@ def test_pages_that_need_a_browser_go_to_workers_that_have_one_and_come_back_whe
     fleet.worker("plain", "fetch.batch,fetch.slow", seats=1)
     fleet.beat()
     crawl = fleet.submit([f"http://{org_host(4)}/"], delay_s=0.1, render="auto")
-    until(lambda: fleet.command("LLEN", "render") > 0)
+    until(lambda: fleet.broker("LLEN", "render") > 0)
     assert fleet.counts_of(crawl).pages == 0, "nobody has a browser yet"
     told = fleet.run("explain", f"http://{org_host(4)}/")
     assert told["waits_for_rendering"]

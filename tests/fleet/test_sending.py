@@ -46,12 +46,12 @@ def test_a_fleet_that_returns_finds_no_flood_and_late_tickets_return_at_once(new
     fleet.beat()
     crawl = fleet.submit(web.seeds, delay_s=0.05)
     until(lambda: fleet.said("beat").count("shifts_withheld") >= 4)
-    assert fleet.command("LLEN", "fetch.batch") == 1
+    assert fleet.broker("LLEN", "fetch.batch") == 1
     assert fleet.counts_of(crawl).pages == 0
     fleet.worker()
     assert fleet.until_ended(crawl).pages == 120
     assert fleet.metrics()['curtsy_shifts_total{end="late",lane="batch"}'] >= 1
-    assert fleet.command("LLEN", "fetch.batch") <= 1
+    assert fleet.broker("LLEN", "fetch.batch") <= 1
 
 
 def test_a_crawl_that_is_resumed_while_no_shift_runs_goes_on(new_fleet: NewFleet, web: TinyWeb) -> None:
@@ -85,4 +85,4 @@ def test_shifts_that_wait_are_never_more_than_the_seats(new_fleet: NewFleet, web
     fleet.beat()
     fleet.submit(web.seeds, delay_s=0.05)
     until(lambda: fleet.said("beat").count("shifts_withheld") >= 4)
-    assert fleet.command("LLEN", "fetch.batch") <= 4
+    assert fleet.broker("LLEN", "fetch.batch") <= 4

@@ -145,11 +145,15 @@ class FleetFolder(CrawlFolder):
 
         return asyncio.run(run())
 
-    def command(self, *words: str | int | float) -> Any:
-        """A plain command on the server of broker and frontier."""
+    def broker(self, *words: str | int | float) -> Any:
+        """A plain command on the database of the embedded broker."""
+        return self.command(*words, url=self.frontier_url.partition("?")[0])
+
+    def command(self, *words: str | int | float, url: str | None = None) -> Any:
+        """A plain command on the frontier's database."""
 
         async def run() -> Any:
-            plain = Plain(self.frontier_url)
+            plain = Plain(url or self.frontier_url)
             try:
                 return await plain.command(*words)
             finally:

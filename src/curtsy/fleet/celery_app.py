@@ -31,7 +31,7 @@ from curtsy.core.clock import boot
 from curtsy.core.errors import FrontierUnavailable, SettingsError
 from curtsy.core.observe import log
 from curtsy.core.settings import Settings
-from curtsy.fleet import fork_safety
+from curtsy.fleet import broker, fork_safety
 from curtsy.fleet.coordination import SIT_S, Fleet, Worker, bound_to, celery_queue
 from curtsy.services import backends
 from curtsy.services.valkey import EmbeddedValkey
@@ -133,10 +133,10 @@ def _transport_options() -> dict[str, Any]:
 
 def _configuration() -> dict[str, Any]:
     given = the_settings()
-    broker = broker_url()
-    redis = broker.partition(":")[0] in ("redis", "rediss", "redis+socket")
+    url = broker_url()
+    redis = url.partition(":")[0] in ("redis", "rediss", "redis+socket")
     return {
-        "broker_url": broker,
+        "broker_url": url,
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,
         "broker_transport_options": _transport_options() if redis else {},
@@ -155,6 +155,7 @@ def _configuration() -> dict[str, Any]:
         "task_time_limit": given.task_hard_limit_s,
         "task_send_sent_event": True,
         "worker_send_task_events": True,
+        "worker_consumer": "curtsy.fleet.broker:Consumer",
         "worker_prefetch_multiplier": 1,
         # A message stays where every free seat can take it; one reserved by a busy worker would wait for a shift's end.
         "worker_disable_prefetch": redis,
@@ -165,6 +166,7 @@ def _configuration() -> dict[str, Any]:
     }
 
 
+broker.install()
 app = Celery("curtsy")
 app.add_defaults(_configuration)
 

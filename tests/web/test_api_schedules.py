@@ -92,7 +92,7 @@ def test_a_schedule_is_made_shown_paused_resumed_and_removed(client: FlaskClient
         ({"name": "a\0b"}, "printable"),
         ({"keep": 0}, "keep"),
         ({"overlap": "both"}, "overlap"),
-        ({"crawl": {"schema": "recipe"}}, "no schema"),
+        ({"crawl": {"schema": "recipe"}}, "no such schema"),
         ({"crawl": {"allow_private": ["10.0.0.0/8"]}}, "no such field"),
         ({"crawl": {"webhook": "https://hook.test/"}}, "needs a secret"),
         ({"crawl": {"webhook": "javascript:alert(1)", "webhook_secret": "0123456789abcdef"}}, "no http or https URL"),

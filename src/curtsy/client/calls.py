@@ -17,7 +17,7 @@ class Calls(Asked):
         return cast("Any", self._call("GET", "/openapi.json"))
 
     def docs(self) -> str:
-        """This API on one page. It needs no scripts and nothing from elsewhere."""
+        """This API on one page, without scripts or external resources."""
         return cast("str", self._call("GET", "/docs", kind="text"))
 
     def submit(
@@ -43,10 +43,10 @@ class Calls(Asked):
         webhook_secret: str | None = None,
         proxy_pool: str | None = None,
     ) -> types.Accepted:
-        """Make a crawl. It is stored before the answer; workers take it up at once. Seeds that cannot be crawled are
-        refused: the problem names the first 20. For very many seeds send NDJSON, which is stored while it
-        arrives: an upload that breaks off without an Idempotency-Key is cancelled, one with a key can be sent
-        again within an hour.
+        """Create a crawl. It is stored before the answer, and workers start it at once. Seeds that cannot be crawled
+        are refused; the problem lists the first 20. Send very many seeds as NDJSON, which is stored while it
+        arrives. An interrupted upload without an Idempotency-Key is cancelled; with a key it can be sent again
+        within an hour.
         """
         return cast(
             "types.Accepted",
@@ -92,33 +92,40 @@ class Calls(Asked):
         )
 
     def crawl(self, id: str) -> types.CrawlStatus:
-        """How far a crawl is: state, counts, rate, estimated end. The id may be its beginning, or `last`."""
+        """Progress of a crawl: state, counts, rate, estimated end. The id may be its beginning, or `last`."""
         return cast("types.CrawlStatus", self._call("GET", f"/v1/crawls/{self._word(id)}"))
 
     def delete_crawl(self, id: str) -> types.Deleting:
-        """Delete a crawl with all its pages, bodies, records, dead letters and requests. One that is at work ends
-        within 2 s. It is `deleting` until everything is gone, which may take a while. A body that pages of other
+        """Delete a crawl with all its pages, bodies, records, dead letters and requests. A running crawl ends within
+        2 s. Its state is `deleting` until everything is gone, which may take a while. A body that pages of other
         crawls refer to is kept for them.
         """
         return cast("types.Deleting", self._call("DELETE", f"/v1/crawls/{self._word(id)}", accepted=(202,)))
 
     def pause(self, id: str) -> types.CrawlStatus:
-        """Stop asking for pages of a crawl: no request of it leaves later than 2 s from now."""
+        """Pause a crawl. It sends its last request within 2 s."""
         return cast("types.CrawlStatus", self._call("POST", f"/v1/crawls/{self._word(id)}/pause"))
 
     def resume(self, id: str) -> types.CrawlStatus:
-        """Let a paused crawl go on."""
+        """Resume a paused crawl."""
         return cast("types.CrawlStatus", self._call("POST", f"/v1/crawls/{self._word(id)}/resume"))
 
     def cancel(self, id: str) -> types.CrawlStatus:
-        """End a crawl within 2 s, for good. What was fetched stays; open URLs count as skipped."""
+        """End a crawl within 2 s, permanently. Fetched pages stay; open URLs count as skipped."""
         return cast("types.CrawlStatus", self._call("POST", f"/v1/crawls/{self._word(id)}/cancel"))
+
+    def events(self, id: str, *, last_event_id: str | None = None) -> Iterator[Event]:
+        """Follow a crawl (server-sent events). The server sends an event when counts or state change, at most once a
+        second. The stream ends with the crawl, and after 5 minutes: reconnect with Last-Event-ID. If too many
+        clients are connected (503), poll `GET /v1/crawls/{id}`.
+        """
+        return self._events("GET", f"/v1/crawls/{self._word(id)}/events", headers={"Last-Event-ID": last_event_id})
 
     def delete_pages(
         self, *, url: str | None = None, host: str | None = None, crawl: str | None = None
     ) -> types.Deleting:
         """Delete the pages of a URL or of a host, with their bodies and records, in one crawl or in all. A body that
-        other pages refer to is kept for them. The crawl remembers the URL as done, and does not fetch it again.
+        other pages refer to is kept for them. The URL stays done in its crawl, which does not fetch it again.
         """
         return cast(
             "types.Deleting",
@@ -126,15 +133,8 @@ class Calls(Asked):
         )
 
     def list_deletions(self) -> types.PendingDeletions:
-        """List what is being deleted."""
+        """List the deletions in progress."""
         return cast("types.PendingDeletions", self._call("GET", "/v1/deletions"))
-
-    def events(self, id: str, *, last_event_id: str | None = None) -> Iterator[Event]:
-        """Follow a crawl (server-sent events). An event comes when counts or state have changed, at most once a
-        second; the stream ends with the crawl, and after 5 minutes: ask again with Last-Event-ID. Where too many
-        follow already (503), ask `GET /v1/crawls/{id}` instead.
-        """
-        return self._events("GET", f"/v1/crawls/{self._word(id)}/events", headers={"Last-Event-ID": last_event_id})
 
     def list_hosts(
         self, *, cursor: str | None = None, limit: int | None = None, notable: bool | None = None
@@ -146,43 +146,42 @@ class Calls(Asked):
         )
 
     def host(self, host: str) -> types.HostStatus:
-        """When a host may be asked and why not now, its delay and where that comes from, failures, robots.txt."""
+        """When a host gets its next request and why not now, its delay and the source of it, failures, robots.txt."""
         return cast("types.HostStatus", self._call("GET", f"/v1/hosts/{self._word(host)}"))
 
     def block(self, host: str, *, seconds: float) -> types.HostStatus:
-        """Leave a host alone for some time, in every crawl. Its URLs wait."""
+        """Send no requests to a host for some time, in every crawl. Its URLs wait."""
         return cast(
             "types.HostStatus", self._call("POST", f"/v1/hosts/{self._word(host)}/block", body={"seconds": seconds})
         )
 
     def unblock(self, host: str) -> types.HostStatus:
-        """End the wait that a host asked for, that its failures brought, or that `block` set: it is asked a delay
-        later.
-        """
+        """End a wait that the host, its failures or `block` caused. The next request follows a delay later."""
         return cast("types.HostStatus", self._call("POST", f"/v1/hosts/{self._word(host)}/unblock"))
 
     def delay(self, host: str, *, delay_s: float | None = None, per_host: int | None = None) -> types.HostStatus:
-        """Set a host's own delay. Its robots.txt and the crawls may ask for more care, never for less."""
+        """Set the operator's delay for a host. robots.txt and the crawls can only make it longer."""
         return cast(
             "types.HostStatus",
             self._call("POST", f"/v1/hosts/{self._word(host)}/delay", body={"delay_s": delay_s, "per_host": per_host}),
         )
 
     def deny(self, host: str) -> types.HostStatus:
-        """Put a host on the deny list (opt-out): nobody asks it later than 2 s from now; its URLs are skipped
+        """Add a host to the deny list (opt-out). It gets its last request within 2 s; its URLs are skipped as
         `denied`.
         """
         return cast("types.HostStatus", self._call("POST", f"/v1/hosts/{self._word(host)}/deny"))
 
     def allow(self, host: str) -> types.HostStatus:
-        """Take a host off the deny list. URLs that were skipped stay so."""
+        """Remove a host from the deny list. Skipped URLs stay skipped."""
         return cast("types.HostStatus", self._call("POST", f"/v1/hosts/{self._word(host)}/allow"))
 
     def explain(
         self, *, url: str | None = None, host: str | None = None, crawl: str | None = None
     ) -> types.Explanation:
-        """Where a URL or a host is and why it is not done. Queued behind how many, blocked until when and by whom,
-        the line of robots.txt, the budget, the worker that has it, the dead letter that came of it.
+        """The state of a URL or host, and why it is not done. The answer includes the position in the queue, blocks
+        and their reason, the robots.txt rule, the page budget, the worker that holds the URL, and the dead
+        letter.
         """
         return cast(
             "types.Explanation", self._call("GET", "/v1/explain", query={"url": url, "host": host, "crawl": crawl})
@@ -200,8 +199,8 @@ class Calls(Asked):
         since: str | None = None,
         replayed: bool | None = None,
     ) -> types.PageOfDeadLetter:
-        """List the dead letters of a crawl, oldest first; those of hosts that are dead for it come last. An answer
-        looks through a bounded number, so it may hold few items, or none, although `next` is not null.
+        """List the dead letters of a crawl, oldest first; those of hosts that are dead for the crawl come last. One
+        request examines a limited number of rows, so `items` may be short or empty although `next` is not null.
         """
         return cast(
             "types.PageOfDeadLetter",
@@ -254,12 +253,12 @@ class Calls(Asked):
     def failure_groups(
         self,
         *,
-        by: str | None = None,
-        crawl: str | None = None,
         host: str | None = None,
         stage: str | None = None,
         cause: str | None = None,
         since: str | None = None,
+        by: str | None = None,
+        crawl: str | None = None,
     ) -> types.LetterGroups:
         """Count the dead letters that can be replayed, by cause, host or stage."""
         return cast(
@@ -267,25 +266,25 @@ class Calls(Asked):
             self._call(
                 "GET",
                 "/v1/failures/groups",
-                query={"by": by, "crawl": crawl, "host": host, "stage": stage, "cause": cause, "since": since},
+                query={"host": host, "stage": stage, "cause": cause, "since": since, "by": by, "crawl": crawl},
             ),
         )
 
     def replay_failures(
         self,
         *,
-        crawl: str | None = None,
         host: str | None = None,
         stage: str | None = None,
         cause: str | None = None,
-        error: str | None = None,
         since: str | None = None,
+        crawl: str | None = None,
+        error: str | None = None,
         ids: list[str] | None = None,
         limit: int | None = None,
         dry_run: bool | None = None,
     ) -> types.Replayed:
-        """Try dead letters again, from the stage that failed; their history is kept. Workers take them up at once. A
-        crawl that had finished runs again; one that was cancelled does not.
+        """Retry dead letters from the stage that failed; their history is kept. Workers start at once. A finished
+        crawl runs again; a cancelled one does not.
         """
         return cast(
             "types.Replayed",
@@ -293,12 +292,12 @@ class Calls(Asked):
                 "POST",
                 "/v1/failures/replay",
                 body={
-                    "crawl": crawl,
                     "host": host,
                     "stage": stage,
                     "cause": cause,
-                    "error": error,
                     "since": since,
+                    "crawl": crawl,
+                    "error": error,
                     "ids": ids,
                     "limit": limit,
                     "dry_run": dry_run,
@@ -307,7 +306,7 @@ class Calls(Asked):
         )
 
     def healthz(self) -> types.Alive:
-        """Whether the process lives. It asks no other part."""
+        """Whether the process is alive. It contacts no other service."""
         return cast("types.Alive", self._call("GET", "/healthz"))
 
     def readyz(self) -> types.Ready:
@@ -325,7 +324,7 @@ class Calls(Asked):
         )
 
     def prometheus(self) -> str:
-        """Counts of the whole fleet for Prometheus. Gauges of a part that is away are left out."""
+        """Metrics of the whole fleet for Prometheus, without the gauges of unavailable services."""
         return cast("str", self._call("GET", "/metrics", kind="text"))
 
     def list_pages(
@@ -339,9 +338,9 @@ class Calls(Asked):
         since: str | None = None,
         url: str | None = None,
     ) -> types.PageOfPageOf:
-        """List the pages of a crawl, in the order in which they were stored. With `since` and neither `host`, `url`
-        nor an unusual `status`: in the order in which they were fetched. An answer looks through a bounded number
-        of pages, so it may hold few items, or none, although `next` is not null.
+        """List the pages of a crawl, in the order in which they were stored. With `since` but without `host`, `url`
+        or a rare `status`, the order is that of the fetches. One request examines a limited number of rows, so
+        `items` may be short or empty although `next` is not null.
         """
         return cast(
             "types.PageOfPageOf",
@@ -353,11 +352,11 @@ class Calls(Asked):
         )
 
     def page(self, id: str) -> types.PageOf:
-        """What is known of a page."""
+        """The metadata of a page."""
         return cast("types.PageOf", self._call("GET", f"/v1/pages/{self._word(id)}"))
 
     def content(self, id: str) -> bytes:
-        """The stored body of a page, as an attachment: a browser does not show it as part of this site."""
+        """The stored body of a page, as an attachment, so that a browser does not show it as part of this site."""
         return cast("bytes", self._call("GET", f"/v1/pages/{self._word(id)}/content", kind="bytes"))
 
     def crawl_records(
@@ -370,8 +369,8 @@ class Calls(Asked):
         status: Literal["published", "held", "rejected", "superseded"] | None = None,
         every_schema: bool | None = None,
     ) -> types.PageOfRecordInfo:
-        """The published records of a crawl that names a schema, in the order they were stored. Records that nobody
-        may rely on yet are `held`: GET /v1/reviews lists them.
+        """The published records of a crawl with a schema, in the order in which they were stored. Records that need
+        a decision are `held`: GET /v1/reviews lists them.
         """
         return cast(
             "types.PageOfRecordInfo",
@@ -397,9 +396,9 @@ class Calls(Asked):
         against: str | None = None,
         kind: Literal["new", "changed", "unchanged", "gone", "moved", "unread"] | None = None,
     ) -> types.Changes:
-        """What changed since another crawl: the run before it in its schedule, or the one named by `against`. `gone`
-        is said of a page that was there and is 404 or 410 now, or that no link leads to any more; `unread` of one
-        that this crawl did not get to read.
+        """What changed since another crawl: the previous run of its schedule, or the crawl given by `against`. A
+        `gone` page now answers 404 or 410, or no link leads to it any more. This crawl did not read an `unread`
+        page.
         """
         return cast(
             "types.Changes",
@@ -418,8 +417,8 @@ class Calls(Asked):
         crawl: str | None = None,
         schema: str | None = None,
     ) -> types.PageOfReviewItem:
-        """List the records that wait for a person, oldest first, with the values that are withheld of them. With
-        `schema` an answer may hold few items, or none, although `next` is not null.
+        """List the records that need a decision, oldest first, with their withheld values. With `schema`, `items`
+        may be short or empty although `next` is not null.
         """
         return cast(
             "types.PageOfReviewItem",
@@ -429,14 +428,12 @@ class Calls(Asked):
         )
 
     def record(self, id: str) -> types.RecordInfo:
-        """A record with its evidence. One that is not published is shown to the scope `write` only."""
+        """A record with its evidence. A record that is not published needs the scope `write`."""
         return cast("types.RecordInfo", self._call("GET", f"/v1/records/{self._word(id)}"))
 
-    def record_review(self, id: str) -> types.DossierInfo:
-        """All that a reviewer needs: the record, what is withheld, the texts that evidence stands in, every
-        decision.
-        """
-        return cast("types.DossierInfo", self._call("GET", f"/v1/records/{self._word(id)}/review"))
+    def record_review(self, id: str) -> types.RecordReview:
+        """Everything a reviewer needs: the record, its withheld values, the texts with the evidence, all decisions."""
+        return cast("types.RecordReview", self._call("GET", f"/v1/records/{self._word(id)}/review"))
 
     def review(
         self,
@@ -447,12 +444,12 @@ class Calls(Asked):
         note: str | None = None,
         correction: dict[str, Any] | None = None,
         golden: bool | None = None,
-    ) -> types.DossierInfo:
-        """Approve, reject or correct a record; who and when is kept with the decision. An approved or corrected
-        record is published and never replaced: a new extraction becomes a version beside it.
+    ) -> types.RecordReview:
+        """Approve, reject or correct a record. The decision is stored with its author and time. An approved or
+        corrected record is published and never replaced: a new extraction becomes a separate version.
         """
         return cast(
-            "types.DossierInfo",
+            "types.RecordReview",
             self._call(
                 "POST",
                 f"/v1/records/{self._word(id)}/review",
@@ -471,8 +468,8 @@ class Calls(Asked):
         overlap: Literal["skip", "queue"] | None = None,
         keep: int | None = None,
     ) -> types.ScheduleInfo:
-        """Make a schedule: a crawl that is run again and again. Beat fires it; each planned time has one run. What
-        cannot be crawled is refused before anything is stored.
+        """Create a schedule: a crawl that runs repeatedly. Beat starts its runs; each planned time has one run.
+        Seeds that cannot be crawled are refused before anything is stored.
         """
         return cast(
             "types.ScheduleInfo",
@@ -493,7 +490,7 @@ class Calls(Asked):
         )
 
     def list_schedules(self, *, cursor: str | None = None, limit: int | None = None) -> types.PageOfScheduleInfo:
-        """List schedules, in the order they were made."""
+        """List schedules in the order of their creation."""
         return cast(
             "types.PageOfScheduleInfo", self._call("GET", "/v1/schedules", query={"cursor": cursor, "limit": limit})
         )
@@ -507,11 +504,11 @@ class Calls(Asked):
         return cast(None, self._call("DELETE", f"/v1/schedules/{self._word(id)}", kind="nothing", accepted=(204,)))
 
     def pause_schedule(self, id: str) -> types.ScheduleInfo:
-        """Fire it no more until it is resumed. A crawl that is under way goes on."""
+        """Start no more runs until the schedule is resumed. A running crawl continues."""
         return cast("types.ScheduleInfo", self._call("POST", f"/v1/schedules/{self._word(id)}/pause"))
 
     def resume_schedule(self, id: str) -> types.ScheduleInfo:
-        """Let a paused schedule go on from now; what it missed is not made up for."""
+        """Resume a paused schedule from now on. Missed runs are not repeated."""
         return cast("types.ScheduleInfo", self._call("POST", f"/v1/schedules/{self._word(id)}/resume"))
 
     def schedule_runs(self, id: str, *, cursor: str | None = None, limit: int | None = None) -> types.PageOfRunInfo:
@@ -530,7 +527,7 @@ class AsyncCalls(Asked):
         return cast("Any", await self._call_async("GET", "/openapi.json"))
 
     async def docs(self) -> str:
-        """This API on one page. It needs no scripts and nothing from elsewhere."""
+        """This API on one page, without scripts or external resources."""
         return cast("str", await self._call_async("GET", "/docs", kind="text"))
 
     async def submit(
@@ -556,10 +553,10 @@ class AsyncCalls(Asked):
         webhook_secret: str | None = None,
         proxy_pool: str | None = None,
     ) -> types.Accepted:
-        """Make a crawl. It is stored before the answer; workers take it up at once. Seeds that cannot be crawled are
-        refused: the problem names the first 20. For very many seeds send NDJSON, which is stored while it
-        arrives: an upload that breaks off without an Idempotency-Key is cancelled, one with a key can be sent
-        again within an hour.
+        """Create a crawl. It is stored before the answer, and workers start it at once. Seeds that cannot be crawled
+        are refused; the problem lists the first 20. Send very many seeds as NDJSON, which is stored while it
+        arrives. An interrupted upload without an Idempotency-Key is cancelled; with a key it can be sent again
+        within an hour.
         """
         return cast(
             "types.Accepted",
@@ -605,33 +602,42 @@ class AsyncCalls(Asked):
         )
 
     async def crawl(self, id: str) -> types.CrawlStatus:
-        """How far a crawl is: state, counts, rate, estimated end. The id may be its beginning, or `last`."""
+        """Progress of a crawl: state, counts, rate, estimated end. The id may be its beginning, or `last`."""
         return cast("types.CrawlStatus", await self._call_async("GET", f"/v1/crawls/{self._word(id)}"))
 
     async def delete_crawl(self, id: str) -> types.Deleting:
-        """Delete a crawl with all its pages, bodies, records, dead letters and requests. One that is at work ends
-        within 2 s. It is `deleting` until everything is gone, which may take a while. A body that pages of other
+        """Delete a crawl with all its pages, bodies, records, dead letters and requests. A running crawl ends within
+        2 s. Its state is `deleting` until everything is gone, which may take a while. A body that pages of other
         crawls refer to is kept for them.
         """
         return cast("types.Deleting", await self._call_async("DELETE", f"/v1/crawls/{self._word(id)}", accepted=(202,)))
 
     async def pause(self, id: str) -> types.CrawlStatus:
-        """Stop asking for pages of a crawl: no request of it leaves later than 2 s from now."""
+        """Pause a crawl. It sends its last request within 2 s."""
         return cast("types.CrawlStatus", await self._call_async("POST", f"/v1/crawls/{self._word(id)}/pause"))
 
     async def resume(self, id: str) -> types.CrawlStatus:
-        """Let a paused crawl go on."""
+        """Resume a paused crawl."""
         return cast("types.CrawlStatus", await self._call_async("POST", f"/v1/crawls/{self._word(id)}/resume"))
 
     async def cancel(self, id: str) -> types.CrawlStatus:
-        """End a crawl within 2 s, for good. What was fetched stays; open URLs count as skipped."""
+        """End a crawl within 2 s, permanently. Fetched pages stay; open URLs count as skipped."""
         return cast("types.CrawlStatus", await self._call_async("POST", f"/v1/crawls/{self._word(id)}/cancel"))
+
+    def events(self, id: str, *, last_event_id: str | None = None) -> AsyncIterator[Event]:
+        """Follow a crawl (server-sent events). The server sends an event when counts or state change, at most once a
+        second. The stream ends with the crawl, and after 5 minutes: reconnect with Last-Event-ID. If too many
+        clients are connected (503), poll `GET /v1/crawls/{id}`.
+        """
+        return self._events_async(
+            "GET", f"/v1/crawls/{self._word(id)}/events", headers={"Last-Event-ID": last_event_id}
+        )
 
     async def delete_pages(
         self, *, url: str | None = None, host: str | None = None, crawl: str | None = None
     ) -> types.Deleting:
         """Delete the pages of a URL or of a host, with their bodies and records, in one crawl or in all. A body that
-        other pages refer to is kept for them. The crawl remembers the URL as done, and does not fetch it again.
+        other pages refer to is kept for them. The URL stays done in its crawl, which does not fetch it again.
         """
         return cast(
             "types.Deleting",
@@ -641,17 +647,8 @@ class AsyncCalls(Asked):
         )
 
     async def list_deletions(self) -> types.PendingDeletions:
-        """List what is being deleted."""
+        """List the deletions in progress."""
         return cast("types.PendingDeletions", await self._call_async("GET", "/v1/deletions"))
-
-    def events(self, id: str, *, last_event_id: str | None = None) -> AsyncIterator[Event]:
-        """Follow a crawl (server-sent events). An event comes when counts or state have changed, at most once a
-        second; the stream ends with the crawl, and after 5 minutes: ask again with Last-Event-ID. Where too many
-        follow already (503), ask `GET /v1/crawls/{id}` instead.
-        """
-        return self._events_async(
-            "GET", f"/v1/crawls/{self._word(id)}/events", headers={"Last-Event-ID": last_event_id}
-        )
 
     async def list_hosts(
         self, *, cursor: str | None = None, limit: int | None = None, notable: bool | None = None
@@ -663,24 +660,22 @@ class AsyncCalls(Asked):
         )
 
     async def host(self, host: str) -> types.HostStatus:
-        """When a host may be asked and why not now, its delay and where that comes from, failures, robots.txt."""
+        """When a host gets its next request and why not now, its delay and the source of it, failures, robots.txt."""
         return cast("types.HostStatus", await self._call_async("GET", f"/v1/hosts/{self._word(host)}"))
 
     async def block(self, host: str, *, seconds: float) -> types.HostStatus:
-        """Leave a host alone for some time, in every crawl. Its URLs wait."""
+        """Send no requests to a host for some time, in every crawl. Its URLs wait."""
         return cast(
             "types.HostStatus",
             await self._call_async("POST", f"/v1/hosts/{self._word(host)}/block", body={"seconds": seconds}),
         )
 
     async def unblock(self, host: str) -> types.HostStatus:
-        """End the wait that a host asked for, that its failures brought, or that `block` set: it is asked a delay
-        later.
-        """
+        """End a wait that the host, its failures or `block` caused. The next request follows a delay later."""
         return cast("types.HostStatus", await self._call_async("POST", f"/v1/hosts/{self._word(host)}/unblock"))
 
     async def delay(self, host: str, *, delay_s: float | None = None, per_host: int | None = None) -> types.HostStatus:
-        """Set a host's own delay. Its robots.txt and the crawls may ask for more care, never for less."""
+        """Set the operator's delay for a host. robots.txt and the crawls can only make it longer."""
         return cast(
             "types.HostStatus",
             await self._call_async(
@@ -689,20 +684,21 @@ class AsyncCalls(Asked):
         )
 
     async def deny(self, host: str) -> types.HostStatus:
-        """Put a host on the deny list (opt-out): nobody asks it later than 2 s from now; its URLs are skipped
+        """Add a host to the deny list (opt-out). It gets its last request within 2 s; its URLs are skipped as
         `denied`.
         """
         return cast("types.HostStatus", await self._call_async("POST", f"/v1/hosts/{self._word(host)}/deny"))
 
     async def allow(self, host: str) -> types.HostStatus:
-        """Take a host off the deny list. URLs that were skipped stay so."""
+        """Remove a host from the deny list. Skipped URLs stay skipped."""
         return cast("types.HostStatus", await self._call_async("POST", f"/v1/hosts/{self._word(host)}/allow"))
 
     async def explain(
         self, *, url: str | None = None, host: str | None = None, crawl: str | None = None
     ) -> types.Explanation:
-        """Where a URL or a host is and why it is not done. Queued behind how many, blocked until when and by whom,
-        the line of robots.txt, the budget, the worker that has it, the dead letter that came of it.
+        """The state of a URL or host, and why it is not done. The answer includes the position in the queue, blocks
+        and their reason, the robots.txt rule, the page budget, the worker that holds the URL, and the dead
+        letter.
         """
         return cast(
             "types.Explanation",
@@ -721,8 +717,8 @@ class AsyncCalls(Asked):
         since: str | None = None,
         replayed: bool | None = None,
     ) -> types.PageOfDeadLetter:
-        """List the dead letters of a crawl, oldest first; those of hosts that are dead for it come last. An answer
-        looks through a bounded number, so it may hold few items, or none, although `next` is not null.
+        """List the dead letters of a crawl, oldest first; those of hosts that are dead for the crawl come last. One
+        request examines a limited number of rows, so `items` may be short or empty although `next` is not null.
         """
         return cast(
             "types.PageOfDeadLetter",
@@ -775,12 +771,12 @@ class AsyncCalls(Asked):
     async def failure_groups(
         self,
         *,
-        by: str | None = None,
-        crawl: str | None = None,
         host: str | None = None,
         stage: str | None = None,
         cause: str | None = None,
         since: str | None = None,
+        by: str | None = None,
+        crawl: str | None = None,
     ) -> types.LetterGroups:
         """Count the dead letters that can be replayed, by cause, host or stage."""
         return cast(
@@ -788,25 +784,25 @@ class AsyncCalls(Asked):
             await self._call_async(
                 "GET",
                 "/v1/failures/groups",
-                query={"by": by, "crawl": crawl, "host": host, "stage": stage, "cause": cause, "since": since},
+                query={"host": host, "stage": stage, "cause": cause, "since": since, "by": by, "crawl": crawl},
             ),
         )
 
     async def replay_failures(
         self,
         *,
-        crawl: str | None = None,
         host: str | None = None,
         stage: str | None = None,
         cause: str | None = None,
-        error: str | None = None,
         since: str | None = None,
+        crawl: str | None = None,
+        error: str | None = None,
         ids: list[str] | None = None,
         limit: int | None = None,
         dry_run: bool | None = None,
     ) -> types.Replayed:
-        """Try dead letters again, from the stage that failed; their history is kept. Workers take them up at once. A
-        crawl that had finished runs again; one that was cancelled does not.
+        """Retry dead letters from the stage that failed; their history is kept. Workers start at once. A finished
+        crawl runs again; a cancelled one does not.
         """
         return cast(
             "types.Replayed",
@@ -814,12 +810,12 @@ class AsyncCalls(Asked):
                 "POST",
                 "/v1/failures/replay",
                 body={
-                    "crawl": crawl,
                     "host": host,
                     "stage": stage,
                     "cause": cause,
-                    "error": error,
                     "since": since,
+                    "crawl": crawl,
+                    "error": error,
                     "ids": ids,
                     "limit": limit,
                     "dry_run": dry_run,
@@ -828,7 +824,7 @@ class AsyncCalls(Asked):
         )
 
     async def healthz(self) -> types.Alive:
-        """Whether the process lives. It asks no other part."""
+        """Whether the process is alive. It contacts no other service."""
         return cast("types.Alive", await self._call_async("GET", "/healthz"))
 
     async def readyz(self) -> types.Ready:
@@ -846,7 +842,7 @@ class AsyncCalls(Asked):
         )
 
     async def prometheus(self) -> str:
-        """Counts of the whole fleet for Prometheus. Gauges of a part that is away are left out."""
+        """Metrics of the whole fleet for Prometheus, without the gauges of unavailable services."""
         return cast("str", await self._call_async("GET", "/metrics", kind="text"))
 
     async def list_pages(
@@ -860,9 +856,9 @@ class AsyncCalls(Asked):
         since: str | None = None,
         url: str | None = None,
     ) -> types.PageOfPageOf:
-        """List the pages of a crawl, in the order in which they were stored. With `since` and neither `host`, `url`
-        nor an unusual `status`: in the order in which they were fetched. An answer looks through a bounded number
-        of pages, so it may hold few items, or none, although `next` is not null.
+        """List the pages of a crawl, in the order in which they were stored. With `since` but without `host`, `url`
+        or a rare `status`, the order is that of the fetches. One request examines a limited number of rows, so
+        `items` may be short or empty although `next` is not null.
         """
         return cast(
             "types.PageOfPageOf",
@@ -874,11 +870,11 @@ class AsyncCalls(Asked):
         )
 
     async def page(self, id: str) -> types.PageOf:
-        """What is known of a page."""
+        """The metadata of a page."""
         return cast("types.PageOf", await self._call_async("GET", f"/v1/pages/{self._word(id)}"))
 
     async def content(self, id: str) -> bytes:
-        """The stored body of a page, as an attachment: a browser does not show it as part of this site."""
+        """The stored body of a page, as an attachment, so that a browser does not show it as part of this site."""
         return cast("bytes", await self._call_async("GET", f"/v1/pages/{self._word(id)}/content", kind="bytes"))
 
     async def crawl_records(
@@ -891,8 +887,8 @@ class AsyncCalls(Asked):
         status: Literal["published", "held", "rejected", "superseded"] | None = None,
         every_schema: bool | None = None,
     ) -> types.PageOfRecordInfo:
-        """The published records of a crawl that names a schema, in the order they were stored. Records that nobody
-        may rely on yet are `held`: GET /v1/reviews lists them.
+        """The published records of a crawl with a schema, in the order in which they were stored. Records that need
+        a decision are `held`: GET /v1/reviews lists them.
         """
         return cast(
             "types.PageOfRecordInfo",
@@ -918,9 +914,9 @@ class AsyncCalls(Asked):
         against: str | None = None,
         kind: Literal["new", "changed", "unchanged", "gone", "moved", "unread"] | None = None,
     ) -> types.Changes:
-        """What changed since another crawl: the run before it in its schedule, or the one named by `against`. `gone`
-        is said of a page that was there and is 404 or 410 now, or that no link leads to any more; `unread` of one
-        that this crawl did not get to read.
+        """What changed since another crawl: the previous run of its schedule, or the crawl given by `against`. A
+        `gone` page now answers 404 or 410, or no link leads to it any more. This crawl did not read an `unread`
+        page.
         """
         return cast(
             "types.Changes",
@@ -939,8 +935,8 @@ class AsyncCalls(Asked):
         crawl: str | None = None,
         schema: str | None = None,
     ) -> types.PageOfReviewItem:
-        """List the records that wait for a person, oldest first, with the values that are withheld of them. With
-        `schema` an answer may hold few items, or none, although `next` is not null.
+        """List the records that need a decision, oldest first, with their withheld values. With `schema`, `items`
+        may be short or empty although `next` is not null.
         """
         return cast(
             "types.PageOfReviewItem",
@@ -950,14 +946,12 @@ class AsyncCalls(Asked):
         )
 
     async def record(self, id: str) -> types.RecordInfo:
-        """A record with its evidence. One that is not published is shown to the scope `write` only."""
+        """A record with its evidence. A record that is not published needs the scope `write`."""
         return cast("types.RecordInfo", await self._call_async("GET", f"/v1/records/{self._word(id)}"))
 
-    async def record_review(self, id: str) -> types.DossierInfo:
-        """All that a reviewer needs: the record, what is withheld, the texts that evidence stands in, every
-        decision.
-        """
-        return cast("types.DossierInfo", await self._call_async("GET", f"/v1/records/{self._word(id)}/review"))
+    async def record_review(self, id: str) -> types.RecordReview:
+        """Everything a reviewer needs: the record, its withheld values, the texts with the evidence, all decisions."""
+        return cast("types.RecordReview", await self._call_async("GET", f"/v1/records/{self._word(id)}/review"))
 
     async def review(
         self,
@@ -968,12 +962,12 @@ class AsyncCalls(Asked):
         note: str | None = None,
         correction: dict[str, Any] | None = None,
         golden: bool | None = None,
-    ) -> types.DossierInfo:
-        """Approve, reject or correct a record; who and when is kept with the decision. An approved or corrected
-        record is published and never replaced: a new extraction becomes a version beside it.
+    ) -> types.RecordReview:
+        """Approve, reject or correct a record. The decision is stored with its author and time. An approved or
+        corrected record is published and never replaced: a new extraction becomes a separate version.
         """
         return cast(
-            "types.DossierInfo",
+            "types.RecordReview",
             await self._call_async(
                 "POST",
                 f"/v1/records/{self._word(id)}/review",
@@ -992,8 +986,8 @@ class AsyncCalls(Asked):
         overlap: Literal["skip", "queue"] | None = None,
         keep: int | None = None,
     ) -> types.ScheduleInfo:
-        """Make a schedule: a crawl that is run again and again. Beat fires it; each planned time has one run. What
-        cannot be crawled is refused before anything is stored.
+        """Create a schedule: a crawl that runs repeatedly. Beat starts its runs; each planned time has one run.
+        Seeds that cannot be crawled are refused before anything is stored.
         """
         return cast(
             "types.ScheduleInfo",
@@ -1014,7 +1008,7 @@ class AsyncCalls(Asked):
         )
 
     async def list_schedules(self, *, cursor: str | None = None, limit: int | None = None) -> types.PageOfScheduleInfo:
-        """List schedules, in the order they were made."""
+        """List schedules in the order of their creation."""
         return cast(
             "types.PageOfScheduleInfo",
             await self._call_async("GET", "/v1/schedules", query={"cursor": cursor, "limit": limit}),
@@ -1031,11 +1025,11 @@ class AsyncCalls(Asked):
         )
 
     async def pause_schedule(self, id: str) -> types.ScheduleInfo:
-        """Fire it no more until it is resumed. A crawl that is under way goes on."""
+        """Start no more runs until the schedule is resumed. A running crawl continues."""
         return cast("types.ScheduleInfo", await self._call_async("POST", f"/v1/schedules/{self._word(id)}/pause"))
 
     async def resume_schedule(self, id: str) -> types.ScheduleInfo:
-        """Let a paused schedule go on from now; what it missed is not made up for."""
+        """Resume a paused schedule from now on. Missed runs are not repeated."""
         return cast("types.ScheduleInfo", await self._call_async("POST", f"/v1/schedules/{self._word(id)}/resume"))
 
     async def schedule_runs(

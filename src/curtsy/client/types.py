@@ -6,7 +6,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 
 class Accepted(TypedDict):
-    """The crawl is stored; workers take it up."""
+    """The crawl is stored; workers start it."""
 
     #: UUIDv7.
     id: str
@@ -21,17 +21,17 @@ class Alive(TypedDict):
 
 
 class Block(TypedDict):
-    """For how long a host is left alone."""
+    """How long a host gets no requests."""
 
     seconds: float
 
 
 class ChangeInfo(TypedDict):
-    """What became of one page."""
+    """The change of one page."""
 
     kind: Literal["new", "changed", "unchanged", "gone", "moved", "unread"]
     url: str
-    #: Of a page that the later crawl lacks: `gone`, `redirect`, ..., or `absent`: no link led there.
+    #: Why the later crawl lacks the page: `gone`, `redirect`, ..., or `absent`: no link led to it.
     why: str | None
     sha256_before: str | None
     sha256: str | None
@@ -49,23 +49,23 @@ class Changes(TypedDict):
     #: By kind; on the first page only.
     counts: dict[str, int] | None
     items: list[ChangeInfo]
-    #: Give it as `cursor` to get the next page; null: this is the last one.
+    #: Send it as `cursor` to get the next page; null: this is the last page.
     next: str | None
 
 
 class CrawlCounts(TypedDict):
-    """URLs by what became of them."""
+    """Numbers of URLs by result."""
 
     pages: int
     done: int
     pending: int
-    #: Of the pending ones, pages that wait for a browser; at most 10,000 are counted.
+    #: Pending pages that wait for a browser; the count stops at 10,000.
     pending_render: int
     #: By reason.
     skipped: dict[str, int]
-    #: Dead letters of URLs by cause.
+    #: Dead letters of URLs, by cause.
     failed: dict[str, int]
-    #: Dead letters of stages after fetching: their URLs are done.
+    #: Dead letters of stages after the fetch; their URLs are done.
     failed_stages: dict[str, int]
 
 
@@ -110,11 +110,11 @@ class CrawlRequest(TypedDict):
 
 
 class CrawlStatus(TypedDict):
-    """How far a crawl is."""
+    """Progress of a crawl."""
 
     id: str
     state: Literal["loading", "running", "paused", "extracting", "finished", "cancelled", "deleting"]
-    #: Why it ended, where that is not plain.
+    #: Why it ended, if it did not simply finish.
     reason: str | None
     lane: str
     scope: str
@@ -126,9 +126,9 @@ class CrawlStatus(TypedDict):
     counts: CrawlCounts
     #: Over the last minute, or the last 500 pages.
     pages_per_s: float
-    #: At this rate and if no more links are found; null where there is nothing to tell from.
+    #: At the current rate and without new links; null if there is no basis for an estimate.
     estimated_end: str | None
-    #: What was asked for.
+    #: The options of the crawl.
     wishes: dict[str, str | int | float | bool | list[str] | None]
 
 
@@ -137,7 +137,7 @@ class CrawlSummary(TypedDict):
 
     id: str
     state: Literal["loading", "running", "paused", "extracting", "finished", "cancelled", "deleting"]
-    #: Why it ended, where that is not plain.
+    #: Why it ended, if it did not simply finish.
     reason: str | None
     lane: str
     scope: str
@@ -149,7 +149,7 @@ class CrawlSummary(TypedDict):
 
 
 class DeadLetter(TypedDict):
-    """A failure that is not tried again by itself."""
+    """A failure that is not retried automatically."""
 
     id: str
     crawl: str
@@ -159,7 +159,7 @@ class DeadLetter(TypedDict):
     stage: str
     cause: str
     detail: str
-    #: HTTP status of the last answer; 0: there was none.
+    #: HTTP status of the last response; 0: there was no response.
     status: int
     attempts: int
     at: str | None
@@ -168,10 +168,10 @@ class DeadLetter(TypedDict):
 
 
 class Delay(TypedDict):
-    """Seconds from the start of a request to the next one, and where they come from."""
+    """Seconds from the start of a request to the start of the next one, and their source."""
 
     in_force_s: float
-    #: Whose wish is the longest; `crawls`: of the crawls there, or the settings.
+    #: Which value is the longest; `crawls`: that of the crawls of the host, or of the settings.
     source: Literal["operator", "robots", "adaptive", "crawls"]
     operator_s: float | None
     robots_s: float | None
@@ -179,49 +179,11 @@ class Delay(TypedDict):
 
 
 class Deleting(TypedDict):
-    """It is noted, and carried out in the background."""
+    """The deletion is stored and runs in the background."""
 
-    #: Of the deletion; `GET /v1/deletions` lists those that are not done.
+    #: Of the deletion; `GET /v1/deletions` lists unfinished ones.
     id: str
     request_id: str
-
-
-class DossierInfo(TypedDict):
-    """All that is known of a record: its sources and every decision."""
-
-    id: str
-    url: str
-    #: Id of the page it was made from; null: it was made from a site.
-    page: str | None
-    #: The page's fingerprint, or `site:<host>`.
-    subject: str
-    kind: Literal["page", "site"]
-    schema: str
-    #: Of the schema as it was then.
-    schema_hash: str
-    #: Of several records of one page.
-    ordinal: int
-    #: Later extractions of the same by the same schema count on.
-    version: int
-    status: Literal["published", "held", "rejected", "superseded"]
-    data: dict[str, Any]
-    #: The values of `data` with their evidence.
-    fields: list[FieldInfo]
-    scores: dict[str, Any]
-    #: `share` of supported values, `words` of source, `low`, `reasons`, `problems`.
-    confidence: dict[str, Any]
-    #: Not to be relied on before a person has looked at it.
-    low_confidence: bool
-    #: How many values came from which rung.
-    rungs: dict[str, int]
-    #: What a language model was asked for it.
-    usage: dict[str, Any]
-    created: str
-    request_id: str
-    crawl: str
-    withheld: list[WithheldInfo]
-    sources: list[SourceInfo]
-    reviews: list[ReviewInfo]
 
 
 class EvidenceInfo(TypedDict):
@@ -233,7 +195,7 @@ class EvidenceInfo(TypedDict):
     source: Literal["text", "structured", "attribute"]
     #: JSON pointer into structured data, or a selector; empty for text.
     locator: str
-    #: Of the source's text, in which `start` and `end` count.
+    #: Of the source text that `start` and `end` refer to.
     sha256: str
     start: int
     end: int
@@ -241,87 +203,87 @@ class EvidenceInfo(TypedDict):
 
 
 class Explanation(TypedDict):
-    """Where a URL or a host is, and why it is not done."""
+    """The state of a URL or host, and why it is not done."""
 
-    #: For people, most telling first.
+    #: For people; the most important reason first.
     why: list[str]
     url: str | None
     host: str
-    #: The crawl that was looked at.
+    #: The crawl that was examined.
     crawl: str | None
-    #: Of the URL: `open`, `done`, `skipped`, `failed`; null: not of the crawl.
+    #: Of the URL: `open`, `done`, `skipped`, `failed`; null: the crawl does not contain it.
     state: str | None
     reason: str | None
-    #: Of a URL: it is open and waits for a browser.
+    #: The URL is open and waits for a browser.
     waits_for_rendering: NotRequired[bool]
     attempts: int | None
     retry_at: str | None
-    #: Id of the page that came of it.
+    #: Id of the resulting page.
     page: str | None
-    #: Id; `POST /v1/failures/replay` tries it again.
+    #: Id; `POST /v1/failures/replay` retries it.
     dead_letter: str | None
     #: Of a URL: `allowed` and the `rule` that decides; of a host: its origins.
     robots: dict[str, Any] | list[dict[str, Any]]
-    #: Where it stands in the frontier: `queued_behind`, `leased_since`, `owner`, `host_due`, `host_blocked_until`, ...;
-    #: null: it does not stand there, or the frontier is away.
+    #: State in the frontier: `queued_behind`, `leased_since`, `owner`, `host_due`, `host_blocked_until`, ...; null: it
+    #: is not in the frontier, or the frontier is unavailable.
     frontier: dict[str, Any] | None
     #: Of a host: its crawls.
     queues: list[dict[str, Any]]
 
 
 class FieldInfo(TypedDict):
-    """One value of a record, and what it rests on."""
+    """One value of a record, and its evidence."""
 
     #: JSON pointer into `data`.
     path: str
     value: Any
-    #: Who found it: `structured`, `selector`, `llm`, `function` or `person`.
+    #: What found it: `structured`, `selector`, `llm`, `function` or `person`.
     rung: str
     #: `supported`, `derived`, `judged`; of withheld values also `unsupported`.
     verdict: str
-    #: By which rule it follows from its quote, where it does not stand there as it is.
+    #: The rule that derives the value from its quote, if the quote differs.
     note: str
     evidence: list[EvidenceInfo]
 
 
 class HostStatus(TypedDict):
-    """Everything known of a host, from the store and the frontier."""
+    """The full state of a host, from the store and the frontier."""
 
     host: str
-    #: Not asked before; null: it may be asked.
+    #: No request before this time; null: requests are allowed now.
     next_allowed: str | None
-    #: It told us to wait, failed, or was blocked; null: it is not.
+    #: The host asked us to wait, failed, or was blocked; null: it is not blocked.
     blocked_until: str | None
-    #: On the deny list: never asked.
+    #: On the deny list: it gets no requests.
     denied: bool
-    #: Requests that failed since the last answer.
+    #: Failed requests since the last response.
     failures: int
     #: Served in the lane `slow`.
     slow: bool
     last_answer: str | None
-    #: For people: whether it is asked, and why not.
+    #: For people: whether the host gets requests, and why not.
     why: list[str]
     delay: Delay
-    #: What the operator allows under way at once; null: not said.
+    #: Concurrent requests that the operator allows; null: not set.
     per_host: int | None
-    #: Requests under way; null: the frontier is away.
+    #: Requests in flight; null: the frontier is unavailable.
     under_way: int | None
     robots: list[RobotsOf]
-    #: Of the newest 100 crawls there.
+    #: Of the host's newest 100 crawls.
     queues: list[QueueOf]
 
 
 class HostSummary(TypedDict):
-    """A host in a list: what the store remembers of it."""
+    """A host in a list, as stored."""
 
     host: str
-    #: Not asked before; null: it may be asked.
+    #: No request before this time; null: requests are allowed now.
     next_allowed: str | None
-    #: It told us to wait, failed, or was blocked; null: it is not.
+    #: The host asked us to wait, failed, or was blocked; null: it is not blocked.
     blocked_until: str | None
-    #: On the deny list: never asked.
+    #: On the deny list: it gets no requests.
     denied: bool
-    #: Requests that failed since the last answer.
+    #: Failed requests since the last response.
     failures: int
     #: Served in the lane `slow`.
     slow: bool
@@ -329,7 +291,7 @@ class HostSummary(TypedDict):
 
 
 class LetterGroup(TypedDict):
-    """Dead letters that have something in common; null: not asked for."""
+    """Dead letters with a common cause, host or stage; null: not grouped by it."""
 
     cause: str | None
     host: str | None
@@ -338,21 +300,21 @@ class LetterGroup(TypedDict):
 
 
 class LetterGroups(TypedDict):
-    """Most frequent first; of very many the 1,000 largest."""
+    """Largest first, at most 1,000."""
 
     groups: list[LetterGroup]
 
 
 class Mistake(TypedDict):
-    """One thing that is wrong with a request."""
+    """One error in a request."""
 
-    #: The field, as a path: `body.seeds.3`, `query.limit`; a line of an NDJSON body: `line 7`.
+    #: Path of the field, such as `body.seeds.3` or `query.limit`; in an NDJSON body `line 7`.
     where: str
     message: str
 
 
 class NewCrawl(TypedDict):
-    """A crawl to be made."""
+    """A crawl to create."""
 
     #: `high` is served at once, whatever else runs.
     lane: NotRequired[Literal["high", "batch"]]
@@ -389,31 +351,31 @@ class NewCrawl(TypedDict):
     webhook_secret: NotRequired[str | None]
     #: A pool of proxies that the server's settings list.
     proxy_pool: NotRequired[str | None]
-    #: Where it begins: http and https URLs. Very many are better sent as NDJSON.
+    #: The http and https URLs to start from. Send very many as NDJSON.
     seeds: list[str]
 
 
 class NewSchedule(TypedDict):
-    """A schedule to be made."""
+    """A schedule to create."""
 
-    #: Yours to choose, without `/`; no two share one.
+    #: A unique name without `/`.
     name: str
     #: Five fields, or `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`.
     cron: str
-    #: IANA name of the time zone in which `cron` is read.
+    #: IANA name of the time zone of `cron`.
     zone: NotRequired[str]
-    #: Where each run begins.
+    #: The URLs that each run starts from.
     seeds: list[str]
-    #: What each crawl shall be.
+    #: The options of each crawl.
     crawl: NotRequired[CrawlRequest]
-    #: What becomes of a run that is due while the last one is still going.
+    #: What happens to a run that is due while the previous one is still running.
     overlap: NotRequired[Literal["skip", "queue"]]
-    #: Crawls of so many runs are kept; null: all.
+    #: Keep the crawls of this many runs; null: keep all.
     keep: NotRequired[int | None]
 
 
 class OwnDelay(TypedDict):
-    """What the operator wants for a host; null or left out takes it back."""
+    """The operator's values for a host; a null or omitted field removes the value."""
 
     delay_s: NotRequired[float | None]
     per_host: NotRequired[int | None]
@@ -442,7 +404,7 @@ class PageOf(TypedDict):
     last_modified: str | None
     #: Since an earlier crawl.
     unchanged: bool
-    #: Id of the page whose equal body is kept for both.
+    #: Id of the page whose identical body is stored for both.
     same_as: str | None
     #: Whether `/v1/pages/{id}/content` has a body.
     has_content: bool
@@ -451,81 +413,81 @@ class PageOf(TypedDict):
 
 class PageOfCrawlSummary(TypedDict):
     items: list[CrawlSummary]
-    #: Give it as `cursor` to get the next page; null: this is the last one.
+    #: Send it as `cursor` to get the next page; null: this is the last page.
     next: str | None
 
 
 class PageOfDeadLetter(TypedDict):
     items: list[DeadLetter]
-    #: Give it as `cursor` to get the next page; null: this is the last one.
+    #: Send it as `cursor` to get the next page; null: this is the last page.
     next: str | None
 
 
 class PageOfHostSummary(TypedDict):
     items: list[HostSummary]
-    #: Give it as `cursor` to get the next page; null: this is the last one.
+    #: Send it as `cursor` to get the next page; null: this is the last page.
     next: str | None
 
 
 class PageOfPageOf(TypedDict):
     items: list[PageOf]
-    #: Give it as `cursor` to get the next page; null: this is the last one.
+    #: Send it as `cursor` to get the next page; null: this is the last page.
     next: str | None
 
 
 class PageOfRecordInfo(TypedDict):
     items: list[RecordInfo]
-    #: Give it as `cursor` to get the next page; null: this is the last one.
+    #: Send it as `cursor` to get the next page; null: this is the last page.
     next: str | None
 
 
 class PageOfReviewItem(TypedDict):
     items: list[ReviewItem]
-    #: Give it as `cursor` to get the next page; null: this is the last one.
+    #: Send it as `cursor` to get the next page; null: this is the last page.
     next: str | None
 
 
 class PageOfRunInfo(TypedDict):
     items: list[RunInfo]
-    #: Give it as `cursor` to get the next page; null: this is the last one.
+    #: Send it as `cursor` to get the next page; null: this is the last page.
     next: str | None
 
 
 class PageOfScheduleInfo(TypedDict):
     items: list[ScheduleInfo]
-    #: Give it as `cursor` to get the next page; null: this is the last one.
+    #: Send it as `cursor` to get the next page; null: this is the last page.
     next: str | None
 
 
 class Paged(TypedDict):
     """The query of every list. Subclass it to add filters."""
 
-    #: `next` of the page before; leave it out for the first.
+    #: `next` of the previous page; omit it for the first page.
     cursor: NotRequired[str | None]
-    #: Items on a page.
+    #: Items per page.
     limit: NotRequired[int]
 
 
 class PagesNamed(TypedDict):
-    #: Pages of this URL; give it or `host`.
+    #: Pages of this URL; give either `url` or `host`.
     url: NotRequired[str | None]
     #: All pages of this host.
     host: NotRequired[str | None]
-    #: Only of this crawl; left out: of every crawl.
+    #: Only in this crawl; default: in every crawl.
     crawl: NotRequired[str | None]
 
 
 class PendingDeletion(TypedDict):
-    """Something that is being deleted."""
+    """A deletion in progress."""
 
     id: str
     #: `crawl` (all of it), or `pages`.
     what: str
-    #: Id; null: of every crawl.
+    #: Id of the crawl; null: every crawl.
     crawl: str | None
     host: str | None
     created: str | None
-    #: Deleted so far.
+    #: Pages deleted so far.
     pages: int
     request_id: str
 
@@ -546,45 +508,45 @@ class ProblemDocument(TypedDict):
     #: For people: what happened, and what to do.
     detail: str
     request_id: str
-    #: What is wrong with the request, the first 20.
+    #: The first 20 errors in the request.
     errors: NotRequired[list[Mistake] | None]
 
 
 class QueueOf(TypedDict):
-    """A crawl's work on the host."""
+    """The queue of one crawl on the host."""
 
     crawl: str
     #: `open`, `empty`, or `dead` for this crawl.
     state: str
     reason: str | None
-    #: Ever added.
+    #: URLs ever added.
     urls: int
 
 
 class Ready(TypedDict):
-    """Whether the parts that are needed answer."""
+    """Whether the required services answer."""
 
     ready: bool
-    #: `ok`, or what is wrong with it, for store, frontier and broker.
+    #: `ok`, or what is wrong, for store, frontier and broker.
     parts: dict[str, str]
 
 
 class RecordInfo(TypedDict):
-    """One structured item made from a page or a site. What is not supported is not in it."""
+    """One structured item extracted from a page or a site. It contains supported values only."""
 
     id: str
     url: str
-    #: Id of the page it was made from; null: it was made from a site.
+    #: Id of its page; null: it describes a whole site.
     page: str | None
-    #: The page's fingerprint, or `site:<host>`.
+    #: The fingerprint of the page, or `site:<host>`.
     subject: str
     kind: Literal["page", "site"]
     schema: str
-    #: Of the schema as it was then.
+    #: Of the schema at that time.
     schema_hash: str
-    #: Of several records of one page.
+    #: Position among the records of one page.
     ordinal: int
-    #: Later extractions of the same by the same schema count on.
+    #: Increases with each new extraction by the same schema.
     version: int
     status: Literal["published", "held", "rejected", "superseded"]
     data: dict[str, Any]
@@ -593,76 +555,115 @@ class RecordInfo(TypedDict):
     scores: dict[str, Any]
     #: `share` of supported values, `words` of source, `low`, `reasons`, `problems`.
     confidence: dict[str, Any]
-    #: Not to be relied on before a person has looked at it.
+    #: Do not rely on it before a person has reviewed it.
     low_confidence: bool
-    #: How many values came from which rung.
+    #: Number of values by rung.
     rungs: dict[str, int]
-    #: What a language model was asked for it.
+    #: Language model requests and tokens used for it.
     usage: dict[str, Any]
     created: str
     request_id: str
 
 
-class ReplayRequest(TypedDict):
-    """Which dead letters are to be tried again. What is left out does not restrict."""
+class RecordReview(TypedDict):
+    """A record with its sources and all decisions."""
 
-    crawl: NotRequired[str | None]
+    id: str
+    url: str
+    #: Id of its page; null: it describes a whole site.
+    page: str | None
+    #: The fingerprint of the page, or `site:<host>`.
+    subject: str
+    kind: Literal["page", "site"]
+    schema: str
+    #: Of the schema at that time.
+    schema_hash: str
+    #: Position among the records of one page.
+    ordinal: int
+    #: Increases with each new extraction by the same schema.
+    version: int
+    status: Literal["published", "held", "rejected", "superseded"]
+    data: dict[str, Any]
+    #: The values of `data` with their evidence.
+    fields: list[FieldInfo]
+    scores: dict[str, Any]
+    #: `share` of supported values, `words` of source, `low`, `reasons`, `problems`.
+    confidence: dict[str, Any]
+    #: Do not rely on it before a person has reviewed it.
+    low_confidence: bool
+    #: Number of values by rung.
+    rungs: dict[str, int]
+    #: Language model requests and tokens used for it.
+    usage: dict[str, Any]
+    created: str
+    request_id: str
+    crawl: str
+    withheld: list[WithheldInfo]
+    sources: list[SourceInfo]
+    reviews: list[ReviewInfo]
+
+
+class ReplayRequest(TypedDict):
+    """Which dead letters to retry. Each omitted field matches all."""
+
+    #: Only of this host.
     host: NotRequired[str | None]
-    #: `fetch`, `extract`, `score`, `store` or `webhook`.
+    #: Only of this stage: `fetch`, `extract`, `score`, `store` or `webhook`.
     stage: NotRequired[str | None]
-    #: Such as `timeout`.
+    #: Only with this cause, such as `timeout`.
     cause: NotRequired[str | None]
+    since: NotRequired[str | None]
+    crawl: NotRequired[str | None]
     #: Another name for `cause`.
     error: NotRequired[str | None]
-    since: NotRequired[str | None]
-    #: Only these dead letters, by their ids: at least one.
+    #: Only these dead letters, by id: at least one.
     ids: NotRequired[list[str] | None]
-    #: At most so many, oldest first.
+    #: At most this many, oldest first.
     limit: NotRequired[int]
-    #: Say what would be replayed; change nothing.
+    #: Report what would be replayed; change nothing.
     dry_run: NotRequired[bool]
 
 
 class Replayed(TypedDict):
-    """What was opened again, or would be."""
+    """What was reopened, or would be."""
 
     dead_letters: int
-    #: Crawls that go on for it.
+    #: Crawls that continue because of it.
     crawls: list[str]
-    #: Left alone because their crawl was cancelled or is being deleted.
+    #: Not replayed because their crawl was cancelled or is being deleted.
     of_cancelled_crawls: int
     dry_run: bool
 
 
 class ReviewInfo(TypedDict):
-    """What somebody decided."""
+    """One decision."""
 
     decision: Literal["approve", "reject", "correct"]
     who: str
     at: str
     note: str
     correction: dict[str, Any] | None
-    #: The record's data before.
+    #: The data of the record before the decision.
     before: dict[str, Any]
     golden: bool
 
 
 class ReviewItem(TypedDict):
-    """A record that waits for a person, with what is withheld of it."""
+    """A record that needs a decision, with its withheld values."""
 
     id: str
     url: str
-    #: Id of the page it was made from; null: it was made from a site.
+    #: Id of its page; null: it describes a whole site.
     page: str | None
-    #: The page's fingerprint, or `site:<host>`.
+    #: The fingerprint of the page, or `site:<host>`.
     subject: str
     kind: Literal["page", "site"]
     schema: str
-    #: Of the schema as it was then.
+    #: Of the schema at that time.
     schema_hash: str
-    #: Of several records of one page.
+    #: Position among the records of one page.
     ordinal: int
-    #: Later extractions of the same by the same schema count on.
+    #: Increases with each new extraction by the same schema.
     version: int
     status: Literal["published", "held", "rejected", "superseded"]
     data: dict[str, Any]
@@ -671,11 +672,11 @@ class ReviewItem(TypedDict):
     scores: dict[str, Any]
     #: `share` of supported values, `words` of source, `low`, `reasons`, `problems`.
     confidence: dict[str, Any]
-    #: Not to be relied on before a person has looked at it.
+    #: Do not rely on it before a person has reviewed it.
     low_confidence: bool
-    #: How many values came from which rung.
+    #: Number of values by rung.
     rungs: dict[str, int]
-    #: What a language model was asked for it.
+    #: Language model requests and tokens used for it.
     usage: dict[str, Any]
     created: str
     request_id: str
@@ -687,56 +688,56 @@ class ReviewRequest(TypedDict):
     """A decision."""
 
     decision: Literal["approve", "reject", "correct"]
-    #: Who decides; left out: the key that asks.
+    #: Who decides; default: the API key.
     by: NotRequired[str | None]
     note: NotRequired[str]
-    #: JSON pointer -> the right value, null if there is none; only of `correct`.
+    #: JSON pointer -> the right value, null to remove it; only with `correct`.
     correction: NotRequired[dict[str, Any] | None]
-    #: It shall become a golden case: `curtsy review export-golden` writes them.
+    #: Make the record a golden case: `curtsy review export-golden` writes them.
     golden: NotRequired[bool]
 
 
 class RobotsOf(TypedDict):
-    """The rules of one origin."""
+    """The robots.txt rules of one origin."""
 
     origin: str
-    #: `rules`, `allow`, `forbid` (unreachable), or why it is not asked for.
+    #: `rules`, `allow`, `forbid` (unreachable), or why it is not requested.
     verdict: str
     fetched: str | None
     expires: str | None
 
 
 class RunInfo(TypedDict):
-    """What came of one planned time."""
+    """The result of one planned time."""
 
     planned: str
     state: Literal["planned", "queued", "started", "skipped"]
-    #: Id of its crawl, once that was made and until it is deleted.
+    #: Id of its crawl, from its creation until its deletion.
     crawl: str | None
-    #: Why it was skipped or waits, or how many missed runs it stands for.
+    #: Why it was skipped or waits, or how many missed runs it replaces.
     note: str
 
 
 class ScheduleInfo(TypedDict):
-    """A crawl that is run again and again."""
+    """A crawl that runs repeatedly."""
 
     id: str
     name: str
     cron: str
     zone: str
     seeds: list[str]
-    #: What each crawl shall be; the secret of a webhook is not shown.
+    #: The options of each crawl, without the webhook secret.
     crawl: dict[str, Any]
     overlap: str
     enabled: bool
-    #: When it is due; null while it is paused, and if it never comes.
+    #: Next planned time; null if it is paused or has no next time.
     next: str | None
     keep: int | None
     created: str
 
 
 class SourceInfo(TypedDict):
-    """A text that evidence stands in: `text[start:end]` is the quote."""
+    """A text that contains evidence: `text[start:end]` is the quote."""
 
     #: Id of the page.
     page: str
@@ -752,12 +753,12 @@ class WithheldInfo(TypedDict):
     #: JSON pointer into `data`.
     path: str
     value: Any
-    #: Who found it: `structured`, `selector`, `llm`, `function` or `person`.
+    #: What found it: `structured`, `selector`, `llm`, `function` or `person`.
     rung: str
     #: `supported`, `derived`, `judged`; of withheld values also `unsupported`.
     verdict: str
     #: Why: a short stable word such as `quote_not_found`.
     note: str
     evidence: list[EvidenceInfo]
-    #: Words that were given for it and do not stand in the page.
+    #: The quote given for it, which the page does not contain.
     claimed_quote: str | None

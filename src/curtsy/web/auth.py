@@ -1,7 +1,7 @@
-"""Who may ask what: API keys by scope; without a key only this machine, and no web page that it shows.
+"""Authorization: API keys with scopes; without a key only requests from this machine that no web page sent.
 
-A key is `curtsy_<id>_<secret>`, sent as `Authorization: Bearer ...`. The id names it in lists and logs; the secret has
-256 random bits and is stored as its digest only.
+A key is `curtsy_<id>_<secret>`, sent as `Authorization: Bearer ...`. Lists and logs show the id; the secret has 256
+random bits, and only its digest is stored.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from curtsy.store.keys import ApiKey
 from curtsy.web.backend_thread import BackendThread
 from curtsy.web.problems import Problem
 
-#: what each scope may do: write reads too, admin does all
+#: scope -> the scopes it includes
 IMPLIED = {"read": ("read",), "write": ("read", "write"), "admin": ("read", "write", "admin")}
 SCOPES = tuple(IMPLIED)
 _KEY = re.compile(r"curtsy_([0-9a-f]{12})_([A-Za-z0-9-]{43})")
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
-#: proxies add these: who is behind one is not on this machine
+#: proxies add these: a client behind a proxy is not on this machine
 _FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via")
-#: when a key was last used is written no more often than this
+#: the last use of a key is written at most this often
 _USED_MS = 60_000
 _NO_DIGEST = "0" * 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Who asks: a key, or this machine."""
+    """The authenticated caller: a key, or this machine."""
 
     #: id of the key, or the address; for the rate limit, Idempotency-Keys and the log
     name: str
-    #: id of the key; None: this machine without one
-    key: str | None = None
+    #: id of the key; None: this machine, without a key
+    key_id: str | None = None
     scopes: tuple[str, ...] = ()
 
     def may(self, scope: str) -> bool:
@@ -52,7 +52,7 @@ class Caller:
 
 
 def new_key(name: str, scopes: Iterable[str], now_ms: int, expires_ms: int | None) -> tuple[str, ApiKey]:
-    """(the key as its owner must keep it, the key as it is stored)."""
+    """(the key for its owner, the key as stored)."""
     id = secrets.token_hex(6)
     secret = secrets.token_urlsafe(32).replace("_", "-")
     digest = hashlib.sha256(secret.encode()).hexdigest()
@@ -61,15 +61,15 @@ def new_key(name: str, scopes: Iterable[str], now_ms: int, expires_ms: int | Non
 
 
 class Gate:
-    """One per application."""
+    """Authenticates requests. One per application."""
 
-    def __init__(self, bridge: BackendThread, host: str) -> None:
-        self._bridge = bridge
+    def __init__(self, backend: BackendThread, host: str) -> None:
+        self._backend = backend
         self._local = is_loopback(host)
-        self._names = {*_LOCAL_NAMES, host, *bridge.settings.api_hosts}
+        self._names = {*_LOCAL_NAMES, host, *backend.settings.api_hosts}
 
     def admit(self, request: Request, scope: str | None) -> Caller:
-        """Who asks, if they may; else 401 (who are you?) or 403 (not you, not from there)."""
+        """The caller, if it has the scope; else raises 401 (not authenticated) or 403 (not allowed)."""
         given = request.headers.get("Authorization")
         address = request.remote_addr or ""
         if scope is None:
@@ -79,56 +79,56 @@ class Gate:
             return Caller(name=address, scopes=("admin",))
         caller = self._by_key(given)
         if not caller.may(scope):
-            raise Problem(403, "scope-missing", f"This key may not do that: it needs the scope {scope}.")
+            raise Problem(403, "scope-missing", f"This key needs the scope {scope}.")
         return caller
 
     def of_key(self, text: str) -> Caller:
-        """By a key as its owner has it."""
+        """The caller with this key."""
         return self._by_key(f"Bearer {text}")
 
     def of_session(self, id: str) -> Caller:
-        """By the id of a key that somebody signed in with: as long as the key is valid."""
-        with self._bridge.store.read() as tx:
+        """The caller of a session that was signed in with this key, while the key is valid."""
+        with self._backend.store.read() as tx:
             found = keys.get(tx, id)
         if found is None or not found.is_valid(clock.now_ms()):
             raise _unknown("The key of this session has expired or was revoked.")
-        return Caller(name=found.id, key=found.id, scopes=found.scopes)
+        return Caller(name=found.id, key_id=found.id, scopes=found.scopes)
 
     def _by_key(self, given: str) -> Caller:
         kind, _, text = given.partition(" ")
         match = _KEY.fullmatch(text.strip()) if kind.lower() == "bearer" else None
         if match is None:
             raise _unknown("Send the key as 'Authorization: Bearer curtsy_...'.")
-        found = check_key(self._bridge.store, match[1], match[2], clock.now_ms())
+        found = check_key(self._backend.store, match[1], match[2], clock.now_ms())
         if found is None:
             log("key_refused", level="warning", key=match[1])
-            raise _unknown("This key is not known here, has expired or was revoked.")
-        return Caller(name=found.id, key=found.id, scopes=found.scopes)
+            raise _unknown("This key is unknown, has expired or was revoked.")
+        return Caller(name=found.id, key_id=found.id, scopes=found.scopes)
 
     def _check_local(self, request: Request) -> None:
-        """A request without a key comes from this machine, and not from a web page that a browser here shows."""
+        """A request without a key must come from this machine, and not from a web page in a local browser."""
         forwarded = any(name in request.headers for name in _FORWARDED)
         if not self._local or forwarded or not is_loopback(request.remote_addr or ""):
-            raise _unknown("A key is needed: `curtsy keys create` makes one.")
+            raise _unknown("This server needs an API key: `curtsy keys create` creates one.")
         host = request.headers.get("Host", "")
         if _name_of(host) not in self._names:
             raise Problem(
-                403, "host-not-allowed", "This name is not served without a key. The setting api_hosts adds one."
+                403, "host-not-allowed", "Requests to this host name need a key. The setting api_hosts adds host names."
             )
         origin = request.headers.get("Origin")
         if origin is not None and origin not in (f"http://{host}", f"https://{host}"):
-            raise Problem(403, "origin-not-allowed", "Web pages from elsewhere are not served without a key.")
+            raise Problem(403, "origin-not-allowed", "Requests from other web pages need a key.")
         if request.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin"):
-            raise Problem(403, "origin-not-allowed", "Web pages from elsewhere are not served without a key.")
+            raise Problem(403, "origin-not-allowed", "Requests from other web pages need a key.")
 
 
 def check_key(store: Store, id: str, secret: str, now_ms: int) -> ApiKey | None:
-    """The key if the secret is right and it is valid now."""
+    """The key, if the secret matches and the key is valid now."""
     with store.read() as tx:
         found = keys.get(tx, id)
     digest = hashlib.sha256(secret.encode()).hexdigest()
-    right = hmac.compare_digest(digest, _NO_DIGEST if found is None else found.digest)
-    if found is None or not right or not found.is_valid(now_ms):
+    matches = hmac.compare_digest(digest, _NO_DIGEST if found is None else found.digest)
+    if found is None or not matches or not found.is_valid(now_ms):
         return None
     if now_ms - (found.used_ms or 0) >= _USED_MS:
         store.run(keys.mark_used, found.id, now_ms)
@@ -151,7 +151,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _name_of(host: str) -> str:
-    """Of a Host header, without port and brackets."""
+    """The host name in a Host header, without port and brackets."""
     try:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:

@@ -214,7 +214,7 @@ class BackendThread:
                 raise Unavailable(_ENDING)
             if self._loop is None:
                 self._loop = uvloop.new_event_loop()
-                self._thread = threading.Thread(target=self._loop.run_forever, name="bridge", daemon=True)
+                self._thread = threading.Thread(target=self._loop.run_forever, name="backend", daemon=True)
                 self._thread.start()
             return self._loop
 

@@ -1,4 +1,4 @@
-"""The Flask application, made from the declared endpoints."""
+"""The Flask application, built from the declared endpoints."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from curtsy.web import api, auth, dashboard, limits
 from curtsy.web.backend_thread import BackendThread
 from curtsy.web.dashboard import site
 from curtsy.web.dashboard.sessions import Sessions
-from curtsy.web.problems import MEDIA_TYPE, Mistake, Problem, of_status, of_validation
+from curtsy.web.problems import MEDIA_TYPE, Mistake, Problem, no_such_record, of_status, of_validation
 from curtsy.web.routing import ENDPOINTS, JSON, Call, Download, Endpoint, Stream, check, settled
 
 __all__ = ["api", "create_app", "dashboard"]
 
-#: what a caller may name a request: visible ASCII
+#: valid request ids: visible ASCII
 _REQUEST_ID = re.compile(r"[!-~]{1,128}")
 _RETRY_S = 5
 _SAFE = {
@@ -47,13 +47,13 @@ _SAFE = {
 }
 
 
-def create_app(settings: Settings, bridge: BackendThread | None = None, *, host: str | None = None) -> Flask:
-    """An application over these settings. `host` is the address it is bound to (None: `api_host`)."""
+def create_app(settings: Settings, backend: BackendThread | None = None, *, host: str | None = None) -> Flask:
+    """An application with these settings. `host` is the address it is bound to (None: `api_host`)."""
     app = Flask("curtsy.web", static_folder=None, template_folder=None)
     app.url_map.merge_slashes = False
     app.url_map.strict_slashes = False
     app.json.sort_keys = False  # type: ignore[attr-defined]
-    parts = bridge or BackendThread(settings)
+    parts = backend or BackendThread(settings)
     app.extensions["curtsy"] = parts
     gate = auth.Gate(parts, host or settings.api_host)
     limit = limits.RateLimit(settings.api_rate, settings.api_burst)
@@ -69,7 +69,7 @@ def create_app(settings: Settings, bridge: BackendThread | None = None, *, host:
             provide_automatic_options=False,
         )
     sessions = Sessions(parts)
-    site.register(app, site.Site(bridge=parts, gate=gate, limit=limit, sessions=sessions, problem_of=_problem))
+    site.register(app, site.Site(backend=parts, gate=gate, limit=limit, sessions=sessions, problem_of=_problem))
     return app
 
 
@@ -86,37 +86,40 @@ def _end(response: Response) -> Response:
         response.headers.setdefault(name, value)
     seconds = time.monotonic() - g.begun
     route = request.url_rule.rule if request.url_rule is not None else ""
-    bridge: BackendThread = current_app.extensions["curtsy"]
-    bridge.count("curtsy_api_seconds", seconds, route=route or "none", status=response.status_code)
+    backend: BackendThread = current_app.extensions["curtsy"]
+    backend.count("curtsy_api_seconds", seconds, route=route or "none", status=response.status_code)
     log("api", method=request.method, route=route, status=response.status_code, ms=round(seconds * 1000, 1))
     return response
 
 
 def _view(
-    endpoint: Endpoint, bridge: BackendThread, gate: auth.Gate, limit: limits.RateLimit
+    endpoint: Endpoint, backend: BackendThread, gate: auth.Gate, limit: limits.RateLimit
 ) -> Callable[..., Response]:
     def view(**parameters: str) -> Response:
         g.endpoint = endpoint
         caller = _admitted(endpoint, gate, limit)
         media_type = _media_type(endpoint)
+        given: dict[str, Any] = dict(parameters)
+        if endpoint.query is not None:
+            given["query"] = _query(endpoint.query)
+        if endpoint.body is not None:
+            given["body"] = _body(endpoint.body, backend.settings) if media_type == JSON else None
         call = Call(
-            bridge=bridge,
+            backend=backend,
             request_id=g.request_id,
-            key=caller,
-            query=_query(endpoint),
-            body=_body(endpoint, media_type, bridge.settings),
+            caller=caller,
             headers={name.lower(): value for name, value in request.headers.items()},
             media_type=media_type,
-            stream=_stream(endpoint, media_type, bridge.settings),
+            stream=_stream(endpoint, media_type, backend.settings),
         )
-        status, content = settled(endpoint, endpoint.fn(call, **parameters))
+        status, content = settled(endpoint, endpoint.fn(call, **given))
         return _response(status, content)
 
     return view
 
 
 def _admitted(endpoint: Endpoint, gate: auth.Gate, limit: limits.RateLimit) -> auth.Caller:
-    """Who asks; whoever tries keys is slowed down by address."""
+    """The authenticated caller. Failed attempts count against the rate limit of their address."""
     try:
         caller = gate.admit(request, endpoint.scope)
     except Problem:
@@ -128,7 +131,7 @@ def _admitted(endpoint: Endpoint, gate: auth.Gate, limit: limits.RateLimit) -> a
 
 
 def _media_type(endpoint: Endpoint) -> str:
-    """Of the body; 415 for any other than the declared ones. A form cannot be posted here by a web page."""
+    """The media type of the body; 415 if it is not declared, so that a form of a web page cannot be posted here."""
     given = request.mimetype
     if request.headers.get("Content-Encoding", "identity") != "identity" and request.method not in ("GET", "HEAD"):
         raise Problem(415, "unsupported-media-type", "Send the body without a Content-Encoding.")
@@ -141,25 +144,21 @@ def _media_type(endpoint: Endpoint) -> str:
     return given
 
 
-def _query(endpoint: Endpoint) -> BaseModel | None:
-    if endpoint.query is None:
-        return None
+def _query(model: type[BaseModel]) -> BaseModel:
     given: dict[str, Any] = {}
     for name in request.args:
         values = request.args.getlist(name)
         given[name] = values[0] if len(values) == 1 else values
     try:
-        return endpoint.query.model_validate(given)
+        return model.model_validate(given)
     except ValidationError as error:
         raise of_validation("query", error) from None
 
 
-def _body(endpoint: Endpoint, media_type: str, settings: Settings) -> BaseModel | None:
-    if endpoint.body is None or media_type != JSON:
-        return None
+def _body(model: type[BaseModel], settings: Settings) -> BaseModel:
     request.max_content_length = int(settings.api_body_mb * 1_000_000)
     try:
-        return endpoint.body.model_validate_json(request.get_data(cache=False), strict=True)
+        return model.model_validate_json(request.get_data(cache=False), strict=True)
     except ValidationError as error:
         raise of_validation("body", error) from None
 
@@ -191,7 +190,7 @@ def _failed(error: Exception) -> Response:
         try:
             check(declared, problem)
         except TypeError as undeclared:
-            problem = _ours(undeclared)
+            problem = _internal_error(undeclared)
     document = problem.document(g.request_id).model_dump_json(exclude_none=True)
     return Response(document, problem.status, headers=_headers(problem), content_type=MEDIA_TYPE)
 
@@ -201,18 +200,18 @@ def _headers(problem: Problem) -> Mapping[str, str]:
 
 
 def _problem(error: Exception) -> Problem:
-    """What an error means to the caller."""
+    """The problem document for an error."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, HTTPException):
-        return _of_http(error)
+        return _http_problem(error)
     if isinstance(error, UnknownCrawl):
-        return Problem(404, "no-such-crawl", "There is no crawl of that id. GET /v1/crawls lists them.")
+        return Problem(404, "no-such-crawl", "There is no crawl with this id. GET /v1/crawls lists them.")
     if isinstance(error, UnknownRecord):
-        return Problem(404, "no-such-record", "There is no record of that id. GET /v1/crawls/{id}/records lists them.")
+        return no_such_record()
     if isinstance(error, RefusedSeeds):
         mistakes = [Mistake(where=where, message=why) for where, why in error.refused]
-        return Problem(422, "refused-seeds", "These seeds cannot be crawled. Leave them out.", errors=mistakes)
+        return Problem(422, "refused-seeds", "These seeds cannot be crawled. Remove them.", errors=mistakes)
     if isinstance(error, KeyReused):
         return Problem(422, "idempotency-key-reused", str(error))
     if isinstance(error, WrongState):
@@ -224,29 +223,29 @@ def _problem(error: Exception) -> Problem:
     if isinstance(error, Unavailable):
         log("api_unavailable", level="warning", error=str(error))
         return Problem(
-            503, "unavailable", "A part of the service does not answer. Try again later; /readyz says which."
+            503, "unavailable", "A required service does not answer. Try again later; /readyz shows which one."
         )
     if isinstance(error, SchemaMismatch):
         log("api_unavailable", level="error", error=str(error))
-        return Problem(503, "unavailable", "The database is of another version. Its operator must upgrade.")
-    return _ours(error)
+        return Problem(503, "unavailable", "The database has another schema version. The operator must upgrade.")
+    return _internal_error(error)
 
 
-def _of_http(error: HTTPException) -> Problem:
+def _http_problem(error: HTTPException) -> Problem:
     status = error.code or 500
     problem = of_status(status)
     if status == 404:
-        problem = Problem(404, "no-such-route", "There is nothing at this address. /docs lists what there is.")
+        problem = Problem(404, "no-such-route", "This path does not exist. See /docs.")
     if status == 405:
         allowed = ", ".join(sorted(getattr(error, "valid_methods", None) or ()))
-        problem = Problem(405, "method-not-allowed", f"Here only {allowed} is answered.", headers={"Allow": allowed})
+        problem = Problem(405, "method-not-allowed", f"This path supports only {allowed}.", headers={"Allow": allowed})
     if status == 413:
-        problem = Problem(413, "body-too-large", "The body is over the limit. Send less at a time; seeds go as NDJSON.")
+        problem = Problem(413, "body-too-large", "The body is too large. Send less at a time, or send seeds as NDJSON.")
     return problem
 
 
-def _ours(error: Exception) -> Problem:
+def _internal_error(error: Exception) -> Problem:
     expected = isinstance(error, CurtsyError)
     trace = None if expected else "".join(traceback.format_exception(error))
     log("api_error", level="error", error=repr(error), trace=trace)
-    return Problem(500, "internal-error", "This is an error of ours. Please report it with its request_id.")
+    return Problem(500, "internal-error", "Internal error. Please report it with its request_id.")

@@ -1,4 +1,4 @@
-"""What /metrics says beside the sums of the fleet: numbers that are read when somebody asks."""
+"""The gauges of /metrics, read at each request; the fleet's counters are added to them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from curtsy.store.engine import Store
 
 
 async def of_frontier(frontier: Frontier, fields: dict[str, float]) -> None:
-    """Queues in play, hosts due and requests under way, over all shards."""
+    """Active queues, due hosts and requests in flight, over all shards."""
     view = await look(frontier, detail=True)
     for lane in LANES:
         metrics.gauge(fields, "curtsy_queue_depth", view.in_play.get(lane, 0), lane=lane.value)

@@ -1,4 +1,4 @@
-"""Seeds as NDJSON: the first line says what the crawl shall be, every other line is a seed. Read in parts."""
+"""Seeds as NDJSON: the first line has the options of the crawl, every other line is a seed. Read in parts."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from curtsy.core.errors import RefusedSeeds
 from curtsy.web.problems import Problem, of_validation
 
 _BLOCK = 1 << 16
-#: no line is longer: URLs are not, and wishes are not either
+#: the longest line: neither URLs nor options need more
 MAX_LINE = 1 << 20
 
 
 class Upload:
-    """One body. `wish` is read at once, the seeds when `parts` is walked through."""
+    """One body. The options are read at once, the seeds while `parts` is iterated."""
 
     def __init__(self, stream: IO[bytes], length: int | None) -> None:
-        """`length` is what the client says it sends; None if it does not say so before."""
+        """`length` is the Content-Length; None without one."""
         self._lines = _lines(_blocks(stream, length))
         first = next(self._lines, b"")
         try:
-            self.wish = CrawlRequest.model_validate_json(first, strict=True)
+            self.options = CrawlRequest.model_validate_json(first, strict=True)
         except ValidationError as error:
             raise of_validation("line 1", error) from None
         #: digest of the first line
-        self.wishes = hashlib.sha256(first).hexdigest()
+        self.digest = hashlib.sha256(first).hexdigest()
         self._hash = hashlib.sha256(first)
         self._received = len(first)
 
     def parts(self) -> Iterator[Part]:
-        """Always cut at the same places, so that a body sent again is recognised part by part."""
+        """Parts always end at the same lines, so that a repeated upload is recognized part by part."""
         number = 2
         ahead = next(self._lines, None)
         while ahead is not None:
             lines = [ahead, *islice(self._lines, PART - 1)]
-            # One more line is enough to know that this is not the last part; it must not wait for a whole other one.
+            # One more line shows that this is not the last part, without waiting for a whole next part.
             ahead = next(self._lines, None)
             body = b"\n".join(lines)
             self._hash.update(body)
@@ -60,7 +60,7 @@ class Upload:
 
 
 def _blocks(stream: IO[bytes], length: int | None) -> Iterator[bytes]:
-    """The body as it comes. One that ends early must not pass for a whole one."""
+    """The body in blocks. A body that ends early must not count as complete."""
     read = 0
     try:
         while block := stream.read(_BLOCK):

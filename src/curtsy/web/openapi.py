@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the declared endpoints."""
+"""The OpenAPI 3.1 document, generated from the declared endpoints."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from curtsy.web.routing import ENDPOINTS, JSON, Endpoint, Media
 
 _REF = "#/components/schemas/{model}"
 _ABOUT = (
-    "Everything that `curtsy` does to crawls, over HTTP. Errors are RFC 9457 problem documents. Lists come in pages: "
-    "give `next` of one page as `cursor` of the next. `X-Request-Id` of a request goes into its answer, the logs and "
-    "the pages that come of it."
+    "Control crawls over HTTP. Errors are RFC 9457 problem documents. Lists have pages: send `next` of one page as "
+    "`cursor` of the next request. The `X-Request-Id` of a request appears in its answer, the logs and the resulting "
+    "pages."
 )
 _REQUEST_ID = {
     "name": "X-Request-Id",
     "in": "header",
     "required": False,
-    "description": "Your name for this request: 1 to 128 visible ASCII characters. Another one is replaced.",
+    "description": "Your id for this request: 1 to 128 visible ASCII characters. An invalid id is replaced.",
     "schema": {"type": "string"},
 }
-#: headers that are refused where they do not fit; others that do not are as good as none
+#: headers whose invalid values are refused; invalid values of others are ignored
 _PATTERNS = {"Idempotency-Key": "^[!-~]{1,255}$"}
 
 Mode = tuple[Any, JsonSchemaMode]
 
 
 def document() -> dict[str, Any]:
-    """Made anew at each call; it does not change while the process lives."""
+    """Generated at each call; it does not change while the process runs."""
     refs, definitions = _schemas()
     paths: dict[str, dict[str, Any]] = {}
     for one in ENDPOINTS:
@@ -52,8 +52,8 @@ def document() -> dict[str, Any]:
                 "key": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "`Authorization: Bearer curtsy_<id>_<secret>`; `curtsy keys create` makes one. Not "
-                    "needed on the machine itself.",
+                    "description": "`Authorization: Bearer curtsy_<id>_<secret>`; `curtsy keys create` creates one. "
+                    "Requests from the server's own machine need no key.",
                 }
             },
         },
@@ -81,7 +81,10 @@ def _operation(one: Endpoint, refs: dict[Mode, Any], definitions: dict[str, Any]
     }
     if one.media_types:
         content: dict[str, Any] = {} if one.body is None else {JSON: {"schema": refs[one.body, "validation"]}}
-        content |= {kind: {"schema": {"type": "string", "description": said}} for kind, said in one.streams.items()}
+        content |= {
+            kind: {"schema": {"type": "string", "description": description}}
+            for kind, description in one.streams.items()
+        }
         found["requestBody"] = {"required": True, "content": content}
     return found
 
@@ -115,7 +118,7 @@ def _resolved(schema: dict[str, Any], definitions: dict[str, Any]) -> dict[str, 
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """A query has no null: what may be null may be left out."""
+    """A query has no null: an optional parameter is omitted instead."""
     kept = {key: value for key, value in schema.items() if key not in ("anyOf", "default", "title", "description")}
     if schema.get("default") is not None:
         kept["default"] = schema["default"]
@@ -126,7 +129,7 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _responses(one: Endpoint, refs: dict[Mode, Any]) -> dict[str, Any]:
-    headers = {"X-Request-Id": {"description": "Of this request.", "schema": {"type": "string"}}}
+    headers = {"X-Request-Id": {"description": "Id of this request.", "schema": {"type": "string"}}}
     found: dict[str, Any] = {}
     for status, answer in one.answers.items():
         found[str(status)] = {"description": HTTPStatus(status).phrase, "headers": headers}

@@ -1,4 +1,4 @@
-"""Errors over HTTP: RFC 9457 problem documents. Raise a Problem; the factory writes the document."""
+"""Errors over HTTP: RFC 9457 problem documents. Raise a `Problem`; the factory writes the document."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from curtsy.web.models.asking import IN_WORDS
+from curtsy.web.models.fields import IN_WORDS
 
 MEDIA_TYPE = "application/problem+json"
-#: mistakes that are named in one document
+#: mistakes listed in one document
 _MOST_MISTAKES = 20
-#: of more than this none is named: to list them would take more memory than the body
+#: beyond this number no mistake is listed: the list would take more memory than the body
 _TOO_MANY = 1_000
 _LONGEST_NAME = 200
 
 
 class Mistake(BaseModel):
-    """One thing that is wrong with a request."""
+    """One error in a request."""
 
     model_config = ConfigDict(title="Mistake")
 
     where: str = Field(
-        description="The field, as a path: `body.seeds.3`, `query.limit`; a line of an NDJSON body: `line 7`."
+        description="Path of the field, such as `body.seeds.3` or `query.limit`; in an NDJSON body `line 7`."
     )
     message: str
 
@@ -38,11 +38,11 @@ class ProblemDocument(BaseModel):
     status: int
     detail: str = Field(description="For people: what happened, and what to do.")
     request_id: str
-    errors: list[Mistake] | None = Field(None, description="What is wrong with the request, the first 20.")
+    errors: list[Mistake] | None = Field(None, description="The first 20 errors in the request.")
 
 
 class Problem(Exception):
-    """An answer that is no success. `name` is stable (`no-such-crawl`), `detail` tells a person what to do."""
+    """An error response. `name` is stable (`no-such-crawl`); `detail` tells a person what to do."""
 
     def __init__(
         self,
@@ -69,39 +69,35 @@ class Problem(Exception):
         )
 
 
+def no_such_record() -> Problem:
+    return Problem(404, "no-such-record", "There is no record with this id. GET /v1/crawls/{id}/records lists them.")
+
+
 def of_status(status: int, detail: str | None = None) -> Problem:
-    """A problem with no more to say than its HTTP status."""
+    """The generic problem of an HTTP status."""
     known = HTTPStatus(status)
     return Problem(status, known.phrase.lower().replace(" ", "-").replace("'", ""), detail or f"{known.description}.")
 
 
 def of_validation(where: str, error: ValidationError) -> Problem:
-    """What pydantic refused; values are not repeated, they may be secrets."""
+    """A pydantic error as a problem. It does not repeat values, which may be secrets."""
     if error.error_count() > _TOO_MANY:
-        return Problem(
-            422, "invalid-request", f"The {where} has more than {_TOO_MANY} mistakes. /docs shows what fits."
-        )
+        return Problem(422, "invalid-request", f"The {where} has more than {_TOO_MANY} errors. See /docs.")
     mistakes = [
-        Mistake(where=".".join([where, *map(str, e["loc"])])[:_LONGEST_NAME], message=_fault(e))
+        Mistake(where=".".join([where, *map(str, e["loc"])])[:_LONGEST_NAME], message=_message(e))
         for e in error.errors(include_url=False, include_input=False)
     ]
-    told = "; ".join(f"{mistake.where}: {mistake.message}" for mistake in mistakes[:3])
+    details = "; ".join(f"{mistake.where}: {mistake.message}" for mistake in mistakes[:3])
     return Problem(
         422,
         "invalid-request",
-        f"The {where} does not fit: {told}. /docs shows what fits.",
+        f"The {where} is invalid: {details}. See /docs.",
         errors=mistakes,
     )
 
 
-def _fault(error: Any) -> str:
-    wanted = IN_WORDS.get(error.get("ctx", {}).get("pattern", ""))
-    return said(error["type"], error["msg"]) if wanted is None else f"this should be {wanted}"
-
-
-def said(kind: str, message: str) -> str:
-    return "there is no such field" if kind == "extra_forbidden" else message
-
-
-def schema() -> dict[str, Any]:
-    return ProblemDocument.model_json_schema(mode="serialization", ref_template="#/components/schemas/{model}")
+def _message(error: Any) -> str:
+    expected = IN_WORDS.get(error.get("ctx", {}).get("pattern", ""))
+    if expected is not None:
+        return f"this should be {expected}"
+    return "there is no such field" if error["type"] == "extra_forbidden" else str(error["msg"])

@@ -1,11 +1,12 @@
-"""Endpoints are declared once: the route, the checks, the OpenAPI document and docs/reference/api.md come from that.
+"""Endpoints are declared once: the route, the checks, the OpenAPI document and the client are generated from that.
 
-    @endpoint("GET", "/v1/crawls/{id}", scope="read", answers={200: CrawlStatus}, problems=(404,), tags=("crawls",))
-    def crawl(call: Call, id: str) -> CrawlStatus:
-        \"\"\"How far a crawl is.\"\"\"
+    @endpoint("GET", "/v1/crawls/{id}/pages", scope="read")
+    def list_pages(call: Call, id: str, query: PagesQuery) -> Page[PageOf]:
+        \"\"\"List the pages of a crawl.\"\"\"
 
-The docstring is the documentation: its first line the summary. A function answers a model (the first of `answers`), or
-`(status, model)`, or a Stream or Download; it raises Problem. An answer that is not declared is an error of ours.
+The signature declares the query, the body and the answer; the docstring is the documentation, its first line the
+summary; the module's name is the tag. A function returns the declared model, or `(status, model)`, or a Stream or
+Download; it raises Problem. An answer that is not declared is an internal error.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import inspect
 import re
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar
+from types import NoneType
+from typing import IO, TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_type_hints
 
 from pydantic import BaseModel
 
@@ -39,13 +41,13 @@ _CRAWL_ID = re.compile(r"[0-9a-f-]{1,36}|last")
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
 
-#: may come from any endpoint
+#: statuses that every endpoint may answer
 _ALWAYS = (400, 403, 429, 500, 503)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stream:
-    """A body that is written while it is made."""
+    """A body that is sent while it is generated."""
 
     chunks: Iterable[bytes]
     media_type: str
@@ -55,7 +57,7 @@ class Stream:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Download:
-    """Bytes of somebody else's page: always an attachment, never shown by a browser as part of this site."""
+    """Bytes of a crawled page: always an attachment, so that a browser never shows it as part of this site."""
 
     body: bytes | Iterable[bytes]
     name: str
@@ -65,7 +67,7 @@ class Download:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Media:
-    """In `answers`: a body that is no JSON model."""
+    """In `answers`: a body other than a JSON model."""
 
     type: str
     description: str
@@ -76,51 +78,48 @@ Answer = BaseModel | tuple[int, BaseModel | None] | Stream | Download | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One request, checked."""
+    """One validated request."""
 
-    bridge: BackendThread
+    backend: BackendThread
     request_id: str
-    #: who asks
-    key: Caller
-    #: an instance of the declared model; None where none is declared
-    query: Any
-    body: Any
+    caller: Caller
     #: by lower-case name
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = field(default_factory=dict)
     media_type: str = ""
-    #: the body of an endpoint with `streams`, unread
+    #: the unread body, for an endpoint with `streams`
     stream: IO[bytes] | None = None
 
     @property
     def settings(self) -> Settings:
-        return self.bridge.settings
+        return self.backend.settings
 
     @property
     def store(self) -> Store:
-        return self.bridge.store
+        return self.backend.store
 
     @property
     def services(self) -> Services | None:
-        """None while the frontier is away; `need_services` where nothing can be done without it."""
-        return self.bridge.services_or_none
-
-    def need_services(self) -> Services:
-        return self.bridge.services
+        """None while the frontier is unavailable."""
+        return self.backend.services_or_none
 
     def crawl(self, id: str) -> Crawl:
-        """By its id, the beginning of one, or `last`; without its members."""
+        """By its id, the beginning of its id, or `last`; without its members."""
         check_id(id)
         with self.store.read() as tx:
             return crawls.get(tx, id, members=False)
 
+    def crawl_n(self, id: str | None) -> int | None:
+        """The number of a crawl in the store; None without an id."""
+        return None if id is None else self.crawl(id).n
+
     def host(self, name: str) -> str:
-        """The unit of politeness that somebody means by a host's name or a URL."""
+        """The unit of politeness that a host name or URL belongs to."""
         with self.store.read() as tx:
             return operator_hosts.host_meant(tx, name, self.settings.politeness_unit)
 
     def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run it on the process's background loop, and wait."""
-        return self.bridge.wait(coroutine)
+        """Run it on the background loop of the process, and wait."""
+        return self.backend.wait(coroutine)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +127,7 @@ class Endpoint:
     method: str
     #: as in OpenAPI: /v1/crawls/{id}
     path: str
-    #: None: anybody, without a key
+    #: None: no key is needed
     scope: Scope | None
     query: type[BaseModel] | None
     body: type[BaseModel] | None
@@ -136,9 +135,9 @@ class Endpoint:
     answers: Mapping[int, type[BaseModel] | Media | None]
     problems: tuple[int, ...]
     tags: tuple[str, ...]
-    #: media type -> description of bodies that the function reads itself
+    #: media type -> description, for bodies that the function reads itself
     streams: Mapping[str, str]
-    #: request headers that mean something: name -> description
+    #: request headers that the function uses: name -> description
     headers: Mapping[str, str]
     fn: Callable[..., Answer]
 
@@ -148,7 +147,7 @@ class Endpoint:
 
     @property
     def summary(self) -> str:
-        return (inspect.getdoc(self.fn) or "").partition("\n")[0].rstrip(".")
+        return self.description.partition("\n")[0].rstrip(".")
 
     @property
     def description(self) -> str:
@@ -183,7 +182,7 @@ ENDPOINTS: list[Endpoint] = []
 
 
 def check_id(id: str) -> None:
-    """What cannot be the id of a crawl does not reach the store."""
+    """Text that cannot be the id of a crawl does not reach the store."""
     if not _CRAWL_ID.fullmatch(id):
         raise UnknownCrawl(id)
 
@@ -193,30 +192,31 @@ def endpoint(
     path: str,
     *,
     scope: Scope | None,
-    query: type[BaseModel] | None = None,
-    body: type[BaseModel] | None = None,
-    answers: Mapping[int, type[BaseModel] | Media | None],
+    status: int = 200,
+    answers: Mapping[int, type[BaseModel] | Media | None] | None = None,
     problems: tuple[int, ...] = (),
-    tags: tuple[str, ...] = (),
+    tag: str | None = None,
     streams: Mapping[str, str] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Callable[[F], F]:
-    """Declare an endpoint. `scope=None` serves anybody.
+    """Declare an endpoint. `answers` replaces `status` and the return annotation.
 
-    Of the problems those need no mention that come from the checks before the function: see `all_problems`.
+    `problems` lists only the statuses that the checks before the function do not raise: see `all_problems`.
     """
 
     def declare(fn: F) -> F:
+        hints = get_type_hints(fn)
+        returned = None if hints["return"] is NoneType else hints["return"]
         ENDPOINTS.append(
             Endpoint(
                 method=method,
                 path=path,
                 scope=scope,
-                query=query,
-                body=body,
-                answers=answers,
+                query=_model(hints.get("query")),
+                body=_model(hints.get("body")),
+                answers=answers or {status: returned},
                 problems=problems,
-                tags=tags,
+                tags=(tag or fn.__module__.rpartition(".")[2],),
                 streams=streams or {},
                 headers=headers or {},
                 fn=fn,
@@ -227,8 +227,14 @@ def endpoint(
     return declare
 
 
+def _model(hint: Any) -> type[BaseModel] | None:
+    """The model of an annotation `Model` or `Model | None`."""
+    model: type[BaseModel] | None = next((one for one in get_args(hint) if one is not NoneType), hint)
+    return model
+
+
 def settled(endpoint: Endpoint, answer: Answer) -> tuple[int, BaseModel | Stream | Download | None]:
-    """(status, content) of what a function answered. What is not declared may not leave."""
+    """(status, content) of a function's answer. Raises TypeError if it is not declared."""
     content: BaseModel | Stream | Download | None
     if isinstance(answer, tuple):
         status, content = answer

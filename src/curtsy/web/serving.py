@@ -1,4 +1,4 @@
-"""`curtsy serve`: gunicorn with threads, as part of this program. SIGTERM lets requests under way end."""
+"""`curtsy serve`: gunicorn with threads. After SIGTERM, requests in flight may finish."""
 
 from __future__ import annotations
 
@@ -27,27 +27,25 @@ from curtsy.web.backend_thread import BackendThread
 from curtsy.web.factory import create_app
 from curtsy.web.problems import MEDIA_TYPE, of_status
 
-#: a connection that says nothing for so long waits without a thread
+#: a connection that stays silent this long waits without a thread
 _FIRST_S = 1.0
-#: requests under way have this long to end after SIGTERM
+#: requests in flight have this long to finish after SIGTERM
 GRACE_S = 20
-#: a process that does not tell its parent that it lives for this long is replaced
+#: a process without a heartbeat for this long is replaced
 _HUNG_S = 60
 _KEEP_ALIVE_S = 15
 #: a client that sends more slowly than this on average, after `api_timeout_s`, is dropped: bytes per second
 _SLOWEST = 10_000
-#: connections of one process beyond those that have a thread
+#: connections of one process without a thread
 _WAITING = 1000
-
-
-#: an upload keeps a thread busy: the others get their turn after so long
+#: thread switch interval: an upload keeps one thread busy
 _SWITCH_S = 0.001
 
 
-class Steady:
-    """A client's socket as requests are read from it: one that sends a byte now and then cannot hold a thread for long.
+class LimitedSocket:
+    """A client's socket that drops clients which send too slowly, so that they cannot occupy threads.
 
-    Only the time that we wait for the client counts, not what we do meanwhile.
+    Only the time spent waiting for the client counts.
     """
 
     def __init__(self, connection: socket.socket, patience_s: float) -> None:
@@ -55,7 +53,7 @@ class Steady:
         self.begin()
 
     def begin(self) -> None:
-        """Another request."""
+        """Start a new request."""
         self._waited_s, self._received = 0.0, 0
 
     def recv(self, size: int) -> bytes:
@@ -69,24 +67,24 @@ class Steady:
 
 
 class Threads(ThreadWorker):  # type: ignore[misc]
-    """A process of the server. Event streams end when it is told to."""
+    """A server process. Its event streams end at shutdown."""
 
     def handle(self, conn: Any) -> Any:
         if conn.initialized:
             conn.parser.unreader.sock.begin()
         elif conn.data_ready or conn.wait_for_data(_FIRST_S):
             conn.init()
-            patience_s = _bridge_of(self.app.wsgi()).settings.api_timeout_s
-            conn.parser.unreader.sock = Steady(conn.sock, patience_s)
+            patience_s = _backend_of(self.app.wsgi()).settings.api_timeout_s
+            conn.parser.unreader.sock = LimitedSocket(conn.sock, patience_s)
         return super().handle(conn)
 
     def init_process(self) -> None:
         sys.setswitchinterval(_SWITCH_S)
-        threading.Thread(target=_bridge_of(self.app.wsgi()).warm, name="warm", daemon=True).start()
+        threading.Thread(target=_backend_of(self.app.wsgi()).warm, name="warm", daemon=True).start()
         super().init_process()
 
     def handle_error(self, req: Any, client: Any, addr: Any, exc: Any) -> None:
-        """What is no HTTP, or too much of it, never reaches the application: it gets a problem document too."""
+        """Malformed or oversized requests never reach the application: answer with a problem document here."""
         if not isinstance(exc, ParseException):
             super().handle_error(req, client, addr, exc)
             return
@@ -102,39 +100,39 @@ class Threads(ThreadWorker):  # type: ignore[misc]
             client.sendall(head.encode() + body)
 
     def handle_exit(self, sig: Any, frame: Any) -> None:
-        _bridge_of(self.app.wsgi()).events.close()
+        _backend_of(self.app.wsgi()).events.close()
         super().handle_exit(sig, frame)
 
 
 class Logger:
-    """What gunicorn has to say goes where everything goes."""
+    """Sends gunicorn's messages to our log."""
 
     def __init__(self, _config: Any) -> None:
         pass
 
     def debug(self, message: str, *_args: Any, **_: Any) -> None:
-        """Without what came from a caller."""
-        log("server", level="debug", said=str(message))
+        """Without the arguments, which may come from a client."""
+        log("server", level="debug", message=str(message))
 
     def info(self, message: str, *args: Any, **_: Any) -> None:
-        log("server", level="debug", said=_said(message, args))
+        log("server", level="debug", message=_formatted(message, args))
 
     def warning(self, message: str, *args: Any, **_: Any) -> None:
-        log("server", level="warning", said=_said(message, args))
+        log("server", level="warning", message=_formatted(message, args))
 
     def error(self, message: str, *args: Any, **_: Any) -> None:
-        log("server", level="error", said=_said(message, args))
+        log("server", level="error", message=_formatted(message, args))
 
     critical = error
 
     def exception(self, message: str, *args: Any, **_: Any) -> None:
-        log("server", level="error", said=_said(message, args), error=repr(sys.exc_info()[1]))
+        log("server", level="error", message=_formatted(message, args), error=repr(sys.exc_info()[1]))
 
     def log(self, _level: Any, message: str, *args: Any, **_: Any) -> None:
         self.debug(message, *args)
 
     def access(self, *_: Any) -> None:
-        """The application logs its answers itself."""
+        """The application logs its own answers."""
 
     def reopen_files(self) -> None:
         pass
@@ -143,7 +141,7 @@ class Logger:
         pass
 
 
-def _said(message: object, args: tuple[Any, ...]) -> str:
+def _formatted(message: object, args: tuple[Any, ...]) -> str:
     try:
         return str(message) % args if args else str(message)
     except (TypeError, ValueError):
@@ -151,7 +149,7 @@ def _said(message: object, args: tuple[Any, ...]) -> str:
 
 
 class Server(BaseApplication):  # type: ignore[misc]
-    """The parent process: it holds the socket, and starts a process again that died."""
+    """The parent process: it owns the socket and restarts processes that died."""
 
     def __init__(self, settings: Settings, host: str, port: int, processes: int, threads: int) -> None:
         self._settings, self._host, self._port = settings, host, port
@@ -189,34 +187,34 @@ class Server(BaseApplication):  # type: ignore[misc]
             _limit_silence(listener.sock, self._settings.api_timeout_s)
         port = arbiter.LISTENERS[0].getsockname()[1]
         name = f"[{self._host}]" if ":" in self._host else self._host
-        print(f"Serving on http://{name}:{port}/ (dashboard; docs of the API at /docs)", file=sys.stderr, flush=True)
+        print(f"Serving on http://{name}:{port}/ (dashboard; API reference at /docs)", file=sys.stderr, flush=True)
         if not is_loopback(self._host):
-            print("Every caller needs a key: `curtsy keys create` makes one.", file=sys.stderr, flush=True)
+            print("Every request needs a key: `curtsy keys create` creates one.", file=sys.stderr, flush=True)
 
 
 def _limit_silence(listener: socket.socket, seconds: float) -> None:
-    """A client that neither sends nor takes anything for so long is dropped; accepted sockets inherit it."""
+    """Drop clients that neither send nor receive for this long; accepted sockets inherit the option."""
     limit = struct.pack("ll", int(seconds), int(seconds % 1 * 1_000_000))
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
 
 
-def _bridge_of(app: Flask) -> BackendThread:
+def _backend_of(app: Flask) -> BackendThread:
     found: BackendThread = app.extensions["curtsy"]
     return found
 
 
 def _leave(_arbiter: Any, worker: Any) -> None:
-    """In the process that ends."""
+    """Runs in the process that exits."""
     if worker.app.callable is not None and worker.pid == os.getpid():
-        _bridge_of(worker.app.callable).close()
+        _backend_of(worker.app.callable).close()
 
 
 def serve(settings: Settings, host: str, port: int, processes: int, threads: int) -> None:
-    """Until it is told to end."""
+    """Serve until SIGTERM or SIGINT."""
     try:
         with socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET):
-            pass  # gunicorn would try again for seconds
+            pass  # fail at once: gunicorn would retry for seconds
     except OSError as error:
-        raise UsageError(f"{host}:{port} cannot be listened on: {error.strerror}. Choose another --port.") from error
+        raise UsageError(f"Cannot listen on {host}:{port}: {error.strerror}. Choose another --port.") from error
     Server(settings, host, port, processes, threads).run()

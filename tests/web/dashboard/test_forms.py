@@ -184,7 +184,7 @@ def test_refused_seeds_are_named_and_nothing_is_made(client: FlaskClient, more: 
     given = {"seeds": "\n".join([*REFUSED, "http://a.test/"]), "max_pages": "7", "csrf": token(client)} | more
     answer = client.post("/new", data=given, headers=HOST)
     assert answer.status_code == 422
-    assert "Nothing was made: 3 seeds cannot be crawled" in answer.text
+    assert "Nothing was created: 3 seeds cannot be crawled" in answer.text
     for seed in REFUSED:
         assert f"<bdi>{seed}</bdi>" in answer.text
     assert "http://a.test/</textarea>" in answer.text  # the form comes back as it was filled in
@@ -200,7 +200,7 @@ def test_more_seeds_than_the_form_takes_are_refused_with_all_others(
     file = (BytesIO(b"".join(b"http://a.test/%d\n" % n for n in range(5))), "seeds.txt")
     answer = client.post("/new", data={"file": file, "csrf": token(client)}, headers=HOST)
     assert answer.status_code == 422
-    assert "this form takes 3 seeds at most, and more were given: 2 lines too many" in answer.text
+    assert "this form accepts at most 3 seeds, and 2 lines exceed that" in answer.text
     assert "http://a.test/4</textarea>" in answer.text
     assert client.get("/v1/crawls", headers=HOST).get_json()["items"] == []
 

@@ -22,12 +22,12 @@ def test_a_crawl_is_made_and_watched_until_it_ends(page: Page, stack: Stack) -> 
     page.fill("[name=delay_s]", "0.5")
     expect(meant).to_contain_text("About 2 requests per second to each of 2 sites")
     page.get_by_role("button", name="Begin the crawl").click()
-    expect(page.get_by_role("alert")).to_contain_text("Nothing was made: 1 seed cannot be crawled")
+    expect(page.get_by_role("alert")).to_contain_text("Nothing was created: 1 seed cannot be crawled")
     expect(page.locator("[name=delay_s]")).to_have_value("0.5")  # what was typed is still there
     page.fill("[name=seeds]", page.input_value("[name=seeds]").replace("ftp://x.test/", ""))
     page.get_by_role("button", name="Begin the crawl").click()
 
-    expect(page.get_by_role("status").first).to_contain_text("The crawl is made, with 2 seeds")
+    expect(page.get_by_role("status").first).to_contain_text("Crawl created with 2 seeds")
     expect(page.locator("[data-live-mark]")).to_have_text("Live")
     page.evaluate("window.stayed = true")
     expect(page.locator("#pages")).to_have_text(re.compile(r"[4-9]|\d\d"), timeout=30_000)
@@ -80,7 +80,7 @@ def test_a_hosts_delay_is_changed_and_it_is_blocked_and_freed(page: Page, stack:
     page.goto(f"{stack.url}/hosts/harbour.small.test")
     page.fill("[name=delay_s]", "7.5")
     page.get_by_role("button", name="Set", exact=True).click()
-    expect(page.get_by_role("status").first).to_contain_text("7.5 s from request to request")
+    expect(page.get_by_role("status").first).to_contain_text("The delay is 7.5 s now")
     page.fill("[name=minutes]", "30")
     page.get_by_role("button", name="Block", exact=True).click()
     expect(page.locator(".head .badge").first).to_have_text("blocked")
@@ -89,7 +89,7 @@ def test_a_hosts_delay_is_changed_and_it_is_blocked_and_freed(page: Page, stack:
     assert stack.client.get("/v1/hosts/harbour.small.test")["delay"]["operator_s"] == 7.5
     page.fill("[name=delay_s]", "")
     page.get_by_role("button", name="Set", exact=True).click()
-    expect(page.get_by_role("status").first).to_contain_text("Your own delay is taken back")
+    expect(page.get_by_role("status").first).to_contain_text("Your delay is removed")
 
 
 def test_a_failure_is_looked_at_and_replayed_to_success(page: Page, stack: Stack, web: Web) -> None:
@@ -114,7 +114,7 @@ def test_a_failure_is_looked_at_and_replayed_to_success(page: Page, stack: Stack
         expect(page.locator("h1")).to_have_text("Replay 2 dead letters?")
         assert stack.client.get(f"/v1/crawls/{id}")["state"] == "finished"  # a dry run
         page.get_by_role("button", name="Replay now").click()
-        expect(page.get_by_role("status").first).to_contain_text("2 dead letters opened again")
+        expect(page.get_by_role("status").first).to_contain_text("2 dead letters reopened")
         expect(page.locator(".head .badge")).to_have_text("finished", timeout=60_000)
         wait_for(lambda: not stack.client.get(f"/v1/crawls/{id}/failures")["items"])
         counts = stack.client.get(f"/v1/crawls/{id}")["counts"]
@@ -132,7 +132,7 @@ def test_only_those_ticked_are_replayed(page: Page, stack: Stack) -> None:
     page.get_by_role("button", name="Replay those ticked…").click()
     expect(page.locator("h1")).to_have_text("Replay 1 dead letter?")
     page.get_by_role("button", name="Replay now").click()
-    expect(page.get_by_role("status").first).to_contain_text("1 dead letter opened again")
+    expect(page.get_by_role("status").first).to_contain_text("1 dead letter reopened")
     stack.until(id, "finished")
     letters = stack.client.get(f"/v1/crawls/{id}/failures?replayed=true")["items"]
     assert [one["url"][-1] for one in letters if one["replayed"]] == ["1"]
@@ -227,4 +227,4 @@ def test_a_schedule_is_made_paused_and_removed(page: Page, stack: Stack) -> None
     page.get_by_role("button", name="Pause").click()
     expect(page.locator(".head .badge")).to_have_text("paused")
     page.get_by_role("button", name="Remove").click()
-    expect(page.get_by_text("The schedule Mornings is removed")).to_be_visible()
+    expect(page.get_by_text("Schedule Mornings removed")).to_be_visible()

@@ -83,7 +83,7 @@ def test_a_wrong_key_is_refused_and_a_right_one_leads_where_one_wanted_to_go(pag
     text, _ = guarded.key("write")
     page.goto(f"{guarded.url}/schedules")
     sign_in(page, "curtsy_000000000000_" + "x" * 43)
-    expect(page.get_by_role("alert")).to_contain_text("not known here")
+    expect(page.get_by_role("alert")).to_contain_text("This key is unknown")
     sign_in(page, text)
     expect(page.locator("h1")).to_have_text("Schedules")
     (cookie,) = page.context.cookies()

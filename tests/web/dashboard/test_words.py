@@ -34,8 +34,8 @@ def test_a_length_of_time_is_told_in_two_units(seconds: float | None, said: str)
 
 
 def test_problems_and_the_frontier_are_told_to_people() -> None:
-    said = "There is no page of that id. GET /v1/crawls/{id}/pages lists them."
-    assert words.for_people(said) == "There is no page of that id."
+    said = "There is no page with this id. GET /v1/crawls/{id}/pages lists them."
+    assert words.for_people(said) == "There is no page with this id."
     assert words.for_people("Not now.") == "Not now."
     assert len(words.for_people("x" * 1_000_000 + " GET /v1/x.")) == 1_000
     seen = {"at": "2026-01-31T12:00:00Z", "queued_behind": 1, "loaded": True, "host_delay_s": 4.0, "starved": False}

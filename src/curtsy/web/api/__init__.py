@@ -1,10 +1,9 @@
-"""The endpoints, one module per group. Importing this declares them all."""
+"""The endpoints, one module per group. Importing this package declares them all."""
 
-from curtsy.web.api import (
+from curtsy.web.api import (  # noqa: F401
     about,
     crawls,
     deletion,
-    events,
     explain,
     failures,
     health,
@@ -13,19 +12,4 @@ from curtsy.web.api import (
     records,
     reviews,
     schedules,
-)
-
-__all__ = [
-    "about",
-    "crawls",
-    "deletion",
-    "events",
-    "explain",
-    "failures",
-    "health",
-    "hosts",
-    "pages",
-    "records",
-    "reviews",
-    "schedules",
-]
+)  # fmt: skip

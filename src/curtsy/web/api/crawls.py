@@ -1,4 +1,4 @@
-"""Crawls: made, looked at, paused, resumed, cancelled."""
+"""Crawls: create, list, follow, pause, resume, cancel."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from curtsy.control.crawl_request import CrawlRequest, crawl_of
 from curtsy.control.uploads import Part, Sender
 from curtsy.core.model import Crawl, CrawlState
 from curtsy.store import crawls
+from curtsy.web.events import MOST_STREAMS
 from curtsy.web.models.crawls import (
     Accepted,
     CrawlsQuery,
@@ -20,47 +21,45 @@ from curtsy.web.models.crawls import (
     NewCrawl,
     check_offered,
     status_of,
-    summary_of,
-)
+)  # fmt: skip
 from curtsy.web.ndjson import Upload
-from curtsy.web.paging import Page, decode, page
+from curtsy.web.paging import Page, decode_one, page
 from curtsy.web.problems import Mistake, Problem
-from curtsy.web.routing import NDJSON, Call, check_id, endpoint
+from curtsy.web.routing import NDJSON, Call, Media, Stream, check_id, endpoint
 
 _KEY = re.compile(r"[!-~]{1,255}")
 _PLACE = "body.seeds.{}"
+_SSE = "text/event-stream"
 
 
 @endpoint(
     "POST",
     "/v1/crawls",
     scope="write",
-    body=NewCrawl,
     streams={
-        NDJSON: "The first line is the crawl without its seeds, as a JSON object (`{}` will do); every other line is a "
-        'seed: `"https://example.com/"` or `{"url": "https://example.com/"}`.'
+        NDJSON: "The first line is the crawl without its seeds, as a JSON object (`{}` is enough). Every other line is "
+        'a seed: `"https://example.com/"` or `{"url": "https://example.com/"}`.'
     },
     headers={
-        "Idempotency-Key": "A name of your choice for this crawl, remembered for 24 hours. The same key and body give "
-        "the same crawl; an upload that broke off goes on when it is sent again."
+        "Idempotency-Key": "Your name for this crawl, remembered for 24 hours. The same key and body return the same "
+        "crawl; an interrupted upload continues when you send it again."
     },
-    answers={202: Accepted},
+    status=202,
     problems=(409,),
-    tags=("crawls",),
 )
-def submit(call: Call) -> Accepted:
-    """Make a crawl.
+def submit(call: Call, body: NewCrawl | None) -> Accepted:
+    """Create a crawl.
 
-    It is stored before the answer; workers take it up at once. Seeds that cannot be crawled are refused: the problem
-    names the first 20. For very many seeds send NDJSON, which is stored while it arrives: an upload that breaks off
-    without an Idempotency-Key is cancelled, one with a key can be sent again within an hour.
+    It is stored before the answer, and workers start it at once. Seeds that cannot be crawled are refused; the problem
+    lists the first 20. Send very many seeds as NDJSON, which is stored while it arrives. An interrupted upload without
+    an Idempotency-Key is cancelled; with a key it can be sent again within an hour.
     """
     key = _idempotency_key(call)
-    wish, wishes, parts = _ndjson(call) if call.media_type == NDJSON else _json(call)
-    check_offered(wish, call.settings, "line 1" if call.media_type == NDJSON else "body")
-    crawl = crawl_of(wish, call.settings, call.request_id)
-    sender = Sender(caller=call.key.key or "local", key=key, wishes=wishes)
-    begin, end = call.bridge.listing()
+    options, digest, parts = _ndjson(call) if body is None else _json(call, body)
+    check_offered(options, call.settings, "line 1" if body is None else "body")
+    crawl = crawl_of(options, call.settings, call.request_id)
+    sender = Sender(caller=call.caller.key_id or "local", key=key, wishes=digest)
+    begin, end = call.backend.listing()
     id = uploads.receive(call.store, call.settings, crawl, parts, sender, begin)
     end()
     return Accepted(id=id, request_id=call.request_id)
@@ -70,72 +69,86 @@ def _idempotency_key(call: Call) -> str | None:
     key = call.headers.get("idempotency-key")
     if key is not None and not _KEY.fullmatch(key):
         mistake = Mistake(where="header.Idempotency-Key", message="1 to 255 visible ASCII characters")
-        raise Problem(422, "invalid-request", "The Idempotency-Key cannot be used.", errors=[mistake])
+        raise Problem(422, "invalid-request", "The Idempotency-Key is invalid.", errors=[mistake])
     return key
 
 
-def _json(call: Call) -> tuple[CrawlRequest, str, Iterator[Part]]:
-    new: NewCrawl = call.body
-    seeds = uploads.checked(new.seeds, call.settings, _PLACE)  # all, before anything is written
-    digest = uploads.digest_of(new.model_dump_json().encode())
-    wish = CrawlRequest(**new.model_dump(exclude={"seeds"}, by_alias=True))
-    return wish, digest, uploads.in_parts(seeds, _PLACE, digest)
+def _json(call: Call, body: NewCrawl) -> tuple[CrawlRequest, str, Iterator[Part]]:
+    seeds = uploads.checked(body.seeds, call.settings, _PLACE)  # all of them, before anything is written
+    digest = uploads.digest_of(body.model_dump_json().encode())
+    options = CrawlRequest(**body.model_dump(exclude={"seeds"}, by_alias=True))
+    return options, digest, uploads.in_parts(seeds, _PLACE, digest)
 
 
 def _ndjson(call: Call) -> tuple[CrawlRequest, str, Iterator[Part]]:
     assert call.stream is not None
     length = call.headers.get("content-length", "")
     upload = Upload(call.stream, int(length) if length.isdigit() else None)
-    return upload.wish, upload.wishes, upload.parts()
+    return upload.options, upload.digest, upload.parts()
 
 
-@endpoint("GET", "/v1/crawls", scope="read", query=CrawlsQuery, answers={200: Page[CrawlSummary]}, tags=("crawls",))
-def list_crawls(call: Call) -> Page[CrawlSummary]:
+@endpoint("GET", "/v1/crawls", scope="read")
+def list_crawls(call: Call, query: CrawlsQuery) -> Page[CrawlSummary]:
     """List crawls, newest first."""
-    query: CrawlsQuery = call.query
-    position = decode(query.cursor, int)
     states = () if query.state is None else (CrawlState(query.state),)
+    before = decode_one(query.cursor, int)
     with call.store.read() as tx:
-        found = crawls.list_all(tx, query.limit + 1, states, None if position is None else position[0])
-    whole = page(found, query.limit, lambda crawl: (crawl.n,))
-    return Page[CrawlSummary](items=[summary_of(crawl) for crawl in whole.items], next=whole.next)
+        found = crawls.list_all(tx, query.limit + 1, states, before)
+    return page(CrawlSummary, found, query.limit, lambda crawl: crawl.n)
 
 
-@endpoint("GET", "/v1/crawls/{id}", scope="read", answers={200: CrawlStatus}, tags=("crawls",))
+@endpoint("GET", "/v1/crawls/{id}", scope="read")
 def crawl(call: Call, id: str) -> CrawlStatus:
-    """How far a crawl is: state, counts, rate, estimated end. The id may be its beginning, or `last`."""
-    return _status(call, id)
+    """Progress of a crawl: state, counts, rate, estimated end. The id may be its beginning, or `last`."""
+    check_id(id)
+    return status_of(control.status(call.store, id))
 
 
-@endpoint("POST", "/v1/crawls/{id}/pause", scope="write", answers={200: CrawlStatus}, problems=(409,), tags=("crawls",))
+@endpoint("POST", "/v1/crawls/{id}/pause", scope="write", problems=(409,))
 def pause(call: Call, id: str) -> CrawlStatus:
-    """Stop asking for pages of a crawl: no request of it leaves later than 2 s from now."""
-    return _changed(call, id, control.pause)
+    """Pause a crawl. It sends its last request within 2 s."""
+    return _change(call, id, control.pause)
 
 
-@endpoint(
-    "POST", "/v1/crawls/{id}/resume", scope="write", answers={200: CrawlStatus}, problems=(409,), tags=("crawls",)
-)
+@endpoint("POST", "/v1/crawls/{id}/resume", scope="write", problems=(409,))
 def resume(call: Call, id: str) -> CrawlStatus:
-    """Let a paused crawl go on."""
-    return _changed(call, id, control.resume)
+    """Resume a paused crawl."""
+    return _change(call, id, control.resume)
 
 
-@endpoint(
-    "POST", "/v1/crawls/{id}/cancel", scope="write", answers={200: CrawlStatus}, problems=(409,), tags=("crawls",)
-)
+@endpoint("POST", "/v1/crawls/{id}/cancel", scope="write", problems=(409,))
 def cancel(call: Call, id: str) -> CrawlStatus:
-    """End a crawl within 2 s, for good. What was fetched stays; open URLs count as skipped."""
-    return _changed(call, id, control.cancel)
+    """End a crawl within 2 s, permanently. Fetched pages stay; open URLs count as skipped."""
+    return _change(call, id, control.cancel)
 
 
-def _changed(call: Call, id: str, change: Callable[..., Coroutine[Any, Any, Crawl]]) -> CrawlStatus:
+def _change(call: Call, id: str, change: Callable[..., Coroutine[Any, Any, Crawl]]) -> CrawlStatus:
     found = call.crawl(id)
     services = call.services
     call.wait(change(services, call.store, found.id))
-    return _status(call, found.id)
+    return crawl(call, found.id)
 
 
-def _status(call: Call, id: str) -> CrawlStatus:
-    check_id(id)
-    return status_of(control.status(call.store, id))
+@endpoint(
+    "GET",
+    "/v1/crawls/{id}/events",
+    scope="read",
+    answers={200: Media(type=_SSE, description="Events `state` and `progress`; the data is a CrawlStatus")},
+    headers={"Last-Event-ID": "The last event that you received: it is not sent again."},
+)
+def events(call: Call, id: str) -> Stream:
+    """Follow a crawl (server-sent events).
+
+    The server sends an event when counts or state change, at most once a second. The stream ends with the crawl, and
+    after 5 minutes: reconnect with Last-Event-ID. If too many clients are connected (503), poll `GET /v1/crawls/{id}`.
+    """
+    found = call.crawl(id)
+    if not call.backend.events.reserve():
+        raise Problem(
+            503,
+            "too-many-streams",
+            f"{MOST_STREAMS} clients follow crawls on this server already. Poll GET /v1/crawls/{found.id} instead.",
+            headers={"Retry-After": "30"},
+        )
+    chunks = call.backend.events.stream(found.n, call.headers.get("last-event-id"))
+    return Stream(chunks=chunks, media_type=_SSE, headers={"X-Accel-Buffering": "no"})

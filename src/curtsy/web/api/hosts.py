@@ -1,4 +1,4 @@
-"""Hosts: what is known of them, and what the operator says about them."""
+"""Hosts: their state, and what the operator sets for them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from curtsy.core.model import HostState
 from curtsy.core.observe import log
 from curtsy.frontier.inspect import Sight, look
 from curtsy.store import hosts, queues
-from curtsy.web.models.crawls import when
 from curtsy.web.models.hosts import (
     Block,
     HostsQuery,
@@ -21,98 +20,77 @@ from curtsy.web.models.hosts import (
     RobotsOf,
     status_of,
     summary_of,
-)
-from curtsy.web.paging import Page, decode, page
+)  # fmt: skip
+from curtsy.web.paging import Page, decode_one, page
 from curtsy.web.problems import Problem
 from curtsy.web.routing import Call, endpoint
 
 _MOST_QUEUES = 100
 
 
-@endpoint("GET", "/v1/hosts", scope="read", query=HostsQuery, answers={200: Page[HostSummary]}, tags=("hosts",))
-def list_hosts(call: Call) -> Page[HostSummary]:
+@endpoint("GET", "/v1/hosts", scope="read")
+def list_hosts(call: Call, query: HostsQuery) -> Page[HostSummary]:
     """List hosts by name."""
-    query: HostsQuery = call.query
     now_ms = clock.now_ms()
-    position = decode(query.cursor, str)
-    after = "" if position is None else position[0].replace("\0", "")
+    after = decode_one(query.cursor, str, "").replace("\0", "")
     with call.store.read() as tx:
         found = hosts.chunk(tx, after, query.limit + 1, now_ms if query.notable else None)
-    whole = page(found, query.limit, lambda state: (state.host,))
-    return Page[HostSummary](items=[summary_of(state, now_ms) for state in whole.items], next=whole.next)
+    return page(HostSummary, found, query.limit, lambda state: state.host, lambda state: summary_of(state, now_ms))
 
 
-@endpoint("GET", "/v1/hosts/{host}", scope="read", answers={200: HostStatus}, problems=(422,), tags=("hosts",))
+@endpoint("GET", "/v1/hosts/{host}", scope="read", problems=(422,))
 def host(call: Call, host: str) -> HostStatus:
-    """When a host may be asked and why not now, its delay and where that comes from, failures, robots.txt."""
+    """When a host gets its next request and why not now, its delay and the source of it, failures, robots.txt."""
     name = call.host(host)
     with call.store.read() as tx:
         known = hosts.get(tx, name) is not None or queues.of_host(tx, name, 1)
     if not known:
-        raise Problem(404, "no-such-host", "Nothing is known of this host. GET /v1/hosts lists those asked so far.")
+        raise Problem(404, "no-such-host", "This host is unknown. GET /v1/hosts lists the known hosts.")
     return _status(call, name)
 
 
-@endpoint(
-    "POST",
-    "/v1/hosts/{host}/block",
-    scope="admin",
-    body=Block,
-    answers={200: HostStatus},
-    tags=("hosts",),
-)
-def block(call: Call, host: str) -> HostStatus:
-    """Leave a host alone for some time, in every crawl. Its URLs wait."""
-    wish: Block = call.body
+@endpoint("POST", "/v1/hosts/{host}/block", scope="admin")
+def block(call: Call, host: str, body: Block) -> HostStatus:
+    """Send no requests to a host for some time, in every crawl. Its URLs wait."""
     name = call.host(host)
-    call.store.run(operator_hosts.block, name, clock.now_ms() + int(wish.seconds * 1000))
-    return _told(call, name)
+    call.store.run(operator_hosts.block, name, clock.now_ms() + int(body.seconds * 1000))
+    return _updated(call, name)
 
 
-@endpoint(
-    "POST", "/v1/hosts/{host}/unblock", scope="admin", answers={200: HostStatus}, problems=(422,), tags=("hosts",)
-)
+@endpoint("POST", "/v1/hosts/{host}/unblock", scope="admin", problems=(422,))
 def unblock(call: Call, host: str) -> HostStatus:
-    """End the wait that a host asked for, that its failures brought, or that `block` set: it is asked a delay later."""
+    """End a wait that the host, its failures or `block` caused. The next request follows a delay later."""
     name = call.host(host)
     operator_hosts.lift(call.store, call.settings, name, clock.now_ms())
-    return _told(call, name, lift=True)
+    return _updated(call, name, lift=True)
 
 
-@endpoint(
-    "POST",
-    "/v1/hosts/{host}/delay",
-    scope="admin",
-    body=OwnDelay,
-    answers={200: HostStatus},
-    tags=("hosts",),
-)
-def delay(call: Call, host: str) -> HostStatus:
-    """Set a host's own delay. Its robots.txt and the crawls may ask for more care, never for less."""
-    wish: OwnDelay = call.body
-    ms = None if wish.delay_s is None else round(wish.delay_s * 1000)
-    return _said(call, host, operator_delay_ms=ms, operator_per_host=wish.per_host)
+@endpoint("POST", "/v1/hosts/{host}/delay", scope="admin")
+def delay(call: Call, host: str, body: OwnDelay) -> HostStatus:
+    """Set the operator's delay for a host. robots.txt and the crawls can only make it longer."""
+    ms = None if body.delay_s is None else round(body.delay_s * 1000)
+    return _set(call, host, operator_delay_ms=ms, operator_per_host=body.per_host)
 
 
-@endpoint("POST", "/v1/hosts/{host}/deny", scope="admin", answers={200: HostStatus}, problems=(422,), tags=("hosts",))
+@endpoint("POST", "/v1/hosts/{host}/deny", scope="admin", problems=(422,))
 def deny(call: Call, host: str) -> HostStatus:
-    """Put a host on the deny list (opt-out): nobody asks it later than 2 s from now; its URLs are skipped `denied`."""
-    return _said(call, host, denied=True)
+    """Add a host to the deny list (opt-out). It gets its last request within 2 s; its URLs are skipped as `denied`."""
+    return _set(call, host, denied=True)
 
 
-@endpoint("POST", "/v1/hosts/{host}/allow", scope="admin", answers={200: HostStatus}, problems=(422,), tags=("hosts",))
+@endpoint("POST", "/v1/hosts/{host}/allow", scope="admin", problems=(422,))
 def allow(call: Call, host: str) -> HostStatus:
-    """Take a host off the deny list. URLs that were skipped stay so."""
-    return _said(call, host, denied=False)
+    """Remove a host from the deny list. Skipped URLs stay skipped."""
+    return _set(call, host, denied=False)
 
 
-def _said(call: Call, host: str, **changes: int | bool | None) -> HostStatus:
+def _set(call: Call, host: str, **changes: int | bool | None) -> HostStatus:
     name = call.host(host)
     call.store.run(operator_hosts.say, name, changes)
-    return _told(call, name)
+    return _updated(call, name)
 
 
-def _told(call: Call, name: str, lift: bool = False) -> HostStatus:
+def _updated(call: Call, name: str, lift: bool = False) -> HostStatus:
     services = call.services
     if services is not None:
         call.wait(operator_hosts.tell(services, name, lift=lift))
@@ -121,7 +99,7 @@ def _told(call: Call, name: str, lift: bool = False) -> HostStatus:
 
 def _status(call: Call, name: str) -> HostStatus:
     now_ms = clock.now_ms()
-    seen = sight(call, name)
+    seen = inspect(call, name)
     with call.store.read() as tx:
         state = hosts.get(tx, name) or HostState(host=name)
         rules = hosts.robots_of_hosts(tx, [name]).get(name, [])
@@ -133,20 +111,20 @@ def _status(call: Call, name: str) -> HostStatus:
         call.settings.delay_s,
         why=[*about_host(state, now_ms), *turn(seen)],
         robots=[
-            RobotsOf(origin=origin, verdict=verdict, fetched=when(fetched), expires=when(expires))
+            RobotsOf(origin=origin, verdict=verdict, fetched=fetched, expires=expires)
             for origin, fetched, expires, verdict in rules
         ],
         queues=[QueueOf(crawl=id, state=q.state, reason=q.reason or None, urls=q.added) for id, q in waiting],
     )
 
 
-def sight(call: Call, host: str, crawl: int | None = None, url: str | None = None) -> Sight | None:
-    """What the frontier knows; None while it is away."""
+def inspect(call: Call, host: str, crawl: int | None = None, url: str | None = None) -> Sight | None:
+    """The host, and the URL, in the frontier; None while the frontier is unavailable."""
     services = call.services
     if services is None:
         return None
     try:
-        return call.bridge.wait(look(services.frontier, host, crawl, url), 5.0)
+        return call.backend.wait(look(services.frontier, host, crawl, url), 5.0)
     except (EpochLost, Unavailable) as error:
-        log("frontier_not_asked", level="warning", error=str(error))
+        log("frontier_unavailable", level="warning", error=str(error))
         return None

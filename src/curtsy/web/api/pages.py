@@ -1,4 +1,4 @@
-"""Pages: listed, looked at, and their stored bodies."""
+"""Pages and their stored bodies."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from curtsy.export import pages as export
 from curtsy.rules.urls import host_key, normalise
 from curtsy.store import crawls, listing, pages
 from curtsy.store.segments import read_page
-from curtsy.web.models.asking import moment_ms
+from curtsy.web.models.fields import since_to_ms
 from curtsy.web.models.pages import PageOf, PagesQuery, page_of
-from curtsy.web.paging import Page, decode, encode
+from curtsy.web.paging import Page, decode, encode, invalid_cursor
 from curtsy.web.problems import Mistake, Problem
 from curtsy.web.routing import Call, Download, Media, endpoint
 
@@ -28,32 +28,31 @@ _ENDINGS = {
 }
 
 
-@endpoint("GET", "/v1/crawls/{id}/pages", scope="read", query=PagesQuery, answers={200: Page[PageOf]}, tags=("pages",))
-def list_pages(call: Call, id: str) -> Page[PageOf]:
+@endpoint("GET", "/v1/crawls/{id}/pages", scope="read")
+def list_pages(call: Call, id: str, query: PagesQuery) -> Page[PageOf]:
     """List the pages of a crawl, in the order in which they were stored.
 
-    With `since` and neither `host`, `url` nor an unusual `status`: in the order in which they were fetched. An answer
-    looks through a bounded number of pages, so it may hold few items, or none, although `next` is not null.
+    With `since` but without `host`, `url` or a rare `status`, the order is that of the fetches. One request examines a
+    limited number of rows, so `items` may be short or empty although `next` is not null.
     """
-    query: PagesQuery = call.query
     crawl = call.crawl(id)
     wanted = listing.PagesWanted(
         crawl=crawl.n,
         status=query.status,
         host=_host(call, query),
-        since_ms=None if query.since is None else moment_ms(query.since),
-        prefix=None if query.url is None else _beginning(query.url),
+        since_ms=None if query.since is None else since_to_ms(query.since),
+        prefix=None if query.url is None else _prefix(query.url),
     )
     with call.store.read() as tx:
-        found, following = listing.pages_of(tx, wanted, _position(query.cursor), query.limit)
+        found, following = listing.pages_of(tx, wanted, position(query.cursor), query.limit)
     items = [page_of(page, crawl.id) for page in found]
-    return Page[PageOf](items=items, next=None if following is None else encode(*following))
+    return Page[PageOf](items=items, next=encode(following))
 
 
-def _position(cursor: str | None) -> listing.Place | None:
+def position(cursor: str | None) -> listing.Place | None:
     found = decode(cursor, int, int)
     if found is not None and max(map(abs, found)) >= 1 << 62:
-        raise Problem(422, "invalid-cursor", "The cursor is not of this list. Begin without one.")
+        raise invalid_cursor()
     return None if found is None else (found[0], found[1])
 
 
@@ -62,25 +61,25 @@ def _host(call: Call, query: PagesQuery) -> str | None:
     named = None if query.host is None else call.host(query.host)
     if query.url is None:
         return named
-    meant = host_key(_beginning(query.url), unit)
+    meant = host_key(_prefix(query.url), unit)
     if named not in (None, meant):
-        raise UsageError(f"The URL {query.url!r} is not of the host {named!r}.")
+        raise UsageError(f"The URL {query.url!r} does not belong to the host {named!r}.")
     return meant
 
 
-def _beginning(url: str) -> str:
-    """As stored URLs begin: with the host in its usual spelling, the rest as it is."""
+def _prefix(url: str) -> str:
+    """The prefix of stored URLs: the host is normalized, the rest is unchanged."""
     found = re.fullmatch(r"(https?://[^/?#]+/)(.*)", url, re.IGNORECASE)
     origin = normalise(found[1]) if found else None
     if found is None or origin is None:
-        mistake = Mistake(where="query.url", message="must begin like https://example.com/")
-        raise Problem(422, "invalid-request", "The beginning of the URL must name a whole host.", errors=[mistake])
+        mistake = Mistake(where="query.url", message="must start like https://example.com/")
+        raise Problem(422, "invalid-request", "The URL prefix must contain a complete host.", errors=[mistake])
     return origin + found[2]
 
 
-@endpoint("GET", "/v1/pages/{id}", scope="read", answers={200: PageOf}, tags=("pages",))
+@endpoint("GET", "/v1/pages/{id}", scope="read")
 def page(call: Call, id: str) -> PageOf:
-    """What is known of a page."""
+    """The metadata of a page."""
     found, crawl = _page(call, id)
     return page_of(found, crawl)
 
@@ -89,25 +88,24 @@ def page(call: Call, id: str) -> PageOf:
     "GET",
     "/v1/pages/{id}/content",
     scope="read",
-    answers={200: Media(type="application/octet-stream", description="The body as it was stored, decoded")},
-    tags=("pages",),
+    answers={200: Media(type="application/octet-stream", description="The stored body, decoded")},
 )
 def content(call: Call, id: str) -> Download:
-    """The stored body of a page, as an attachment: a browser does not show it as part of this site."""
+    """The stored body of a page, as an attachment, so that a browser does not show it as part of this site."""
     found, _ = _page(call, id)
     segments = export.segments_of(call.settings)
     try:
         with call.store.read() as tx:
             record = read_page(tx, segments, found)
     except Damaged:
-        _page(call, id)  # perhaps it was deleted meanwhile
+        _page(call, id)  # it may have been deleted meanwhile
         raise
     finally:
         segments.close()
     if record is not None and record.type not in ("response", "revisit"):
         raise _unknown()
     if record is None:
-        raise Problem(404, "no-content", "The body of this page was not kept.")
+        raise Problem(404, "no-content", "The body of this page was not stored.")
     kind = (found.content_type or "").partition(";")[0].strip().lower()
     return Download(body=record.body, name=f"{found.id}.{_ENDINGS.get(kind, 'bin')}")
 
@@ -123,4 +121,4 @@ def _page(call: Call, id: str) -> tuple[StoredPage, str]:
 
 
 def _unknown() -> Problem:
-    return Problem(404, "no-such-page", "There is no page of that id. GET /v1/crawls/{id}/pages lists them.")
+    return Problem(404, "no-such-page", "There is no page with this id. GET /v1/crawls/{id}/pages lists them.")

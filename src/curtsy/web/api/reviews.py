@@ -1,4 +1,4 @@
-"""The review queue, and what people decide."""
+"""The review queue and its decisions."""
 
 from __future__ import annotations
 
@@ -7,97 +7,75 @@ from curtsy.records import review as reviewing
 from curtsy.records.review import Decision, Dossier
 from curtsy.store import crawls, records
 from curtsy.web.models.records import RecordInfo, record_of
-from curtsy.web.models.reviews import DossierInfo, ReviewItem, ReviewRequest, ReviewsQuery, dossier_of, item_of
-from curtsy.web.paging import Page, decode, encode
-from curtsy.web.problems import Problem
+from curtsy.web.models.reviews import RecordReview, ReviewItem, ReviewRequest, ReviewsQuery, review_fields, review_of
+from curtsy.web.paging import Page, decode_one, encode
+from curtsy.web.problems import no_such_record
 from curtsy.web.routing import Call, endpoint
 
 _LARGEST = 2**63 - 1
 
 
-@endpoint(
-    "GET",
-    "/v1/reviews",
-    scope="write",
-    query=ReviewsQuery,
-    answers={200: Page[ReviewItem]},
-    problems=(404,),
-    tags=("reviews",),
-)
-def list_reviews(call: Call) -> Page[ReviewItem]:
-    """List the records that wait for a person, oldest first, with the values that are withheld of them.
+@endpoint("GET", "/v1/reviews", scope="write", problems=(404,))
+def list_reviews(call: Call, query: ReviewsQuery) -> Page[ReviewItem]:
+    """List the records that need a decision, oldest first, with their withheld values.
 
-    With `schema` an answer may hold few items, or none, although `next` is not null.
+    With `schema`, `items` may be short or empty although `next` is not null.
     """
-    query: ReviewsQuery = call.query
-    n = None if query.crawl is None else call.crawl(query.crawl).n
-    position = decode(query.cursor, int)
+    n = call.crawl_n(query.crawl)
+    after = decode_one(query.cursor, int, 0)
     with call.store.read() as tx:
-        found, _ = records.chunk(tx, n, 0 if position is None else position[0], query.limit + 1, statuses=("held",))
+        found, _ = records.chunk(tx, n, after, query.limit + 1, statuses=("held",))
         ids = crawls.ids(tx, {record.crawl for record in found})
-    more = len(found) > query.limit
     shown = [one for one in found[: query.limit] if query.schema_name in (None, one.schema) and one.crawl in ids]
-    items = [item_of(Dossier(record=one, sources=(), history=()), ids[one.crawl]) for one in shown]
-    return Page[ReviewItem](items=items, next=encode(found[query.limit - 1].n) if more else None)
+    items = [ReviewItem.model_validate(review_fields(one, ids[one.crawl])) for one in shown]
+    following = (found[query.limit - 1].n,) if len(found) > query.limit else None
+    return Page[ReviewItem](items=items, next=encode(following))
 
 
-@endpoint("GET", "/v1/records/{id}", scope="read", answers={200: RecordInfo}, tags=("records",))
+@endpoint("GET", "/v1/records/{id}", scope="read", tag="records")
 def record(call: Call, id: str) -> RecordInfo:
-    """A record with its evidence. One that is not published is shown to the scope `write` only."""
-    found = _dossier(call, id).record
-    if found.status != "published" and not call.key.may("write"):
-        raise _unknown()
+    """A record with its evidence. A record that is not published needs the scope `write`."""
+    found = _find(call, id).record
+    if found.status != "published" and not call.caller.may("write"):
+        raise no_such_record()
     return record_of(found)
 
 
-@endpoint("GET", "/v1/records/{id}/review", scope="write", answers={200: DossierInfo}, tags=("reviews",))
-def record_review(call: Call, id: str) -> DossierInfo:
-    """All that a reviewer needs: the record, what is withheld, the texts that evidence stands in, every decision."""
-    return _shown(call, _dossier(call, id))
+@endpoint("GET", "/v1/records/{id}/review", scope="write")
+def record_review(call: Call, id: str) -> RecordReview:
+    """Everything a reviewer needs: the record, its withheld values, the texts with the evidence, all decisions."""
+    return _review(call, _find(call, id))
 
 
-@endpoint(
-    "POST",
-    "/v1/records/{id}/review",
-    scope="write",
-    body=ReviewRequest,
-    answers={200: DossierInfo},
-    problems=(409,),
-    tags=("reviews",),
-)
-def review(call: Call, id: str) -> DossierInfo:
-    """Approve, reject or correct a record; who and when is kept with the decision.
+@endpoint("POST", "/v1/records/{id}/review", scope="write", problems=(409,))
+def review(call: Call, id: str, body: ReviewRequest) -> RecordReview:
+    """Approve, reject or correct a record. The decision is stored with its author and time.
 
-    An approved or corrected record is published and never replaced: a new extraction becomes a version beside it.
+    An approved or corrected record is published and never replaced: a new extraction becomes a separate version.
     """
-    wish: ReviewRequest = call.body
-    n = _dossier(call, id).record.n
-    asking = call.key.key or "this machine"
+    n = _find(call, id).record.n
+    caller = call.caller.key_id or "this machine"
     decision = Decision(
-        decision=wish.decision,
-        who=asking if wish.by is None else f"{wish.by} ({asking})",
-        note=wish.note,
-        correction=wish.correction,
-        golden=wish.golden,
+        decision=body.decision,
+        who=caller if body.by is None else f"{body.by} ({caller})",
+        note=body.note,
+        correction=body.correction,
+        golden=body.golden,
         request_id=call.request_id,
     )
     reviewing.decide(call.store, n, decision, clock.now_ms())
-    return _shown(call, _dossier(call, id))
+    return _review(call, _find(call, id))
 
 
-def _dossier(call: Call, id: str) -> Dossier:
+def _find(call: Call, id: str) -> Dossier:
     if not (id.isascii() and id.isdigit() and len(id) < 20 and int(id) <= _LARGEST):
-        raise _unknown()
+        raise no_such_record()
     return reviewing.dossier(call.store, int(id))
 
 
-def _shown(call: Call, known: Dossier) -> DossierInfo:
+def _review(call: Call, known: Dossier) -> RecordReview:
     with call.store.read() as tx:
         crawl = crawls.ids(tx, [known.record.crawl]).get(known.record.crawl)
     if crawl is None:
-        raise _unknown()
-    return dossier_of(known, crawl)
-
-
-def _unknown() -> Problem:
-    return Problem(404, "no-such-record", "There is no record of that id. GET /v1/crawls/{id}/records lists them.")
+        raise no_such_record()
+    return review_of(known, crawl)

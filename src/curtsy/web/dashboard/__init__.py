@@ -1,6 +1,6 @@
-"""The dashboard: pages for people, made by the server, over the same functions as the API. Importing declares them."""
+"""The dashboard: server-rendered pages that call the functions of the API. Importing this package declares them."""
 
-from curtsy.web.dashboard import (
+from curtsy.web.dashboard import (  # noqa: F401
     crawl,
     crawls,
     explain,
@@ -15,21 +15,4 @@ from curtsy.web.dashboard import (
     schedules,
     signing,
     workers,
-)
-
-__all__ = [
-    "crawl",
-    "crawls",
-    "explain",
-    "failures",
-    "files",
-    "hosts",
-    "keys",
-    "live",
-    "overview",
-    "pages",
-    "review",
-    "schedules",
-    "signing",
-    "workers",
-]
+)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Charts as plain SVG: the geometry is made here, the templates write it down. Every chart says in words what it shows.
+"""Charts as SVG: this module computes the geometry, the templates write it. Every chart has a text description.
 
 A chart is 1000 units wide and 100 high, and is stretched to its place; its labels are text beside it.
 """
@@ -13,9 +13,9 @@ from curtsy.core.outcome import BROKEN_OFF
 from curtsy.web.dashboard import words
 
 WIDTH, HEIGHT = 1000.0, 100.0
-#: of a stacked chart, from the bottom up
+#: the kinds in a stacked chart, from bottom to top
 CLASSES = ("ok", "moved", "client", "server", "none")
-NAMES = {"ok": "2xx", "moved": "3xx", "client": "4xx", "server": "5xx", "none": "no answer"}
+NAMES = {"ok": "2xx", "moved": "3xx", "client": "4xx", "server": "5xx", "none": "no response"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,20 +25,20 @@ class Bar:
     width: float
     height: float
     kind: str
-    #: shown when pointed at
+    #: the tooltip
     says: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
     bars: tuple[Bar, ...]
-    #: what the top of the chart stands for, with its unit
+    #: the value at the top of the chart, with its unit
     top: str
     begin_ms: int
     end_ms: int
-    #: the chart in words
+    #: the chart as text
     says: str
-    #: kinds that occur, with their sums, for the legend
+    #: (kind, name, sum) of the kinds that occur
     legend: tuple[tuple[str, str, int], ...] = ()
 
     @property
@@ -47,7 +47,7 @@ class Chart:
 
 
 def nice(value: float) -> float:
-    """The next of 1, 1.5, 2, 3, ...: a top that can be read."""
+    """The next of 1, 1.5, 2, 3, ... times a power of ten, as the top of an axis."""
     if value <= 0:
         return 1.0
     scale = 1.0
@@ -62,51 +62,53 @@ def _label(top: float) -> str:
     return f"{top:,.0f}" if top == int(top) else f"{top:g}"
 
 
+def _bar(k: int, parts: int, value: float, top: float, kind: str, says: str, base: float = 0.0) -> Bar:
+    """The bar of interval `k` of `parts`; `base` is the height of the bars below it."""
+    step = WIDTH / max(1, parts)
+    height = HEIGHT * value / top
+    return Bar(
+        x=round(k * step + step * 0.1, 2), y=round(HEIGHT - base - height, 2), width=round(step * 0.8, 2),
+        height=round(height, 2), kind=kind, says=says,
+    )  # fmt: skip
+
+
+def _at(ms: int) -> str:
+    return words.clock(words.moment(ms))
+
+
 def rates(counts: Sequence[int], ends_ms: Sequence[int], what: str = "pages") -> Chart:
-    """How many per second in each part of a time."""
+    """The rate per second in each interval."""
     per_s = [n * 1000 / (ends_ms[k + 1] - ends_ms[k]) for k, n in enumerate(counts)]
-    top = nice(max(per_s, default=0.0))
-    step = WIDTH / max(1, len(counts))
+    busiest = max(per_s, default=0.0)
+    top = nice(busiest)
     bars = tuple(
-        Bar(
-            x=round(k * step + step * 0.1, 2), y=round(HEIGHT - HEIGHT * value / top, 2), width=round(step * 0.8, 2),
-            height=round(HEIGHT * value / top, 2), kind="pages",
-            says=f"{words.clock(words.moment(ends_ms[k]))}: {words.rate(value)} {what} per second, {counts[k]:,}",
-        )
+        _bar(k, len(counts), value, top, "pages",
+             f"{_at(ends_ms[k])}: {words.rate(value)} {what} per second, {counts[k]:,}")
         for k, value in enumerate(per_s)
         if value
     )  # fmt: skip
-    busiest = max(per_s, default=0.0)
-    said = (
-        f"{sum(counts):,} {what} in {words.span((ends_ms[-1] - ends_ms[0]) / 1000)}, "
-        f"at most {words.rate(busiest)} per second"
-        if bars
-        else f"No {what} in this time"
-    )
+    length = words.span((ends_ms[-1] - ends_ms[0]) / 1000)
+    says = f"{sum(counts):,} {what} in {length}, at most {words.rate(busiest)} per second"
     return Chart(
-        bars=bars, top=f"{_label(top)}/s", begin_ms=ends_ms[0], end_ms=ends_ms[-1], says=said,
+        bars=bars, top=f"{_label(top)}/s", begin_ms=ends_ms[0], end_ms=ends_ms[-1],
+        says=says if bars else f"No {what} in this time",
     )  # fmt: skip
 
 
 def columns(counts: Sequence[int], ends_ms: Sequence[int], what: str, kind: str) -> Chart:
-    """How many in each part of a time; `what` is one of them."""
+    """The number in each interval; `what` is the singular."""
     top = nice(max(counts, default=0))
-    step = WIDTH / max(1, len(counts))
     bars = tuple(
-        Bar(
-            x=round(k * step + step * 0.1, 2), y=round(HEIGHT - HEIGHT * n / top, 2), width=round(step * 0.8, 2),
-            height=round(HEIGHT * n / top, 2), kind=kind,
-            says=f"{words.clock(words.moment(ends_ms[k]))}: {words.count(n, what)}",
-        )
+        _bar(k, len(counts), n, top, kind, f"{_at(ends_ms[k])}: {words.count(n, what)}")
         for k, n in enumerate(counts)
         if n
-    )  # fmt: skip
-    said = words.count(sum(counts), what) if bars else f"No {what}s"
-    return Chart(bars=bars, top=_label(top), begin_ms=ends_ms[0], end_ms=ends_ms[-1], says=said)
+    )
+    says = words.count(sum(counts), what) if bars else f"No {what}s"
+    return Chart(bars=bars, top=_label(top), begin_ms=ends_ms[0], end_ms=ends_ms[-1], says=says)
 
 
 def answers(requests: Sequence[Request], parts: int = 48) -> Chart | None:
-    """Requests over time, stacked by the class of their answers."""
+    """Requests over time, stacked by the class of their responses."""
     if not requests:
         return None
     begin, end = requests[0].start_ms, max(request.start_ms for request in requests) + 1
@@ -117,40 +119,34 @@ def answers(requests: Sequence[Request], parts: int = 48) -> Chart | None:
         stacks[part][words.kind_of_status(request.status, request.fault)] += 1
     top = nice(max(sum(stack.values()) for stack in stacks))
     bars: list[Bar] = []
-    step = WIDTH / parts
     for k, stack in enumerate(stacks):
-        y = HEIGHT
+        base = 0.0
         for kind, n in stack.items():
             if n:
-                height = HEIGHT * n / top
-                y -= height
-                at = words.clock(words.moment(begin + k * step_ms))
-                bars.append(
-                    Bar(x=round(k * step + step * 0.1, 2), y=round(y, 2), width=round(step * 0.8, 2),
-                        height=round(height, 2), kind=kind, says=f"{at}: {n:,} × {NAMES[kind]}")
-                )  # fmt: skip
+                bars.append(_bar(k, parts, n, top, kind, f"{_at(begin + k * step_ms)}: {n:,} × {NAMES[kind]}", base))
+                base += HEIGHT * n / top
     sums = {kind: sum(stack[kind] for stack in stacks) for kind in CLASSES}
-    said = ", ".join(f"{n:,} {NAMES[kind]}" for kind, n in sums.items() if n)
+    parts_text = ", ".join(f"{n:,} {NAMES[kind]}" for kind, n in sums.items() if n)
     return Chart(
         bars=tuple(bars), top=_label(top), begin_ms=begin, end_ms=begin + step_ms * parts,
-        says=f"{len(requests):,} requests: {said}", legend=tuple((k, NAMES[k], n) for k, n in sums.items() if n),
+        says=f"{len(requests):,} requests: {parts_text}", legend=tuple((k, NAMES[k], n) for k, n in sums.items() if n),
     )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One request of a timeline, and the wait that was due before it."""
+    """One request in a timeline, and the delay before it."""
 
     request: Request
     kind: str
     x: float
     width: float
-    #: from where the delay counts to where it ended
+    #: where the delay starts, and its length
     delay_x: float
     delay_width: float
-    #: seconds since the delay began to count; None: it is the first
+    #: seconds since the start of the delay; None for the first request
     waited_s: float | None
-    #: began before the delay had passed
+    #: started before the end of the delay
     early: bool
 
 
@@ -163,7 +159,7 @@ class Timeline:
 
 
 def timeline(requests: Sequence[Request]) -> Timeline | None:
-    """The requests of a host one below the other, each with the delay that it had to wait for."""
+    """The requests of a host, one per row, each with the delay before it."""
     shown = [request for request in requests if request.kind != SUBRESOURCE]
     if not shown:
         return None
@@ -186,12 +182,12 @@ def timeline(requests: Sequence[Request]) -> Timeline | None:
         )  # fmt: skip
         since_ms = max(since_ms or 0, _counts_from(request))
     early = sum(row.early for row in rows)
-    held = "every one waited for the delay" if not early else f"{early} began before the delay had passed"
-    said = f"{words.count(len(rows), 'request')} in {words.span((end - begin) / 1000)}: {held}"
-    return Timeline(rows=tuple(rows), begin_ms=begin, end_ms=end, says=said)
+    result = "every one waited for the delay" if not early else f"{early} started before the end of the delay"
+    says = f"{words.count(len(rows), 'request')} in {words.span((end - begin) / 1000)}: {result}"
+    return Timeline(rows=tuple(rows), begin_ms=begin, end_ms=end, says=says)
 
 
 def _counts_from(request: Request) -> int:
-    """As `audit` judges it: from the start, or from the end of what we broke off, of what is presumed, of a visit."""
+    """As in `audit`: from the start, or from the end of an aborted, presumed or browser request."""
     from_end = request.nature == "presumed" or request.fault in BROKEN_OFF or request.kind == Kind.BROWSER
     return request.end_ms if from_end else request.start_ms

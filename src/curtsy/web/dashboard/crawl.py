@@ -1,4 +1,4 @@
-"""A crawl: how far it is, its hosts, pages, records, dead letters, what changed; pause, resume, cancel, export."""
+"""A crawl: progress, hosts, pages, records, dead letters, changes; pause, resume, cancel, export."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from curtsy.core import clock
 from curtsy.core.errors import UsageError
 from curtsy.core.model import MOST_RENDER, Crawl, Request
 from curtsy.store import dashboard_queries, listing
-from curtsy.web.api import crawls, failures, records
+from curtsy.web.api import crawls, failures, pages, records
 from curtsy.web.dashboard import charts, exporting
-from curtsy.web.dashboard.site import ROWS, Visit, html, view
+from curtsy.web.dashboard.site import ROWS, PageRequest, action, html, view
 from curtsy.web.models.crawls import CrawlStatus
 from curtsy.web.models.failures import FailuresQuery, GroupsQuery
 from curtsy.web.models.pages import PageOf, page_of
 from curtsy.web.models.records import ChangesQuery, RecordsQuery
-from curtsy.web.paging import Page, decode, encode
+from curtsy.web.paging import Page, encode
 from curtsy.web.problems import Problem
 
 TABS = (
@@ -31,9 +31,9 @@ TABS = (
     ("Changes", "/changes"),
     ("Export", "/export"),
 )
-#: pages of a crawl that are counted one by one for its chart; of larger ones the numbering tells
+#: up to this many pages the chart counts exactly; for larger crawls it estimates
 _COUNTED = 100_000
-#: parts of a chart, and how long each is at least
+#: number of intervals in a chart, and their least length
 _PARTS = 48
 _FEWEST = 12
 _PART_S = 1
@@ -43,7 +43,7 @@ _NEWEST = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostTimes:
-    """A host among the newest requests of a crawl."""
+    """Response times of a host in the newest requests of a crawl."""
 
     host: str
     requests: int
@@ -51,15 +51,15 @@ class HostTimes:
     longest_s: float
     #: 429 and 503
     refused: int
-    #: no answer at all
+    #: no response
     silent: int
 
 
-def _shown(visit: Visit, id: str, **more: Any) -> dict[str, Any]:
-    status: CrawlStatus = crawls.crawl(visit.call(), id)
+def _shown(req: PageRequest, id: str, **more: Any) -> dict[str, Any]:
+    status: CrawlStatus = crawls.crawl(req.call(), id)
     known = status.counts.pending + status.counts.done + sum(status.counts.skipped.values())
     known += sum(status.counts.failed.values())
-    with visit.store.read() as tx:
+    with req.store.read() as tx:
         name = dashboard_queries.names(tx, [status.id]).get(status.id)
     return {"crawl": status, "name": name, "known": known, "most_render": MOST_RENDER, "tabs": TABS, **more}
 
@@ -67,10 +67,10 @@ def _shown(visit: Visit, id: str, **more: Any) -> dict[str, Any]:
 # Progress
 
 
-def _progress(visit: Visit, id: str) -> dict[str, Any]:
-    found = visit.call().crawl(id)
+def _progress(req: PageRequest, id: str) -> dict[str, Any]:
+    found = req.call().crawl(id)
     now_ms = clock.now_ms()
-    with visit.store.read() as tx:
+    with req.store.read() as tx:
         begin = found.started_ms or found.created_ms
         end = (
             found.ended_ms
@@ -85,7 +85,7 @@ def _progress(visit: Visit, id: str) -> dict[str, Any]:
         sample = dashboard_queries.requests_of_crawl(tx, found.n)
         depths = dashboard_queries.depths(tx, found.n, _NEWEST)
     return _shown(
-        visit, found.id,
+        req, found.id,
         rate=charts.rates(stored, ends_ms), counted=counted,
         dead=charts.columns(dead, ends_ms, "dead letter", "server"),
         answers=charts.answers([one for one in sample if one.nature == "sent"], parts),
@@ -94,66 +94,57 @@ def _progress(visit: Visit, id: str) -> dict[str, Any]:
 
 
 def _parts(length_ms: int) -> int:
-    """Few for a short time: in parts shorter than a delay one would see the delays and not the rate."""
+    """Few for a short crawl: intervals shorter than a delay would show the delays, not the rate."""
     return min(_PARTS, max(_FEWEST, length_ms // (_PART_S * 1000)))
 
 
 def _estimated(tx: Any, crawl: Crawl, ends_ms: list[int]) -> list[int]:
-    """Numbers are given to pages of all crawls: what this one has of them is its share."""
+    """Page numbers count the pages of all crawls: scale them by the share of this crawl."""
     numbers = dashboard_queries.stored_between(tx, [crawl.n], ends_ms)
     share = crawl.pages / max(1, sum(numbers))
     return [round(n * min(1.0, share)) for n in numbers]
 
 
 @view("GET", "/crawls/<id>")
-def crawl(visit: Visit, id: str) -> Response:
-    return visit.page("crawl.html", **_progress(visit, id))
+def crawl(req: PageRequest, id: str) -> Response:
+    return req.render("crawl.html", **_progress(req, id))
 
 
 @view("GET", "/crawls/<id>/part")
-def crawl_part(visit: Visit, id: str) -> Response:
-    """What is live of it."""
-    return html(render_template("_crawl.html", visit=visit, **_progress(visit, id)))
+def crawl_part(req: PageRequest, id: str) -> Response:
+    """The part that is updated live."""
+    return html(render_template("_crawl.html", req=req, **_progress(req, id)))
 
 
-@view("POST", "/crawls/<id>/pause", scope="write")
-def pause(visit: Visit, id: str) -> Response:
-    done = crawls.pause(visit.call(), id)
-    return visit.go(f"/crawls/{done.id}", "Paused: no request of it leaves later than 2 s from now.")
+def _page(crawl: CrawlStatus) -> str:
+    return f"/crawls/{crawl.id}"
 
 
-@view("POST", "/crawls/<id>/resume", scope="write")
-def resume(visit: Visit, id: str) -> Response:
-    done = crawls.resume(visit.call(), id)
-    return visit.go(f"/crawls/{done.id}", "It goes on.")
-
-
-@view("POST", "/crawls/<id>/cancel", scope="write")
-def cancel(visit: Visit, id: str) -> Response:
-    done = crawls.cancel(visit.call(), id)
-    return visit.go(f"/crawls/{done.id}", "Cancelled. What was fetched stays; its open URLs count as skipped.")
+action("/crawls/<id>/pause", "write", crawls.pause, _page, "Paused. The last requests leave within 2 s.")
+action("/crawls/<id>/resume", "write", crawls.resume, _page, "Resumed.")
+action("/crawls/<id>/cancel", "write", crawls.cancel, _page, "Cancelled. Fetched pages stay; open URLs are skipped.")
 
 
 # Hosts
 
 
 @view("GET", "/crawls/<id>/hosts")
-def crawl_hosts(visit: Visit, id: str) -> Response:
-    found = visit.call().crawl(id)
+def crawl_hosts(req: PageRequest, id: str) -> Response:
+    found = req.call().crawl(id)
     now_ms = clock.now_ms()
-    with visit.store.read() as tx:
+    with req.store.read() as tx:
         largest = dashboard_queries.largest_hosts(tx, found.n, 25)
         troubled = dashboard_queries.troubled_hosts(tx, found.n, now_ms, _TOP)
         sample = dashboard_queries.requests_of_crawl(tx, found.n)
     times = _times(sample)
     blocked = [one for one in times if one.refused or one.silent]
     shown = _shown(
-        visit, found.id, tab="/hosts", largest=largest, troubled=troubled, looked_at=len(sample), now_ms=now_ms,
+        req, found.id, tab="/hosts", largest=largest, troubled=troubled, looked_at=len(sample), now_ms=now_ms,
         slowest=sorted(times, key=lambda one: -one.mean_s)[:_TOP],
         blocked=sorted(blocked, key=lambda one: (-one.refused, -one.silent, one.host))[:_TOP],
         most=max((one.urls for one in largest), default=0),
     )  # fmt: skip
-    return visit.page("crawl_hosts.html", **shown)
+    return req.render("crawl_hosts.html", **shown)
 
 
 def _times(sample: list[Request]) -> list[HostTimes]:
@@ -177,29 +168,27 @@ def _times(sample: list[Request]) -> list[HostTimes]:
 
 
 @view("GET", "/crawls/<id>/pages")
-def crawl_pages(visit: Visit, id: str) -> Response:
-    found = visit.call().crawl(id)
-    wanted = _wanted(visit, found.n)
-    position = decode(request.args.get("cursor") or None, int, int)
-    if position is not None and max(map(abs, position)) >= 1 << 62:
-        raise Problem(422, "invalid-cursor", "The cursor is not of this list. Begin without one.")
-    with visit.store.read() as tx:
-        some, following = listing.pages_of(tx, wanted, position and (position[0], position[1]), ROWS)
+def crawl_pages(req: PageRequest, id: str) -> Response:
+    found = req.call().crawl(id)
+    wanted = _wanted(req, found.n)
+    position = pages.position(request.args.get("cursor") or None)
+    with req.store.read() as tx:
+        some, following = listing.pages_of(tx, wanted, position, ROWS)
     items = [page_of(one, found.id) for one in some]
-    listed = Page[PageOf](items=items, next=None if following is None else encode(*following))
+    listed = Page[PageOf](items=items, next=encode(following))
     asked = {name: request.args.get(name, "") for name in ("q", "status", "host")}
-    return visit.page("crawl_pages.html", **_shown(visit, found.id, tab="/pages", found=listed, asked=asked))
+    return req.render("crawl_pages.html", **_shown(req, found.id, tab="/pages", found=listed, asked=asked))
 
 
-def _wanted(visit: Visit, n: int) -> listing.PagesWanted:
+def _wanted(req: PageRequest, n: int) -> listing.PagesWanted:
     host = request.args.get("host", "").strip()[:300]
     status = request.args.get("status", "").strip()
     if status and not (status.isascii() and status.isdigit() and len(status) == 3):
-        raise Problem(422, "invalid-request", "A status has three figures, such as 200 or 404.")
+        raise Problem(422, "invalid-request", "A status has three digits, such as 200 or 404.")
     text = " ".join(request.args.get("q", "").split())[:200].replace("\0", "")
     return listing.PagesWanted(
         crawl=n,
-        host=visit.call().host(host) if host else None,
+        host=req.call().host(host) if host else None,
         status=int(status) if status else None,
         text=text or None,
     )
@@ -209,43 +198,43 @@ def _wanted(visit: Visit, n: int) -> listing.PagesWanted:
 
 
 @view("GET", "/crawls/<id>/records")
-def crawl_records(visit: Visit, id: str) -> Response:
-    query = visit.asked(RecordsQuery, "cursor", "status", limit=ROWS)
-    found = records.crawl_records(visit.call(query), id)
-    return visit.page("crawl_records.html", **_shown(visit, id, tab="/records", found=found, asked=query))
+def crawl_records(req: PageRequest, id: str) -> Response:
+    query = req.query(RecordsQuery, "cursor", "status", limit=ROWS)
+    found = records.crawl_records(req.call(), id, query)
+    return req.render("crawl_records.html", **_shown(req, id, tab="/records", found=found, asked=query))
 
 
 @view("GET", "/crawls/<id>/failures")
-def crawl_failures(visit: Visit, id: str) -> Response:
-    query = visit.asked(FailuresQuery, "cursor", "cause", "host", "stage", limit=ROWS)
-    shown = _shown(visit, id, tab="/failures")
-    groups = failures.failure_groups(visit.call(GroupsQuery(by="cause,stage", crawl=shown["crawl"].id)))
-    found = failures.list_failures(visit.call(query), id)
-    return visit.page("crawl_failures.html", **shown, found=found, groups=groups.groups, asked=query)
+def crawl_failures(req: PageRequest, id: str) -> Response:
+    query = req.query(FailuresQuery, "cursor", "cause", "host", "stage", limit=ROWS)
+    shown = _shown(req, id, tab="/failures")
+    groups = failures.failure_groups(req.call(), GroupsQuery(by="cause,stage", crawl=shown["crawl"].id))
+    found = failures.list_failures(req.call(), id, query)
+    return req.render("crawl_failures.html", **shown, found=found, groups=groups.groups, asked=query)
 
 
 @view("GET", "/crawls/<id>/changes")
-def crawl_changes(visit: Visit, id: str) -> Response:
-    query = visit.asked(ChangesQuery, "cursor", "kind", "against", limit=ROWS)
-    shown = _shown(visit, id, tab="/changes", asked=query, kinds=changes.KINDS)
+def crawl_changes(req: PageRequest, id: str) -> Response:
+    query = req.query(ChangesQuery, "cursor", "kind", "against", limit=ROWS)
+    shown = _shown(req, id, tab="/changes", asked=query, kinds=changes.KINDS)
     try:
-        return visit.page("crawl_changes.html", **shown, found=records.crawl_changes(visit.call(query), id), why="")
+        return req.render("crawl_changes.html", **shown, found=records.crawl_changes(req.call(), id, query), why="")
     except UsageError as error:
-        return visit.page("crawl_changes.html", **shown, found=None, why=str(error))
+        return req.render("crawl_changes.html", **shown, found=None, why=str(error))
 
 
 # Export
 
 
 @view("GET", "/crawls/<id>/export")
-def export(visit: Visit, id: str) -> Response:
-    return visit.page("crawl_export.html", **_shown(visit, id, tab="/export", formats=exporting.FORMATS))
+def export(req: PageRequest, id: str) -> Response:
+    return req.render("crawl_export.html", **_shown(req, id, tab="/export", formats=exporting.FORMATS))
 
 
 @view("GET", "/crawls/<id>/export/<name>")
-def export_file(visit: Visit, id: str, name: str) -> Response:
-    found = visit.call().crawl(id)
-    made = exporting.stream(visit.store, visit.settings, found, name)
+def export_file(req: PageRequest, id: str, name: str) -> Response:
+    found = req.call().crawl(id)
+    made = exporting.stream(req.store, req.settings, found, name)
     if made is None:
-        raise Problem(404, "no-such-route", "There is no such format.")
+        raise Problem(404, "no-such-route", "Unknown format.")
     return made

@@ -1,4 +1,4 @@
-"""The list of crawls, and a new one: seeds checked as they are typed, politeness in plain words."""
+"""The list of crawls, and the form for a new crawl, which checks the seeds while they are typed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from curtsy.core.errors import CurtsyError
 from curtsy.store import dashboard_queries
 from curtsy.web.api import crawls, schedules
 from curtsy.web.dashboard import seeds, words
-from curtsy.web.dashboard.site import ROWS, Visit, filled, html, valid, view
+from curtsy.web.dashboard.site import ROWS, PageRequest, filled, html, valid, view
 from curtsy.web.models.crawls import CrawlsQuery, NewCrawl
 from curtsy.web.models.schedules import NewSchedule
 from curtsy.web.problems import Problem
@@ -22,78 +22,84 @@ _STATES = ("loading", "running", "paused", "extracting", "finished", "cancelled"
 
 
 @view("GET", "/crawls")
-def list_crawls(visit: Visit) -> Response:
-    query = visit.asked(CrawlsQuery, "state", "cursor", limit=ROWS)
-    found = crawls.list_crawls(visit.call(query))
-    with visit.store.read() as tx:
+def list_crawls(req: PageRequest) -> Response:
+    query = req.query(CrawlsQuery, "state", "cursor", limit=ROWS)
+    found = crawls.list_crawls(req.call(), query)
+    with req.store.read() as tx:
         names = dashboard_queries.names(tx, [crawl.id for crawl in found.items])
-    return visit.page("crawls.html", found=found, names=names, state=query.state, states=_STATES)
+    return req.render("crawls.html", found=found, names=names, state=query.state, states=_STATES)
 
 
 @view("GET", "/new", scope="write")
-def new_crawl(visit: Visit) -> Response:
+def new_crawl(req: PageRequest) -> Response:
     given = {"seeds": request.args.get("seed", ""), "scope": "host", "lane": "batch", "sitemaps": "on"}
-    return _form(visit, given)
+    return _form(req, given)
 
 
 @view("POST", "/new/check", scope="write")
-def check_seeds(visit: Visit) -> Response:
-    """What the form says of the seeds, while they are typed; without a script, the form once more with it."""
+def check_seeds(req: PageRequest) -> Response:
+    """The result of checking the seeds while they are typed; without scripts, the whole form."""
     if request.headers.get("X-Part") != "seeds":
-        return _form(visit, _given())
-    return html(render_template("_seeds.html", checked=_checked(visit)))
+        return _form(req, _given())
+    return html(render_template("_seeds.html", checked=_checked(req)))
 
 
 @view("POST", "/new", scope="write")
-def make_crawl(visit: Visit) -> Response:
+def make_crawl(req: PageRequest) -> Response:
     given = _given()
-    checked = _checked(visit)
+    checked = _checked(req)
     try:
         _check_seeds(checked)
-        wishes = _wishes()
+        options = _options()
         if (name := filled("schedule_name")) is not None:
-            return _make_schedule(visit, name, wishes, checked.urls)
+            return _make_schedule(req, name, options, checked.urls)
         if filled("cron") is not None:
-            raise Problem(422, "invalid-request", "Nothing was made: a schedule needs a name, or no time to run at.")
-        made = crawls.submit(visit.call(body=valid(NewCrawl, "form", {**wishes, "seeds": checked.urls})))
-        return visit.go(f"/crawls/{made.id}", f"The crawl is made, with {words.count(len(checked.urls), 'seed')}.")
+            raise Problem(422, "invalid-request", "Nothing was created: a schedule needs a name.")
+        made = crawls.submit(req.call(), valid(NewCrawl, "form", {**options, "seeds": checked.urls}))
+        return req.redirect(f"/crawls/{made.id}", f"Crawl created with {words.count(len(checked.urls), 'seed')}.")
     except (Problem, CurtsyError) as error:
-        problem = visit.site.problem_of(error)
+        problem = req.site.problem_of(error)
         if problem.status >= 500:
             raise
-        return _form(visit, given, problem)
+        return _form(req, given, problem)
 
 
 def _check_seeds(checked: seeds.Checked) -> None:
-    """All or none, as over the API: what was left out in silence would be missed too late."""
+    """All or nothing, as in the API: a silently skipped seed would be noticed too late."""
     if checked.beyond:
         raise Problem(
             422,
             "refused-seeds",
-            f"Nothing was made: this form takes {seeds.MOST:,} seeds at most, and more were given: "
-            f"{words.count(checked.beyond, 'line')} too many. Send them all to the API as NDJSON.",
+            f"Nothing was created: this form accepts at most {seeds.MOST:,} seeds, and "
+            f"{words.count(checked.beyond, 'line')} exceed that. Send all seeds to the API as NDJSON.",
         )
     if checked.refused_in_all:
         refused = words.count(checked.refused_in_all, "seed")
-        raise Problem(422, "refused-seeds", f"Nothing was made: {refused} cannot be crawled. They are named below.")
+        raise Problem(422, "refused-seeds", f"Nothing was created: {refused} cannot be crawled. See the list below.")
     if not checked.urls:
-        raise Problem(422, "refused-seeds", "There is no seed that can be crawled: give at least one URL.")
+        raise Problem(422, "refused-seeds", "There is no valid seed. Enter at least one URL.")
 
 
-def _make_schedule(visit: Visit, name: str, wishes: dict[str, Any], urls: list[str]) -> Response:
-    body = {"name": name, "cron": filled("cron") or "", "zone": filled("zone") or "UTC", "seeds": urls, "crawl": wishes}
-    made = schedules.make_schedule(visit.call(body=valid(NewSchedule, "form", body)))
-    return visit.go(f"/schedules/{made.id}", f"The schedule {made.name} is made.")
+def _make_schedule(req: PageRequest, name: str, options: dict[str, Any], urls: list[str]) -> Response:
+    body = {
+        "name": name,
+        "cron": filled("cron") or "",
+        "zone": filled("zone") or "UTC",
+        "seeds": urls,
+        "crawl": options,
+    }
+    made = schedules.make_schedule(req.call(), valid(NewSchedule, "form", body))
+    return req.redirect(f"/schedules/{made.id}", f"Schedule {made.name} created.")
 
 
-def _form(visit: Visit, given: dict[str, str], problem: Problem | None = None) -> Response:
-    checked = _checked(visit) if request.method == "POST" else seeds.check([], visit.settings)
+def _form(req: PageRequest, given: dict[str, str], problem: Problem | None = None) -> Response:
+    checked = _checked(req) if request.method == "POST" else seeds.check([], req.settings)
     status = 200 if problem is None else problem.status
-    return visit.page("new.html", status, given=given, checked=checked, problem=problem)
+    return req.render("new.html", status, given=given, checked=checked, problem=problem)
 
 
 def _given() -> dict[str, str]:
-    """The form as it was filled in, to be shown again; of a file what it held."""
+    """The submitted values, to show the form again; an uploaded file becomes part of the seeds."""
     return {**{name: request.form.get(name, "") for name in request.form}, "seeds": "\n".join(_lines())}
 
 
@@ -107,48 +113,48 @@ def _lines() -> list[str]:
     return seeds.lines_of(request.form.get("seeds", ""))
 
 
-def _checked(visit: Visit) -> seeds.Checked:
-    found = seeds.check(_lines(), visit.settings)
+def _checked(req: PageRequest) -> seeds.Checked:
+    found = seeds.check(_lines(), req.settings)
     numbers = {name: _number(name) for name in _NUMBERS}
     delay_s, per_host = numbers["delay_s"], numbers["per_host"]
     most = numbers["max_pages"]
     found.pace = seeds.pace(
         found,
-        max(0.0, visit.settings.delay_s if delay_s is None else delay_s),
-        max(1, int(visit.settings.per_host if per_host is None else per_host)),
+        max(0.0, req.settings.delay_s if delay_s is None else delay_s),
+        max(1, int(req.settings.per_host if per_host is None else per_host)),
         None if most is None else max(1, int(most)),
     )
     return found
 
 
 def _number(name: str) -> float | None:
-    """For the words about pace; what is no number is told when the form is sent."""
+    """For the estimate of the duration; an invalid number is reported when the form is submitted."""
     try:
         number = float(filled(name) or "nan")
     except ValueError:
         return None
-    return number if abs(number) < _HUGE else None  # so that it can be told as a time; no number is not less
+    return number if abs(number) < _HUGE else None  # larger values and NaN cannot be shown as a duration
 
 
-def _wishes() -> dict[str, Any]:
-    """The wishes of a crawl, as the API takes them."""
-    wishes: dict[str, Any] = {"lane": filled("lane") or "batch", "scope": filled("scope") or "host"}
+def _options() -> dict[str, Any]:
+    """The options of a crawl, in the form of the API."""
+    options: dict[str, Any] = {"lane": filled("lane") or "batch", "scope": filled("scope") or "host"}
     for name, kind in _NUMBERS.items():
         if (text := filled(name)) is not None:
-            wishes[name] = _read(name, kind, text)
+            options[name] = _read(name, kind, text)
     for name in _LISTS:
-        wishes[name] = [line for line in seeds.lines_of(request.form.get(name, "")) if line]
-    wishes |= {"sitemaps": "sitemaps" in request.form, "cookies": "cookies" in request.form}
-    wishes |= {
+        options[name] = [line for line in seeds.lines_of(request.form.get(name, "")) if line]
+    options |= {"sitemaps": "sitemaps" in request.form, "cookies": "cookies" in request.form}
+    options |= {
         name: text
         for name in ("schema", "rubric", "render", "proxy_pool", "webhook")
         if (text := filled(name)) is not None
     }
-    return wishes
+    return options
 
 
 def _read(name: str, kind: type, text: str) -> Any:
     try:
         return kind(text)
     except ValueError:
-        raise Problem(422, "invalid-request", f"{name} is no number: {text[:40]!r}.") from None
+        raise Problem(422, "invalid-request", f"Invalid number for {name}: {text[:40]!r}.") from None

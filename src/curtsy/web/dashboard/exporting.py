@@ -1,4 +1,4 @@
-"""A crawl's pages and records as a file, streamed while it is read: nothing is held in memory."""
+"""Exports the pages and records of a crawl as a streamed file, without holding it in memory."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from curtsy.records import serialize
 from curtsy.store import warc
 from curtsy.store.engine import Store
 
-#: name of the file, what it is, what is in it
+#: file name, title, description
 FORMATS = (
     (
         "pages.jsonl",
         "Pages as JSON lines",
-        "One object per page: URL, status, times, title, digest, where its body is.",
+        "One object per page: URL, status, times, title, digest, location of its body.",
     ),
-    ("pages.csv", "Pages as CSV", "The same for a spreadsheet; what would be a formula is made harmless."),
-    ("pages.warc.gz", "Responses as WARC", "The stored responses with headers and bodies, as archives read them."),
+    ("pages.csv", "Pages as CSV", "The same for a spreadsheet. Values that look like formulas are escaped."),
+    ("pages.warc.gz", "Responses as WARC", "The stored responses with headers and bodies, in the archive format."),
     (
         "records.jsonl",
         "Records as JSON lines",
-        "What was made of the pages; doubtful ones only once somebody approved them.",
+        "The published records. Records that need a decision are not included.",
     ),
 )
 _TYPES = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8", "gz": "application/gzip"}
@@ -39,7 +39,7 @@ _CHUNK = 500
 
 
 def stream(store: Store, settings: Settings, crawl: Crawl, name: str) -> Response | None:
-    """As an attachment; None: there is no such format."""
+    """An attachment; None for an unknown format."""
     pages = export.pages_of(store, crawl.n)
     made: dict[str, Iterable[bytes]] = {
         "pages.jsonl": _jsonl(map(export.row_of, pages)),

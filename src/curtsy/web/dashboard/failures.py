@@ -1,4 +1,4 @@
-"""Dead letters: grouped by cause, host and stage, one opened with its request, and tried again after a dry run."""
+"""Dead letters: groups by cause, host and stage, details, and replay after a dry run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from flask import Response, request
 from curtsy.core.errors import UsageError
 from curtsy.store import crawls, dashboard_queries
 from curtsy.web.api import failures as api
-from curtsy.web.dashboard.site import ROWS, Visit, filled, valid, view
+from curtsy.web.dashboard import words
+from curtsy.web.dashboard.site import ROWS, PageRequest, filled, valid, view
 from curtsy.web.models.failures import AllFailuresQuery, GroupsQuery, Replayed, ReplayRequest, letter_of
 from curtsy.web.problems import Problem
 
@@ -21,61 +22,61 @@ _GROUPS_SHOWN = 40
 
 
 @view("GET", "/failures")
-def failures(visit: Visit) -> Response:
+def failures(req: PageRequest) -> Response:
     by = request.args.get("by", "cause")
     if by not in _GROUPS:
         by = "cause"
     asked = {name: request.args.get(name, "").strip() for name in _FIELDS}
     asked["cause"] = _cause(asked["cause"])
     given = {name: value for name, value in asked.items() if value}
-    groups = api.failure_groups(visit.call(valid(GroupsQuery, "query", {"by": _by(by, given), **given}))).groups
-    query = visit.asked(AllFailuresQuery, "cursor", limit=ROWS, **given)
-    return visit.page(
+    groups = api.failure_groups(req.call(), valid(GroupsQuery, "query", {"by": _by(by, given), **given})).groups
+    query = req.query(AllFailuresQuery, "cursor", limit=ROWS, **given)
+    return req.render(
         "failures.html", groups=groups[:_GROUPS_SHOWN], more=len(groups) - _GROUPS_SHOWN, by=by, given=given,
         most=max((group.dead_letters for group in groups), default=0), stages=STAGES,
-        in_all=sum(group.dead_letters for group in groups), found=api.list_all_failures(visit.call(query)),
+        in_all=sum(group.dead_letters for group in groups), found=api.list_all_failures(req.call(), query),
     )  # fmt: skip
 
 
 def _cause(shown: str) -> str:
-    """As it is stored: lists show it in words."""
+    """As stored: lists show it with spaces."""
     return shown.lower().replace(" ", "_")
 
 
 def _by(by: str, given: dict[str, str]) -> str:
-    """Hosts and stages are told with their cause, where it is not given already."""
+    """Group hosts and stages by cause too, unless a cause is given."""
     return by if by == "cause" or "cause" in given else f"{by},cause"
 
 
 @view("GET", "/failures/<id>")
-def failure(visit: Visit, id: str) -> Response:
-    with visit.store.read() as tx:
+def failure(req: PageRequest, id: str) -> Response:
+    with req.store.read() as tx:
         found = dashboard_queries.letter(tx, id) if id.isascii() and len(id) <= 100 else None
         crawl = crawls.ids(tx, [found.crawl]).get(found.crawl) if found is not None else None
         sent = dashboard_queries.requests_under(tx, found.fence) if found is not None and found.fence else []
     if found is None or crawl is None:
-        raise Problem(404, "no-such-failure", "There is no dead letter of that id. It may have been deleted.")
-    return visit.page("failure.html", letter=letter_of(found, crawl), sent=sent, agent=visit.settings.full_user_agent)
+        raise Problem(404, "no-such-failure", "There is no dead letter with this id. It may have been deleted.")
+    return req.render("failure.html", letter=letter_of(found, crawl), sent=sent, agent=req.settings.full_user_agent)
 
 
 @view("POST", "/failures/replay", scope="write")
-def replay(visit: Visit) -> Response:
-    """First what would be done, then, from that page, the doing."""
+def replay(req: PageRequest) -> Response:
+    """First a dry run; the page with its result submits the replay."""
     given = {name: value for name in _FIELDS if (value := filled(name)) is not None}
     if "cause" in given:
         given["cause"] = _cause(given["cause"])
     ids = request.form.getlist("ids")
     if not ids and "some" in request.form:
-        raise UsageError("Tick the dead letters that are to be tried again.")
-    wish: dict[str, Any] = {**given, "ids": ids or None, "dry_run": request.form.get("really") != "yes"}
-    done: Replayed = api.replay_failures(visit.call(body=valid(ReplayRequest, "form", wish)))
+        raise UsageError("Select the dead letters to retry.")
+    body: dict[str, Any] = {**given, "ids": ids or None, "dry_run": request.form.get("really") != "yes"}
+    done: Replayed = api.replay_failures(req.call(), valid(ReplayRequest, "form", body))
     if done.dry_run:
-        return visit.page("replay.html", done=done, given=given, ids=ids)
-    return _replayed(visit, done.dead_letters, list(done.crawls), given)
+        return req.render("replay.html", done=done, given=given, ids=ids)
+    return _replayed(req, done.dead_letters, list(done.crawls), given)
 
 
-def _replayed(visit: Visit, n: int, ids: list[str], given: dict[str, str]) -> Response:
-    note = f"{n:,} dead letter{'' if n == 1 else 's'} opened again: workers take them up now."
+def _replayed(req: PageRequest, n: int, ids: list[str], given: dict[str, str]) -> Response:
+    note = f"{words.count(n, 'dead letter')} reopened. Workers retry them now."
     if len(ids) == 1:
-        return visit.go(f"/crawls/{ids[0]}", note)
-    return visit.go(f"/failures?{urlencode(given)}" if given else "/failures", note)
+        return req.redirect(f"/crawls/{ids[0]}", note)
+    return req.redirect(f"/failures?{urlencode(given)}" if given else "/failures", note)

@@ -1,4 +1,4 @@
-"""Hosts: the timeline of their requests with the delay drawn in, robots.txt, when they may be asked next and why."""
+"""Hosts: the timeline of requests and delays, robots.txt, the next request, and the operator's actions."""
 
 from __future__ import annotations
 
@@ -17,58 +17,58 @@ from curtsy.store import dashboard_queries
 from curtsy.store import hosts as stored
 from curtsy.web.api import hosts as api
 from curtsy.web.dashboard import charts, words
-from curtsy.web.dashboard.site import ROWS, Visit, filled, valid, view
-from curtsy.web.models.hosts import Block, HostsQuery, OwnDelay
+from curtsy.web.dashboard.site import ROWS, PageRequest, action, filled, valid, view
+from curtsy.web.models.hosts import Block, HostsQuery, HostStatus, OwnDelay
 from curtsy.web.problems import Problem
 
-#: requests of a timeline
+#: requests in a timeline
 _SHOWN = 30
 _MOST_LINES = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """The robots.txt of one origin, and what it says to one URL."""
+    """The robots.txt of one origin, and its rule for one URL."""
 
     origin: str
     verdict: str
     fetched_ms: int
     expires_ms: int
-    #: (number, line, it decides)
+    #: (number, line, whether it decides)
     lines: tuple[tuple[int, str, bool], ...]
     cut: bool
     delay_s: float | None
-    #: of the URL that was asked about; None: none was, or nothing is known
+    #: for the given URL; None: no URL was given, or there are no rules
     allowed: bool | None = None
     rule: str | None = None
 
 
 @view("GET", "/hosts")
-def hosts(visit: Visit) -> Response:
+def hosts(req: PageRequest) -> Response:
     if (name := request.args.get("find", "").strip()) != "":
-        return visit.go(f"/hosts/{quote(visit.call().host(name), safe=':')}")
-    query = visit.asked(HostsQuery, "cursor", limit=ROWS, notable=bool(request.args.get("notable")))
-    return visit.page("hosts.html", found=api.list_hosts(visit.call(query)), notable=query.notable)
+        return req.redirect(f"/hosts/{quote(req.call().host(name), safe=':')}")
+    query = req.query(HostsQuery, "cursor", limit=ROWS, notable=bool(request.args.get("notable")))
+    return req.render("hosts.html", found=api.list_hosts(req.call(), query), notable=query.notable)
 
 
 @view("GET", "/hosts/<host>")
-def host(visit: Visit, host: str) -> Response:
-    status = api.host(visit.call(), host)
+def host(req: PageRequest, host: str) -> Response:
+    status = api.host(req.call(), host)
     asked = request.args.get("url", "").strip()[:4000]
-    with visit.store.read() as tx:
+    with req.store.read() as tx:
         some = dashboard_queries.requests_of_host(tx, status.host, _SHOWN)
         rules = stored.get_robots(tx, [one.origin for one in status.robots])
     home = origin(some[-1].url) if some else next(iter(rules), f"https://{status.host}")
     target = _target(asked, home) or (some[-1].url if some else None)
-    return visit.page(
+    return req.render(
         "host.html", host=status, timeline=charts.timeline(some), asked=asked, target=target,
-        rules=[_rules(state, target, visit.settings.agent) for state in rules.values()],
+        rules=[_rules(state, target, req.settings.agent) for state in rules.values()],
         now_ms=clock.now_ms(),
     )  # fmt: skip
 
 
 def _target(asked: str, home: str) -> str | None:
-    """The URL that somebody wants to know about: whole, or a path of this host."""
+    """The URL to check: a complete URL, or a path on this host."""
     if not asked:
         return None
     return normalise(asked if "://" in asked else f"{home}/{asked.lstrip('/')}")
@@ -95,47 +95,34 @@ def _rules(state: RobotsState, target: str | None, agent: str) -> Rules:
     )
 
 
-# What the operator says
+# Actions of the operator
 
 
-def _back(visit: Visit, host: str, note: str) -> Response:
-    return visit.go(f"/hosts/{quote(host, safe=':')}", note)
+def _page(host: HostStatus) -> str:
+    return f"/hosts/{quote(host.host, safe=':')}"
 
 
 @view("POST", "/hosts/<host>/block", scope="admin")
-def block(visit: Visit, host: str) -> Response:
+def block(req: PageRequest, host: str) -> Response:
     minutes = _number("minutes") or 0.0
-    done = api.block(visit.call(body=valid(Block, "form", {"seconds": minutes * 60})), host)
-    return _back(visit, done.host, f"{done.host} is left alone for {words.span(minutes * 60)}.")
-
-
-@view("POST", "/hosts/<host>/unblock", scope="admin")
-def unblock(visit: Visit, host: str) -> Response:
-    done = api.unblock(visit.call(), host)
-    return _back(visit, done.host, f"{done.host} is asked again, a delay from now.")
+    done = api.block(req.call(), host, valid(Block, "form", {"seconds": minutes * 60}))
+    return req.redirect(_page(done), f"{done.host} gets no requests for {words.span(minutes * 60)}.")
 
 
 @view("POST", "/hosts/<host>/delay", scope="admin")
-def delay(visit: Visit, host: str) -> Response:
+def delay(req: PageRequest, host: str) -> Response:
     at_once = _number("per_host")
     if at_once is not None and not at_once.is_integer():
-        raise Problem(422, "invalid-request", "Requests at once are a whole number.")
-    wish = {"delay_s": _number("delay_s"), "per_host": None if at_once is None else int(at_once)}
-    done = api.delay(visit.call(body=valid(OwnDelay, "form", wish)), host)
-    said = "Your own delay is taken back" if wish["delay_s"] is None else "Your delay is set"
-    return _back(visit, done.host, f"{said}: {words.span(done.delay.in_force_s)} from request to request from now on.")
+        raise Problem(422, "invalid-request", "Concurrent requests must be a whole number.")
+    body = {"delay_s": _number("delay_s"), "per_host": None if at_once is None else int(at_once)}
+    done = api.delay(req.call(), host, valid(OwnDelay, "form", body))
+    change = "removed" if body["delay_s"] is None else "set"
+    return req.redirect(_page(done), f"Your delay is {change}. The delay is {words.span(done.delay.in_force_s)} now.")
 
 
-@view("POST", "/hosts/<host>/deny", scope="admin")
-def deny(visit: Visit, host: str) -> Response:
-    done = api.deny(visit.call(), host)
-    return _back(visit, done.host, f"{done.host} is on the deny list: nobody asks it later than 2 s from now.")
-
-
-@view("POST", "/hosts/<host>/allow", scope="admin")
-def allow(visit: Visit, host: str) -> Response:
-    done = api.allow(visit.call(), host)
-    return _back(visit, done.host, f"{done.host} is off the deny list.")
+action("/hosts/<host>/unblock", "admin", api.unblock, _page, "{0.host} gets its next request a delay from now.")
+action("/hosts/<host>/deny", "admin", api.deny, _page, "{0.host} is on the deny list. Requests stop within 2 s.")
+action("/hosts/<host>/allow", "admin", api.allow, _page, "{0.host} is no longer on the deny list.")
 
 
 def _number(name: str) -> float | None:
@@ -145,4 +132,4 @@ def _number(name: str) -> float | None:
     with suppress(ValueError):
         if math.isfinite(number := float(text)):
             return number
-    raise Problem(422, "invalid-request", f"{name} is no number: {text[:100]!r}.")
+    raise Problem(422, "invalid-request", f"Invalid number for {name}: {text[:100]!r}.")

@@ -1,4 +1,4 @@
-"""API keys: made (the secret is shown once), listed, revoked."""
+"""API keys: create (the secret is shown once), list, revoke."""
 
 from __future__ import annotations
 
@@ -8,42 +8,42 @@ from curtsy.core import clock
 from curtsy.core.errors import UsageError
 from curtsy.store import keys as stored
 from curtsy.web import auth
-from curtsy.web.dashboard.site import Visit, filled, view
+from curtsy.web.dashboard.site import PageRequest, filled, view
 from curtsy.web.problems import Problem
 
 _DAY_MS = 86_400_000
 
 
 @view("GET", "/keys", scope="admin")
-def keys(visit: Visit) -> Response:
-    return _listed(visit)
+def keys(req: PageRequest) -> Response:
+    return _listed(req)
 
 
 @view("POST", "/keys", scope="admin")
-def make_key(visit: Visit) -> Response:
+def make_key(req: PageRequest) -> Response:
     name = filled("name") or ""
     scope = request.form.get("scope", "")
     days = filled("days")
     if not name or len(name) > 100 or not name.isprintable():
-        raise UsageError("Give the key a name of 1 to 100 characters, so that you know it again.")
+        raise UsageError("Enter a name of 1 to 100 characters for the key.")
     if scope not in auth.SCOPES:
-        raise UsageError("Choose what the key may do.")
+        raise UsageError("Choose the scope of the key.")
     if days is not None and not (days.isascii() and days.isdigit() and len(days) <= 5 and 0 < int(days) <= 36500):
-        raise UsageError("Days are a number from 1 to 36500, or nothing at all.")
+        raise UsageError("Days must be a number from 1 to 36500, or empty.")
     now_ms = clock.now_ms()
     text, key = auth.new_key(name, [scope], now_ms, None if days is None else now_ms + int(days) * _DAY_MS)
-    visit.store.run(stored.create, key)
-    return _listed(visit, made=text)
+    req.store.run(stored.create, key)
+    return _listed(req, made=text)
 
 
 @view("POST", "/keys/<id>/revoke", scope="admin")
-def revoke_key(visit: Visit, id: str) -> Response:
-    if not id.isalnum() or not visit.store.run(stored.revoke, id, clock.now_ms()):
-        raise Problem(404, "no-such-key", "There is no key of that id.")
-    return visit.go("/keys", "Revoked: it is refused from the next request on.")
+def revoke_key(req: PageRequest, id: str) -> Response:
+    if not id.isalnum() or not req.store.run(stored.revoke, id, clock.now_ms()):
+        raise Problem(404, "no-such-key", "There is no key with this id.")
+    return req.redirect("/keys", "Revoked. The next request with it is refused.")
 
 
-def _listed(visit: Visit, made: str | None = None) -> Response:
-    with visit.store.read() as tx:
+def _listed(req: PageRequest, made: str | None = None) -> Response:
+    with req.store.read() as tx:
         found = stored.list_all(tx)
-    return visit.page("keys.html", keys=found, made=made, now_ms=clock.now_ms(), scopes=auth.SCOPES)
+    return req.render("keys.html", keys=found, made=made, now_ms=clock.now_ms(), scopes=auth.SCOPES)

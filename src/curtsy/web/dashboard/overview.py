@@ -1,4 +1,4 @@
-"""Overview: everything at a glance, at a cost that does not grow with the crawls."""
+"""The overview. Its cost does not grow with the number of crawls."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from curtsy.frontier.watch import LANES, look
 from curtsy.store import crawls, dashboard_queries, pages
 from curtsy.web.backend_thread import BackendThread
 from curtsy.web.dashboard import charts
-from curtsy.web.dashboard.site import Visit, html, view
+from curtsy.web.dashboard.site import PageRequest, html, view
 
-#: crawls that are shown, and looked at for the rate
+#: crawls that are shown, and crawls that count for the rate
 _SHOWN = 8
-_LOOKED_AT = 12
+_RATED = 12
 _MINUTES = 60
-#: newest pages of a crawl that its rate is told from
+#: newest pages of a crawl that determine its rate
 _NEWEST = 200
-#: everybody who looks within this time sees the same
+#: how long a result is reused
 _FRESH_S = 1.0
-#: newest crawls whose dead letters are added up
+#: newest crawls whose dead letters are summed
 _LEDGERS = 50
-#: how long the overview waits for a frontier that is not open yet
+#: how long the overview waits for the frontier to open
 _OPEN_S = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lane:
     name: str
-    #: queues in play, hosts that may be asked now, requests under way, shifts that run
+    #: active queues, due hosts, requests in flight, running shifts
     queues: int
     due: int
     under_way: int
@@ -52,7 +52,7 @@ class Progress:
     """A crawl that has not ended."""
 
     crawl: Crawl
-    #: (a website of it, whether there are others)
+    #: (one of its sites, whether there are others)
     name: tuple[str, bool] | None
     known: int
     settled: int
@@ -69,11 +69,11 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Glance:
-    """All that the overview shows."""
+class Overview:
+    """The content of the overview."""
 
     at_ms: int
-    #: None: the frontier is away
+    #: None: the frontier is unavailable
     lanes: tuple[Lane, ...] | None
     workers: tuple[Worker, ...] | None
     crawls: tuple[Progress, ...]
@@ -86,7 +86,7 @@ class Glance:
 
     @property
     def pages_per_s(self) -> float:
-        """Of the crawls that run, lately."""
+        """The current rate of the running crawls."""
         return sum(one.pages_per_s for one in self.crawls)
 
     def total(self, name: str) -> int | None:
@@ -94,32 +94,32 @@ class Glance:
 
     @property
     def digest(self) -> str:
-        told = (self.lanes, self.workers and [w.name for w in self.workers], self.crawls, self.causes, self.pages_hour)
-        return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+        shown = (self.lanes, self.workers and [w.name for w in self.workers], self.crawls, self.causes, self.pages_hour)
+        return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
 
 
 _openers = concurrent.futures.ThreadPoolExecutor(2, thread_name_prefix="overview")
 _lock = threading.Lock()
-_last: dict[int, tuple[float, Glance]] = {}
+_last: dict[int, tuple[float, Overview]] = {}
 
 
-def glance_of(bridge: BackendThread) -> Glance:
-    """However many look, the store is asked once a second."""
+def current(backend: BackendThread) -> Overview:
+    """The store is queried at most once a second, however many clients there are."""
     with _lock:
-        at, found = _last.get(id(bridge), (0.0, None))
+        at, found = _last.get(id(backend), (0.0, None))
         if found is None or time.monotonic() - at >= _FRESH_S:
-            found = _look(bridge)
+            found = _query(backend)
             _last.clear()
-            _last[id(bridge)] = (time.monotonic(), found)
+            _last[id(backend)] = (time.monotonic(), found)
         return found
 
 
-def _look(bridge: BackendThread) -> Glance:
+def _query(backend: BackendThread) -> Overview:
     now_ms = clock.now_ms()
-    # The last part is the minute that has not ended.
+    # The last interval is the current minute.
     ends_ms = [(now_ms // 60_000 - _MINUTES + 1 + k) * 60_000 for k in range(_MINUTES)] + [now_ms + 1]
-    with bridge.store.read() as tx:
-        active = dashboard_queries.lately_active(tx, ends_ms[0], _LOOKED_AT)
+    with backend.store.read() as tx:
+        active = dashboard_queries.lately_active(tx, ends_ms[0], _RATED)
         counts = dashboard_queries.stored_between(tx, active, ends_ms)
         going = crawls.list_all(tx, _SHOWN + 1, [state for state in CrawlState if state not in crawls.ENDED])
         newest = crawls.list_all(tx, _LEDGERS)
@@ -130,8 +130,8 @@ def _look(bridge: BackendThread) -> Glance:
     for ledger in ledgers.values():
         for cause, n in ledger["failed"].items():
             causes[cause] = causes.get(cause, 0) + n
-    lanes, workers = _fleet(bridge)
-    return Glance(
+    lanes, workers = _fleet(backend)
+    return Overview(
         at_ms=now_ms,
         lanes=lanes,
         workers=workers,
@@ -161,19 +161,19 @@ def _progress(
     )
 
 
-def _fleet(bridge: BackendThread) -> tuple[tuple[Lane, ...] | None, tuple[Worker, ...] | None]:
+def _fleet(backend: BackendThread) -> tuple[tuple[Lane, ...] | None, tuple[Worker, ...] | None]:
     try:
-        # A frontier that is being rebuilt may keep whoever opens it waiting for minutes: not those who look.
-        frontier = _openers.submit(lambda: bridge.services).result(_OPEN_S).frontier
-        fleet = bridge.fleet
+        # Opening a frontier that is being rebuilt may take minutes; the overview does not wait for that.
+        frontier = _openers.submit(lambda: backend.services).result(_OPEN_S).frontier
+        fleet = backend.fleet
 
         async def ask() -> tuple[Any, list[Worker], list[int]]:
             view = await look(frontier, detail=True)
             return view, await fleet.workers(), [await fleet.running(lane.value) for lane in LANES]
 
-        seen, workers, running = bridge.wait(ask(), 5.0)
+        seen, workers, running = backend.wait(ask(), 5.0)
     except (CurtsyError, concurrent.futures.TimeoutError) as error:
-        log("frontier_not_asked", level="warning", error=str(error))
+        log("frontier_unavailable", level="warning", error=str(error))
         return None, None
     lanes = tuple(
         Lane(
@@ -185,16 +185,16 @@ def _fleet(bridge: BackendThread) -> tuple[tuple[Lane, ...] | None, tuple[Worker
     return lanes, tuple(workers)
 
 
-def shown(bridge: BackendThread) -> dict[str, Any]:
-    return {"seen": glance_of(bridge), "seated_ms": int(SEATED_S * 1000)}
+def shown(backend: BackendThread) -> dict[str, Any]:
+    return {"seen": current(backend), "seated_ms": int(SEATED_S * 1000)}
 
 
 @view("GET", "/")
-def overview(visit: Visit) -> Response:
-    return visit.page("overview.html", **shown(visit.bridge))
+def overview(req: PageRequest) -> Response:
+    return req.render("overview.html", **shown(req.backend))
 
 
 @view("GET", "/overview/part")
-def overview_part(visit: Visit) -> Response:
-    """What is live of it."""
-    return html(render_template("_overview.html", visit=visit, **shown(visit.bridge)))
+def overview_part(req: PageRequest) -> Response:
+    """The part that is updated live."""
+    return html(render_template("_overview.html", req=req, **shown(req.backend)))

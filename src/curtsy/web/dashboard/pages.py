@@ -1,4 +1,4 @@
-"""One page: its facts, its text, its headers, its stored response to be downloaded. Nothing of it runs here."""
+"""One page: its metadata, text and headers, and the stored response as a download. No content of it is executed."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from curtsy.store import pages as stored
 from curtsy.store.segments import read_page
 from curtsy.web.api import pages as api
 from curtsy.web.dashboard import words
-from curtsy.web.dashboard.site import Visit, view
+from curtsy.web.dashboard.site import PageRequest, view
 from curtsy.web.routing import Download
 
-#: larger bodies are not read for the page: they can be downloaded
+#: larger bodies are only offered as a download
 _MOST_BYTES = 4_000_000
-#: of text that is shown
+#: characters of text that are shown
 _MOST_TEXT = 60_000
 _TEXTS = ("text/", "application/json", "application/ld+json", "application/xml")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """A stored response as it is shown."""
+    """A stored response, for display."""
 
     headers: tuple[tuple[str, str], ...] = ()
     text: str = ""
@@ -37,18 +37,18 @@ class Reading:
 
 
 @view("GET", "/pages/<id>")
-def page(visit: Visit, id: str) -> Response:
-    found = api.page(visit.call(), id)
-    with visit.store.read() as tx:
+def page(req: PageRequest, id: str) -> Response:
+    found = api.page(req.call(), id)
+    with req.store.read() as tx:
         row = stored.by_id(tx, found.id)
-    read = Reading(why="It was deleted in this moment.") if row is None else reading(visit, row)
-    return visit.page("page.html", page=found, read=read)
+    read = Reading(why="It was deleted meanwhile.") if row is None else reading(req, row)
+    return req.render("page.html", page=found, read=read)
 
 
 @view("GET", "/pages/<id>/content")
-def page_content(visit: Visit, id: str) -> Response:
-    """As the API gives it: an attachment that no browser shows as part of this site."""
-    found = api.content(visit.call(), id)
+def page_content(req: PageRequest, id: str) -> Response:
+    """As in the API: an attachment, which a browser does not show as part of this site."""
+    found = api.content(req.call(), id)
     assert isinstance(found, Download)
     response = Response(found.body, content_type=found.media_type)
     response.headers.set("Content-Disposition", "attachment", filename=found.name)
@@ -56,27 +56,27 @@ def page_content(visit: Visit, id: str) -> Response:
     return response
 
 
-def reading(visit: Visit, row: Page) -> Reading:
+def reading(req: PageRequest, row: Page) -> Reading:
     """The headers and the text of a stored page."""
     if row.body is None:
-        return Reading(why="The body was not kept.")
-    segments = pages.segments_of(visit.settings)
+        return Reading(why="The body was not stored.")
+    segments = pages.segments_of(req.settings)
     try:
-        with visit.store.read() as tx:
+        with req.store.read() as tx:
             record = read_page(tx, segments, row)
     except CurtsyError as error:
         return Reading(why=f"The stored response cannot be read: {error}")
     finally:
         segments.close()
     if record is None or record.type not in ("response", "revisit"):
-        return Reading(why="The body was not kept.")
+        return Reading(why="The body was not stored.")
     if len(record.body) > _MOST_BYTES:
-        return Reading(headers=record.headers, why="It is too large to be shown here. Download it instead.")
+        return Reading(headers=record.headers, why="The body is too large to show. Download it instead.")
     kind = (row.content_type or "").lower()
     if is_html(row.content_type, record.body):
         text = Document.parse(record.body, row.content_type, row.url).text()
     elif kind.startswith(_TEXTS):
         text = decode(record.body, charset_of(record.body, row.content_type))
     else:
-        return Reading(headers=record.headers, why="It is no text. Download it to look at it.")
+        return Reading(headers=record.headers, why="The body is not text. Download it instead.")
     return Reading(headers=record.headers, text=words.inert(text[:_MOST_TEXT]), cut=len(text) > _MOST_TEXT)

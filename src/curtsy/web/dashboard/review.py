@@ -1,4 +1,4 @@
-"""Review: a record beside the text that it was made from, with each value's evidence marked in it."""
+"""Review: a record beside its source text, with the evidence of each value highlighted."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from curtsy.core.errors import UsageError
 from curtsy.store import dashboard_queries
 from curtsy.web.api import reviews
 from curtsy.web.dashboard import words
-from curtsy.web.dashboard.site import ROWS, Visit, filled, valid, view
+from curtsy.web.dashboard.site import ROWS, PageRequest, filled, valid, view
 from curtsy.web.models.records import EvidenceInfo, FieldInfo, RecordInfo
-from curtsy.web.models.reviews import DossierInfo, ReviewRequest, ReviewsQuery, SourceInfo, WithheldInfo
+from curtsy.web.models.reviews import RecordReview, ReviewRequest, ReviewsQuery, SourceInfo, WithheldInfo
 
-#: of one source that are shown; evidence beyond is shown as its quote only
+#: characters of one source that are shown; later evidence appears only as its quote
 _MOST_TEXT = 200_000
 
 
@@ -27,10 +27,10 @@ _MOST_TEXT = 200_000
 class Value:
     """One value of the record."""
 
-    #: names it on the page: its evidence is marked under this name
+    #: the HTML id, which links it to its evidence
     id: str
     path: str
-    #: as it is shown, and filled into the form
+    #: for display and as the initial value of the form field
     text: str
     rung: str
     verdict: str
@@ -42,17 +42,17 @@ class Value:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """Some text of a source, and the values that it is evidence of."""
+    """A piece of a source, and the values that it is evidence for."""
 
     text: str
     of: tuple[str, ...] = ()
-    #: it is the first piece of these
+    #: values whose first piece this is
     first_of: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marked:
-    """A source with its evidence marked."""
+    """A source with its evidence highlighted."""
 
     source: SourceInfo
     pieces: tuple[Piece, ...]
@@ -60,56 +60,56 @@ class Marked:
 
 
 @view("GET", "/review", scope="write")
-def review(visit: Visit) -> Response:
-    query = visit.asked(ReviewsQuery, "crawl", "schema", "cursor", limit=ROWS)
-    found = reviews.list_reviews(visit.call(query))
-    crawl = None if query.crawl is None else visit.call().crawl(query.crawl)
-    with visit.store.read() as tx:
+def review(req: PageRequest) -> Response:
+    query = req.query(ReviewsQuery, "crawl", "schema", "cursor", limit=ROWS)
+    found = reviews.list_reviews(req.call(), query)
+    crawl = None if query.crawl is None else req.call().crawl(query.crawl)
+    with req.store.read() as tx:
         waiting, decided = dashboard_queries.review_queue(tx, None if crawl is None else crawl.n)
-    return visit.page("review_queue.html", found=found, waiting=waiting, decided=decided, asked=query)
+    return req.render("review_queue.html", found=found, waiting=waiting, decided=decided, asked=query)
 
 
 @view("GET", "/review/<id>")
-def record(visit: Visit, id: str) -> Response:
-    """Whoever may not review sees what is published."""
-    call = visit.call()
-    found: RecordInfo = reviews.record_review(call, id) if visit.may("write") else reviews.record(call, id)
+def record(req: PageRequest, id: str) -> Response:
+    """Without the scope `write`, only published records are shown."""
+    call = req.call()
+    found: RecordInfo = reviews.record_review(call, id) if req.may("write") else reviews.record(call, id)
     crawl = request.args.get("crawl", "").strip() or None
     limit = None if crawl is None else call.crawl(crawl).n
-    with visit.store.read() as tx:
+    with req.store.read() as tx:
         before, behind = dashboard_queries.beside(tx, int(found.id), limit)
         waiting, decided = dashboard_queries.review_queue(tx, limit)
     values = values_of(found)
-    sources = [marked(one, values) for one in found.sources] if isinstance(found, DossierInfo) else []
+    sources = [marked(one, values) for one in found.sources] if isinstance(found, RecordReview) else []
     sources.sort(key=lambda one: (one.source.kind != "text", -sum(bool(piece.of) for piece in one.pieces)))
-    return visit.page(
+    return req.render(
         "review.html", record=found, values=values, sources=sources, before=before, behind=behind, waiting=waiting,
-        decided=decided, crawl=crawl, history=found.reviews if isinstance(found, DossierInfo) else [],
+        decided=decided, crawl=crawl, history=found.reviews if isinstance(found, RecordReview) else [],
     )  # fmt: skip
 
 
 @view("POST", "/review/<id>", scope="write")
-def decide(visit: Visit, id: str) -> Response:
-    found = reviews.record_review(visit.call(), id)
+def decide(req: PageRequest, id: str) -> Response:
+    found = reviews.record_review(req.call(), id)
     decision = request.form.get("decision", "")
     crawl = filled("crawl")
-    limit = None if crawl is None else visit.call().crawl(crawl).n
-    wish: dict[str, Any] = {"decision": decision, "note": filled("note") or "", "golden": "golden" in request.form}
+    limit = None if crawl is None else req.call().crawl(crawl).n
+    body: dict[str, Any] = {"decision": decision, "note": filled("note") or "", "golden": "golden" in request.form}
     if decision == "correct":
-        wish["correction"] = _correction(values_of(found))
-        if not wish["correction"]:
-            raise UsageError("Nothing was changed: write the right value into a field, or approve the record.")
-    reviews.review(visit.call(body=valid(ReviewRequest, "form", wish)), id)
-    with visit.store.read() as tx:
+        body["correction"] = _correction(values_of(found))
+        if not body["correction"]:
+            raise UsageError("Nothing was changed. Enter the right value in a field, or approve the record.")
+    reviews.review(req.call(), id, valid(ReviewRequest, "form", body))
+    with req.store.read() as tx:
         before, behind = dashboard_queries.beside(tx, int(found.id), limit)
     done = {"approve": "Approved", "reject": "Rejected", "correct": "Corrected"}[decision]
     following = behind or before
     more = urlencode({"decided": found.id} | ({"crawl": crawl} if crawl else {}))
-    return visit.go(f"/review{'' if following is None else f'/{following}'}?{more}", f"{done}: record {found.id}.")
+    return req.redirect(f"/review{'' if following is None else f'/{following}'}?{more}", f"{done}: record {found.id}.")
 
 
 def _correction(values: Sequence[Value]) -> dict[str, Any]:
-    """Path -> the right value, of the fields that were changed; an emptied one says that there is none."""
+    """Path -> the right value, for changed fields; an emptied field removes the value."""
     changed: dict[str, Any] = {}
     for value in values:
         given = request.form.get(f"value:{value.path}")
@@ -123,7 +123,7 @@ def _correction(values: Sequence[Value]) -> dict[str, Any]:
 
 
 def _read(text: str) -> Any:
-    """A number, a list or a truth value if it is written as one; else the words."""
+    """JSON if the text is a number, list, object or boolean; else the text itself."""
     if not text:
         return None
     try:
@@ -134,13 +134,13 @@ def _read(text: str) -> Any:
 
 
 def _no_number(word: str) -> Any:
-    """NaN and Infinity are words here: JSON does not have them."""
+    """NaN and Infinity are text: JSON does not have them."""
     raise ValueError(word)
 
 
 def values_of(found: RecordInfo) -> list[Value]:
-    """What is withheld, which is what a reviewer must look at, then what is published."""
-    withheld = found.withheld if isinstance(found, DossierInfo) else []
+    """First the withheld values, which need a decision, then the published ones."""
+    withheld = found.withheld if isinstance(found, RecordReview) else []
     doubtful = [_value(f"w{n}", one, True) for n, one in enumerate(withheld)]
     return doubtful + [_value(f"v{n}", one, False) for n, one in enumerate(found.fields)]
 
@@ -161,7 +161,7 @@ def _value(id: str, one: FieldInfo, withheld: bool) -> Value:
 
 
 def marked(source: SourceInfo, values: Sequence[Value]) -> Marked:
-    """The text cut wherever evidence begins or ends."""
+    """Split the text wherever evidence starts or ends."""
     text = words.inert(source.text[:_MOST_TEXT])
     spans = [
         (max(0, one.start), min(len(text), one.end), value.id)

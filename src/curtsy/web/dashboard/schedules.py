@@ -1,41 +1,38 @@
-"""Schedules: what is run again and again, when next, and what came of it."""
+"""Schedules and their runs."""
 
 from __future__ import annotations
 
 from flask import Response
 
 from curtsy.web.api import schedules as api
-from curtsy.web.dashboard.site import ROWS, Visit, view
+from curtsy.web.dashboard.site import ROWS, PageRequest, action, view
+from curtsy.web.models.schedules import ScheduleInfo
 from curtsy.web.paging import Paged
 
 
 @view("GET", "/schedules")
-def schedules(visit: Visit) -> Response:
-    query = visit.asked(Paged, "cursor", limit=ROWS)
-    return visit.page("schedules.html", found=api.list_schedules(visit.call(query)))
+def schedules(req: PageRequest) -> Response:
+    query = req.query(Paged, "cursor", limit=ROWS)
+    return req.render("schedules.html", found=api.list_schedules(req.call(), query))
 
 
 @view("GET", "/schedules/<id>")
-def schedule(visit: Visit, id: str) -> Response:
-    query = visit.asked(Paged, "cursor", limit=ROWS)
-    found = api.schedule(visit.call(), id)
-    return visit.page("schedule.html", schedule=found, runs=api.schedule_runs(visit.call(query), id))
+def schedule(req: PageRequest, id: str) -> Response:
+    query = req.query(Paged, "cursor", limit=ROWS)
+    found = api.schedule(req.call(), id)
+    return req.render("schedule.html", schedule=found, runs=api.schedule_runs(req.call(), id, query))
 
 
-@view("POST", "/schedules/<id>/pause", scope="write")
-def pause_schedule(visit: Visit, id: str) -> Response:
-    done = api.pause_schedule(visit.call(), id)
-    return visit.go(f"/schedules/{done.id}", "Paused: it is fired no more until it is resumed.")
+def _page(schedule: ScheduleInfo) -> str:
+    return f"/schedules/{schedule.id}"
 
 
-@view("POST", "/schedules/<id>/resume", scope="write")
-def resume_schedule(visit: Visit, id: str) -> Response:
-    done = api.resume_schedule(visit.call(), id)
-    return visit.go(f"/schedules/{done.id}", "It goes on from now.")
+action("/schedules/<id>/pause", "write", api.pause_schedule, _page, "Paused: it starts no runs until you resume it.")
+action("/schedules/<id>/resume", "write", api.resume_schedule, _page, "Resumed from now on.")
 
 
 @view("POST", "/schedules/<id>/remove", scope="write")
-def remove_schedule(visit: Visit, id: str) -> Response:
-    found = api.schedule(visit.call(), id)
-    api.remove_schedule(visit.call(), found.id)
-    return visit.go("/schedules", f"The schedule {found.name} is removed. Its crawls stay.")
+def remove_schedule(req: PageRequest, id: str) -> Response:
+    found = api.schedule(req.call(), id)
+    api.remove_schedule(req.call(), found.id)
+    return req.redirect("/schedules", f"Schedule {found.name} removed. Its crawls stay.")

@@ -1,4 +1,4 @@
-"""Seeds as somebody types them: which can be crawled, which not and why, and how long it takes to be polite."""
+"""Checks seeds while they are typed: which ones are valid, why others are not, and how long the crawl takes."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from curtsy.core.settings import Settings
 from curtsy.rules.urls import host_key
 from curtsy.web.dashboard import words
 
-#: more are better sent to the API as NDJSON
+#: the API accepts more, as NDJSON
 MOST = 100_000
-#: named on the page
+#: refused seeds listed on the page
 _NAMED = 12
 
 
 @dataclass(slots=True, kw_only=True)
 class Checked:
-    """What was found among the lines."""
+    """The result of a check."""
 
     urls: list[str] = field(default_factory=list)
     #: (line, seed, why)
     refused: list[tuple[int, str, str]] = field(default_factory=list)
     refused_in_all: int = 0
-    #: of the refused, lines that were not looked at because there were MOST before them
+    #: refused lines after the first MOST seeds, which were not checked
     beyond: int = 0
     #: (line, URL)
     twice: list[tuple[int, str]] = field(default_factory=list)
     twice_in_all: int = 0
     hosts: Counter[str] = field(default_factory=Counter)
-    #: in plain words: how it will be asked, and how long that takes
+    #: request rate and duration, in words
     pace: str = ""
 
 
 def lines_of(text: str) -> list[str]:
-    """One seed per line; blank lines and those that begin with # do not count."""
+    """One seed per line. `check` ignores blank lines and lines that start with #."""
     return [line.strip() for line in text.splitlines()]
 
 
 def check(lines: Iterable[str], settings: Settings) -> Checked:
-    """Line by line; the numbers are those of the text."""
+    """Check each line; line numbers refer to the text."""
     found = Checked()
     seen: set[str] = set()
     for at, line in enumerate(lines, 1):
@@ -79,15 +79,15 @@ def pace(found: Checked, delay_s: float, per_host: int, max_pages: int | None) -
         return ""
     each = "to this site" if sites == 1 else f"to each of {sites:,} sites"
     if not delay_s:
-        asked = f"As fast as they answer, {words.count(per_host, 'request')} at a time {each}"
-        return f"{asked}. Only do this to sites of your own."
+        rate = f"As fast as the sites answer, {words.count(per_host, 'request')} at a time {each}"
+        return f"{rate}. Use this for your own sites only."
     if delay_s >= 1:
         often = "About 1 request per second" if delay_s == 1 else f"About 1 request every {words.span(delay_s)}"
     else:
         often = f"About {words.rate(1 / delay_s).rstrip('0').rstrip('.')} requests per second"
     seconds_s = max(found.hosts.values()) * delay_s
-    said = f"{often} {each}: {words.span(max(1, seconds_s))} for the seeds alone"
+    text = f"{often} {each}: {words.span(max(1, seconds_s))} for the seeds alone"
     if max_pages is None:
-        return f"{said}. Every further page adds its site's delay; without a limit it ends when no new link is left."
+        return f"{text}. Every further page adds the delay of its site. Without a limit, it ends with the last link."
     whole_s = max(seconds_s, max_pages * delay_s / sites)
-    return f"{often} {each}: {words.span(max(1, whole_s))} for {max_pages:,} pages, if every site has its share."
+    return f"{often} {each}: {words.span(max(1, whole_s))} for {max_pages:,} pages, if the pages are spread evenly."

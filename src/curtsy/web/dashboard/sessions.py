@@ -1,8 +1,8 @@
-"""Sessions of people: a signed cookie that names a key, a token for every form, and notes that survive a redirect.
+"""Browser sessions: a signed cookie that names a key, a token for every form, and notes that survive a redirect.
 
-The cookie is `<id of the key or ->.<nonce>.<expiry>.<signature>`. It says who signed in; whether that key may still do
-something is asked of the store with every request. On loopback, where no key is needed, it carries the nonce alone.
-The signature is made with the digest of the key too: the secret of the deployment alone makes no session of a key.
+The cookie is `<id of the key or ->.<nonce>.<expiry>.<signature>`. It names the key that signed in; every request checks
+in the store whether that key is still valid. On loopback, where no key is needed, it contains only the nonce.
+The signature includes the digest of the key: the secret of the deployment alone cannot create a session of a key.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from curtsy.store import keys, meta
 from curtsy.web.backend_thread import BackendThread
 
 COOKIE = "curtsy_session"
-#: somebody who signed in is asked again after so long
+#: a session expires after this long
 LIFE_S = 12 * 3600
-#: a note is shown this long after what it tells of
+#: a note expires after this long
 _NOTE_S = 60
 _SECRET = "session_secret"
 _FORM = re.compile(r"([0-9a-f]{12}|-)\.([0-9a-f]{32})\.([0-9]{1,12})\.([0-9a-f]{64})")
@@ -33,24 +33,24 @@ _FORM = re.compile(r"([0-9a-f]{12}|-)\.([0-9a-f]{32})\.([0-9]{1,12})\.([0-9a-f]{
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    #: id of the key that signed in; None: nobody did
+    #: id of the key that signed in; None: not signed in
     key: str | None
     nonce: str
     expires_s: int
 
 
 class Sessions:
-    """One per application. Its secret is the deployment's, so that every process knows the others' sessions."""
+    """One per application. The deployment shares one secret, so every process accepts the sessions of the others."""
 
-    def __init__(self, bridge: BackendThread) -> None:
-        self._bridge = bridge
+    def __init__(self, backend: BackendThread) -> None:
+        self._backend = backend
         self._lock = threading.Lock()
         self._secret: bytes | None = None
 
     def _sign(self, what: str) -> str:
         with self._lock:
             if self._secret is None:
-                found = self._bridge.store.run(meta.keep, _SECRET, secrets.token_hex(32))
+                found = self._backend.store.run(meta.keep, _SECRET, secrets.token_hex(32))
                 self._secret = bytes.fromhex(found)
             secret = self._secret
         return hmac.new(secret, what.encode(), hashlib.sha256).hexdigest()
@@ -59,7 +59,7 @@ class Sessions:
         return Session(key=key, nonce=secrets.token_hex(16), expires_s=int(time.time()) + LIFE_S)
 
     def of(self, request: Request) -> Session | None:
-        """The session that a request belongs to, if its cookie is ours and has not expired."""
+        """The session of a request, if its cookie is valid and has not expired."""
         found = _FORM.fullmatch(request.cookies.get(COOKIE, ""))
         if found is None or int(found[3]) <= time.time():
             return None
@@ -70,12 +70,12 @@ class Sessions:
         return self._sign(f"session {_value(session)} {'' if session.key is None else self._digest(session.key)}")
 
     def _digest(self, id: str) -> str:
-        with self._bridge.store.read() as tx:
+        with self._backend.store.read() as tx:
             key = keys.get(tx, id)
-        return "" if key is None else key.digest  # of a key that is not known nobody is let in
+        return "" if key is None else key.digest  # an unknown key is refused later
 
     def put(self, response: Response, session: Session, request: Request) -> None:
-        # Behind a proxy that speaks TLS we hear plain HTTP; to believe its word makes the cookie only stricter.
+        # Behind a TLS proxy we get plain HTTP. Trusting the header can only make the cookie stricter.
         secure = request.is_secure or request.headers.get("X-Forwarded-Proto", "").lower() == "https"
         response.set_cookie(
             COOKIE,
@@ -91,7 +91,7 @@ class Sessions:
         response.delete_cookie(COOKIE, path="/", httponly=True, samesite="Strict")
 
     def token(self, session: Session) -> str:
-        """What every form of this session carries."""
+        """The CSRF token of the forms of this session."""
         return self._sign(f"form {session.key or '-'} {session.nonce}")
 
     def is_token(self, session: Session, given: str) -> bool:
@@ -100,7 +100,7 @@ class Sessions:
     # Notes
 
     def note(self, text: str) -> str:
-        """A text that the next page shows, in a form that nobody else can make."""
+        """A signed text that the next page shows."""
         body = base64.urlsafe_b64encode(f"{int(time.time())} {text}".encode()).decode()
         return f"{body}.{self._sign(f'note {body}')[:32]}"
 

@@ -1,4 +1,4 @@
-"""Signing in with an API key, and out again."""
+"""Sign in with an API key, and sign out."""
 
 from __future__ import annotations
 
@@ -7,43 +7,43 @@ from urllib.parse import urlsplit
 from flask import Response, request
 
 from curtsy.core.observe import log
-from curtsy.web.dashboard.site import Visit, filled, view
+from curtsy.web.dashboard.site import PageRequest, filled, view
 from curtsy.web.problems import Problem
 
 
 @view("GET", "/sign-in", scope=None)
-def sign_in_form(visit: Visit) -> Response:
-    if visit.caller is not None:
-        return visit.go(_inside(request.args.get("next", "")))
-    return visit.page("sign_in.html", next=_inside(request.args.get("next", "")), wrong=None)
+def sign_in_form(req: PageRequest) -> Response:
+    if req.caller is not None:
+        return req.redirect(_inside(request.args.get("next", "")))
+    return req.render("sign_in.html", next=_inside(request.args.get("next", "")), wrong=None)
 
 
 @view("POST", "/sign-in", scope=None)
-def sign_in(visit: Visit) -> Response:
-    """The session that begins is another one than that of the form: nobody else can know it."""
+def sign_in(req: PageRequest) -> Response:
+    """Starts a new session, to prevent session fixation."""
     target = _inside(request.form.get("next", ""))
-    site = visit.site
+    site = req.site
     try:
         caller = site.gate.of_key(filled("key") or "")
     except Problem:
         site.limit.take(request.remote_addr or "")
-        wrong = "This key is not known here, has expired or was revoked."
-        return visit.page("sign_in.html", 401, next=target, wrong=wrong)
+        wrong = "This key is unknown, has expired or was revoked."
+        return req.render("sign_in.html", 401, next=target, wrong=wrong)
     log("signed_in", key=caller.name)
-    response = visit.go(target)
-    site.sessions.put(response, site.sessions.new(caller.key), request)
+    response = req.redirect(target)
+    site.sessions.put(response, site.sessions.new(caller.key_id), request)
     return response
 
 
 @view("POST", "/sign-out", scope=None)
-def sign_out(visit: Visit) -> Response:
-    response = visit.go("/sign-in")
-    visit.site.sessions.drop(response)
+def sign_out(req: PageRequest) -> Response:
+    response = req.redirect("/sign-in")
+    req.site.sessions.drop(response)
     return response
 
 
 def _inside(target: str) -> str:
-    """An address of ours; whatever leads elsewhere is the overview."""
+    """A path of this site; anything else becomes the overview."""
     parts = urlsplit(target)
     ours = target.startswith("/") and not target.startswith(("//", "/\\")) and not parts.scheme and not parts.netloc
     return target if ours and target.isprintable() and "\\" not in target else "/"

@@ -1,9 +1,9 @@
-"""What all pages share: who looks at them, the token in their forms, how they are written and what goes wrong.
+"""What all pages share: sessions, form tokens, rendering and errors.
 
     @view("POST", "/hosts/<host>/block", scope="admin")
-    def block(visit: Visit, host: str) -> Response: ...
+    def block(req: PageRequest, host: str) -> Response: ...
 
-Views call the functions of the API with a Call of their own, so that a page can do what the API can, and no more.
+Views call the functions of the API, so a page can do what the API can, and no more.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
-#: name, address, what it says to a reader of the menu
+#: name, path
 MENU = (
     ("Overview", "/"),
     ("Crawls", "/crawls"),
@@ -50,7 +50,7 @@ MENU = (
     ("Workers", "/workers"),
     ("Keys", "/keys"),
 )
-#: a page shows so many rows of a list
+#: rows of a list on one page
 ROWS = 50
 
 
@@ -58,7 +58,7 @@ ROWS = 50
 class View:
     method: str
     rule: str
-    #: None: also for those who have not signed in
+    #: None: no sign-in is needed
     scope: str | None
     fn: Callable[..., Response]
 
@@ -67,7 +67,7 @@ VIEWS: list[View] = []
 
 
 def view(method: str, rule: str, *, scope: str | None = "read") -> Callable[[Callable[..., Response]], Any]:
-    """Declare a page, or what a form of one does."""
+    """Declare a page, or the target of a form."""
 
     def declare(fn: Callable[..., Response]) -> Callable[..., Response]:
         VIEWS.append(View(method=method, rule=rule, scope=scope, fn=fn))
@@ -76,69 +76,82 @@ def view(method: str, rule: str, *, scope: str | None = "read") -> Callable[[Cal
     return declare
 
 
+def action(
+    rule: str, scope: str, perform: Callable[[Call, str], Any], back: Callable[[Any], str], note: str
+) -> None:  # fmt: skip
+    """Declare a form that calls one function of the API, then shows `note` on the page `back`."""
+
+    def submit(req: PageRequest, **names: str) -> Response:
+        (name,) = names.values()
+        done = perform(req.call(), name)
+        return req.redirect(back(done), note.format(done))
+
+    view("POST", rule, scope=scope)(submit)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """What an application's pages need, made once."""
+    """What the pages of an application share."""
 
-    bridge: BackendThread
+    backend: BackendThread
     gate: auth.Gate
     limit: limits.RateLimit
     sessions: Sessions
-    #: what an error means to whoever asked
+    #: error -> problem
     problem_of: Callable[[Exception], Problem]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Visit:
-    """One request of a person."""
+class PageRequest:
+    """One request of a browser."""
 
     site: Site
     session: Session
-    #: None: has not signed in
+    #: None: not signed in
     caller: auth.Caller | None
 
     @property
-    def bridge(self) -> BackendThread:
-        return self.site.bridge
+    def backend(self) -> BackendThread:
+        return self.site.backend
 
     @property
     def settings(self) -> Settings:
-        return self.site.bridge.settings
+        return self.site.backend.settings
 
     @property
     def store(self) -> Store:
-        return self.site.bridge.store
+        return self.site.backend.store
 
     def may(self, scope: str) -> bool:
         return self.caller is not None and self.caller.may(scope)
 
-    def call(self, query: BaseModel | None = None, body: BaseModel | None = None) -> Call:
-        """As if the API had been asked."""
+    def call(self) -> Call:
+        """The first argument of the API's functions."""
         assert self.caller is not None
-        return Call(bridge=self.bridge, request_id=g.request_id, key=self.caller, query=query, body=body, headers={})
+        return Call(backend=self.backend, request_id=g.request_id, caller=self.caller)
 
-    def asked(self, model: type[M], *names: str, **fixed: Any) -> M:
-        """A query of the API from what stands in the address; empty fields of a form are none."""
+    def query(self, model: type[M], *names: str, **fixed: Any) -> M:
+        """A query of the API, from the address of this page; empty form fields are omitted."""
         given = {name: value for name in names if (value := request.args.get(name, "").strip())}
         return valid(model, "query", {**given, **fixed})
 
-    def page(self, template: str, status: int = 200, **shown: Any) -> Response:
-        noted = self.site.sessions.noted(request.args["note"]) if "note" in request.args else None
+    def render(self, template: str, status: int = 200, **shown: Any) -> Response:
+        note = self.site.sessions.noted(request.args["note"]) if "note" in request.args else None
         body = render_template(
-            template, visit=self, note=noted, menu=MENU, here=request.path, csrf=self.site.sessions.token(self.session),
+            template, req=self, note=note, menu=MENU, here=request.path, csrf=self.site.sessions.token(self.session),
             version=__version__, settings=self.settings, **shown,
         )  # fmt: skip
         return html(body, status)
 
-    def go(self, where: str, note: str = "") -> Response:
-        """To another page, after something was done."""
+    def redirect(self, where: str, note: str = "") -> Response:
+        """To another page, which shows `note`."""
         mark = "&" if "?" in where else "?"
         target = f"{where}{mark}{urlencode({'note': self.site.sessions.note(note)})}" if note else where
         return Response(status=303, headers={"Location": target})
 
 
 def html(body: str, status: int = 200) -> Response:
-    # Not no-referrer: our own forms would come without their origin. Other websites are told nothing all the same.
+    # Not no-referrer: our own forms would have no Origin. Other sites still get no referrer.
     headers = {"Content-Security-Policy": CSP, "Referrer-Policy": "same-origin"}
     return Response(body, status, headers=headers, content_type="text/html; charset=utf-8")
 
@@ -151,12 +164,12 @@ def valid(model: type[M], where: str, given: Mapping[str, Any]) -> M:
 
 
 def filled(name: str) -> str | None:
-    """A field of the form that was sent; None if it is empty."""
+    """A field of the submitted form; None if it is empty."""
     return request.form.get(name, "").strip() or None
 
 
 def with_query(**changes: Any) -> str:
-    """This page with other parts in its address; None leaves a part out, and so does a note."""
+    """This page with changed query parameters, without its note; None removes a parameter."""
     parts = {name: value for name, value in request.args.items() if name != "note"} | changes
     kept = {name: value for name, value in parts.items() if value not in (None, "")}
     return f"{request.path}?{urlencode(kept)}" if kept else request.path
@@ -164,7 +177,7 @@ def with_query(**changes: Any) -> str:
 
 @cache
 def asset(name: str) -> str:
-    """The address of a file of ours, with a mark that changes with it."""
+    """The address of a static file, with a digest of its content."""
     return f"/static/{name}?v={hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:10]}"
 
 
@@ -177,7 +190,7 @@ def register(app: Flask, site: Site) -> None:
     for one in VIEWS:
         pages.add_url_rule(
             one.rule,
-            endpoint=f"{one.fn.__name__}_{one.method}",
+            endpoint=f"{one.method} {one.rule}".replace(".", "_"),
             view_func=_wrapped(one, site),
             methods=[one.method],
             provide_automatic_options=False,
@@ -200,7 +213,7 @@ def _wrapped(one: View, site: Site) -> Callable[..., Response]:
         caller = _admitted(site, session, one.scope)
         if one.method == "POST":
             _check_form(site, session)
-        response = one.fn(Visit(site=site, session=fresh, caller=caller), **parameters)
+        response = one.fn(PageRequest(site=site, session=fresh, caller=caller), **parameters)
         if session is None and "Set-Cookie" not in response.headers and response.mimetype == "text/html":
             site.sessions.put(response, fresh, request)
         return response
@@ -209,7 +222,7 @@ def _wrapped(one: View, site: Site) -> Callable[..., Response]:
 
 
 def _admitted(site: Site, session: Session | None, scope: str | None) -> auth.Caller | None:
-    """Who looks: the key that signed in, or whom the API lets in without one."""
+    """The key that signed in, or a caller that needs no key."""
     try:
         if session is not None and session.key is not None:
             caller = site.gate.of_session(session.key)
@@ -223,24 +236,24 @@ def _admitted(site: Site, session: Session | None, scope: str | None) -> auth.Ca
     if scope is not None:
         site.limit.take(caller.name)
         if not caller.may(scope):
-            raise Problem(403, "scope-missing", f"Your key may not do that: it needs the scope {scope}.")
+            raise Problem(403, "scope-missing", f"Your key needs the scope {scope}.")
     return caller
 
 
 def _check_form(site: Site, session: Session | None) -> None:
-    """Only a form that we gave to this very session does anything."""
-    request.max_content_length = int(site.bridge.settings.api_body_mb * 1_000_000)
+    """Accept only forms that were rendered for this session."""
+    request.max_content_length = int(site.backend.settings.api_body_mb * 1_000_000)
     request.max_form_memory_size = request.max_content_length
     _check_origin(request)
     if session is None or not site.sessions.is_token(session, request.form.get("csrf", "")):
-        raise Problem(403, "form-too-old", "This form was not made for your session, or is too old. Load it again.")
+        raise Problem(403, "form-too-old", "This form is too old or belongs to another session. Reload the page.")
 
 
 def _check_origin(given: Request) -> None:
     origin, host = given.headers.get("Origin"), given.headers.get("Host", "")
-    strange = origin is not None and origin not in (f"http://{host}", f"https://{host}")
-    if strange or given.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
-        raise Problem(403, "origin-not-allowed", "Forms of other websites are not heeded.")
+    foreign = origin is not None and origin not in (f"http://{host}", f"https://{host}")
+    if foreign or given.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
+        raise Problem(403, "origin-not-allowed", "Forms of other websites are refused.")
 
 
 def _failed(site: Site, error: Exception) -> Response:
@@ -251,12 +264,12 @@ def _failed(site: Site, error: Exception) -> Response:
     session = g.get("session") or site.sessions.new()
     try:
         caller = _admitted(site, site.sessions.of(request), None)
-    except Exception:  # the store may be what is away
+    except Exception:  # the store may be unavailable
         caller = None
-    shown = Visit(site=site, session=session, caller=caller)
+    shown = PageRequest(site=site, session=session, caller=caller)
     try:
-        response = shown.page("error.html", problem.status, problem=problem, request_id=g.request_id)
-    except Exception:  # nor can anything be signed without it
+        response = shown.render("error.html", problem.status, problem=problem, request_id=g.request_id)
+    except Exception:  # without the store nothing can be signed
         text = f"{problem.detail}\nrequest_id: {g.request_id}\n"
         response = Response(text, problem.status, content_type="text/plain; charset=utf-8")
     response.headers.update(problem.headers)

@@ -1,4 +1,4 @@
-"""How numbers, times and other people's text are written on the pages."""
+"""Formats numbers, times and untrusted text for the pages."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from typing import Any
 from curtsy.control.explain_text import MEANINGS
 from curtsy.core.model import Kind
 
-#: what turns the direction of text around, or is not seen at all: shown as a mark, so that nothing can hide
+#: characters that are invisible or change the text direction: replaced by a mark, so that nothing can hide
 _UNSEEN = re.compile(
     r"[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
 )
 _MARK = "\ufffd"
 _MORE_MEANINGS = {
-    "server_error": "the site answered with an error of its own (5xx)",
-    "rate_limited": "the site said that we ask too often (429)",
-    "http_408": "the site did not want to wait for the request (408)",
-    "http_425": "the site did not want to be asked so early (425)",
-    "bad_response": "what the site answered is no HTTP that we understand",
-    "partial": "the site answered with a part of the page only (206)",
+    "server_error": "the site answered with a server error (5xx)",
+    "rate_limited": "the site answered that we send too many requests (429)",
+    "http_408": "the site timed out waiting for the request (408)",
+    "http_425": "the site answered that the request came too early (425)",
+    "bad_response": "the response of the site is not valid HTTP",
+    "partial": "the site answered with only a part of the page (206)",
 }
 STATES = {
     "loading": "Seeds are still arriving.",
     "running": "Pages are being fetched.",
-    "paused": "Nothing is asked for until it is resumed.",
-    "extracting": "All pages are fetched; records are being made.",
-    "finished": "Everything is settled.",
-    "cancelled": "It was ended for good.",
-    "deleting": "Everything of it is being deleted.",
+    "paused": "No requests are sent until it is resumed.",
+    "extracting": "All pages are fetched; records are being extracted.",
+    "finished": "All URLs are settled.",
+    "cancelled": "It was ended permanently.",
+    "deleting": "It is being deleted.",
 }
 
 
@@ -41,7 +41,7 @@ def number(value: float | None) -> str:
 
 
 def rate(value: float | None) -> str:
-    """Per second, with as many figures as can be told apart."""
+    """A rate per second with two to three significant digits."""
     if value is None:
         return "–"
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
@@ -61,7 +61,7 @@ def size(bytes: float | None) -> str:
 
 
 def span(seconds: float | None) -> str:
-    """A length of time: two units at most."""
+    """A duration, in two units at most."""
     if seconds is None:
         return "–"
     if seconds < 1:
@@ -92,7 +92,7 @@ def clock(at: datetime | None) -> str:
 
 
 def ago(at: datetime | None) -> str:
-    """As the script of the pages says it, too."""
+    """The same format as in dashboard.js."""
     if at is None:
         return "never"
     seconds = (datetime.now(UTC) - at).total_seconds()
@@ -103,7 +103,7 @@ def ago(at: datetime | None) -> str:
 
 
 def foreign(text: Any, most: int = 300) -> str:
-    """Somebody else's words on one line: cut, and without characters that hide or turn around others."""
+    """Untrusted text on one line: cut, and without invisible or direction-changing characters."""
     if text is None:
         return ""
     cleaned = inert(" ".join(str(text)[: most * 4].split()))
@@ -111,7 +111,7 @@ def foreign(text: Any, most: int = 300) -> str:
 
 
 def inert(text: str) -> str:
-    """Character by character, so that places in the text stay where they are; lines stay lines."""
+    """Replaces characters one by one, so that offsets and lines stay the same."""
     return _UNSEEN.sub(_MARK, text.replace("\r\n", " \n").replace("\r", "\n"))
 
 
@@ -120,7 +120,7 @@ def is_link(url: Any) -> bool:
 
 
 def meaning(cause: str | None) -> str:
-    """What a word for a cause or a reason means."""
+    """The meaning of a cause or reason."""
     return MEANINGS.get(cause or "") or _MORE_MEANINGS.get(cause or "") or ""
 
 
@@ -130,18 +130,18 @@ def plain(word: str | None) -> str:
 
 
 _MOST_DETAIL = 1_000
-#: a sentence for those who write programs
+#: a sentence about API calls
 _CALLS = re.compile(r" ?[^.]*\b(?:GET|POST|PUT|PATCH|DELETE) /v1/[^.]*\.")
 
 
 def for_people(detail: str) -> str:
-    """What the API says of a problem, without the calls that it names; it may quote whatever somebody sent."""
+    """The detail of a problem, without sentences about API calls; cut, because it may quote user input."""
     detail = detail if len(detail) <= _MOST_DETAIL else detail[: _MOST_DETAIL - 1] + "…"
     return (_CALLS.sub("", detail) or detail) if "/v1/" in detail else detail
 
 
-def told(at: str | None) -> str:
-    """A time as `explain` has it."""
+def iso_stamp(at: str | None) -> str:
+    """The time stamp of an ISO 8601 text."""
     return "–" if not at else stamp(datetime.fromisoformat(at))
 
 
@@ -150,20 +150,20 @@ def count(n: int, one: str, many: str | None = None) -> str:
 
 
 def kind_of_status(status: int, fault: str | None = None) -> str:
-    """The class of an answer, as it is coloured: ok, moved, client, server, none."""
+    """The CSS class of a response: ok, moved, client, server, none."""
     if fault or not status:
         return "none"
     return {2: "ok", 3: "moved", 4: "client", 5: "server"}.get(status // 100, "none")
 
 
 def request_kind(kind: str) -> str:
-    """What a request was for: `p` -> `page`."""
+    """The purpose of a request: `p` -> `page`."""
     return next((one.name.lower() for one in Kind if one.value == kind), kind)
 
 
 FILTERS: dict[str, Callable[..., Any]] = {
     "number": number, "rate": rate, "percent": percent, "size": size, "span": span, "iso": iso, "stamp": stamp,
     "clock": clock, "ago": ago, "foreign": foreign, "inert": inert, "meaning": meaning, "plain": plain,
-    "for_people": for_people, "told": told, "moment": moment, "count": count, "status_kind": kind_of_status,
+    "for_people": for_people, "iso_stamp": iso_stamp, "moment": moment, "count": count, "status_kind": kind_of_status,
     "request_kind": request_kind,
 }  # fmt: skip

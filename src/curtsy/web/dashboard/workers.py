@@ -1,13 +1,13 @@
-"""Workers: who is there, for which queues, when last heard of; and where Flower shows more."""
+"""Workers: their queues and last heartbeat, and a link to Flower."""
 
 from __future__ import annotations
 
 from flask import Response
 
 from curtsy.web.dashboard.overview import shown
-from curtsy.web.dashboard.site import Visit, view
+from curtsy.web.dashboard.site import PageRequest, view
 
 
 @view("GET", "/workers")
-def workers(visit: Visit) -> Response:
-    return visit.page("workers.html", flower=visit.settings.flower_url, **shown(visit.bridge))
+def workers(req: PageRequest) -> Response:
+    return req.render("workers.html", flower=req.settings.flower_url, **shown(req.backend))

@@ -1,1 +1,1 @@
-"""What goes in and out over HTTP, one module per group of endpoints."""
+"""Request and response models of the API, one module per group of endpoints."""

@@ -1,32 +1,28 @@
-"""Deletions over HTTP."""
+"""Deletions."""
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from curtsy.store.deletion import Deletion
-from curtsy.web.models.asking import Address, CrawlId, Name
-from curtsy.web.models.crawls import when
+from curtsy.web.models.fields import Address, CrawlId, Name, Time, either
 
 
 class Deleting(BaseModel):
-    """It is noted, and carried out in the background."""
+    """The deletion is stored and runs in the background."""
 
-    id: str = Field(description="Of the deletion; `GET /v1/deletions` lists those that are not done.")
+    id: str = Field(description="Of the deletion; `GET /v1/deletions` lists unfinished ones.")
     request_id: str
 
 
 class PendingDeletion(BaseModel):
-    """Something that is being deleted."""
+    """A deletion in progress."""
 
     id: str
     what: str = Field(description="`crawl` (all of it), or `pages`.")
-    crawl: str | None = Field(description="Id; null: of every crawl.")
+    crawl: str | None = Field(description="Id of the crawl; null: every crawl.")
     host: str | None
-    created: datetime | None
-    pages: int = Field(description="Deleted so far.")
+    created: Time | None
+    pages: int = Field(description="Pages deleted so far.")
     request_id: str
 
 
@@ -39,24 +35,11 @@ class PendingDeletions(BaseModel):
 class PagesNamed(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    url: Address | None = Field(None, description="Pages of this URL; give it or `host`.")
+    url: Address | None = Field(None, description="Pages of this URL; give either `url` or `host`.")
     host: Name | None = Field(None, description="All pages of this host.")
-    crawl: CrawlId | None = Field(None, description="Only of this crawl; left out: of every crawl.")
+    crawl: CrawlId | None = Field(None, description="Only in this crawl; default: in every crawl.")
 
     @model_validator(mode="after")
     def _one(self) -> PagesNamed:
-        if (self.url is None) == (self.host is None):
-            raise ValueError("give either url or host")
+        either(("url", "host"), self)
         return self
-
-
-def pending_of(one: Deletion, crawl: str | None) -> PendingDeletion:
-    return PendingDeletion(
-        id=one.id,
-        what="crawl" if one.whole else "pages",
-        crawl=crawl,
-        host=one.host,
-        created=when(one.created_ms),
-        pages=one.pages,
-        request_id=one.request_id,
-    )

@@ -1,4 +1,4 @@
-"""What the probes answer."""
+"""Health checks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Alive(BaseModel):
 
 
 class Ready(BaseModel):
-    """Whether the parts that are needed answer."""
+    """Whether the required services answer."""
 
     ready: bool
-    parts: dict[str, str] = Field(description="`ok`, or what is wrong with it, for store, frontier and broker.")
+    parts: dict[str, str] = Field(description="`ok`, or what is wrong, for store, frontier and broker.")

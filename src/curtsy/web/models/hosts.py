@@ -1,77 +1,80 @@
-"""Hosts over HTTP."""
+"""Hosts."""
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from curtsy.core.model import HostState
 from curtsy.frontier.inspect import Sight
-from curtsy.web.models.crawls import when
+from curtsy.web.models.fields import Time, fill
 from curtsy.web.paging import Paged
 
 Source = Literal["operator", "robots", "adaptive", "crawls"]
 
 
 class HostSummary(BaseModel):
-    """A host in a list: what the store remembers of it."""
+    """A host in a list, as stored."""
 
     host: str
-    next_allowed: datetime | None = Field(description="Not asked before; null: it may be asked.")
-    blocked_until: datetime | None = Field(description="It told us to wait, failed, or was blocked; null: it is not.")
-    denied: bool = Field(description="On the deny list: never asked.")
-    failures: int = Field(description="Requests that failed since the last answer.")
+    next_allowed: Time | None = Field(description="No request before this time; null: requests are allowed now.")
+    blocked_until: Time | None = Field(
+        description="The host asked us to wait, failed, or was blocked; null: it is not blocked."
+    )
+    denied: bool = Field(description="On the deny list: it gets no requests.")
+    failures: int = Field(description="Failed requests since the last response.")
     slow: bool = Field(description="Served in the lane `slow`.")
-    last_answer: datetime | None
+    last_answer: Time | None
 
 
 class Delay(BaseModel):
-    """Seconds from the start of a request to the next one, and where they come from."""
+    """Seconds from the start of a request to the start of the next one, and their source."""
 
     in_force_s: float
-    source: Source = Field(description="Whose wish is the longest; `crawls`: of the crawls there, or the settings.")
+    source: Source = Field(
+        description="Which value is the longest; `crawls`: that of the crawls of the host, or of the settings."
+    )
     operator_s: float | None
     robots_s: float | None
     adaptive_s: float | None
 
 
 class RobotsOf(BaseModel):
-    """The rules of one origin."""
+    """The robots.txt rules of one origin."""
 
     origin: str
-    verdict: str = Field(description="`rules`, `allow`, `forbid` (unreachable), or why it is not asked for.")
-    fetched: datetime | None
-    expires: datetime | None
+    verdict: str = Field(description="`rules`, `allow`, `forbid` (unreachable), or why it is not requested.")
+    fetched: Time | None
+    expires: Time | None
 
 
 class QueueOf(BaseModel):
-    """A crawl's work on the host."""
+    """The queue of one crawl on the host."""
 
     crawl: str
     state: str = Field(description="`open`, `empty`, or `dead` for this crawl.")
     reason: str | None
-    urls: int = Field(description="Ever added.")
+    urls: int = Field(description="URLs ever added.")
 
 
 class HostStatus(HostSummary):
-    """Everything known of a host, from the store and the frontier."""
+    """The full state of a host, from the store and the frontier."""
 
-    why: list[str] = Field(description="For people: whether it is asked, and why not.")
+    why: list[str] = Field(description="For people: whether the host gets requests, and why not.")
     delay: Delay
-    per_host: int | None = Field(description="What the operator allows under way at once; null: not said.")
-    under_way: int | None = Field(description="Requests under way; null: the frontier is away.")
+    per_host: int | None = Field(description="Concurrent requests that the operator allows; null: not set.")
+    under_way: int | None = Field(description="Requests in flight; null: the frontier is unavailable.")
     robots: list[RobotsOf]
-    queues: list[QueueOf] = Field(description="Of the newest 100 crawls there.")
+    queues: list[QueueOf] = Field(description="Of the host's newest 100 crawls.")
 
 
 class HostsQuery(Paged):
-    notable: bool = Field(False, description="Only blocked, failing, slow or denied ones.")
+    notable: bool = Field(False, description="Only blocked, failing, slow or denied hosts.")
 
 
 class Block(BaseModel):
-    """For how long a host is left alone."""
+    """How long a host gets no requests."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -79,7 +82,7 @@ class Block(BaseModel):
 
 
 class OwnDelay(BaseModel):
-    """What the operator wants for a host; null or left out takes it back."""
+    """The operator's values for a host; a null or omitted field removes the value."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -94,15 +97,17 @@ def summary_of(state: HostState, now_ms: int) -> HostSummary:
 def status_of(state: HostState, now_ms: int, seen: Sight | None, default_s: float, **fields: Any) -> HostStatus:
     known = _summary(state, now_ms)
     if seen is not None and seen.due_ms is not None:
-        known["next_allowed"] = when(seen.due_ms) if seen.due_ms > seen.now_ms else None
+        known["next_allowed"] = seen.due_ms if seen.due_ms > seen.now_ms else None
     if seen is not None and seen.blocked_until_ms > max(seen.now_ms, state.blocked_until_ms):
-        known["blocked_until"] = when(seen.blocked_until_ms)
-    return HostStatus(
-        **known,
-        delay=_delay(state, seen, default_s),
-        per_host=state.operator_per_host,
-        under_way=None if seen is None else seen.slots_out,
-        **fields,
+        known["blocked_until"] = seen.blocked_until_ms
+    return HostStatus.model_validate(
+        known
+        | fields
+        | {
+            "delay": _delay(state, seen, default_s),
+            "per_host": state.operator_per_host,
+            "under_way": None if seen is None else seen.slots_out,
+        }
     )
 
 
@@ -110,32 +115,19 @@ def _summary(state: HostState, now_ms: int) -> dict[str, Any]:
     next_ms = max(state.next_ms, state.blocked_until_ms)
     return {
         "host": state.host,
-        "next_allowed": when(next_ms) if next_ms > now_ms else None,
-        "blocked_until": when(state.blocked_until_ms) if state.blocked_until_ms > now_ms else None,
+        "next_allowed": next_ms if next_ms > now_ms else None,
+        "blocked_until": state.blocked_until_ms if state.blocked_until_ms > now_ms else None,
         "denied": state.denied,
         "failures": state.failures,
         "slow": state.slow,
-        "last_answer": when(state.last_ok_ms),
+        "last_answer": state.last_ok_ms,
     }
 
 
 def _delay(state: HostState, seen: Sight | None, default_s: float) -> Delay:
-    parts: dict[Source, int | None] = {
-        "operator": state.operator_delay_ms,
-        "robots": state.robots_delay_ms,
-        "adaptive": state.adaptive_ms,
-    }
-    longest = max((ms or 0 for ms in parts.values()), default=0)
+    parts = {"operator": state.operator_delay_ms, "robots": state.robots_delay_ms, "adaptive": state.adaptive_ms}
+    longest = max(ms or 0 for ms in parts.values())
     in_force_ms = seen.delay_ms if seen is not None and seen.delay_ms else max(longest, int(default_s * 1000))
-    source = next((name for name, ms in parts.items() if ms and ms >= in_force_ms), None)
-    return Delay(
-        in_force_s=in_force_ms / 1000,
-        source=source or "crawls",
-        operator_s=_seconds(state.operator_delay_ms),
-        robots_s=_seconds(state.robots_delay_ms),
-        adaptive_s=_seconds(state.adaptive_ms),
-    )
-
-
-def _seconds(ms: int | None) -> float | None:
-    return None if ms is None else ms / 1000
+    source = next((name for name, ms in parts.items() if ms and ms >= in_force_ms), "crawls")
+    seconds = {f"{name}_s": None if ms is None else ms / 1000 for name, ms in parts.items()}
+    return fill(Delay, None, in_force_s=in_force_ms / 1000, source=source, **seconds)

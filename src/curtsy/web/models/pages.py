@@ -1,14 +1,11 @@
-"""Pages over HTTP."""
+"""Pages."""
 
 from __future__ import annotations
-
-from datetime import datetime
 
 from pydantic import BaseModel, Field
 
 from curtsy.core.model import Page
-from curtsy.web.models.asking import Address, Name, Since
-from curtsy.web.models.crawls import when
+from curtsy.web.models.fields import Address, Name, Since, Time, fill
 from curtsy.web.paging import Paged
 
 
@@ -20,7 +17,7 @@ class PageOf(BaseModel):
     url: str
     host: str
     status: int
-    fetched: datetime
+    fetched: Time
     depth: int
     content_type: str | None
     charset: str | None
@@ -32,7 +29,7 @@ class PageOf(BaseModel):
     etag: str | None
     last_modified: str | None
     unchanged: bool = Field(description="Since an earlier crawl.")
-    same_as: str | None = Field(description="Id of the page whose equal body is kept for both.")
+    same_as: str | None = Field(description="Id of the page whose identical body is stored for both.")
     has_content: bool = Field(description="Whether `/v1/pages/{id}/content` has a body.")
     request_id: str
 
@@ -42,11 +39,10 @@ class PagesQuery(Paged):
     host: Name | None = Field(None, description="Only of this host.")
     since: Since | None = None
     url: Address | None = Field(
-        None, description="Only URLs that begin so; it must name a whole host: `https://example.com/blog/`."
+        None,
+        description="Only URLs with this prefix, which must contain a complete host: `https://example.com/blog/`.",
     )
 
 
 def page_of(page: Page, crawl: str) -> PageOf:
-    names = set(PageOf.model_fields) - {"crawl", "fetched", "has_content"}
-    fields = {name: getattr(page, name) for name in names}
-    return PageOf(crawl=crawl, fetched=when(page.fetched_ms), has_content=page.body is not None, **fields)
+    return fill(PageOf, page, crawl=crawl, has_content=page.body is not None)

@@ -459,10 +459,10 @@ def test_the_audit_of_an_impolite_log_fails(run: Run, crawled: Path) -> None:
         ("https://a.test/bad", "dead letter 'timeout'"),
         ("https://a.test/private", "Disallow: /private"),
         ("https://dead.test/", "host_unreachable"),
-        ("https://elsewhere.test/", "out of its scope"),
-        ("https://a.test/never-linked", "no page that it fetched has linked to it"),
+        ("https://elsewhere.test/", "outside the crawl's scope"),
+        ("https://a.test/never-linked", "no fetched page links to it"),
         ("a.test", "its queue is open"),
-        ("nobody.test", "Nothing is known"),
+        ("nobody.test", "No crawl has seen"),
     ],
 )
 def test_explain_says_where_it_is(run: Run, crawled: Path, url: str, said: str) -> None:

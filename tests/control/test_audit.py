@@ -283,7 +283,7 @@ def test_robots_txt_is_the_guests_own_business() -> None:
         verdict = verdict_of(*rows, robots=robots)
         assert (counts(verdict), verdict.unaccounted) == ((0, 0, 0), 0)
         assert (verdict.requests, verdict.hosts, verdict.guests) == (3, 1, 3)
-        assert any("By guests among them: 3" in line for line in coverage(verdict))
+        assert any("Requests of external clients (Scrapy, Airflow) among them: 3" in line for line in coverage(verdict))
 
 
 def test_guests_keep_their_distance_like_all_others() -> None:

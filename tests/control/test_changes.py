@@ -107,9 +107,9 @@ def test_a_crawl_that_did_not_see_everything_does_not_say_gone_of_what_it_did_no
 
 
 def test_what_cannot_be_compared_is_told(two: Store) -> None:
-    with pytest.raises(UsageError, match="no run of a schedule"):
+    with pytest.raises(UsageError, match="does not belong to a schedule"):
         changes.report_of(two, "after")
     with pytest.raises(UsageError, match="itself"):
         changes.report_of(two, "after", "after")
-    with pytest.raises(UsageError, match="no kind of change 'odd'"):
+    with pytest.raises(UsageError, match="Unknown kind of change: 'odd'"):
         changes.chunk(two, changes.report_of(two, "after", "before"), "odd")

@@ -45,7 +45,7 @@ def test_a_url_that_waits_is_found_in_its_queue(tmp_path: Path, site: SmallSite)
         assert (frontier["loaded"], frontier["listed"], frontier["leased_since"]) == (True, 6, None)
         assert frontier["host_delay_s"] == 5
         assert frontier["host_due"] is not None
-        assert any("behind 5 others" in sentence for sentence in told["why"])
+        assert any("5 other URLs of its queue precede it" in sentence for sentence in told["why"])
         assert asked(folder, "one.small.test")["frontier"]["host_delay_s"] == 5
         assert asked(folder, f"{HOST}/")["frontier"] is None, "it is done"
         process.send_signal(signal.SIGINT)
@@ -66,7 +66,7 @@ def test_a_blocked_host_and_a_delayed_url_are_told(tmp_path: Path) -> None:
             told = asked(folder, f"{HOST}/other")
             assert told["frontier"]["host_blocked_until"] is not None
             assert told["frontier"]["queued_behind"] == 0
-            assert any("does not ask its host for another" in sentence for sentence in told["why"])
+            assert any("blocks its host for another" in sentence for sentence in told["why"])
         finally:
             folder.close()
 

@@ -69,7 +69,7 @@ def run_schedule(folder: CrawlFolder, at_ms: int) -> str:
         try:
             await built.open()
             (id,) = await scheduling.fire(built, at_ms)
-            crawl = await submit.take_up(built, id)
+            crawl = await submit.resume_crawl(built, id)
             await asyncio.wait_for(crawling.run(built, crawl.n), 60)
             return id
         finally:

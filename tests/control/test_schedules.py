@@ -98,7 +98,7 @@ def test_missed_times_give_one_run(store: Store, settings: Settings) -> None:
     made = add(store, settings)
     ((id,),) = fire(settings, NOON + 5 * HOUR + 10)
     (run,) = runs(store, made)
-    assert (run.planned_ms, run.note) == (NOON, "stands for 5 more that were missed")
+    assert (run.planned_ms, run.note) == (NOON, "replaces 5 more that were missed")
     end(store, id)
     ((_,),) = fire(settings, NOON + 6 * HOUR)
     assert [run.planned_ms for run in runs(store, made)] == [NOON, NOON + 6 * HOUR]
@@ -109,8 +109,8 @@ def test_a_run_that_is_due_while_the_last_is_going_is_skipped_and_noted(store: S
     ((id,),) = fire(settings, NOON, NOON + HOUR, NOON + 2 * HOUR)
     assert [(run.state, run.note) for run in runs(store, made)] == [
         ("started", ""),
-        ("skipped", "the run of 2026-03-10 12:00 UTC was still going"),
-        ("skipped", "the run of 2026-03-10 12:00 UTC was still going"),
+        ("skipped", "the run of 2026-03-10 12:00 UTC had not ended"),
+        ("skipped", "the run of 2026-03-10 12:00 UTC had not ended"),
     ]
     end(store, id)
     assert len(fire(settings, NOON + 3 * HOUR)[0]) == 1
@@ -120,7 +120,7 @@ def test_or_it_waits_if_the_schedule_says_so(store: Store, settings: Settings) -
     made = add(store, settings, overlap="queue")
     ((id,),) = fire(settings, NOON, NOON + HOUR, NOON + 2 * HOUR)
     assert [run.state for run in runs(store, made)] == ["started", "queued", "skipped"]
-    assert runs(store, made)[2].note == "another run was waiting already"
+    assert runs(store, made)[2].note == "another run was already waiting"
     end(store, id)
     ((later,),) = fire(settings, NOON + 2 * HOUR + 1)
     assert [run.state for run in runs(store, made)] == ["started", "started", "skipped"]
@@ -235,15 +235,15 @@ def test_crawls_beyond_the_runs_to_keep_are_named(store: Store, settings: Settin
     ("fields", "says"),
     [
         ({"name": ""}, "needs a name"),
-        ({"name": "a/b"}, "has no '/'"),
-        ({"name": ".."}, "neither '.' nor '..'"),
+        ({"name": "a/b"}, "must not contain '/'"),
+        ({"name": ".."}, "be '.' or '..'"),
         ({"cron": "* *"}, "no cron expression"),
-        ({"cron": "0 0 30 2 *"}, "never comes"),
+        ({"cron": "0 0 30 2 *"}, "never fires"),
         ({"zone": "Nowhere"}, "no time zone"),
         ({"seeds": []}, "at least one URL"),
         ({"seeds": ["nonsense"]}, "no http or https URL"),
         ({"overlap": "both"}, "skip or queue"),
-        ({"keep": 0}, "At least one run"),
+        ({"keep": 0}, "number of runs to keep"),
         ({"crawl": {"max_pages": 0}}, "max_pages"),
         ({"crawl": {"colour": "red"}}, "colour"),
         ({"crawl": {"schema": "recipe"}}, "no schema 'recipe'"),

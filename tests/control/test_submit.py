@@ -96,7 +96,7 @@ def test_a_crawl_whose_seeds_were_still_arriving_is_not_taken_up(
                 await submit.submit(built, crawl(), seeds())
             assert stored(built).state is CrawlState.LOADING
             with pytest.raises(UsageError, match="still arriving"):
-                await submit.take_up(built, "last")
+                await submit.resume_crawl(built, "last")
 
     asyncio.run(scene())
 
@@ -108,7 +108,7 @@ def test_a_crawl_is_taken_up_though_the_frontier_was_lost_on_the_way(tmp_path: P
             await submit.submit(built, crawl(), [SEED])
             with redis.Redis(unix_socket_path=str(built.embedded.socket)) as client:
                 client.flushall()
-            taken = await submit.take_up(built, "last")
+            taken = await submit.resume_crawl(built, "last")
             assert taken.state is CrawlState.RUNNING
             assert built.scans.pending(taken.n)
 

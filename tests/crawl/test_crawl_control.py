@@ -273,14 +273,14 @@ def test_explain_says_where_a_url_is_and_why(tmp_path: Path) -> None:
     assert why["/no"]["state"] == "failed"
     assert "dead letter 'refused'" in said["/no"]
     assert why["/busy"]["state"] == "open"
-    assert "will be tried again in" in said["/busy"]
-    assert "it told us to wait" in said["/busy"]
+    assert "The next attempt is in" in said["/busy"]
+    assert "it asked for a pause" in said["/busy"]
     assert why["/queued"]["state"] == "open"
-    assert "waits for its turn" in said["/queued"]
-    assert "told us to wait" in said["/queued"]
+    assert "waits for a slot" in said["/queued"]
+    assert "asked for a pause" in said["/queued"]
     assert unknown["state"] is None
-    assert "no page that it fetched has linked to it" in unknown["why"][0]
-    assert "out of its scope" in outside["why"][0]
+    assert "no fetched page links to it" in unknown["why"][0]
+    assert "outside the crawl's scope" in outside["why"][0]
 
 
 def test_a_crawl_that_was_left_is_not_gone_on_with_by_another_way(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ class CrawlFolder:
         try:
             await built.open()
             if isinstance(what, str):
-                crawl = await submit.take_up(built, what)
+                crawl = await submit.resume_crawl(built, what)
             else:
                 crawl = await submit.submit(built, what, seeds)
             return await asyncio.wait_for(crawling.run(built, crawl.n), 60)

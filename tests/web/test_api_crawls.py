@@ -97,7 +97,7 @@ def test_pause_resume_and_cancel_hold_in_store_and_frontier(client: FlaskClient,
         assert in_frontier() == state.encode()
     answer = client.post(f"/v1/crawls/{id}/resume")
     assert (answer.status_code, answer.get_json()["type"]) == (409, "urn:curtsy:problem:wrong-state")
-    assert answer.get_json()["detail"].endswith("is cancelled: only a crawl that is paused can be resumed.")
+    assert answer.get_json()["detail"].endswith("is cancelled. Only a crawl that is paused can be resumed.")
     assert client.get(f"/v1/crawls/{id}").get_json()["counts"]["skipped"] == {"cancelled": 3}
 
 

@@ -222,7 +222,7 @@ def test_explain_says_where_a_url_is(client: FlaskClient, store: Store) -> None:
     of_host = client.get("/v1/explain?host=a.test").get_json()
     assert of_host["frontier"]["host_blocked_until"]
     assert of_host["queues"][0]["crawl"] == id
-    assert client.get("/v1/explain?host=never.test").get_json()["why"] == ["Nothing is known of never.test."]
+    assert client.get("/v1/explain?host=never.test").get_json()["why"] == ["No crawl has seen the host never.test."]
     for wrong in ("", "?url=https://a.test/&host=a.test", "?url=ftp://a.test/", "?url=nothing"):
         assert client.get(f"/v1/explain{wrong}").status_code == 422, wrong
     assert client.get("/v1/explain?url=https://a.test/&crawl=0123").status_code == 404

@@ -113,7 +113,7 @@ class CrawlThread:
         try:
             await built.open()
             if isinstance(self._what, str):
-                crawl = await submit.take_up(built, self._what, self._wishes)
+                crawl = await submit.resume_crawl(built, self._what, self._wishes)
             else:
                 crawl = await submit.submit(built, self._what, self._seeds)
             self.counts = await read(built.store, crawls.counts, crawl.n)

@@ -103,14 +103,14 @@ def _change(
         raise UsageError(f"{name!r} is a pattern: name one host here, or put the pattern into the setting deny_hosts.")
     with stored(config, data_dir, looks=changes is None) as (settings, store):
         with store.read() as tx:
-            host = operator_hosts.host_meant(tx, name, settings.politeness_unit)
+            host = operator_hosts.resolve_host(tx, name, settings.politeness_unit)
             state = hosts.get(tx, host)
             fault, _ = queues.faults(tx, host).get(host, (None, 0))
         if state is None and fault is None and changes is None:
             raise UsageError(f"Nothing is known of {host!r}. `curtsy hosts list` lists the hosts asked so far.")
         state = state or HostState(host=host)
         if changes is not None:
-            store.run(operator_hosts.say, host, changes)
+            store.run(operator_hosts.set_operator_values, host, changes)
             if lift:
                 operator_hosts.lift(store, settings, host, clock.now_ms())
             with store.read() as tx:

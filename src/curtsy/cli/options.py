@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from curtsy.cli.show import note
-from curtsy.control.hosts import host_meant
+from curtsy.control.hosts import resolve_host
 from curtsy.core import observe
 from curtsy.core.errors import SettingsError
 from curtsy.core.settings import Settings
@@ -74,7 +74,7 @@ def host_of(settings: Settings, store: Store, name: str | None) -> str | None:
     if name is None:
         return None
     with store.read() as tx:
-        return host_meant(tx, name, settings.politeness_unit)
+        return resolve_host(tx, name, settings.politeness_unit)
 
 
 def number_of(store: Store, crawl: str | None) -> int | None:

@@ -175,7 +175,7 @@ def _explained_here(target: str, crawl: str | None, config: Path | None, data_di
             facts = explaining.of_url(tx, url, settings, crawls.get(tx, crawl) if crawl else None)
             facts = replace(explaining.with_frontier(tx, facts, settings), program=program, options=options)
             return explaining.document(facts, now_ms)
-        host = operator_hosts.host_meant(tx, host, settings.politeness_unit)
+        host = operator_hosts.resolve_host(tx, host, settings.politeness_unit)
         said, fields = explaining.of_host(tx, host, now_ms, explaining.see(tx, settings, host), program, options)
         return fields | {"why": said}
 

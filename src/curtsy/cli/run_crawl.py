@@ -101,7 +101,7 @@ async def _drive(
     try:
         await built.open()
         if isinstance(what, str):
-            crawl = await submit.take_up(built, what, wishes)
+            crawl = await submit.resume_crawl(built, what, wishes)
         else:
             crawl = await submit.submit(built, what, seeds)
         _brake(stop, next_commands.resume(crawl.id, keep(settings)), helpers)

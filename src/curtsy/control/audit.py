@@ -1,17 +1,17 @@
-"""Was the crawl polite? The request log judged row by row, one host's open requests in memory at a time.
+"""Judge whether a crawl was polite, from its request log, row by row. Memory holds one host's open requests at a time.
 
-What is judged, for each unit of politeness (host):
-    overlaps           requests that began while as many as `per_host` were under way
-    early              requests that began sooner than the delay in force after the one before: after its start, or,
-                       where one at a time is allowed, after its end if we broke it off or only presume that it was sent
-    robots_violations  pages or sitemaps asked for although the rules in force forbid them, or before any were asked for
-A browser's visit is one request, and the delay runs from its end. What it loads (`subresources`, those of other hosts
-than its own apart) is counted, and judged by the robots rules that are stored; it is neither early nor an overlap.
-Requests of guests (`guests`: Scrapy's, Airflow's) overlap and are early like all others; robots.txt is the guests' own
-business, so it is not judged.
-What cannot be judged is counted as `unaccounted` (the rules in force then are no longer stored, or a page has no row in
-the log); `gaps` are losses of Valkey, whose requests under way are not in the log: the quiet time after each keeps them
-apart from what follows.
+For each unit of politeness (host) it counts:
+    overlaps           requests that began while `per_host` others were in flight
+    early              requests that began before the delay in force had passed since the previous one: since its start,
+                       or, with one request at a time, since its end if we aborted it or only presume that it was sent
+    robots_violations  pages or sitemaps requested although the rules in force disallow them, or before robots.txt
+A browser visit is one request, and the delay runs from its end. The subresources that it loads are counted, and judged
+by the stored robots rules; they are neither early nor overlaps.
+Requests of external clients (`guests`: Scrapy, Airflow) are judged by their times only, because these clients apply
+robots.txt themselves.
+`unaccounted` counts what cannot be judged: the rules in force then are no longer stored, or a page has no row in the
+log. `gaps` counts losses of Valkey: requests in flight at that moment are not in the log, and the quiet time after each
+loss separates them from later requests.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from curtsy.core.outcome import BROKEN_OFF
 from curtsy.rules.robots import Robots
 from curtsy.rules.urls import origin
 
-#: kind of what guests asked for; as in `curtsy.crawl.external_slots`, which would bring the whole frontier along
+#: the request kind of external clients, as in `curtsy.crawl.external_slots`, which would import the whole frontier
 GUEST = "g"
-#: findings kept to show; all are counted
+#: findings kept for display; all are counted
 MAX_FINDINGS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One violation, for people."""
+    """One violation, for display."""
 
     what: str
     host: str
@@ -43,28 +43,28 @@ class Finding:
     detail: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Verdict:
     """What `curtsy audit` found."""
 
-    requests: int
-    hosts: int
-    overlaps: int
-    early: int
-    robots_violations: int
-    presumed: int
-    unaccounted: int
-    gaps: int
-    #: shortest time between the starts of two requests to one host; None if no host was asked twice
-    min_gap_s: float | None
-    #: pages that a browser visited, what it loaded for them, and how much of that from other hosts than the page's own
+    requests: int = 0
+    hosts: int = 0
+    overlaps: int = 0
+    early: int = 0
+    robots_violations: int = 0
+    presumed: int = 0
+    unaccounted: int = 0
+    gaps: int = 0
+    #: shortest time between the starts of two requests to one host; None if no host was requested twice
+    min_gap_s: float | None = None
+    #: pages that a browser visited, the subresources it loaded, and how many of these came from other hosts
     visits: int = 0
     subresources: int = 0
     third_party: int = 0
     third_hosts: int = 0
-    #: requests that others made in a turn of ours: their robots rules are not ours to judge
+    #: requests of external clients, whose robots rules are not judged
     guests: int = 0
-    findings: tuple[Finding, ...] = ()
+    findings: list[Finding] = field(default_factory=list)
 
     @property
     def polite(self) -> bool:
@@ -76,25 +76,6 @@ class Verdict:
         del fields["findings"]
         return fields
 
-
-@dataclass(slots=True)
-class _Tally:
-    requests: int = 0
-    hosts: int = 0
-    overlaps: int = 0
-    early: int = 0
-    robots_violations: int = 0
-    presumed: int = 0
-    unaccounted: int = 0
-    gaps: int = 0
-    visits: int = 0
-    subresources: int = 0
-    third_party: int = 0
-    third_hosts: int = 0
-    guests: int = 0
-    min_gap_ms: int | None = None
-    findings: list[Finding] = field(default_factory=list)
-
     def find(self, what: str, row: Request, detail: str) -> None:
         setattr(self, what, getattr(self, what) + 1)
         if len(self.findings) < MAX_FINDINGS:
@@ -102,7 +83,7 @@ class _Tally:
 
 
 class _Times:
-    """The open requests of one host, and the moment its delay counts from."""
+    """The open requests of one host, and the time from which its delay counts."""
 
     def __init__(self) -> None:
         #: fence -> (end_ms, delay counts from the end)
@@ -110,30 +91,30 @@ class _Times:
         self._last_start_ms: int | None = None
         self._counts_from_ms: int | None = None
 
-    def judge(self, row: Request, tally: _Tally) -> None:
+    def judge(self, row: Request, verdict: Verdict) -> None:
         self._forget_ended(row.start_ms)
         known = self._under_way.get(row.fence)
         from_end = row.nature == "presumed" or row.fault in BROKEN_OFF or row.kind == Kind.BROWSER
         if known is not None:
-            # A slot that expired and what its worker told later: one request in two rows.
+            # The slot expired and its worker reported later: one request in two rows.
             self._under_way[row.fence] = (max(known[0], row.end_ms), known[1] or from_end)
             return
         if len(self._under_way) >= row.per_host:
-            tally.find("overlaps", row, f"{len(self._under_way)} under way, {row.per_host} allowed")
-        self._judge_delay(row, tally)
+            verdict.find("overlaps", row, f"{len(self._under_way)} in flight, {row.per_host} allowed")
+        self._judge_delay(row, verdict)
         self._under_way[row.fence] = (row.end_ms, from_end)
         self._last_start_ms = row.start_ms
         self._count_from(row.start_ms)
 
-    def _judge_delay(self, row: Request, tally: _Tally) -> None:
+    def _judge_delay(self, row: Request, verdict: Verdict) -> None:
         if self._last_start_ms is None or self._counts_from_ms is None:
             return
-        gap_ms = row.start_ms - self._last_start_ms
-        tally.min_gap_ms = gap_ms if tally.min_gap_ms is None else min(gap_ms, tally.min_gap_ms)
-        # Where several are allowed, the turn after one that was broken off may have been given out before its end.
+        gap_s = (row.start_ms - self._last_start_ms) / 1000
+        verdict.min_gap_s = gap_s if verdict.min_gap_s is None else min(gap_s, verdict.min_gap_s)
+        # With several slots, the slot after an aborted request may have been granted before that request ended.
         waited_ms = row.start_ms - (self._counts_from_ms if row.per_host == 1 else self._last_start_ms)
         if waited_ms < row.delay_ms:
-            tally.find("early", row, f"{waited_ms} ms after the one before, {row.delay_ms} ms asked for")
+            verdict.find("early", row, f"{waited_ms} ms after the previous request, delay {row.delay_ms} ms")
 
     def _forget_ended(self, now_ms: int) -> None:
         for fence in [fence for fence, (end_ms, _) in self._under_way.items() if end_ms <= now_ms]:
@@ -146,7 +127,7 @@ class _Times:
 
 
 class _Rules:
-    """The robots rules of one host's origins, as far as the store still has them."""
+    """The robots rules of one host's origins, as far as they are still stored."""
 
     def __init__(self, stored: Callable[[str], RobotsState | None], agent: str) -> None:
         self._stored = stored
@@ -154,28 +135,28 @@ class _Rules:
         self._asked: set[str] = set()
         self._known: dict[str, tuple[RobotsState | None, Robots | None]] = {}
 
-    def judge(self, row: Request, tally: _Tally) -> None:
-        if not row.url:  # a slot that expired: what it was used for, if anything, is not known
+    def judge(self, row: Request, verdict: Verdict) -> None:
+        if not row.url:  # an expired slot: whether and for what it was used is unknown
             return
         where = origin(row.url)
         if row.kind == Kind.ROBOTS:
-            if row.url == f"{where}/robots.txt":  # not where a redirected one led to
+            if row.url == f"{where}/robots.txt":  # not the target of a redirect
                 self._asked.add(where)
             return
         if row.nature != "sent":
             return
         state, rules = self._of(where)
-        # Of other hosts a visit asks for the rules by itself: what is not stored is not judged.
+        # A visit requests the rules of other hosts itself; what is not stored is not judged.
         unknown = state is None or rules is None or state.fetched_ms > row.start_ms
         if row.kind == SUBRESOURCE and (unknown or row.url == f"{where}/robots.txt"):
             return
         if state is None or state.fetched_ms > row.start_ms:
             if where in self._asked:
-                tally.unaccounted += 1
+                verdict.unaccounted += 1
             else:
-                tally.find("robots_violations", row, f"{where}/robots.txt had not been asked for")
+                verdict.find("robots_violations", row, f"{where}/robots.txt had not been requested")
         elif state.verdict == "forbid" or (rules is not None and not rules.allows(row.url, self._agent)):
-            tally.find("robots_violations", row, f"forbidden by {where}/robots.txt")
+            verdict.find("robots_violations", row, f"disallowed by {where}/robots.txt")
 
     def _of(self, where: str) -> tuple[RobotsState | None, Robots | None]:
         if where not in self._known:
@@ -192,83 +173,70 @@ def judge(
     *,
     pages_without_request: int = 0,
 ) -> Verdict:
-    """Judge rows that come ordered by host, then start."""
-    tally = _Tally(unaccounted=pages_without_request)
+    """Judge rows, ordered by host and then by start."""
+    verdict = Verdict(unaccounted=pages_without_request)
     for _host, of_host in groupby(rows, key=attrgetter("host")):
-        if _judge_host(of_host, _Rules(rules, agent), tally):
-            tally.hosts += 1
-    gap_s = None if tally.min_gap_ms is None else tally.min_gap_ms / 1000
-    return Verdict(
-        requests=tally.requests,
-        hosts=tally.hosts,
-        overlaps=tally.overlaps,
-        early=tally.early,
-        robots_violations=tally.robots_violations,
-        presumed=tally.presumed,
-        unaccounted=tally.unaccounted,
-        gaps=tally.gaps,
-        min_gap_s=gap_s,
-        visits=tally.visits,
-        subresources=tally.subresources,
-        third_party=tally.third_party,
-        third_hosts=tally.third_hosts,
-        guests=tally.guests,
-        findings=tuple(tally.findings),
-    )
+        verdict.hosts += _judge_host(of_host, _Rules(rules, agent), verdict)
+    return verdict
 
 
-def _judge_host(rows: Iterator[Request], rules: _Rules, tally: _Tally) -> bool:
-    """True if the host was asked at all."""
+def _judge_host(rows: Iterator[Request], rules: _Rules, verdict: Verdict) -> bool:
+    """Return True if the host received any request."""
     times = _Times()
-    before, others_before = tally.requests, tally.third_party
+    before, others_before = verdict.requests, verdict.third_party
     visits: set[int] = set()
     for row in rows:
         if row.nature == "gap":
-            tally.gaps += 1
+            verdict.gaps += 1
             continue
         if row.kind == SUBRESOURCE:
-            tally.subresources += 1
-            tally.third_party += row.fence not in visits
-            rules.judge(row, tally)
+            verdict.subresources += 1
+            verdict.third_party += row.fence not in visits
+            rules.judge(row, verdict)
             continue
         if row.kind == Kind.BROWSER:
-            tally.visits += 1
+            verdict.visits += 1
             visits.add(row.fence)
-        tally.requests += 1
-        tally.presumed += row.nature == "presumed"
-        times.judge(row, tally)
+        verdict.requests += 1
+        verdict.presumed += row.nature == "presumed"
+        times.judge(row, verdict)
         if row.kind == GUEST:
-            tally.guests += 1
+            verdict.guests += 1
         else:
-            rules.judge(row, tally)
-    tally.third_hosts += tally.third_party > others_before
-    return tally.requests > before
+            rules.judge(row, verdict)
+    verdict.third_hosts += verdict.third_party > others_before
+    return verdict.requests > before
 
 
 def coverage(verdict: Verdict) -> list[str]:
+    """Say in sentences what the verdict covers and what it does not."""
+    lines = [
+        f"Judged: {verdict.requests} requests to {verdict.hosts} hosts, by the times that set each host's next slot."
+    ]
     """What the verdict covers and what it does not, in sentences."""
     lines = [
         f"Judged: {verdict.requests} requests to {verdict.hosts} hosts, by the times that set the hosts' next turn."
     ]
     if verdict.visits:
         lines.append(
-            f"Visits of a browser among them: {verdict.visits}, which loaded {verdict.subresources} subresources, "
+            f"Browser visits among them: {verdict.visits}. They loaded {verdict.subresources} subresources: "
             f"{verdict.subresources - verdict.third_party} from the visited hosts, one at a time within the visit, and "
             f"{verdict.third_party} from {verdict.third_hosts} other hosts."
         )
     if verdict.guests:
         lines.append(
-            f"By guests among them: {verdict.guests} (Scrapy, Airflow), judged by their times: robots.txt is their own "
-            "business."
+            f"Requests of external clients (Scrapy, Airflow) among them: {verdict.guests}. Only their times are "
+            "judged; these clients apply robots.txt themselves."
         )
     if verdict.presumed:
         lines.append(
-            f"{verdict.presumed} of them are presumed: their worker vanished, so they count from lease to expiry."
+            f"Presumed requests among them: {verdict.presumed}. Their worker disappeared, so they count from lease to "
+            "expiry."
         )
     if verdict.gaps:
         lines.append(
-            f"Valkey was lost {verdict.gaps} times: requests under way then may be missing here; the quiet time after "
-            "each loss keeps them apart from later ones."
+            f"Valkey was lost {verdict.gaps} times. Requests in flight at that moment may be missing here; the quiet "
+            "time after each loss separates them from later requests."
         )
     if verdict.unaccounted:
         lines.append(f"Not judged: {verdict.unaccounted} requests whose robots rules or log rows are no longer stored.")

@@ -1,11 +1,11 @@
-"""What changed between two crawls, page by page: counted by the database, listed in pages, never held in memory.
+"""The changes between two crawls, page by page: counted by the database, listed in chunks, never held in memory.
 
-new         a page now, and not before
-changed     a page both times, with another body
-unchanged   a page both times, with the same body
-gone        was a page; now 404, 410, or no link leads to it any more
+new         a page now, but not before
+changed     a page in both crawls, with different bodies
+unchanged   a page in both crawls, with the same body
+gone        was a page; now 404 or 410, or no link leads to it
 moved       was a page; now a redirect
-unread      was a page; this time it was not read: it failed, was skipped, or the crawl ended before it
+unread      was a page, but was not read this time: it failed, was skipped, or the crawl ended first
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from curtsy.store import changes, crawls
 from curtsy.store.engine import Store
 
 KINDS = changes.KINDS
-#: where a list goes on: in the pages of the later crawl (`now`) or of the earlier one (`before`), after this number
+#: where a list continues: in the pages of the later crawl (`now`) or of the earlier one (`before`), after this number
 Cursor = tuple[str, int]
 FIRST: Cursor = ("now", 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """Two crawls that are compared."""
+    """Two crawls to compare."""
 
     crawl: Crawl
     against: Crawl
-    #: no link leads there: gone, if the crawl saw all there is
+    #: the kind of a page to which no link leads: `gone` if the crawl was complete
     absent: str
 
 
 def report_of(store: Store, crawl: str, against: str | None = None) -> Report:
-    """A crawl against another one, or against the run before it in its schedule."""
+    """Compare a crawl with another one, or with the previous run of its schedule."""
     with store.read() as tx:
         found = crawls.get(tx, crawl)
         if against is not None:
@@ -44,16 +44,16 @@ def report_of(store: Store, crawl: str, against: str | None = None) -> Report:
         else:
             other = previous(tx, found)
     if other is None:
-        why = "is no run of a schedule" if found.schedule is None else "is the first run of its schedule"
-        raise UsageError(f"Crawl {found.id} {why}: name the crawl to compare it with.")
+        why = "does not belong to a schedule" if found.schedule is None else "is the first run of its schedule"
+        raise UsageError(f"Crawl {found.id} {why}. Name the crawl to compare it with.")
     if other.n == found.n:
-        raise UsageError("A crawl cannot be compared with itself: name another one.")
+        raise UsageError("A crawl cannot be compared with itself. Name another crawl.")
     whole = found.state in (CrawlState.FINISHED, CrawlState.EXTRACTING) and found.reason is None
     return Report(crawl=found, against=other, absent="gone" if whole else "unread")
 
 
 def counts(store: Store, report: Report) -> dict[str, int]:
-    """How many of each kind."""
+    """Return the number of changes of each kind."""
     with store.read() as tx:
         found = changes.counts(tx, report.crawl.n, report.against.n, report.absent)
     return {kind: found.get(kind, 0) for kind in KINDS}
@@ -62,9 +62,9 @@ def counts(store: Store, report: Report) -> dict[str, int]:
 def chunk(
     store: Store, report: Report, kind: str | None = None, after: Cursor = FIRST, limit: int = 100
 ) -> tuple[list[changes.Change], Cursor | None]:
-    """Changes after a cursor, of one kind or of all; and the next cursor, None at the end."""
+    """Return changes after a cursor, of one kind or of all, and the next cursor (None at the end)."""
     if kind is not None and kind not in KINDS:
-        raise UsageError(f"There is no kind of change {kind!r}: use {', '.join(KINDS)}.")
+        raise UsageError(f"Unknown kind of change: {kind!r}. Use one of: {', '.join(KINDS)}.")
     side, number = after
     found: list[changes.Change] = []
     with store.read() as tx:

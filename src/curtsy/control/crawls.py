@@ -1,4 +1,4 @@
-"""What people do to a crawl, by command or over HTTP: look at it, pause, resume, cancel."""
+"""Show, pause, resume and cancel a crawl, by command or over HTTP."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from curtsy.services.backends import Services
 from curtsy.store import crawls, pages, queues
 from curtsy.store.engine import Store, read
 
-#: from which states a crawl may come into one
+#: new state -> the states from which a crawl may enter it
 CHANGES = {
     CrawlState.PAUSED: (CrawlState.RUNNING,),
     CrawlState.RUNNING: (CrawlState.PAUSED,),
     CrawlState.CANCELLED: (CrawlState.RUNNING, CrawlState.PAUSED, CrawlState.LOADING, CrawlState.EXTRACTING),
 }
-#: a rate is that of so many seconds, or of as many pages
+#: the window of the page rate: so many seconds, or so many pages if that is shorter
 _RATE_S = 60
 _RATE_PAGES = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """A crawl as it stands."""
+    """The current state of a crawl."""
 
     crawl: Crawl
     counts: Counts
-    #: lately, per second
+    #: recent rate
     pages_per_s: float
-    #: if it goes on like this and no more links are found; None: nothing to tell from
+    #: estimated end if no more links are found; None: unknown
     ends_ms: int | None
 
 
 def status(store: Store, id: str, now_ms: int | None = None) -> Status:
-    """By id, the beginning of one, or `last`."""
+    """Find a crawl by its id, the beginning of its id, or `last`."""
     with store.read() as tx:
         return status_in(tx, crawls.get(tx, id, members=False), now_ms or clock.now_ms())
 
@@ -53,7 +53,7 @@ def status_in(tx: Any, crawl: Crawl, now_ms: int) -> Status:
 
 
 def rate_of(crawl: Crawl, n: int, since_ms: int | None, now_ms: int, most: int = _RATE_PAGES) -> float:
-    """Pages per second, from how many of its newest `most` pages are of the last minute, and the first of them."""
+    """Pages per second, from the number of its newest `most` pages of the last minute and the time of the first one."""
     begun_ms = max(crawl.started_ms or crawl.created_ms, now_ms - _RATE_S * 1000)
     window_ms = now_ms - (since_ms if n >= most and since_ms is not None else begun_ms)
     return n * 1000 / max(1000, window_ms)
@@ -64,7 +64,7 @@ def _to_go(crawl: Crawl, counts: Counts) -> int:
 
 
 async def pause(services: Services | None, store: Store, id: str) -> Crawl:
-    """No request of it leaves later than 2 s from now; what is under way may end."""
+    """No request of the crawl leaves later than 2 s from now; requests in flight may complete."""
     return await _change(services, store, id, CrawlState.PAUSED, None)
 
 
@@ -73,21 +73,21 @@ async def resume(services: Services | None, store: Store, id: str) -> Crawl:
 
 
 async def cancel(services: Services | None, store: Store, id: str) -> Crawl:
-    """As `pause`, and for good: its open URLs count as skipped."""
+    """Like `pause`, but final: open URLs count as skipped."""
     return await _change(services, store, id, CrawlState.CANCELLED, "cancelled")
 
 
 def cannot(crawl: Crawl, state: CrawlState) -> str:
-    wish = "resumed" if state is CrawlState.RUNNING else state.value
+    action = "resumed" if state is CrawlState.RUNNING else state.value
     *most, last = CHANGES[state]
     allowed = f"{', '.join(most)} or {last}" if most else last
-    return f"Crawl {crawl.id} is {crawl.state}: only a crawl that is {allowed} can be {wish}."
+    return f"Crawl {crawl.id} is {crawl.state}. Only a crawl that is {allowed} can be {action}."
 
 
 async def _change(services: Services | None, store: Store, id: str, state: CrawlState, reason: str | None) -> Crawl:
-    """In the store first, which is the truth, then in the frontier, which stops the next lease.
+    """Change the store first, which is authoritative, then the frontier, which stops the next lease.
 
-    Asked for a second time it changes nothing, but tells the frontier again.
+    A second call changes nothing in the store, but updates the frontier again.
     """
     crawl = await read(store, crawls.get, id)
     allowed = CHANGES[state]

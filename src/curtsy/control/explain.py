@@ -1,4 +1,4 @@
-"""Why is this URL not done? What store and frontier know of a URL or a host; explain_words puts it into sentences."""
+"""Explain why a URL is not done: what the store and the frontier know of a URL or host. explain_text.py words it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from curtsy.control.explain_text import MEANINGS, about_host, about_silence, sentences, turn, when
+from curtsy.control.explain_text import MEANINGS, about_host, about_silence, next_slot, sentences, when
 from curtsy.core.errors import EpochLost, FrontierUnavailable
 from curtsy.core.model import Crawl, Failure, HostState, Kind, Page, Request, RobotsState, UrlState
 from curtsy.core.observe import log
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UrlFacts:
-    """Everything known of one URL in one crawl; `row` is None where the crawl does not know the URL."""
+    """Everything known about one URL in one crawl; `row` is None if the crawl does not know the URL."""
 
     url: str
     crawl: Crawl | None
@@ -33,25 +33,25 @@ class UrlFacts:
     queue: queues.Queue | None
     host: HostState
     robots: RobotsState | None
-    #: the line of robots.txt that decides
+    #: the line of robots.txt that applies
     rule: str | None
     allowed: bool | None
     page: Page | None
     failure: Failure | None
     requests: tuple[Request, ...]
-    #: why the crawl's scope leaves it out; None: it does not
+    #: why the URL is outside the crawl's scope; None: it is inside
     out_of_scope: str | None
-    #: the fault since which the host is silent, and that moment
+    #: the fault because of which the host is silent, and since when
     silent: tuple[str, int] | None = None
-    #: what the frontier says; None: it was not asked, or is not there
+    #: the frontier's state; None: not asked, or not available
     sight: Sight | None = None
-    #: how commands that are named begin, and what they need again: --data-dir, --config
+    #: how the suggested commands begin, and the options that they repeat: --data-dir, --config
     program: str = "curtsy"
     options: str = ""
 
 
 def of_url(tx: Connection, url: str, settings: Settings, crawl: Crawl | None) -> UrlFacts:
-    """Gather the facts of a normalised URL; without a crawl, of the newest that knows it, or the newest of all."""
+    """Collect the facts of a normalized URL. Without a crawl, use the newest one that knows it, or else the newest."""
     fp = fingerprint(url)
     host = host_key(url, settings.politeness_unit)
     crawl = crawl or _best_crawl(tx, fp)
@@ -78,7 +78,7 @@ def of_url(tx: Connection, url: str, settings: Settings, crawl: Crawl | None) ->
 
 
 def with_frontier(tx: Connection, facts: UrlFacts, settings: Settings) -> UrlFacts:
-    """With what the frontier knows of a URL that is still open, if its server runs. None is started for it."""
+    """Add what the frontier knows of an open URL, if its server runs. Never starts a server."""
     if facts.crawl is None or facts.row is None or facts.row.state != UrlState.OPEN:
         return facts
     render = facts.row.kind == Kind.BROWSER
@@ -89,14 +89,14 @@ def see(
     tx: Connection, settings: Settings, host: str, crawl: int | None = None, url: str | None = None,
     *, render: bool = False,
 ) -> Sight | None:  # fmt: skip
-    """What the frontier knows of a host or URL; None if its server does not run or holds nothing of this store."""
+    """Return the frontier's state of a host or URL; None if its server does not run or has no data of this store."""
     server = settings.frontier_url
     if server is None:
         running = EmbeddedValkey.running(settings.data_dir)
         if running is None:
             return None
         server = running.url
-    # As the crawls have it, whatever this command was told.
+    # The shards of the crawls count, not the settings of this command.
     shards = int(meta.get(tx, "shards") or settings.shards or 1)
     epochs = [int(meta.get(tx, f"epoch:{shard}") or 0) for shard in range(shards)]
     try:
@@ -168,7 +168,7 @@ def of_host(
     theirs = queues.get(tx, [(crawl.n, host) for crawl in made])
     waiting = [(crawl, theirs[crawl.n, host]) for crawl in made if (crawl.n, host) in theirs]
     if state is None and not waiting:
-        return [f"Nothing is known of {host}."], {
+        return [f"No crawl has seen the host {host}."], {
             "host": None,
             "fault": None,
             "queues": [],
@@ -177,15 +177,15 @@ def of_host(
         }
     silent = queues.faults(tx, host).get(host)
     said = about_silence(host, silent) + (about_host(state, now_ms, program, options) if state else [])
-    said += turn(seen)
+    said += next_slot(seen)
     needed, plain = hosts.rendering(tx, [host])[host]
     if needed:
-        directly = ": the next ones are shown in one directly" if goes_directly(needed, plain) else ""
-        said.append(f"Of its last {needed + plain} pages that were looked at, {needed} needed a browser{directly}.")
+        directly = ", so the next ones go straight to a browser" if goes_directly(needed, plain) else ""
+        said.append(f"Of its last {needed + plain} checked pages, {needed} needed a browser{directly}.")
     said += [f"robots.txt of {where}: {verdict}, fetched {when(at_ms)}." for where, at_ms, _, verdict in known]
     for crawl, queue in waiting:
-        word = f"{queue.state}{f' ({queue.reason})' if queue.reason else ''}"
-        said.append(f"Crawl {crawl.id} ({crawl.state}): its queue is {word}, {queue.added:,} URLs were added.")
+        state_text = f"{queue.state}{f' ({queue.reason})' if queue.reason else ''}"
+        said.append(f"Crawl {crawl.id} ({crawl.state}): its queue is {state_text}; {queue.added:,} URLs were added.")
     fields = [
         {"crawl": crawl.id, "state": queue.state, "reason": queue.reason or None, "urls": queue.added}
         for crawl, queue in waiting
@@ -204,7 +204,7 @@ def _of_host_only(fields: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def target(text: str, unit: str) -> tuple[str | None, str]:
-    """(URL or None, host) that somebody means by `text`: a URL, or a bare host."""
+    """Return (URL or None, host) for a text that is a URL or a bare host."""
     if "://" in text:
         url = normalise(text)
         return url, host_key(url, unit) if url else ""

@@ -1,4 +1,4 @@
-"""What is known of a URL or a host, in sentences."""
+"""Sentences about a URL or a host."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ if TYPE_CHECKING:
     from curtsy.control.explain import UrlFacts
     from curtsy.store import urls
 
-#: what the words in `urls.reason` mean, for people
+#: `urls.reason` -> its meaning
 MEANINGS = {
     "gone": "the site says that it does not exist (404 or 410)",
     "redirect": "it redirects to a URL that the crawl knows",
-    "type": "its content type is not among keep_types, so the body was not fetched",
+    "type": "its content type is not in keep_types, so the body was not fetched",
     "not_modified": "it has not changed since the last crawl",
-    "robots": "robots.txt forbids it",
-    "noindex": "the page asks not to be kept; its links were followed",
-    "too_large": "its body is over max_body_mb",
-    "redirect_loop": "its redirects lead back to themselves",
-    "too_many_redirects": "its chain of redirects is longer than max_redirects",
-    "bad_redirect": "it redirects to something that is no http or https URL",
-    "forbidden_address": "its address is not a public one; --allow-private CIDR allows it",
-    "budget": "the crawl had its max_pages",
-    "denied": "its host is on the deny list; `curtsy hosts unblock` takes it off",
-    "cancelled": "the crawl was cancelled",
-    "refused": "the site refuses (401, 403 or 451); we do not argue",
-    "no_such_host": "the name does not exist in DNS",
-    "dns_failed": "the DNS servers do not answer, or not usably",
-    "connect_failed": "no connection: refused or unreachable",
-    "tls_failed": "its certificate or its TLS does not hold",
+    "robots": "robots.txt disallows it",
+    "noindex": "the page asks not to be indexed; its links were followed",
+    "too_large": "its body exceeds max_body_mb",
+    "redirect_loop": "its redirects form a loop",
+    "too_many_redirects": "its redirect chain is longer than max_redirects",
+    "bad_redirect": "it redirects to something that is not an http or https URL",
+    "forbidden_address": "its IP address is not public; --allow-private CIDR allows it",
+    "budget": "the crawl reached max_pages",
+    "denied": "its host is on the deny list; `curtsy hosts unblock` removes it",
+    "cancelled": "the crawl was canceled",
+    "refused": "the site refuses access (401, 403 or 451); it is not retried",
+    "no_such_host": "the host name does not exist in DNS",
+    "dns_failed": "the DNS servers do not answer, or their answer is unusable",
+    "connect_failed": "the connection was refused, or the host is unreachable",
+    "tls_failed": "its certificate is invalid, or the TLS handshake failed",
     "timeout": "it took longer than fetch_timeout_s",
     "connection_lost": "the connection was closed before the response was complete",
-    "browser_failed": "the response came, but no browser could show it: it crashed, hung, or does not start",
-    "robots_unreachable": "robots.txt could not be fetched for longer than host_patience_s, so nothing may be asked",
+    "browser_failed": "the response arrived, but no browser could show it: it crashed, hung, or did not start",
+    "robots_unreachable": "robots.txt could not be fetched for longer than host_patience_s, so no page may be fetched",
     "host_unreachable": "the host has not answered for longer than host_patience_s",
-    "kills_worker": "the process that fetched it died twice while doing nothing else",
+    "kills_worker": "the process that fetched it crashed twice while it was fetching nothing else",
 }
 
 
 def sentences(facts: UrlFacts, now_ms: int) -> list[str]:
-    """Where the URL is and why it is not done, most telling first."""
+    """Say where the URL is and why it is not done, most important first."""
     said = [*_about_row(facts, now_ms), *_about_robots(facts), *_about_requests(facts)]
     if facts.row is not None and facts.row.state == UrlState.OPEN:
         its_host = about_host(facts.host, now_ms, facts.program, facts.options)
@@ -55,7 +55,7 @@ def sentences(facts: UrlFacts, now_ms: int) -> list[str]:
 
 def _about_row(facts: UrlFacts, now_ms: int) -> list[str]:
     if facts.crawl is None:
-        return ["No crawl has been made here yet."]
+        return ["There are no crawls yet."]
     if facts.row is None:
         return _about_unknown(facts)
     row = facts.row
@@ -64,10 +64,10 @@ def _about_row(facts: UrlFacts, now_ms: int) -> list[str]:
     if row.state == UrlState.OPEN:
         return _about_open(facts, row, now_ms)
     if row.state == UrlState.FAILED:
-        told = f" ({facts.failure.detail})" if facts.failure and facts.failure.detail else ""
+        detail = f" ({facts.failure.detail})" if facts.failure and facts.failure.detail else ""
         return [
-            f"It is a dead letter{why}{told}, after {row.attempts} attempts.",
-            f"Try it again with: {facts.program} failures replay --crawl {facts.crawl.id} "
+            f"It is a dead letter{why}{detail}, after {row.attempts} attempts.",
+            f"Retry it with: {facts.program} failures replay --crawl {facts.crawl.id} "
             f"--cause {row.reason}{facts.options}",
         ]
     kept = f" Its page is {facts.page.id}, status {facts.page.status}." if facts.page else ""
@@ -80,8 +80,8 @@ def _about_unknown(facts: UrlFacts) -> list[str]:
     if facts.host.denied:
         return [f"{said}{MEANINGS['denied']}."]
     if facts.out_of_scope:
-        return [f"{said}it is out of its scope ({facts.out_of_scope})."]
-    return [f"{said}no page that it fetched has linked to it, and it is no seed."]
+        return [f"{said}it is outside the crawl's scope (reason: {facts.out_of_scope})."]
+    return [f"{said}it is not a seed, and no fetched page links to it."]
 
 
 def _about_open(facts: UrlFacts, row: urls.UrlRow, now_ms: int) -> list[str]:
@@ -89,67 +89,66 @@ def _about_open(facts: UrlFacts, row: urls.UrlRow, now_ms: int) -> list[str]:
         meaning = MEANINGS.get(facts.queue.reason, facts.queue.reason)
         return [
             f"It counts as a dead letter {facts.queue.reason!r}: {meaning}. "
-            f"`{facts.program} failures replay{facts.options}` opens it again."
+            f"Reopen it with: {facts.program} failures replay{facts.options}"
         ]
     tried = f", after {row.attempts} attempts" if row.attempts else ""
-    lost = f", its worker vanished {row.crashes} times" if row.crashes else ""
+    lost = f", its worker crashed {row.crashes} times" if row.crashes else ""
     if row.retry_ms and row.retry_ms > now_ms:
-        return [f"It is open{tried}{lost}, and will be tried again in {_span(row.retry_ms - now_ms)}."]
+        return [f"It is open{tried}{lost}. The next attempt is in {_span(row.retry_ms - now_ms)}."]
     if row.kind == Kind.BROWSER:
-        said = f"It is open{tried}{lost}, and waits for rendering: for a turn of {facts.host.host} in a browser."
         return [
-            said,
-            f"In a fleet a worker with a browser serves it: {facts.program} worker --queues render{facts.options}",
+            f"It is open{tried}{lost}. It waits for rendering: for a slot of {facts.host.host} in a browser.",
+            f"In a fleet, a worker with a browser serves it: {facts.program} worker --queues render{facts.options}",
         ]
-    return [f"It is open{tried}{lost}, and waits for its turn on {facts.host.host}."]
+    return [f"It is open{tried}{lost}. It waits for a slot of {facts.host.host}."]
 
 
 def _about_crawl(facts: UrlFacts) -> list[str]:
     crawl = facts.crawl
     if crawl is None or crawl.state is CrawlState.RUNNING:
-        go_on = f"{facts.program} crawl --resume {crawl.id}{facts.options}" if crawl else ""
-        return [f"If nothing moves, no process is crawling: {go_on}"] if crawl else []
+        resume = f"{facts.program} crawl --resume {crawl.id}{facts.options}" if crawl else ""
+        return [f"If it does not proceed, no process is crawling. Start one with: {resume}"] if crawl else []
     if crawl.state is CrawlState.PAUSED:
-        return [f"The crawl is paused. Let it go on with: {facts.program} crawl --resume {crawl.id}{facts.options}"]
+        return [f"The crawl is paused. Resume it with: {facts.program} crawl --resume {crawl.id}{facts.options}"]
     if crawl.state is CrawlState.LOADING:
         return ["The crawl is still loading its seeds."]
     return [f"The crawl is {crawl.state}, so it counts as skipped ({crawl.reason or crawl.state})."]
 
 
 def _about_sight(seen: Sight | None) -> list[str]:
-    """Where the URL stands in the frontier, and when its host has its turn."""
+    """Where the URL is in the frontier, and when its host is due."""
     if seen is None:
         return []
     said = [_place(seen)]
     if seen.starved:
-        said.append("Its host is passed over for now: the requests under way may use up the crawl's max_pages.")
-    return [*said, *turn(seen)]
+        said.append("Its host is skipped for now: the requests in flight may use up the crawl's max_pages.")
+    return [*said, *next_slot(seen)]
 
 
 def _place(seen: Sight) -> str:
     if seen.leased_ms is not None or seen.lease_expiry_ms is not None:
         since = f" since {when(seen.leased_ms)}" if seen.leased_ms else ""
-        return f"A process has it{since}{f' ({seen.owner})' if seen.owner else ''}: it is being fetched or stored."
+        return f"A process holds it{since}{f' ({seen.owner})' if seen.owner else ''}: it is being fetched or stored."
     if seen.delayed_until_ms is not None:
-        return f"The frontier tries it again in {_span(seen.delayed_until_ms - seen.now_ms)}."
+        return f"The frontier retries it in {_span(seen.delayed_until_ms - seen.now_ms)}."
     if seen.behind is not None:
-        return f"In the frontier it stands in its queue, behind {seen.behind:,} other{'' if seen.behind == 1 else 's'}."
+        return f"In the frontier, {seen.behind:,} other URL{'' if seen.behind == 1 else 's'} of its queue precede it."
     if not seen.loaded:
         return "Its queue is not loaded into the frontier: it waits in the store until there is room."
     if seen.scanning:
-        return "Its queue is being read from the store."
+        return "Its queue is being loaded from the store."
     return f"It waits in the store; {seen.listed:,} URLs of its queue are listed before it."
 
 
-def turn(seen: Sight | None) -> list[str]:
-    """When a host has its turn, by the frontier."""
+def next_slot(seen: Sight | None) -> list[str]:
+    """When a host is due, according to the frontier."""
     if seen is None:
         return []
     said = []
     if seen.slots_out:
-        said.append(f"{seen.slots_out} of its host's requests {'is' if seen.slots_out == 1 else 'are'} under way.")
+        said.append(f"Requests to its host in flight: {seen.slots_out}.")
     if seen.blocked_until_ms > seen.now_ms:
-        said.append(f"The frontier does not ask its host for another {_span(seen.blocked_until_ms - seen.now_ms)}.")
+        said.append(f"The frontier blocks its host for another {_span(seen.blocked_until_ms - seen.now_ms)}.")
     elif seen.due_ms is not None:
         wait_ms = seen.due_ms - seen.now_ms
         said.append(f"Its host is due in {_span(wait_ms)}." if wait_ms > 0 else "Its host is due now.")
@@ -157,23 +156,23 @@ def turn(seen: Sight | None) -> list[str]:
 
 
 def about_host(host: HostState, now_ms: int, program: str = "curtsy", options: str = "") -> list[str]:
-    """Whether a host is asked, and why not."""
+    """Whether a host is requested, and why not."""
     said = []
     if host.denied:
-        said.append(f"{host.host} is on the deny list; `{program} hosts unblock {host.host}{options}` takes it off.")
+        said.append(f"{host.host} is on the deny list. Remove it with: {program} hosts unblock {host.host}{options}")
     if host.blocked_until_ms > now_ms:
         said.append(
-            f"{host.host} is not asked for another {_span(host.blocked_until_ms - now_ms)}: it told us to wait, or "
-            f"failed; `{program} hosts unblock {host.host}{options}` ends that."
+            f"{host.host} is blocked for another {_span(host.blocked_until_ms - now_ms)}: it asked for a pause, or "
+            f"failed. End the block with: {program} hosts unblock {host.host}{options}"
         )
     elif host.next_ms > now_ms:
-        said.append(f"{host.host} may be asked again in {_span(host.next_ms - now_ms)}.")
+        said.append(f"{host.host} is due again in {_span(host.next_ms - now_ms)}.")
     if host.failures:
         said.append(f"Its last {host.failures} requests failed.")
     if host.slow:
-        said.append("It is slow or failing, so it is served in the lane `slow`.")
+        said.append("It is slow or failing, so it is in the lane `slow`.")
     if delay_ms := max(host.operator_delay_ms or 0, host.robots_delay_ms or 0, host.adaptive_ms or 0):
-        said.append(f"Its own delay is {delay_ms / 1000:g} s (operator, robots.txt or its latency, whichever is most).")
+        said.append(f"Its own delay is {delay_ms / 1000:g} s (the longest of operator, robots.txt and latency).")
     return said
 
 
@@ -189,16 +188,16 @@ def _about_robots(facts: UrlFacts) -> list[str]:
     if facts.robots is None:
         return [f"robots.txt of {origin(facts.url)} has not been fetched yet."]
     if meaning := MEANINGS.get(facts.robots.verdict):
-        return [f"robots.txt of {facts.robots.origin} is not asked for: {meaning}."]
+        return [f"robots.txt of {facts.robots.origin} is not requested: {meaning}."]
     if facts.robots.verdict == "forbid":
-        return [f"robots.txt of {facts.robots.origin} cannot be fetched, so nothing may be asked there."]
-    verdict = "allows" if facts.allowed else "forbids"
+        return [f"robots.txt of {facts.robots.origin} cannot be fetched, so no page may be fetched there."]
+    verdict = "allows" if facts.allowed else "disallows"
     return [f"robots.txt of {facts.robots.origin} {verdict} it{f' by the line {facts.rule!r}' if facts.rule else ''}."]
 
 
 def _about_requests(facts: UrlFacts) -> list[str]:
     return [
-        f"Asked {when(request.start_ms)}: {request.fault or request.status}, {request.end_ms - request.start_ms} ms"
+        f"Requested {when(request.start_ms)}: {request.fault or request.status}, {request.end_ms - request.start_ms} ms"
         f"{' (presumed)' if request.nature == 'presumed' else ''}."
         for request in facts.requests
     ]

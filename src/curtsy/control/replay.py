@@ -1,4 +1,4 @@
-"""What happens to a crawl's work beside fetching it. So far: replaying dead letters."""
+"""Replaying dead letters."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BATCH = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Which dead letters; None means any."""
+    """Selects dead letters; None matches all."""
 
     crawl: int | None = None
     host: str | None = None
@@ -30,25 +30,25 @@ class Filter:
     cause: str | None = None
     since_ms: int = 0
     limit: int | None = None
-    #: only these; empty: all that fit
+    #: only these; empty: all that match
     ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """What a replay opened again, or would open."""
+    """What a replay reopened, or would reopen."""
 
     dead_letters: int = 0
-    #: crawls that must be run (again) for it
+    #: crawls that must run (again)
     crawls: tuple[str, ...] = ()
-    #: left alone because their crawl was cancelled
+    #: skipped because their crawl was canceled
     of_cancelled_crawls: int = 0
     #: queues (crawl, host) that have work again
     queues: tuple[tuple[int, str], ...] = ()
 
 
 def find(store: Store, which: Filter) -> list[Failure]:
-    """Dead letters: failed URLs first, then the open URLs of hosts that are dead for their crawl."""
+    """Return dead letters: failed URLs first, then the open URLs of hosts that are dead for their crawl."""
     limit = which.limit if which.limit is not None else 1_000_000_000
     if which.ids:
         return _by_id(store, which)[:limit]
@@ -84,7 +84,7 @@ def _by_id(store: Store, which: Filter) -> list[Failure]:
 
 
 def replay(store: Store, which: Filter, now_ms: int, *, dry_run: bool = False) -> Replay:
-    """Open dead letters again; their attempts start anew. A host that was dead is dead no longer, with all its URLs."""
+    """Reopen dead letters and reset their attempts. A dead host is revived, with all its URLs."""
     found = find(store, which)
     owners = _owners(store, {failure.crawl for failure in found})
     over = (CrawlState.CANCELLED, CrawlState.DELETING)
@@ -106,9 +106,9 @@ def replay(store: Store, which: Filter, now_ms: int, *, dry_run: bool = False) -
 
 
 async def put_back_replayed(services: Services, done: Replay) -> None:
-    """The queues of a replay stand in the frontier at once, so that whoever is crawling takes them up.
+    """Put the queues of a replay into the frontier at once, so that running crawlers take them.
 
-    A frontier that is away learns of them from the store.
+    A frontier that is unavailable reads them from the store later.
     """
     if not done.queues:
         return
@@ -129,7 +129,7 @@ def _owners(store: Store, numbers: set[int]) -> dict[int, Crawl]:
 
 
 def _open_again(tx: Connection, found: list[Failure], owners: dict[int, Crawl], now_ms: int) -> int:
-    """Each from the stage that failed: a page is not fetched again because its extraction failed."""
+    """Restart each at the stage that failed: a page is not fetched again because its extraction failed."""
     stages = [failure for failure in found if failure.stage != "fetch"]
     wanted = [failure for failure in found if failure.stage == "fetch"]
     put = _put_again(tx, stages, now_ms) if stages else 0
@@ -138,7 +138,7 @@ def _open_again(tx: Connection, found: list[Failure], owners: dict[int, Crawl], 
 
 def _put_again(tx: Connection, wanted: list[Failure], now_ms: int) -> int:
     numbers = sorted({failure.crawl for failure in wanted if failure.stage != "webhook"})
-    crawls.lock_budgets(tx, numbers)  # the check whether a crawl has finished holds the same lock
+    crawls.lock_budgets(tx, numbers)  # the check for the end of a crawl takes the same lock
     opened = outbox.again(tx, [(failure.stage, failure.crawl, _subject(failure)) for failure in wanted], now_ms)
     failures.mark_replayed(tx, [failure.id for failure in wanted], now_ms)
     for n in numbers:

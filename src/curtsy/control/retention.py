@@ -1,4 +1,4 @@
-"""What is deleted, and when: what somebody named, and what is older than the settings keep it.
+"""Deletion on request, and by age as the settings say.
 
 A deletion is recorded in the store first. Beat, the hourly maintenance of a crawl, the API or the command then carries
 it out. Any of them may be killed; the next one continues.
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
     from curtsy.services.backends import Services
 
 _DAY_MS = 86_400_000
-#: the row of a crawl that was at work stays so long: whoever still holds it shall see that it ended
+#: the row of a crawl that was active stays this long, so that processes that hold it see that it ended
 _LINGER_MS = 60_000
-#: one call spends so long on deleting; what is left waits for the next
+#: one call deletes for at most this long; the rest waits for the next call
 _WORK_S = 5.0
 _SWEEP_S = 60.0
-#: answers of language models are kept for so long
+#: answers of language models are kept this long
 _ANSWERS_DAYS = 90
 
 
-# What somebody names
+# On request
 
 
 async def delete_crawl(services: Services | None, store: Store, id: str, request_id: str = "") -> str:
-    """The crawl ends at once, and everything of it goes in the background; the id of its deletion."""
+    """End the crawl at once and delete its data in the background; return the id of the deletion."""
     crawl = await read(store, crawls.get, id)
     noted: str = await in_thread(store.run, _note_crawl, crawl, clock.now_ms(), new_id(), request_id)
     if services is not None:
@@ -69,23 +69,23 @@ async def _forget(services: Services, n: int) -> None:
 def delete_pages(
     store: Store, unit: str, *, url: str | None, host: str | None, crawl: int | None, request_id: str = ""
 ) -> str:
-    """Pages of a URL or a host, of one crawl or of all, with their bodies and records; the id of the deletion."""
+    """Delete the pages of a URL or a host, of one crawl or of all, with bodies and records; return the deletion id."""
     if (url is None) == (host is None):
-        raise UsageError("Name a URL or a host whose pages shall be deleted.")
+        raise UsageError("Name either a URL or a host whose pages to delete.")
     named: dict[str, Any] = {"crawl": crawl, "request_id": request_id}
     given = url or host or ""
     found = normalise(given if "://" in given or url is not None else f"https://{given}/")
     if found is None or "*" in (host or ""):
-        raise UsageError(f"{given!r} is no {'http or https URL' if url else 'host'}.")
+        raise UsageError(f"{given!r} is not a valid {'http or https URL' if url else 'host'}.")
     named |= {"fp": fingerprint(found)} if url is not None else {"host": host_key(found, unit)}
     return store.run(lambda tx: deletion.add(tx, new_id(), clock.now_ms(), **named))
 
 
-# Carrying it out
+# Execution
 
 
 def delete_some(store: Store, settings: Settings, work_s: float = _WORK_S) -> bool:
-    """Go on with what is noted, one process at a time; whether nothing is left that could be done now."""
+    """Continue recorded deletions, one process at a time; return whether nothing is left to do now."""
     with store.read() as tx:
         if not deletion.pending(tx, 1) and not deletion.erasing(tx):
             return True
@@ -99,7 +99,7 @@ def delete_some(store: Store, settings: Settings, work_s: float = _WORK_S) -> bo
             finally:
                 segments.close()
     except StoreUnavailable as error:
-        # Another process is at it, or the store is away.
+        # Another process is deleting, or the store is unavailable.
         log("deletion_waits", level="debug", error=str(error))
         return False
 
@@ -126,13 +126,13 @@ def _carry_out(store: Store, segments: Any, end: float) -> bool:
 
 
 def tidy(services: Services) -> None:
-    """Deletes what is not to be kept, merges small segments and deletes those that nothing refers to."""
+    """Delete expired data, merge small segments, and delete unreferenced segments."""
     sweep(services, clock.now_ms())
     segment_sweep.tidy(services.store, services.segments, services.store_name)
 
 
 def sweep(services: Services, now_ms: int, work_s: float = _SWEEP_S) -> None:
-    """Once an hour: what is older than the settings keep it is noted, and deleted with what else is noted."""
+    """Once an hour: record what has expired, and delete it with all other recorded deletions."""
     settings, store = services.settings, services.store
     store.run(_note_beyond_keep, now_ms)
     if settings.retain_crawls_days:
@@ -155,7 +155,7 @@ def _until(work_s: float) -> Callable[[], bool]:
 
 
 def _note_beyond_keep(tx: Any, now_ms: int) -> None:
-    """Crawls of schedules that are older than the runs these keep."""
+    """Record the crawls of schedules beyond the number of runs to keep."""
     found = [crawls.get(tx, id) for id in schedules.beyond_keep(tx)]
     for crawl in sorted(found, key=lambda crawl: crawl.n):
         _note_crawl(tx, crawl, now_ms, new_id(), "")
@@ -177,9 +177,9 @@ def _forget_requests(store: Store, before_ms: int, stop: Callable[[], bool]) -> 
 
 
 def _forget_answers(store: Store, before_ms: int, stop: Callable[[], bool]) -> None:
-    """Answers of language models that nobody asked for again."""
+    """Delete answers of language models that were not used again."""
     with store.read() as tx:
         if not llm_cache.has_before(tx, before_ms):
-            return  # nobody's write is held up by looking
+            return  # do not block other writers only to look
     while store.run(llm_cache.forget_before, before_ms) and not stop():
         continue

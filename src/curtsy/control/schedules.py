@@ -1,8 +1,8 @@
-"""Recurring crawls: schedules are made here, and fired from Beat's tick.
+"""Recurring crawls: schedules are created here and fired from Beat's tick.
 
-A run is written to the store before its crawl is made, under the key (schedule, planned time) and with the id that the
-crawl will have: two Beats fire it once, and one that dies in between leaves what the next one needs to go on. Times
-that passed while nobody looked give one run, not many.
+A run is written to the store before its crawl is created, under the key (schedule, planned time) and with the id of the
+future crawl. So two Beats fire it once, and if one crashes in between, the next one continues. Times that passed while
+no Beat was running cause one run, not many.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from curtsy.services.backends import Services
 from curtsy.store import crawls, schedules
 from curtsy.store.engine import Store, read
 
-#: a run whose crawl is being made is left to whoever makes it for this long
+#: for this long, a run belongs to the process that is creating its crawl
 _LEASE_MS = 60_000
-#: seeds of a schedule stand in one row of the store
+#: the seeds of a schedule are in one row of the store
 MOST_SEEDS = 10_000
 _MOST_COUNTED = 1000
 
@@ -49,20 +49,21 @@ def add(
     request_id: str = "",
     now_ms: int | None = None,
 ) -> Schedule:
-    """Make a schedule; what cannot be is told before anything is written. `crawl` has the fields of a CrawlRequest."""
+    """Create a schedule; errors are raised before anything is written. `crawl` has the fields of a CrawlRequest."""
     now = now_ms or clock.now_ms()
     _check_name(name)
     if overlap not in ("skip", "queue"):
-        raise UsageError(f"Overlap cannot be {overlap!r}: use skip or queue.")
+        raise UsageError(f"Invalid overlap: {overlap!r}. Use skip or queue.")
     if keep is not None and not 1 <= keep <= 1_000_000:
-        raise UsageError("At least one run must be kept: give a number from 1 to 1000000, or leave it out to keep all.")
+        raise UsageError("Invalid number of runs to keep. Use 1 to 1000000, or omit it to keep all.")
     made = Schedule(
-        id=new_id(), name=name, cron=cron, zone=zone, crawl=_wish(crawl or {}).model_dump(by_alias=True, mode="json"),
+        id=new_id(), name=name, cron=cron, zone=zone,
+        crawl=_options(crawl or {}).model_dump(by_alias=True, mode="json"),
         seeds=_seeds(seeds), overlap=overlap, keep=keep, next_ms=Cron.parse(cron, zone).next_after(now),
         created_ms=now, request_id=request_id,
     )  # fmt: skip
     if made.next_ms is None:
-        raise UsageError(f"{cron!r} never comes: there is no such day.")
+        raise UsageError(f"{cron!r} never fires: there is no such day.")
     crawl_of(made, settings, "check", "check")
     return store.run(schedules.create, made)
 
@@ -71,10 +72,9 @@ def _check_name(name: str) -> None:
     if not 0 < len(name) <= 100 or not name.isprintable():
         raise UsageError("A schedule needs a name of 1 to 100 printable characters, for example 'news'.")
     if "/" in name or name in (".", ".."):
-        # Also escaped these do not arrive as they were sent.
+        # Even escaped, these do not arrive as they were sent.
         raise UsageError(
-            f"A schedule cannot be called {name!r}: its name stands in addresses of the API, so it has no '/' and is "
-            "neither '.' nor '..'."
+            f"Invalid schedule name: {name!r}. The name is part of API URLs: it must not contain '/' or be '.' or '..'."
         )
 
 
@@ -94,33 +94,33 @@ def _seeds(given: Iterable[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _wish(fields: dict[str, Any]) -> CrawlRequest:
+def _options(fields: dict[str, Any]) -> CrawlRequest:
     try:
         return CrawlRequest.model_validate(fields)
     except ValidationError as error:
         first = error.errors()[0]
-        raise UsageError(f"The crawl cannot be so: {'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
+        raise UsageError(f"Invalid crawl option {'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
 
 
 def crawl_of(schedule: Schedule, settings: Settings, id: str, request_id: str) -> Crawl:
     """The crawl of one run."""
-    return replace(crawl_request.crawl_of(_wish(schedule.crawl), settings, request_id, id), schedule=schedule.n)
+    return replace(crawl_request.crawl_of(_options(schedule.crawl), settings, request_id, id), schedule=schedule.n)
 
 
 def shown(schedule: Schedule) -> dict[str, Any]:
-    """A schedule as it is shown to people and programs: without the secret of its webhook."""
+    """Return a schedule for display: without its webhook secret."""
     names = ("id", "name", "cron", "zone", "overlap", "enabled", "keep")
-    wishes = {name: value for name, value in schedule.crawl.items() if name != "webhook_secret"}
-    return {name: getattr(schedule, name) for name in names} | {"seeds": list(schedule.seeds), "crawl": wishes}
+    crawl = {name: value for name, value in schedule.crawl.items() if name != "webhook_secret"}
+    return {name: getattr(schedule, name) for name in names} | {"seeds": list(schedule.seeds), "crawl": crawl}
 
 
 def pause(store: Store, id: str) -> Schedule:
-    """Nothing of it is started until it is resumed, nor what was queued before."""
+    """Start no run until it is resumed, not even a queued one."""
     return store.run(_enable, id, False, 0)
 
 
 def resume(store: Store, id: str, now_ms: int | None = None) -> Schedule:
-    """What was missed while it was paused is not made up for; a run that was queued before goes on waiting."""
+    """Missed runs are not made up for; a queued run keeps waiting."""
     return store.run(_enable, id, True, now_ms or clock.now_ms())
 
 
@@ -133,7 +133,7 @@ def _enable(tx: Any, id: str, enabled: bool, now_ms: int) -> Schedule:
 
 
 def remove(store: Store, id: str) -> Schedule:
-    """The schedule and the list of its runs; its crawls stay."""
+    """Remove the schedule and the list of its runs; its crawls stay."""
     return store.run(_remove, id)
 
 
@@ -147,7 +147,7 @@ def _remove(tx: Any, id: str) -> Schedule:
 
 
 async def fire(services: Services, now_ms: int | None = None) -> list[str]:
-    """Runs that are due become crawls; the ids of those that this call has made."""
+    """Create crawls for due runs; return the ids of those that this call created."""
     now = now_ms or clock.now_ms()
     store = services.store
     if await read(store, _anything, now):
@@ -178,15 +178,15 @@ def _plan_due(tx: Any, now_ms: int) -> None:
 
 
 def _fate(tx: Any, schedule: Schedule, cron: Cron, planned_ms: int, now_ms: int) -> tuple[str, str]:
-    """What becomes of a run, and what is to be said of it."""
+    """Return the state of a run and a note that explains it."""
     going_ms = schedules.going(tx, schedule.n)
     if going_ms is None:
         missed = _missed(cron, planned_ms, now_ms)
-        return "planned", f"stands for {missed} more that were missed" if missed else ""
+        return "planned", f"replaces {missed} more that were missed" if missed else ""
     if schedule.overlap == "skip":
-        return "skipped", f"the run of {_when(going_ms)} was still going"
+        return "skipped", f"the run of {_when(going_ms)} had not ended"
     if any(run.schedule == schedule.n for run in schedules.waiting(tx, "queued")):
-        return "skipped", "another run was waiting already"
+        return "skipped", "another run was already waiting"
     return "queued", f"waits for the run of {_when(going_ms)}"
 
 
@@ -198,7 +198,7 @@ def _missed(cron: Cron, planned_ms: int, now_ms: int) -> int:
 
 
 async def _make(services: Services, run: Run, now_ms: int) -> bool:
-    """May be done again by whoever comes after a crash: the crawl has its id already."""
+    """May be repeated by another process after a crash: the crawl already has its id."""
     schedule = await read(services.store, schedules.by_n, run.schedule)
     if schedule is None or not schedule.enabled:
         return False  # removed or paused meanwhile
@@ -207,7 +207,7 @@ async def _make(services: Services, run: Run, now_ms: int) -> bool:
         crawl = crawl_of(schedule, services.settings, run.crawl_id, run.crawl_id)
         submitted = await submit.submit(services, crawl, schedule.seeds)
     except UsageError as error:
-        # It will not be better the next time: the settings or the schedule must change.
+        # A retry would fail too: the settings or the schedule must change.
         await in_thread(services.store.run, _give_up, run, str(error), now_ms)
         log("run_not_made", level="error", schedule=schedule.name, error=str(error))
         return False
@@ -227,7 +227,7 @@ def _give_up(tx: Any, run: Run, why: str, now_ms: int) -> None:
 
 
 def beyond_keep(tx: Any) -> list[str]:
-    """Ids of ended crawls that are older than the runs that their schedule keeps: to be deleted."""
+    """Return the ids of ended crawls beyond the number of runs that their schedule keeps."""
     found: list[str] = []
     after = 0
     while some := schedules.list_all(tx, after, 1000):
@@ -238,7 +238,7 @@ def beyond_keep(tx: Any) -> list[str]:
 
 
 def previous(tx: Any, crawl: Crawl) -> Crawl | None:
-    """The crawl of the run before this one."""
+    """Return the crawl of the previous run."""
     if crawl.schedule is None:
         return None
     n = schedules.previous_crawl(tx, crawl.schedule, crawl.n)

@@ -1,4 +1,4 @@
-"""Submitting a crawl: its seeds go to the store first, then to the frontier. Resuming one."""
+"""Submit a crawl: its seeds go to the store first, then to the frontier. Resume a crawl."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _CHUNK = 5_000
 
 
 async def submit(services: Services, crawl: Crawl, seeds: Iterable[str]) -> Crawl:
-    """Writes the crawl and its seeds to the store, then to the frontier. A bad seed is an error.
+    """Write the crawl and its seeds to the store, then to the frontier. An invalid seed is an error.
 
-    The first seeds are written with the crawl: there is none without seeds, however early a process is killed.
+    The first seeds are written together with the crawl: no crawl is without seeds, however early a process is killed.
     """
-    Scope.of(crawl)  # a bad pattern is told before anything is written
+    Scope.of(crawl)  # raises for an invalid pattern before anything is written
     source = _normal(seeds, services.settings.max_url_length)
     chunk = list(islice(source, _CHUNK))
     if not chunk:
@@ -67,12 +67,12 @@ def _normal(seeds: Iterable[str], max_length: int) -> Iterator[str]:
 def load_chunk(
     tx: Any, crawl: Crawl, seeds: list[str], unit: str, last: bool, kept: Mapping[str, Any]
 ) -> tuple[Crawl, list[NewUrl], dict[tuple[int, bytes], int]]:
-    """The crawl as it stands with these seeds, their rows, and which of them are new. Harmless when repeated."""
+    """Return the crawl with these seeds, their rows, and which of them are new. Idempotent."""
     n = crawl.n or _number(tx, crawl, kept)
     crawls.lock_limited(tx, [n])
     kind = crawl.page_kind
     rows = [NewUrl(crawl=n, fp=fingerprint(url), url=url, host=host_key(url, unit), kind=kind) for url in seeds]
-    # All of them are new as a rule: they are counted as such, and what was not new is taken off again.
+    # Usually all are new: they are counted as such, and what was not new is subtracted afterwards.
     queues.open_queues(tx, [(n, row.host, crawl.lane.value, 1) for row in rows])
     inserted = urls.insert(tx, rows, clock.now_ms())
     if len(inserted) < len(rows):
@@ -86,7 +86,7 @@ def load_chunk(
 
 
 def _surplus(rows: list[NewUrl], inserted: dict[tuple[int, bytes], int]) -> dict[tuple[int, str], int]:
-    """By queue, less one for each row that was there already or came twice."""
+    """By queue, minus one for each row that existed already or was given twice."""
     surplus: dict[tuple[int, str], int] = {}
     fresh = set(inserted)
     for row in rows:
@@ -98,7 +98,7 @@ def _surplus(rows: list[NewUrl], inserted: dict[tuple[int, bytes], int]) -> dict
 
 
 def _number(tx: Any, crawl: Crawl, kept: Mapping[str, Any]) -> int:
-    """Of the crawl as it was written by this call, or by an earlier one whose answer was lost."""
+    """Return the number of the crawl, written by this call or by an earlier one whose answer was lost."""
     try:
         return crawls.get(tx, crawl.id, members=False).n
     except UnknownCrawl:
@@ -106,19 +106,19 @@ def _number(tx: Any, crawl: Crawl, kept: Mapping[str, Any]) -> int:
 
 
 def give_up(tx: Any, n: int) -> None:
-    """Nobody will send the rest of its seeds."""
+    """Cancel a crawl whose remaining seeds will not arrive."""
     crawls.set_state(tx, n, CrawlState.CANCELLED, "upload_incomplete", clock.now_ms(), only_from=(CrawlState.LOADING,))
 
 
 async def list_chunk(
     services: Services, crawl: Crawl, rows: list[NewUrl], inserted: dict[tuple[int, bytes], int]
 ) -> None:
-    """Lists the seeds. A frontier that is away finds them in the store when it is back."""
+    """List the seeds in the frontier. An unavailable frontier reads them from the store later."""
     # By seq: a seed that was given several times is one row.
     listed = {inserted[row.crawl, row.fp]: row for row in rows if (row.crawl, row.fp) in inserted}
     frontier = services.frontier
     try:
-        # Seeds that came earlier may be under way: what they were granted stays counted.
+        # Earlier seeds may be in flight: what was granted to them stays counted.
         await frontier.set_crawl(crawl, keep_budget=True)
         reply = await frontier.push(
             [(crawl.n, row.host, seq, Entry(url=row.url, kind=row.kind)) for seq, row in sorted(listed.items())]
@@ -131,26 +131,29 @@ async def list_chunk(
         log("seeds_not_listed", level="warning", crawl=crawl.id, error=str(error))
 
 
-async def take_up(services: Services, id: str, wishes: Mapping[str, Any] | None = None) -> Crawl:
-    """Makes an interrupted, paused or replayed crawl runnable again, with what is wished otherwise from here on."""
+async def resume_crawl(services: Services, id: str, changes: Mapping[str, Any] | None = None) -> Crawl:
+    """Make an interrupted, paused or replayed crawl runnable again, with changed options."""
     crawl = await read(services.store, crawls.get, id)
     if crawl.state in (CrawlState.CANCELLED,):
-        raise UsageError(f"The crawl {crawl.id} was cancelled; start a new one.")
+        raise UsageError(f"The crawl {crawl.id} was canceled. Start a new one.")
     if crawl.state is CrawlState.LOADING:
         raise UsageError(
-            f"The crawl {crawl.id} was stopped while its seeds were still arriving: start a new one with all of them."
+            f"The crawl {crawl.id} was stopped before all its seeds arrived. Start a new one with all seeds."
         )
-    if wishes and crawl.state in (CrawlState.FINISHED, CrawlState.EXTRACTING):
-        names = " and ".join(wishes)
-        raise UsageError(f"The crawl {crawl.id} has fetched what it was told: leave {names} out, or start a new one.")
+    if changes and crawl.state in (CrawlState.FINISHED, CrawlState.EXTRACTING):
+        names = " and ".join(changes)
+        raise UsageError(
+            f"The crawl {crawl.id} has finished fetching; its options can no longer change. Remove {names}, or start a "
+            "new crawl."
+        )
     if crawl.schema is not None and crawl.state is not CrawlState.FINISHED:
         await in_thread(plan.check_functions, services.store, crawl)
     if crawl.state is CrawlState.EXTRACTING:
         return crawl  # nothing is left to fetch
-    await in_thread(services.store.run, _run_again, crawl, wishes or {}, keep(services.settings))
+    await in_thread(services.store.run, _run_again, crawl, changes or {}, keep(services.settings))
     crawl = await read(services.store, crawls.by_n, crawl.n)
     try:
-        await _put_back(services, crawl, keep_budget="max_pages" not in (wishes or {}))
+        await _put_back(services, crawl, keep_budget="max_pages" not in (changes or {}))
     except (EpochLost, FrontierUnavailable) as error:
         services.scans.put_back_later(crawl.n)
         log("queues_not_put_back", level="warning", crawl=crawl.id, error=str(error))
@@ -162,10 +165,10 @@ async def _put_back(services: Services, crawl: Crawl, *, keep_budget: bool) -> N
     await services.scans.put_back(crawl.n)
 
 
-def _run_again(tx: Any, crawl: Crawl, wishes: Mapping[str, Any], kept: Mapping[str, Any]) -> None:
+def _run_again(tx: Any, crawl: Crawl, changes: Mapping[str, Any], kept: Mapping[str, Any]) -> None:
     crawls.lock_limited(tx, [crawl.n])
     queues.forgive(tx, crawl.n)
     crawls.keep_settings(tx, crawl.n, kept)
-    if wishes:
-        crawls.amend(tx, crawl.n, wishes)
+    if changes:
+        crawls.amend(tx, crawl.n, changes)
     crawls.set_state(tx, crawl.n, CrawlState.RUNNING, None, clock.now_ms(), only_from=(CrawlState.PAUSED,))

@@ -1,7 +1,7 @@
-"""Seeds as they arrive from somebody else: in parts, each stored and listed before the next is read.
+"""Seeds uploaded by a client: received in parts, each stored and listed before the next is read.
 
-So memory is bounded however many there are, and an upload that breaks off goes on under the same Idempotency-Key.
-All of this runs in the thread of the request: only listing in the frontier is handed to the loop.
+So memory is bounded, and an interrupted upload continues under the same Idempotency-Key. All of this runs in the
+request's thread; only the listing in the frontier runs in the event loop.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from curtsy.store.engine import Store
 
 #: seeds stored in one transaction
 PART = 5_000
-#: seeds that came all at once are stored before the first are listed: the answer is sooner
+#: seeds that arrived all at once are stored before the first are listed, for a faster answer
 PART_AT_HAND = 10_000
-#: refused seeds that are named
+#: refused seeds that the error names
 MOST_REFUSED = 20
 
-#: puts rows that were stored into the frontier: (crawl, rows, what was new)
+#: puts stored rows into the frontier: (crawl, rows, the new ones)
 Listing = Callable[[Crawl, list[NewUrl], dict[tuple[int, bytes], int]], None]
 
 
 @dataclass(slots=True, kw_only=True)
 class Part:
-    """Some seeds, and how much of the body ends with them. `normal`: they have been checked already."""
+    """Some seeds, and how much of the body ends with them. `normal`: they are already checked."""
 
     seeds: list[str]
-    #: where the first one stands, and how its place is called: `line {}`, `body.seeds.{}`
+    #: the position of the first seed, and the format of a position: `line {}`, `body.seeds.{}`
     first: int
     place: str
     received: int
@@ -50,20 +50,20 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sender:
-    """Who sends an upload, and under which key. Without a key a broken upload cannot go on."""
+    """The sender of an upload and its key. Without a key, an interrupted upload cannot continue."""
 
     caller: str
     key: str | None = None
-    #: digest of what must be the same for the upload to be the same from its first byte on
+    #: digest of what must be equal for two uploads to be the same
     wishes: str = ""
-    #: names this request among those that send the same upload
+    #: identifies this request among those that send the same upload
     holder: str = field(default_factory=lambda: os.urandom(8).hex())
 
 
 def receive(
     store: Store, settings: Settings, crawl: Crawl, parts: Iterable[Part], sender: Sender, listing: Listing
 ) -> str:
-    """Stores the seeds and answers the crawl's id: of this one, or of the one that the key has made already."""
+    """Store the seeds and return the crawl's id: of this crawl, or of the one that the key already created."""
     if sender.key is None:
         return _Intake(store, settings, crawl, sender, listing, None).run(parts)
     known = store.run(
@@ -77,9 +77,9 @@ def receive(
     )
     if known.wishes != sender.wishes:
         _let_go(store, sender)
-        raise KeyReused("This Idempotency-Key was used for another crawl. Take a new key for a new one.")
+        raise KeyReused("This Idempotency-Key was used for another crawl. Use a new key.")
     if known.holder != sender.holder:
-        raise UploadHeld("Another request is sending the same upload. Wait until it has ended.")
+        raise UploadHeld("Another request is sending the same upload. Wait until it ends.")
     try:
         return _Intake(store, settings, crawl, sender, listing, known).run(parts)
     finally:
@@ -96,7 +96,7 @@ class _Intake:
         known: idempotency.Submission | None,
     ) -> None:  # fmt: skip
         self._store, self._settings, self._sender, self._listing = store, settings, sender, listing
-        #: what was stored before was met again in this body
+        #: the end of what was stored before was found again in this body
         self._met = False
         self._known = known if known is not None and known.received else None
         self._begun = bool(known is not None and (known.received or known.crawl != crawl.id))
@@ -121,7 +121,7 @@ class _Intake:
             self._compare(part, self._known)
             return
         if self._known is not None and (self._known.complete or not self._met):
-            raise KeyReused("This Idempotency-Key was used for other seeds. Take a new key for a new crawl.")
+            raise KeyReused("This Idempotency-Key was used for other seeds. Use a new key for a new crawl.")
         urls = part.seeds if part.normal else checked(part.seeds, self._settings, part.place, part.first)
         unit = self._settings.politeness_unit
         crawl, rows, inserted = self._store.run(
@@ -132,11 +132,11 @@ class _Intake:
         self._listing(crawl, rows, inserted)
 
     def _compare(self, part: Part, known: idempotency.Submission) -> None:
-        """These seeds are stored already, if they are the same."""
+        """Check that these seeds, which are stored already, are the same."""
         if part.received == known.received:
             self._met = part.digest == known.digest
         if part.last and not (self._met and known.complete):
-            raise KeyReused("This Idempotency-Key was used for other seeds. Take a new key for a new crawl.")
+            raise KeyReused("This Idempotency-Key was used for other seeds. Use a new key for a new crawl.")
 
     def _note(self, part: Part) -> None:
         sender = self._sender
@@ -153,10 +153,10 @@ class _Intake:
             now_ms=clock.now_ms(),
         )
         if not ours:
-            raise UploadHeld("Another request goes on with this upload: this one was silent for too long.")
+            raise UploadHeld("Another request took over this upload, because this one was silent for too long.")
 
     def _broken(self) -> None:
-        """Without a key nobody can go on with it; with one, what is stored waits for the rest."""
+        """Without a key the upload cannot continue; with one, what is stored waits for the rest."""
         if self._sender.key is None and self._crawl.n:
             self._store.run(submit.give_up, self._crawl.n)
         elif self._sender.key is not None and not self._begun:
@@ -164,14 +164,14 @@ class _Intake:
 
 
 def _under(store: Store, crawl: Crawl, id: str) -> Crawl:
-    """The crawl that the key has begun, or the new one under the id that was allotted to it."""
+    """Return the crawl that the key started, or the new one under the id reserved for it."""
     with store.read() as tx:
         try:
             found = crawls.get(tx, id)
         except UnknownCrawl:
             return replace(crawl, id=id)
     if found.state is CrawlState.CANCELLED and found.reason == "upload_incomplete":
-        raise WrongState("The upload under this Idempotency-Key was given up after an hour. Take a new key.")
+        raise WrongState("The upload under this Idempotency-Key was canceled after an hour. Use a new key.")
     return found
 
 
@@ -213,7 +213,7 @@ def _private(cidrs: tuple[str, ...]) -> tuple[Network, ...]:
 
 
 def in_parts(seeds: list[str], place: str, digest: str) -> Iterator[Part]:
-    """Seeds that are all here already, and checked, under the digest of their whole body."""
+    """Split checked seeds that are all present, under the digest of their whole body."""
     for start in range(0, len(seeds), PART_AT_HAND):
         end = start + PART_AT_HAND
         yield Part(

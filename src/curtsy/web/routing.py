@@ -115,7 +115,7 @@ class Call:
     def host(self, name: str) -> str:
         """The unit of politeness that a host name or URL belongs to."""
         with self.store.read() as tx:
-            return operator_hosts.host_meant(tx, name, self.settings.politeness_unit)
+            return operator_hosts.resolve_host(tx, name, self.settings.politeness_unit)
 
     def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run it on the background loop of the process, and wait."""

@@ -177,7 +177,7 @@ def test_a_url_is_explained(page: Page, stack: Stack) -> None:
     page.goto(f"{stack.url}/explain")
     page.fill("[name=url]", "http://garden.small.test/private/diary")
     page.keyboard.press("Enter")
-    expect(page.locator(".why").first).to_contain_text("robots.txt forbids it")
+    expect(page.locator(".why").first).to_contain_text("robots.txt disallows it")
     expect(page.locator("main .facts")).to_contain_text("forbids it by Disallow: /private/")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from curtsy.control import hosts as operator_hosts
-from curtsy.control.explain_text import about_host, turn
+from curtsy.control.explain_text import about_host, next_slot
 from curtsy.core import clock
 from curtsy.core.errors import EpochLost, Unavailable
 from curtsy.core.model import HostState
@@ -86,14 +86,14 @@ def allow(call: Call, host: str) -> HostStatus:
 
 def _set(call: Call, host: str, **changes: int | bool | None) -> HostStatus:
     name = call.host(host)
-    call.store.run(operator_hosts.say, name, changes)
+    call.store.run(operator_hosts.set_operator_values, name, changes)
     return _updated(call, name)
 
 
 def _updated(call: Call, name: str, lift: bool = False) -> HostStatus:
     services = call.services
     if services is not None:
-        call.wait(operator_hosts.tell(services, name, lift=lift))
+        call.wait(operator_hosts.update_frontier(services, name, lift=lift))
     return _status(call, name)
 
 
@@ -109,7 +109,7 @@ def _status(call: Call, name: str) -> HostStatus:
         now_ms,
         seen,
         call.settings.delay_s,
-        why=[*about_host(state, now_ms), *turn(seen)],
+        why=[*about_host(state, now_ms), *next_slot(seen)],
         robots=[
             RobotsOf(origin=origin, verdict=verdict, fetched=fetched, expires=expires)
             for origin, fetched, expires, verdict in rules

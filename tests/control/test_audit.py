@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curtsy.control.audit import BROKEN_OFF, GUEST, MAX_FINDINGS, Verdict, coverage, judge
+from curtsy.control.audit import GUEST, MAX_FINDINGS, Verdict, coverage, judge
 from curtsy.core.model import SUBRESOURCE, Kind, Request, RobotsState
 from curtsy.core.outcome import Fault
 from curtsy.crawl import external_slots
-from curtsy.fetch import transfer
 
 ROBOTS = b"User-agent: *\nDisallow: /private\n"
 RULES = RobotsState(origin="https://a.test", host="a.test", fetched_ms=0, expires_ms=10**9, status=200, body=ROBOTS)
@@ -235,10 +234,6 @@ def test_it_agrees_with_comparing_every_pair(times: list[tuple[int, int, int]], 
         overlaps += under_way >= per_host
         early += i > 0 and row.start_ms - rows[i - 1].start_ms < row.delay_ms
     assert counts(verdict_of(*rows))[:2] == (overlaps, early)
-
-
-def test_what_counts_as_broken_off_is_what_the_fetcher_breaks_off() -> None:
-    assert set(transfer._BROKEN_OFF) == BROKEN_OFF
 
 
 def visit(at_ms: int, fence: int, took_ms: int = 5000) -> Request:

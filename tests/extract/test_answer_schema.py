@@ -167,16 +167,16 @@ def test_what_is_no_json_is_refused_with_a_short_reason(text: str) -> None:
 
 
 def test_of_an_answer_that_was_cut_off_the_complete_part_is_kept() -> None:
-    assert answers.begun('{"name": {"quote": "q", "value": "Green Leaf"}, "found')["name"]["value"] == "Green Leaf"
-    assert answers.begun("no json") is None
+    assert answers.partial('{"name": {"quote": "q", "value": "Green Leaf"}, "found')["name"]["value"] == "Green Leaf"
+    assert answers.partial("no json") is None
 
 
 @pytest.mark.parametrize("said_", [None, [], {}, {"score": "high"}, {"score": True}, {"score": float("nan")}])
 def test_a_judgement_without_a_score_is_refused(said_: Any) -> None:
     with pytest.raises(ValueError, match="score"):
-        answers.judgement(said_)
+        answers.judgment(said_)
 
 
 def test_a_judgement_stays_between_0_and_1() -> None:
-    assert answers.judgement({"score": 7, "reason": "r", "quote": " q "}) == (1.0, "r", "q")
-    assert answers.judgement({"score": -1, "reason": None, "quote": None}) == (0.0, "", None)
+    assert answers.judgment({"score": 7, "reason": "r", "quote": " q "}) == (1.0, "r", "q")
+    assert answers.judgment({"score": -1, "reason": None, "quote": None}) == (0.0, "", None)

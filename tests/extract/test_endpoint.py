@@ -14,7 +14,7 @@ from model_server import ModelServer
 from curtsy.core.claims import Rung, Usage, Verdict
 from curtsy.core.settings import Settings
 from curtsy.extract import endpoint, ladder
-from curtsy.extract.endpoint import Endpoint, Manner, lesser
+from curtsy.extract.endpoint import CallOptions, Endpoint, fallback
 from curtsy.extract.llm import Caps, Memory, Model, ModelFault, groups, prompt_texts
 from curtsy.grounding import judge
 from curtsy.grounding import schema as schemas
@@ -109,7 +109,7 @@ def test_the_key_goes_to_the_server_and_nowhere_else(
 
 def test_a_key_that_a_server_repeats_in_its_error_is_not_passed_on(server: ModelServer) -> None:
     body = {"error": {"message": "Incorrect API key provided: sk-sekrit-123"}}
-    status = endpoint._said(json.dumps(body).encode(), Endpoint("u", "m", "sk-sekrit-123"))
+    status = endpoint._error_text(json.dumps(body).encode(), Endpoint("u", "m", "sk-sekrit-123"))
     assert status.startswith("Incorrect API key provided: ***")
 
 
@@ -139,11 +139,11 @@ def test_a_server_without_schemas_is_asked_with_less_and_that_is_remembered(
 
 
 def test_parameters_that_newer_models_refuse_are_replaced() -> None:
-    first = Manner()
-    second = lesser(first, 400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.")
-    assert second == Manner(limit="max_completion_tokens")
-    third = lesser(second, 400, "Unsupported value: 'temperature' does not support 0")
-    assert third == Manner(limit="max_completion_tokens", temperature=False)
+    first = CallOptions()
+    second = fallback(first, 400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.")
+    assert second == CallOptions(limit="max_completion_tokens")
+    third = fallback(second, 400, "Unsupported value: 'temperature' does not support 0")
+    assert third == CallOptions(limit="max_completion_tokens", temperature=False)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_parameters_that_newer_models_refuse_are_replaced() -> None:
      (400, "maximum context length is 4096 tokens")],
 )  # fmt: skip
 def test_what_is_no_matter_of_manner_is_not_tried_in_another(status: int, said: str) -> None:
-    assert lesser(Manner(), status, said) is None
+    assert fallback(CallOptions(), status, said) is None
 
 
 def test_a_server_that_takes_no_manner_has_refused(server: ModelServer) -> None:

@@ -151,16 +151,16 @@ WILD = {
 def test_wild_text_takes_bounded_time(name: str) -> None:
     schema, wild = ORGANIZATION, page(WILD[name])
     started = time.process_time()
-    assert len(ladder.climb(schema, [wild, wild]).claims) <= 200
+    assert len(ladder.extract(schema, [wild, wild]).claims) <= 200
     assert time.process_time() - started < 5
 
 
 def test_what_is_not_a_page_says_nothing() -> None:
     schema = ORGANIZATION
     for body, kind in ((b"", "text/html"), (b"\x00\xff" * 100, "image/png"), (b"%PDF", None), (b"<p>", "text/html")):
-        assert ladder.climb(schema, [ladder.sources_of("p", "http://a.test/", body, kind)]).claims == ()
+        assert ladder.extract(schema, [ladder.sources_of("p", "http://a.test/", body, kind)]).claims == ()
     plain = ladder.sources_of("p", "http://a.test/", b"We were founded in 1973 by neighbours.", "text/plain")
-    assert [claim.value for claim in ladder.climb(schema, [plain]).claims] == [1973]
+    assert [claim.value for claim in ladder.extract(schema, [plain]).claims] == [1973]
     assert plain.words == 7
 
 
@@ -191,7 +191,7 @@ DATA = '<script type="application/ld+json">{"name": "Alder Trust"}</script>'
 def test_each_rung_is_climbed_only_for_what_is_missing() -> None:
     schema, asked = schema_of(LADDER, **KINDS), Asked(("/motto", "mend what breaks", "We mend what breaks."))
     html = f"{DATA}<p>office@alder.test</p><ul><li>wind power</li></ul><p>We mend what breaks.</p>"
-    extraction = ladder.climb(schema, [page(html)], asked)
+    extraction = ladder.extract(schema, [page(html)], asked)
     assert [(claim.path, claim.rung) for claim in extraction.claims] == [
         ("/name", Rung.STRUCTURED),
         ("/mail", Rung.SELECTOR),
@@ -205,17 +205,17 @@ def test_each_rung_is_climbed_only_for_what_is_missing() -> None:
 def test_nobody_is_asked_for_nothing() -> None:
     asked = Asked()
     schema = schema_of({"structured": {"name": ["name"]}}, name=TEXT)
-    assert len(ladder.climb(schema, [page(DATA)], asked).claims) == 1
-    assert ladder.climb(schema, [], asked).claims == ()
+    assert len(ladder.extract(schema, [page(DATA)], asked).claims) == 1
+    assert ladder.extract(schema, [], asked).claims == ()
     assert asked.leaves == []
 
 
 def test_what_is_found_without_support_is_still_missing() -> None:
     schema = schema_of({"selectors": {"year": {"pattern": r"\d{4}"}}}, year={"type": "integer"})
     asked = Asked(("/year", 1973, "They opened the doors in 1973."))
-    claims = ladder.climb(schema, [page("<p>1999</p><p>They opened the doors in 1973.</p>")], asked).claims
+    claims = ladder.extract(schema, [page("<p>1999</p><p>They opened the doors in 1973.</p>")], asked).claims
     assert asked.leaves == []  # a later match of the pattern has support
-    claims = ladder.climb(schema, [page("<p>1999</p><p>They opened the doors long ago.</p>")], asked).claims
+    claims = ladder.extract(schema, [page("<p>1999</p><p>They opened the doors long ago.</p>")], asked).claims
     assert asked.leaves == [["/year"]]
     assert [claim.value for claim in claims] == [1999, 1973]
     assert judge.assemble(schema, judge.settle(schema, claims)) == {}
@@ -227,7 +227,7 @@ def test_the_items_of_a_list_are_numbered_on_over_pages() -> None:
         page("<li>wind power</li><li>sun power</li>", name="p1"),
         page("<li>water power</li>", "http://a.test/contact", "p2"),
     ]
-    claims = ladder.climb(schema, pages).claims
+    claims = ladder.extract(schema, pages).claims
     assert [(claim.path, claim.value, claim.source.page) for claim in claims] == [
         ("/tags/0", "wind power", "p1"),
         ("/tags/1", "sun power", "p1"),
@@ -247,21 +247,21 @@ def test_the_objects_of_a_list_stay_whole_over_pages() -> None:
         {"name": "Jonas Weber"},
         {"name": "Vera Novak", "jobTitle": "Finance Lead"},
     )
-    claims = ladder.climb(schema, [of("p1", ada, jonas), of("p2", vera)]).claims
+    claims = ladder.extract(schema, [of("p1", ada, jonas), of("p2", vera)]).claims
     assert judge.assemble(schema, judge.settle(schema, claims)) == {"employee": [ada, jonas, vera]}
 
 
 def test_a_leaf_has_no_more_claims_than_are_of_use() -> None:
     schema = schema_of(LADDER, **KINDS)
     html = "<p>" + " ".join(f"a{chr(97 + at)}@alder.test" for at in range(20)) + "<li>item" * 300
-    claims = ladder.climb(schema, [page(html, name=f"p{at}") for at in range(10)]).claims
+    claims = ladder.extract(schema, [page(html, name=f"p{at}") for at in range(10)]).claims
     assert sum(claim.path == "/mail" for claim in claims) <= 6
     assert sum(claim.path.startswith("/tags/") for claim in claims) <= 100
 
 
 def test_claims_for_what_is_not_in_the_schema_are_dropped() -> None:
     asked = Asked(("/other", 1, ""), ("/tags", [], ""), ("/motto", "x y z w", ""))
-    claims = ladder.climb(schema_of(LADDER, **KINDS), [page("<p>x")], asked).claims
+    claims = ladder.extract(schema_of(LADDER, **KINDS), [page("<p>x")], asked).claims
     assert [claim.path for claim in claims] == ["/motto"]
 
 
@@ -275,7 +275,7 @@ def record(number: int) -> tuple[facts.Organisation, dict[str, Any], list[Claim]
     pages = [
         ladder.sources_of(url, url, site.html(url.removeprefix(f"http://{host}")).encode(), "text/html") for url in urls
     ]
-    claims = list(ladder.climb(schema, pages).claims)
+    claims = list(ladder.extract(schema, pages).claims)
     return site.org, judge.assemble(schema, judge.settle(schema, claims)), claims
 
 
@@ -336,7 +336,7 @@ def test_every_claim_stands_in_its_source_whatever_the_page(data: Any, words: li
     schema = ORGANIZATION
     script = f'<script type="application/ld+json">{json.dumps(data)}</script>'
     source = page(script + " ".join(words), "http://a.test/about")
-    for claim in ladder.climb(schema, [source]).claims:
+    for claim in ladder.extract(schema, [source]).claims:
         assert schema.leaf_for(claim.path)
         assert claim.quote
         assert claim.quote in claim.source.text

@@ -88,7 +88,7 @@ def test_a_product_without_a_name_keeps_its_price() -> None:
 
 def test_what_is_published_is_what_the_page_says() -> None:
     schema = schema_of({"selectors": {"products.*.name": NAME, "products.*.price": PRICE}})
-    claims = ladder.climb(schema, [page(listed(*SHOP))]).claims
+    claims = ladder.extract(schema, [page(listed(*SHOP))]).claims
     data = judge.assemble(schema, judge.settle(schema, claims))
     assert data == {"products": [LAMP, {"name": "Chair"}, TABLE, STOOL, BED]}
 
@@ -96,7 +96,7 @@ def test_what_is_published_is_what_the_page_says() -> None:
 def test_items_of_two_pages_stay_apart() -> None:
     schema = schema_of({"selectors": {"products.*.name": NAME, "products.*.price": PRICE}})
     pages = [page(listed(("Lamp", None), ("Table", "99.5")), "p1"), page(listed(("Boat", "9000"), ("Car", None)), "p2")]
-    assert items(list(ladder.climb(schema, pages).claims)) == [
+    assert items(list(ladder.extract(schema, pages).claims)) == [
         {"name": "Lamp"},
         TABLE,
         {"name": "Boat", "price": 9000},
@@ -219,7 +219,7 @@ def test_leaves_that_others_are_about_stay_in_their_items() -> None:
         {"selectors": {"products.*.name": NAME, "products.*.price": price}}, {"price": NUMBER, "name": TEXT}
     )
     html = "<p>A <span class=n>Chair</span> costs nothing.</p><p>A <span class=n>Lamp</span> costs 10 today.</p>"
-    assert items(list(ladder.climb(schema, [page(html)]).claims)) == [{"name": "Chair"}, LAMP]
+    assert items(list(ladder.extract(schema, [page(html)]).claims)) == [{"name": "Chair"}, LAMP]
 
 
 def test_there_are_no_more_items_than_are_of_use() -> None:
@@ -283,7 +283,7 @@ def test_items_of_two_lists_and_two_pages_are_published_apart() -> None:
         [jsonld(FURNITURE, VEHICLES)],
         [jsonld(FURNITURE, name="p1"), jsonld(VEHICLES, name="p2")],
     ):
-        claims = ladder.climb(schema, pages).claims
+        claims = ladder.extract(schema, pages).claims
         assert judge.assemble(schema, judge.settle(schema, claims)) == {"products": ALL}
 
 

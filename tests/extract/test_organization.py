@@ -17,7 +17,7 @@ def record(pages: dict[str, str]) -> dict[str, Any]:
         ladder.sources_of(path, f"http://x.test/{path}", html.encode(), "text/html; charset=utf-8")
         for path, html in pages.items()
     ]
-    data = judge.assemble(SCHEMA, judge.settle(SCHEMA, ladder.climb(SCHEMA, sources).claims))
+    data = judge.assemble(SCHEMA, judge.settle(SCHEMA, ladder.extract(SCHEMA, sources).claims))
     return {key: value for key, value in data.items() if value}
 
 

@@ -171,7 +171,7 @@ def test_a_number_of_json_says_what_its_point_is() -> None:
 def published(kind: dict[str, Any], html: str, hints: dict[str, Any]) -> tuple[list[Claim], Any]:
     schema = schemas.inline({"type": "object", "properties": {"value": kind}, "x-curtsy": hints})
     page = ladder.sources_of("p1", "http://a.test/", html.encode(), "text/html; charset=utf-8")
-    claims = list(ladder.climb(schema, [page]).claims)
+    claims = list(ladder.extract(schema, [page]).claims)
     return claims, judge.assemble(schema, judge.settle(schema, claims)).get("value")
 
 

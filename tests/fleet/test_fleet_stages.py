@@ -67,7 +67,7 @@ def test_sites_become_records_by_the_schema_that_was_stored_with_the_crawl(new_f
     fleet = new_fleet(web, on="postgresql")
     fleet.worker()
     fleet.beat()
-    crawl = fleet.submit(web.seeds, **plan.wished("organization", "esg"))
+    crawl = fleet.submit(web.seeds, **plan.crawl_fields("organization", "esg"))
     fleet.until_ended(crawl)
     check_records(fleet, crawl, len(web.seeds))
     with fleet.store.read() as tx:

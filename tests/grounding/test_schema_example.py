@@ -23,7 +23,7 @@ def test_the_worked_example_finds_what_the_page_says(tmp_path: Path) -> None:
     schema = schemas.load("orgs.json", folder=tmp_path)
     page = ladder.sources_of("p1", "http://mend.test/about", html[0].encode(), "text/html; charset=utf-8")
     try:
-        fields = judge.settle(schema, ladder.climb(schema, [page]).claims)
+        fields = judge.settle(schema, ladder.extract(schema, [page]).claims)
     finally:
         elements.close()
     assert judge.assemble(schema, fields) == json.loads(record[1])

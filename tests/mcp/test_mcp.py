@@ -182,7 +182,7 @@ def test_arguments_that_do_not_fit_are_told_in_a_line_each(port: int) -> None:
         both = await refused(client, "extract", page=START, schema=5)
         assert both == "extract: schema: should be a valid string, or should be a valid dictionary"
         said = await refused(client, "crawl", url=START, include=[""])
-        assert said == "Error executing tool crawl: include: a pattern has 1 to 1000 characters"
+        assert said == "Error executing tool crawl: include: a pattern must have 1 to 1000 characters"
         for tool in (await client.list_tools()).tools:
             assert tool.input_schema["additionalProperties"] is False
 

@@ -125,7 +125,7 @@ def test_what_is_not_said_stays_as_the_crawl_has_it_and_scores_are_compared(fold
 
 def test_only_a_finished_crawl_is_extracted_anew(folder: CrawlFolder) -> None:
     folder.crawl("http://a.small.test/")
-    plan = plans.wished("page")
+    plan = plans.crawl_fields("page")
     with Store.open(folder.settings().effective_store_url) as store:
         store.run(crawls.set_state, 1, CrawlState.RUNNING, None, 1)
         with pytest.raises(WrongState, match="is running"):
@@ -135,7 +135,7 @@ def test_only_a_finished_crawl_is_extracted_anew(folder: CrawlFolder) -> None:
         with pytest.raises(WrongState, match="is extracting"):
             reextraction.begin(store, "last", plan, 1)
     with pytest.raises(UsageError, match="no schema 'nothing'"):
-        plans.wished("nothing")
+        plans.crawl_fields("nothing")
 
 
 def test_a_thousand_stored_pages_are_extracted_anew_without_one_request(tmp_path: Path) -> None:

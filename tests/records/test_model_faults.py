@@ -96,7 +96,7 @@ def work(folder: CrawlFolder) -> None:
 
 
 def crawl(folder: CrawlFolder, **plan: Any) -> None:
-    folder.crawl("http://a.small.test/", max_pages=1, **(plan or plans.wished(SHOP)))
+    folder.crawl("http://a.small.test/", max_pages=1, **(plan or plans.crawl_fields(SHOP)))
 
 
 def letters(folder: CrawlFolder) -> list[tuple[str, str, int]]:
@@ -131,7 +131,7 @@ def test_whatever_the_server_does_the_page_is_fetched_once_and_its_record_comes_
 
 def test_a_dead_letter_of_a_site_has_the_address_that_was_crawled(folder: CrawlFolder, server: ModelServer) -> None:
     server.answer = lambda _: 401
-    crawl(folder, **plans.wished({**SHOP, "x-curtsy": {"per": "site"}}))
+    crawl(folder, **plans.crawl_fields({**SHOP, "x-curtsy": {"per": "site"}}))
     work(folder)
     with Store.open(folder.settings().effective_store_url) as store, store.read() as tx:
         assert [(one.stage, one.url) for one in failures.find(tx)] == [("extract", "http://a.small.test/")]
@@ -204,7 +204,7 @@ def test_the_real_small_model_invents_on_a_thin_page_and_nothing_of_it_is_export
     folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule], llm="local")
     try:
         properties = {"phone": {"type": "string", "description": "Its telephone number."}}
-        crawl(folder, **plans.wished({"title": "Firm", "type": "object", "properties": properties}))
+        crawl(folder, **plans.crawl_fields({"title": "Firm", "type": "object", "properties": properties}))
         work(folder)
         assert folder.run("records")["records"] == []
         (held,) = folder.run("records", "--held")["records"]

@@ -340,8 +340,8 @@ def test_a_webhook_without_a_secret_or_a_url_is_told_before_anything_is_written(
     assert crawl_request.checked_webhook(None, None, Settings()) is None
     with pytest.raises(UsageError, match="needs a secret"):
         crawl_request.checked_webhook("https://example.com/", None, Settings())
-    with pytest.raises(UsageError, match="no http or https URL"):
+    with pytest.raises(UsageError, match="not an http or https URL"):
         crawl_request.checked_webhook("ftp://example.com/", SECRET, Settings())
     for url in ("https://user@example.com/", "https://user:hunter2@example.com/", "https://:x@example.com/"):
-        with pytest.raises(UsageError, match="no user and no password"):
+        with pytest.raises(UsageError, match="user name or password"):
             crawl_request.checked_webhook(url, SECRET, Settings())

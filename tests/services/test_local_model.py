@@ -145,7 +145,9 @@ def test_it_listens_on_loopback_and_answers_to_its_key_only(local: LocalModel) -
     assert LOCAL_MODEL in endpoint.models(where, 10)
     asked = [{"role": "user", "content": "Hello"}]
     with pytest.raises(ModelFault) as caught:
-        endpoint.call(Endpoint(where.url, where.model), asked, {}, max_tokens=4, timeout_s=10, manner=endpoint.Manner())
+        endpoint.call(
+            Endpoint(where.url, where.model), asked, {}, max_tokens=4, timeout_s=10, options=endpoint.CallOptions()
+        )
     assert caught.value.cause == "llm_refused"
     assert where.key is not None
     assert where.key not in repr(where)

@@ -343,7 +343,7 @@ def test_a_site_whose_page_goes_between_two_stages_begins_anew(store: Store, seg
     parts = orgs.parts_of(store, segments)
     with store.read() as tx:
         (row,) = outbox.due_of(tx, crawl.n, 1 << 60, 10)
-    (sending,) = orgs.run_one(parts, orgs.Sending(row.kind, row.n, ""))
+    (sending,) = orgs.run_one(parts, orgs.StageMessage(row.kind, row.n, ""))
     assert sending.kind == "score"
     delete(store, segments, fp=fingerprint("http://org-0001.tinyweb.test/contact"), crawl=crawl.n)
     assert left(store)["results"] == 0

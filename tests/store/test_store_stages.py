@@ -18,7 +18,7 @@ from curtsy.core.model import Crawl, CrawlState, Page
 from curtsy.core.settings import Settings
 from curtsy.grounding import page_schema, schema
 from curtsy.records import stages
-from curtsy.records.stages import Sending
+from curtsy.records.stages import StageMessage
 from curtsy.store import crawls, failures, outbox, pages, records
 from curtsy.store.engine import Store
 from curtsy.store.segments import Segments
@@ -66,15 +66,15 @@ def make(parts: Parts, n: int) -> int:
     return crawl.n
 
 
-def run(parts: Any, sending: Sending, now_ms: int = NOW) -> list[Sending]:
+def run(parts: Any, sending: StageMessage, now_ms: int = NOW) -> list[StageMessage]:
     return asyncio.run(stages.run(parts, sending.kind, sending.n, now_ms))
 
 
-def at_once(parts: Any, *sendings: Sending) -> list[Sending]:
+def at_once(parts: Any, *sendings: StageMessage) -> list[StageMessage]:
     """All of them in threads that begin together; what is to be sent next."""
     barrier = threading.Barrier(len(sendings))
 
-    def one(sending: Sending) -> list[Sending]:
+    def one(sending: StageMessage) -> list[StageMessage]:
         barrier.wait()
         return run(parts, sending)
 

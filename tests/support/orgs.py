@@ -15,7 +15,7 @@ from curtsy.core.settings import Settings
 from curtsy.core.shutdown import StopFlag
 from curtsy.records import plan, stages
 from curtsy.records.extraction import Parts
-from curtsy.records.stages import Sending
+from curtsy.records.stages import StageMessage
 from curtsy.store import queues, records, sites
 from curtsy.store.engine import Store
 from curtsy.store.segments import SegmentStore
@@ -42,7 +42,7 @@ def make(
     rubric: str | None = None, llm: str | None = None, **fields: Any,
 ) -> Crawl:  # fmt: skip
     """All of it is fetched and nothing extracted; sites are put."""
-    made = stored.crawl(store, CrawlState.EXTRACTING, **plan.wished(schema, rubric, llm))
+    made = stored.crawl(store, CrawlState.EXTRACTING, **plan.crawl_fields(schema, rubric, llm))
     found = stored.add_pages(store, segments, made, pages, **fields)
 
     def put(tx: Any) -> None:
@@ -62,7 +62,7 @@ def run_all(parts: Parts, crawl: Crawl) -> None:
     asyncio.run(asyncio.wait_for(stages.run_all(parts, crawl.n, StopFlag()), 120))
 
 
-def run_one(parts: Parts, sending: Sending, now_ms: int | None = None) -> list[Sending]:
+def run_one(parts: Parts, sending: StageMessage, now_ms: int | None = None) -> list[StageMessage]:
     return asyncio.run(stages.run(parts, sending.kind, sending.n, now_ms))
 
 

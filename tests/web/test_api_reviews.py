@@ -101,9 +101,9 @@ def test_the_queue_shows_reviewers_what_is_withheld(client: FlaskClient, crawl: 
     assert len(client.get(f"/v1/reviews?crawl={crawl.id}&schema=organization").get_json()["items"]) == 1
     assert client.get("/v1/reviews?schema=page").get_json()["items"] == []
     assert client.get("/v1/reviews?crawl=0000").status_code == 404
-    dossier = client.get(f"/v1/records/{held.n}/review").get_json()
-    texts = {source["sha256"]: source["text"] for source in dossier["sources"]}
-    for field in dossier["fields"]:
+    review_case = client.get(f"/v1/records/{held.n}/review").get_json()
+    texts = {source["sha256"]: source["text"] for source in review_case["sources"]}
+    for field in review_case["fields"]:
         for one in field["evidence"]:
             assert texts[one["sha256"]][one["start"] : one["end"]] == one["quote"]
 
@@ -242,9 +242,9 @@ def test_a_decision_from_the_dashboard_is_kept_only_if_its_crawl_is_there(
     (token,) = set(re.findall(r'name="csrf" value="([0-9a-f]{64})"', page.text))
     given = {"csrf": token, "decision": "approve", "crawl": "zzz"}
     assert client.post(f"/review/{held.n}", data=given, headers=HERE).status_code == 404
-    assert review.dossier(store, held.n).history == ()
+    assert review.review_case(store, held.n).history == ()
     assert client.post(f"/review/{held.n}", data=given | {"crawl": ""}, headers=HERE).status_code == 303
-    assert [one.decision for one in review.dossier(store, held.n).history] == ["approve"]
+    assert [one.decision for one in review.review_case(store, held.n).history] == ["approve"]
 
 
 def test_dead_letters_of_stages_are_counted_over_http_and_on_the_crawls_page(

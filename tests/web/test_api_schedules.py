@@ -95,7 +95,10 @@ def test_a_schedule_is_made_shown_paused_resumed_and_removed(client: FlaskClient
         ({"crawl": {"schema": "recipe"}}, "no such schema"),
         ({"crawl": {"allow_private": ["10.0.0.0/8"]}}, "no such field"),
         ({"crawl": {"webhook": "https://hook.test/"}}, "needs a secret"),
-        ({"crawl": {"webhook": "javascript:alert(1)", "webhook_secret": "0123456789abcdef"}}, "no http or https URL"),
+        (
+            {"crawl": {"webhook": "javascript:alert(1)", "webhook_secret": "0123456789abcdef"}},
+            "not an http or https URL",
+        ),
         ({"crawl": {"webhook_secret": "short"}}, "webhook_secret"),
         ({"colour": "red"}, "no such field"),
     ],

@@ -108,7 +108,7 @@ def crawl(
         raise UsageError(f"render is {render!r}: use never, auto or always.")
     if lane not in ("high", "batch", "slow"):
         raise UsageError(f"lane is {lane!r}: use high, batch or slow.")
-    made = replace(made, lane=Lane(lane), render=render, **plan.wished(schema, rubric, llm))
+    made = replace(made, lane=Lane(lane), render=render, **plan.crawl_fields(schema, rubric, llm))
     _check_renderer(made, found)
     return Crawling(found, made, seeds, None, progress)
 

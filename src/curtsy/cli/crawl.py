@@ -164,7 +164,7 @@ def _stored(
 def new_crawl(**fields: Any) -> Crawl:
     wanted = [fields.pop(name, None) for name in ("schema", "rubric", "llm")]
     if any(wanted):
-        fields |= plan.wished(*wanted)
+        fields |= plan.crawl_fields(*wanted)
     fields["lane"] = Lane(fields.get("lane", "batch"))
     return Crawl(id=new_id(), request_id=new_id(), created_ms=clock.now_ms(), **fields)
 

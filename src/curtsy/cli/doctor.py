@@ -21,7 +21,7 @@ from curtsy.core.errors import CurtsyError, Unavailable
 from curtsy.core.settings import Settings
 from curtsy.crawl import renderers
 from curtsy.export.pages import segments_of
-from curtsy.extract.endpoint import Manner, call, models
+from curtsy.extract.endpoint import CallOptions, call, models
 from curtsy.extract.llm import endpoint_of
 from curtsy.fetch.chromium import Chromium
 from curtsy.frontier.frontier import Frontier
@@ -171,7 +171,7 @@ def _local_model(settings: Settings) -> str:
     with LocalModel(settings.data_dir, threads=settings.llm_threads) as local:
         began = time.monotonic()
         asked = [{"role": "user", "content": "Say hello."}]
-        call(local(), asked, {}, max_tokens=8, timeout_s=settings.llm_timeout_s, manner=Manner(form="plain"))
+        call(local(), asked, {}, max_tokens=8, timeout_s=settings.llm_timeout_s, options=CallOptions(form="plain"))
         took_s = time.monotonic() - began
         return f"{settings.llm_name}, {find_weights()}, answers in {took_s:.1f} s"
 

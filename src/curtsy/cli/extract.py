@@ -101,8 +101,8 @@ def _plan(store: Any, which: str, schema: str | None, rubric: str | None, llm: s
         raise UsageError("This crawl has no schema: say --schema what to make of its pages.")
     plans.check_model(llm)
     planned = {name: getattr(known, name) for name in _PLANNED} | ({} if llm is None else {"llm": llm})
-    by_schema = {} if schema is None else plans.by_schema(schema)
-    by_rubric = {} if rubric is None else _NO_RUBRIC if rubric == "none" else plans.by_rubric(rubric)
+    by_schema = {} if schema is None else plans.schema_fields(schema)
+    by_rubric = {} if rubric is None else _NO_RUBRIC if rubric == "none" else plans.rubric_fields(rubric)
     definitions = (*by_schema.get("definitions", ()), *by_rubric.get("definitions", ()))
     return {**planned, **by_schema, **by_rubric, "definitions": definitions}
 

@@ -70,7 +70,7 @@ def resume(id: str, kept: Mapping[str, Any] | None = None) -> str:
 def go_on(store: Store, crawl: Crawl) -> str:
     """How to go on with a crawl that is stored there; with one whose records are made by functions, from Python."""
     if missing := plan.missing_functions(store, crawl):
-        return plan.resumed_from_python(crawl, missing)
+        return plan.resume_call(crawl, missing)
     with store.read() as tx:
         return resume(crawl.id, crawls.settings_of(tx, crawl.n))
 

@@ -20,7 +20,7 @@ from curtsy.core import clock
 from curtsy.core.errors import UsageError
 from curtsy.export import pages
 from curtsy.records import review
-from curtsy.records.review import Dossier
+from curtsy.records.review import ReviewCase
 from curtsy.store import crawls, records
 from curtsy.store.engine import Store
 
@@ -68,7 +68,7 @@ def _waiting(store: Store, crawl: str | None, limit: int) -> list[dict[str, Any]
             some, after = records.chunk(tx, n, after, min(500, limit - len(found)), statuses=("held",))
         if not some:
             break
-        found += [_line(store, Dossier(record=record, sources=(), history=())) for record in some]
+        found += [_line(store, ReviewCase(record=record, sources=(), history=())) for record in some]
     return found
 
 
@@ -182,7 +182,7 @@ def _decide(
         who = said.pop("by") or getpass.getuser()
         with stored(config, data_dir, looks=False) as (_settings, store):
             review.decide(store, record, review.Decision(who=who, **said), clock.now_ms())
-            found = _line(store, review.dossier(store, record))
+            found = _line(store, review.review_case(store, record))
     if as_json:
         shown.document(found)
     else:
@@ -191,10 +191,10 @@ def _decide(
 
 def _known(record: int, config: Path | None, data_dir: Path | None) -> dict[str, Any]:
     with stored(config, data_dir) as (_settings, store):
-        return _line(store, review.dossier(store, record))
+        return _line(store, review.review_case(store, record))
 
 
-def _line(store: Store, known: Dossier) -> dict[str, Any]:
+def _line(store: Store, known: ReviewCase) -> dict[str, Any]:
     """The fields that the API gives."""
     record = known.record
     with store.read() as tx:

@@ -70,42 +70,43 @@ class CrawlCounts(TypedDict):
 
 
 class CrawlRequest(TypedDict):
-    """What a crawl shall be, but for its seeds. Nothing here reaches beyond what the server's settings allow."""
+    """The options of a crawl, without its seeds. No option exceeds what the server's settings allow."""
 
-    #: `high` is served at once, whatever else runs.
+    #: `high` is served before all other lanes.
     lane: NotRequired[Literal["high", "batch"]]
-    #: Which links belong to it: those to the seeds' hosts, to their registrable domains, or all.
+    #: Which links to follow: to the seeds' hosts, to their registrable domains, or all.
     scope: NotRequired[Literal["host", "domain", "any"]]
     #: Only URLs that match one of these (RE2).
     include: NotRequired[list[str]]
     #: No URLs that match one of these (RE2).
     exclude: NotRequired[list[str]]
-    #: It ends after so many pages.
+    #: Maximum number of pages.
     max_pages: NotRequired[int | None]
-    #: At most so many links from a seed.
+    #: Maximum number of links from a seed.
     max_depth: NotRequired[int | None]
     #: Seconds between requests to a host.
     delay_s: NotRequired[float | None]
-    #: Requests under way at once to a host.
+    #: Concurrent requests to a host.
     per_host: NotRequired[int | None]
     #: Use the sitemaps that robots.txt names.
     sitemaps: NotRequired[bool]
     #: Keep a cookie jar per host.
     cookies: NotRequired[bool]
-    #: Show pages in a browser: `auto` those that say nothing without one. The server's settings must list its renderer.
+    #: Render pages in a browser: `auto` renders those that are empty without one. The server's settings must list its
+    #: renderer.
     render: NotRequired[Literal["never", "auto", "always"]]
-    #: Make records of its pages or sites: the name of a schema that the server's settings list, or a JSON Schema
+    #: Extract records from its pages or sites: the name of a schema that the server's settings list, or a JSON Schema
     #: (docs/reference/schemas.md).
     schema: NotRequired[str | dict[str, Any] | None]
-    #: Score its records by a rubric that the settings list.
+    #: Score its records with a rubric that the settings list.
     rubric: NotRequired[str | None]
-    #: `none`: no language model is asked. Left out: as the server's settings say.
+    #: `none` uses no language model. The default is the server's setting.
     llm: NotRequired[Literal["none", "local", "endpoint"] | None]
-    #: Gets a signed POST when the crawl has finished or was cancelled.
+    #: Receives a signed POST when the crawl has finished or was canceled.
     webhook: NotRequired[str | None]
-    #: Signs the webhook; left out: the server's. It is not shown.
+    #: Signs the webhook. The default is the server's. Never returned.
     webhook_secret: NotRequired[str | None]
-    #: A pool of proxies that the server's settings list.
+    #: A proxy pool that the server's settings list.
     proxy_pool: NotRequired[str | None]
 
 
@@ -316,40 +317,41 @@ class Mistake(TypedDict):
 class NewCrawl(TypedDict):
     """A crawl to create."""
 
-    #: `high` is served at once, whatever else runs.
+    #: `high` is served before all other lanes.
     lane: NotRequired[Literal["high", "batch"]]
-    #: Which links belong to it: those to the seeds' hosts, to their registrable domains, or all.
+    #: Which links to follow: to the seeds' hosts, to their registrable domains, or all.
     scope: NotRequired[Literal["host", "domain", "any"]]
     #: Only URLs that match one of these (RE2).
     include: NotRequired[list[str]]
     #: No URLs that match one of these (RE2).
     exclude: NotRequired[list[str]]
-    #: It ends after so many pages.
+    #: Maximum number of pages.
     max_pages: NotRequired[int | None]
-    #: At most so many links from a seed.
+    #: Maximum number of links from a seed.
     max_depth: NotRequired[int | None]
     #: Seconds between requests to a host.
     delay_s: NotRequired[float | None]
-    #: Requests under way at once to a host.
+    #: Concurrent requests to a host.
     per_host: NotRequired[int | None]
     #: Use the sitemaps that robots.txt names.
     sitemaps: NotRequired[bool]
     #: Keep a cookie jar per host.
     cookies: NotRequired[bool]
-    #: Show pages in a browser: `auto` those that say nothing without one. The server's settings must list its renderer.
+    #: Render pages in a browser: `auto` renders those that are empty without one. The server's settings must list its
+    #: renderer.
     render: NotRequired[Literal["never", "auto", "always"]]
-    #: Make records of its pages or sites: the name of a schema that the server's settings list, or a JSON Schema
+    #: Extract records from its pages or sites: the name of a schema that the server's settings list, or a JSON Schema
     #: (docs/reference/schemas.md).
     schema: NotRequired[str | dict[str, Any] | None]
-    #: Score its records by a rubric that the settings list.
+    #: Score its records with a rubric that the settings list.
     rubric: NotRequired[str | None]
-    #: `none`: no language model is asked. Left out: as the server's settings say.
+    #: `none` uses no language model. The default is the server's setting.
     llm: NotRequired[Literal["none", "local", "endpoint"] | None]
-    #: Gets a signed POST when the crawl has finished or was cancelled.
+    #: Receives a signed POST when the crawl has finished or was canceled.
     webhook: NotRequired[str | None]
-    #: Signs the webhook; left out: the server's. It is not shown.
+    #: Signs the webhook. The default is the server's. Never returned.
     webhook_secret: NotRequired[str | None]
-    #: A pool of proxies that the server's settings list.
+    #: A proxy pool that the server's settings list.
     proxy_pool: NotRequired[str | None]
     #: The http and https URLs to start from. Send very many as NDJSON.
     seeds: list[str]

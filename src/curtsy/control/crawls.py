@@ -19,7 +19,7 @@ CHANGES = {
     CrawlState.RUNNING: (CrawlState.PAUSED,),
     CrawlState.CANCELLED: (CrawlState.RUNNING, CrawlState.PAUSED, CrawlState.LOADING, CrawlState.EXTRACTING),
 }
-#: the window of the page rate: so many seconds, or so many pages if that is shorter
+#: the page rate covers the last seconds, or the newest pages if there are more
 _RATE_S = 60
 _RATE_PAGES = 500
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UrlFacts:
-    """Everything known about one URL in one crawl; `row` is None if the crawl does not know the URL."""
+    """Everything known about one URL in one crawl; `row` is `None` if the crawl does not know the URL."""
 
     url: str
     crawl: Crawl | None

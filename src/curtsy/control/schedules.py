@@ -201,7 +201,7 @@ async def _make(services: Services, run: Run, now_ms: int) -> bool:
     """May be repeated by another process after a crash: the crawl already has its id."""
     schedule = await read(services.store, schedules.by_n, run.schedule)
     if schedule is None or not schedule.enabled:
-        return False  # removed or paused meanwhile
+        return False  # removed or paused in the meantime
     token = request_id.set(run.crawl_id)
     try:
         crawl = crawl_of(schedule, services.settings, run.crawl_id, run.crawl_id)

@@ -196,7 +196,7 @@ def _no_url(seed: str) -> str:
 
 
 def _forbidden(url: str, settings: Settings) -> str | None:
-    """Why a normal URL will never be asked; None if nothing speaks against it yet. Names are judged when resolved."""
+    """Return why a URL is refused, or None. Host names are checked later, when they are resolved."""
     if len(url) > settings.max_url_length:
         return f"longer than {settings.max_url_length} characters"
     target = check_url(url)

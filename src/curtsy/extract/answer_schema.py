@@ -1,12 +1,12 @@
-"""The form of an answer: what a language model is to fill in, and how claims are read from what it says.
+"""The JSON Schema of a language model's answer, and how claims are read from an answer.
 
-The answer has the form of the record, but each leaf is null or an object with a quote and the value that follows from
-it, the quote first: a model that has copied words before it names a value keeps closer to them.
+The answer has the form of the record, but each leaf is null or an object with a quote and a value. The quote comes
+first: a model that copies words before it gives a value stays closer to them.
 
     {"name": {"quote": "Green Leaf Ltd makes paper", "value": "Green Leaf Ltd"}, "contact": {"email": null}}
 
-Small models lose themselves in copying: in the style VALUE they give values only, and where those stand is looked for.
-The schema of the answer uses only what every server's grammar knows: objects, arrays, null, enum, plain types.
+Small models fail at copying: in the style VALUE they give values only, and the values are located afterwards. The
+schema uses only what every server's grammar supports: objects, arrays, null, enum, plain types.
 """
 
 from __future__ import annotations
@@ -17,16 +17,18 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from curtsy.grounding.json_pointer import step, unescaped
+
 if TYPE_CHECKING:
     from curtsy.grounding.schema import Leaf
 
-#: items of a list in one answer; a model that has lost itself in a list never ends it
+#: items of a list in one answer; a model that repeats itself never ends a list
 MAX_ITEMS = 12
-#: longer values are no values
+#: longer values are ignored
 MAX_VALUE_CHARS = 4000
 #: limits for grammars of small models, in characters
 _BOUNDED_QUOTE, _BOUNDED_VALUE, _BOUNDED_LONG, _BOUNDED_ITEMS = 160, 60, 160, 3
-#: how models say that there is nothing, where they do not say null
+#: texts that models write instead of null
 _NOTHING = frozenset(
     ("", "null", "none", "n/a", "na", "nil", "unknown", "not found", "not stated", "not given", "not specified",
      "not available", "not mentioned", "not provided", "undefined", "-", "?", "[]", "{}")
@@ -34,13 +36,13 @@ _NOTHING = frozenset(
 
 
 class Style(StrEnum):
-    QUOTE = "quote"  # the words that say it, then the value
-    VALUE = "value"  # the value alone
+    QUOTE = "quote"  # the words that state it, then the value
+    VALUE = "value"  # only the value
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What an answer says of one leaf."""
+    """The answer for one leaf."""
 
     path: str
     value: Any
@@ -48,7 +50,7 @@ class Found:
 
 
 class WrongShape(ValueError):
-    """The answer is JSON, but not what was asked for; the message goes back to the model."""
+    """The answer is JSON of the wrong form; the message is sent back to the model."""
 
 
 @dataclass(slots=True)
@@ -59,7 +61,7 @@ class _Node:
 
 
 def schema_of(leaves: Sequence[Leaf], style: Style = Style.QUOTE, *, bounded: bool = False) -> Any:
-    """The JSON Schema of the answer. `bounded` sets lengths too, which some servers' strict mode refuses."""
+    """Return the JSON Schema of the answer. `bounded` adds lengths, which some servers' strict mode rejects."""
 
     def build(node: _Node) -> dict[str, Any]:
         if node.leaf is not None:
@@ -75,10 +77,10 @@ def schema_of(leaves: Sequence[Leaf], style: Style = Style.QUOTE, *, bounded: bo
 
 
 def read(answer: Any, leaves: Sequence[Leaf]) -> list[Found]:
-    """What the answer says, in the order of the leaves; WrongShape if it speaks of none of them.
+    """Return the values of the answer, in the order of the leaves; WrongShape if it has none of the leaves.
 
-    An empty object says that nothing was found. Generous where the meaning is plain: a value without its quote, a
-    number as text, one value where a list was asked.
+    An empty object means that nothing was found. Accepts a value without its quote, a number as text, and one value
+    instead of a list.
     """
     if isinstance(answer, list) and len(answer) == 1:
         answer = answer[0]
@@ -99,7 +101,7 @@ def _tree(leaves: Sequence[Leaf]) -> _Node:
                 node.items = node.items or _Node()
                 node = node.items
             else:
-                node = node.parts.setdefault(part.replace("~1", "/").replace("~0", "~"), _Node())
+                node = node.parts.setdefault(unescaped(part), _Node())
         node.leaf = leaf
     return root
 
@@ -137,7 +139,7 @@ def _walk(node: _Node, said: Any, path: str) -> Iterator[Found]:
             yield from inner
     elif isinstance(said, dict):
         for name, part in node.parts.items():
-            yield from _walk(part, said.get(name), f"{path}/{_escaped(name)}")
+            yield from _walk(part, said.get(name), step(path, name))
 
 
 def _found(leaf: Leaf, said: Any, path: str) -> Found | None:
@@ -150,7 +152,7 @@ def _found(leaf: Leaf, said: Any, path: str) -> Found | None:
 
 
 def _typed(leaf: Leaf, said: Any) -> Any:
-    """The value as its leaf has it; None if there is none. What is no such value is kept as text: grounding judges."""
+    """Return the value in the leaf's type; `None` if it is missing. Other values stay text: grounding judges them."""
     if isinstance(said, str):
         said = said.strip()
         if said.casefold().rstrip(".") in _NOTHING or len(said) > MAX_VALUE_CHARS:
@@ -174,10 +176,6 @@ def _number(leaf: Leaf, said: str) -> Any:
     if leaf.type == "number" and plain and said.removeprefix("-").replace(".", "", 1).isdigit():
         return float(said)
     return said
-
-
-def _escaped(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
 
 
 def _kind(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""What a language model says, as JSON: also where it wraps it into words, and what it had said when it was cut off."""
+"""JSON in a language model's answer: also inside other text, and as far as it is complete when it was cut off."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MAX_REASON = 300
 
 
 def question_form(*, bounded: bool = False) -> dict[str, Any]:
-    """The form of an answer to a rubric's question; a small model's has an end and no reason."""
+    """Return the schema of an answer to a rubric's question; for a small model, bounded and without a reason."""
     words: dict[str, Any] = {"type": "string", **({"maxLength": 120} if bounded else {})}
     parts = {
         "quote": {"anyOf": [{"type": "null"}, words]},
@@ -23,23 +23,23 @@ def question_form(*, bounded: bool = False) -> dict[str, Any]:
 
 
 class NotJson(ValueError):
-    """The message goes back to the model."""
+    """The message is sent back to the model."""
 
 
 def parse(text: str) -> Any:
-    """The JSON object in it, whatever stands around: thoughts, a fence, a greeting."""
+    """Return the JSON object in a text, ignoring everything around it: thoughts, a code fence, a greeting."""
     text = text.rpartition("</think>")[2]
     start = text.find("{")
     if start < 0:
-        raise NotJson("there is no JSON object in it")
+        raise NotJson("it contains no JSON object")
     try:
         return json.JSONDecoder().raw_decode(text, start)[0]
     except (ValueError, RecursionError) as error:
-        raise NotJson(f"the JSON is broken ({error})"[:120]) from None
+        raise NotJson(f"the JSON is invalid ({error})"[:120]) from None
 
 
-def begun(text: str) -> Any:
-    """What of an object that was cut off is complete; None if nothing is."""
+def partial(text: str) -> Any:
+    """Return the complete part of an object that was cut off; None if nothing is complete."""
     start = text.find("{")
     try:
         return from_json(text[start:], allow_partial=True) if start >= 0 else None
@@ -47,8 +47,8 @@ def begun(text: str) -> Any:
         return None
 
 
-def judgement(said: Any) -> tuple[float, str, str | None]:
-    """Score from 0 to 1, reason, quote; ValueError if it is no such answer."""
+def judgment(said: Any) -> tuple[float, str, str | None]:
+    """Return (score from 0 to 1, reason, quote); raise ValueError for any other answer."""
     score = said.get("score") if isinstance(said, dict) else None
     if isinstance(score, bool) or not isinstance(score, (int, float)) or not math.isfinite(score):
         raise NotJson('the object must have "score", a number from 0 to 1')

@@ -1,13 +1,13 @@
-"""Which paragraphs of long pages a language model is shown: those that speak of what is asked, within a budget.
+"""Select the paragraphs of long pages to show to a language model, within a token budget.
 
-    Passage     a paragraph of a page: where it stands and how much it takes
-    passages    a page's text in passages, in order
+    Passage     a paragraph of a page with its position and its tokens
+    passages    a page's text as passages, in order
     relates     whether a sentence can be about a leaf
-    choose      the best of them for the leaves that are asked, back in the order in which they stand
+    choose      the best passages for the requested leaves, in page order
 
 Pure and deterministic: the same pages and leaves give the same choice, so that answers can be cached. Passages are
-ranked for each leaf by BM25 over its words, with a bonus for what looks like its values (an @ where an email is asked
-for), and the leaves choose in turns: a leaf that many paragraphs speak of does not crowd out the others.
+ranked for each leaf by BM25 over its words, with a bonus for text that looks like its values (an @ for an email). The
+leaves choose in turn, so a leaf with many matching paragraphs does not displace the others.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from curtsy.grounding.schema import Leaf
 
-#: longer paragraphs are cut between sentences; shorter ones stay with the next, as headings do
+#: longer paragraphs are split between sentences; shorter ones, such as headings, are joined with the next
 _LONG_CHARS = 600
 _SHORT_CHARS = 40
-#: the usual values of BM25: how soon more of the same word counts no more, how much the length counts
+#: the usual BM25 parameters: saturation of repeated words, and influence of the length
 _K1, _B = 1.2, 0.75
-#: a value's look counts as much as two rare words; the beginning of a page as less than one
+#: the look of a value counts as much as two rare words; the beginning of a page less than one
 _LOOK_BONUS, _LEAD_BONUS = 4.0, 0.5
 _LEAD_PASSAGES = 3
 
-#: words that lead to a value but stand beside others as well, and looks that leave no doubt
+#: words that occur near a value but also elsewhere, and looks that are unambiguous
 _LOOSE = frozenset(("since", "history", "year", "people", "team", "percent", "box", "e", "by", "day"))
-_TELLING = frozenset(("email", "phone", "telephone", "price", "url"))
+_UNAMBIGUOUS = frozenset(("email", "phone", "telephone", "price", "url"))
 _ANYWHERE = frozenset(("name", "title", "headline"))
 _WORD = re.compile(r"[^\W_]+")
 _LABEL = re.compile(r"\s*([^:]{1,30}):\s")
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+")
-#: words that stand in every description
+#: words that occur in every description
 _STOP = frozenset(
     ("a", "an", "and", "are", "as", "at", "be", "by", "for", "from", "has", "have", "if", "in", "is", "it", "its",
      "not", "of", "on", "one", "or", "so", "such", "than", "that", "the", "their", "them", "these", "they", "this",
@@ -46,7 +46,7 @@ _STOP = frozenset(
      "any", "each", "every", "given", "found", "page", "site", "text", "value", "values", "string", "number", "list",
      "exactly", "stated", "short")
 )  # fmt: skip
-#: what a leaf's words mean beside themselves
+#: related words of a leaf's words
 _KIN = {
     "founded": "founded founding since established began begun started history gegründet fondée",
     "year": "year since founded established",
@@ -66,7 +66,7 @@ _KIN = {
     "date": "date published updated day",
     "author": "author by written",
 }  # fmt: skip
-#: what values look like, by a word of the leaf's path
+#: patterns of values, by a word of the leaf's path
 _LOOKS = {
     "email": re.compile(r"[^\s@]@[^\s@]|\(at\)|\[at\]"),
     "phone": re.compile(r"\+?\d[\d\s()/.-]{6,}\d"),
@@ -92,13 +92,13 @@ class Passage:
 
 
 def tokens_of(text: str) -> int:
-    """About as many as models make of it, rather too many than too few: 3 letters each, and one for each other sign."""
+    """Estimate the tokens of a text, rather too high than too low: 3 letters each, and one for each other character."""
     plain = sum(map(text.count, "0123456789")) + (len(text.encode("utf-8", "replace")) - len(text))
     return len(text) // 3 + plain // 2 + 1
 
 
 def passages(text: str, page: int = 0, leave_out: Callable[[str], bool] = lambda _: False) -> list[Passage]:
-    """Paragraphs, none of them empty; a heading stands with what follows it. Lines to leave out are in none of them."""
+    """Return non-empty paragraphs; a heading is joined with the text after it. Lines to leave out are omitted."""
     found: list[Passage] = []
     lines = list(_lines(text))
     bad = _left_out([text[start:end] for start, end in lines], leave_out)
@@ -117,7 +117,7 @@ def passages(text: str, page: int = 0, leave_out: Callable[[str], bool] = lambda
 
 
 def _left_out(lines: Sequence[str], leave_out: Callable[[str], bool]) -> set[int]:
-    """By themselves, or together with the line before."""
+    """Lines that match alone, or together with the previous line."""
     bad = {number for number, line in enumerate(lines) if leave_out(line)}
     for number in range(1, len(lines)):
         apart = not bad & {number - 1, number}
@@ -132,7 +132,7 @@ def choose(
     budget_tokens: int,
     leave_out: Callable[[str], bool] = lambda _: False,
 ) -> list[Passage]:
-    """The passages to show, in order of page and place. All of them if they fit, but for those to leave out."""
+    """Return the passages to show, ordered by page and position. All of them if they fit, except those to leave out."""
     everything = [one for page, text in enumerate(texts) for one in passages(text, page, leave_out)]
     if sum(one.tokens for one in everything) <= budget_tokens:
         return everything
@@ -147,7 +147,7 @@ def choose(
 
 
 def words_of(leaf: Leaf) -> list[str]:
-    """What a passage that speaks of the leaf has: the words of its path and description, and their kin."""
+    """Return the words of a leaf's path and description, and related words."""
     named = _terms(leaf.path.replace("_", " "))
     own = named + [word for word in _terms(leaf.description) if word not in _STOP]
     kin = [word for name in named for word in _KIN.get(name, "").split()]
@@ -156,21 +156,21 @@ def words_of(leaf: Leaf) -> list[str]:
 
 
 def sentences(text: str) -> Iterable[str]:
-    """Each with the words as they stand."""
+    """Yield the sentences of a text, unchanged."""
     for start, end in _lines(text):
         yield from _SENTENCE_END.split(text[start:end])
 
 
 def relates(leaf: Leaf, text: str) -> bool:
-    """Whether a sentence can be about the leaf at all: it has one of its words, or something that looks like its
-    values. Names stand anywhere."""
+    """Return whether a sentence can be about the leaf: it has one of its words, or text that looks like its values.
+    Names may occur anywhere."""
     named = _terms(leaf.path.replace("_", " "))
     if not named or named[-1] in _ANYWHERE:
         return True
     wanted = {*named, *(word for name in named for word in _KIN.get(name, "").split())} - _LOOSE
-    looks = [_LOOKS[name] for name in named if name in _TELLING]
+    looks = [_LOOKS[name] for name in named if name in _UNAMBIGUOUS]
     if (label := _LABEL.match(text)) and wanted.isdisjoint(_terms(label[1])):
-        return False  # `Hosting: 0800 555 010` is somebody else's
+        return False  # `Hosting: 0800 555 010` belongs to another company
     return not wanted.isdisjoint(_terms(text)) or any(look.search(text) for look in looks)
 
 
@@ -185,7 +185,7 @@ def _lines(text: str) -> Iterable[tuple[int, int]]:
 
 
 def _cut(text: str, start: int, end: int, page: int) -> list[Passage]:
-    """Long ones between sentences, and sentences without end anywhere."""
+    """Split long text between sentences, and very long sentences anywhere."""
     if end - start <= _LONG_CHARS:
         return [_passage(text, start, end, page)]
     found, at = [], start
@@ -204,7 +204,7 @@ def _passage(text: str, start: int, end: int, page: int) -> Passage:
 
 
 def _rankings(everything: Sequence[Passage], leaves: Sequence[Leaf]) -> list[list[int]]:
-    """For each leaf the numbers of all passages, best first."""
+    """Return, for each leaf, the numbers of all passages, best first."""
     bags = [Counter(_terms(one.text)) for one in everything]
     usual = max(1.0, sum(map(len, bags)) / max(1, len(bags)))
     holding = Counter(word for bag in bags for word in bag)
@@ -241,7 +241,7 @@ def _looks(leaf: Leaf) -> list[re.Pattern[str]]:
 
 
 def _in_turns(rankings: Sequence[Sequence[int]]) -> Iterable[int]:
-    """The best of each leaf, then the second of each."""
+    """Yield the best passage of each leaf, then the second of each."""
     for turn in zip(*rankings, strict=True):
         yield from turn
 

@@ -1,9 +1,9 @@
-"""What CSS and XPath find on a page, in bounded time.
+"""Evaluate CSS and XPath on a page, in bounded time.
 
-CSS that looks at one element, its parents and neighbours by name takes no longer than the page is long, and is
-evaluated here. Anything else can compare all elements with all on a page made for it, for hours, and no engine can be
-told to stop: it goes to a process of its own (`finder`), which the kernel ends after a second of its time for one page.
-Then the page has no more to say to such selectors.
+CSS that examines one element, its parents and neighbors by name takes time linear in the page, and is evaluated here.
+Anything else can take hours on a hostile page, and no engine can be interrupted. It runs in a process of its own
+(`finder`), which the kernel kills after one second of CPU time per page. After that, such selectors find nothing more
+on the page.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from curtsy.extract.finder import Element, css_elements
 from curtsy.grounding.schema_hints import Selector
 from curtsy.html.document import Document
 
-#: nobody computes so long: it was stopped, or the machine sleeps
+#: no evaluation takes this long: the process was stopped, or the machine is suspended
 _MAX_WAIT_S = 120.0
 _ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
 _ATTRIBUTE = re.compile(r"\[[^\]]*\]")
-#: a step to any ancestor or sibling, and everything that counts elements or looks into others
+#: a step to any ancestor or sibling, and everything that counts elements or examines others
 _HEAVY = re.compile(r"[~(:]|[^\s>+,]\s+[^\s>+,]")
 
 
@@ -37,18 +37,18 @@ class Elements:
     def __init__(self, document: Document) -> None:
         self._document = document
         self._number = next(_numbers)
-        #: the process was ended over this page
+        #: the process was killed while it evaluated this page
         self.exhausted = False
 
     def texts(self, selector: Selector) -> list[str]:
-        """The texts, or one attribute, of what the selector finds, in order; empty if it took too long."""
+        """Return the texts, or one attribute, of the matching elements, in order; empty if it took too long."""
         return [one.text for one in self.found(selector) if one.text]
 
     def found(self, selector: Selector, *, aside: bool = False) -> list[Element]:
-        """What the selector finds, in order, also what has no text; nothing if it took too long.
+        """Return the matching elements in order, also those without text; nothing if it took too long.
 
-        Chains can be compared within CSS that was evaluated here, within CSS that was not, and within XPath. `aside`:
-        CSS that could be evaluated here is not, so that it can be compared with CSS that cannot.
+        Chains are comparable among CSS evaluated here, among CSS evaluated in the process, and among XPath. `aside`
+        sends CSS that could be evaluated here to the process, so that it is comparable with CSS that cannot.
         """
         light = selector.css is not None and is_light(selector.css)
         if light and (self.exhausted or not aside):
@@ -73,7 +73,7 @@ class Elements:
 
 
 def is_light(css: str) -> bool:
-    """Whether a CSS selector takes no longer than the page is long.
+    """Return whether a CSS selector takes time linear in the page.
 
     >>> is_light('main > a[href^="mailto:"], h1'), is_light("main a"), is_light("a:first-child")
     (True, False, False)
@@ -83,7 +83,7 @@ def is_light(css: str) -> bool:
 
 _lock = threading.Lock()
 _numbers = itertools.count()
-#: the process that was sent a page last, and the number of that page
+#: the process and the number of the page that was sent last
 _sent: dict[str, tuple[int, int]] = {}
 _running: subprocess.Popen[str] | None = None
 _running_in: int | None = None
@@ -94,7 +94,7 @@ def _child() -> subprocess.Popen[str]:
     if _running is not None and _running_in == os.getpid() and _running.poll() is not None:
         close()
     if _running is None or _running_in != os.getpid():
-        # -P: modules of the working directory are not its own; of the environment it needs no secrets.
+        # -P: do not import modules of the working directory. The environment is reduced: it may hold secrets.
         _running = subprocess.Popen(
             [sys.executable, "-P", "-m", "curtsy.extract.finder"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             text=True, encoding="utf-8", env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
@@ -104,7 +104,7 @@ def _child() -> subprocess.Popen[str]:
 
 
 def _exchange(child: subprocess.Popen[str], request: str) -> list[Element] | None:
-    """None: the process ended over it."""
+    """Return None if the process ended during the request."""
     waiting = threading.Timer(_MAX_WAIT_S, child.kill)
     waiting.start()
     try:
@@ -135,7 +135,7 @@ def _end(child: subprocess.Popen[str]) -> None:
 
 @atexit.register
 def close() -> None:
-    """Ends the process, if one was started."""
+    """End the process, if one was started."""
     global _running
     if _running is not None and _running_in == os.getpid():
         _end(_running)

@@ -1,9 +1,9 @@
-"""One call to an OpenAI-compatible server: what is sent, what comes back, and what each failure means.
+"""One call to an OpenAI-compatible server: request, response, and the meaning of each failure.
 
-The address comes from the operator's settings, so it is not guarded as the targets of a crawl are; nothing else has a
-say in where a call goes: no proxy and no variable of the environment, no redirect. A call ends within its time, also
-if the server sends a byte now and then, and is never repeated here: a fault goes to the stage, which knows when to
-try again. The one exception are servers that do not know a parameter: they are asked without it, and that is kept.
+The address comes from the operator's settings, so the guard for crawl targets does not apply. Nothing else decides
+where a call goes: no proxy, no environment variable, no redirect. A call ends within its time limit, even if the server
+sends single bytes. It is never repeated here: the stage decides about retries. The one exception are servers that
+reject a parameter: the call is repeated without it, and that is remembered.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
+import certifi
+
 from curtsy.core.claims import Usage
 from curtsy.core.errors import CurtsyError, MissingPart
 from curtsy.extract.chunks import tokens_of
@@ -27,31 +29,31 @@ Cause = Literal[
     "llm_unreachable", "llm_timeout", "llm_refused", "llm_rate_limited", "llm_garbage", "llm_budget", "llm_missing"
 ]
 Message = Mapping[str, str]
-#: headers that a call has; whatever else the client would add is left out (the last one is how it knows what we want)
+#: headers that a call may have; all others that the client adds are removed (it reads the last one itself)
 _HEADERS = frozenset(
     ("host", "accept", "accept-encoding", "connection", "content-type", "content-length", "user-agent",
      "x-stainless-raw-response")
 )  # fmt: skip
 _CONNECT_S = 10.0
 _DETAIL_CHARS = 300
-#: statuses that may mean that a parameter is not known
+#: statuses that may mean that a parameter is unsupported
 _UNKNOWING = frozenset((400, 404, 415, 422, 500, 501))
 _TOO_LONG = ("context length", "context_length", "context size", "context window", "too long", "too large", "exceed")
 
 
 class ModelFault(CurtsyError):
-    """A model gave no usable answer: why, and whether another try may help."""
+    """A model gave no usable answer: the cause, and whether a retry may help."""
 
     def __init__(self, cause: Cause, detail: str, again: bool = True, retry_after_s: float | None = None) -> None:
         super().__init__(detail)
         self.cause, self.detail, self.again, self.retry_after_s = cause, detail, again, retry_after_s
-        #: of calls that were answered before, and what this one may have cost
+        #: usage of earlier calls, and what this one may have cost
         self.usage = Usage()
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a model answers."""
+    """The address of a model."""
 
     url: str
     model: str
@@ -62,8 +64,8 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
-    """How a server wants to be asked. Begins with the most exact, and yields what a server does not know."""
+class CallOptions:
+    """The parameters that a server supports. Starts with the most exact; unsupported ones are dropped."""
 
     form: Literal["json_schema", "json_object", "plain"] = "json_schema"
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -72,77 +74,80 @@ class Manner:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model said."""
+    """A model's answer."""
 
     text: str
     #: `stop`, or `length` if it was cut off
     finish: str
     prompt_tokens: int
     completion_tokens: int
-    #: how it was asked in the end
-    manner: Manner
+    #: the parameters of the successful call
+    options: CallOptions
 
 
-def lesser(manner: Manner, status: int, said: str) -> Manner | None:
-    """The manner to try next after a refusal; None if it is no matter of manner."""
-    said = said.casefold()
-    if status not in _UNKNOWING or any(words in said for words in _TOO_LONG):
+def fallback(options: CallOptions, status: int, message: str) -> CallOptions | None:
+    """Return the options to try after a rejection; None if other options cannot help."""
+    message = message.casefold()
+    if status not in _UNKNOWING or any(words in message for words in _TOO_LONG):
         return None
-    if status in (404, 500) and not any(word in said for word in ("response_format", "json_schema", "grammar")):
-        return None  # there is no such model, or the server is ill
-    if "max_completion_tokens" in said and manner.limit == "max_tokens":
-        return replace(manner, limit="max_completion_tokens")
-    if "temperature" in said and manner.temperature:
-        return replace(manner, temperature=False)
-    if manner.form == "json_schema":
-        return replace(manner, form="json_object")
-    return replace(manner, form="plain") if manner.form == "json_object" else None
+    if status in (404, 500) and not any(word in message for word in ("response_format", "json_schema", "grammar")):
+        return None  # the model does not exist, or the server has failed
+    if "max_completion_tokens" in message and options.limit == "max_tokens":
+        return replace(options, limit="max_completion_tokens")
+    if "temperature" in message and options.temperature:
+        return replace(options, temperature=False)
+    if options.form == "json_schema":
+        return replace(options, form="json_object")
+    return replace(options, form="plain") if options.form == "json_object" else None
 
 
 def call(
-    endpoint: Endpoint, messages: Sequence[Message], schema: Any, *, max_tokens: int, timeout_s: float, manner: Manner
-) -> Reply:
-    """Blocks for `timeout_s` at most; ModelFault if no answer comes of it."""
+    endpoint: Endpoint, messages: Sequence[Message], schema: Any, *, max_tokens: int, timeout_s: float,
+    options: CallOptions,
+) -> Reply:  # fmt: skip
+    """Block for at most `timeout_s`; raise ModelFault if there is no answer."""
     deadline = time.monotonic() + timeout_s
     while True:
-        body = _body(endpoint, messages, schema, max_tokens, manner)
+        body = _body(endpoint, messages, schema, max_tokens, options)
         status, headers, content = _post(endpoint, body, deadline - time.monotonic())
         if status == 200:
-            return _reply(content, messages, manner)
-        said = _said(content, endpoint)
-        less = lesser(manner, status, said)
+            return _reply(content, messages, options)
+        message = _error_text(content, endpoint)
+        less = fallback(options, status, message)
         if less is None:
-            raise _refusal(endpoint, status, headers, said)
-        manner = less
+            raise _refusal(endpoint, status, headers, message)
+        options = less
 
 
 def models(endpoint: Endpoint, timeout_s: float) -> list[str]:
-    """The names of the models that a server offers; for `doctor`."""
+    """Return the names of the models that a server offers; for `doctor`."""
     status, headers, content = _post(endpoint, None, timeout_s)
     if status != 200:
-        raise _refusal(endpoint, status, headers, _said(content, endpoint))
+        raise _refusal(endpoint, status, headers, _error_text(content, endpoint))
     try:
         return [str(one["id"]) for one in json.loads(content)["data"]]
     except (ValueError, KeyError, TypeError):
         raise ModelFault(
-            "llm_garbage", f"{endpoint.url}/models is no list of models: is it the right address?"
+            "llm_garbage", f"{endpoint.url}/models did not return a list of models. Check llm_url."
         ) from None
 
 
-def _body(endpoint: Endpoint, messages: Sequence[Message], schema: Any, limit: int, manner: Manner) -> dict[str, Any]:
-    body: dict[str, Any] = {"model": endpoint.model, "messages": list(messages), manner.limit: limit}
-    if manner.temperature:
+def _body(
+    endpoint: Endpoint, messages: Sequence[Message], schema: Any, limit: int, options: CallOptions
+) -> dict[str, Any]:
+    body: dict[str, Any] = {"model": endpoint.model, "messages": list(messages), options.limit: limit}
+    if options.temperature:
         body["temperature"] = 0
-    if manner.form == "json_schema":
+    if options.form == "json_schema":
         form = {"name": "answer", "strict": True, "schema": schema}
         body["response_format"] = {"type": "json_schema", "json_schema": form}
-    elif manner.form == "json_object":
+    elif options.form == "json_object":
         body["response_format"] = {"type": "json_object"}
     return body
 
 
 def _post(endpoint: Endpoint, body: dict[str, Any] | None, timeout_s: float) -> tuple[int, Mapping[str, str], bytes]:
-    """Status, headers and body of the answer, whatever they are."""
+    """Return status, headers and body of any answer."""
     try:
         return asyncio.run(_sent(endpoint, body, max(0.001, timeout_s)))
     except TimeoutError:
@@ -165,7 +170,7 @@ async def _sent(endpoint: Endpoint, body: dict[str, Any] | None, timeout_s: floa
     except openai.APIConnectionError as error:
         why = str(error.__cause__ or error) or type(error.__cause__).__name__
         raise ModelFault("llm_unreachable", _shown(f"{endpoint.url}: {why}", endpoint)) from None
-    except (openai.OpenAIError, ValueError, TypeError) as error:  # an address or a key that cannot be sent
+    except (openai.OpenAIError, ValueError, TypeError) as error:  # an invalid address or key
         raise ModelFault("llm_refused", _shown(f"{endpoint.url}: {error}", endpoint), again=False) from None
 
 
@@ -190,9 +195,9 @@ def _client(openai: Any, endpoint: Endpoint, timeout_s: float) -> Any:
 @cache
 def _openai() -> Any:
     try:
-        import openai
+        import openai  # an optional extra
     except ImportError:
-        raise MissingPart("The package openai is not installed: pip install 'curtsy[llm]'.") from None
+        raise MissingPart("The package openai is not installed. Run: pip install 'curtsy[llm]'") from None
     # Its OPENAI_LOG would write prompts to our stderr.
     logging.getLogger("openai").setLevel(logging.CRITICAL)
     return openai
@@ -200,22 +205,20 @@ def _openai() -> Any:
 
 @cache
 def _trusted() -> ssl.SSLContext:
-    """The system's authorities and the public ones."""
-    import certifi
-
+    """Trust the system's certificate authorities and the public ones."""
     context = ssl.create_default_context()
     context.load_verify_locations(certifi.where())
     return context
 
 
-def _reply(content: bytes, messages: Sequence[Message], manner: Manner) -> Reply:
+def _reply(content: bytes, messages: Sequence[Message], options: CallOptions) -> Reply:
     try:
         document = json.loads(content)
         choice = document["choices"][0]
         text = _text(choice["message"].get("content"))
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
         shown = content[:80].decode("utf-8", "replace")
-        raise ModelFault("llm_garbage", f"the answer is no chat completion: {shown!r}") from None
+        raise ModelFault("llm_garbage", f"the answer is not a chat completion: {shown!r}") from None
     usage = document.get("usage")
     asked = sum(tokens_of(message["content"]) for message in messages)
     return Reply(
@@ -223,12 +226,12 @@ def _reply(content: bytes, messages: Sequence[Message], manner: Manner) -> Reply
         finish=str(choice.get("finish_reason") or "stop"),
         prompt_tokens=_count(usage, "prompt_tokens", asked),
         completion_tokens=_count(usage, "completion_tokens", tokens_of(text)),
-        manner=manner,
+        options=options,
     )
 
 
 def _text(content: Any) -> str:
-    """Some servers send a list of parts; a model that refuses sends none."""
+    """Some servers send a list of parts; a model that refuses sends nothing."""
     if isinstance(content, list):
         return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
     return content if isinstance(content, str) else ""
@@ -239,7 +242,7 @@ def _count(usage: Any, name: str, otherwise: int) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else otherwise
 
 
-def _said(content: bytes, endpoint: Endpoint) -> str:
+def _error_text(content: bytes, endpoint: Endpoint) -> str:
     text = content[:4000].decode("utf-8", "replace")
     try:
         error = json.loads(content).get("error")
@@ -250,27 +253,27 @@ def _said(content: bytes, endpoint: Endpoint) -> str:
 
 
 def _shown(text: str, endpoint: Endpoint) -> str:
-    """Servers repeat keys in their errors."""
+    """Remove the key: servers repeat it in their errors."""
     return (text.replace(endpoint.key, "***") if endpoint.key else text)[:_DETAIL_CHARS]
 
 
-def _refusal(endpoint: Endpoint, status: int, headers: Mapping[str, str], said: str) -> ModelFault:
+def _refusal(endpoint: Endpoint, status: int, headers: Mapping[str, str], message: str) -> ModelFault:
     wait_s = retry_after(headers.get("retry-after"), time.time())
-    what = f"{endpoint.url} answers {status}: {said}"
-    if status == 429 and "insufficient_quota" not in said:
+    what = f"{endpoint.url} answers {status}: {message}"
+    if status == 429 and "insufficient_quota" not in message:
         return ModelFault("llm_rate_limited", what, retry_after_s=wait_s)
     if status in (408, 504):
         return ModelFault("llm_timeout", what, retry_after_s=wait_s)
     if status in (409, 425) or status >= 500:
         return ModelFault("llm_unreachable", what, retry_after_s=wait_s)
-    return ModelFault("llm_refused", what + _advice(status, said), again=False)
+    return ModelFault("llm_refused", what + _advice(status, message), again=False)
 
 
-def _advice(status: int, said: str) -> str:
+def _advice(status: int, message: str) -> str:
     if status in (401, 403):
-        return ". Look at llm_api_key."
-    if any(words in said.casefold() for words in _TOO_LONG):
+        return ". Check llm_api_key."
+    if any(words in message.casefold() for words in _TOO_LONG):
         return ". Lower llm_context_tokens."
     if status == 404 or 300 <= status < 400:
-        return ". Look at llm_url (it usually ends in /v1) and llm_model."
+        return ". Check llm_url (it usually ends in /v1) and llm_model."
     return ""

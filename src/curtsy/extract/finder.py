@@ -1,8 +1,8 @@
-"""A process that evaluates CSS and XPath, so that an expression that does not end on a hostile page ends with it.
+"""A process that evaluates CSS and XPath, so that it can be killed when an expression does not end on a hostile page.
 
-Each line of its input is a request, `{"html"?, "css" | "xpath", "attribute"}`; each line of its output is the list of
-elements that were found, `[text, chain]` each. `html` is sent once for each page, which may take a second of this
-process's time for all requests; after that the kernel ends the process. It also ends with its input. Run by `elements`.
+Each input line is a request, `{"html"?, "css" | "xpath", "attribute"}`; each output line is the list of elements found,
+`[text, chain]` each. `html` is sent once per page. All requests for a page share one second of CPU time; then the
+kernel kills the process. It also ends when its input closes. Started by `elements`.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ PAGE_SECONDS = 1.0
 _MEMORY_BYTES = 2 << 30
 MAX_FOUND = 200
 MAX_TEXT = 4_000
-#: of a chain; nobody writes pages so deep
+#: of a chain; real pages are not this deep
 MAX_DEPTH = 256
 
 
 class Element(NamedTuple):
-    """What a selector found: its text, or its attribute, and where it stands."""
+    """An element that a selector found: its text or attribute, and its position."""
 
     text: str
-    #: the element itself and all that hold it, inner first, by numbers that mean the same in all chains of one engine
-    #: and page; empty: it is deeper than MAX_DEPTH, or no part of the page
+    #: numbers of the element and its ancestors, inner first; equal numbers mean the same element in all chains of one
+    #: engine and page; empty: it is deeper than MAX_DEPTH, or not part of the page
     chain: tuple[int, ...]
 
 
 class Page:
-    """A page as both engines see it, parsed when first asked for."""
+    """A page for both engines, parsed on first use."""
 
     def __init__(self, html: str) -> None:
         self._html = html
         self._lexbor: LexborHTMLParser | None = None
         self._lxml: Any = None
-        #: of lxml's elements; they are the same objects only as long as they are held
+        #: of lxml's elements; held here, because lxml recreates objects that are not referenced
         self._numbers: dict[Any, int] = {}
 
     def css(self, expression: str, attribute: str | None) -> Iterator[Element]:
@@ -60,7 +60,7 @@ class Page:
             if isinstance(node, etree._Element):
                 text = (node.get(attribute) or "") if attribute else "".join(node.itertext())
                 yield Element(_clean(text), self._chain(node))
-            else:  # an attribute, a text, which know their element, or a number
+            else:  # an attribute or a text, which know their element, or a number
                 yield Element(_clean(str(node)), self._chain(node.getparent() if hasattr(node, "getparent") else None))
 
     def _chain(self, node: Any) -> tuple[int, ...]:
@@ -74,13 +74,13 @@ class Page:
 
 
 def css_elements(tree: LexborHTMLParser, expression: str, attribute: str | None) -> Iterator[Element]:
-    """The elements that a CSS selector finds, in order, 200 at most."""
+    """Yield the elements that a CSS selector matches, in order, at most 200."""
     root = tree.root
     for node in [] if root is None else root.css(expression)[:MAX_FOUND]:
         if attribute:
             text = node.attributes.get(attribute.lower()) or ""
         else:
-            # A title is no part of what a reader sees, so `prose` leaves it out.
+            # A title is not visible text, so `prose` omits it.
             text = node.text() if node.tag == "title" else prose.text(node, MAX_TEXT)
         yield Element(_clean(text), _css_chain(node))
 
@@ -96,7 +96,7 @@ def _css_chain(node: LexborNode | None) -> tuple[int, ...]:
 
 
 def _clean(text: str) -> str:
-    """Blanks collapsed within lines, nothing too long."""
+    """Collapse spaces within lines and limit the length."""
     lines = text[: MAX_TEXT * 4].splitlines()
     return "\n".join(" ".join(line.split()) for line in lines).strip()[:MAX_TEXT]
 
@@ -106,13 +106,13 @@ def _found(page: Page, request: dict[str, Any]) -> list[Element]:
         if "css" in request:
             return list(page.css(request["css"], request["attribute"]))
         return list(page.xpath(request["xpath"], request["attribute"]))
-    except Exception:  # a page that lxml cannot read, an expression that is none: nothing is found
+    except Exception:  # lxml cannot parse the page, or the expression is invalid: nothing is found
         return []
 
 
 def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it ends it
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process ends it
     page, left = Page(""), PAGE_SECONDS
     for line in sys.stdin:
         request = json.loads(line)

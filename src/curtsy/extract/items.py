@@ -1,10 +1,10 @@
-"""Which values of a page belong to one item of a list: those that come from one place.
+"""Group the values of a page into the items of a list, by their position in the page.
 
-The elements of one leaf are the items. To each belongs what stands in the largest element around it that has no other
-of them; what stands in none belongs to nobody and is left out, and an item may lack values. Where places cannot be
-compared (CSS with XPath, patterns over the page's text), or items have no elements of their own (`dt` and `dd` in one
-`dl`), the first of one leaf goes with the first of another only if all leaves found equally many. No I/O; work grows
-with what was found and how deep it stands, which `finder` bounds.
+The elements of one leaf are the items. To each item belong the values in the largest element around it that contains no
+other item. Values outside of all items are left out, and an item may lack values. Where positions are not comparable
+(CSS with XPath, patterns over the page's text), or items have no elements of their own (`dt` and `dd` in one `dl`),
+values are paired by order, but only if all leaves found equally many. No I/O; the work grows with the number and depth
+of the elements, which `finder` bounds.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import NamedTuple
 from curtsy.core.claims import Claim
 from curtsy.grounding.schema import Leaf
 
-#: leaves of a list whose elements are tried as its items
+#: leaves of a list whose elements are tried as items
 _MAX_LEADERS = 4
 
 
 class Cell(NamedTuple):
-    """What one element, or one match in a text, has for a leaf."""
+    """The value of one element, or of one match in a text, for a leaf."""
 
-    #: as of an `Element`; empty: it cannot be compared
+    #: as of an `Element`; empty: not comparable
     chain: tuple[int, ...]
-    #: its first value that can be read
+    #: its first value that can be parsed
     claim: Claim | None
 
 
@@ -33,21 +33,21 @@ class Column(NamedTuple):
     """What was found for a leaf, in order."""
 
     path: str
-    #: `css`, `xpath`: their chains can be compared with others of the same kind; `text`: they cannot
+    #: `css`, `xpath`: chains are comparable with others of the same kind; `text`: not comparable
     kind: str
     cells: list[Cell]
-    #: of a single element all that it has, one by one
+    #: all values of a single element
     inner: list[Cell]
-    #: there may be more
+    #: the list was truncated
     cut: bool
 
 
-#: of an item: leaf -> claim
+#: one item: leaf -> claim
 Row = dict[str, Claim]
 
 
 def together(leaves: Iterable[Leaf]) -> list[list[Leaf]]:
-    """Each leaf alone, but those of one list of objects together; lists within lists are not looked for."""
+    """Group the leaves of one list of objects; all others are alone. Lists within lists are ignored."""
     groups: dict[str, list[Leaf]] = {}
     for leaf in leaves:
         if leaf.path.count("*") <= 1:
@@ -57,12 +57,12 @@ def together(leaves: Iterable[Leaf]) -> list[list[Leaf]]:
 
 
 def is_of_object(leaf: Leaf) -> bool:
-    """It is in an item of a list, and not that item."""
+    """Return whether the leaf is inside an item of a list, and not the item itself."""
     return "/*/" in leaf.path
 
 
 def rows(columns: Sequence[Column]) -> list[Row]:
-    """The items that have values, in order."""
+    """Return the items that have values, in order."""
     if not columns:
         return []
     if all(len(column.cells) == 1 for column in columns) and (found := _within(columns)) is not None:
@@ -77,14 +77,14 @@ def rows(columns: Sequence[Column]) -> list[Row]:
 
 
 def _within(columns: Sequence[Column]) -> list[Row] | None:
-    """Items that stand in one element, as the lines of a text do; None: there is but one item."""
+    """Items inside one element, such as the lines of a text; None: there is only one item."""
     several = [column for column in columns if len(column.inner) > 1]
     if not several:
         return None
     if _alike([column.inner for column in columns]):
         return _by_position({column.path: column.inner for column in columns})
     if len(several) == 1 and len({column.cells[0].chain for column in columns}) == len(columns):
-        return None  # one leaf of one item is said in several ways
+        return None  # one leaf of one item has several values
     most = max(several, key=lambda column: len(column.inner))
     return _by_position({most.path: most.inner})
 
@@ -94,14 +94,14 @@ def _alike(many: Sequence[Sequence[Cell]]) -> bool:
 
 
 def _by_position(columns: Mapping[str, Sequence[Cell]]) -> list[Row]:
-    """The first of each, the second of each: they are equally many."""
+    """Pair values by their order; all columns have the same length."""
     count = max(len(cells) for cells in columns.values())
     found = ({path: claim for path, cells in columns.items() if (claim := cells[at].claim)} for at in range(count))
     return [row for row in found if row]
 
 
 def _by_place(columns: Sequence[Column]) -> list[Row]:
-    """By the leaf with the most elements, unless that is but one of which an item may have several."""
+    """Use the leaf with the most elements, unless an item may have several of these."""
     leaders = sorted(columns, key=lambda column: -len(column.cells))[:_MAX_LEADERS]
     most = leaders[0]
     if _is_flat(most, columns):
@@ -114,7 +114,7 @@ def _by_place(columns: Sequence[Column]) -> list[Row]:
 
 
 def _is_flat(leader: Column, columns: Sequence[Column]) -> bool:
-    """Equally many of each, none within an item of another, as `dt` and `dd` in one `dl`."""
+    """Equally many of each, none inside an item of another, such as `dt` and `dd` in one `dl`."""
     others = [column for column in columns if column is not leader]
     if not others or not _alike([column.cells for column in columns]) or any(column.cut for column in columns):
         return False
@@ -122,7 +122,7 @@ def _is_flat(leader: Column, columns: Sequence[Column]) -> bool:
     return not any(_owner(cell, owners) for column in others for cell in column.cells)
 
 
-#: element -> the one item that it holds, or is a part of, and how far out from that it is
+#: element -> the one item that it contains, or is part of, and its distance from that item
 _Owners = dict[int, tuple[int, int]]
 
 
@@ -142,7 +142,7 @@ def _owner(cell: Cell, owners: _Owners) -> tuple[int, int] | None:
 
 
 def _is_regular(column: Column, leader: Column, owners: _Owners) -> bool:
-    """All of it is in the leader's items, and says one thing in most of them."""
+    """All of its cells are in the leader's items, and most items have one value."""
     owned = [
         (owner[0], cell.claim and repr(cell.claim.value)) for cell in column.cells if (owner := _owner(cell, owners))
     ]
@@ -153,18 +153,18 @@ def _is_regular(column: Column, leader: Column, owners: _Owners) -> bool:
 
 
 def _led(leader: Column, owners: _Owners, columns: Sequence[Column]) -> list[Row]:
-    """An item for each of the leader's elements, with what stands nearest to it of the other leaves."""
+    """Make an item for each of the leader's elements, with the nearest values of the other leaves."""
     found: list[Row] = [{leader.path: cell.claim} if cell.claim else {} for cell in leader.cells]
     for column in columns:
         if column is not leader:
             for item, claim in _nearest(column, owners):
                 found[item][column.path] = claim
-    # Of the last of many nobody knows where it ends.
+    # The end of the last item of a truncated list is unknown.
     return [row for row in (found[:-1] if leader.cut else found) if row]
 
 
 def _nearest(column: Column, owners: _Owners) -> Iterator[tuple[int, Claim]]:
-    """Of each item the nearest that can be read, of equally near ones the first."""
+    """Yield for each item the nearest value that can be parsed; of equally near ones the first."""
     best: dict[int, tuple[int, Claim]] = {}
     for cell in column.cells:
         owner = _owner(cell, owners)

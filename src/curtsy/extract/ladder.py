@@ -1,7 +1,7 @@
-"""The ladder: structured data, then selectors, then whoever is asked, each only for what is still missing.
+"""The ladder: structured data, then selectors, then a language model. Each rung is used only for missing values.
 
-`sources_of` opens a page, `choose` says which pages of a site are worth opening, `climb` gathers the claims of one
-record from them, in the order in which they are to be preferred. What is missing is what `ground` would not let pass.
+`sources_of` parses a page, `choose` selects the pages of a site to use, `extract` collects the claims of one record, in
+order of preference. A leaf is missing if `grounding.judge` accepts none of its claims.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from curtsy.extract.sources import PageSources, sources_of
 from curtsy.grounding import judge
 from curtsy.grounding.schema import Leaf, Schema
 
-__all__ = ["Asker", "Candidate", "PageSources", "applies", "choose", "climb", "sources_of"]
+__all__ = ["Candidate", "PageSources", "ValueFinder", "applies", "choose", "extract", "sources_of"]
 
-#: of one leaf that has one value; the first that is grounded wins, the others are its rivals
+#: claims for one leaf with a single value; the first grounded claim wins
 _MAX_RIVALS = 6
 _MAX_ITEMS = 100
 
 
-class Asker(Protocol):
-    """Whoever finds what structured data and selectors do not: a language model."""
+class ValueFinder(Protocol):
+    """Finds what structured data and selectors do not: a language model."""
 
     def ask(self, schema: Schema, leaves: Sequence[Leaf], pages: Sequence[PageSources]) -> Extraction: ...
 
 
-def climb(schema: Schema, pages: Sequence[PageSources], ask: Asker | None = None) -> Extraction:
-    """All claims for one record from these pages, the most telling page first."""
-    gathering = _Gathering(schema)
+def extract(schema: Schema, pages: Sequence[PageSources], model: ValueFinder | None = None) -> Extraction:
+    """Return all claims for one record from these pages; the most relevant page comes first."""
+    collected = _Claims(schema)
     for rung in (_structured, _selectors):
-        if missing := _missing(schema, gathering.claims):
-            gathering.add(rung(schema, pages, missing, gathering.claims))
-    missing = _missing(schema, gathering.claims)
-    if ask is None or not missing or not pages:
-        return Extraction(claims=tuple(gathering.claims))
-    asked = ask.ask(schema, missing, pages)
-    gathering.add(asked.claims)
-    return Extraction(claims=tuple(gathering.claims), usage=asked.usage)
+        if missing := _missing(schema, collected.claims):
+            collected.add(rung(schema, pages, missing, collected.claims))
+    missing = _missing(schema, collected.claims)
+    if model is None or not missing or not pages:
+        return Extraction(claims=tuple(collected.claims))
+    answered = model.ask(schema, missing, pages)
+    collected.add(answered.claims)
+    return Extraction(claims=tuple(collected.claims), usage=answered.usage)
 
 
 def _structured(
@@ -55,7 +55,7 @@ def _structured(
 def _selectors(
     schema: Schema, pages: Sequence[PageSources], missing: Sequence[Leaf], found: Sequence[Claim]
 ) -> Iterable[Claim]:
-    """Those leaves first that others are about, on all pages; the leaves of a list are found together."""
+    """Leaves that are the subject of others come first, on all pages; the leaves of a list are found together."""
     known: dict[str, list[str]] = {}
     _learn(known, found)
     subjects = {_list_of(one.subject) for many in schema.selectors.values() for one in many if one.subject}
@@ -73,7 +73,7 @@ def _learn(known: dict[str, list[str]], claims: Iterable[Claim]) -> None:
 
 
 def _missing(schema: Schema, found: Sequence[Claim]) -> list[Leaf]:
-    """Leaves without a claim that will hold. A list is found or missing as a whole: its items come from one rung."""
+    """Return leaves without a grounded claim. A list is found or missing as a whole: its items come from one rung."""
     held: set[str] = set()
     for claim in found:
         leaf = schema.leaf_for(claim.path)
@@ -83,12 +83,12 @@ def _missing(schema: Schema, found: Sequence[Claim]) -> list[Leaf]:
 
 
 def _list_of(path: str) -> str:
-    """The list that a leaf is in, or the leaf itself."""
+    """Return the list that contains a leaf, or the leaf itself."""
     return path.partition("/*")[0] if "/*" in path else path
 
 
-class _Gathering:
-    """The claims of a record as they come: items of lists numbered on over pages and rungs, none beyond use."""
+class _Claims:
+    """The claims of a record: items of lists are numbered over pages and rungs, and their number is limited."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema

@@ -1,12 +1,12 @@
-"""A language model as the last rung of the ladder: it is asked only for what is still missing, and believed nothing.
+"""A language model as the last rung: it is called only for missing values, and its output is never trusted.
 
-    Model       asks: `ask` for the leaves of a schema, `question` for a rubric; blocks, so call it from a thread
-    Cache       answers by a digest of all that decides them: content, schema, leaves, model, wording
-    Budget      what a crawl may spend: taken before a call at its most, settled afterwards by what was used
-    ModelFault  no usable answer; the stage decides when to try again
+    Model       `ask` for the leaves of a schema, `question` for a rubric; blocks, so call it in a thread
+    Cache       answers by a digest of everything that determines them: content, schema, leaves, model, prompts
+    Budget      what a crawl may spend: the maximum is taken before a call, and settled with the actual usage after it
+    ModelFault  no usable answer; the stage decides about retries
 
-Every value comes with a quote. They are claims, no more: `ground` looks whether the quote stands in the page and the
-value follows from it.
+Every value comes with a quote. Both are only claims: grounding checks that the quote is in the page and that the value
+follows from it.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from curtsy.core.observe import count
 from curtsy.extract import answer_schema, answers, endpoint, prompts
 from curtsy.extract.answer_schema import Style
 from curtsy.extract.chunks import relates, sentences, tokens_of
-from curtsy.extract.endpoint import Endpoint, Manner, ModelFault, Reply
+from curtsy.extract.endpoint import CallOptions, Endpoint, ModelFault, Reply
 
 if TYPE_CHECKING:
     from curtsy.core.settings import Settings
     from curtsy.grounding.schema import Leaf, Schema
 
-__all__ = ["Budget", "Cache", "Caps", "Endpoint", "Judgement", "Memory", "Model", "ModelFault", "prompt_texts"]
+__all__ = ["Budget", "Cache", "Caps", "Endpoint", "Judgment", "Memory", "Model", "ModelFault", "prompt_texts"]
 
 T = TypeVar("T")
-#: tokens that a server's template puts around a message
+#: tokens that a server's template adds to a message
 _TEMPLATE_TOKENS = 32
-#: of a stage's lease, so that nobody else begins the same meanwhile
+#: of a stage's lease, so that no other worker begins the same row
 _SHARE_OF_LEASE = 0.75
-#: of a bad answer, sent back with the request to mend it
+#: characters of an invalid answer that are sent back for repair
 _SHOWN_CHARS = 800
-#: a small model answers one field at a time, from little text, shortly
+#: a small model answers one field at a time, from a short text, with a short answer
 _LOCAL_CONTEXT_TOKENS, _LOCAL_ANSWER_TOKENS, _LOCAL_LEAVES = 250, 160, 1
 
 prompt_texts = prompts.prompt_texts
-#: how each server wants to be asked, as this process has learnt
-_manners: dict[tuple[str, str], Manner] = {}
+#: the parameters that each server supports, as far as this process knows
+_call_options: dict[tuple[str, str], CallOptions] = {}
 
 
 class Cache(Protocol):
@@ -59,24 +59,24 @@ class Budget(Protocol):
     """What a crawl may spend, over all its processes. Costs are in the currency of the prices."""
 
     def take(self, most: Usage) -> bool:
-        """Count the most that a call can take; False, and nothing counted, if a cap would be passed."""
+        """Count the maximum usage of a call; return False, and count nothing, if it exceeds a limit."""
         ...
 
     def settle(self, most: Usage, used: Usage) -> None:
-        """Count what was used instead of what was taken."""
+        """Replace the counted maximum by the actual usage."""
         ...
 
 
 class Page(Protocol):
-    """Of the pages of a ladder only their text is asked about."""
+    """Only the text of a page is used."""
 
     @property
     def text(self) -> Source: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """A model's answer to a rubric's question. The quote is none until it was found in the evidence."""
+class Judgment:
+    """A model's answer to a rubric's question. The quote counts only after it was found in the evidence."""
 
     #: 0 to 1
     score: float
@@ -86,7 +86,7 @@ class Judgement:
 
 
 class Memory:
-    """A cache as long as its process lives."""
+    """A cache for the lifetime of its process."""
 
     def __init__(self) -> None:
         self.answers: dict[str, str] = {}
@@ -99,7 +99,7 @@ class Memory:
 
 
 class Caps:
-    """A budget within one process. None: no cap."""
+    """A budget within one process. None: no limit."""
 
     def __init__(self, max_tokens: int | None = None, max_cost: float | None = None) -> None:
         self.max_tokens, self.max_cost = max_tokens, max_cost
@@ -120,13 +120,13 @@ class Caps:
 
 
 def exceeds(spent: Usage, max_tokens: int | None, max_cost: float | None) -> bool:
-    """For every budget: whether that is more than allowed."""
+    """Return whether the usage exceeds a limit."""
     tokens = spent.prompt_tokens + spent.completion_tokens
     return (max_tokens is not None and tokens > max_tokens) or (max_cost is not None and spent.cost > max_cost)
 
 
 def less(used: Usage, most: Usage) -> Usage:
-    """What must be added where `most` was counted and `used` is the truth."""
+    """Return the usage to add where `most` was counted and `used` is the actual usage."""
     return used + Usage(
         calls=-most.calls,
         cached=-most.cached,
@@ -137,7 +137,7 @@ def less(used: Usage, most: Usage) -> Usage:
 
 
 class Model:
-    """`where` says at each call where the model answers: a local one may have been started again meanwhile."""
+    """`where` returns the address of the model at each call: a local model may have been restarted."""
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class Model:
         self.name = settings.llm_name
 
     def ask(self, schema: Schema, leaves: Sequence[Leaf], pages: Sequence[Page]) -> Extraction:
-        """Claims for those leaves from the texts of those pages. What was answered before a fault is in the cache."""
+        """Return claims for the leaves from the texts of the pages. Answers before a fault stay in the cache."""
         deadline = time.monotonic() + _SHARE_OF_LEASE * min(
             self._settings.stage_lease_s, self._settings.task_soft_limit_s
         )
@@ -172,17 +172,17 @@ class Model:
             claims += found
         return Extraction(claims=tuple(claims), usage=usage)
 
-    def question(self, question: str, texts: Sequence[str]) -> Judgement:
-        """How far those texts answer the question with yes."""
-        prompt = prompts.judgement(question, texts, self._context_tokens)
+    def question(self, question: str, texts: Sequence[str]) -> Judgment:
+        """Return how far the texts answer the question with yes."""
+        prompt = prompts.judgment(question, texts, self._context_tokens)
         if not prompt.content.strip():
-            return Judgement(0.0, "nothing is stated", None, Usage())
+            return Judgment(0.0, "nothing is stated", None, Usage())
         key = self._key("question", question, prompt.content)
         form = answers.question_form(bounded=self.local)
         deadline = time.monotonic() + self._settings.llm_timeout_s
-        said, usage = self._answer(prompt, form, key, answers.judgement, deadline)
+        said, usage = self._answer(prompt, form, key, answers.judgment, deadline)
         score, reason, quote = said
-        return Judgement(score, reason, quote, usage)
+        return Judgment(score, reason, quote, usage)
 
     def _ask(
         self, schema: Schema, leaves: Sequence[Leaf], sources: Sequence[Source], deadline: float
@@ -201,7 +201,7 @@ class Model:
     def _answer(
         self, prompt: prompts.Prompt, form: Any, key: str, read: Callable[[Any], T], deadline: float
     ) -> tuple[T, Usage]:
-        """From the cache, or from the model: with one repair, and none of what does not read is kept."""
+        """Answer from the cache, or from the model with one repair. Answers that cannot be read are not cached."""
         if (kept := self._cache.get(key)) is not None:
             try:
                 found = read(answers.parse(kept))
@@ -226,14 +226,14 @@ class Model:
         return found, usage
 
     def _read(self, reply: Reply, read: Callable[[Any], T], *, cut_off: bool) -> tuple[Reply, T]:
-        """ValueError if it is of no use. One that was cut off for its length may count as far as it goes."""
+        """Raise ValueError if it is unusable. An answer that was cut off for its length counts as far as it goes."""
         try:
             return reply, read(answers.parse(reply.text))
         except ValueError:
-            begun = answers.begun(reply.text) if cut_off and reply.finish == "length" else None
-            if begun is None:
+            partial = answers.partial(reply.text) if cut_off and reply.finish == "length" else None
+            if partial is None:
                 raise
-            return replace(reply, text=json.dumps(begun)), read(begun)
+            return replace(reply, text=json.dumps(partial)), read(partial)
 
     def _repaired(
         self, messages: list[dict[str, str]], form: Any, read: Callable[[Any], T], deadline: float, before: Usage
@@ -247,7 +247,7 @@ class Model:
         try:
             return *self._read(reply, read, cut_off=True), usage
         except ValueError as problem:
-            garbage = ModelFault("llm_garbage", f"{self.name} gave no usable answer when asked twice: {problem}")
+            garbage = ModelFault("llm_garbage", f"{self.name} gave no usable answer in two attempts: {problem}")
             garbage.usage = usage
             raise garbage from None
 
@@ -256,32 +256,32 @@ class Model:
         timeout_s = min(settings.llm_timeout_s, deadline - time.monotonic())
         if timeout_s <= 0:
             raise ModelFault(
-                "llm_timeout", "the time for one record is over; what was answered is kept for the next try"
+                "llm_timeout", "the time limit for one record has passed; the answers so far are kept for the next try"
             )
         text = sum(len(message["content"].encode("utf-8", "replace")) for message in messages)
-        # No token is shorter than a byte: whatever the model makes of it, it is not more than this.
+        # No token is shorter than a byte, so this is the maximum.
         most = self._usage(1, text + _TEMPLATE_TOKENS * len(messages), self._answer_tokens)
         if not self._budget.take(most):
             spent = (
-                "the crawl's budget for language models is spent: raise llm_max_tokens_per_crawl or "
+                "the crawl has used its budget for language models: raise llm_max_tokens_per_crawl or "
                 "llm_max_cost_per_crawl, then `curtsy failures replay --cause llm_budget`"
             )
             raise ModelFault("llm_budget", spent, again=False)
         used = Usage()
         try:
             where = self._where()
-            manner = _manners.get((where.url, where.model), Manner())
+            options = _call_options.get((where.url, where.model), CallOptions())
             reply = endpoint.call(
                 where, messages, form,
-                max_tokens=self._answer_tokens, timeout_s=timeout_s, manner=manner,
+                max_tokens=self._answer_tokens, timeout_s=timeout_s, options=options,
             )  # fmt: skip
-            _manners[where.url, where.model] = reply.manner
+            _call_options[where.url, where.model] = reply.options
             used = self._usage(1, reply.prompt_tokens, reply.completion_tokens)
         except MissingPart as error:
             count("llm_missing")
             raise ModelFault("llm_missing", str(error), again=False) from error
         except ModelFault as fault:
-            if fault.cause in ("llm_timeout", "llm_garbage"):  # it may have worked on it, and may be paid for that
+            if fault.cause in ("llm_timeout", "llm_garbage"):  # the server may have worked on it, and may charge for it
                 used = self._usage(1, sum(tokens_of(message["content"]) for message in messages), 0)
             fault.usage = used
             count(fault.cause)
@@ -298,8 +298,8 @@ class Model:
         return Usage(calls=calls, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, cost=cost)
 
     def _key(self, *parts: str) -> str:
-        told = [*parts, self.name, prompts.version(), self.style, str(self._answer_tokens)]
-        return hashlib.sha256("\0".join(told).encode("utf-8", "replace")).hexdigest()
+        determining = [*parts, self.name, prompts.version(), self.style, str(self._answer_tokens)]
+        return hashlib.sha256("\0".join(determining).encode("utf-8", "replace")).hexdigest()
 
     @property
     def _context_tokens(self) -> int:
@@ -317,12 +317,12 @@ class Model:
 
 
 def endpoint_of(settings: Settings) -> Endpoint:
-    """The server that the settings name."""
+    """Return the server that the settings name."""
     return Endpoint((settings.llm_url or "").rstrip("/"), settings.llm_name, settings.llm_api_key)
 
 
 def groups(leaves: Sequence[Leaf], most: int) -> Iterator[list[Leaf]]:
-    """Leaves that are asked together; those of one list's items belong together."""
+    """Yield groups of leaves for one call; leaves of one list's items stay together."""
     found: list[Leaf] = []
     families: dict[str, list[Leaf]] = {}
     for leaf in leaves:
@@ -347,9 +347,9 @@ def _claims(found: Sequence[answer_schema.Found], sources: Sequence[Source]) -> 
 
 
 def _located(schema: Schema, found: Sequence[answer_schema.Found], sources: Sequence[Source]) -> Iterator[Claim]:
-    """Values without quotes get the sentence that has them and can be about their leaf. One that stands only where the
-    page speaks of something else is dropped: it would be supported by chance. One that stands nowhere is an invention,
-    kept for grounding to tell."""
+    """Give each value without a quote the sentence that contains it and can be about its leaf. Drop a value that occurs
+    only in other sentences: its support would be accidental. Keep a value that does not occur at all: grounding
+    reports it as unsupported."""
     for one in found:
         leaf = schema.leaf_for(one.path)
         word = re.compile(rf"(?<!\w){re.escape(_flat(str(one.value)))}(?!\w)")
@@ -368,7 +368,7 @@ def _located(schema: Schema, found: Sequence[answer_schema.Found], sources: Sequ
 
 
 def _as_written(quote: str, flat: Sequence[str]) -> str:
-    """Signs that were changed for the model are changed back, unless the page has them so."""
+    """Restore characters that were replaced for the model, unless the page has them."""
     return quote if any(_flat(quote) in text for text in flat) else prompts.unplain(quote)
 
 

@@ -1,7 +1,7 @@
-"""Which pages of a site a record is made from: by the patterns of its schema, or by what a page is for.
+"""Select the pages of a site for a record: by the patterns of its schema, or by a page's role.
 
-A page's role is read from the words of its path, then from its title and the text of links to it; in English, German,
-French, Spanish, Italian and Dutch. Pure: nothing is fetched or opened for it.
+A page's role is derived from the words of its path, then from its title and the text of links to it, in English,
+German, French, Spanish, Italian and Dutch. Pure: nothing is fetched or parsed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 from curtsy.grounding.schema import Schema
 from curtsy.grounding.schema_hints import ROLES, compiled
 
-#: role -> what its pages are called
+#: role -> names of its pages
 _PHRASES: dict[str, tuple[str, ...]] = {
     role: tuple(phrases)
     for role, phrases in tomllib.loads((Path(__file__).parent / "roles.toml").read_text("utf-8")).items()
@@ -28,27 +28,27 @@ _LANGUAGE = re.compile(r"[a-z]{2}(?:[-_][a-z]{2})?")
 _SUFFIX = re.compile(r"\.(?:html?|php|aspx?|jsp|shtml)$")
 _SEPARATOR = re.compile(r"\s+[|–—·:•-]\s+|\s*[|»·•]\s*")
 _NOT_A_WORD = re.compile(r"[^a-z0-9]+")
-#: a page with less is not of the role
+#: pages with fewer points do not have the role
 ENOUGH = 3.0
-#: pages of a role; a site's own words on what it does for others are often on several
+#: maximum number of pages of a role; claims are often spread over several pages
 _BEST = {"claims": 3}
 MAX_PAGES = 20
 
 
 class Candidate(NamedTuple):
-    """A page of a site, before it is opened."""
+    """A page of a site, before it is read."""
 
     url: str
     title: str | None = None
-    #: the text of a link to it
+    #: the text of a link to the page
     label: str | None = None
 
 
 def choose(schema: Schema, candidates: Sequence[tuple[str, str | None] | Candidate]) -> list[str]:
-    """The URLs that a record of a site is made from, the most telling first; at most 20.
+    """Return the URLs for the record of a site, most relevant first; at most 20.
 
-    For each role the best pages; for a pattern all that match. A site none of whose pages fits is read from its home
-    page, or from whichever page is nearest to it.
+    For each role these are the best pages; for a pattern, all that match. If no page matches, the home page is
+    used, or the page nearest to it.
     """
     pages = [Candidate(*one) for one in candidates]
     wanted = schema.pages or ("home", *_PHRASES)
@@ -64,17 +64,17 @@ def choose(schema: Schema, candidates: Sequence[tuple[str, str | None] | Candida
 
 
 def fits(wanted: Sequence[str], url: str, roles: frozenset[str]) -> bool:
-    """Whether a page is one of those that are named by roles and patterns; none named: it is."""
+    """Return whether a page has one of the roles or matches one of the patterns; True if none are given."""
     return not wanted or any(one in roles if one in ROLES else matches(one, url) for one in wanted)
 
 
 def applies(schema: Schema, url: str, title: str | None = None) -> bool:
-    """Whether a schema with one record per page has one of this page."""
+    """Return whether a schema with one record per page applies to this page."""
     return fits(schema.pages, url, roles_of(url, title))
 
 
 def roles_of(url: str, title: str | None = None, label: str | None = None) -> frozenset[str]:
-    """What a page is for, as far as its address and title tell."""
+    """Return the roles of a page, as far as its URL and title show them."""
     page = Candidate(url, title, label)
     return frozenset(role for role in ROLES if score(role, page) >= ENOUGH)
 
@@ -85,7 +85,7 @@ def _glob(pattern: str) -> Any:
 
 
 def matches(pattern: str, url: str) -> bool:
-    """`*` stands for any characters; a pattern that begins with `/` is about the path, else about the whole URL.
+    """`*` matches any characters; a pattern that begins with `/` applies to the path, others to the whole URL.
 
     >>> matches("/about*", "http://a.test/about-us")
     True
@@ -103,10 +103,10 @@ def _nearness(page: Candidate) -> tuple[int, int, str]:
 
 
 def score(role: str, page: Candidate) -> float:
-    """How well a page fits a role; under 3: not at all.
+    """Return how well a page matches a role; less than 3: not at all.
 
-    A path that is called so has 10, one that has the words among others 6, a parent 5; a title or link called so 5,
-    one that has the words 2. Each level further down costs 2, a query 1.
+    A path with exactly the name gets 10 points, one with the words among others 6, a parent 5; a title or link with
+    exactly the name 5, one with the words 2. Each deeper level costs 2, a query 1.
     """
     segments = _segments(page.url)
     query = bool(urlsplit(page.url).query)
@@ -148,13 +148,13 @@ def _path(url: str) -> str:
 
 
 def _segments(url: str) -> list[str]:
-    """The words of each step of the path; languages and endings left out."""
+    """Return the words of each path segment, without languages and file endings."""
     found = [_folded(_SUFFIX.sub("", unquote(part).lower())) for part in _path(url).split("/")[:20] if part]
     return [part for part in found if part and not _LANGUAGE.fullmatch(part)]
 
 
 def _words(text: str) -> list[str]:
-    """The parts of a title: `About us | Alder Trust` has two."""
+    """Return the parts of a title: `About us | Alder Trust` has two."""
     return [_folded(part) for part in _SEPARATOR.split(text[:300].lower())]
 
 

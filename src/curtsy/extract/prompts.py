@@ -1,10 +1,10 @@
-"""What a language model is told: the texts in prompts/, the fields, and the pages as data between unguessable marks.
+"""Prompts for a language model: the texts in prompt_texts/, the fields, and the pages between unguessable marks.
 
-A page may hold sentences that pretend to be instructions. Three things stand against them here, and grounding behind
-them (a value without evidence in the page is not published, whoever asked for it):
-    the pages stand between marks that they cannot contain: the mark is a hash over all of them;
-    signs that servers read as the end of a message (`<|im_end|>`, `[INST]`) and invisible ones are taken out;
-    paragraphs that speak to a model are not shown at all.
+A page may contain sentences that pretend to be instructions. Three measures here work against them, before grounding
+(a value without evidence in the page is never published):
+    the pages are enclosed in marks that they cannot contain: the mark is a hash of their content;
+    characters that servers read as the end of a message (`<|im_end|>`, `[INST]`) and invisible ones are removed;
+    paragraphs that address a model are not shown.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from curtsy.extract.chunks import Passage, choose, tokens_of
 if TYPE_CHECKING:
     from curtsy.grounding.schema import Leaf, Schema
 
-#: counted up when this module words things differently; the files under prompts/ count by themselves
+#: increment when this module changes a prompt; the files in prompt_texts/ are hashed
 _FORM = 1
 _FILES = ("ask", "ask_value", "extract", "extract_value", "question", "repair")
-#: hex digits: a page that holds its own mark would have to be found by 2**64 tries
+#: hex digits: a page that contains its own mark would take 2**64 attempts to find
 _MARK_DIGITS = 16
 
 _BRACKETED = re.compile(r"\[(/?[A-Z][A-Z_]{2,30})\]")
@@ -48,7 +48,7 @@ _TO_A_MODEL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One call's words. `content` is what of the pages is in them."""
+    """The messages of one call. `content` is the part that comes from the pages."""
 
     system: str
     user: str
@@ -57,21 +57,21 @@ class Prompt:
 
 @cache
 def version() -> str:
-    """Names the wording: answers to another one are other answers."""
+    """Identifies the prompts: answers to other prompts are not comparable."""
     text = "\0".join([str(_FORM), *map(_text, _FILES)])
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def prompt_texts(leaves: Sequence[Leaf]) -> list[str]:
-    """All that a model is told beside the pages: a value that it repeats from here is no finding."""
-    told = [_text(name) for name in ("extract", "extract_value", "ask", "ask_value")]
-    return [*told, *(leaf.description for leaf in leaves if leaf.description)]
+    """Return everything in the prompt except the pages: a value that repeats it is not a finding."""
+    texts = [_text(name) for name in ("extract", "extract_value", "ask", "ask_value")]
+    return [*texts, *(leaf.description for leaf in leaves if leaf.description)]
 
 
 def extraction(
     schema: Schema, leaves: Sequence[Leaf], texts: Sequence[str], budget_tokens: int, style: Style = Style.QUOTE
 ) -> Prompt | None:
-    """What to ask of these pages; None if they say nothing."""
+    """Return the prompt for these pages; None if they have no text."""
     shown = choose(texts, leaves, budget_tokens, leave_out=speaks_to_a_model)
     if not shown:
         return None
@@ -82,13 +82,13 @@ def extraction(
         fields = " ".join(f"{_name(leaf).replace('_', ' ')}? {leaf.description}" for leaf in leaves)
         user = _text("ask_value").format(mark=mark, fields=fields, pages=content, names=names)
         return Prompt(_text("extract_value"), user, content)
-    told = {"fields": _fields(schema, leaves), "names": names, "form": answer_schema.form_of(leaves)}
-    user = _text("ask").format(mark=mark, pages=content, **told)
+    parts = {"fields": _fields(schema, leaves), "names": names, "form": answer_schema.form_of(leaves)}
+    user = _text("ask").format(mark=mark, pages=content, **parts)
     return Prompt(_text("extract").format(mark=mark), user, content)
 
 
-def judgement(question: str, texts: Sequence[str], budget_tokens: int) -> Prompt:
-    """A rubric's question about texts, as many of them as fit."""
+def judgment(question: str, texts: Sequence[str], budget_tokens: int) -> Prompt:
+    """Return the prompt for a rubric's question about texts, as many of them as fit."""
     shown: list[str] = []
     for text in texts:
         budget_tokens -= tokens_of(text)
@@ -106,7 +106,7 @@ def repair(problem: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Without what a server could take for the border of a message, and without what nobody sees."""
+    """Remove what a server could take for the end of a message, and invisible characters."""
     kept = "".join(
         sign for sign in text if sign in "\n\t" or unicodedata.category(sign) not in ("Cc", "Cf", "Co", "Cs")
     )
@@ -114,12 +114,12 @@ def plain(text: str) -> str:
 
 
 def unplain(quote: str) -> str:
-    """A quote as the page has it."""
+    """Return a quote as the page has it."""
     return quote.replace("‹", "<").replace("›", ">")
 
 
 def speaks_to_a_model(text: str) -> bool:
-    """A paragraph that no reader needs. A sieve, not a wall: what passes it still finds no evidence."""
+    """Return whether a paragraph addresses a model. Not a complete filter: what passes still needs evidence."""
     return _TO_A_MODEL.search(unicodedata.normalize("NFKC", text)) is not None
 
 
@@ -140,7 +140,7 @@ def _content(shown: Sequence[Passage], pages: int) -> str:
 
 
 def _mark(content: str) -> str:
-    """Cannot stand in the content: its author would have to know the hash of the text that it stands in."""
+    """Return a mark that cannot occur in the content, because it is the content's hash."""
     mark = hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()[:_MARK_DIGITS]
     return mark if mark not in content else _mark(content + mark)
 

@@ -1,11 +1,10 @@
-"""The second rung: values where selectors find them, by CSS, XPath, or patterns over the text.
+"""The second rung: values that selectors find, by CSS, XPath, or patterns over the text.
 
-What a pattern finds in the page's text rests on the sentence around it. What an element holds rests on that element:
-its source is the element's text or attribute, its locator the selector. Patterns are linear in the text; `elements`
-bounds the others.
+The evidence of a pattern in the page's text is the sentence around the match. The evidence of an element is its text or
+attribute, and the locator is the selector. Patterns take time linear in the text; `elements` bounds the others.
 
-Items of a list that are texts or numbers are told apart by their values; items that are objects by their places, as
-`items` has it, so that the values of each come from one place.
+Items of a list that are texts or numbers are distinguished by their values. Items that are objects are distinguished by
+their positions (see `items`), so that the values of each come from one place.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from curtsy.extract.values import coerced
 from curtsy.grounding.schema import Leaf, Schema
 from curtsy.grounding.schema_hints import Selector, compiled
 
-#: of the page's text that patterns see
+#: characters of the page's text that patterns search
 _MAX_TEXT = 250_000
 _MAX_SENTENCE = 400
 #: of one leaf on one page
@@ -38,7 +37,7 @@ _MAX_FOUND = 500
 #: matches in one of many elements that are tried for a value
 _MAX_TRIED = 20
 _WE = r"(?:we|wir|nous|nosotros|noi|wij)"
-#: who does it, right before or right after; other names between would be whom it is about
+#: the subject right before or right after the match; another name in between would be the subject instead:
 #: `we were founded`, not `the mill that we rent was founded`
 _HELPING = r"(?:were|are|have|had|was|first|wurden|sind|haben|avons|sommes|fuimos|hemos|siamo|abbiamo|zijn|werden)"
 _WE_BEFORE = re.compile(
@@ -52,12 +51,12 @@ _END = re.compile(r"[.!?](?=\s+[^\sa-z\d])|\n")
 
 
 class Found(NamedTuple):
-    """A text that a selector leads to: what it rests on, and the words of that."""
+    """A text that a selector found, with its source and the quote."""
 
     text: str
     source: Source
     quote: str
-    #: of the quote, around what the pattern matched
+    #: parts of the quote around the match
     before: str = ""
     after: str = ""
 
@@ -68,9 +67,9 @@ def claims(
     leaves: Iterable[Leaf] | None = None,
     known: Mapping[str, Sequence[str]] | None = None,
 ) -> list[Claim]:
-    """What the schema's selectors find on the page, the best first for each leaf.
+    """Return what the schema's selectors find on the page, best first for each leaf.
 
-    `known` has values of leaves that others are about (`subject`); what is found here adds to it.
+    `known` has the values of leaves that are the subject of others; values found here are added.
     """
     names = {path: list(values) for path, values in (known or {}).items()}
     view = _View(page)
@@ -118,7 +117,7 @@ def _is_about(selector: Selector, found: Found, names: Mapping[str, Sequence[str
 
 
 def _names(found: Found, name: str) -> bool:
-    """The name stands right before, with no other name between, or right after."""
+    """The name comes right before, with no other name in between, or right after."""
     start = found.before.casefold().rfind(name.casefold())
     if start >= 0 and _BETWEEN.fullmatch(found.before[start + len(name) :]):
         return True
@@ -132,7 +131,7 @@ def _of_list(schema: Schema, leaves: Sequence[Leaf], view: _View, names: dict[st
     selectors = [one for leaf in leaves for one in schema.selectors.get(leaf.path, ())]
     aside = any(one.css is not None and not is_light(one.css) for one in selectors)
     columns = _columns(schema, leaves, view, names, aside)
-    if aside and view.exhausted:  # some were found in the process, some here
+    if aside and view.exhausted:  # some were evaluated in the process, some here
         columns = _columns(schema, leaves, view, names, False)
     return [
         replace(row[leaf.path], path=leaf.path.replace("*", str(number)))
@@ -145,7 +144,7 @@ def _of_list(schema: Schema, leaves: Sequence[Leaf], view: _View, names: dict[st
 def _columns(
     schema: Schema, leaves: Sequence[Leaf], view: _View, names: dict[str, list[str]], aside: bool
 ) -> list[Column]:
-    """Of each leaf that has values; those leaves are looked for first that others are about."""
+    """Return the columns of leaves with values; leaves that are the subject of others come first."""
     subjects = {one.subject for leaf in leaves for one in schema.selectors.get(leaf.path, ())}
     columns: list[Column] = []
     for leaf in sorted(leaves, key=lambda leaf: leaf.path not in subjects):
@@ -163,7 +162,7 @@ def _columns(
 def _column(leaf: Leaf, selector: Selector, found: Iterable[_Spot], names: Mapping[str, Sequence[str]]) -> Column:
     spots = list(found)
     comparable = all(chain for chain, _ in spots)
-    # Several texts of one element are one place.
+    # Several texts of one element have one position.
     places: dict[Any, list[Found]] = {}
     limit = _MAX_TRIED if len({chain for chain, _ in spots}) > 1 else _MAX_FOUND
     for at, (chain, said) in enumerate(spots):
@@ -185,15 +184,15 @@ def _read(
     return Cell(chain, None)
 
 
-# Looking
+# Finding
 
 
-#: the chain of an element, or none, and what it says
+#: the chain of an element, or an empty one, and its texts
 _Spot = tuple[tuple[int, ...], Iterator[Found]]
 
 
 class _View:
-    """A page as selectors look at it."""
+    """A page for selectors."""
 
     def __init__(self, page: PageSources) -> None:
         self.page = page
@@ -208,7 +207,7 @@ class _View:
             yield from said
 
     def spots(self, selector: Selector, aside: bool = False) -> Iterator[_Spot]:
-        """The elements that are found, or the matches in the page's text; `aside` as in `Elements.found`."""
+        """Yield the matching elements, or the matches in the page's text; `aside` as in `Elements.found`."""
         if selector.css is None and selector.xpath is None:
             for one in self._in_text(selector):
                 yield (), iter((one,))
@@ -245,13 +244,13 @@ def _matches(pattern: str, text: str) -> Iterator[Any]:
 
 
 def _group(match: Any) -> str:
-    """Its group `value`, its first group that took part, or all of it."""
+    """Return the group `value`, or the first group that matched, or the whole match."""
     groups = [match.groupdict().get("value"), *match.groups()]
     return str(next((one for one in groups if one is not None), match.group(0)))
 
 
 def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
-    """The sentence that has text[start:end], within its line and not much over 400 characters.
+    """Return the sentence that contains text[start:end], within its line and of about 400 characters at most.
 
     >>> sentence_around("One. Two is here. Three.", 5, 8)
     (5, 17)

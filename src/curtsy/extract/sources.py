@@ -1,4 +1,4 @@
-"""A page as the rungs of the ladder see it: its text, its structured data as a JSON document, its elements."""
+"""A page as the rungs use it: its text, its structured data as a JSON document, its elements."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from curtsy.html import structured_data
 from curtsy.html.charset import charset_of, decode
 from curtsy.html.document import Document, is_html
 
-#: of a text that is not HTML
+#: characters of a text that is not HTML
 _MAX_TEXT = 2_000_000
 
 
 @dataclass(frozen=True)
 class PageSources:
-    """One page. `data` is what the JSON pointers of structured sources lead into."""
+    """One page. The JSON pointers of structured sources refer to `data`."""
 
     page: str
     url: str
     title: str | None
-    #: what a reader sees
+    #: the visible text
     text: Source
     #: [{"kind": ..., "data": ...}, ...], bounded
     data: list[dict[str, Any]]
     #: None: the page is not HTML
     document: Document | None
-    #: what the page is for, by its address and title
+    #: the page's roles, by its URL and title
     roles: frozenset[str]
 
     @cached_property
@@ -45,7 +45,7 @@ class PageSources:
 
 
 def sources_of(page_id: str, url: str, body: bytes, content_type: str | None) -> PageSources:
-    """Never raises, whatever the bytes. A page that is neither HTML nor text has no words."""
+    """Never raises, for any bytes. A page that is neither HTML nor text has no words."""
     if is_html(content_type, body):
         document = Document.parse(body, content_type, url)
         text, title, data = document.text(), document.title, structured_data.tidy(document.structured())

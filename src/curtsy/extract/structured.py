@@ -1,11 +1,11 @@
-"""The first rung: values that a page states in its structured data.
+"""The first rung: values in a page's structured data.
 
-A claim's source is the text at one JSON pointer into the page's data. For a value put together from several texts, as
-`{city}, {country}` is, its locator has all pointers with blanks between them, and its text has theirs, a line each.
-`text_at` reads a locator, so that evidence can be checked against the page.
+A claim's source is the text at one JSON pointer into the page's data. For a value composed of several texts, such as
+`{city}, {country}`, the locator has all pointers separated by spaces, and the text has one line for each. `text_at`
+resolves a locator, so that evidence can be checked against the page.
 
-Items of a list are told apart by the thing that says them and, if it says them in a list, by their place in that: what
-two things list is never one item, and neither is what stands in two lists of one thing.
+Items of a list are distinguished by their entity and, if the entity has a list, by their position in it. Items of two
+entities, or of two lists of one entity, are never merged.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from copy import copy
 from typing import Any, NamedTuple
 
 from curtsy.core.claims import Claim, Rung, Source, SourceKind
-from curtsy.extract.entities import Thing, Things, thing, values
+from curtsy.extract.entities import Entities, Entity, entity, values
 from curtsy.extract.items import together
 from curtsy.extract.sources import PageSources
 from curtsy.extract.values import coerced
-from curtsy.grounding.json_schema import keys as keys_of
-from curtsy.grounding.json_schema import step
+from curtsy.grounding.json_pointer import keys as keys_of
+from curtsy.grounding.json_pointer import step, value_at
 from curtsy.grounding.schema import Leaf, Schema
 
 #: of one leaf on one page
@@ -31,7 +31,7 @@ _MAX_ITEMS = 50
 _MAX_TEXT = 2_000
 _PART = re.compile(r"\{([^{}]+)\}")
 _ADDRESS = ("streetAddress", "postalCode", "addressLocality", "addressRegion", "addressCountry")
-#: what a leaf without keys of its own is looked for under, by its last name, beside that name itself
+#: last name of a leaf without keys of its own -> keys to look up in addition to that name
 SYNONYMS: dict[str, tuple[str, ...]] = {
     "name": ("name", "legalName", "headline"),
     "title": ("headline", "name", "og:title"),
@@ -58,17 +58,17 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
 
 
 class Stated(NamedTuple):
-    """Texts in the data, and where; of a list's item also which."""
+    """Texts in the data and their pointers; for an item of a list, also which one."""
 
     pointers: tuple[str, ...]
     texts: tuple[str, ...]
-    #: the thing that says it
-    thing: str = ""
-    #: the item of the first list on the way; None: there is no list
+    #: pointer of the entity
+    entity: str = ""
+    #: the item of the first list on the path; None: no list
     item: str | None = None
-    #: what is said, if it is put together from several texts
+    #: the value, if it is composed of several texts
     whole: str | None = None
-    #: it is a number of JSON
+    #: it is a JSON number
     exact: bool = False
 
     @property
@@ -76,16 +76,16 @@ class Stated(NamedTuple):
         return self.texts[0] if self.whole is None else self.whole
 
 
-#: what is stated, and the value of its leaf
-_Said = tuple[Stated, Any]
+#: a statement and the value for its leaf
+_Valued = tuple[Stated, Any]
 
 
 def claims(schema: Schema, page: PageSources, leaves: Iterable[Leaf] | None = None) -> list[Claim]:
-    """What the page's structured data says for the leaves, the best first for each."""
+    """Return what the page's structured data states for the leaves, best first for each."""
     if not page.data:
         return []
     reader = _Reader(page.data, schema, page.url)
-    # A name of one thing and a price of another make no record.
+    # A name of one entity and a price of another do not make a record.
     about_one = reader if schema.types else reader.about_one(schema, [leaf for leaf in schema.leaves if not leaf.many])
     found: list[Claim] = []
     for some in together(schema.leaves if leaves is None else leaves):
@@ -97,19 +97,20 @@ def claims(schema: Schema, page: PageSources, leaves: Iterable[Leaf] | None = No
 
 
 def text_at(data: list[dict[str, Any]], locator: str) -> str | None:
-    """What the data has at the pointers of a locator, a line each; None: nothing stands there."""
-    texts = [_scalar_text(_at(data, pointer.replace("%20", " ").replace("%25", "%"))) for pointer in locator.split(" ")]
+    """Return the texts at the pointers of a locator, one line each; `None` if a pointer has no value."""
+    pointers = [pointer.replace("%20", " ").replace("%25", "%") for pointer in locator.split(" ")]
+    texts = [_scalar_text(value_at(data, pointer)) for pointer in pointers]
     return "\n".join(text[:_MAX_TEXT] for text in texts) if all(texts) else None
 
 
-def _of_leaf(schema: Schema, leaf: Leaf, reader: _Reader) -> list[_Said]:
+def _of_leaf(schema: Schema, leaf: Leaf, reader: _Reader) -> list[_Valued]:
     limit = _MAX_ITEMS if leaf.many else _MAX_VALUES
-    found: list[_Said] = []
+    found: list[_Valued] = []
     seen: set[tuple[str, str | None, str]] = set()
     for key in _keys(schema, leaf):
         for stated in reader.look(key):
             value = coerced(stated.text, leaf, exact=stated.exact)
-            once = (stated.thing, stated.item, repr(value)) if leaf.many else ("", None, repr(value))
+            once = (stated.entity, stated.item, repr(value)) if leaf.many else ("", None, repr(value))
             if value is None or once in seen:
                 continue
             seen.add(once)
@@ -117,7 +118,7 @@ def _of_leaf(schema: Schema, leaf: Leaf, reader: _Reader) -> list[_Said]:
             if len(found) == limit:
                 return found
         if found and leaf.many:
-            break  # another key would say the same items in other words
+            break  # another key would state the same items in other words
     return found
 
 
@@ -130,28 +131,28 @@ def _claim(page: PageSources, path: str, stated: Stated, value: Any) -> Claim:
 # Items
 
 
-def _of_list(page: PageSources, leaves: Sequence[Leaf], said: Mapping[str, Sequence[_Said]]) -> list[Claim]:
-    """The claims of a list's leaves, item by item."""
-    of_things: dict[str, list[Stated]] = {}
+def _of_list(page: PageSources, leaves: Sequence[Leaf], said: Mapping[str, Sequence[_Valued]]) -> list[Claim]:
+    """Return the claims of a list's leaves, item by item."""
+    of_entities: dict[str, list[Stated]] = {}
     for leaf in leaves:
         for stated, _ in said[leaf.path]:
-            of_things.setdefault(stated.thing, []).append(stated)
-    items = [{(name, place) for place in one} for name, many in of_things.items() for one in _items(many)]
+            of_entities.setdefault(stated.entity, []).append(stated)
+    items = [{(name, place) for place in one} for name, many in of_entities.items() for one in _items(many)]
     numbers = {place: number for number, item in enumerate(items) for place in item}
     found: list[tuple[int, Claim]] = []
     for leaf in leaves:
         for stated, value in said[leaf.path]:
-            number = numbers.get((stated.thing, stated.item))
+            number = numbers.get((stated.entity, stated.item))
             if number is not None:
                 found.append((number, _claim(page, leaf.path.replace("*", str(number)), stated, value)))
     return [claim for _, claim in sorted(found, key=lambda one: one[0])]
 
 
 def _items(many: Sequence[Stated]) -> list[list[str | None]]:
-    """The items of what one thing states, its most telling leaf first, each with all places that are that item.
+    """Return the items of one entity, each with all its positions.
 
-    A thing that states its most telling value outside of any list is one item: a product that has several offers. Else
-    the items are those of its lists; what it says beside them is of none, unless there is only one.
+    An entity whose first leaf is outside of any list is one item, such as a product with several offers. Otherwise the
+    items are those of its lists; values outside of the lists belong to an item only if there is just one.
     """
     places = sorted({one.item for one in many if one.item is not None}, key=_order)
     if many[0].item is None:
@@ -175,24 +176,24 @@ def _default_keys(leaf: Leaf) -> tuple[str, ...]:
     return tuple(dict.fromkeys((dotted, camel, *known)))
 
 
-# Looking for keys
+# Looking up keys
 
 
 class _Reader:
-    """The data of a page, as keys lead into it."""
+    """Resolves keys in the data of a page."""
 
     def __init__(self, data: list[dict[str, Any]], schema: Schema, url: str) -> None:
-        self._things = Things(data)
-        self._subjects = self._things.about(schema.types, url)
+        self._entities = Entities(data)
+        self._subjects = self._entities.about(schema.types, url)
         self._flat = [(entry, at) for at, entry in enumerate(data) if entry.get("kind") in ("opengraph", "meta")]
 
     def about_one(self, schema: Schema, leaves: Sequence[Leaf]) -> _Reader:
-        """Of the thing that has the most of these leaves, the first of equal ones, and of others of its name."""
+        """Restrict it to the entity with the most of these leaves (the first of equal ones), and others of its name."""
         if len(self._subjects) < 2 or not leaves:
             return self
         keys = [[key for key in _keys(schema, leaf) if ":" not in key] for leaf in leaves]
 
-        def known(subject: Thing) -> int:
+        def known(subject: Entity) -> int:
             return sum(any(next(self._of(key, subject), None) for key in many) for many in keys)
 
         main = max(self._subjects[:_MAX_ITEMS], key=known)
@@ -203,11 +204,11 @@ class _Reader:
         ]
         return narrowed
 
-    def _of(self, key: str, subject: Thing) -> Iterator[Stated]:
+    def _of(self, key: str, subject: Entity) -> Iterator[Stated]:
         return self._filled(key, subject) if "{" in key else self._along(key.split("."), subject)
 
     def look(self, key: str) -> Iterator[Stated]:
-        """All that a key or template leads to."""
+        """Yield everything that a key or template refers to."""
         if ":" in key and "{" not in key:
             yield from self._named(key)
             return
@@ -223,24 +224,24 @@ class _Reader:
                 many = list(values(entry["data"].get(name.lower()), pointer))
                 for number, (value, where) in enumerate(many):
                     if text := _scalar_text(value):
-                        # Lists of one length are about the same items.
+                        # Lists of equal length are about the same items.
                         item = None if len(many) == 1 else str(number)
                         yield Stated((where,), (text[:_MAX_TEXT],), f"/{at}/data {len(many)}", item)
 
-    def _filled(self, template: str, subject: Thing) -> Iterator[Stated]:
-        """The template with the first value of each of its keys, of each item of a list; nothing if one is missing."""
+    def _filled(self, template: str, subject: Entity) -> Iterator[Stated]:
+        """Fill the template with the first value of each key, for each item of a list; nothing if one is missing."""
         parts = list(_PART.finditer(template))
         found = [list(self._along(part[1].split("."), subject)) for part in parts]
         items = dict.fromkeys(stated.item for many in found for stated in many)
         for item in [None] if None in items else items:
-            # What stands in no list goes with the first of what does.
+            # A value outside of lists is combined with the first item.
             chosen = [next((one for one in many if item in (None, one.item)), None) for many in found]
             known = [stated for stated in chosen if stated is not None]
             if known and len(known) == len(parts):
-                yield _joined(known, _fill(template, parts, known))._replace(thing=subject.pointer, item=item)
+                yield _joined(known, _fill(template, parts, known))._replace(entity=subject.pointer, item=item)
 
-    def _along(self, names: list[str], subject: Thing) -> Iterator[Stated]:
-        """What the names lead to from a thing; an item is one of the first list on the way."""
+    def _along(self, names: list[str], subject: Entity) -> Iterator[Stated]:
+        """Follow the names from an entity; an item is one of the first list on the path."""
         ends: list[tuple[Any, str, str | None]] = [(subject.properties, subject.pointer, None)]
         for name in names:
             following: list[tuple[Any, str, str | None]] = []
@@ -252,17 +253,17 @@ class _Reader:
             ends = following[:_MAX_ITEMS]
         for value, pointer, item in ends:
             if (stated := self._stated(value, pointer)) is not None:
-                yield stated._replace(thing=subject.pointer, item=item)
+                yield stated._replace(entity=subject.pointer, item=item)
 
     def _inner(self, value: Any, pointer: str) -> tuple[Any, str]:
-        value, pointer = self._things.followed(value, pointer)
+        value, pointer = self._entities.followed(value, pointer)
         if isinstance(value, dict):
-            found = thing(value, pointer)
+            found = entity(value, pointer)
             return found.properties, found.pointer
         return value, pointer
 
     def _stated(self, value: Any, pointer: str) -> Stated | None:
-        """Of an address its parts, of anything else its text."""
+        """Return the parts of an address, or the text of anything else."""
         value, pointer = self._inner(value, pointer)
         if isinstance(value, dict) and "streetAddress" in value:
             parts = (self._plain(one, where) for name in _ADDRESS for one, where in _first(value, pointer, name))
@@ -272,7 +273,7 @@ class _Reader:
         return self._plain(value, pointer)
 
     def _plain(self, value: Any, pointer: str) -> Stated | None:
-        """Of a scalar its text, of an object its value or name."""
+        """Return the text of a scalar, or the value or name of an object."""
         value, pointer = self._inner(value, pointer)
         places = [(value, pointer)]
         if isinstance(value, dict):
@@ -298,15 +299,6 @@ def _fill(template: str, parts: Sequence[re.Match[str]], found: Sequence[Stated]
         whole += template[at : part.start()] + stated.text.strip()
         at = part.end()
     return whole + template[at:]
-
-
-def _at(data: Any, pointer: str) -> Any:
-    for key in keys_of(pointer):
-        if isinstance(data, list):
-            data = data[int(key)] if key.isdigit() and int(key) < len(data) else None
-        else:
-            data = data.get(key) if isinstance(data, dict) else None
-    return data
 
 
 def _scalar_text(value: Any) -> str:

@@ -1,8 +1,8 @@
-"""From a text that a page states to a value of a leaf's type.
+"""Convert a text on a page to a value of a leaf's type.
 
-Numbers and dates are read as `ground` reads them, but only where they can mean one thing: `1.234` may be a bit more
-than one, `04/03/2019` may be in April. Beside a number nothing but a currency or a unit may stand: of `3 of 5`, `from
-€12` or `1.5 million` nobody says which number is wanted.
+Numbers and dates are parsed as in grounding, but only if they are unambiguous: `1.234` may be a decimal fraction, and
+`04/03/2019` may be in April. Only a currency or a unit may accompany a number: in `3 of 5`, `from €12` or
+`1.5 million` it is unclear which number is meant.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from curtsy.grounding.schema import Leaf
 
 _ISO_DATE = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])(?P<day>-(?:0[1-9]|[12]\d|3[01])(?:[T ]\d.*)?)?")
 _PLAIN = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,10})?")
-#: a longer text is no number and no date, and a number of more digits is a name
+#: a longer text is neither a number nor a date, and a number with more digits is an identifier
 _MAX_TEXT = 60
 _MAX_DIGITS = 15
 _MONEY = (
@@ -27,7 +27,7 @@ _MONEY = (
     r"|(?:eur|usd|gbp|chf|jpy|cny|inr|sek|nok|dkk|isk|pln|czk|huf|ron|bgn|try|uah|aud|cad|nzd|hkd|sgd|zar|brl|mxn|krw)\b"
     r"|(?:euros?|dollars?|pounds?|francs?|rupees|kr|zł|kč|ft|fr|rs|lei|руб|грн)\b\.?)"
 )
-#: without those that may also make a number larger: m, k, b
+#: without those that may also scale a number: m, k, b
 _UNIT = (
     r"(?:%|‰|°[cf]?|(?:per ?cent|prozent|(?-i:[mk]?g|K[gG])|t|lbs?|oz|[kcm]m[²³23]?|m[²³23]|ha|[mhc]?l|[kmgt]?wh?|kwp"
     r"|min|h|km/h|mph|metres?|meters?|tonnes?|hours?|minutes?|days?|months?|years?)\b)"
@@ -37,9 +37,9 @@ _AFTER = re.compile(rf" ?(?:{_MONEY}|{_UNIT})", re.IGNORECASE)
 
 
 def coerced(text: str, leaf: Leaf, *, exact: bool = False) -> Any:
-    """The value of the leaf's type that the text is; None: it is none, or may be several.
+    """Return the text as a value of the leaf's type; `None` if it is not one, or ambiguous.
 
-    `exact`: it is a number of JSON, in which a point is a decimal point.
+    `exact`: it is a JSON number, in which a point is a decimal point.
     """
     text = " ".join(html.unescape(text).split())
     match leaf.type:
@@ -69,13 +69,13 @@ def _number(text: str, exact: bool) -> int | float | None:
 
 
 def _integer(text: str, exact: bool) -> int | None:
-    """`1.234` can only be one whole number, `12.00` is one; a date gives its year."""
+    """`1.234` can only be one integer, `12.00` is one; a date gives its year."""
     whole = [one for one in _readings(text, exact) if one == one.to_integral_value()]
     return int(whole[0]) if len(whole) == 1 else _year(text)
 
 
 def _readings(text: str, exact: bool) -> frozenset[Decimal]:
-    """What a text that is one number may mean; empty: it is none, or not only that."""
+    """Return the possible meanings of a text that is one number; empty if it is anything else."""
     if exact:
         return frozenset((Decimal(text),)) if _PLAIN.fullmatch(text) else frozenset()
     if len(text) > _MAX_TEXT:
@@ -90,7 +90,7 @@ def _readings(text: str, exact: bool) -> frozenset[Decimal]:
 
 
 def _bare(text: str) -> str:
-    """The text without the currency before it, and the currency or unit behind it."""
+    """Remove a currency before the number, and a currency or unit after it."""
     before = _BEFORE.match(text)
     text = text[before.end() :] if before else text
     for found in _AFTER.finditer(text):
@@ -110,7 +110,7 @@ def _year(text: str) -> int | None:
 
 
 def _date(text: str, timed: bool) -> str | None:
-    """As ISO 8601; with its time only if a time is wanted and stated in full."""
+    """Return ISO 8601; with the time only if the leaf has a time and the text states it in full."""
     if (found := _ISO_DATE.fullmatch(text)) and found["day"]:
         if len(text) > _MAX_TEXT or len(list(dates(text))) != 1 or value_of(text[:10]) is None:
             return None
@@ -120,13 +120,13 @@ def _date(text: str, timed: bool) -> str | None:
 
 
 def _day(text: str) -> Day | None:
-    """The one day, or month, that the text is; in two digits nobody knows the century."""
+    """Return the one day or month of the text; two digits do not determine the century."""
     found = value_of(text) if len(text) <= _MAX_TEXT else None
     return found[0] if found and f"{found[0].year:04d}" in text else None
 
 
 def _is_timed(text: str) -> bool:
-    """It can be read with its time, by whoever checks it against its schema and its source."""
+    """Return whether the text can be parsed with its time, for validation and grounding."""
     found = value_of(text)
     if found is None or found[1] is None:
         return False
@@ -149,5 +149,5 @@ def _word(text: str, leaf: Leaf) -> Any:
 
 
 def _local(text: str) -> str:
-    """The last part of an address: `https://schema.org/InStock` -> `InStock`."""
+    """Return the last part of a URL: `InStock` of `https://schema.org/InStock`."""
     return text.rstrip("/").rpartition("/")[2]

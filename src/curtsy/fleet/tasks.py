@@ -63,7 +63,7 @@ def stage(kind: str, n: int) -> None:
     point("stage.sent")
 
 
-def send_stages(sendings: list[stages.Sending]) -> list[stages.Sending]:
+def send_stages(sendings: list[stages.StageMessage]) -> list[stages.StageMessage]:
     """Those that could not be sent: the broker is away, and the rest is not tried."""
     for place, sending in enumerate(sendings):
         headers = {"request_id": sending.request_id} if sending.request_id else None

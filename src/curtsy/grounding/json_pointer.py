@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 _BLANK = re.compile(r"[ \t\n\r]*")
@@ -29,6 +30,29 @@ def keys(pointer: str) -> list[str]:
 
 def unescaped(key: str) -> str:
     return key.replace("~1", "/").replace("~0", "~")
+
+
+def escaped(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+def step(pointer: str, key: str) -> str:
+    """Append a key to a pointer.
+
+    >>> step("/a", "b/c")
+    '/a/b~1c'
+    """
+    return f"{pointer}/{escaped(key)}"
+
+
+def value_at(data: Any, pointer: str) -> Any:
+    """Return the value at a pointer into parsed JSON; None if there is none."""
+    for key in keys(pointer):
+        if isinstance(data, list):
+            data = data[int(key)] if key.isdigit() and int(key) < len(data) else None
+        else:
+            data = data.get(key) if isinstance(data, Mapping) else None
+    return data
 
 
 def find(text: str, pointer: str) -> Spot | None:

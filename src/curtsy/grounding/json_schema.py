@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import re2
 
 from curtsy.core.errors import UsageError
+from curtsy.grounding.json_pointer import keys, step
 
 #: a schema with more is not written by a person; one that grows beyond it by its references is made to hurt
 MAX_NODES = 5_000
@@ -42,20 +43,6 @@ class Found(NamedTuple):
     #: it and everything above it is required
     required: bool
     schema: dict[str, Any]
-
-
-def step(path: str, key: str) -> str:
-    """The JSON pointer one key further in.
-
-    >>> step("/a", "b/c")
-    '/a/b~1c'
-    """
-    return f"{path}/{key.replace('~', '~0').replace('/', '~1')}"
-
-
-def keys(pointer: str) -> list[str]:
-    """The keys along a JSON pointer."""
-    return [key.replace("~1", "/").replace("~0", "~") for key in pointer.split("/")[1:]]
 
 
 def bounded(document: Any, max_bytes: int) -> dict[str, Any]:

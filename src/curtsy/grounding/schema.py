@@ -24,8 +24,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from curtsy.core.errors import UsageError
-from curtsy.grounding import json_schema as shapes
-from curtsy.grounding import schema_hints
+from curtsy.grounding import json_pointer, json_schema, schema_hints
 from curtsy.grounding.schema_hints import Hints, Selector
 
 MAX_INLINE_BYTES = 64 << 10
@@ -150,7 +149,7 @@ def load(spec: str, *, folder: Path | None = None) -> Schema:
 
 def inline(document: Any) -> Schema:
     """The schema of a JSON Schema from outside: bounded, no references out of it, no XPath."""
-    document = shapes.bounded(document, MAX_INLINE_BYTES)
+    document = json_schema.bounded(document, MAX_INLINE_BYTES)
     title = document.get("title")
     name = " ".join(title.split()) if isinstance(title, str) and title.isprintable() else ""
     return _made(name if name and name not in built_in() else "inline", document, {}, trusted=False)
@@ -192,7 +191,7 @@ def _from_file(path: Path) -> Schema:
     try:
         # Not the name of a schema of ours, for which others may have a function.
         name = path.name if path.stem in built_in() else path.stem
-        return _made(name, shapes.bounded(document, MAX_FILE_BYTES), _toml(path.with_suffix(".toml")))
+        return _made(name, json_schema.bounded(document, MAX_FILE_BYTES), _toml(path.with_suffix(".toml")))
     except UsageError as error:
         raise UsageError(f"{path.name}: {error}") from error
 
@@ -244,8 +243,8 @@ def _importing_from(folder: Path) -> Iterator[None]:
 def _made(
     name: str, document: dict[str, Any], beside: dict[str, Any], *, trusted: bool = True, open_objects: bool = False
 ) -> Schema:
-    resolved = shapes.resolved(document)
-    found = shapes.leaves(resolved, open_objects)
+    resolved = json_schema.resolved(document)
+    found = json_schema.leaves(resolved, open_objects)
     hints = schema_hints.read(_marks(resolved), beside, {leaf.path for leaf in found}, trusted=trusted)
     identity = [name, resolved, beside] if beside else [name, resolved]
     return Schema(
@@ -264,14 +263,14 @@ def _made(
 def _described(schema: dict[str, Any], path: str) -> str:
     """What is said of a value, behind what is said of the lists and objects that it is in."""
     said: dict[str, None] = {}
-    for key in shapes.keys(path):
+    for key in json_pointer.keys(path):
         schema = schema["items"] if key == "*" else schema["properties"][key]
         said[str(schema.get("description") or "")] = None
     texts = [text for text in said if text]
     return " ".join(texts) if texts else str(schema.get("title") or "")
 
 
-def _leaf(found: shapes.Found, hints: Hints, description: str) -> Leaf:
+def _leaf(found: json_schema.Found, hints: Hints, description: str) -> Leaf:
     schema = found.schema
     allowed = [schema["const"]] if "const" in schema else schema.get("enum", [])
     return Leaf(
@@ -290,7 +289,7 @@ def _marks(schema: dict[str, Any], path: str = "") -> dict[str, Any]:
     """Place -> its `x-curtsy`."""
     found = {path: schema["x-curtsy"]} if "x-curtsy" in schema else {}
     for name, inner in (schema.get("properties") or {}).items():
-        found |= _marks(inner, shapes.step(path, name))
+        found |= _marks(inner, json_pointer.step(path, name))
     if "items" in schema:
         found |= _marks(schema["items"], f"{path}/*")
     return found

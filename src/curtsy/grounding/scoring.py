@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from curtsy.core.claims import Evidence, Field, Verdict
 from curtsy.core.errors import UsageError
 from curtsy.grounding.folded_text import fold, plain
-from curtsy.grounding.json_pointer import keys
+from curtsy.grounding.json_pointer import value_at
 from curtsy.grounding.numbers import numbers
 from curtsy.grounding.rubrics import Criterion, Function, Rubric, Scorer, built_in, compiled, load, text_of
 from curtsy.grounding.vocabulary import NEGATIONS
@@ -95,22 +95,13 @@ def _published(data: Mapping[str, Any], fields: Sequence[Field]) -> Iterator[_Qu
     """The evidence of what stands in the record's data; the same words count once."""
     seen: set[tuple[str, str]] = set()
     for field in fields:
-        if field.verdict is Verdict.UNSUPPORTED or _at(data, field.path) != field.value:
+        if field.verdict is Verdict.UNSUPPORTED or value_at(data, field.path) != field.value:
             continue
         for evidence in field.evidence:
             once = (field.path, plain(evidence.quote).strip(" .,;:!?\"'"))
             if once not in seen:
                 seen.add(once)
                 yield _Quote(field.path, evidence)
-
-
-def _at(data: Any, path: str) -> Any:
-    for key in keys(path):
-        if isinstance(data, list):
-            data = data[int(key)] if key.isdigit() and int(key) < len(data) else None
-        else:
-            data = data.get(key) if isinstance(data, Mapping) else None
-    return data
 
 
 def _criterion(criterion: Criterion, quotes: Sequence[_Quote], ask: Ask | None) -> dict[str, Any]:

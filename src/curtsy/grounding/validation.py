@@ -15,7 +15,8 @@ from typing import Any
 import re2
 from jsonschema import Draft202012Validator, FormatChecker, ValidationError, validators
 
-from curtsy.grounding.json_schema import DATES, compiled, step
+from curtsy.grounding.json_pointer import step
+from curtsy.grounding.json_schema import DATES, compiled
 
 _MAX_PROBLEMS = 50
 

@@ -164,7 +164,7 @@ def facts_of(page: Read, schema: str | dict[str, Any]) -> dict[str, Any]:
         return answer | {"data": found}
     wanted = _schema(schema)
     sources = [ladder.sources_of(page.id, page.url, page.body or b"", page.content_type)]
-    claims = ladder.climb(wanted, sources, None).claims
+    claims = ladder.extract(wanted, sources, None).claims
     fields = judge.settle(wanted, claims, llm.prompt_texts(wanted.leaves))
     words = sum(source.words for source in sources)
     item = extraction.item_of(wanted, fields, judge.confidence(wanted, fields, words))

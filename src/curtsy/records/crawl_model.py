@@ -1,4 +1,4 @@
-"""A crawl's language model: where it answers, with the crawl's cache and budget in the store."""
+"""A crawl's language model, with its answer cache and budget in the store."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class StoredCache:
-    """Answers in the store; they go with the page or site that they were asked about."""
+    """Answers in the store; they are deleted with the page or site that they concern."""
 
     def __init__(self, store: Store, crawl: int, subject: str) -> None:
         self._store, self._crawl, self._subject = store, crawl, subject
@@ -53,11 +53,11 @@ class StoredBudget:
 
 
 def model_of(store: Store, settings: Settings, crawl: Crawl, subject: str) -> llm.Model | None:
-    """The model that a crawl wishes for, or the settings name; None if neither does."""
+    """Return the model of the crawl's options, or else of the settings; None if neither names one."""
     kind = crawl.llm or settings.llm_kind
     if kind == "none":
         return None
     wanted = settings if settings.llm_kind == kind else settings.model_copy(update={"llm": kind})
     if kind == "endpoint" and not (wanted.llm_url and wanted.llm_model):
-        raise SettingsError("The crawl asks a language model at an endpoint: set llm_url and llm_model.")
+        raise SettingsError("The crawl uses a language model at an endpoint. Set llm_url and llm_model.")
     return local_model.model_of(wanted, StoredCache(store, crawl.n, subject), StoredBudget(store, crawl.n, wanted))

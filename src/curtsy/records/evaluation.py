@@ -1,8 +1,8 @@
-"""How good records are where the truth is known: precision and recall by field and rung, and what evidence is worth.
+"""Quality of records for which the truth is known: precision and recall by field and rung, and validity of evidence.
 
-Only published records count as exported. A value is right if it is the truth of its field, spelling of case and space
-aside; items of lists are right each by itself. Evidence is checked against the stored sources once more, by spans
-alone: a value is unsupported if none of its spans holds the words that it quotes.
+Only published records count as exported. A value is right if it equals the true value of its field, ignoring case and
+space; each item of a list counts separately. Evidence is checked again against the stored sources, by spans only: a
+value is unsupported if none of its spans contains the words that it quotes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from curtsy.store import records, sources
-from curtsy.tinyweb.facts import org_number, truth
+from curtsy.tinyweb.facts import org_number
+from curtsy.tinyweb.facts import truth as site_truth
 
 if TYPE_CHECKING:
     from curtsy.core.model import Crawl
@@ -25,7 +26,7 @@ Truth = Mapping[str, Any]
 
 @dataclass(slots=True)
 class Tally:
-    """Values that are right, wrong, and missed."""
+    """Numbers of right, wrong and missed values."""
 
     right: int = 0
     wrong: int = 0
@@ -44,30 +45,30 @@ class Tally:
 
 @dataclass(slots=True)
 class Report:
-    """What an evaluation found."""
+    """The result of an evaluation."""
 
     #: of exported values
     fields: dict[str, Tally] = field(default_factory=dict)
     rungs: dict[str, Tally] = field(default_factory=dict)
-    #: by what kind of subject
+    #: by kind of subject
     kinds: dict[str, Tally] = field(default_factory=dict)
-    #: facts that there are to find
+    #: number of facts to find
     stated: int = 0
     #: records
     exported: int = 0
     held: int = 0
-    #: exported values without a span that holds
+    #: exported values without a valid span
     unsupported: int = 0
-    #: values that are withheld, and those of them that are not true
+    #: withheld values, and how many of them are not true
     withheld: int = 0
     withheld_wrong: int = 0
-    #: withheld values that a language model gave and that are not true
+    #: withheld values of a language model that are not true
     inventions: list[tuple[str, str, Any]] = field(default_factory=list)
     #: exported values that are not true: (url, path, value)
     mistakes: list[tuple[str, str, Any]] = field(default_factory=list)
 
     def of_rung(self, name: str) -> Tally:
-        """With all that this rung did not find as missed."""
+        """Count everything that this rung did not find as missed."""
         found = self.rungs[name]
         return Tally(found.right, found.wrong, self.stated - found.right)
 
@@ -80,7 +81,7 @@ class Report:
 def evaluate(
     store: Store, crawl: Crawl, truth: Callable[[Record], Truth | None], kind: Callable[[Record], str] = lambda _: ""
 ) -> Report:
-    """Over all records of a crawl by its schema; those whose truth is not known are left out."""
+    """Evaluate all records of a crawl under its schema; skip records whose truth is unknown."""
     report = Report()
     after = 0
     while True:
@@ -152,7 +153,7 @@ def _plain(value: Any) -> str:
 
 
 def _starred(path: str, truth: Truth) -> str:
-    """`/claims/3` as the truth names it: `/claims/*`."""
+    """Return a path as the truth names it: `/claims/*` for `/claims/3`."""
     starred = "/".join("*" if part.isdigit() else part for part in path.split("/"))
     return path if path in truth else starred
 
@@ -161,11 +162,11 @@ def _starred(path: str, truth: Truth) -> str:
 
 
 def organization_truth(record: Record) -> Truth | None:
-    """What the generator knows of the organisation whose site a record is about; None: it is none."""
+    """Return what the generator knows of a site's organization; `None` if the site is not one of the tiny web."""
     host = record.subject.removeprefix("site:").partition(":")[0]
     if org_number(host) is None:
         return None
-    known = truth(host)
+    known = site_truth(host)
     return {
         "/name": known.name,
         "/mission": known.mission,
@@ -179,6 +180,5 @@ def organization_truth(record: Record) -> Truth | None:
 
 
 def organization_kind(record: Record) -> str:
-    """How its site states its facts."""
-
-    return truth(record.subject.removeprefix("site:").partition(":")[0]).kind.value
+    """Return how the site states its facts."""
+    return site_truth(record.subject.removeprefix("site:").partition(":")[0]).kind.value

@@ -1,10 +1,10 @@
-"""The work of the stages: what is extracted of a page or a site, how it is scored, what becomes a record.
+"""The work of the stages: extract from a page or a site, score, and build records.
 
-    extract    the ladder's claims (extract/ladder.py), grounded (ground.py): data, evidence, and what is withheld
-    score      by the rubric of the crawl, from evidence alone
+    extract    claims of all rungs (extract/ladder.py), judged (grounding/judge.py): data, evidence, withheld values
+    score      by the crawl's rubric, from evidence only
     store      the records
 
-Each answers JSON, which is kept until the record is stored. Nothing here writes; stages.py does.
+Each stage returns JSON, which is kept until the record is stored. Nothing here writes; stages.py does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from curtsy.core.errors import CurtsyError, Damaged, MissingPart, SettingsError,
 from curtsy.core.model import Crawl
 from curtsy.core.record import Record
 from curtsy.extract import ladder, llm, page_selection
-from curtsy.grounding import judge
+from curtsy.grounding import judge, scoring
 from curtsy.grounding.page_schema import Stored, extractors
 from curtsy.records import crawl_model
 from curtsy.records import plan as plans
@@ -36,15 +36,15 @@ if TYPE_CHECKING:
     from curtsy.store.engine import Store
     from curtsy.store.segments import SegmentStore
 
-#: fewer words than this are too few to rely on what was made of them
+#: below this number of words, extracted values are unreliable
 THIN_WORDS = judge.THIN_WORDS
-#: of what does not fit a schema, so many are told
+#: validation problems kept with a record
 _PROBLEMS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What stages need of a process; Services have it too."""
+    """What the stages need of a process; Services have it too."""
 
     settings: Settings
     store: Store
@@ -52,7 +52,7 @@ class Parts:
 
 
 class StageFault(CurtsyError):
-    """A stage did not do it: why, whether another try may help, and how long to wait at least."""
+    """A stage failed: the cause, whether a retry may help, and the minimum delay before it."""
 
     def __init__(self, cause: str, detail: str, again: bool = True, after_s: float = 0.0) -> None:
         super().__init__(detail)
@@ -62,13 +62,13 @@ class StageFault(CurtsyError):
 def plan_of(parts: Parts, crawl: Crawl) -> Plan:
     found = plans.of(parts.store, crawl)
     if found is None:
-        raise StageFault("no_such_schema", f"there is no schema {crawl.schema!r} in this process", False)
+        raise StageFault("no_such_schema", f"the schema {crawl.schema!r} is unknown in this process", False)
     return found
 
 
 def _check_known(missing: str | None) -> None:
     if missing is not None:
-        detail = f"the function {missing} is not known in this process: replay it, and resume the crawl from Python"
+        detail = f"the function {missing} is unknown in this process: replay it, and resume the crawl from Python"
         raise StageFault("no_such_function", detail, False)
 
 
@@ -76,7 +76,7 @@ def _check_known(missing: str | None) -> None:
 
 
 def extract(parts: Parts, crawl: Crawl, row: Row, _found: dict[str, Any]) -> list[dict[str, Any]]:
-    """The items of a page or a site, as JSON."""
+    """Return the items of a page or a site, as JSON."""
     _check_known(plans.missing_extractor(crawl))
     plan = plan_of(parts, crawl)
     host = sites.host_of(row.subject)
@@ -84,12 +84,12 @@ def extract(parts: Parts, crawl: Crawl, row: Row, _found: dict[str, Any]) -> lis
         return _of_site(parts, crawl, row, plan, host)
     stored = _stored(parts, row.crawl, row.subject)
     if stored is None:
-        return []  # it was deleted meanwhile, or its body was not kept
+        return []  # it was deleted, or its body was not kept
     if plan.function is not None:
         return [_of_facts(facts) for facts in extractors[plan.function](stored)]
     if not page_selection.applies(plan.schema, stored.page.url, stored.page.title):
         return []
-    found = climb(parts, crawl, row.subject, plan.schema, [_sources(stored)])
+    found = run_ladder(parts, crawl, row.subject, plan.schema, [_sources(stored)])
     return [{**item, "url": stored.page.url} for item in found]
 
 
@@ -100,7 +100,7 @@ def _of_site(parts: Parts, crawl: Crawl, row: Row, plan: Plan, host: str) -> lis
     by_url = {url: fp for fp, url, _ in listed}
     chosen = ladder.choose(plan.schema, [(url, title) for _, url, title in listed])
     stored = [_stored(parts, row.crawl, by_url[url]) for url in chosen]
-    found = climb(parts, crawl, row.subject, plan.schema, [_sources(one) for one in stored if one is not None])
+    found = run_ladder(parts, crawl, row.subject, plan.schema, [_sources(one) for one in stored if one is not None])
     home = chosen[0] if chosen else f"https://{host}/"
     return [{**item, "url": home, "as_of": as_of} for item in found]
 
@@ -122,15 +122,15 @@ def _sources(stored: Stored) -> PageSources:
     return ladder.sources_of(page.id, page.url, stored.body, stored.content_type)
 
 
-def climb(
+def run_ladder(
     parts: Parts, crawl: Crawl, subject: str, schema: Schema, found: Sequence[PageSources]
 ) -> list[dict[str, Any]]:
-    """One item from those pages, or none if nothing at all is said of it."""
+    """Return one item from those pages, or none if they state nothing."""
     if not found:
         return []
     try:
-        asker = crawl_model.model_of(parts.store, parts.settings, crawl, subject)
-        extraction = ladder.climb(schema, found, asker)
+        model = crawl_model.model_of(parts.store, parts.settings, crawl, subject)
+        extraction = ladder.extract(schema, found, model)
     except (llm.ModelFault, MissingPart, SettingsError) as error:
         raise _no_answer(error) from error
     fields = judge.settle(schema, extraction.claims, llm.prompt_texts(schema.leaves))
@@ -157,7 +157,7 @@ def _no_answer(error: llm.ModelFault | MissingPart | SettingsError) -> StageFaul
 
 
 def item_of(schema: Schema, fields: Sequence[Field], confidence: Confidence) -> dict[str, Any]:
-    """Published values with their evidence on the one side, what is withheld on the other."""
+    """Split fields into published values with their evidence, and withheld values."""
     published = [field for field in fields if judge.is_published(field, schema.leaf_for(field.path))]
     data = judge.assemble(schema, fields)
     problems = schema.validate(data)
@@ -200,16 +200,16 @@ def field_of(field: Field) -> dict[str, Any]:
         "verdict": field.verdict.value,
         "evidence": [{**asdict(one), "source": one.source.value} for one in field.evidence],
     }
-    told = {"note": field.note, "claimed_quote": field.claimed_quote}
-    return found | {name: value for name, value in told.items() if value}
+    optional = {"note": field.note, "claimed_quote": field.claimed_quote}
+    return found | {name: value for name, value in optional.items() if value}
 
 
-def field_from(told: dict[str, Any]) -> Field:
-    """What `field_of` gave."""
-    evidence = tuple(Evidence(**{**one, "source": SourceKind(one["source"])}) for one in told["evidence"])
+def field_from(data: dict[str, Any]) -> Field:
+    """The inverse of `field_of`."""
+    evidence = tuple(Evidence(**{**one, "source": SourceKind(one["source"])}) for one in data["evidence"])
     return Field(
-        path=told["path"], value=told["value"], rung=Rung(told["rung"]), verdict=Verdict(told["verdict"]),
-        evidence=evidence, note=told.get("note", ""), claimed_quote=told.get("claimed_quote"),
+        path=data["path"], value=data["value"], rung=Rung(data["rung"]), verdict=Verdict(data["verdict"]),
+        evidence=evidence, note=data.get("note", ""), claimed_quote=data.get("claimed_quote"),
     )  # fmt: skip
 
 
@@ -217,7 +217,7 @@ def field_from(told: dict[str, Any]) -> Field:
 
 
 def score_items(parts: Parts, crawl: Crawl, row: Row, found: dict[str, Any]) -> list[dict[str, Any]]:
-    """The scores of each item; their reasons quote evidence of published fields only."""
+    """Return the scores of each item; their reasons quote evidence of published fields only."""
     _check_known(plans.missing_scorer(parts.store, crawl))
     plan = plan_of(parts, crawl)
     return [scores_of(parts, crawl, row.subject, plan, item) for item in found["extract"]]
@@ -232,9 +232,7 @@ def scores_of(parts: Parts, crawl: Crawl, subject: str, plan: Plan, item: dict[s
     }
     if plan.rubric is None:
         return scores
-    from curtsy.grounding import scoring
-
-    fields = [field_from(told) for told in item.get("fields", ())]
+    fields = [field_from(data) for data in item.get("fields", ())]
     try:
         model = crawl_model.model_of(parts.store, parts.settings, crawl, subject)
         ask = None if model is None else model.question
@@ -252,7 +250,7 @@ def scores_of(parts: Parts, crawl: Crawl, subject: str, plan: Plan, item: dict[s
 def records_of(
     crawl: Crawl, hash: str, row: Row, found: dict[str, Any], now_ms: int
 ) -> list[tuple[Record, list[Source]]]:
-    """The records to write, each with the sources that its evidence stands in."""
+    """Return the records to write, each with the sources of its evidence."""
     schema = crawl.schema or ""
     made = []
     for ordinal, (item, scores) in enumerate(zip(found["extract"], found["score"], strict=True)):

@@ -1,8 +1,8 @@
-"""Where a value that a person gave stands in the sources of its record, if it does.
+"""Find a value that a person gave in the sources of its record.
 
-First where the record's evidence for that place of it was; then in structured data, by pointer; then what a selector or
-a key named; then the text: a name where it stands, a date in its sentence, a number in one that has a word of what it
-counts. A boolean stands nowhere: it is what somebody makes of a text. Of an enum the word itself is looked for.
+The order is: the place of the record's previous evidence; structured data, by pointer; what a selector or key named;
+then the text. In the text, a name is searched as it is, a date in its sentence, and a number in a sentence that has a
+word of what it counts. Booleans have no span: they are judgments about a text. Of an enum, the word itself is searched.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 
 from curtsy.core.claims import Claim, Field, Rung, Source, SourceKind, Verdict
 from curtsy.grounding import judge
+from curtsy.grounding.json_pointer import step
 from curtsy.grounding.schema import Leaf
 
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?!\s)[^.!?\n]*)*[.!?]?")
@@ -23,20 +24,20 @@ _NO_DIGIT = re.compile(r"\D+")
 _MAX_DEPTH = 60
 
 
-def grounded(word: Field, leaf: Leaf, sources: Sequence[Source], before: Sequence[Field]) -> Field:
-    """A person's word, with the place where it stands; as it is where it stands nowhere.
+def grounded(field: Field, leaf: Leaf, sources: Sequence[Source], before: Sequence[Field]) -> Field:
+    """Return a person's value with its place in the sources; unchanged if it is not found.
 
-    `before`: the fields of the record until now.
+    `before`: the previous fields of the record.
     """
-    if leaf.type == "boolean" or word.verdict is not Verdict.JUDGED:
-        return word
+    if leaf.type == "boolean" or field.verdict is not Verdict.JUDGED:
+        return field
     as_text = replace(leaf, type="string", enum=()) if leaf.type == "enum" else leaf
-    value = str(word.value) if leaf.type == "enum" else word.value
-    for claim in _claims(word.path, value, as_text, sources, before):
+    value = str(field.value) if leaf.type == "enum" else field.value
+    for claim in _claims(field.path, value, as_text, sources, before):
         found = judge.judge(claim, as_text)
         if found.evidence:
-            return replace(found, value=word.value)
-    return word
+            return replace(found, value=field.value)
+    return field
 
 
 def _claims(path: str, value: Any, leaf: Leaf, sources: Sequence[Source], before: Sequence[Field]) -> Iterator[Claim]:
@@ -75,12 +76,12 @@ def _in_text(path: str, value: Any, leaf: Leaf, source: Source) -> Iterator[Clai
 
 
 def _stems(text: str) -> set[str]:
-    """The beginnings of its words: `employees` and `employed` are about the same."""
+    """The first letters of its words: `employees` and `employed` are about the same."""
     return {word[:5] for word in _WORD.findall(text.casefold())}
 
 
 def _pointers(text: str, value: Any) -> Iterator[str]:
-    """Of the places of a JSON document that say just this."""
+    """Yield the pointers in a JSON document at which exactly this value is found."""
     try:
         document = json.loads(text, strict=False)
     except (ValueError, RecursionError):
@@ -94,7 +95,7 @@ def _leaves(node: Any, pointer: str, depth: int) -> Iterator[tuple[str, Any]]:
         return
     if isinstance(node, Mapping):
         for name, inner in node.items():
-            yield from _leaves(inner, f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}", depth + 1)
+            yield from _leaves(inner, step(pointer, name), depth + 1)
     elif isinstance(node, list):
         for place, inner in enumerate(node):
             yield from _leaves(inner, f"{pointer}/{place}", depth + 1)

@@ -1,8 +1,8 @@
-"""Extracting anew over stored pages: another schema, rubric or model for a crawl that has ended. Nothing is fetched.
+"""Repeat the extraction over stored pages: another schema, rubric or model for a finished crawl. Nothing is fetched.
 
-The crawl gets the new plan, its pages or sites go through the stages once more, and it is finished when the last one is
-done. Records of the same schema become the next version where they say something else; records of another schema stand
-beside the earlier ones, which lists show no longer. What changed is told by `compare`.
+The crawl gets the new plan, its pages or sites pass through the stages again, and it finishes after the last one.
+Records of the same schema get a new version if their content differs. Records of another schema are added; lists no
+longer show the earlier ones. `compare` returns the differences.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from curtsy.core.errors import WrongState
 from curtsy.core.model import Crawl, CrawlState
 from curtsy.core.record import Record
+from curtsy.grounding.json_pointer import step
 from curtsy.store import crawls, failures, outbox, pages, records, sites
 from curtsy.store.outbox import Put
 
@@ -22,43 +23,43 @@ if TYPE_CHECKING:
     from curtsy.store.engine import Store
 
 _CHUNK = 1000
-#: of the scores, what differs between two records by their rubric alone
+#: the parts of the scores that depend on the rubric
 _SCORED = ("rubric", "version", "total", "groups")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """An extraction that was begun."""
+    """An extraction that was started."""
 
     crawl: Crawl
-    #: the schema that the crawl had before
+    #: the previous schema of the crawl
     before: str | None
     begun_ms: int
-    #: pages or sites that are extracted again
+    #: number of pages or sites to extract
     subjects: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """What an extraction says otherwise of one page or site."""
+    """The difference for one page or site."""
 
     #: `new` | `changed` | `gone` | `unchanged`
     kind: str
     subject: str
     ordinal: int
     url: str
-    #: JSON pointer -> (before, after); None: there is none
+    #: JSON pointer -> (before, after); None: no value
     values: dict[str, tuple[Any, Any]]
     record: int | None
     before: int | None
-    #: the same of what its rubric says: name, version, total and groups
+    #: the same for its rubric: name, version, total and groups
     scores: dict[str, tuple[Any, Any]] = field(default_factory=dict)
 
 
 def begin(store: Store, which: str, plan: dict[str, Any], now_ms: int) -> Run:
-    """Give a crawl that has ended another plan (the fields that `plans.wished` gives), and put all it has once more.
+    """Give a finished crawl another plan (the result of `plan.crawl_fields`) and queue all its pages or sites again.
 
-    Stages of a finished crawl rest: what is put runs when everything is. Whoever is killed before that begins again.
+    The stages of a finished crawl do not run: queued rows start when all are queued. After a crash, call it again.
     """
     with store.read() as tx:
         crawl = crawls.get(tx, which)
@@ -86,7 +87,7 @@ def _check(tx: Any, crawl: Crawl) -> None:
     crawls.lock_budgets(tx, [crawl.n])
     state = crawls.state_of(tx, crawl.n)
     if state is not CrawlState.FINISHED:
-        raise WrongState(f"The crawl {crawl.id} is {state}: only what has finished is extracted anew.")
+        raise WrongState(f"The crawl {crawl.id} is {state}. Only a finished crawl can be extracted again.")
 
 
 def _put_pages(tx: Any, crawl: Crawl, after: int, now_ms: int) -> tuple[int, int]:
@@ -105,11 +106,11 @@ def _begin(tx: Any, crawl: Crawl, wanted: Crawl, now_ms: int) -> None:
     crawls.set_state(tx, crawl.n, CrawlState.EXTRACTING, crawl.reason, now_ms, only_from=(CrawlState.FINISHED,))
 
 
-# What changed
+# Differences
 
 
 def compare(store: Store, run: Run) -> Iterator[Difference]:
-    """What the extraction says otherwise than the records before it, subject by subject."""
+    """Yield the differences to the previous records, subject by subject."""
     after = 0
     seen: set[tuple[str, int]] = set()
     while True:
@@ -127,7 +128,7 @@ def compare(store: Store, run: Run) -> Iterator[Difference]:
 
 
 def _before(tx: Any, record: Record, run: Run) -> Record | None:
-    """The version before it, or what the schema before said of the same."""
+    """Return the previous version, or the record of the previous schema for the same subject."""
     known = [one for one in records.of_subject(tx, record.crawl, record.subject) if one.ordinal == record.ordinal]
     if record.version > 1:
         same = [one for one in known if one.schema_hash == record.schema_hash and one.version < record.version]
@@ -137,7 +138,7 @@ def _before(tx: Any, record: Record, run: Run) -> Record | None:
 
 
 def _gone(store: Store, run: Run, seen: set[tuple[str, int]]) -> Iterator[Difference]:
-    """Of another schema: what had a record and has none now."""
+    """With another schema: subjects that had a record and have none now."""
     after = 0
     while True:
         with store.read() as tx:
@@ -161,8 +162,8 @@ def _gone(store: Store, run: Run, seen: set[tuple[str, int]]) -> Iterator[Differ
 
 
 def _difference(record: Record, before: Record | None) -> Difference:
-    values = _otherwise({} if before is None else before.data, record.data)
-    scores = _otherwise({} if before is None else _scored(before), _scored(record))
+    values = _changed({} if before is None else before.data, record.data)
+    scores = _changed({} if before is None else _scored(before), _scored(record))
     kind = "new" if before is None else "changed" if values or scores else "unchanged"
     return Difference(
         kind=kind, subject=record.subject, ordinal=record.ordinal, url=record.url, values=values, record=record.n,
@@ -170,7 +171,7 @@ def _difference(record: Record, before: Record | None) -> Difference:
     )  # fmt: skip
 
 
-def _otherwise(before: dict[str, Any], after: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+def _changed(before: dict[str, Any], after: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
     then, now = flat(before), flat(after)
     paths = sorted(now.keys() | then.keys())
     return {path: (then.get(path), now.get(path)) for path in paths if then.get(path) != now.get(path)}
@@ -185,7 +186,7 @@ def flat(data: Any, path: str = "") -> dict[str, Any]:
     if isinstance(data, dict):
         found: dict[str, Any] = {}
         for name, inner in data.items():
-            found |= flat(inner, f"{path}/{name.replace('~', '~0').replace('/', '~1')}")
+            found |= flat(inner, step(path, name))
         return found
     if isinstance(data, list):
         return {path: json.loads(json.dumps(data))} if data else {}

@@ -1,7 +1,7 @@
-"""What people decide of records: approve, reject, correct; and corrections as golden cases.
+"""Review of records: approve, reject, correct; and corrections as golden cases.
 
-A decision is one transaction: the record as it is from here on, and the review with who, when and what it was before.
-A correction is a person's word: where the value stands in the record's sources, it gets that place as its evidence.
+A decision is one transaction: the new state of the record, and the review with reviewer, time and previous data. If a
+corrected value is found in the record's sources, that place becomes its evidence.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from curtsy.core.claims import Claim, Field, Rung, Source, SourceKind, Verdict
 from curtsy.core.errors import UnknownRecord, UsageError, WrongState
 from curtsy.core.observe import log
 from curtsy.core.record import Record, Review
-from curtsy.grounding import judge
+from curtsy.grounding import judge, scoring
+from curtsy.grounding.json_pointer import escaped
 from curtsy.records import extraction, locate_value
 from curtsy.records import plan as plans
 from curtsy.store import pages, records, reviews, sources
@@ -33,52 +34,52 @@ DECISIONS = ("approve", "reject", "correct")
 _STATUS = {"approve": "published", "correct": "published", "reject": "rejected"}
 _MAX_CORRECTIONS = 1000
 _MAX_PROBLEMS = 5
-#: characters of a value that an error repeats
-_MAX_SAID = 100
+#: characters of a value that an error message repeats
+_MAX_SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What a person says of a record."""
+    """A reviewer's decision on a record."""
 
     #: `approve` | `reject` | `correct`
     decision: str
     who: str
     note: str = ""
-    #: JSON pointer -> the right value; None: there is none
+    #: JSON pointer -> the right value; None: no value
     correction: dict[str, Any] | None = None
-    #: it shall become a golden case
+    #: make it a golden case
     golden: bool = False
     request_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dossier:
-    """All that a reviewer needs to see of a record."""
+class ReviewCase:
+    """Everything that a reviewer needs to see of a record."""
 
     record: Record
     sources: tuple[sources.Source, ...]
     history: tuple[Review, ...]
 
 
-def dossier(store: Store, n: int) -> Dossier:
+def review_case(store: Store, n: int) -> ReviewCase:
     with store.read() as tx:
         record = records.get(tx, n)
         if record is None:
             raise unknown(n)
-        return Dossier(record=record, sources=tuple(sources.of(tx, n)), history=tuple(reviews.of(tx, n)))
+        return ReviewCase(record=record, sources=tuple(sources.of(tx, n)), history=tuple(reviews.of(tx, n)))
 
 
 def decide(store: Store, n: int, decision: Decision, now_ms: int) -> Record:
-    """The record as it is from here on. Every decision is kept, also when another follows."""
+    """Return the record after the decision. Every decision is kept, also when another follows."""
     if decision.decision not in DECISIONS:
-        raise UsageError(f"{decision.decision!r} is no decision. Use one of: {', '.join(DECISIONS)}.")
+        raise UsageError(f"Unknown decision: {decision.decision!r}. Use one of: {', '.join(DECISIONS)}.")
     if (decision.correction is not None) != (decision.decision == "correct"):
-        raise UsageError("A correction says which values are right; other decisions say none.")
+        raise UsageError("Give corrected values with the decision `correct`, and only with it.")
     if not decision.who.strip():
-        raise UsageError("A decision needs somebody who made it.")
+        raise UsageError("A decision needs the name of the reviewer.")
     _check_words(decision)
-    known = dossier(store, n)
+    known = review_case(store, n)
     plan = plans.of_hashes(store, known.record.schema, known.record.schema_hash, _rubric_of(known.record))
     made: Record = store.run(_decide, known, plan, decision, now_ms)
     log("record_reviewed", level="info", record=n, decision=decision.decision, who=decision.who)
@@ -86,12 +87,12 @@ def decide(store: Store, n: int, decision: Decision, now_ms: int) -> Record:
 
 
 def _check_words(decision: Decision) -> None:
-    """Half of a character (a lone surrogate) is nothing that can be stored."""
-    for name, said in (("note", decision.note), ("name", decision.who), *(decision.correction or {}).items()):
+    """A lone surrogate (half a character) cannot be stored."""
+    for name, text in (("note", decision.note), ("name", decision.who), *(decision.correction or {}).items()):
         try:
-            json.dumps(said, ensure_ascii=False).encode()
+            json.dumps(text, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise UsageError(f"{name}: the text has half a character (a lone surrogate) and cannot be kept.") from None
+            raise UsageError(f"{name}: the text contains a lone surrogate and cannot be stored.") from None
 
 
 def _rubric_of(record: Record) -> str | None:
@@ -99,19 +100,19 @@ def _rubric_of(record: Record) -> str | None:
     return None if version is None else f"rubric-{version}"
 
 
-def _decide(tx: Any, known: Dossier, plan: Plan | None, decision: Decision, now_ms: int) -> Record:
+def _decide(tx: Any, known: ReviewCase, plan: Plan | None, decision: Decision, now_ms: int) -> Record:
     record = records.get(tx, known.record.n, lock=True)
     if record is None:
         raise unknown(known.record.n)
     if record.status == "superseded":
-        raise WrongState(f"Record {record.n} has been superseded by a later version: review that one.")
+        raise WrongState(f"Record {record.n} was superseded by a later version. Review that version.")
     before = record.data
     if decision.correction is not None:
         if record.data != known.record.data:
-            raise WrongState(f"Record {record.n} was changed meanwhile: look at it again.")
+            raise WrongState(f"Record {record.n} has changed since you opened it. Open it again.")
         record = _corrected(record, known, plan, decision.correction)
     elif decision.decision == "approve" and plan is not None:
-        record = _fitting(_approved(record, plan), plan)
+        record = _validated(_approved(record, plan), plan)
     record = replace(record, status=_STATUS[decision.decision], reviewed_ms=now_ms)
     records.decided(tx, record)
     reviews.add(
@@ -128,41 +129,41 @@ def _decide(tx: Any, known: Dossier, plan: Plan | None, decision: Decision, now_
 # Corrections
 
 
-def _corrected(record: Record, known: Dossier, plan: Plan | None, correction: dict[str, Any]) -> Record:
+def _corrected(record: Record, known: ReviewCase, plan: Plan | None, correction: dict[str, Any]) -> Record:
     if not 0 < len(correction) <= _MAX_CORRECTIONS:
-        raise UsageError(f"A correction names 1 to {_MAX_CORRECTIONS} values.")
+        raise UsageError(f"A correction must have 1 to {_MAX_CORRECTIONS} values.")
     if plan is None:
-        raise UsageError(f"The schema {record.schema!r} of this record is not there any more: approve or reject it.")
+        raise UsageError(f"The schema {record.schema!r} of this record no longer exists. Approve or reject the record.")
     if not plan.schema.leaves or plan.function is not None:
         return replace(record, data=_put_in(record.data, correction))
-    fields = [extraction.field_from(told) for told in record.fields]
-    withheld = [extraction.field_from(told) for told in record.withheld]
+    fields = [extraction.field_from(data) for data in record.fields]
+    withheld = [extraction.field_from(data) for data in record.withheld]
     for path, value in correction.items():
         _check_place(plan.schema, path, [*fields, *withheld])
         fields = [one for one in fields if not _within(one.path, path)]
         withheld = [one for one in withheld if not _within(one.path, path)]
-        fields += [_judged(plan.schema, leaf_path, leaf, known) for leaf_path, leaf in _leaves(path, value)]
-    fields = _renumbered(plan.schema, _once(plan.schema, fields))
+        fields += [_checked(plan.schema, leaf_path, leaf, known) for leaf_path, leaf in _leaves(path, value)]
+    fields = _renumbered(plan.schema, _without_duplicates(plan.schema, fields))
     if problems := plan.schema.validate(judge.assemble(plan.schema, fields)):
-        raise UsageError(f"The corrected record does not fit its schema: {'; '.join(problems[:_MAX_PROBLEMS])}.")
+        raise UsageError(f"The corrected record does not match its schema: {'; '.join(problems[:_MAX_PROBLEMS])}.")
     return _made_of(record, plan, fields, withheld)
 
 
 def _approved(record: Record, plan: Plan) -> Record:
-    """Judgements that waited for a person are that person's now; what nothing supports stays withheld."""
-    withheld = [extraction.field_from(told) for told in record.withheld]
+    """Approved judgments become the reviewer's; unsupported values stay withheld."""
+    withheld = [extraction.field_from(data) for data in record.withheld]
     judged = [one for one in withheld if one.verdict is Verdict.JUDGED]
     if not judged:
         return record
-    fields = [extraction.field_from(told) for told in record.fields]
+    fields = [extraction.field_from(data) for data in record.fields]
     fields += [replace(one, rung=Rung.PERSON, note=f"approved, from {one.rung.value}") for one in judged]
     return _made_of(record, plan, _renumbered(plan.schema, fields), [one for one in withheld if one not in judged])
 
 
-def _fitting(record: Record, plan: Plan) -> Record:
+def _validated(record: Record, plan: Plan) -> Record:
     if problems := plan.schema.validate(record.data):
-        told = "; ".join(problems[:_MAX_PROBLEMS])
-        raise UsageError(f"Record {record.n} does not fit its schema: {told}. Correct or reject it.")
+        shown = "; ".join(problems[:_MAX_PROBLEMS])
+        raise UsageError(f"Record {record.n} does not match its schema: {shown}. Correct or reject it.")
     return record
 
 
@@ -170,9 +171,7 @@ def _made_of(record: Record, plan: Plan, fields: list[Field], withheld: list[Fie
     data = judge.assemble(plan.schema, fields)
     scores = record.scores
     if plan.rubric is not None:
-        from curtsy.grounding import scoring
-
-        # A model is not asked again: its answers are to the evidence as it was.
+        # A model is not called again: its answers concern the previous evidence.
         scores = scores | scoring.score(plan.rubric, plan.schema.name, data, fields, None)
     return replace(
         record,
@@ -185,7 +184,7 @@ def _made_of(record: Record, plan: Plan, fields: list[Field], withheld: list[Fie
 
 
 def _renumbered(schema: Schema, fields: list[Field]) -> list[Field]:
-    """Items of lists count without gaps, as they stand in the data."""
+    """Number the items of lists without gaps, in the order of the data."""
     places: dict[str, set[int]] = {}
     for one in fields:
         for prefix, number in _numbers(schema, one.path):
@@ -201,7 +200,7 @@ def _renumbered(schema: Schema, fields: list[Field]) -> list[Field]:
 
 
 def _numbers(schema: Schema, path: str) -> Iterator[tuple[str, int]]:
-    """(the list, place in it) of each list that a leaf stands in."""
+    """Yield (list, index) for each list that contains a leaf."""
     parts, wanted = path.split("/"), schema.leaf_for(path).path.split("/")
     for at, part in enumerate(wanted):
         if part == "*":
@@ -209,7 +208,7 @@ def _numbers(schema: Schema, path: str) -> Iterator[tuple[str, int]]:
 
 
 def _check_place(schema: Schema, path: str, fields: list[Field]) -> None:
-    """An item of a list is one that is there, or the next."""
+    """A list index must exist, or be the next one."""
     parts = path.split("/")
     lists = {
         "/".join(parts[:at])
@@ -222,11 +221,11 @@ def _check_place(schema: Schema, path: str, fields: list[Field]) -> None:
         there = {int(one.path.split("/")[at]) for one in fields if one.path.startswith(f"{above}/")}
         following = max(there, default=-1) + 1
         if parts[at].isdigit() and int(parts[at]) > following:
-            raise UsageError(f"There is no {path} in this record: what comes next in {above} is {above}/{following}.")
+            raise UsageError(f"This record has no {path}. The next item of {above} is {above}/{following}.")
 
 
-def _once(schema: Schema, fields: list[Field]) -> list[Field]:
-    """Of items of a list that say the same, the first."""
+def _without_duplicates(schema: Schema, fields: list[Field]) -> list[Field]:
+    """Keep the first of equal items of a list."""
     seen: set[tuple[str, str]] = set()
     made = []
     for one in fields:
@@ -244,12 +243,12 @@ def _within(path: str, prefix: str) -> bool:
 
 
 def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """The leaves that a value of the record consists of; a missing one has none."""
+    """Yield the leaves of a value; a missing value has no leaves."""
     if value is None:
         return
     inner: Iterator[tuple[str, Any]]
     if isinstance(value, dict):
-        inner = ((name.replace("~", "~0").replace("/", "~1"), one) for name, one in value.items())
+        inner = ((escaped(name), one) for name, one in value.items())
     elif isinstance(value, list):
         inner = ((str(place), one) for place, one in enumerate(value))
     else:
@@ -259,54 +258,54 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield from _leaves(f"{path}/{name}", one)
 
 
-def _judged(schema: Schema, path: str, value: Any, known: Dossier) -> Field:
-    """A person's word, with the place where it stands if it stands in a source."""
+def _checked(schema: Schema, path: str, value: Any, known: ReviewCase) -> Field:
+    """Return a reviewer's value, with its place in the sources if it is found there."""
     try:
         leaf = schema.leaf_for(path)
     except KeyError:
         raise UsageError(_no_leaf(schema, path)) from None
     nothing = Source(SourceKind.TEXT, "", known.record.url, "")
-    word = judge.judge(Claim(path=path, value=value, rung=Rung.PERSON, source=nothing), leaf)
-    if not judge.is_grounded(word):
-        raise UsageError(f"{path}: {_shortened(value)} does not fit the schema ({word.note}).")
+    field = judge.judge(Claim(path=path, value=value, rung=Rung.PERSON, source=nothing), leaf)
+    if not judge.is_grounded(field):
+        raise UsageError(f"{path}: {_shortened(value)} does not match the schema ({field.note}).")
     crawl = known.record.crawl
     texts = [
         Source(SourceKind(one.kind), pages.page_id(crawl, bytes.fromhex(one.page)), one.url, one.text)
         for one in known.sources
     ]
-    before = [extraction.field_from(told) for told in (*known.record.fields, *known.record.withheld)]
-    return locate_value.grounded(word, leaf, texts, before)
+    before = [extraction.field_from(data) for data in (*known.record.fields, *known.record.withheld)]
+    return locate_value.grounded(field, leaf, texts, before)
 
 
 def _no_leaf(schema: Schema, path: str) -> str:
-    """Why there is no value at a path: it is unknown, or has values below it."""
+    """Say why a path has no value: it is unknown, or has values below it."""
     parts = path.split("/")
     for leaf in schema.leaves:
         wanted = leaf.path.split("/")
         if len(wanted) > len(parts) and all(a in ("*", b) for a, b in zip(wanted, parts, strict=False)):
             kind = "a list" if wanted[len(parts)] == "*" else "an object"
-            return f"{path} is {kind} in the schema {schema.name}: give it as JSON."
-    return f"There is no {path} in the schema {schema.name}."
+            return f"{path} is {kind} in the schema {schema.name}. Give it as JSON."
+    return f"The schema {schema.name} has no {path}."
 
 
 def _shortened(value: Any) -> str:
-    said = repr(value)
-    return said if len(said) <= _MAX_SAID else f"{said[:_MAX_SAID]}... ({len(said):,} characters)"
+    text = repr(value)
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}... ({len(text):,} characters)"
 
 
 def _put_in(data: dict[str, Any], correction: dict[str, Any]) -> dict[str, Any]:
-    """For schemas without leaves: values at top-level names."""
+    """For schemas without leaves: replace values of top-level names."""
     made = dict(data)
     for path, value in correction.items():
         name = path.removeprefix("/")
         if not path.startswith("/") or "/" in name or name not in data:
-            raise UsageError(f"There is no {path} in this record.")
+            raise UsageError(f"This record has no {path}.")
         made[name] = value
     return made
 
 
 def unknown(n: int) -> UnknownRecord:
-    return UnknownRecord(f"There is no record {n} here. `curtsy review list` shows those that wait.")
+    return UnknownRecord(f"Unknown record: {n}. `curtsy review list` lists the records that wait for a review.")
 
 
 # Golden cases
@@ -316,10 +315,10 @@ def export_golden(
     store: Store, segments: SegmentStore, out: Path, *, crawl: int | None = None, every: bool = False,
     only: frozenset[int] = frozenset(),
 ) -> list[Path]:  # fmt: skip
-    """A folder for each reviewed record that shall be a golden case: its pages as they were stored, its schema, and
-    what is right. Cases that are there already are written again. One of `only` that cannot be one is told."""
+    """Write a folder for each reviewed record that becomes a golden case: its stored pages, its schema and the right
+    values. Existing cases are overwritten. A record of `only` that cannot become a case is an error."""
     for n in only:
-        dossier(store, n)
+        review_case(store, n)
     made: dict[int, Path] = {}
     after = 0
     while True:
@@ -327,7 +326,7 @@ def export_golden(
             found = reviews.golden(tx, crawl, every or bool(only), after)
         if not found:
             if left := sorted(only - set(made)):
-                raise UsageError(f"Record {left[0]} is no golden case: it must have been approved or corrected.")
+                raise UsageError(f"Record {left[0]} cannot be a golden case: approve or correct it first.")
             return list(made.values())
         for review in found:
             if (not only or review.record in only) and review.record not in made:
@@ -338,12 +337,12 @@ def export_golden(
 
 
 def _case(store: Store, segments: SegmentStore, n: int, out: Path) -> Path | None:
-    known = dossier(store, n)
+    known = review_case(store, n)
     record = known.record
     plan = plans.of_hashes(store, record.schema, record.schema_hash)
     if record.status != "published" or plan is None:
         return None
-    folder = out / f"{_word(plan.schema.name)}-{n}"
+    folder = out / f"{_slug(plan.schema.name)}-{n}"
     folder.mkdir(parents=True, exist_ok=True)
     listed = []
     cited = {one.page: one.url for one in known.sources} or (
@@ -368,5 +367,5 @@ def _case(store: Store, segments: SegmentStore, n: int, out: Path) -> Path | Non
     return folder
 
 
-def _word(name: str) -> str:
-    return "".join(sign if sign.isalnum() else "-" for sign in name).strip("-")[:60] or "record"
+def _slug(name: str) -> str:
+    return "".join(char if char.isalnum() else "-" for char in name).strip("-")[:60] or "record"

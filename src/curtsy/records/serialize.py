@@ -1,6 +1,6 @@
-"""A record as everybody sees it who is not its reviewer: by command, over HTTP, in exports. One form everywhere.
+"""The public form of a record, the same in commands, in the HTTP API and in exports.
 
-What is withheld never leaves here: not the values, not the quotes that were claimed for them.
+Withheld values and the quotes claimed for them are never included.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from curtsy.core.record import Record
     from curtsy.store.engine import Store
 
-#: what a list may be asked for
+#: the statuses that a list may select
 STATUSES = ("published", "held", "rejected", "superseded")
 _OF_FIELD = ("path", "value", "rung", "verdict", "note", "evidence")
 _PLAIN = (
@@ -24,7 +24,7 @@ _PLAIN = (
 
 
 def line(record: Record) -> dict[str, Any]:
-    """All but the time it was made, which has another form in each place."""
+    """Everything except the creation time, whose form depends on the output."""
     fields = [{name: one.get(name, "") for name in _OF_FIELD} for one in record.fields]
     page = pages.page_id(record.crawl, bytes.fromhex(record.subject)) if record.kind == "page" else None
     return {"id": str(record.n), "page": page, **{name: getattr(record, name) for name in _PLAIN}, "fields": fields}
@@ -38,7 +38,7 @@ def of_crawl(
     low_confidence: bool | None = None,
     every_schema: bool = False,
 ) -> Iterator[Record]:
-    """Records of a crawl by the schema that it has now, in short transactions: reading never holds up a crawl."""
+    """Yield the records of a crawl under its current schema, in short transactions that do not block the crawl."""
     with store.read() as tx:
         crawl = crawls.get(tx, which, members=False)
     after, hash = 0, None if every_schema else crawl.schema_hash

@@ -1,7 +1,7 @@
-"""Extractors and scorers that are functions of whoever calls: known in this process, by name, while it lives.
+"""Extractors and scorers that are functions of the calling program, registered by name in this process.
 
-Stages ask for them by the name that is stored with the crawl; a process that does not know it makes a dead letter of
-the stage, which can be replayed by one that does.
+Stages look them up by the name that is stored with the crawl. If a process does not know the name, the stage becomes a
+dead letter, which another process can replay.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from curtsy.grounding.page_schema import Stored
 from curtsy.html.document import Document, is_html
 from curtsy.records.extraction import StageFault
 
-#: makes an item of a page, several, or none
+#: makes one item from a page, several, or none
 Extractor = Callable[[Stored], Any]
-#: given `schema`, `data` and `quotes`, gives a number from 0 to 100, or a result as rubrics make it
+#: takes `schema`, `data` and `quotes`; returns a number from 0 to 100, or a result like that of a rubric
 Scorer = Callable[..., Any]
 
 
 def add_extractor(name: str, fn: Extractor) -> None:
-    """From now on it makes the items of the schema of that name."""
+    """Register the function that makes the items of the schema of that name."""
     _check(name, schema.built_in(), "schema")
     page_schema.extractors[name] = lambda stored: _items(name, fn, stored)
 
@@ -36,9 +36,9 @@ def add_scorer(name: str, fn: Scorer) -> None:
 
 def _check(name: str, taken: tuple[str, ...], what: str) -> None:
     if not name.isidentifier():
-        raise UsageError(f"A function needs a name to be stored with the crawl, and {name!r} is none: use `def`.")
+        raise UsageError(f"{name!r} is not a valid function name. Define the function with `def`.")
     if name in taken:
-        raise UsageError(f"{name!r} is the name of a {what} that comes with the package: call the function otherwise.")
+        raise UsageError(f"{name!r} is the name of a built-in {what}. Rename the function.")
 
 
 def _items(name: str, fn: Extractor, stored: Stored) -> list[dict[str, Any]]:
@@ -47,7 +47,7 @@ def _items(name: str, fn: Extractor, stored: Stored) -> list[dict[str, Any]]:
         given = [] if made is None else [made] if isinstance(made, Mapping) else list(made)
         items = [{"url": stored.page.url, "words": _words(stored), **item} for item in given]
         _check_json(items)
-    except (Exception, SystemExit) as error:  # whatever somebody's function does
+    except (Exception, SystemExit) as error:  # anything that a user's function may raise
         raise _failed(name, error) from error
     return items
 
@@ -62,12 +62,12 @@ def _scored(name: str, fn: Scorer, **given: Any) -> Any:
 
 
 def _check_json(made: Any) -> None:
-    """Numbers and texts that no database takes are told too: NaN, half of a surrogate pair."""
+    """Raise for values that databases reject: NaN, lone surrogates."""
     json.dumps(made, allow_nan=False, ensure_ascii=False).encode()
 
 
 def _failed(name: str, error: BaseException) -> StageFault:
-    """Another try would do the same."""
+    """A retry would fail too."""
     return StageFault("function_failed", f"{name}: {type(error).__name__}: {error}"[:500], False)
 
 

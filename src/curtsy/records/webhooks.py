@@ -1,8 +1,8 @@
-"""Webhooks: whoever wants to hear of a crawl's end gets a signed POST, tried again for a day.
+"""Webhooks: a signed POST when a crawl ends, retried for a day.
 
-The body is JSON. `Curtsy-Signature: t=<unix seconds>,v1=<hex>` holds the HMAC-SHA256 of "<t>.<body>" under the secret;
-while the server's secret is being changed there is a second `v1`, under the old one.
-Addresses are judged by the same guard as those of pages, when the connection is made; redirects are not followed.
+The body is JSON. `Curtsy-Signature: t=<unix seconds>,v1=<hex>` has the HMAC-SHA256 of "<t>.<body>" with the secret.
+During a change of the server's secret there is a second `v1`, with the old one.
+The guard that checks the addresses of pages also checks these, when it connects; redirects are not followed.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from curtsy.store import crawls
 from curtsy.store.engine import Store, read
 from curtsy.store.outbox import Row
 
-#: what is read of an answer; nothing of it is used
+#: bytes read of an answer; they are not used
 _MOST_BYTES = 64 * 1024
 _FIRST_PAUSE_MS = 10_000
 _LONGEST_PAUSE_MS = 3_600_000
-#: after this long nobody is told any more
+#: no more attempts after this time
 PATIENCE_MS = 86_400_000
 
 
-class NotTaken(CurtsyError):
-    """The receiver did not take it."""
+class DeliveryFailed(CurtsyError):
+    """The receiver did not accept the message."""
 
     def __init__(self, cause: str, detail: str, again: bool = True) -> None:
         super().__init__(detail)
@@ -42,27 +42,27 @@ class NotTaken(CurtsyError):
 
 
 def signature(secrets: Iterable[str], at_s: int, body: bytes) -> str:
-    """The value of `Curtsy-Signature`: one `v1` for each secret."""
+    """Return the value of `Curtsy-Signature`: one `v1` for each secret."""
     signed = f"{at_s}.".encode() + body
     digests = (hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest() for secret in secrets)
     return ",".join([f"t={at_s}", *(f"v1={digest}" for digest in digests)])
 
 
 def _secrets(crawl: Crawl, settings: Settings) -> list[str]:
-    """The crawl's own, or the server's: the one that holds, and the one before while receivers change theirs."""
+    """Return the crawl's secret, or the server's: the current one, and the old one while receivers change."""
     if crawl.webhook_secret:
         return [crawl.webhook_secret]
     return [secret for secret in (settings.webhook_secret, settings.webhook_old_secret) if secret]
 
 
 def next_try_ms(row: Row, now_ms: int) -> int | None:
-    """When to try again, or None after a day."""
+    """Return the time of the next attempt, or None after a day."""
     at_ms = now_ms + min(_LONGEST_PAUSE_MS, _FIRST_PAUSE_MS << min(row.attempts - 1, 20))
     return at_ms if at_ms - int(row.payload.get("since_ms", 0)) <= PATIENCE_MS else None
 
 
-def letter(crawl: Crawl, row: Row, now_ms: int) -> Failure:
-    """The dead letter of a webhook; its fence is none of a page's."""
+def dead_letter(crawl: Crawl, row: Row, now_ms: int) -> Failure:
+    """Return the dead letter of a webhook; its fence never equals that of a page."""
     url = crawl.webhook or ""
     return Failure(
         id="", crawl=crawl.n, fp=row.subject.encode(), url=url, host=host_key(url, "host") if url else "",
@@ -71,11 +71,11 @@ def letter(crawl: Crawl, row: Row, now_ms: int) -> Failure:
 
 
 async def deliver(store: Store, settings: Settings, row: Row) -> None:
-    """Tell the receiver; NotTaken if it did not answer with 2xx."""
+    """Send the message; raise DeliveryFailed unless the receiver answers with 2xx."""
     crawl, counts = await read(store, _facts, row.crawl)
     secrets = _secrets(crawl, settings)
     if crawl.webhook is None or not secrets:
-        raise NotTaken("no_secret", "there is no secret to sign it with: set webhook_secret, then replay", False)
+        raise DeliveryFailed("no_secret", "no secret for the signature: set webhook_secret, then replay", False)
     body = json.dumps(_message(crawl, counts, row), ensure_ascii=False).encode()
     headers = (
         ("Content-Type", "application/json"),
@@ -84,11 +84,11 @@ async def deliver(store: Store, settings: Settings, row: Row) -> None:
     )
     outcome = await _post(settings, crawl.webhook, body, headers)
     if 200 <= outcome.status < 300:
-        return  # whatever came after the head
+        return  # the rest of the answer does not matter
     if outcome.status:
-        raise NotTaken("not_taken", f"it answered {outcome.status}", outcome.status != 410)
+        raise DeliveryFailed("not_taken", f"it answered {outcome.status}", outcome.status != 410)
     fault = outcome.fault or Fault.PROTOCOL
-    raise NotTaken(fault.value, outcome.detail, fault is not Fault.FORBIDDEN_ADDRESS)
+    raise DeliveryFailed(fault.value, outcome.detail, fault is not Fault.FORBIDDEN_ADDRESS)
 
 
 def _facts(tx: Any, n: int) -> tuple[Crawl, Counts]:
@@ -96,7 +96,7 @@ def _facts(tx: Any, n: int) -> tuple[Crawl, Counts]:
 
 
 def _message(crawl: Crawl, counts: Counts, row: Row) -> dict[str, Any]:
-    """`id` is the same in every try of one event: a receiver that has seen it may pass it over."""
+    """`id` is the same in every attempt for one event, so that a receiver can ignore repetitions."""
     return {
         "id": f"{crawl.id}.{row.subject}.{row.payload.get('since_ms', 0)}",
         "event": f"crawl.{row.subject}",
@@ -114,7 +114,7 @@ def _message(crawl: Crawl, counts: Counts, row: Row) -> dict[str, Any]:
 
 async def _post(settings: Settings, url: str, body: bytes, headers: tuple[tuple[str, str], ...]) -> Outcome:
     loop = asyncio.get_running_loop()
-    told: asyncio.Future[Outcome] = loop.create_future()
+    answered: asyncio.Future[Outcome] = loop.create_future()
     fetcher = HttpFetcher(settings, loop)
     timeout_s = settings.webhook_timeout_s
     job = FetchJob(
@@ -122,7 +122,7 @@ async def _post(settings: Settings, url: str, body: bytes, headers: tuple[tuple[
         headers=headers, body=body,
     )  # fmt: skip
     try:
-        fetcher.start(job, lambda _id, outcome: None if told.done() else told.set_result(outcome))
-        return await told
+        fetcher.start(job, lambda _id, outcome: None if answered.done() else answered.set_result(outcome))
+        return await answered
     finally:
         await fetcher.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from curtsy.core import clock
 from curtsy.records import review as reviewing
-from curtsy.records.review import Decision, Dossier
+from curtsy.records.review import Decision, ReviewCase
 from curtsy.store import crawls, records
 from curtsy.web.models.records import RecordInfo, record_of
 from curtsy.web.models.reviews import RecordReview, ReviewItem, ReviewRequest, ReviewsQuery, review_fields, review_of
@@ -67,13 +67,13 @@ def review(call: Call, id: str, body: ReviewRequest) -> RecordReview:
     return _review(call, _find(call, id))
 
 
-def _find(call: Call, id: str) -> Dossier:
+def _find(call: Call, id: str) -> ReviewCase:
     if not (id.isascii() and id.isdigit() and len(id) < 20 and int(id) <= _LARGEST):
         raise no_such_record()
-    return reviewing.dossier(call.store, int(id))
+    return reviewing.review_case(call.store, int(id))
 
 
-def _review(call: Call, known: Dossier) -> RecordReview:
+def _review(call: Call, known: ReviewCase) -> RecordReview:
     with call.store.read() as tx:
         crawl = crawls.ids(tx, [known.record.crawl]).get(known.record.crawl)
     if crawl is None:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from curtsy.core.record import Record
-from curtsy.records.review import Dossier
+from curtsy.records.review import ReviewCase
 from curtsy.web.models.fields import CrawlId, Time, Word, fill
 from curtsy.web.models.records import FieldInfo, RecordInfo, record_fields
 from curtsy.web.paging import Paged
@@ -90,7 +90,7 @@ def review_fields(record: Record, crawl: str) -> dict[str, Any]:
     return record_fields(record) | {"crawl": crawl, "withheld": withheld}
 
 
-def review_of(known: Dossier, crawl: str) -> RecordReview:
+def review_of(known: ReviewCase, crawl: str) -> RecordReview:
     n = known.record.crawl
     return RecordReview.model_validate(
         review_fields(known.record, crawl)

@@ -42,7 +42,7 @@ def crawl(plan: Plan, say: Callable[[str], None]) -> list[Section]:
         results = compete(field, web, repeats=plan.repeats, say=say)
     one, two = median_ms(results[CURTSY]), median_ms(results[CURTSY_TWO])
     section = report.crawl_section(
-        f"Curtsy beside a bare loop: {plan.hosts} hosts x {plan.pages} pages", _method(plan), field, results
+        f"Curtsy and a bare loop: {plan.hosts} hosts x {plan.pages} pages", _method(plan), field, results
     )
     bars = (
         Bar(what="Curtsy / bare loop, CPU per page", value=one / median_ms(results[BARE]), limit=2.5),
@@ -60,7 +60,7 @@ def peers(plan: Plan, say: Callable[[str], None]) -> list[Section]:
         results = compete(field, web, repeats=plan.repeats, say=say)
     ours = median_ms(results[CURTSY])
     section = report.crawl_section(
-        f"Curtsy beside other crawlers: {plan.peer_hosts} hosts x {plan.pages} pages", _method(plan), field, results
+        f"Curtsy and other crawlers: {plan.peer_hosts} hosts x {plan.pages} pages", _method(plan), field, results
     )
     bars = (
         Bar(what="Scrapy / Curtsy, CPU per page", value=median_ms(results[SCRAPY]) / ours, limit=8, at_least=True),
@@ -71,8 +71,9 @@ def peers(plan: Plan, say: Callable[[str], None]) -> list[Section]:
 
 def _method(plan: Plan) -> str:
     return (
-        f"Pages of about 20 KB with {site.LINKS_PER_PAGE} links, delay 0, every page once, seeds are the home "
-        "pages. CPU is user and system time of all processes of the crawler from start to end, start-up included. "
+        f"Pages of about 20 KB with {site.LINKS_PER_PAGE} links, delay 0, every page once; the home pages are "
+        "the seeds. "
+        "CPU is user and system time of all processes of the crawler, from start to end. "
         f"Medians of {plan.repeats} interleaved repeats, smallest and largest in brackets."
     )
 

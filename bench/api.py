@@ -131,9 +131,9 @@ def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
         ("10,000 seeds on one host, s", f"{_median(one):.2f} ({min(one):.2f} to {max(one):.2f})"),
         ("10,000 seeds on 10,000 hosts, s", f"{_median(many):.2f} ({min(many):.2f} to {max(many):.2f})"),
         (f"{plan.urls:,} seeds on 1,000 hosts as NDJSON, s", f"{seconds:,.0f}"),
-        ("memory of the API processes before, and the most meanwhile, MB", f"{before_mb:.0f}, {watch.most_mb:.0f}"),
-        ("status requests meanwhile", f"{len(watch.times):,}, {len(watch.times) / seconds:.0f} per second"),
-        ("their answer, p50 and p99, ms", f"{p50 * 1000:.0f}, {p99 * 1000:.0f}"),
+        ("memory of the API processes before and at most, MB", f"{before_mb:.0f}, {watch.most_mb:.0f}"),
+        ("status requests during the upload", f"{len(watch.times):,}, {len(watch.times) / seconds:.0f} per second"),
+        ("their duration, p50 and p99, ms", f"{p50 * 1000:.0f}, {p99 * 1000:.0f}"),
     )
     bars = (
         Bar(what="10,000 seeds accepted, s", value=max(_median(one), _median(many)), limit=1.0),

@@ -73,7 +73,7 @@ def bare_loops() -> list[Contestant]:
         Contestant(
             name=BARE_STORE,
             command=lambda site, folder: [*loop, str(folder / "seeds.txt"), "--store", str(folder)],
-            note="also SHA-256, isal, fsync and rows per 200 pages; forgets its frontier",
+            note="also SHA-256, isal, fsync and rows per 200 pages; its frontier is not durable",
         ),
     ]
 
@@ -86,7 +86,7 @@ def peers(python: str) -> list[Contestant]:
         Contestant(
             name=SCRAPY,
             command=script("scrapy_spider.py", "--robots"),
-            note="broad-crawl settings of its manual, its LinkExtractor, robots obeyed; keeps nothing",
+            note="broad-crawl settings of its manual, its LinkExtractor, robots.txt obeyed; stores nothing",
         ),
         Contestant(
             name=CRAWLEE,
@@ -96,7 +96,7 @@ def peers(python: str) -> list[Contestant]:
         Contestant(
             name=CRAWLEE_DEDUP,
             command=script("crawlee_crawler.py", "--dedup"),
-            note="the same, but the handler joins links itself and hands over only URLs it has not seen",
+            note="the same, but the handler resolves links itself and enqueues only unseen URLs",
         ),
     ]
 
@@ -110,7 +110,7 @@ def curtsy(processes: int = 1, *, delay_s: float = 0, name: str | None = None) -
     return Contestant(
         name=name or (CURTSY if processes == 1 else CURTSY_TWO),
         command=command,
-        note="full durability, politeness, robots, WARC; its Valkey counted",
+        note="full durability, politeness, robots.txt, WARC; includes its Valkey",
     )
 
 

@@ -186,11 +186,12 @@ def run(hosts: int, pages: int, say: Callable[[str], None] = lambda _: None) -> 
 def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
     found = run(plan.fleet_hosts, plan.fleet_pages, say)
     text = (
-        f"Two workers with names of their own and {SEATS} processes each, Beat, PostgreSQL and Valkey by URL, and the "
+        f"Two workers with {SEATS} processes each, Beat, PostgreSQL and Valkey by URL, and the "
         f"tiny web, all on the same {os.cpu_count()} cores; {plan.fleet_hosts} hosts x {plan.fleet_pages} pages of "
-        f"{PAGE_KB:.0f} KB, delay {DELAY_S:g} s, judged by the server's log with {TOLERANCE_MS:.0f} ms for its own "
-        "scheduling. A request is sent within milliseconds of its lease. Worker time is what shifts took, by the "
-        "metrics; what counts as waiting: [decision 18](../decisions/0018-what-holds-a-seat.md)."
+        f"{PAGE_KB:.0f} KB, delay {DELAY_S:g} s, checked against the server's log with a tolerance of "
+        f"{TOLERANCE_MS:.0f} ms for its own "
+        "scheduling. A request is sent within milliseconds of its lease. Worker time is the duration of shifts, by the "
+        "metrics. [Decision 18](../decisions/0018-what-holds-a-seat.md) defines waiting."
     )
     title = f"A fleet: {number(plan.fleet_hosts)} hosts x {plan.fleet_pages} pages"
     return [Section(title=title, text=text, head=("figure", "measured"), rows=_rows(found), bars=_bars(found))]
@@ -209,9 +210,9 @@ def _rows(found: Crawled) -> tuple[tuple[str, str], ...]:
         ("from the submission to the first request", f"{found.first_s:.2f} s"),
         ("from it to the end of the last request", f"{found.last_s - found.first_s:.1f} s"),
         ("from it to the end of the crawl", f"{found.ended_after_first_s:.1f} s"),
-        ("shifts; seat time", f"{found.shifts:,}; {found.seat_s:.1f} s"),
+        ("shifts; worker time", f"{found.shifts:,}; {found.seat_s:.1f} s"),
         ("of it waiting", f"{found.waiting_s:.2f} s ({found.waiting_s / found.seat_s:.2%})"),
-        ("of it closing: commits or scans under way, nothing else", closing),
+        ("of it closing: only commits or scans in progress", closing),
         ("CPU ms per page", f"{sum(cpu_ms.values()):.2f}: {each}"),
     )
 
@@ -221,7 +222,7 @@ def _bars(found: Crawled) -> tuple[Bar, ...]:
     in_time = found.ended_after_first_s / found.ideal_s
     at_work = 1 - found.waiting_s / found.seat_s
     return (
-        Bar(what="requests that kept every rule / requests", value=polite, limit=1, at_least=True),
+        Bar(what="requests without a violation / requests", value=polite, limit=1, at_least=True),
         Bar(what="time from the first request to the crawl's end / ideal", value=in_time, limit=1.1),
-        Bar(what="seat time not spent waiting / seat time", value=at_work, limit=0.99, at_least=True),
+        Bar(what="worker time not spent waiting / worker time", value=at_work, limit=0.99, at_least=True),
     )

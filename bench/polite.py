@@ -57,8 +57,8 @@ def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
     goal = min(plan.polite_hosts / DELAY_S, free_rate)
     text = (
         f"{plan.polite_hosts:,} hosts x {pages} pages; {plan.polite_steady_s} s of steady state, from every host's "
-        "second page on, by the crawl's own request log. Lateness: start of a request less the host's previous start "
-        "and the delay; the frontier itself adds 10 ms to be sure."
+        "second page on, by the crawl's own request log. Lateness: start of a request minus the host's previous start "
+        "and the delay; the frontier adds 10 ms as a safety margin."
     )
     rows = (
         ("pages/s with --delay 0", number(free_rate)),

@@ -83,10 +83,10 @@ def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
     growth = statistics.fmean(settled[-part:]) / statistics.fmean(settled[:part])
     text = (
         f"{total:,} pages of {plan.render_hosts} script-only hosts of the tiny web in one worker, "
-        f"{Settings().render_concurrency} visits at a time; the browser is replaced every "
-        f"{Settings().render_recycle_pages} pages, and killed once in the middle ({again} visits were made again). "
-        f"{total / wall_s:.1f} pages/s, {1000 * watch.cpu_s / total:.0f} ms of CPU per page, the browser counted. "
-        f"No process of Chromium was left: not at the end, not after kill -9 of the browser, not after kill -9 of the "
+        f"{Settings().render_concurrency} visits at a time. The browser is replaced every "
+        f"{Settings().render_recycle_pages} pages, and killed once halfway ({again} visits were repeated). "
+        f"{total / wall_s:.1f} pages/s, {1000 * watch.cpu_s / total:.0f} ms of CPU per page, including the browser. "
+        f"No Chromium process was left at the end, after kill -9 of the browser, or after kill -9 of the "
         "worker."
     )
     rows = tuple((f"{first + 1:,} on", f"{mean:.0f}", f"{most:.0f}") for first, mean, most in windows)

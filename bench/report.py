@@ -140,8 +140,9 @@ def document(command: str, sections: Sequence[Section], versions: str) -> str:
         "\n\n".join(
             [
                 "# Benchmarks",
-                f"Written by `{command}`; run it again to have your own figures. Absolute figures belong to the "
-                "machine, ratios travel better.",
+                f"`{command}` wrote this page; run it to get your own numbers. Absolute numbers depend on the "
+                "machine; ratios are more portable. [Performance](performance.md) explains what to expect on "
+                "real sites.",
                 f"Machine: {machine()}\n\n{versions}",
                 *(section.markdown() for section in sections),
             ]

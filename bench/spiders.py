@@ -77,13 +77,13 @@ def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
         rows.append((side.name, *map(str, counts), number(found.pages_per_s)))
     text = (
         f"The same spider, {plan.spider_hosts} hosts x {plan.spider_pages} pages of the tiny web, robots.txt obeyed, "
-        f"DOWNLOAD_DELAY {DELAY_S:g} s, two processes; one is killed (kill -9) in the middle, the other goes on until "
-        "it ends by itself. Lost: pages that were never fetched. Asked twice: start pages and robots.txt left out. "
+        f"DOWNLOAD_DELAY {DELAY_S:g} s, two processes; one is killed (kill -9) halfway, the other continues until "
+        "it ends. Lost: pages that were never fetched. Fetched twice: without start pages and robots.txt. "
         f"Overlaps and early starts: by the server's log, beyond {TOLERANCE_MS} ms. Pages/s: one process, no delay, "
-        "its start-up counted."
+        "including its start."
     )
-    head = ("scheduler", "lost", "asked twice", "overlaps", "early", "pages/s, no delay")
-    return [Section(title="Scrapy on the frontier, beside scrapy-redis", text=text, head=head, rows=tuple(rows))]
+    head = ("scheduler", "lost", "fetched twice", "overlaps", "early", "pages/s, no delay")
+    return [Section(title="Scrapy on the frontier, compared with scrapy-redis", text=text, head=head, rows=tuple(rows))]
 
 
 @contextmanager

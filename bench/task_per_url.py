@@ -79,26 +79,30 @@ def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
     seats = len(fleet.WORKERS) * fleet.SEATS
     text = (
         f"{plan.task_hosts} hosts x {plan.task_pages} pages of {fleet.PAGE_KB:.0f} KB on the tiny web, {seats} worker "
-        "processes in two workers each, one Valkey as broker each, one after the other on the same cores. Pages per "
-        "second from the first request to the last one's end; with a delay of 1 s no crawler that keeps it has more "
-        f"than {plan.task_hosts}. CPU of all processes but the web's, from the first seed on. Memory: peak of "
-        "`used_memory` less its value before the first seed, over the pages; it holds fixed parts such as buffers of "
-        "clients. Violations by the server's log with 50 ms. Curtsy asks for robots.txt, keeps bodies, rows and its "
-        "request log durably in segments and PostgreSQL; the other (httpx in the task, SADD, a counter per host and "
-        "second, retry with a countdown; `bench/peers/celery_tasks.py`) keeps nothing."
+        "processes in two workers each, one Valkey as broker each, measured one after the other on the same "
+        "cores. Pages per "
+        "second from the first request to the last one's end; with a delay of 1 s, the maximum without violations is "
+        f"{plan.task_hosts}. CPU of all processes except the web server, from the first seed on. Memory: peak of "
+        "`used_memory` minus its value before the first seed, divided by pages; it includes fixed parts such as "
+        "buffers of "
+        "clients. Violations by the server's log with a tolerance of 50 ms. Curtsy fetches robots.txt and "
+        "stores bodies, rows and its "
+        "request log durably in segments and PostgreSQL. The other crawler (httpx in the task, SADD, a counter "
+        "per host and "
+        "second, retry with a countdown; `bench/peers/celery_tasks.py`) stores nothing."
     )
     mine, other = (next(f for f in found if f.name == name and f.delay_s == 1.0) for name in (OURS, THEIRS))
     bars = (
         Bar(what="one task per URL / Curtsy, CPU per page", value=other.cpu_ms / mine.cpu_ms, limit=1, at_least=True),
         Bar(
-            what="Curtsy's requests that kept every rule / requests",
+            what="Curtsy's requests without a violation / requests",
             value=1 - mine.violations / mine.requests,
             limit=1,
             at_least=True,
         ),
     )
     rows = tuple(figure.row for figure in found)
-    return [Section(title="A fleet beside one task per URL", text=text, head=head, rows=rows, bars=bars)]
+    return [Section(title="A fleet compared with one task per URL", text=text, head=head, rows=rows, bars=bars)]
 
 
 def _web(plan: Plan, folder: Path) -> TinyWeb:

@@ -13,7 +13,10 @@ from curtsy.cli.app import app
 from curtsy.cli.commands import LazyCommand
 from curtsy.core.settings import HostRule, Settings
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+#: every document but the changelog, which tells of what was
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 #: documented once, at the top of docs/reference/commands.md
 SHARED = {"--config", "--data-dir", "--json", "--api", "--help", "-h", "--version"}
 
@@ -82,3 +85,62 @@ def test_every_shared_option_is_documented() -> None:
 @pytest.mark.parametrize("code", ["0", "1", "2", "3", "4", "70"])
 def test_every_exit_code_is_documented(code: str) -> None:
     assert re.search(rf"\b{code} [a-z]", (DOCS / "reference" / "commands.md").read_text("utf-8"))
+
+
+def anchors(path: Path) -> set[str]:
+    """The anchors that GitHub makes of a document's headings."""
+    headings = re.findall(
+        r"^#+ (.+)$", re.sub(r"```.*?```", "", path.read_text("utf-8"), flags=re.DOTALL), re.MULTILINE
+    )
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_link_leads_somewhere(path: Path) -> None:
+    text = re.sub(r"```.*?```|`[^`\n]*`", "", path.read_text("utf-8"), flags=re.DOTALL)
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)", text):
+        if not target.startswith(("http:", "https:")):
+            there = (path.parent / target).resolve() if target else path
+            assert there.exists(), f"{path.name}: {target}"
+            assert not anchor or anchor in anchors(there), f"{path.name}: {target}#{anchor}"
+
+
+def test_every_test_and_module_that_the_contributors_pages_name_exists() -> None:
+    for page in ("architecture.md", "durability.md", "frontier.md", "explanation/processes.md"):
+        text = (DOCS / page).read_text("utf-8")
+        for path in re.findall(r"`(tests/[\w/]+\.py)`", text):
+            assert (ROOT / path).exists(), path
+        for path in re.findall(r"`((?:[a-z]+/)+\w+\.(?:py|lua))`", text):
+            assert path.startswith("tests/") or (ROOT / "src" / "curtsy" / path).exists(), path
+    text = (DOCS / "durability.md").read_text("utf-8")
+    source = "".join(path.read_text("utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    for name in re.findall(r"`(test_\w+)`", text):
+        assert f"def {name}(" in source, name
+
+
+def test_the_path_of_a_url_passes_each_folder_once_and_names_files_that_exist() -> None:
+    text = (DOCS / "architecture.md").read_text("utf-8")
+    assert len(text.split()) <= 2000
+    path = text.partition("## The path of a URL")[2].partition("Further rules")[0]
+    steps = re.findall(r"^\d+\. \*\*`(\w+)/`\*\*(.*?)(?=^\d+\. |\Z)", path, re.MULTILINE | re.DOTALL)
+    folders = [folder for folder, _ in steps]
+    files = [f"{folder}/{name}" for folder, step in steps for name in re.findall(r"`(\w+\.py)`", step)]
+    assert len(set(folders)) == len(folders) > 5
+    assert 10 < len(set(files)) <= 35
+    assert [name for name in files if not (ROOT / "src" / "curtsy" / name).exists()] == []
+
+
+def test_every_file_to_start_with_exists() -> None:
+    text = (DOCS / "architecture.md").read_text("utf-8").partition("## The folders")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)/`(?:, `\w+/`)* \| [^|]+ \| ([^|]+) \|", text, re.MULTILINE)
+    assert len(rows) > 15
+    for folder, files in rows:
+        for name in re.findall(r"`([\w/.]+)`", files):
+            there = ROOT / "src" / "curtsy"
+            assert (there / folder / name).exists() or (there / name).exists(), f"{folder}/{name}"
+
+
+def test_every_metric_is_documented() -> None:
+    named = set(re.findall(r'"(curtsy_[a-z_]+)"', (ROOT / "src/curtsy/core/metrics.py").read_text("utf-8")))
+    assert named
+    assert {name for name in named if f"`{name}`" not in (DOCS / "reference/metrics.md").read_text("utf-8")} == set()

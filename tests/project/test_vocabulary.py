@@ -20,7 +20,7 @@ NOT_YET = (
     "airflow", "api", "cli", "client", "control", "core", "crawl", "export", "extract", "fetch", "fleet", "frontier",
     "grounding", "html", "mcp", "records", "rules", "scrapy", "services", "store", "tinyweb", "web",
 )  # fmt: skip
-DOCUMENTS_NOT_YET = ("benchmarks",)
+
 #: text of the synthetic sites, not text for readers of this project
 CONTENT = ("tinyweb/pages.py", "tinyweb/words.py", "tinyweb/facts.py", "tinyweb/faults/", "grounding/vocabulary.py")
 _LINES = (ROOT / "tests" / "project" / "banned_phrases.txt").read_text("utf-8").splitlines()
@@ -42,8 +42,6 @@ def documents() -> Iterator[Path]:
 
 @pytest.mark.parametrize("path", list(documents()), ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_documentation_is_free_of_banned_phrases(path: Path) -> None:
-    if path.stem in DOCUMENTS_NOT_YET:
-        pytest.skip("not rewritten yet")
     assert found(_NOT_PROSE.sub(" ", path.read_text("utf-8"))) == []
 
 

@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "curtsy"
 #: folders whose strings are not rewritten yet; remove a folder to enforce the list there
 NOT_YET = (
-    "airflow", "api", "cli", "client", "control", "core", "crawl", "export", "extract", "fetch", "fleet", "frontier",
-    "grounding", "html", "mcp", "records", "rules", "scrapy", "services", "store", "tinyweb", "web",
+    "airflow", "api", "cli", "client", "core", "crawl", "export", "extract", "fetch", "fleet", "frontier",
+    "grounding", "html", "mcp", "rules", "scrapy", "services", "store", "tinyweb", "web",
 )  # fmt: skip
 
 #: text of the synthetic sites, not text for readers of this project
@@ -77,3 +77,11 @@ def test_messages_and_docstrings_are_free_of_banned_phrases(folder: str) -> None
         if (phrases := found(text))
     }
     assert said == {}
+
+
+@pytest.mark.skipif("web" in NOT_YET, reason="the dashboard is not rewritten yet")
+@pytest.mark.parametrize("path", sorted((SOURCE / "web" / "templates").rglob("*.html")), ids=lambda path: path.name)
+def test_the_dashboard_is_free_of_banned_phrases(path: Path) -> None:
+    assert (
+        found(re.sub(r"\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}|<[^>]*>", " ", path.read_text("utf-8"), flags=re.DOTALL)) == []
+    )

@@ -36,7 +36,7 @@ def test_a_schedule_may_be_the_first_thing_in_a_folder(folder: CrawlFolder) -> N
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("news", "now and then", "https://a.test/"), "no cron expression"),
+        (("news", "now and then", "https://a.test/"), "not a cron expression"),
         (("news", "61 * * * *", "https://a.test/"), "The minute cannot be '61'"),
         (("news", "@daily", "https://a.test/", "--zone", "Mars"), "no time zone 'Mars'"),
         (("news", "@daily"), "at least one URL"),

@@ -237,7 +237,7 @@ def test_crawls_beyond_the_runs_to_keep_are_named(store: Store, settings: Settin
         ({"name": ""}, "needs a name"),
         ({"name": "a/b"}, "must not contain '/'"),
         ({"name": ".."}, "be '.' or '..'"),
-        ({"cron": "* *"}, "no cron expression"),
+        ({"cron": "* *"}, "not a cron expression"),
         ({"cron": "0 0 30 2 *"}, "never fires"),
         ({"zone": "Nowhere"}, "no time zone"),
         ({"seeds": []}, "at least one URL"),

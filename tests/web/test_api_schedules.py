@@ -84,7 +84,7 @@ def test_a_schedule_is_made_shown_paused_resumed_and_removed(client: FlaskClient
 @pytest.mark.parametrize(
     ("changed", "where"),
     [
-        ({"cron": "whenever"}, "no cron expression"),
+        ({"cron": "whenever"}, "not a cron expression"),
         ({"zone": "Mars/Olympus"}, "no time zone"),
         ({"seeds": []}, "seeds"),
         ({"seeds": ["http://127.0.0.1/"]}, "cannot be crawled"),

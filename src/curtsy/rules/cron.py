@@ -1,20 +1,24 @@
-"""Cron expressions: five fields or a nickname, read in a time zone. No I/O: `next_after` is told the time.
+"""Cron expressions in a time zone: five fields as in Debian's cron, or a nickname. No I/O; the caller passes the time.
 
     minute 0-59   hour 0-23   day of month 1-31   month 1-12 or jan-dec   day of week 0-7 or sun-sat (0 and 7: Sunday)
 
 Each field is `*`, a value, a range `a-b`, any of them with a step (`*/15`, `8-18/2`), or a list of these with commas.
-If both days are restricted, which means that neither field begins with `*`, a day that matches either will do.
+If neither day field begins with `*`, a day that matches either of them matches.
 
-A local time that a change of the clock skips fires once, at the first minute after the gap; one that comes twice fires
-the first time only.
+The fields are cronsim's. Clock changes are handled here, the same way for every expression: a local time that the
+change skips fires once, at the first minute after the gap; one that occurs twice fires the first time only.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from cronsim import CronSim, CronSimError
 
 from curtsy.core.errors import UsageError
 
@@ -25,21 +29,21 @@ NICKNAMES = {
     "@monthly": "0 0 1 * *",
     "@yearly": "0 0 1 1 *",
 }
-_MONTHS = dict(jan=1, feb=2, mar=3, apr=4, may=5, jun=6, jul=7, aug=8, sep=9, oct=10, nov=11, dec=12)  # noqa: C408
-_DAYS = dict(sun=0, mon=1, tue=2, wed=3, thu=4, fri=5, sat=6)  # noqa: C408
-#: name, first, last, words
-_FIELDS: tuple[tuple[str, int, int, dict[str, int]], ...] = (
-    ("minute", 0, 59, {}),
-    ("hour", 0, 23, {}),
-    ("day of month", 1, 31, {}),
-    ("month", 1, 12, _MONTHS),
-    ("day of week", 0, 7, _DAYS),
+#: name and allowed values of each field
+_FIELDS = (
+    ("minute", "0-59"),
+    ("hour", "0-23"),
+    ("day of month", "1-31"),
+    ("month", "1-12 or jan-dec"),
+    ("day of week", "0-7 or sun-sat"),
 )
-#: 29 February comes at least every eight years
-_HORIZON_YEARS = 9
 _MAX_LENGTH = 200
 _MINUTE = timedelta(minutes=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+#: `sat-sun`: cronsim wants the end of a range to be 7
+_TO_SUNDAY = re.compile(r"(?<!sun)(?<=[1-6a-z])-(?:0|sun)\b")
+#: `5-5/20`: a step over one value, which cronsim reads as `5/20`
+_STEP_OF_ONE = re.compile(r"\b(\w+)-\1/\d+")
 
 
 @dataclass(frozen=True)
@@ -48,88 +52,49 @@ class Cron:
 
     text: str
     zone: str
-    minutes: tuple[int, ...]
-    hours: tuple[int, ...]
-    days: frozenset[int]
-    months: frozenset[int]
-    #: 0 is Sunday
-    weekdays: frozenset[int]
-    #: a day that matches either field will do
-    either: bool
 
     @classmethod
     def parse(cls, text: str, zone: str = "UTC") -> Cron:
-        """What cannot be read is a UsageError that says what to write instead."""
+        """Raises UsageError, which says what to write instead."""
         _zone(zone)
         if len(text) > _MAX_LENGTH:
             raise UsageError(f"A cron expression has at most {_MAX_LENGTH} characters, for example '0 6 * * mon-fri'.")
-        fields = NICKNAMES.get(text.strip().lower(), text).split()
+        fields = _fields_of(text)
         if len(fields) != len(_FIELDS):
-            names = ", ".join(NICKNAMES)
             raise UsageError(
-                f"{text!r} is no cron expression: write five fields (minute hour day month weekday), for example "
-                f"'0 6 * * mon-fri', or one of {names}."
+                f"{text!r} is not a cron expression: write five fields (minute hour day month weekday), for example "
+                f"'0 6 * * mon-fri', or one of {', '.join(NICKNAMES)}."
             )
-        minutes, hours, days, months, weekdays = map(_values, fields, _FIELDS)
-        return cls(
-            text=text,
-            zone=zone,
-            minutes=tuple(sorted(minutes)),
-            hours=tuple(sorted(hours)),
-            days=frozenset(days),
-            months=frozenset(months),
-            weekdays=frozenset(day % 7 for day in weekdays),
-            either=fields[2][0] != "*" and fields[4][0] != "*",
-        )
+        for place, (name, allowed) in enumerate(_FIELDS):
+            _check(fields[place], place, name, allowed)
+        return cls(text, zone)
 
     @cached_property
     def _tz(self) -> ZoneInfo:
         return _zone(self.zone)
 
     def next_after(self, ms: int) -> int | None:
-        """The first time later than `ms` (milliseconds since 1970); None: never (30 February)."""
+        """The first time later than `ms` (milliseconds since 1970); None if there is none (30 February)."""
         try:
             now = _EPOCH + timedelta(milliseconds=ms)
-            # The same hour may come twice: its local times lie behind us, though they look as if they came.
-            local = now.astimezone(self._tz).replace(tzinfo=None, second=0, microsecond=0, fold=0)
-            end = local.year + _HORIZON_YEARS
-            while (found := self._first_from(local, end)) is not None:
+            # In the second of two equal hours, local times that look like future ones may have passed.
+            for found in self._local_times(now.astimezone(self._tz).replace(tzinfo=None, microsecond=0, fold=0)):
                 at = self._instant(found)
                 if at > now:
                     return (at - _EPOCH) // timedelta(milliseconds=1)
-                local = found + _MINUTE
-        except OverflowError:  # after the year 9999
+        except (OverflowError, ValueError):  # after the year 9999
             pass
         return None
 
-    def _first_from(self, local: datetime, last_year: int) -> datetime | None:
-        """The first local time from `local` on that matches, by its clock face."""
-        while local.year <= last_year:
-            if local.month not in self.months:
-                local = _next_month(local)
-            elif not self._is_day(local):
-                local = datetime(local.year, local.month, local.day) + timedelta(days=1)
-            elif (found := self._in_day(local)) is not None:
-                return found
-            else:
-                local = datetime(local.year, local.month, local.day) + timedelta(days=1)
-        return None
-
-    def _is_day(self, local: datetime) -> bool:
-        by_month, by_week = local.day in self.days, local.isoweekday() % 7 in self.weekdays
-        return by_month or by_week if self.either else by_month and by_week
-
-    def _in_day(self, local: datetime) -> datetime | None:
-        for hour in self.hours:
-            if hour < local.hour:
-                continue
-            for minute in self.minutes:
-                if hour > local.hour or minute >= local.minute:
-                    return local.replace(hour=hour, minute=minute)
-        return None
+    def _local_times(self, local: datetime) -> Iterator[datetime]:
+        """Matching times after `local`, by the clock face."""
+        try:
+            yield from CronSim(" ".join(_fields_of(self.text)), local)
+        except CronSimError:  # each field is right, but no month has such a day
+            return
 
     def _instant(self, local: datetime) -> datetime:
-        """When that is; of two such times the first, of none the first minute after the gap."""
+        """The instant of a local time: the first of two, or the first minute after the gap that skips it."""
         at = local.replace(tzinfo=self._tz).astimezone(UTC)
         if at.astimezone(self._tz).replace(tzinfo=None, fold=0) == local:
             return at
@@ -145,8 +110,25 @@ class Cron:
         return change if change.second == 0 else change.replace(second=0) + _MINUTE
 
 
-def _next_month(local: datetime) -> datetime:
-    return (datetime(local.year, local.month, 1) + timedelta(days=31)).replace(day=1)
+def _fields_of(text: str) -> list[str]:
+    fields = _STEP_OF_ONE.sub(r"\1", NICKNAMES.get(text.strip().lower(), text).lower()).split()
+    return [*fields[:4], *(_TO_SUNDAY.sub("-7", field) for field in fields[4:])]
+
+
+def _check(field: str, place: int, name: str, allowed: str) -> None:
+    alone = ["*"] * len(_FIELDS)
+    alone[place] = field
+    for part in field.split(","):
+        alone[place] = part
+        try:
+            CronSim(" ".join(alone), datetime(2000, 1, 1))
+        except (CronSimError, AssertionError):
+            low, _, high = part.partition("-")
+            hint = ": a range runs upwards" if low.isdigit() and high.isdigit() and int(low) > int(high) else ""
+            raise UsageError(
+                f"The {name} cannot be {part!r}{hint}. It is {allowed}, a range (1-5), a step (*/15), a list of these "
+                "with commas, or * for every one."
+            ) from None
 
 
 def _zone(name: str) -> ZoneInfo:
@@ -154,39 +136,3 @@ def _zone(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise UsageError(f"There is no time zone {name!r}: use a name like UTC or Europe/Berlin.") from None
-
-
-def _values(field: str, kind: tuple[str, int, int, dict[str, int]]) -> set[int]:
-    found: set[int] = set()
-    for part in field.split(","):
-        found.update(_part(part, kind))
-    return found
-
-
-def _part(part: str, kind: tuple[str, int, int, dict[str, int]]) -> range:
-    name, first, last, _ = kind
-    body, slash, step = part.partition("/")
-    if slash and not (step.isascii() and step.isdigit() and 1 <= int(step) <= last):
-        raise UsageError(f"The step {step!r} of the {name} in {part!r} must be a number from 1 to {last}.")
-    if body == "*":
-        # Seven is Sunday once more: a step must not count it.
-        low, high = first, 6 if name == "day of week" else last
-    else:
-        start, dash, end = body.partition("-")
-        low = _value(start, kind)
-        high = _value(end, kind) if dash else (last if slash else low)
-        if dash and high == 0 and low > 0 and name == "day of week":
-            high = 7
-        if low > high:
-            raise UsageError(f"The range {body!r} of the {name} runs backwards: write it as two, with a comma.")
-    return range(low, high + 1, int(step or 1))
-
-
-def _value(word: str, kind: tuple[str, int, int, dict[str, int]]) -> int:
-    name, first, last, words = kind
-    if word.lower() in words:
-        return words[word.lower()]
-    if word.isascii() and word.isdigit() and len(word) <= 2 and first <= int(word) <= last:
-        return int(word)
-    names = f" or {next(iter(words))}-{list(words)[-1]}" if words else ""
-    raise UsageError(f"The {name} cannot be {word!r}: it is {first}-{last}{names}, or * for every one.")

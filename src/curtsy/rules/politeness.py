@@ -5,9 +5,9 @@ Pure: the time and the dice are arguments. Decided from status, headers and dura
 
 from __future__ import annotations
 
-import calendar
-import re
 import time
+from datetime import UTC
+from email.utils import parsedate_to_datetime
 from random import Random
 
 from curtsy.core.outcome import Fault, HostEffect, Outcome
@@ -152,40 +152,23 @@ def robots_delay_ms(robots: Robots, agent: str, settings: Settings) -> int | Non
     return None if delay_s is None else int(1000 * min(delay_s, settings.robots_delay_cap_s))
 
 
-# Retry-After (RFC 9110 10.2.3): seconds, or a date in one of three forms (5.6.7).
-
-_TIME = r"(?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d)"
-_DATES = (
-    re.compile(rf"(?:\w{{3}}), (?P<day>\d\d) (?P<month>\w{{3}}) (?P<year>\d{{4}}) {_TIME} GMT"),
-    re.compile(rf"(?:\w{{6,9}}), (?P<day>\d\d)-(?P<month>\w{{3}})-(?P<year>\d\d) {_TIME} GMT"),
-    re.compile(rf"(?:\w{{3}}) (?P<month>\w{{3}}) (?P<day>[ \d]\d) {_TIME} (?P<year>\d{{4}})"),
-)
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-#: more digits than any wait that anybody means; the cap makes both the same
+#: longer waits than this number of digits can name are all over the cap
 _MAX_DIGITS = 12
+#: RFC 9110 5.6.7: a date further ahead has a two-digit year of the century before
+_AHEAD_S = 50 * 365.25 * 86_400
 
 
 def retry_after(value: str | None, now_s: float) -> float | None:
-    """Seconds to wait, or None where nothing usable is named: absent, negative, fraction, past date, garbage."""
+    """Seconds to wait by Retry-After (RFC 9110 10.2.3): a number, or a date in one of three forms.
+
+    None if it names no usable wait: absent, negative, a fraction, a past date, garbage.
+    """
     text = (value or "").strip()
     if text.isdigit() and text.isascii():
         return float(text) if len(text) <= _MAX_DIGITS else 10.0**_MAX_DIGITS
-    at_s = http_date(text, now_s)
-    return at_s - now_s if at_s is not None and at_s > now_s else None
-
-
-def http_date(text: str, now_s: float) -> float | None:
-    """Seconds since 1970 of an HTTP-date; `now_s` tells the century of a two-digit year."""
-    found = next((match for pattern in _DATES if (match := pattern.fullmatch(text))), None)
-    if found is None or not text.isascii() or (name := found["month"].lower()) not in _MONTHS:
+    try:
+        at = parsedate_to_datetime(text)
+        wait_s = (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() - now_s
+    except (ValueError, OverflowError):
         return None
-    year, day = int(found["year"]), int(found["day"])
-    hour, minute, second = int(found["h"]), int(found["m"]), int(found["s"])
-    if len(found["year"]) == 2:
-        this_year = time.gmtime(now_s).tm_year
-        year += this_year - this_year % 100
-        # More than 50 years ahead means the century before.
-        year -= 100 if year > this_year + 50 else 0
-    if not (year >= 1970 and 1 <= day <= 31 and hour < 24 and minute < 60 and second <= 60):
-        return None
-    return float(calendar.timegm((year, _MONTHS.index(name) + 1, day, hour, minute, second)))
+    return wait_s if 0 < wait_s <= _AHEAD_S else None

@@ -26,7 +26,7 @@ from curtsy.html.document import Document
 #: no evaluation takes this long: the process was stopped, or the machine is suspended
 _MAX_WAIT_S = 120.0
 _ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
-_ATTRIBUTE = re.compile(r"\[[^\]]*\]")
+_ATTRIBUTE = re.compile(r"\[[^\]]*+\]?+")
 #: a step to any ancestor or sibling, and everything that counts elements or examines others
 _HEAVY = re.compile(r"[~(:]|[^\s>+,]\s+[^\s>+,]")
 

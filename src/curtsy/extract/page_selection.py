@@ -26,7 +26,7 @@ _PHRASES: dict[str, tuple[str, ...]] = {
 _HOME = frozenset(("", "index", "home", "default", "start", "startseite", "accueil", "inicio", "welcome"))
 _LANGUAGE = re.compile(r"[a-z]{2}(?:[-_][a-z]{2})?")
 _SUFFIX = re.compile(r"\.(?:html?|php|aspx?|jsp|shtml)$")
-_SEPARATOR = re.compile(r"\s+[|–—·:•-]\s+|\s*[|»·•]\s*")
+_SEPARATOR = re.compile(r"(?<!\s)\s++[|–—·:•-]\s++|(?:(?<!\s)\s++)?[|»·•]\s*+")
 _NOT_A_WORD = re.compile(r"[^a-z0-9]+")
 #: pages with fewer points do not have the role
 ENOUGH = 3.0

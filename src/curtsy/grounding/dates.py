@@ -18,8 +18,8 @@ _MONTHS = {name: number for number, names in enumerate(MONTHS, 1) for name in na
 _MONTH = rf"(?P<month>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\b\.?"
 _YEAR = r"(?P<year>[12]\d{3})(?!\d)"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|er|º|ª|\.)?"
-_GAP = r"[\s,\u00a0\u202f]*"
-_OF = rf"{_GAP}(?:of|de|di|du|del)?{_GAP}"
+_GAP = r"[\s,\u00a0\u202f]*+"
+_OF = rf"{_GAP}(?:(?:of|de|di|du|del){_GAP})?"
 _FORMS = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (

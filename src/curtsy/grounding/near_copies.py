@@ -27,7 +27,7 @@ _MAX_GAP = 400
 _MAX_QUOTE, _MAX_TEXT, _MAX_PASSAGE = 1_000, 2_000_000, 100_000
 
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|(?:[^\W\d_]|[\u0300-\u036f])+(?:'[^\W\d_]+)*|[^\W_]+")
-_ELISION = re.compile(r"\s*[\[(]?\.{3,}[\])]?\s*")
+_ELISION = re.compile(r"(?:(?<!\s)\s++)?[\[(]?\.{3,}+[\])]?\s*+")
 _WRAPPING = " \"'*_`>"
 _ENDINGS = frozenset(("", "s", "es", "d", "ed", "ing", "e", "y", "ies", "ied", "ly", "'s", "n", "en"))
 

@@ -51,7 +51,10 @@ _SPELT_EMAIL = re.compile(
     r"(?<![\w.+\-])([\w.+\-]{1,64})\s*(?:@|[\[({]\s*(?:at|ät)\s*[\])}]|\s(?:at|AT)\s)\s*([\w\-]+(?:\s*(?:\.|[\[({]\s*(?:dot|punkt)\s*[\])}]|\s(?:dot|DOT)\s)\s*[\w\-]+)+)",
     re.IGNORECASE,
 )
-_SPELT_DOT = re.compile(r"\s*(?:\.|[\[({]\s*(?:dot|punkt)\s*[\])}]|\s(?:dot|DOT)\s)\s*", re.IGNORECASE)
+#: blanks before something are looked at once, from the first of them
+_SPELT_DOT = re.compile(
+    r"(?:(?<!\s)\s++)?(?:\.|[\[({]\s*+(?:dot|punkt)\s*+[\])}])\s*+|(?<!\s)\s++dot\s++", re.IGNORECASE
+)
 _URL = re.compile(r"(?:https?://|www\.)[^\s<>\"']+|(?<![\w@.\-])[\w\-]+(?:\.[\w\-]+)+(?:/[^\s<>\"']*)?", re.IGNORECASE)
 _PHONE = re.compile(r"(?<![\w])(?:\+|00)?[\s\u00a0]?\(?\d(?:(?:[\d\s\u00a0\u2009\u202f).\-–‑/]|\(\d{1,5}\)){4,}\d)")
 _CALLED = re.compile(
@@ -60,7 +63,7 @@ _CALLED = re.compile(
 _PHONE_VALUE = re.compile(r"(?:\+|00)?[\d\s\u00a0().\-–‑/]{7,}")
 #: between the parts of a value: figures, names, ends of sentences and lines
 _OTHERS_BETWEEN = re.compile(r"\d|\b[^\W\d_a-zß-öø-ÿ][^\W\d_]*|[.;!?\n\t]")
-_SPLIT = re.compile(r"\s*[,;\n|()]\s*|\s+[-–—·]\s+")
+_SPLIT = re.compile(r"(?:(?<!\s)\s++)?[,;|()]\s*+|(?<!\s)[^\S\n]*+\n\s*+|(?<!\s)\s++[-–—·]\s++")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

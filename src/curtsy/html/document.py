@@ -28,7 +28,7 @@ _BLANK = "\t\n\f\r "
 # What links and head data are read from. [href] covers a, area, link and base.
 _QUERY = "[href],meta,title,iframe,frame"
 _REFRESH = re.compile(
-    r"[\t\n\f\r ]*([0-9]+|(?=\.))[0-9.]*(?=[;,\t\n\f\r ]|\Z)[\t\n\f\r ]*[;,]?[\t\n\f\r ]*(.*)\Z", re.DOTALL
+    r"[\t\n\f\r ]*+([0-9]++|(?=\.))[0-9.]*+(?=[;,\t\n\f\r ]|\Z)[\t\n\f\r ]*+[;,]?+[\t\n\f\r ]*+(.*)\Z", re.DOTALL
 )
 _REFRESH_URL = re.compile(r"url[\t\n\f\r ]*=[\t\n\f\r ]*", re.IGNORECASE)
 

@@ -226,7 +226,7 @@ _FEEDS = frozenset((b"rss", b"rdf", b"feed"))
 _FEED_ITEM = re.compile(rb"<(?:[\w.-]+:)?(?:item|entry)[\s>]")
 _FEED_LINK = re.compile(rb"<link(?:\s[^<>]*)?>([^<]*)<")
 _ATOM_LINK = re.compile(rb"<(?:[\w.-]+:)?link\s([^<>]*)>")
-_ATTRIBUTE = re.compile(rb"""([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+_ATTRIBUTE = re.compile(rb"""(?<![\w:.-])([\w:.-]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)')""")
 _TEXT_URL = re.compile(rb"^[\t ]*(https?://[^\s<>]+)[\t ]*\r?$", re.IGNORECASE | re.MULTILINE)
 
 

@@ -131,7 +131,7 @@ def plain(word: str | None) -> str:
 
 _MOST_DETAIL = 1_000
 #: a sentence about API calls
-_CALLS = re.compile(r" ?[^.]*\b(?:GET|POST|PUT|PATCH|DELETE) /v1/[^.]*\.")
+_CALLS = re.compile(r"(?<![^.])[^.]*\b(?:GET|POST|PUT|PATCH|DELETE) /v1/[^.]*\.")
 
 
 def for_people(detail: str) -> str:

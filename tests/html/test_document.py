@@ -9,6 +9,7 @@ import pytest
 
 from curtsy.html.charset import decode, encoding_for
 from curtsy.html.document import Document, charset_of, is_html, refresh_target, robots_tag
+from curtsy.html.links import hrefs
 from curtsy.html.parser_limits import MAX_DEPTH, tame
 
 URL = "http://a.test/dir/page"
@@ -384,10 +385,55 @@ def test_tame_pages_are_left_alone() -> None:
     rows = b"<table>" + b"<tr><td><p>cell<br><b>x</b>\n" * 5_000 + b"</table>"
     sections = b"<div><section><p>text <a href=/>x</a><img></section></div><li>item" * 20_000
     for html in (b"<p>x", b"<div>" * 900, rows, sections):
-        assert tame(html) is html
+        assert tame(html) == (html, False)
+        assert tame(html)[0] is html
 
 
 def test_pages_are_cut_where_they_become_wild() -> None:
     html = b"<p>kept</p>" + b"<div>" * 5_000 + b"lost"
-    assert tame(html) == b"<p>kept</p>" + b"<div>" * MAX_DEPTH
+    assert tame(html) == (b"<p>kept</p>" + b"<div>" * MAX_DEPTH, True)
     assert parse(html).text() == "kept"
+    assert parse(html).truncated
+
+
+LONG = b"x" * 100_000
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        b"<p>first<script>if (a<b) {" + LONG + b"}</script><p>last",
+        b"<p>first<SCRIPT>var a = '<x' + \"" + LONG + b'"</SCRIPT><p>last',
+        b"<p>first<style>a<b" + LONG + b"</style><p>last",
+        b"<p>first<!-- <x" + LONG + b"--><p>last",
+        b"<p>first<!--><p>" + LONG + b"</p><div><p>last",
+        b"<p>first<textarea><x" + LONG + b"</textarea><p>last",
+        b"<title>a <x" + LONG + b"</title><p>first<p>last",
+        b"<p>first<img alt='' src='data:image/png;base64," + LONG + b"'><p>last",
+        b"<p>first<img src=data:image/png;base64," + LONG + b"><p>last",
+        b'<p>first<a title="1 > 0 <x ' + LONG + b'">y</a><p>last',
+        b"<p>first 1 <2 " + LONG + b"<p>last",
+    ],
+)
+def test_text_and_values_however_long_are_no_long_tags(html: bytes) -> None:
+    assert tame(html) == (html, False)
+    page = parse(html)
+    assert not page.truncated
+    assert page.text().startswith(("first", LONG[:5].decode()))
+    assert page.text().endswith("last")
+
+
+def test_a_tag_that_is_too_long_loses_its_attributes_and_nothing_else() -> None:
+    names = b" ".join(b"n%d" % n for n in range(40_000))
+    html = b"<p>first</p><DIV id=a " + names + b"><a href=/kept>link</a></DIV>" + b"<p>last" + b" word" * 10_000
+    assert tame(html)[0].startswith(b"<p>first</p><DIV><a href=/kept>link</a></DIV><p>last")
+    page = parse(html)
+    assert page.truncated
+    assert page.text().split()[:3] == ["first", "link", "last"]
+    assert hrefs(page) == ["/kept"]
+
+
+def test_a_tag_that_is_not_ended_reaches_to_the_next_sign_that_ends_it() -> None:
+    html = b"<p>first " + b"a <b and so on " * 4_000 + b"> <p>last"
+    assert parse(html).text().split()[0] == "first"
+    assert parse(html).text().split()[-1] == "last"

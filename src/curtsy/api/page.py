@@ -37,6 +37,8 @@ class Page:
     unchanged: bool
     #: id of the page with the identical body
     same_as: str | None
+    #: parts of it could not be read
+    truncated: bool
     #: the body after content decoding; None if it was not kept
     content: bytes | None = field(repr=False)
 

@@ -221,6 +221,8 @@ class Explanation(TypedDict):
     retry_at: str | None
     #: Id of the resulting page.
     page: str | None
+    #: Whether parts of that page could not be read; null: no page.
+    truncated: NotRequired[bool | None]
     #: Id; `POST /v1/failures/replay` retries it.
     dead_letter: str | None
     #: Of a URL: `allowed` and the `rule` that decides; of a host: its origins.
@@ -408,6 +410,8 @@ class PageOf(TypedDict):
     unchanged: bool
     #: Id of the page whose identical body is stored for both.
     same_as: str | None
+    #: Parts of the page could not be read; the stored body is complete.
+    truncated: bool
     #: Whether `/v1/pages/{id}/content` has a body.
     has_content: bool
     request_id: str

@@ -150,6 +150,7 @@ def document(facts: UrlFacts, now_ms: int) -> dict[str, Any]:
         "attempts": row.attempts if row else None,
         "retry_at": when(row.retry_ms) if row and row.retry_ms else None,
         "page": facts.page.id if facts.page else None,
+        "truncated": facts.page.truncated if facts.page else None,
         "robots": {"allowed": facts.allowed, "rule": facts.rule},
         "host": asdict(facts.host),
         "fault": facts.silent[0] if facts.silent else None,

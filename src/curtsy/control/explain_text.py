@@ -39,6 +39,7 @@ MEANINGS = {
     "browser_failed": "the response arrived, but no browser could show it: it crashed, hung, or did not start",
     "robots_unreachable": "robots.txt could not be fetched for longer than host_patience_s, so no page may be fetched",
     "host_unreachable": "the host has not answered for longer than host_patience_s",
+    "parse_timeout": "reading it took longer than parse_timeout_s; its body is stored",
     "kills_worker": "the process that fetched it crashed twice while it was fetching nothing else",
 }
 
@@ -66,11 +67,14 @@ def _about_row(facts: UrlFacts, now_ms: int) -> list[str]:
     if row.state == UrlState.FAILED:
         detail = f" ({facts.failure.detail})" if facts.failure and facts.failure.detail else ""
         return [
-            f"It is a dead letter{why}{detail}, after {row.attempts} attempts.",
+            f"It is a dead letter{why}{detail}, after {row.attempts} attempts."
+            + (f" Its body is stored as page {facts.page.id}." if facts.page else ""),
             f"Retry it with: {facts.program} failures replay --crawl {facts.crawl.id} "
             f"--cause {row.reason}{facts.options}",
         ]
     kept = f" Its page is {facts.page.id}, status {facts.page.status}." if facts.page else ""
+    if facts.page and facts.page.truncated:
+        kept += " It is truncated: it goes beyond what the HTML parser can bear, and the rest of it was not read."
     return [f"It is {row.state} since {when(row.settled_ms)}{why and ','}{why}.{kept}"]
 
 

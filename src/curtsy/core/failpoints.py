@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 
 #: every point, in the order a page passes them; docs/durability.md has the crash table
@@ -41,3 +42,17 @@ def point(name: str) -> None:
     _left -= 1
     if _left == 0:
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+#: `CURTSY_SLOW_PAGE=/slow`: reading a page whose URL has this in it does not end
+slow_page = os.environ.get("CURTSY_SLOW_PAGE", "")
+
+
+def be_slow(url: str) -> None:
+    """For ever, if that was asked for: in Python, or in `re` if the URL also has `-re` in it."""
+    if slow_page not in url:
+        return
+    if "-re" in url:
+        re.match("(?:a|aa)*$", "a" * 200 + "b")
+    while True:
+        pass

@@ -307,6 +307,8 @@ class Page:
     last_modified: str | None = None
     canonical: str | None = None
     language: str | None = None
+    #: parts of it could not be read: it goes beyond what the HTML parser can bear
+    truncated: bool = False
     #: 304 or same digest as before
     unchanged: bool = False
     body: BodyRef | None = None

@@ -129,7 +129,12 @@ class Committer:
                 placed[fence] = Body(digest, before.body, before.same_as, unchanged=True)
                 continue
             first = firsts.setdefault((crawl, digest), done)
-            if known := same.get((crawl, digest)):
+            known = same.get((crawl, digest))
+            if known is not None and known.id == pages.page_id(crawl, done.fp):
+                # It could not be read, was replayed, and is what it was.
+                placed[fence] = Body(digest, known.body)
+                continue
+            if known is not None:
                 body, twin = Body(digest, same_as=known.id), (known.url, known.fetched_ms)
             elif first is not done:
                 body = Body(digest, same_as=pages.page_id(crawl, first.fp), first=first.lease.fence)

@@ -31,8 +31,10 @@ from curtsy.fetch.http import HttpFetcher
 from curtsy.fetch.transfer import Done, FetchJob, Started
 from curtsy.frontier.messages import Release
 from curtsy.html.links import sitemap
+from curtsy.html.reading import ParseTimeout, within
 from curtsy.rules.politeness import effect
 from curtsy.rules.urls import fingerprint, origin
+from curtsy.services.reader_process import aside
 from curtsy.store.warc import WarcRecord
 
 Headers = tuple[tuple[str, str], ...]
@@ -101,6 +103,8 @@ class InFlight:
         #: stored bodies being read
         self.reading = 0
         self.tasks: set[asyncio.Task[None]] = set()
+        #: one heavy page is read at a time
+        self._aside = asyncio.Lock()
 
     def begin(self) -> None:
         """A run begins: nothing of an earlier one is under way."""
@@ -238,7 +242,7 @@ class InFlight:
         self._bring(done, done.release())
         if not done.complete:
             self.reading += 1
-            self.spawn(self._read_long(done, flight.context))
+            self.spawn(self._read_heavy(flight, done) if done.heavy else self._read_long(done, flight.context))
 
     def _note_trouble(self, done: Finished) -> None:
         host, effect_, outcome = done.lease.host, done.effect, done.outcome
@@ -286,6 +290,8 @@ class InFlight:
             headers = _renewed(record.headers, done.outcome.headers)
             stored = replace(done.outcome, status=200, headers=headers, body=record.body)
             again = results.of_url(done.lease, stored, flight.context, self._settings, self._rng, flight.previous)
+            if again.heavy:
+                again = await self._heavy(flight, again)
             done.take(again)
         except Exception as error:
             log("stored_body_unreadable", level="warning", url=done.lease.entry.url, error=str(error))
@@ -297,13 +303,58 @@ class InFlight:
             if done.returned:
                 self._groups.add(done)
 
+    async def _read_heavy(self, flight: _Flight, done: Finished) -> None:
+        """A page that may keep the parser for long: others have their turn meanwhile."""
+        assert flight.context is not None
+        try:
+            done.take(await self._heavy(flight, done))
+            if done.needed_browser is not None:
+                self._crawl_cache.learn(done.lease.host, done.needed_browser)
+            self._offer_sitemaps(done, flight.context)
+        except Exception as error:
+            # Nothing was learnt of it: the lease runs out, and the URL counts as one that harms its worker.
+            count("unexpected_errors")
+            log("page_unreadable", level="error", url=done.lease.entry.url, error=repr(error))
+            self._groups.held.pop(done.lease.fence, None)
+        else:
+            done.complete = True
+            if done.returned:
+                self._groups.add(done)
+                self._on_back()
+        finally:
+            self.reading -= 1
+
+    async def _heavy(self, flight: _Flight, done: Finished) -> Finished:
+        """The page with what a process beside this one read of it."""
+        context, outcome, lease = flight.context, done.outcome, done.lease
+        assert context is not None
+        assert outcome is not None
+        settings = self._settings
+        given = (outcome.body, outcome.header("content-type"), lease.entry.url, settings.agent, context.auto_render)
+        count("heavy_pages")
+        try:
+            async with self._aside:
+                reading = await in_thread(aside.read, settings.parse_timeout_s, *given)
+        except ParseTimeout:
+            results.give_up(done, settings)
+            return done
+        return results.of_url(lease, outcome, context, settings, self._rng, flight.previous, reading)
+
     async def _read_long(self, done: Finished, context: CrawlContext) -> None:
         """A long sitemap: others have their turn between the slices of its links."""
         assert done.outcome is not None
         try:
-            content = await in_thread(sitemap, done.outcome.body, results.MAX_SITEMAP_URLS)
+            # It may be fifty times as long as a page.
+            limit_s = self._settings.parse_timeout_s * (1 + len(done.outcome.body) / 1e6)
+            content = await in_thread(within, limit_s, sitemap, done.outcome.body, results.MAX_SITEMAP_URLS)
             for _ in results.sitemap_links(done, context, content):
                 await asyncio.sleep(0)
+        except ParseTimeout:
+            results.give_up(done, self._settings)
+            done.complete = True
+            if done.returned:
+                self._groups.add(done)
+                self._on_back()
         except Exception as error:
             # Half of its links are not its links: the lease runs out, and the URL counts as one that harms its worker.
             count("unexpected_errors")

@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from curtsy.core.model import Entry, Kind, Lease, NewUrl, Page
+from curtsy.core.observe import count, log
 from curtsy.core.outcome import Action, Decision, Fault, HostEffect, Outcome
 from curtsy.core.settings import Settings
 from curtsy.crawl.crawl_context import CrawlContext, Jar
 from curtsy.frontier.messages import Release, Times
-from curtsy.html.document import Document, is_html, robots_tag
-from curtsy.html.links import SitemapContent, hrefs, sitemap
-from curtsy.html.needs_browser import needs_browser
+from curtsy.html.document import is_html, robots_tag
+from curtsy.html.links import SitemapContent, sitemap
+from curtsy.html.parser_limits import is_heavy
+from curtsy.html.reading import ParseTimeout, Reading, read, within
 from curtsy.rules.decide import RobotsDecision, decide, decide_robots, next_chain
 from curtsy.rules.politeness import backoff_ms, effect
 from curtsy.rules.robots import Robots
@@ -45,6 +47,8 @@ class Finished:
     charset: str | None = None
     canonical: str | None = None
     language: str | None = None
+    #: parts of the page could not be read
+    truncated: bool = False
     #: the page it was in an earlier crawl
     previous: Page | None = None
     #: as it is tried again
@@ -65,12 +69,15 @@ class Finished:
     needed_browser: bool | None = None
     #: everything about the page is known; False while its stored body or a long sitemap is being read
     complete: bool = True
+    #: the page is to be read beside the loop
+    heavy: bool = False
 
     def take(self, other: Finished) -> None:
         """What was learnt of the page from its stored body; times, effect and lease stay."""
         self.decision, self.outcome, self.page, self.links = other.decision, other.outcome, other.page, other.links
         self.title, self.charset, self.canonical = other.title, other.charset, other.canonical
         self.language, self.member, self.retry = other.language, other.member, other.retry
+        self.truncated, self.needed_browser = other.truncated, other.needed_browser
 
     def release(self, *, hold: bool = False) -> Release:
         """The slot on its way back, with the effect on its host; `hold`: only its times, the slot comes later."""
@@ -136,9 +143,9 @@ def unasked_robots(lease: Lease, reason: str, now: float) -> Finished:
 
 def of_url(
     lease: Lease, outcome: Outcome, context: CrawlContext, settings: Settings, rng: random.Random,
-    previous: Page | None = None,
+    previous: Page | None = None, reading: Reading | None = None,
 ) -> Finished:  # fmt: skip
-    """A page or a sitemap."""
+    """A page or a sitemap. `reading`: what was read of the page beside the loop."""
     entry = lease.entry
     decision = decide(outcome, entry.attempts, settings, chain=entry.chain, rng=rng)
     done = Finished(
@@ -157,11 +164,32 @@ def of_url(
     elif decision.location is not None:
         _follow(done, context, decision.location)
     elif decision.action is Action.DONE and decision.reason == "":
-        if entry.kind is Kind.SITEMAP:
-            _read_sitemap(done, context, outcome)
-        else:
-            _read_page(done, context, outcome, settings)
+        try:
+            if entry.kind is Kind.SITEMAP:
+                _read_sitemap(done, context, outcome, settings)
+            else:
+                _read_page(done, context, outcome, settings, reading)
+        except ParseTimeout:
+            give_up(done, settings)
     return done
+
+
+def give_up(done: Finished, settings: Settings) -> None:
+    """Reading it took too long: a dead letter. The body of a page is stored; its links are not known."""
+    outcome = done.outcome
+    assert outcome is not None
+    count("parse_timeouts")
+    log("parse_timeout", level="warning", url=done.lease.entry.url, bytes=len(outcome.body))
+    took = f"reading its {len(outcome.body):,} bytes took more than {settings.parse_timeout_s:g} s"
+    done.outcome = replace(outcome, detail=took)
+    done.decision = Decision(action=Action.DEAD, reason="parse_timeout")
+    done.page = done.lease.entry.kind is not Kind.SITEMAP and not _header_rules(outcome, settings)[0]
+    done.links, done.retry, done.needed_browser, done.heavy = [], None, None, False
+
+
+def _header_rules(outcome: Outcome, settings: Settings) -> tuple[bool, bool]:
+    tags = outcome.header_all("x-robots-tag")
+    return robots_tag(tags, settings.agent) if tags else (False, False)
 
 
 def _keep_cookies(context: CrawlContext, lease: Lease, outcome: Outcome) -> None:
@@ -195,12 +223,13 @@ def _follow(done: Finished, context: CrawlContext, location: str) -> None:
         done.links.append(row)
 
 
-def _read_sitemap(done: Finished, context: CrawlContext, outcome: Outcome) -> None:
+def _read_sitemap(done: Finished, context: CrawlContext, outcome: Outcome, settings: Settings) -> None:
     done.decision = Decision(action=Action.DONE, reason="sitemap")
     if len(outcome.body) > LONG_SITEMAP_BYTES:
         done.complete = False
         return
-    for _ in sitemap_links(done, context, sitemap(outcome.body, MAX_SITEMAP_URLS)):
+    content = within(settings.parse_timeout_s, sitemap, outcome.body, MAX_SITEMAP_URLS)
+    for _ in sitemap_links(done, context, content):
         pass
 
 
@@ -216,7 +245,9 @@ def sitemap_links(done: Finished, context: CrawlContext, content: SitemapContent
             done.links.append(row)
 
 
-def _read_page(done: Finished, context: CrawlContext, outcome: Outcome, settings: Settings) -> None:
+def _read_page(
+    done: Finished, context: CrawlContext, outcome: Outcome, settings: Settings, reading: Reading | None
+) -> None:
     entry = done.lease.entry
     done.page = True
     if entry.chain is not None and entry.chain.seed:
@@ -225,28 +256,34 @@ def _read_page(done: Finished, context: CrawlContext, outcome: Outcome, settings
             done.member = member
             context.admit(member)
     content_type = outcome.header("content-type")
-    tags = outcome.header_all("x-robots-tag")
-    noindex, nofollow = robots_tag(tags, settings.agent) if tags else (False, False)
+    noindex, nofollow = _header_rules(outcome, settings)
     if is_html(content_type, outcome.body):
-        document = Document.parse(outcome.body, content_type, entry.url, settings.agent)
-        done.title, done.charset = document.title, document.charset
-        done.canonical, done.language = document.canonical, document.language
-        noindex = noindex or document.robots_noindex
-        if context.auto_render and not noindex and _goes_to_browser(done, document, outcome.body):
+        if reading is None:
+            if is_heavy(outcome.body):
+                done.complete, done.heavy = False, True
+                return
+            given = (outcome.body, content_type, entry.url, settings.agent, context.auto_render)
+            reading = within(settings.parse_timeout_s, read, *given)
+        done.title, done.charset = reading.title, reading.charset
+        done.canonical, done.language = reading.canonical, reading.language
+        done.truncated = reading.truncated
+        noindex = noindex or reading.noindex
+        if context.auto_render and not noindex and _goes_to_browser(done, reading.browser):
             return
-        if not (nofollow or document.robots_nofollow):
-            done.links = context.new_links(document.base_url, hrefs(document), entry.depth + 1)
+        if not (nofollow or reading.nofollow):
+            done.links = context.new_links(reading.base_url, reading.links, entry.depth + 1)
     elif content_type and content_type.partition(";")[0].strip().lower() in _FEEDS and not nofollow:
-        done.links = context.new_links(entry.url, sitemap(outcome.body, MAX_SITEMAP_URLS).urls, entry.depth + 1)
+        content = within(settings.parse_timeout_s, sitemap, outcome.body, MAX_SITEMAP_URLS)
+        done.links = context.new_links(entry.url, content.urls, entry.depth + 1)
     if noindex:
         done.page = False
         done.decision = Decision(action=Action.SKIP, reason="noindex")
 
 
-def _goes_to_browser(done: Finished, document: Document, body: bytes) -> bool:
+def _goes_to_browser(done: Finished, reason: str | None) -> bool:
     """A page without content worth having is not kept: it waits for a browser. One that has none after a visit either
     speaks against the next."""
-    entry, reason = done.lease.entry, needs_browser(document, body)
+    entry = done.lease.entry
     done.needed_browser = reason is not None and entry.kind is Kind.PAGE
     if not done.needed_browser:
         if reason is None and entry.kind is Kind.BROWSER:

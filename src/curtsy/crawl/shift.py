@@ -46,6 +46,8 @@ _IDLE_S = 0.25
 _IDLE_CONNECTION_S = 15.0
 #: if all is to stop at once, or the disk takes nothing, what is fetched gets this long to be committed
 _LAST_NOW_S = 2.0
+#: pages and sitemaps that wait to be read beside the loop: with more of them, nothing is leased
+_READING = 64
 #: a process that has nothing under way for so long says why
 _QUIET_S = 5.0
 #: beyond that, one call to a part that does not answer
@@ -222,8 +224,8 @@ class Shift:
             await self._wait(reply)
 
     def _wants(self) -> list[tuple[Lane, int]]:
-        """How many more per lane; none while two groups wait for the store."""
-        if self._groups.is_full:
+        """How many more per lane; none while two groups wait for the store, or many pages to be read."""
+        if self._groups.is_full or self._in_flight.reading > _READING:
             count("backpressure_turns")
             return [(lane, 0) for lane in self._lanes]
         if self._solo_wanted:

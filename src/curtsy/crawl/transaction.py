@@ -102,10 +102,13 @@ class Transaction:
         self._insert_links(tx, self._effective_links(group, effective, links), opened, written)
         written.known = links.known
         written.offered = {(d.lease.crawl, d.offers) for d in effective if d.offers is not None}
-        kept = [d for d in effective if d.page and d.lease.fence not in surplus]
+        stored = [d for d in effective if d.page and d.lease.fence not in surplus]
+        # The body of a page that could not be read is stored with its dead letter; it is no page that counts.
+        kept = [d for d in stored if d.decision.action is not Action.DEAD]
         written.used = {d.lease.fence for d in kept}
-        standing = {d.lease.fence: _standing(bodies, d.lease.fence, written.used) for d in kept}
-        pages.insert(tx, [self._page(d, standing[d.lease.fence]) for d in kept], _others(kept, standing))
+        fences = {d.lease.fence for d in stored}
+        standing = {d.lease.fence: _standing(bodies, d.lease.fence, fences) for d in stored}
+        pages.insert(tx, [self._page(d, standing[d.lease.fence]) for d in stored], _others(stored, standing))
         written.used |= counted
         rows = [_request(d) for d in group if d.times is not None]
         for done in group:
@@ -210,7 +213,8 @@ class Transaction:
             # They belong to the response, not to what a browser made of it: a later request must not name them.
             etag=None if rendered else outcome.header("etag"),
             last_modified=None if rendered else outcome.header("last-modified"),
-            canonical=done.canonical, language=done.language, unchanged=body.unchanged, body=body.ref,
+            canonical=done.canonical, language=done.language, truncated=done.truncated,
+            unchanged=body.unchanged, body=body.ref,
             same_as=body.same_as, request_id=self._contexts[lease.crawl].crawl.request_id,
         )  # fmt: skip
 
@@ -268,7 +272,7 @@ def _spend(tx: Any, newest: Mapping[Key, Finished], left: dict[int, int], writte
     counted: set[int] = set()
     for key, done in newest.items():
         n, fence, row = done.lease.crawl, done.lease.fence, rows.get(key)
-        if not done.page or n not in left or row is None:
+        if not done.page or done.decision.action is Action.DEAD or n not in left or row is None:
             continue
         if row.state == UrlState.OPEN and row.fence < fence:
             left[n] -= 1

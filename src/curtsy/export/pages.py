@@ -70,6 +70,7 @@ COLUMNS = {
     "last_modified": "string",
     "unchanged": "bool",
     "same_as": "string",
+    "truncated": "bool",
 }
 
 

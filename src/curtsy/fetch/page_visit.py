@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from curtsy.fetch.browser_requests import Gate
 from curtsy.fetch.transfer import boot_clock
-from curtsy.html.document import Document
-from curtsy.html.needs_browser import needs_browser
+from curtsy.html import reading
+from curtsy.html.parser_limits import HEAVY_TAGS
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Page
@@ -27,6 +27,8 @@ _EMPTY_CHARS = 1_000_000
 #: a page that grows when its end is reached is followed so often
 _SCROLLS = 4
 _SCREENSHOT_S = 5.0
+#: looking whether a page has filled itself
+_READ_S = 1.0
 #: a navigation of the page to itself takes what is being evaluated with it
 _TRIES = 10
 _AGAIN_S = 0.1
@@ -220,7 +222,13 @@ async def _is_empty(page: Page) -> bool:
     if not isinstance(html, str):
         return False
     body = html.encode("utf-8", "replace")
-    return needs_browser(Document.parse(body, "text/html; charset=utf-8", page.url), body) == "empty_root"
+    if body.count(b"<") > HEAVY_TAGS:
+        return False
+    given = (body, "text/html; charset=utf-8", page.url, "", True)
+    try:
+        return reading.within(_READ_S, reading.read, *given).browser == "empty_root"
+    except reading.ParseTimeout:  # whoever reads the page as a whole says so
+        return False
 
 
 async def _scroll(page: Page, gate: Gate) -> None:

@@ -105,7 +105,8 @@ def prescan(body: bytes, prescan_bytes: int = PRESCAN_BYTES) -> str | None:
 
 #: how most pages begin; the prescan finds the same, ten times slower. Possessive: nothing is tried a second time
 _USUAL_START = re.compile(
-    rb'\s*+(?:<!doctype html>\s*+)?+(?:<html(?: lang="[a-z-]*+")?+>\s*+)?+(?:<head>\s*+)?+<meta charset="?+utf-8"?+\s*+/?+>',
+    rb'\s*+(?:<!doctype html>\s*+)?+(?:<html(?: lang="[a-z-]*+")?+>\s*+)?+(?:<head>\s*+)?+'
+    rb'<meta charset="?+utf-8"?+\s*+/?+>',
     re.IGNORECASE,
 )
 

@@ -84,12 +84,15 @@ class Document:
     #: their attributes
     attributes: list[dict[str, str | None]]
     tree: LexborHTMLParser
+    #: parts of the page are missing here: it went beyond the bounds of taming.py
+    truncated: bool = False
 
     @classmethod
     def parse(cls, body: bytes, content_type: str | None, url: str, agent: str = "curtsy") -> Document:
         """Never raises, whatever the bytes."""
         charset = charset_of(body, content_type)
-        tree = LexborHTMLParser(tame(_as_utf8(body, charset)))
+        html, truncated = tame(_as_utf8(body, charset))
+        tree = LexborHTMLParser(html)
         root = tree.root
         nodes = [] if root is None else _select(root)
         tags = [node.tag for node in nodes]
@@ -115,6 +118,7 @@ class Document:
             tags=tags,
             attributes=attributes,
             tree=tree,
+            truncated=truncated,
         )
 
     def text(self) -> str:

@@ -1,9 +1,12 @@
 """Bounds on what is given to the HTML parser.
 
-The HTML standard's tree construction is quadratic in some places: every block walks up the open elements, every tag
-looks through its attributes, and unclosed formatting elements are built anew in every block. 500 KB of `<div>` keep
-lexbor busy for 16 s, 60 KB of `<font>` and `<p>` make millions of elements. Ordinary pages are far from that; others
-are cut where they go beyond the bounds.
+The HTML standard's tree construction is quadratic in some places: every block walks up the open elements, every
+attribute is compared with those before it in its tag, and unclosed formatting elements are built anew in every block.
+500 KB of `<div>` keep lexbor busy for 16 s, 60 KB of `<font>` and `<p>` make millions of elements. Ordinary pages are
+far from that. Others are cut where they go beyond the bounds, and say so: `tame` answers whether anything was cut.
+
+These bounds keep memory and most of the time in check. The rest of the time is limited by who reads a page where
+(reading.py): a page that `is_heavy` is read in a process that can be ended.
 """
 
 from __future__ import annotations
@@ -11,21 +14,26 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
-#: below both, the worst page costs some 20 ms, and no look at it is needed
+#: below both, the page is parsed as it is: the worst costs half a second, nearly all cost a millisecond
 _EASY_TAGS = 1_500
 _EASY_BYTES = 64 * 1024
+#: beyond one of them, the parser may need seconds for a page that was made to that end
+HEAVY_TAGS = 10_000
+_HEAVY_BYTES = 512 * 1024
 #: open elements at a time
 MAX_DEPTH = 1_000
 #: start tags in all: about 150 bytes of memory each
 MAX_TAGS = 300_000
 #: elements that unclosed formatting may add
 MAX_REBUILT = 1_000_000
-#: bytes of a tag with all its attributes
-MAX_TAG_BYTES = 32 * 1024
+#: characters of a tag, those of its attributes' values not counted; the values may be as long as they like
+MAX_TAG_BYTES = 8 * 1024
 
-_TAG = re.compile(rb"<(/?)([a-zA-Z][a-zA-Z0-9-]*)")
-_TEXT = re.compile(rb"<!--|<script|<style")
-_LONG_TAG = re.compile(rb"<[a-zA-Z][^<>]{%d}" % MAX_TAG_BYTES)
+# A tag as the tokenizer reads it, to its end: a `>` in a quoted value does not end it.
+_VALUE = rb"""=[\t\n\f\r ]*+(?:"[^"]*+"|'[^']*+'|[^"'\t\n\f\r >][^\t\n\f\r >]*+)?+"""
+_TAG = re.compile(rb"<(/?)([a-zA-Z][a-zA-Z0-9-]*+)((?:[^>=]++|" + _VALUE + rb")*+)>?+")
+_VALUES = re.compile(_VALUE)
+_TEXT = re.compile(rb"<!--|<(?:script|style|textarea|title|xmp|iframe|noembed|noframes)(?=[\t\n\f\r />])")
 
 _NEVER_DEEP = frozenset(
     b"area base br col embed frame hr img input link meta param source track wbr image "
@@ -36,23 +44,32 @@ _FORMATTING = frozenset(b"a b big code em font i nobr s small strike strong tt u
 _REBUILDS = frozenset(b"p li dd dt td th div h1 h2 h3 h4 h5 h6 ul ol dl table tr section article blockquote".split())
 
 
-def tame(html: bytes) -> bytes:
-    """The page, or as much of it as can be parsed in bounded time and memory."""
+def is_heavy(html: bytes) -> bool:
+    """Whether parsing may take long: such a page is not parsed where others wait for it."""
+    if len(html) <= _EASY_BYTES:
+        return False
+    return len(html) > _HEAVY_BYTES or html.count(b"<") > HEAVY_TAGS
+
+
+def tame(html: bytes) -> tuple[bytes, bool]:
+    """The page, or as much of it as can be parsed in bounded time and memory; and whether something is missing."""
     if len(html) <= _EASY_BYTES and html.count(b"<") <= _EASY_TAGS:
-        return html
-    long_tag = _LONG_TAG.search(html)
-    if long_tag is not None:
-        html = html[: long_tag.start()]
-    end = _wild_from(html)
-    return html if end == len(html) else html[:end]
+        return html, False
+    seen = _without_text(html.lower())
+    end, has_long = _look(seen)
+    if not has_long:
+        return (html, False) if end == len(html) else (html[:end], True)
+    return _shortened(html[:end], seen[:end]), True
 
 
-def _wild_from(html: bytes) -> int:
-    """Where the page goes beyond the bounds; its length if it does not."""
+def _look(html: bytes) -> tuple[int, bool]:
+    """Where the page goes beyond the bounds, its length if it does not; and whether a tag before that is too long."""
     opened: defaultdict[bytes, int] = defaultdict(int)
     depth = tags = rebuilt = formatting = 0
-    html = _without_text(html.lower())
-    for number, (slash, name) in enumerate(_TAG.findall(html)):
+    has_long = False
+    for number, (slash, name, rest) in enumerate(_TAG.findall(html)):
+        if len(rest) > MAX_TAG_BYTES and not has_long:
+            has_long = _is_long(rest)
         if slash:
             if opened[name]:
                 opened[name] -= 1
@@ -67,21 +84,46 @@ def _wild_from(html: bytes) -> int:
             depth += 1
             formatting += name in _FORMATTING
         if depth > MAX_DEPTH or tags > MAX_TAGS or rebuilt > MAX_REBUILT:
-            return _position(html, number)
-    return len(html)
+            return _position(html, number), has_long
+    return len(html), has_long
+
+
+def _is_long(rest: bytes) -> bool:
+    return len(rest) > MAX_TAG_BYTES and len(_VALUES.sub(b"=", rest)) > MAX_TAG_BYTES
+
+
+def _shortened(html: bytes, seen: bytes) -> bytes:
+    """Tags that are too long lose their attributes; what follows them stays. `seen` has each byte at the same place."""
+    parts: list[bytes] = []
+    at = 0
+    for found in _TAG.finditer(seen):
+        if _is_long(found[3]):
+            parts += (html[at : found.end(2)], b">")
+            at = found.end()
+    return b"".join((*parts, html[at:]))
 
 
 def _without_text(html: bytes) -> bytes:
-    """Comments and scripts blanked, so that end tags in them do not count; every other byte stays where it is."""
+    """Comments, scripts and other text blanked, so that tags in them do not count; all else stays where it is.
+
+    What is not ended goes on to the end of the page, as it does in a browser.
+    """
     parts: list[bytes] = []
     at = 0
     while (found := _TEXT.search(html, at)) is not None:
-        end = html.find(b"-->" if found[0] == b"<!--" else b"</" + found[0][1:], found.end())
-        if end < 0:
-            break
-        parts += (html[at : found.end()], b" " * (end - found.end()))
+        # `<!-->` is a whole comment.
+        comment = found[0] == b"<!--"
+        end = html.find(b"-->", found.start() + 2) if comment else html.find(b"</" + found[0][1:], found.end())
+        begin = found.start() + 2 if comment else _tag_end(html, found.start())
+        end = len(html) if end < 0 else max(end, begin)
+        parts += (html[at:begin], b" " * (end - begin))
         at = end
     return b"".join((*parts, html[at:])) if parts else html
+
+
+def _tag_end(html: bytes, at: int) -> int:
+    found = _TAG.match(html, at)
+    return len(html) if found is None else found.end()
 
 
 def _position(html: bytes, number: int) -> int:

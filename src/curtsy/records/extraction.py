@@ -10,19 +10,23 @@ Each stage returns JSON, which is kept until the record is stored. Nothing here 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from curtsy.core.claims import Confidence, Evidence, Field, Rung, SourceKind, Verdict
 from curtsy.core.errors import CurtsyError, Damaged, MissingPart, SettingsError, UsageError
 from curtsy.core.model import Crawl
+from curtsy.core.observe import log
 from curtsy.core.record import Record
 from curtsy.extract import ladder, llm, page_selection
 from curtsy.grounding import judge, scoring
-from curtsy.grounding.page_schema import Stored, extractors
+from curtsy.grounding.page_schema import Stored, extractors, page_facts
+from curtsy.html.parser_limits import is_heavy
+from curtsy.html.reading import ParseTimeout, within
 from curtsy.records import crawl_model
 from curtsy.records import plan as plans
+from curtsy.services.reader_process import aside
 from curtsy.store import pages, sites
 from curtsy.store.outbox import Row
 from curtsy.store.segments import read_page
@@ -36,8 +40,11 @@ if TYPE_CHECKING:
     from curtsy.store.engine import Store
     from curtsy.store.segments import SegmentStore
 
+T = TypeVar("T")
 #: below this number of words, extracted values are unreliable
 THIN_WORDS = judge.THIN_WORDS
+#: extracting and checking the values of a schema may take this many times as long as reading the page
+_GROUNDING = 10
 #: validation problems kept with a record
 _PROBLEMS = 5
 
@@ -86,10 +93,13 @@ def extract(parts: Parts, crawl: Crawl, row: Row, _found: dict[str, Any]) -> lis
     if stored is None:
         return []  # it was deleted, or its body was not kept
     if plan.function is not None:
-        return [_of_facts(facts) for facts in extractors[plan.function](stored)]
+        function = extractors[plan.function]
+        # A function of a user has no time limit.
+        found = _in_time(parts, stored, function, stored) if function is page_facts else function(stored)
+        return [_of_facts(facts) for facts in found]
     if not page_selection.applies(plan.schema, stored.page.url, stored.page.title):
         return []
-    found = run_ladder(parts, crawl, row.subject, plan.schema, [_sources(stored)])
+    found = run_ladder(parts, crawl, row.subject, plan.schema, [_sources(parts, stored)])
     return [{**item, "url": stored.page.url} for item in found]
 
 
@@ -100,7 +110,8 @@ def _of_site(parts: Parts, crawl: Crawl, row: Row, plan: Plan, host: str) -> lis
     by_url = {url: fp for fp, url, _ in listed}
     chosen = ladder.choose(plan.schema, [(url, title) for _, url, title in listed])
     stored = [_stored(parts, row.crawl, by_url[url]) for url in chosen]
-    found = run_ladder(parts, crawl, row.subject, plan.schema, [_sources(one) for one in stored if one is not None])
+    pages_of_site = [_sources(parts, one) for one in stored if one is not None]
+    found = run_ladder(parts, crawl, row.subject, plan.schema, pages_of_site)
     home = chosen[0] if chosen else f"https://{host}/"
     return [{**item, "url": home, "as_of": as_of} for item in found]
 
@@ -117,9 +128,29 @@ def _stored(parts: Parts, crawl: int, subject: str) -> Stored | None:
     return None if record is None else Stored(page, record.body, page.content_type)
 
 
-def _sources(stored: Stored) -> PageSources:
+def _sources(parts: Parts, stored: Stored) -> PageSources:
     page = stored.page
-    return ladder.sources_of(page.id, page.url, stored.body, stored.content_type)
+    return _in_time(parts, stored, ladder.sources_of, page.id, page.url, stored.body, stored.content_type)
+
+
+def _in_time(parts: Parts, stored: Stored, work: Callable[..., T], *given: Any) -> T:
+    """Run `work`. A page that exceeds its time is a dead letter.
+
+    The HTML parser cannot be interrupted here, so another process tries a heavy page first.
+    """
+    seconds, page = parts.settings.parse_timeout_s, stored.page
+    try:
+        if is_heavy(stored.body):
+            aside.check(seconds, stored.body, stored.content_type, page.url)
+        return within(seconds, work, *given)
+    except ParseTimeout as error:
+        raise _too_slow([page.url], seconds) from error
+
+
+def _too_slow(urls: Sequence[str], seconds: float) -> StageFault:
+    named = f"{urls[0]} and {len(urls) - 1} others" if len(urls) > 1 else urls[0]
+    log("parse_timeout", level="warning", url=urls[0], pages=len(urls))
+    return StageFault("parse_timeout", f"reading {named} took more than {seconds:g} s", False)
 
 
 def run_ladder(
@@ -128,12 +159,15 @@ def run_ladder(
     """Return one item from those pages, or none if they state nothing."""
     if not found:
         return []
+    seconds = parts.settings.parse_timeout_s * _GROUNDING * len(found)
     try:
         model = crawl_model.model_of(parts.store, parts.settings, crawl, subject)
-        extraction = ladder.extract(schema, found, model)
+        extraction = within(seconds, ladder.extract, schema, found, model)
+        fields = within(seconds, judge.settle, schema, extraction.claims, llm.prompt_texts(schema.leaves))
     except (llm.ModelFault, MissingPart, SettingsError) as error:
         raise _no_answer(error) from error
-    fields = judge.settle(schema, extraction.claims, llm.prompt_texts(schema.leaves))
+    except ParseTimeout as error:
+        raise _too_slow([page.url for page in found], seconds) from error
     if not fields:
         return []
     words = sum(page.words for page in found)

@@ -5,7 +5,7 @@ The stable words it uses:
     skipped   too_large, redirect_loop, too_many_redirects, bad_redirect, forbidden_address
     dead      refused, no_such_host, rate_limited, server_error, partial, http_<status>, and the faults' own words:
               dns_failed, connect_failed, tls_failed, timeout, connection_lost, bad_response, proxy_failed,
-              browser_failed
+              browser_failed; and parse_timeout (harvest.py: reading the page took too long)
     retry     the same words, `cookie` (the page wants its cookie back), and for what was not the URL's doing:
               slot_expired, address_busy, resent, cancelled
 """

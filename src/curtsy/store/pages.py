@@ -18,7 +18,7 @@ from curtsy.store.urls import Key
 _FIELDS = (
     "p.fp, p.crawl, p.fence, p.url, p.host, p.status, p.fetched_ms, p.depth, p.content_type, p.charset, p.title, "
     "p.sha256, p.size, p.etag, p.last_modified, p.canonical, p.language, p.unchanged, s.name, p.body_offset, "
-    "p.body_length, p.same_as, p.request_id"
+    "p.body_length, p.same_as, p.request_id, p.truncated"
 )
 _FROM = "pages p LEFT JOIN segments s ON s.n = p.segment"
 
@@ -35,6 +35,10 @@ class Same(NamedTuple):
 _insert = Insert(
     "pages",
     "fp, crawl",
+    renewed_by="fence",
+    unless="pages.sha256 <> excluded.sha256 "
+    "AND EXISTS (SELECT 1 FROM pages o WHERE o.same_as = pages.crawl || '-' || {hex})",
+    hex={"postgresql": "encode(pages.fp, 'hex')", "sqlite": "lower(hex(pages.fp))"},
     fp="bytea",
     crawl="bigint",
     fence="bigint",
@@ -58,6 +62,7 @@ _insert = Insert(
     body_length="bigint",
     same_as="text",
     request_id="text",
+    truncated="boolean",
 )
 _commit_segments = Bulk(
     "INSERT INTO segments (name, bytes) SELECT name, bytes FROM v WHERE true ON CONFLICT (name) DO UPDATE "
@@ -113,9 +118,10 @@ def key_of(id: str) -> Key:
 
 
 def insert(tx: Connection, rows: Iterable[Page], refers_to: Iterable[Key] = ()) -> None:
-    """Write pages, and count their bytes as committed; a page that is there already stays as it is.
+    """Write pages, and count their bytes as committed; a page that exists already is not changed.
 
-    `refers_to`: other pages whose bodies these refer to; BodiesGone if one of them is gone.
+    `refers_to`: other pages whose bodies these refer to; BodiesGone if one of them is gone. A page whose dead letter
+    was replayed is written again, unless other pages refer to its old body.
     """
     fresh = {(page.fp, page.crawl): page for page in rows}
     pages = [fresh[key] for key in sorted(fresh)]
@@ -157,13 +163,14 @@ def _row(page: Page, numbers: Mapping[str, int]) -> Row:
         *place,
         page.same_as,
         page.request_id,
+        page.truncated,
     )
 
 
 def _page(row: Sequence[Any]) -> Page:
     fp, crawl, fence, url, host, status, fetched_ms, depth, content_type, charset, title = row[:11]
     sha256, size, etag, last_modified, canonical, language, unchanged = row[11:18]
-    segment, offset, length, same_as, request_id = row[18:23]
+    segment, offset, length, same_as, request_id, truncated = row[18:24]
     return Page(
         id=page_id(crawl, fp),
         crawl=crawl,
@@ -187,6 +194,7 @@ def _page(row: Sequence[Any]) -> Page:
         body=None if segment is None else BodyRef(segment=segment, offset=offset, length=length),
         same_as=same_as,
         request_id=request_id,
+        truncated=bool(truncated),
     )
 
 
@@ -209,7 +217,7 @@ def chunk(
     """Pages of a crawl in the order they were committed, after a cursor; and the next cursor."""
     given = {"crawl": crawl, "after": after, "limit": limit}
     rows = tx.execute(_CHUNK, given).all() if upto is None else tx.execute(_CHUNK_UPTO, {**given, "upto": upto}).all()
-    return [_page(row) for row in rows], (rows[-1][23] if rows else after)
+    return [_page(row) for row in rows], (rows[-1][24] if rows else after)
 
 
 def settled_to(tx: Connection, crawl: int) -> int:
@@ -238,7 +246,7 @@ def numbered(tx: Connection, crawl: int, n: int) -> bytes | None:
 def where(tx: Connection, condition: str, given: Mapping[str, Any], order: str, limit: int) -> list[tuple[int, Page]]:
     """(number, page) of the pages `p` that fulfil a condition."""
     query = text(f"SELECT {_FIELDS}, p.n FROM {_FROM} WHERE {condition} ORDER BY {order} LIMIT :limit")
-    return [(row[23], _page(row)) for row in tx.execute(query, {**given, "limit": limit})]
+    return [(row[24], _page(row)) for row in tx.execute(query, {**given, "limit": limit})]
 
 
 def how_many(tx: Connection, crawl: int | None = None) -> int:

@@ -90,15 +90,27 @@ def _run(tx: Connection, sql: str, parameters: Row) -> list[Row]:
 
 
 class Insert:
-    """Insert many rows, ignoring those whose key exists; nothing is returned, which is cheaper than a Bulk."""
+    """Insert many rows, ignoring those whose key exists; nothing is returned, which is cheaper than a Bulk.
 
-    def __init__(self, table: str, key: str, **columns: str) -> None:
+    `renewed_by`: a row that exists is written anew if its value of that column is less, unless the condition holds.
+    """
+
+    def __init__(
+        self, table: str, key: str, renewed_by: str = "", unless: str = "", hex: dict[str, str] | None = None,
+        **columns: str,
+    ) -> None:  # fmt: skip
         names = ", ".join(columns)
-        conflict = f"ON CONFLICT ({key}) DO NOTHING"
+        anew = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key.split(", "))
+        older = f"excluded.{renewed_by} > {table}.{renewed_by} AND NOT ({unless})"
+        action = f"DO UPDATE SET {anew} WHERE {older}" if renewed_by else "DO NOTHING"
+        conflicts = {
+            dialect: f"ON CONFLICT ({key}) {action.replace('{hex}', (hex or {}).get(dialect, ''))}"
+            for dialect in ("postgresql", "sqlite")
+        }
         arrays = ", ".join(f"%s::{kind}[]" for kind in columns.values())
         self._kinds = tuple(columns.values())
-        self._postgresql = f"INSERT INTO {table} ({names}) SELECT * FROM unnest({arrays}) {conflict}"
-        self._sqlite = f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(columns))}) {conflict}"
+        self._postgresql = f"INSERT INTO {table} ({names}) SELECT * FROM unnest({arrays}) {conflicts['postgresql']}"
+        self._sqlite = f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(columns))}) {conflicts['sqlite']}"
 
     def __call__(self, tx: Connection, rows: Sequence[Row]) -> None:
         if not rows:

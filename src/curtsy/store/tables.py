@@ -205,6 +205,7 @@ pages = Table(
     may("body_length", BigInteger),
     may("same_as", Text),
     need("request_id", Text),
+    need("truncated", Boolean, "false"),
     # fp first: the same index answers "when was this URL last fetched, in any crawl?"
     UniqueConstraint("fp", "crawl", name="pages_key"),
     Index("pages_crawl", "crawl", "n"),

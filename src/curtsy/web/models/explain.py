@@ -39,6 +39,7 @@ class Explanation(BaseModel):
     attempts: int | None
     retry_at: str | None
     page: str | None = Field(description="Id of the resulting page.")
+    truncated: bool | None = Field(None, description="Whether parts of that page could not be read; null: no page.")
     dead_letter: str | None = Field(description="Id; `POST /v1/failures/replay` retries it.")
     robots: dict[str, Any] | list[dict[str, Any]] = Field(
         description="Of a URL: `allowed` and the `rule` that decides; of a host: its origins."

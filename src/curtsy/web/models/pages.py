@@ -30,6 +30,7 @@ class PageOf(BaseModel):
     last_modified: str | None
     unchanged: bool = Field(description="Since an earlier crawl.")
     same_as: str | None = Field(description="Id of the page whose identical body is stored for both.")
+    truncated: bool = Field(description="Parts of the page could not be read; the stored body is complete.")
     has_content: bool = Field(description="Whether `/v1/pages/{id}/content` has a body.")
     request_id: str
 

@@ -21,8 +21,10 @@ from adversary import inputs, is_steep
 import curtsy
 
 #: no page, header or answer of a site reaches them: the operator's own words, the test web, programs beside
-_ELSEWHERE = ("curtsy.tinyweb", "curtsy.cli", "curtsy.airflow", "curtsy.scrapy", "curtsy.__main__", "curtsy.settings",
-              "curtsy.store.migrations", "curtsy.builtin", "curtsy.embedded_model_serve", "curtsy.web.typed")  # fmt: skip
+_ELSEWHERE = (
+    "curtsy.tinyweb", "curtsy.cli", "curtsy.airflow", "curtsy.scrapy", "curtsy.__main__", "curtsy.core.settings",
+    "curtsy.store.migrations", "curtsy.services.local_model_server", "curtsy.web.client_generator",
+)  # fmt: skip
 _METHODS = ("search", "match", "fullmatch", "finditer", "findall", "sub", "split")
 
 

@@ -1,0 +1,1 @@
+ALTER TABLE pages ADD COLUMN truncated BOOLEAN DEFAULT false NOT NULL;

@@ -1,0 +1,13 @@
+"""Pages of which parts could not be read say so."""
+
+from alembic import op
+
+from curtsy.store.migrations import statements
+
+revision = "0010"
+down_revision = "0009"
+
+
+def upgrade() -> None:
+    for statement in statements(revision, op.get_bind().dialect.name):
+        op.get_bind().exec_driver_sql(statement)

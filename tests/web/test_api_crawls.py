@@ -389,7 +389,7 @@ def test_an_ending_process_reads_nothing_more(app: Flask, monkeypatch: pytest.Mo
         assert looking.wait(60)
         bridge.close()
     assert looked.is_set(), "the store is closed when its readers have read"
-    with pytest.raises(Unavailable, match="ending"):
+    with pytest.raises(Unavailable, match="shutting down"):
         _ = bridge.store
 
 

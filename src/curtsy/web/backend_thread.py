@@ -1,4 +1,4 @@
-"""From the threads of the web server to the asyncio parts: one background loop per process, opened after the fork."""
+"""Connects the web server's threads with asyncio services: one background loop per process, started after the fork."""
 
 from __future__ import annotations
 
@@ -29,37 +29,37 @@ from curtsy.web.events import Events
 
 T = TypeVar("T")
 
-#: an answer that takes longer is a 503: the caller may ask again
+#: a call that takes longer is answered with 503
 WAIT_S = 60.0
-#: how long an answer waits for its last seeds to be listed
+#: how long a submission waits until its last seeds are in the frontier
 _LAST_S = 0.1
-#: parts of one upload that are stored and not listed yet
+#: parts of one upload that may be stored but not yet in the frontier
 _PARTS_AHEAD = 3
-#: after a failed attempt to open the services the next one is made this much later
+#: pause between attempts to open the services
 _AGAIN_S = 3.0
 #: a lost frontier may have to be rebuilt first
 _OPEN_S = 150.0
 _PUBLISH_S = 5.0
 _LEAVE_S = 20.0
-_ENDING = "The process is ending."
+_ENDING = "The process is shutting down."
 
 
 class BackendThread:
-    """The parts of one API process. Everything opens with its first use, so that a fork before it is harmless."""
+    """The services of one API process. Each opens at its first use, so that an earlier fork is harmless."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        # One for each part: whoever waits for the frontier keeps nobody from the store.
+        # Separate locks: waiting for the frontier must not block the store.
         self._store_lock, self._services_lock, self._loop_lock = threading.Lock(), threading.Lock(), threading.Lock()
-        #: nothing is opened any more; the loop takes nothing any more
+        #: nothing more is opened; the loop accepts no more work
         self._ending = self._closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._store: Store | None = None
         self._services: Services | None = None
         self._fleet: Fleet | None = None
-        #: the last attempt to open the services that failed, and when
-        self._refused: tuple[float, CurtsyError] | None = None
+        #: time and error of the last failed attempt to open the services
+        self._open_error: tuple[float, CurtsyError] | None = None
         self._publishing: asyncio.Task[None] | None = None
         self._counting = threading.Lock()
         self.events = Events(self)
@@ -75,7 +75,7 @@ class BackendThread:
 
     @property
     def services(self) -> Services:
-        """Opened with the first call; an error says which part is away, and a call some seconds later tries again."""
+        """Opened at the first call. After an error, a call some seconds later retries."""
         opened = self._services
         if opened is not None:
             return opened
@@ -85,8 +85,8 @@ class BackendThread:
             return self._services
 
     def _opened(self) -> Services:
-        if self._refused is not None and time.monotonic() - self._refused[0] < _AGAIN_S:
-            raise self._refused[1]
+        if self._open_error is not None and time.monotonic() - self._open_error[0] < _AGAIN_S:
+            raise self._open_error[1]
         try:
             built = services.build(self.settings, self.store)
             try:
@@ -95,24 +95,24 @@ class BackendThread:
                 self.wait(built.frontier.close())
                 raise
         except CurtsyError as error:
-            self._refused = (time.monotonic(), error)
+            self._open_error = (time.monotonic(), error)
             raise
         return built
 
     def warm(self) -> None:
-        """Opens everything before somebody waits for it."""
+        """Open everything before the first request."""
         try:
             self.publish()
         except CurtsyError as error:
-            log("services_not_opened", level="warning", error=str(error))
+            log("services_unavailable", level="warning", error=str(error))
 
     @property
     def services_or_none(self) -> Services | None:
-        """None while the frontier is away."""
+        """None while the frontier is unavailable."""
         try:
             return self.services
         except (EpochLost, Unavailable) as error:
-            log("services_not_opened", level="warning", error=str(error))
+            log("services_unavailable", level="warning", error=str(error))
             return None
 
     @property
@@ -125,12 +125,12 @@ class BackendThread:
         return self._fleet
 
     def count(self, name: str, seconds: float, **labels: object) -> None:
-        """One value of a histogram, from any thread."""
+        """Add a value to a histogram; thread-safe."""
         with self._counting:
             metrics.observe(name, seconds, **labels)
 
     def publish(self) -> None:
-        """What was counted here joins the sums of the fleet."""
+        """Add the counts of this process to the fleet's metrics."""
         fleet = self.fleet
         with self._counting:
             deltas = metrics.drain()
@@ -156,26 +156,26 @@ class BackendThread:
                 log("metrics_not_published", level="warning", error=str(error))
 
     def listing(self) -> tuple[Callable[[Crawl, list[NewUrl], dict[tuple[int, bytes], int]], None], Callable[[], None]]:
-        """(puts seeds into the frontier behind the caller's back, one part at a time; waits for the last one).
+        """(adds a part of the seeds to the frontier in the background; waits briefly for the last part).
 
-        The last part is not waited for long: the seeds are stored, and it goes on by itself.
+        A short wait is enough: the seeds are stored, and the background work continues.
         """
         opened = self.services_or_none
-        under_way: deque[concurrent.futures.Future[None]] = deque()
+        pending: deque[concurrent.futures.Future[None]] = deque()
 
         def wait(most: int, wait_s: float) -> None:
-            while len(under_way) > most:
+            while len(pending) > most:
                 try:
-                    under_way.popleft().result(wait_s)
+                    pending.popleft().result(wait_s)
                 except concurrent.futures.TimeoutError:
                     if wait_s >= WAIT_S:
-                        raise Unavailable("The frontier takes too long.") from None
+                        raise Unavailable("The frontier does not answer in time.") from None
 
         def begin(crawl: Crawl, rows: list[NewUrl], inserted: dict[tuple[int, bytes], int]) -> None:
             wait(_PARTS_AHEAD - 1, WAIT_S)
             if opened is not None:
-                before = under_way[-1] if under_way else None
-                under_way.append(self._later(self._list(opened, crawl, rows, inserted, before)))
+                before = pending[-1] if pending else None
+                pending.append(self._later(self._list(opened, crawl, rows, inserted, before)))
 
         return begin, lambda: wait(0, _LAST_S)
 
@@ -187,18 +187,18 @@ class BackendThread:
         inserted: dict[tuple[int, bytes], int],
         before: concurrent.futures.Future[None] | None,
     ) -> None:
-        if before is not None:  # rows are listed in the order in which they were stored
+        if before is not None:  # keep the order in which the rows were stored
             await asyncio.wait([asyncio.wrap_future(before)])
         await submit.list_chunk(opened, crawl, rows, inserted)
 
     def wait(self, coroutine: Coroutine[Any, Any, T], timeout_s: float = WAIT_S) -> T:
-        """Run it on the background loop and wait for its result. The caller's request_id goes with it."""
+        """Run it on the background loop, with the caller's request_id, and wait for its result."""
         future = self._later(coroutine)
         try:
             return future.result(timeout_s)
         except concurrent.futures.TimeoutError:
             future.cancel()
-            raise Unavailable(f"It took longer than {timeout_s:g} s. Try again.") from None
+            raise Unavailable(f"No result within {timeout_s:g} s. Try again.") from None
 
     def _later(self, coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
         try:
@@ -206,7 +206,7 @@ class BackendThread:
         except Unavailable:
             coroutine.close()
             raise
-        return asyncio.run_coroutine_threadsafe(_under(request_id.get(), coroutine), loop)
+        return asyncio.run_coroutine_threadsafe(_with_request_id(request_id.get(), coroutine), loop)
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         with self._loop_lock:
@@ -219,10 +219,10 @@ class BackendThread:
             return self._loop
 
     def close(self) -> None:
-        """Leaves the frontier and the store; harmless when nothing was opened."""
+        """Close the frontier and the store, if they are open."""
         self._ending = True
         self.events.close()
-        entered = self._services_lock.acquire(timeout=_LEAVE_S)  # somebody may be opening them
+        entered = self._services_lock.acquire(timeout=_LEAVE_S)  # another thread may be opening them
         opened, self._services = self._services, None
         if entered:
             self._services_lock.release()
@@ -254,10 +254,10 @@ class BackendThread:
 
 
 async def _end_all() -> None:
-    """Whatever still runs on the loop is broken off."""
+    """Cancel all tasks that still run on the loop."""
     await end([task for task in asyncio.all_tasks() if task is not asyncio.current_task()])
 
 
-async def _under(id: str | None, coroutine: Coroutine[Any, Any, T]) -> T:
+async def _with_request_id(id: str | None, coroutine: Coroutine[Any, Any, T]) -> T:
     request_id.set(id)
     return await coroutine

@@ -70,7 +70,7 @@ def test_no_form_is_heeded_without_the_token_of_its_session(app: Flask, client: 
 def test_forms_of_other_websites_are_not_heeded(client: FlaskClient, headers: dict[str, str]) -> None:
     data = {"csrf": token(client), "name": "x", "scope": "admin"}
     assert client.post("/keys", data=data, headers=HOST | headers).status_code in (401, 403)
-    assert "no key yet" in client.get("/keys", headers=HOST).text
+    assert "No keys yet" in client.get("/keys", headers=HOST).text
 
 
 def test_a_form_with_its_token_is_heeded(client: FlaskClient) -> None:

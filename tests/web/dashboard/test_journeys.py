@@ -17,15 +17,15 @@ def test_a_crawl_is_made_and_watched_until_it_ends(page: Page, stack: Stack) -> 
         "http://garden.small.test/\nhttp://harbour.small.test/\n\nftp://x.test/\nhttp://garden.small.test/",
     )
     meant = page.locator("[data-checked]")
-    expect(meant).to_contain_text("2 seeds on 2 sites, 1 duplicate left out, 1 refused")
-    expect(meant).to_contain_text("Line 4: ftp://x.test/ is no http or https URL")
+    expect(meant).to_contain_text("2 seeds on 2 sites, 1 duplicate removed, 1 refused")
+    expect(meant).to_contain_text("Line 4: ftp://x.test/ is not an http or https URL")
     page.fill("[name=delay_s]", "0.5")
     expect(meant).to_contain_text("About 2 requests per second to each of 2 sites")
-    page.get_by_role("button", name="Begin the crawl").click()
+    page.get_by_role("button", name="Start the crawl").click()
     expect(page.get_by_role("alert")).to_contain_text("Nothing was created: 1 seed cannot be crawled")
     expect(page.locator("[name=delay_s]")).to_have_value("0.5")  # what was typed is still there
     page.fill("[name=seeds]", page.input_value("[name=seeds]").replace("ftp://x.test/", ""))
-    page.get_by_role("button", name="Begin the crawl").click()
+    page.get_by_role("button", name="Start the crawl").click()
 
     expect(page.get_by_role("status").first).to_contain_text("Crawl created with 2 seeds")
     expect(page.locator("[data-live-mark]")).to_have_text("Live")
@@ -70,7 +70,7 @@ def test_the_timeline_of_a_host_shows_that_we_are_polite(page: Page, stack: Stac
         assert delay_width > 0
         assert x >= delay_x + delay_width - 0.1  # each begins where its delay has ended
     page.fill("[name=url]", "/private/diary")
-    page.get_by_role("button", name="Show the line that decides").click()
+    page.get_by_role("button", name="Show the deciding rule").click()
     expect(page.locator(".lines .decides")).to_contain_text("Disallow: /private/")
     expect(page.get_by_text("forbidden")).to_be_visible()
 
@@ -84,8 +84,8 @@ def test_a_hosts_delay_is_changed_and_it_is_blocked_and_freed(page: Page, stack:
     page.fill("[name=minutes]", "30")
     page.get_by_role("button", name="Block", exact=True).click()
     expect(page.locator(".head .badge").first).to_have_text("blocked")
-    page.get_by_role("button", name="End every wait").click()
-    expect(page.locator(".head .badge").first).to_have_text("fine")
+    page.get_by_role("button", name="End all waits").click()
+    expect(page.locator(".head .badge").first).to_have_text("ok")
     assert stack.client.get("/v1/hosts/harbour.small.test")["delay"]["operator_s"] == 7.5
     page.fill("[name=delay_s]", "")
     page.get_by_role("button", name="Set", exact=True).click()
@@ -129,7 +129,7 @@ def test_only_those_ticked_are_replayed(page: Page, stack: Stack) -> None:
     stack.until(id, "finished")
     page.goto(f"{stack.url}/failures?crawl={id}")
     page.get_by_role("checkbox", name="/fail/1").check()
-    page.get_by_role("button", name="Replay those ticked…").click()
+    page.get_by_role("button", name="Replay selected…").click()
     expect(page.locator("h1")).to_have_text("Replay 1 dead letter?")
     page.get_by_role("button", name="Replay now").click()
     expect(page.get_by_role("status").first).to_contain_text("1 dead letter reopened")
@@ -206,7 +206,7 @@ def test_without_scripts_everything_can_be_read_and_a_crawl_be_made(browser: Bro
     page.get_by_role("button", name="Check the seeds").click()
     expect(page.locator("[data-checked]")).to_contain_text("1 seed on 1 site")
     page.fill("[name=max_pages]", "1")
-    page.get_by_role("button", name="Begin the crawl").click()
+    page.get_by_role("button", name="Start the crawl").click()
     expect(page.locator("h1")).to_have_text("Crawl of lantern.small.test")
     context.close()
 
@@ -219,10 +219,10 @@ def test_a_schedule_is_made_paused_and_removed(page: Page, stack: Stack) -> None
     page.fill("[name=seeds]", "http://garden.small.test/")
     page.fill("[name=schedule_name]", "Mornings")
     page.fill("[name=cron]", "0 25 * * *")
-    page.get_by_role("button", name="Make the schedule").click()
+    page.get_by_role("button", name="Create the schedule").click()
     expect(page.get_by_role("alert")).to_be_visible()  # there is no hour 25
     page.fill("[name=cron]", "0 6 * * *")
-    page.get_by_role("button", name="Make the schedule").click()
+    page.get_by_role("button", name="Create the schedule").click()
     expect(page.locator("h1")).to_have_text("Mornings")
     page.get_by_role("button", name="Pause").click()
     expect(page.locator(".head .badge")).to_have_text("paused")

@@ -53,7 +53,7 @@ def test_records_are_approved_corrected_and_rejected_by_key(page: Page, stack: S
     assert known["data"]["founded_year"] == 1987
 
     page.keyboard.press("r")
-    expect(page.get_by_text("Nothing waits for you.")).to_be_visible()
+    expect(page.get_by_text("Nothing to review.")).to_be_visible()
     page.get_by_role("link", name=f"Back to record {third}").click()  # a wrong key is no harm
     expect(page).to_have_url(f"{stack.url}/review/{third}")
     expect(page.locator(".head .badge")).to_have_text("rejected")

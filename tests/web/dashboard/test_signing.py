@@ -124,7 +124,7 @@ def test_a_new_key_is_shown_once(page: Page, guarded: Guarded) -> None:
     page.goto(f"{guarded.url}/keys")
     sign_in(page, text)
     page.get_by_label("Name").fill("<b>Robot</b>")
-    page.get_by_role("button", name="Make the key").click()
+    page.get_by_role("button", name="Create the key").click()
     made = page.locator(".secret").inner_text()
     assert auth.Gate(guarded.bridge, "0.0.0.0").of_key(made).scopes == ("read",)
     page.reload()  # makes no other one

@@ -7,7 +7,7 @@ import pytest
 from curtsy.core.model import Request
 from curtsy.core.settings_loading import load
 from curtsy.web.dashboard import charts, review, seeds, words
-from curtsy.web.dashboard.explain import standing
+from curtsy.web.dashboard.explain import frontier_rows
 
 SETTINGS = load()
 
@@ -39,18 +39,18 @@ def test_problems_and_the_frontier_are_told_to_people() -> None:
     assert words.for_people("Not now.") == "Not now."
     assert len(words.for_people("x" * 1_000_000 + " GET /v1/x.")) == 1_000
     seen = {"at": "2026-01-31T12:00:00Z", "queued_behind": 1, "loaded": True, "host_delay_s": 4.0, "starved": False}
-    assert standing(seen) == [
-        ("Place in its queue", "behind 1 other"),
+    assert frontier_rows(seen) == [
+        ("Position in its queue", "behind 1 other"),
         ("Its queue", "in the frontier"),
         ("Delay of the host", "4 s"),
-        ("The frontier said so", "2026-01-31 12:00:00 UTC"),
+        ("Frontier queried", "2026-01-31 12:00:00 UTC"),
     ]
-    assert standing({"queued_behind": 0, "loaded": False}) == [
-        ("Place in its queue", "the next one"),
-        ("Its queue", "waits in the store until there is room"),
+    assert frontier_rows({"queued_behind": 0, "loaded": False}) == [
+        ("Position in its queue", "next"),
+        ("Its queue", "in the store, until the frontier has room"),
     ]
-    assert standing({"at": "2026-01-31T12:00:00Z"}) == []
-    assert standing(None) == []
+    assert frontier_rows({"at": "2026-01-31T12:00:00Z"}) == []
+    assert frontier_rows(None) == []
 
 
 def test_what_hides_or_turns_text_around_is_shown_as_a_mark() -> None:
@@ -86,7 +86,7 @@ def test_seeds_are_told_apart_line_by_line() -> None:
         (1, 1.0, 60, "About 1 request per second to this site: 1 min for 60 pages"),
         (2, 0.25, None, "About 4 requests per second to each of 2 sites: 1 s for the seeds alone"),
         (2, 10.0, 100, "About 1 request every 10 s to each of 2 sites: 8 min 20 s for 100 pages"),
-        (1, 0.0, None, "As fast as they answer, 1 request at a time to this site"),
+        (1, 0.0, None, "As fast as the sites answer, 1 request at a time to this site"),
         (0, 1.0, None, ""),
     ],
 )
@@ -113,7 +113,7 @@ def test_a_request_that_began_too_early_is_told() -> None:
     found = charts.timeline([request(0, 100), request(900, 950)])
     assert found is not None
     assert [row.early for row in found.rows] == [False, True]
-    assert "1 began before" in found.says
+    assert "1 started before" in found.says
     # The delay after what we broke off counts from its end.
     broken = charts.timeline([request(0, 500, 0, fault="timeout"), request(1400, 1450)])
     assert broken is not None
@@ -133,7 +133,7 @@ def test_charts_have_tops_that_can_be_read_and_say_what_they_show() -> None:
         [request(0, 1), request(1, 2, 404), request(2, 3, 500), request(3, 4, 0, fault="timeout")], 2
     )
     assert stacked is not None
-    assert {name: n for _, name, n in stacked.legend} == {"2xx": 1, "4xx": 1, "5xx": 1, "no answer": 1}
+    assert {name: n for _, name, n in stacked.legend} == {"2xx": 1, "4xx": 1, "5xx": 1, "no response": 1}
     assert sum(bar.height for bar in stacked.bars) == 200  # two full columns
 
 

@@ -1,4 +1,4 @@
-// What the pages can do more with a script: live parts, times that pass, keys, seeds checked while they are typed.
+// Enhancements for browsers with scripts: live parts, relative times, shortcuts, checks of seeds while they are typed.
 "use strict";
 (() => {
   const all = (what, where = document) => [...where.querySelectorAll(what)];
@@ -14,12 +14,12 @@
     say();
     button.addEventListener("click", () => {
       root.dataset.theme = isDark() ? "light" : "dark";
-      try { localStorage.setItem("theme", root.dataset.theme); } catch { /* only for this page, then */ }
+      try { localStorage.setItem("theme", root.dataset.theme); } catch { /* then only for this page */ }
       all("[data-theme-toggle]").forEach((other) => { other.textContent = isDark() ? "Light theme" : "Dark theme"; });
     });
   }
 
-  // Times, as the server writes them
+  // Relative times, in the format of the server
   const span = (s) => {
     if (s < 60) return `${Math.round(s)} s`;
     for (const [unit, length, smaller, part, most] of [["min", 60, "s", 1, 60], ["h", 3600, "min", 60, 24], ["d", 86400, "h", 3600, 1e9]]) {
@@ -37,7 +37,7 @@
   };
   setInterval(passTimes, 5000);
 
-  // Live parts: an event says that something changed, then the part is fetched
+  // Live parts: an event says that something changed, then the part is reloaded
   for (const part of all("[data-live]")) {
     const mark = one("[data-live-mark]");
     const say = (state, text) => { if (mark) { mark.hidden = false; mark.dataset.state = state; if (mark.textContent !== text) mark.textContent = text; } };
@@ -57,7 +57,7 @@
           if (focused) one(focused, part)?.focus({ preventScroll: true });
           part.dispatchEvent(new CustomEvent("fresh"));
         }
-      } catch { /* the next event tries again */ }
+      } catch { /* the next event retries */ }
       setTimeout(() => { busy = false; if (again) { again = false; fetchPart(); } }, 1000);
     };
     const poll = () => {
@@ -73,7 +73,7 @@
       say("live", "Live");
       if (known++ || event.type === "state") fetchPart();
       let data = {};
-      try { data = JSON.parse(event.data); } catch { /* only a mark */ }
+      try { data = JSON.parse(event.data); } catch { /* not JSON */ }
       if (["finished", "cancelled", "deleting"].includes(data.state)) {
         ended = true;
         source.close();
@@ -86,16 +86,16 @@
     source.addEventListener("error", () => { if (!ended && source.readyState === EventSource.CLOSED) poll(); });
   }
 
-  // A key that was made is not made once more when its page is loaded again
+  // Reloading the page must not create another key
   if (one(".secret")) history.replaceState(null, "", location.href);
 
-  // Questions before what cannot be undone
+  // Confirmation before actions that cannot be undone
   document.addEventListener("submit", (event) => {
     const question = event.submitter?.dataset.confirm ?? event.target.dataset.confirm;
     if (question && !confirm(question)) event.preventDefault();
   });
 
-  // Everything ticked or nothing
+  // Select all or none
   for (const box of all("[data-tick-all]")) {
     box.hidden = false;
     box.closest("label").hidden = false;
@@ -116,15 +116,15 @@
         if (!answer.ok || mine !== asked) return;
         const made = new DOMParser().parseFromString(await answer.text(), "text/html");
         shown.replaceChildren(...made.body.childNodes);
-      } catch { /* the form says it when it is sent */ }
+      } catch { /* submitting the form reports it */ }
     };
     const name = one("[name=schedule_name]", form);
-    name?.addEventListener("input", () => { one("[data-begin]", form).textContent = name.value.trim() ? "Make the schedule" : "Begin the crawl"; });
+    name?.addEventListener("input", () => { one("[data-begin]", form).textContent = name.value.trim() ? "Create the schedule" : "Start the crawl"; });
     form.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(check, 250); });
     if (one("[name=seeds]", form).value.trim()) check();
   }
 
-  // Keys
+  // Keyboard shortcuts
   let went = false;
   const places = { o: "/", c: "/crawls", n: "/new", h: "/hosts", f: "/failures", r: "/review", s: "/schedules", e: "/explain", w: "/workers", k: "/keys" };
   const rows = () => all("[data-row]");
@@ -153,7 +153,7 @@
   });
   for (const button of all("[data-keys]")) { button.hidden = false; button.addEventListener("click", () => one("#keys").showModal()); }
 
-  // Review: a value leads to its evidence, a correction opens its fields
+  // Review: highlight the evidence of a value, open the fields of a correction
   const showEvidence = (id) => {
     all("mark.now").forEach((old) => old.classList.remove("now"));
     const marks = all(`mark[data-of~="${CSS.escape(id)}"]`);

@@ -15,8 +15,7 @@ from curtsy.core.settings import HostRule, Settings
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-#: every document but the changelog, which tells of what was
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
 #: documented once, at the top of docs/reference/commands.md
 SHARED = {"--config", "--data-dir", "--json", "--api", "--help", "-h", "--version"}
 

@@ -37,6 +37,7 @@ def found(text: str) -> list[str]:
 def documents() -> Iterator[Path]:
     yield ROOT / "README.md"
     yield ROOT / "CONTRIBUTING.md"
+    yield ROOT / "CHANGELOG.md"
     yield from sorted(path for path in (ROOT / "docs").rglob("*.md") if "decisions" not in path.parts)
 
 

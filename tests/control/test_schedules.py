@@ -214,7 +214,7 @@ def test_a_run_that_cannot_be_made_is_noted_and_not_tried_for_ever(store: Store,
     assert fire(settings, NOON, NOON + 70_000) == [[]]
     (run,) = runs(store, made)
     assert run.state == "skipped"
-    assert "no schema 'lost'" in run.note
+    assert "unknown schema: 'lost'" in run.note
 
 
 def test_crawls_beyond_the_runs_to_keep_are_named(store: Store, settings: Settings) -> None:
@@ -246,7 +246,7 @@ def test_crawls_beyond_the_runs_to_keep_are_named(store: Store, settings: Settin
         ({"keep": 0}, "number of runs to keep"),
         ({"crawl": {"max_pages": 0}}, "max_pages"),
         ({"crawl": {"colour": "red"}}, "colour"),
-        ({"crawl": {"schema": "recipe"}}, "no schema 'recipe'"),
+        ({"crawl": {"schema": "recipe"}}, "unknown schema: 'recipe'"),
         ({"crawl": {"include": ["("]}}, "[(]"),
         ({"crawl": {"webhook": "https://hook.test/"}}, "needs a secret"),
     ],

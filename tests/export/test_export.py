@@ -255,7 +255,7 @@ def test_a_number_that_may_be_given_again_is_told(stored: StoredPages, tmp_path:
     with stored.store.begin() as tx:
         tx.exec_driver_sql("DELETE FROM pages WHERE fp = ?", (made[1].fp,))
     stored.add(1)  # SQLite gives it the number of the deleted one
-    with pytest.raises(UsageError, match="deleted since"):
+    with pytest.raises(UsageError, match="has been deleted"):
         add(stored, tmp_path / "out")
 
 
@@ -272,7 +272,7 @@ def test_a_folder_keeps_its_format(stored: StoredPages, tmp_path: Path) -> None:
         add(stored, tmp_path / "out", Format.PARQUET)
     (tmp_path / "md").mkdir()
     (tmp_path / "md" / export.MARK).touch()
-    with pytest.raises(UsageError, match="whole export"):
+    with pytest.raises(UsageError, match="complete export"):
         add(stored, tmp_path / "md", Format.MARKDOWN)
 
 
@@ -400,7 +400,7 @@ def test_records_go_on_with_what_was_published_since(recorded: StoredPages, tmp_
     assert (more(), more()) == (2, 0)
     expected = ["published goose", "held goose", "rejected goose", "new goose"]
     assert sorted(names_in(out)) == sorted(expected)
-    with pytest.raises(UsageError, match="holds records"):
+    with pytest.raises(UsageError, match="contains records"):
         add(recorded, out, Format.JSONL)
 
 
@@ -485,7 +485,7 @@ def test_a_file_goes_to_the_object_store(
 def test_a_folder_of_markdown_is_replaced_in_the_object_store(stored: StoredPages, s3: Any, tmp_path: Path) -> None:
     made = stored.add(2)
     s3.put_object(Bucket="exports", Key="other/file.txt", Body=b"not ours")
-    with pytest.raises(UsageError, match="no export of ours"):
+    with pytest.raises(UsageError, match="is not an export"):
         export.check_target(target_of("s3://exports/other"), Format.MARKDOWN)
     for _ in range(2):
         export.check_target(target_of("s3://exports/md"), Format.MARKDOWN)

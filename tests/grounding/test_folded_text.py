@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from curtsy.grounding.folded_text import count_words, fold, is_copyright, is_negated, is_whole, occurrences, plain
-from curtsy.grounding.near_copies import find_quote, says_otherwise
+from curtsy.grounding.near_copies import contradiction, find_quote
 
 # Letters that grow when folded, marks, blanks, what cannot be seen, and what looks like something else.
 ODD = "aAzZ09 .,-'\"\n\t\u00a0\u00adßİıﬁﬀ²½…ΣσςéÉe\u0301ñ’“”„–—−\u200b\u200d\ufeff™©한글中文Ⅷ㎏🌱\u2028\x00"
@@ -167,4 +167,4 @@ def test_what_is_denied_right_before_is_known(text: str, value: str, denied: boo
     ],
 )
 def test_a_copy_must_not_say_otherwise(value: str, said: str, how: str | None) -> None:
-    assert says_otherwise(value.split(), said.split()) == how
+    assert contradiction(value.split(), said.split()) == how

@@ -1,13 +1,13 @@
-"""Exports that go on where the last one ended: a folder that gets a part for what came since.
+"""Incremental exports of pages: a folder that gets a part for the pages since the last export.
 
-    <crawl>-<after>-<last>-<tail>.parquet    what has numbers over `after` up to `last`; `tail` begins the fingerprint
+    <crawl>-<after>-<last>-<tail>.parquet    pages with numbers over `after` up to `last`; `tail` begins the fingerprint
                                              of the last one
-    .curtsy-increments.json                  what the parts are of, and how far each crawl was exported
+    .curtsy-increments.json                  the kind and format of the parts, and a cursor for each crawl
 
-The cursor is in the name of the newest part, so that it becomes durable in the same moment as the part: whatever is
-killed when, nothing is exported twice and nothing is left out. The small file keeps the cursor when parts are moved
-away or deleted; it is written after the part, and the later of the two counts. A folder of Markdown has a file per
-page: writing one again changes nothing, so there the small file alone is enough.
+The cursor is in the name of the newest part, so it becomes durable together with the part: after any crash, nothing is
+exported twice and nothing is omitted. The small file keeps the cursor when parts are moved or deleted. It is written
+after the part, and the later of the two counts. A folder of Markdown has a file per page: writing one again changes
+nothing, so the small file is sufficient there.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from curtsy.store.engine import Store
 from curtsy.store.segments import SegmentStore
 
 STATE = ".curtsy-increments.json"
-#: of a folder of records (record_increments.py)
+#: the state file of a folder of records (record_increments.py)
 RECORDS = ".curtsy-records.json"
-#: pages of one part: what an export that breaks off has done stays done
+#: pages in one part: an interrupted export keeps its complete parts
 PART = 1_000_000
 _ENDINGS = {chosen: ending for ending, chosen in export.ENDINGS.items()}
 _TAIL = 8
 
 
 class Cursor(NamedTuple):
-    """How far a crawl was exported: the number of the last page, and how its fingerprint begins."""
+    """How far a crawl was exported: the number of the last page, and the beginning of its fingerprint."""
 
     last: int = 0
     tail: str = ""
@@ -50,18 +50,18 @@ class _State:
 
 
 def check_target(out: Target, chosen: Format) -> None:
-    """Complain before the work begins."""
+    """Raise UsageError before the work begins if the target cannot be written."""
     if out is None:
-        raise UsageError("--incremental adds parts to a folder: name it with --out.")
+        raise UsageError("--incremental adds parts to a folder. Name it with --out.")
     if out.name.endswith(tuple(export.ENDINGS)):
         raise UsageError(
-            f"--incremental adds parts to a folder, and {out} names a file. Use --out FOLDER --format {chosen}."
+            f"--incremental adds parts to a folder, but {out} names a file. Use --out FOLDER --format {chosen}."
         )
     if not isinstance(out, ObjectPlace):
         if out.exists() and not out.is_dir():
-            raise UsageError(f"{out} is no folder. Name another place with --out.")
+            raise UsageError(f"{out} is not a folder. Use another --out.")
         if (out / export.MARK).exists():
-            raise UsageError(f"{out} holds a whole export, which the next one replaces. Name another folder.")
+            raise UsageError(f"{out} contains a complete export, which the next one replaces. Use another folder.")
     if chosen is Format.PARQUET:
         export.need_pyarrow()
 
@@ -70,12 +70,12 @@ def add(
     store: Store, segments: SegmentStore, crawl: Crawl, out: Target, chosen: Format, csv_safe: bool = False,
     part: int = PART,
 ) -> int:  # fmt: skip
-    """Write what was committed since the last export to this folder; how many pages that was."""
+    """Write the pages committed since the last export to this folder; return their number."""
     assert out is not None
     folder = folder_of(out)
     with folder.hold():
         if folder.read(RECORDS) is not None:
-            raise UsageError(f"{out} holds records. Export pages to another folder.")
+            raise UsageError(f"{out} contains records. Export pages to another folder.")
         state = _read(folder, chosen, out)
         cursor = _cursor(folder, state, crawl.id)
         _check(store, crawl, cursor, out)
@@ -113,19 +113,19 @@ def _write(
 
 
 def _check(store: Store, crawl: Crawl, cursor: Cursor, out: Target) -> None:
-    """On SQLite the number of a deleted page may be given again: what took it would be left out."""
+    """SQLite may reuse the number of a deleted page, and the page with that number would be omitted."""
     if store.dialect != "sqlite" or cursor.last == 0:
         return
     with store.read() as tx:
         fp = pages.numbered(tx, crawl.n, cursor.last)
     if fp is None or fp.hex()[:_TAIL] != cursor.tail:
         raise UsageError(
-            f"The page of crawl {crawl.id} that was exported last to {out} was deleted since: nobody can tell what is "
-            "new. Export to another folder."
+            f"The last page of crawl {crawl.id} that was exported to {out} has been deleted, so new pages cannot be "
+            "determined. Export to another folder."
         )
 
 
-# What the folder says
+# The state of the folder
 
 
 def _cursor(folder: Folder, state: _State, id: str) -> Cursor:
@@ -148,7 +148,7 @@ def _read(folder: Folder, chosen: Format, out: Target) -> _State:
     except (ValueError, KeyError, TypeError, AttributeError):
         raise UsageError(f"{STATE} in {out} cannot be read. Export to another folder.") from None
     if (state.format, state.what) != (chosen.value, "pages"):
-        raise UsageError(f"{out} holds {state.what} as {state.format}. Use --format {state.format}, or another folder.")
+        raise UsageError(f"{out} contains {state.what} as {state.format}. Use that format or another folder.")
     return state
 
 

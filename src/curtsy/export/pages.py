@@ -1,7 +1,7 @@
-"""A crawl's pages as lines, a table, a WARC file or a folder of Markdown; streamed, and never half-written.
+"""Export a crawl's pages as JSON Lines, a table, a WARC file or a folder of Markdown.
 
-Every format is a stream of blocks of bytes, made while it is written: memory does not grow with the crawl. Where
-they go is for `destination` to know.
+Every format is a stream of byte blocks, produced while it is written: memory does not grow with the crawl. `targets`
+writes the blocks so that no output is ever partial.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from curtsy.store.engine import Store
 from curtsy.store.segment_places import open_segments
 from curtsy.store.segments import SegmentStore, read_page
 
-#: rows per group of a Parquet file: some MB
+#: rows in a row group of a Parquet file: some MB
 GROUP = 10_000
-#: a cell that begins so may be a formula to a spreadsheet
+#: a spreadsheet may read a cell that begins like this as a formula
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-#: marks a folder as ours, so that the next export may replace it
+#: marks a folder as an export, so that the next export may replace it
 MARK = ".curtsy-export"
-_MARK_TEXT = b"Made by curtsy export: the next export to this folder replaces it.\n"
-#: bytes that are written at a time
+_MARK_TEXT = b"Made by curtsy export. The next export to this folder replaces it.\n"
+#: size of one write
 _BLOCK = 256 * 1024
 
 
@@ -50,7 +50,7 @@ class Format(StrEnum):
 
 ENDINGS = {".jsonl": Format.JSONL, ".csv": Format.CSV, ".parquet": Format.PARQUET, ".warc.gz": Format.WARC}
 
-#: name -> type in Parquet; the order of the columns everywhere
+#: name -> type in Parquet, in the order of the columns
 COLUMNS = {
     "url": "string",
     "status": "int32",
@@ -75,32 +75,32 @@ COLUMNS = {
 
 
 def format_of(out: Target, given: str | None) -> Format:
-    """The format that was named, or that the path's ending tells; the two must not contradict each other."""
-    told = next((found for ending, found in ENDINGS.items() if out is not None and out.name.endswith(ending)), None)
+    """Return the format that was given, or that the file name ending implies; they must not contradict each other."""
+    implied = next((found for ending, found in ENDINGS.items() if out is not None and out.name.endswith(ending)), None)
     if given is not None:
         try:
             chosen = Format(given.removesuffix(".gz"))
         except ValueError:
-            raise UsageError(f"{given!r} is no export format. Use one of: {', '.join(Format)}.") from None
-        if told not in (None, chosen):
+            raise UsageError(f"Unknown export format: {given!r}. Use one of: {', '.join(Format)}.") from None
+        if implied not in (None, chosen):
             raise UsageError(
-                f"--out {out} says {told}, --format says {chosen}. Leave --format out, or rename the file."
+                f"--out {out} implies {implied}, but --format is {chosen}. Remove --format, or rename the file."
             )
         return chosen
     if out is None:
         return Format.JSONL
-    if told is not None:
-        return told
+    if implied is not None:
+        return implied
     if "." in out.name.lstrip(".") and not out.is_dir():
-        raise UsageError(f"The ending of {out} tells no format. Use {', '.join(ENDINGS)}, a folder, or --format.")
+        raise UsageError(f"The ending of {out} implies no format. Use {', '.join(ENDINGS)}, a folder, or --format.")
     return Format.MARKDOWN
 
 
 def check_target(out: Target, chosen: Format) -> None:
-    """Complain before the work begins, not after it."""
+    """Raise UsageError before the work begins if the target cannot be written."""
     if out is None:
         if chosen in (Format.PARQUET, Format.MARKDOWN):
-            raise UsageError(f"{chosen} cannot go to standard output: give --out PATH.")
+            raise UsageError(f"{chosen} cannot be written to standard output. Use --out PATH.")
         return
     if chosen is Format.PARQUET:
         need_pyarrow()
@@ -112,32 +112,32 @@ def check_target(out: Target, chosen: Format) -> None:
             check_file(out, chosen, seeks=chosen is Format.PARQUET)
             return
         if out.exists() and not (out / MARK).exists() and (not out.is_dir() or any(out.iterdir())):
-            raise UsageError(f"{out} is there already and is no export of ours. Name another folder, or empty it.")
+            raise UsageError(f"{out} exists and is not an export. Use another folder, or empty it.")
         check_parent(out)
-    except (OSError, RuntimeError) as error:  # RuntimeError: links that go round in a circle
-        why = getattr(error, "strerror", None) or error  # without the name of a file that was only a try
-        raise UsageError(f"{out} cannot be written: {why}. Name another place with --out.") from error
+    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of symbolic links
+        why = getattr(error, "strerror", None) or error  # without the name of the file that was only a test
+        raise UsageError(f"{out} cannot be written: {why}. Use another --out.") from error
 
 
 def _check_objects(out: ObjectPlace, chosen: Format) -> None:
     if chosen is not Format.MARKDOWN:
         if out.is_dir():
-            raise UsageError(f"{out} names no object: {chosen} is written to one. Add its name.")
+            raise UsageError(f"{out} names no object, but {chosen} needs one. Add its name.")
         return
     folder = out.folder()
     if folder.read(MARK) is None and folder.is_used():
-        raise UsageError(f"{out} holds objects and is no export of ours. Name another prefix, or empty it.")
+        raise UsageError(f"{out} contains objects and is not an export. Use another prefix, or empty it.")
 
 
 def segments_of(settings: Settings) -> SegmentStore:
-    """The segments of these settings, to read."""
+    """Return the segments of these settings, for reading."""
     return open_segments(settings.segments_url or settings.segments_dir, int(settings.segment_mb * 1e6))
 
 
 def export(
     store: Store, segments: SegmentStore, crawl: Crawl, out: Target, chosen: Format, csv_safe: bool = False
 ) -> int:
-    """Write all pages of a crawl; how many they were."""
+    """Write all pages of a crawl; return their number."""
     found = pages_of(store, crawl.n)
     if chosen is Format.MARKDOWN:
         assert out is not None
@@ -149,7 +149,7 @@ def export(
 
 
 class Tally:
-    """How many pages or records were written."""
+    """Counts the pages or records written."""
 
     def __init__(self) -> None:
         self.n = 0
@@ -163,7 +163,7 @@ class Tally:
 def blocks_of(
     found: Iterable[Page], segments: SegmentStore, chosen: Format, written: Tally, name: str, csv_safe: bool = False
 ) -> Iterator[bytes]:
-    """The file of these pages, but for Markdown, which is a file for each."""
+    """Return the file of these pages; not for Markdown, which has a file for each page."""
     if chosen is Format.WARC:
         return _warc(found, segments, written, name)
     return table(map(row_of, found), COLUMNS, chosen, written, csv_safe)
@@ -172,7 +172,7 @@ def blocks_of(
 def table(
     rows: Iterable[dict[str, Any]], columns: Mapping[str, str], chosen: Format, written: Tally, csv_safe: bool = False
 ) -> Iterator[bytes]:
-    """Rows as JSONL, CSV or Parquet."""
+    """Return rows as JSONL, CSV or Parquet."""
     counted = written.each(rows)
     if chosen is Format.CSV:
         return _joined(_csv(counted, columns, csv_safe))
@@ -182,7 +182,7 @@ def table(
 
 
 def pages_of(store: Store, crawl: int, after: int = 0, upto: int | None = None) -> Iterator[Page]:
-    """In the order they were committed, in short transactions: an export never holds up a crawl."""
+    """Yield pages in commit order, in short transactions that never block a crawl."""
     while True:
         with store.read() as tx:
             found, after = pages.chunk(tx, crawl, after, upto=upto)
@@ -192,7 +192,7 @@ def pages_of(store: Store, crawl: int, after: int = 0, upto: int | None = None) 
 
 
 def row_of(page: Page) -> dict[str, Any]:
-    """One page as every table format shows it."""
+    """Return one page as a row of every table format."""
     body = page.body
     row = {name: getattr(page, name, None) for name in COLUMNS}
     row["fetched_at"] = datetime.fromtimestamp(page.fetched_ms / 1000, UTC).isoformat(timespec="milliseconds")
@@ -201,7 +201,7 @@ def row_of(page: Page) -> dict[str, Any]:
 
 
 def _joined(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """In blocks of some size: a write for every line would cost more than the line."""
+    """Join into larger blocks: a write per line would cost more than the line."""
     held: list[bytes] = []
     size = 0
     for part in parts:
@@ -219,7 +219,7 @@ def _line(row: dict[str, Any]) -> bytes:
 
 
 class _Sink:
-    """What csv.writer and pyarrow need of a file: it keeps what was written until it is taken."""
+    """A file for csv.writer and pyarrow that keeps what was written until it is taken."""
 
     closed = False
 
@@ -237,10 +237,10 @@ class _Sink:
         return self._written
 
     def flush(self) -> None:
-        """Nothing is on its way anywhere."""
+        """Nothing is buffered elsewhere."""
 
     def close(self) -> None:
-        """Whoever takes the blocks does so afterwards."""
+        """The blocks are taken after this."""
 
     def take(self) -> bytes:
         taken, self._held = b"".join(self._held), []
@@ -258,7 +258,7 @@ def _csv(rows: Iterable[dict[str, Any]], columns: Iterable[str], safe: bool) -> 
 
 
 def _inert(value: Any) -> Any:
-    """What a spreadsheet would take for a formula begins with a quotation mark."""
+    """Prefix text that a spreadsheet would read as a formula with an apostrophe."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
@@ -275,12 +275,12 @@ def _parquet(rows: Iterator[dict[str, Any]], columns: Mapping[str, str]) -> Iter
 
 
 def need_pyarrow() -> tuple[Any, Any]:
-    """It is an extra: without it this is an error that says so."""
+    """Import an optional extra, or say how to install it."""
     try:
         import pyarrow
         from pyarrow import parquet
     except ModuleNotFoundError:
-        raise MissingPart("Parquet needs pyarrow: pip install 'curtsy[parquet]', or export jsonl or csv.") from None
+        raise MissingPart("Parquet needs pyarrow. Run: pip install 'curtsy[parquet]', or use jsonl or csv.") from None
     return pyarrow, parquet
 
 
@@ -290,7 +290,7 @@ def _groups(rows: Iterator[dict[str, Any]], size: int) -> Iterator[list[dict[str
 
 
 def _warc(found: Iterable[Page], segments: SegmentStore, written: Tally, name: str) -> Iterator[bytes]:
-    """The stored records as they are, each checked: a damaged one ends it. A page whose body was not kept has none."""
+    """Yield the stored records, each checked: a damaged one is an error. A page without a stored body is left out."""
     yield warc.warcinfo(name)
     for page in written.each(page for page in found if page.body is not None):
         record = segments.read_bytes(page.body)
@@ -333,7 +333,7 @@ def _markdown_folder(store: Store, segments: SegmentStore, found: Iterator[Page]
 
 
 def write_markdown(store: Store, segments: SegmentStore, page: Page, folder: Folder) -> bool:
-    """One page as host/path.md; False if it has no body that can be read as text."""
+    """Write one page as host/path.md; return False if it has no HTML body."""
     return _write_markdown(store, segments, page, lambda name, data: folder.write(name, [data]))
 
 
@@ -343,7 +343,7 @@ def _write_markdown(store: Store, segments: SegmentStore, page: Page, write: Cal
     if record is None or not record.body or not is_html(page.content_type, record.body):
         return False
     facts = {name: value for name, value in row_of(page).items() if value is not None}
-    # JSON is YAML: no value of a page can break out of the front matter.
+    # JSON is YAML: no value of a page can end the front matter.
     front = "".join(f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in facts.items())
     text = Document.parse(record.body, page.content_type, page.url).markdown()
     write(file_name(page), f"---\n{front}---\n\n{text.strip()}\n".encode("utf-8", "replace"))
@@ -351,7 +351,7 @@ def _write_markdown(store: Store, segments: SegmentStore, page: Page, write: Cal
 
 
 def file_name(page: Page) -> str:
-    """`host/path-of-the-page-1a2b3c4d.md`: readable, unique by the URL's fingerprint, safe on any file system."""
+    """`host/path-of-the-page-1a2b3c4d.md`: readable, unique by the URL's fingerprint, valid on any file system."""
     path = page.url.partition("://")[2].partition("/")[2]
     slug = _UNSAFE.sub("-", path).strip("-.")[:80] or "index"
     return f"{_UNSAFE.sub('-', page.host).strip('-.') or 'host'}/{slug}-{page.fp.hex()[:8]}.md"

@@ -1,15 +1,15 @@
-"""Exports of records that go on: a folder that gets a part for those that were published since the last one.
+"""Incremental exports of records: a folder that gets a part for the records published since the last export.
 
-A record may be published long after it was made, by a person. So the cursor is a number, up to which all were looked
-at, and the numbers of those below it that were not published then:
+A reviewer may publish a record long after it was made. So the cursor is a number, up to which all records were
+examined, and the numbers of those below it that were not published then:
 
     <crawl>-records-<number>.parquet     a part
-    .curtsy-records.json                 what the parts are of; for each crawl its cursor and how many parts it has
-    .curtsy-records.next                 the same as it will be once the part that it names is there
+    .curtsy-records.json                 the format of the parts; for each crawl its cursor and its number of parts
+    .curtsy-records.next                 the same as it will be when the part that it names exists
 
-The last one is written when a part is complete and before it has its name. Whoever comes next finds it and looks
-whether the part is there: then it holds, otherwise what was before. So each record is in exactly one part, whatever is
-killed when.
+The last file is written when a part is complete, before the part gets its name. The next export checks whether that
+part exists: if so, the file counts, otherwise the previous state. So each record is in exactly one part after any
+crash.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from curtsy.store.engine import Store
 STATE = page_increments.RECORDS
 NEXT = ".curtsy-records.next"
 _ENDINGS = {chosen: ending for ending, chosen in pages.ENDINGS.items()}
-#: a person may still publish them
+#: a reviewer may still publish them
 _WAITING = ("held", "rejected")
 
 
@@ -48,12 +48,12 @@ class _Cursor:
 
 
 def add(store: Store, crawl: Crawl, out: Target, chosen: Format, csv_safe: bool = False) -> int:
-    """Write what was published since the last export to this folder; how many records that was."""
+    """Write the records published since the last export to this folder; return their number."""
     assert out is not None
     folder = folder_of(out)
     with folder.hold():
         if folder.read(page_increments.STATE) is not None:
-            raise UsageError(f"{out} holds pages. Export records to another folder.")
+            raise UsageError(f"{out} contains pages. Export records to another folder.")
         state = _read(folder, chosen, out)
         before = _Cursor(**state["crawls"].get(crawl.id, {}))
         _check(store, crawl, before, out)
@@ -71,7 +71,7 @@ def add(store: Store, crawl: Crawl, out: Target, chosen: Format, csv_safe: bool 
 
 
 class _Step:
-    """One pass over what may be new: published records are rows, others that may become so are noted."""
+    """One pass over records that may be new: published ones become rows, others that may be published are noted."""
 
     def __init__(self, store: Store, crawl: Crawl, before: _Cursor, nested: bool) -> None:
         self.crawl, self._store, self._before, self._nested = crawl, store, before, nested
@@ -80,7 +80,7 @@ class _Step:
         self.rows = self._rows()
 
     def _rows(self) -> Iterator[dict[str, Any]]:
-        for record in self._looked_at():
+        for record in self._examined():
             if record.schema_hash != self.crawl.schema_hash:
                 continue
             if record.status == "published":
@@ -88,7 +88,7 @@ class _Step:
             elif record.status in _WAITING:
                 self.after.waiting.append(record.n)
 
-    def _looked_at(self) -> Iterator[Record]:
+    def _examined(self) -> Iterator[Record]:
         for n in self._before.waiting:
             with self._store.read() as tx:
                 found = records.get(tx, n)
@@ -119,19 +119,19 @@ def _blocks(
 
 
 def _check(store: Store, crawl: Crawl, before: _Cursor, out: Target) -> None:
-    """On SQLite the number of a deleted record may be given again: what took it would be left out."""
+    """SQLite may reuse the number of a deleted record, and the record with that number would be omitted."""
     if store.dialect != "sqlite" or before.last == 0:
         return
     with store.read() as tx:
         found = records.get(tx, before.last)
     if found is None or (found.crawl, found.subject) != (crawl.n, before.tail):
         raise UsageError(
-            f"The record of crawl {crawl.id} that was looked at last for {out} was deleted since: nobody can tell what "
-            "is new. Export to another folder."
+            f"The last record of crawl {crawl.id} that was examined for {out} has been deleted, so new records cannot "
+            "be determined. Export to another folder."
         )
 
 
-# What the folder says
+# The state of the folder
 
 
 def _read(folder: Folder, chosen: Format, out: Target) -> dict[str, Any]:
@@ -139,9 +139,9 @@ def _read(folder: Folder, chosen: Format, out: Target) -> dict[str, Any]:
     following = _loaded(folder, NEXT, out)
     if following is not None and following["part"] in set(folder.names()):
         state = following["state"]
-        _write(folder, STATE, state)  # the next part takes the place of what says so
+        _write(folder, STATE, state)  # the next part overwrites NEXT
     if state.get("format") != chosen.value:
-        raise UsageError(f"{out} holds records as {state.get('format')}. Use that format, or another folder.")
+        raise UsageError(f"{out} contains records as {state.get('format')}. Use that format or another folder.")
     return dict(state)
 
 

@@ -1,5 +1,5 @@
-"""A crawl's published records as lines or a table. Those that wait for a person, were rejected or superseded are not
-exported, and what is withheld never leaves the store."""
+"""Export a crawl's published records as lines or a table. Held, rejected and superseded records are not exported, and
+withheld values never leave the store."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from curtsy.export.targets import Target, write_whole
 from curtsy.records import serialize
 from curtsy.store.engine import Store
 
-#: name -> type in Parquet; the order of the columns everywhere
+#: name -> type in Parquet, in the order of the columns
 COLUMNS = {
     "id": "string",
     "url": "string",
@@ -36,18 +36,18 @@ COLUMNS = {
     "reviewed": "string",
     "request_id": "string",
 }
-#: objects in JSONL, text that is JSON in tables
+#: objects in JSONL, JSON text in tables
 _NESTED = ("data", "fields", "scores", "confidence")
 
 
 def check(chosen: Format) -> None:
-    """Complain before the work begins."""
+    """Raise UsageError for formats that records do not have."""
     if chosen in (Format.MARKDOWN, Format.WARC):
         raise UsageError(f"Records cannot be written as {chosen}. Use jsonl, csv or parquet.")
 
 
 def export_records(store: Store, crawl: Crawl, out: Target, chosen: Format, csv_safe: bool = False) -> int:
-    """Write all published records of a crawl, by the schema that it has now; how many they were."""
+    """Write all published records of a crawl under its current schema; return their number."""
     written = Tally()
     nested = chosen is Format.JSONL
     rows = (row_of(record, nested=nested) for record in serialize.of_crawl(store, crawl.id))
@@ -56,7 +56,7 @@ def export_records(store: Store, crawl: Crawl, out: Target, chosen: Format, csv_
 
 
 def row_of(record: Record, *, nested: bool) -> dict[str, Any]:
-    """As everybody sees it; with text that is JSON where a table has no room for objects."""
+    """Return the public form of a record; without `nested`, objects are JSON text."""
     shown = serialize.line(record) | {"created": _when(record.created_ms), "reviewed": _when(record.reviewed_ms)}
     if not nested:
         shown |= {name: json.dumps(shown[name], ensure_ascii=False) for name in _NESTED}

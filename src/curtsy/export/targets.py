@@ -1,8 +1,7 @@
-"""Where an export goes: standard output, a file or folder here, or an object store (`s3://bucket/key`, ...).
+"""Export targets: standard output, a local file or folder, or an object store (`s3://bucket/key`, ...).
 
-What is written is whole, or it is not there: a file stands beside its place under another name until it is complete, an
-object appears when its last part has arrived. A pipe or a device is written into, and a symbolic link is followed: what
-stands under that name stays what it is.
+Output is complete or absent: a file has a temporary name until it is complete, and an object appears when its last part
+has arrived. Pipes and devices are written directly, and symbolic links are followed.
 """
 
 from __future__ import annotations
@@ -21,25 +20,25 @@ from typing import IO, Any, Protocol
 from curtsy.core.errors import UsageError
 from curtsy.store.objects import Objects
 
-#: bytes of one part of an upload, and how many are under way at a time: what an upload takes of memory
+#: bytes of one part of an upload, and parts in flight: together the memory of an upload
 PART_BYTES = 16 * 1024 * 1024
 PARTS_UNDER_WAY = 2
 
 
 class ObjectPlace:
-    """An object, or all whose names begin so. Credentials come from the environment, as for segments."""
+    """An object, or all objects with this prefix. Credentials come from the environment, as for segments."""
 
     def __init__(self, url: str) -> None:
         self.url = url
         scheme, _, rest = url.partition("://")
         bucket, _, self.key = rest.partition("/")
         if not bucket:
-            raise UsageError(f"{url!r} names no bucket. Write it as {scheme}://bucket/key.")
+            raise UsageError(f"{url!r} has no bucket. Use {scheme}://bucket/key.")
         self._root = f"{scheme}://{bucket}"
 
     @property
     def name(self) -> str:
-        """The last part of the key; as of a path, without a slash at its end."""
+        """The last part of the key, without a trailing slash."""
         return self.key.rstrip("/").rpartition("/")[2]
 
     def is_dir(self) -> bool:
@@ -47,7 +46,7 @@ class ObjectPlace:
 
     def put(self, blocks: Iterable[bytes]) -> None:
         if not self.key or self.is_dir():
-            raise UsageError(f"{self.url} names no object: add its name.")
+            raise UsageError(f"{self.url} names no object. Add its name.")
         _objects(self._root).stream(self.key, blocks, PART_BYTES, PARTS_UNDER_WAY)
 
     def folder(self) -> ObjectFolder:
@@ -62,11 +61,11 @@ Target = Path | ObjectPlace | None
 
 
 def target_of(out: str | None) -> Target:
-    """What --out names."""
+    """Return the target that --out names."""
     if out is None:
         return None
     if not out:
-        raise UsageError("--out is empty: name a file or a folder, or leave it out for standard output.")
+        raise UsageError("--out is empty. Name a file or a folder, or omit it for standard output.")
     if "://" not in out:
         return Path(out)
     return Path(out.removeprefix("file://")) if out.startswith("file://") else ObjectPlace(out)
@@ -80,7 +79,7 @@ def folder_of(target: Path | ObjectPlace) -> Folder:
 
 
 def write_whole(target: Target, blocks: Iterable[bytes]) -> None:
-    """These bytes, under that name when they are complete; to standard output and pipes as they come."""
+    """Write the blocks; a file gets its name when it is complete, standard output and pipes are written directly."""
     if isinstance(target, ObjectPlace):
         target.put(blocks)
         return
@@ -91,7 +90,7 @@ def write_whole(target: Target, blocks: Iterable[bytes]) -> None:
 
 @contextmanager
 def _naming(target: Path | None) -> Iterator[None]:
-    """An error of writing does not say by itself where."""
+    """Add the file name to write errors."""
     try:
         yield
     except OSError as error:
@@ -126,7 +125,7 @@ def _whole(out: Path | None) -> Iterator[IO[bytes]]:
 
 
 def place(out: Path) -> Path:
-    """Where it goes once links are followed, in a folder that is there."""
+    """Resolve links and create the parent folder."""
     target = out.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
     return target
@@ -138,11 +137,11 @@ def umask() -> int:
     return current
 
 
-# Complaining before the work begins
+# Checks before the work begins
 
 
 def is_special(out: Path) -> bool:
-    """A pipe, a socket or a device, also behind a link: nothing that another file may take the place of."""
+    """Return whether it is a pipe, socket or device, also behind a link: a file must not replace it."""
     try:
         mode = out.stat().st_mode
     except FileNotFoundError:
@@ -151,12 +150,12 @@ def is_special(out: Path) -> bool:
 
 
 def check_file(out: Path, kind: str, *, seeks: bool) -> None:
-    """It can be written; `seeks`: not into a pipe."""
+    """Raise an error if the file cannot be written; `seeks`: it cannot be a pipe."""
     if out.is_dir():
-        raise UsageError(f"{out} is a folder; {kind} is written to a file.")
+        raise UsageError(f"{out} is a folder, but {kind} is written to a file.")
     if is_special(out):
         if seeks:
-            raise UsageError(f"{out} is a pipe or a device; {kind} needs a file.")
+            raise UsageError(f"{out} is a pipe or a device, but {kind} needs a file.")
         if not os.access(out, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         return
@@ -164,27 +163,27 @@ def check_file(out: Path, kind: str, *, seeks: bool) -> None:
 
 
 def check_parent(out: Path) -> None:
-    """Something can be made there."""
+    """Raise an error if no file can be created there."""
     folder = out.resolve().parent
     nearest = next(place for place in (folder, *folder.parents) if place.exists())
     with tempfile.TemporaryFile(dir=nearest):
         pass
 
 
-# A folder that grows
+# Folders of increments
 
 
 class Folder(Protocol):
-    """A folder here, or the objects under a prefix."""
+    """A local folder, or the objects under a prefix."""
 
     def names(self) -> Iterator[str]:
-        """Of the files that lie in it, not below it."""
+        """Names of the files directly in it."""
 
     def read(self, name: str) -> bytes | None:
-        """A small file; None if it is not there."""
+        """Return the content of a small file, or None."""
 
     def write(self, name: str, blocks: Iterable[bytes]) -> None:
-        """Durable on return, and whole or not there."""
+        """Durable on return; complete or absent."""
 
     def hold(self) -> Any:
         """A context in which no other export of this machine writes there."""
@@ -222,9 +221,7 @@ class LocalFolder:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise UsageError(
-                    f"Another export writes to {self._path} at this moment: wait until it is done."
-                ) from None
+                raise UsageError(f"Another export is writing to {self._path}. Wait until it ends.") from None
             yield
         finally:
             os.close(file)
@@ -244,7 +241,7 @@ class ObjectFolder:
         self._objects.stream(name, blocks, PART_BYTES, PARTS_UNDER_WAY)
 
     def is_used(self) -> bool:
-        """Whether there is any object under the prefix."""
+        """Return whether there is any object under the prefix."""
         return self._objects.any()
 
     def clear(self) -> None:
@@ -253,7 +250,7 @@ class ObjectFolder:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """An object store has no lock that ends with its holder: whoever exports sees to it."""
+        """Object stores have no lock that ends with its holder: the caller must ensure exclusive access."""
         yield
 
 

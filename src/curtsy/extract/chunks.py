@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -46,26 +48,8 @@ _STOP = frozenset(
      "any", "each", "every", "given", "found", "page", "site", "text", "value", "values", "string", "number", "list",
      "exactly", "stated", "short")
 )  # fmt: skip
-#: related words of a leaf's words
-_KIN = {
-    "founded": "founded founding since established began begun started history gegründet fondée",
-    "year": "year since founded established",
-    "headquarters": "headquarters headquartered head office based located seat hq",
-    "mission": "mission purpose vision aim goal believe exist",
-    "claims": "claims commitment committed pledge target reduce percent",
-    "sustainability": "sustainability sustainable environment climate carbon emissions renewable energy recycled waste",
-    "contact": "contact reach write call",
-    "email": "email mail e write contact",
-    "phone": "phone telephone tel call fax",
-    "telephone": "phone telephone tel call",
-    "address": "address street road avenue visit postal box",
-    "employees": "employees staff people team workforce",
-    "revenue": "revenue turnover sales million billion",
-    "price": "price cost eur usd gbp",
-    "ceo": "ceo chief executive director founder",
-    "date": "date published updated day",
-    "author": "author by written",
-}  # fmt: skip
+#: word of a leaf -> related words
+_RELATED: dict[str, str] = tomllib.loads((Path(__file__).parent / "related_words.toml").read_text("utf-8"))
 #: patterns of values, by a word of the leaf's path
 _LOOKS = {
     "email": re.compile(r"[^\s@]@[^\s@]|\(at\)|\[at\]"),
@@ -150,9 +134,9 @@ def words_of(leaf: Leaf) -> list[str]:
     """Return the words of a leaf's path and description, and related words."""
     named = _terms(leaf.path.replace("_", " "))
     own = named + [word for word in _terms(leaf.description) if word not in _STOP]
-    kin = [word for name in named for word in _KIN.get(name, "").split()]
+    related = [word for name in named for word in _RELATED.get(name, "").split()]
     listed = [word for value in leaf.enum for word in _terms(str(value))]
-    return list(dict.fromkeys(own + kin + listed))
+    return list(dict.fromkeys(own + related + listed))
 
 
 def sentences(text: str) -> Iterable[str]:
@@ -167,7 +151,7 @@ def relates(leaf: Leaf, text: str) -> bool:
     named = _terms(leaf.path.replace("_", " "))
     if not named or named[-1] in _ANYWHERE:
         return True
-    wanted = {*named, *(word for name in named for word in _KIN.get(name, "").split())} - _LOOSE
+    wanted = {*named, *(word for name in named for word in _RELATED.get(name, "").split())} - _LOOSE
     looks = [_LOOKS[name] for name in named if name in _UNAMBIGUOUS]
     if (label := _LABEL.match(text)) and wanted.isdisjoint(_terms(label[1])):
         return False  # `Hosting: 0800 555 010` belongs to another company

@@ -1,6 +1,6 @@
-"""Dates in running text: `2019-03-01`, `1 March 2019`, `March 1st, 2019`, `01.03.2019`, `3/1/19`, `1. März 2019`.
+"""Dates in text: `2019-03-01`, `1 March 2019`, `March 1st, 2019`, `01.03.2019`, `3/1/19`, `1. März 2019`.
 
-Where the order of day and month cannot be told, both readings are given. No I/O; nothing raises.
+If the order of day and month is ambiguous, both readings are returned. No I/O; nothing raises.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _TIME = re.compile(
     r"(?:[ \u00a0]?(?P<zone>Z\b|[+\-−]\d{2}(?::?\d{2})?(?!\d)|\b[A-Z]{3,4}\b))?",
     re.IGNORECASE,
 )
-#: minutes east of Greenwich, of zones that have a name
+#: offsets in minutes east of Greenwich, of named time zones
 _ZONES = {
     "z": 0, "utc": 0, "gmt": 0, "bst": 60, "cet": 60, "cest": 120, "mez": 60, "mesz": 120, "est": -300, "edt": -240,
     "cst": -360, "cdt": -300, "pst": -480, "pdt": -420,
@@ -55,7 +55,7 @@ _ZONES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Day:
-    """A date, or the month or the year that is known of it."""
+    """A date, or only its month or year."""
 
     year: int
     month: int | None = None
@@ -67,7 +67,7 @@ class Day:
         return "-".join(parts)
 
     def says(self, other: Day) -> bool:
-        """Whoever knows this day knows the other: it is the same, or less exact."""
+        """Return whether this day implies the other: it is equal, or the other is less exact."""
         return (
             self.year == other.year
             and other.month in (None, self.month)
@@ -86,7 +86,7 @@ class Clock(NamedTuple):
     zone: int | None = None
 
     def says(self, other: Clock) -> bool:
-        """Whoever knows this time knows the other: it is the same, or less exact."""
+        """Return whether this time implies the other: it is equal, or the other is less exact."""
         return (
             self.minutes == other.minutes
             and (other.seconds is None or other.seconds == (self.seconds or 0))
@@ -96,7 +96,7 @@ class Clock(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stated:
-    """A date in a text: what it may be, and where it stands."""
+    """A date in a text: its possible readings, and its span."""
 
     start: int
     end: int
@@ -104,7 +104,7 @@ class Stated:
 
 
 def dates(text: str) -> Iterator[Stated]:
-    """All dates with at least a month; a bare year is a number."""
+    """Yield all dates with at least a month; a bare year is a number."""
     taken: list[tuple[int, int]] = []
     for found in _found(text):
         if not any(start < found.end and found.start < end for start, end in taken):
@@ -143,7 +143,7 @@ def _day(year: int, month: int, day: int | None) -> Day | None:
 
 
 def times(text: str) -> Iterator[Clock]:
-    """All times of day: `10:30`, `10.30 pm`, `7h30`, `9 am`, `10:30:59+02:00`, `18:00 CET`."""
+    """Yield all times of day: `10:30`, `10.30 pm`, `7h30`, `9 am`, `10:30:59+02:00`, `18:00 CET`."""
     for found in _TIME.finditer(text):
         hour, half = int(found["hour"]), (found["half"] or "").lower()
         if (found["minute"] is None and not half) or (half and not 1 <= hour <= 12):
@@ -162,7 +162,7 @@ def _zone(text: str) -> int | None:
 
 
 def value_of(text: str) -> tuple[Day, Clock | None] | None:
-    """The date that a value is, and the time of day in it; None: it is none, or its order cannot be told."""
+    """Return the date of a value and its time of day; `None` if it is not a date, or ambiguous."""
     text = text.strip()
     if found := _ISO.fullmatch(text):
         month = int(found[2]) if found[2] else None

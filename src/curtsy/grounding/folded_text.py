@@ -1,8 +1,8 @@
-"""Texts as grounding compares them: folded, with a way back to the very characters of the source.
+"""Text normalization (folding) for comparison, with a mapping back to the characters of the source.
 
-`fold` undoes what differs without a difference in meaning: case, compatibility forms (`ﬁ`, `m²`, full width), quotation
-marks, dashes, blanks, invisible characters, words broken at the end of a line. Accents are kept, composed or not:
-`Müller` is not `Muller`. No I/O; whatever the text, nothing raises.
+`fold` removes differences without meaning: case, compatibility forms (`ﬁ`, `m²`, full width), quotation marks, dashes,
+spaces, invisible characters, words broken at the end of a line. Accents are kept, composed or not: `Müller` is not
+`Muller`. No I/O; nothing raises for any text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import lru_cache
 #: longer texts are folded once for all claims about them
 _KEPT_FROM = 4_000
 _MAX_TABLE = 50_000
-#: characters before and after a value in which a sign of copyright makes its line a copyright line
+#: characters before and after a value in which a copyright sign makes its line a copyright line
 _COPYRIGHT_BEFORE, _COPYRIGHT_AFTER = 160, 80
 _NEGATION_REACH = 60
 _MAX_OCCURRENCES, _MAX_TRIES = 50, 2_000
@@ -29,7 +29,7 @@ _SILENT = frozenset(
 # A hyphen at the end of a line, within a word.
 _BROKEN_WORD = "[-\u2010\u00ad](?<=[^\\W\\d_].)[ \t]*\r?\n[ \t]*(?=[a-zà-öø-ÿ])"
 
-#: scripts that are written without blanks between words: Thai, Lao, Burmese, Khmer, kana, Han
+#: scripts without spaces between words: Thai, Lao, Burmese, Khmer, kana, Han
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
@@ -41,7 +41,7 @@ _COPYRIGHT = re.compile(
     r"|\btodos os direitos reservados|\balle rechten voorbehouden|\bmed ensamrätt",
     re.IGNORECASE,
 )
-#: between a negation and what it denies there may be two words, and some of these
+#: between a negation and what it negates there may be two words, and some of these
 _SMALL = (
     r"(?:an?|the|as|to|in|of|by|for|at|on|any|be|been|being|yet|ein(?:e[nmrs]?)?|d(?:er|ie|as|en|em)|als|zu|im|in|un|une|le|la"
     r"|les|de|du|des|en|à|el|los|las|di|il|è|sono|es|een|de|het|et|en)"
@@ -55,7 +55,7 @@ _NEGATION = re.compile(
     r"|including|hesitate|forget|miss|nur|zuletzt|bara|alleen|seulement|solo)\b)"
     rf"(?:[^\w.,;:!?()]+{_SMALL}\b){{0,3}}(?:[^\w.,;:!?()]+[\w'\-]+(?:[^\w.,;:!?()]+{_SMALL}\b){{0,3}}){{0,2}}[^\w.,;:!?()]*$"
 )
-#: right before a saying, they make it another one
+#: words that change the meaning of what follows directly
 _HEDGE = re.compile(
     r"\b(?:nearly|almost|virtually|practically|barely|wrongly|falsely|allegedly|reportedly|supposedly|former(?:ly)?|second"
     r"|third|fourth|unlike|except|instead of|rather than|fast|beinahe|nahezu|angeblich|ehemalige[rn]?|presque"
@@ -65,7 +65,7 @@ _HOUSE_NUMBER = re.compile(r"\bno\.? ?$")
 
 
 class _Table(dict[int, str]):
-    """Code point -> what it is folded to, as it is met."""
+    """Code point -> its folded form, filled on demand."""
 
     def __missing__(self, code: int) -> str:
         self[code] = folded = _folded_char(chr(code))
@@ -82,7 +82,7 @@ def _folded_char(char: str) -> str:
         return _QUOTES[char]
     if category == "Pd" or char == "−":
         return "-"
-    if "가" <= char <= "힣":  # syllables that would fall apart into letters
+    if "가" <= char <= "힣":  # NFKD would decompose these syllables into letters
         return char
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", char).casefold())
     return plain.replace(" ", "").replace("⁄", "/") or char
@@ -93,17 +93,17 @@ _table = _Table()
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """A text to compare with, and where each of its characters comes from."""
+    """A folded text, and the origin of each of its characters."""
 
     source: str
     text: str
-    #: pieces of it: where they begin here and in the source, and whether they are one unit, not character by character
+    #: its pieces: their beginnings here and in the source, and whether they map as a unit or character by character
     begins: tuple[int, ...]
     origins: tuple[int, ...]
     units: tuple[bool, ...]
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Where text[start:end] stands in the source; nothing of a source character is cut off."""
+        """Return the span of text[start:end] in the source; source characters are never split."""
         at = bisect_right(self.begins, start) - 1
         first = self.origins[at] + (0 if self.units[at] else start - self.begins[at])
         at = bisect_right(self.begins, max(end - 1, 0)) - 1
@@ -112,7 +112,7 @@ class Folded:
         return first, self.origins[at] + end - self.begins[at]
 
     def place(self, offset: int) -> int:
-        """Where here an offset of the source is; within a unit, where it begins."""
+        """Return the position here of an offset in the source; within a unit, its beginning."""
         if offset >= len(self.source):
             return len(self.text)
         at = bisect_right(self.origins, offset) - 1
@@ -120,12 +120,12 @@ class Folded:
 
 
 def fold(text: str) -> Folded:
-    """The text as it is compared."""
+    """Return the folded text."""
     return _kept(text) if len(text) >= _KEPT_FROM else _fold(text)
 
 
 def plain(text: str) -> str:
-    """Folded, for comparing whole strings."""
+    """Return the folded string, for comparing whole strings."""
     return fold(text).text.strip()
 
 
@@ -171,7 +171,7 @@ def _folded_unit(unit: str) -> str:
 
 
 def _irregular(text: str) -> re.Pattern[str]:
-    """Everything in the text that is not folded to one character for one."""
+    """Return a pattern for everything in the text that does not fold to exactly one character."""
     if text.isascii():
         return _ASCII
     folds = {char: _table[ord(char)] for char in set(text)}
@@ -197,7 +197,7 @@ _ASCII = re.compile(_BROKEN_WORD + "|[\x00-\x20\x7f]{2,}")
 
 
 def words(text: str) -> list[str]:
-    """Runs of letters and digits; what is written without blanks counts by two characters."""
+    """Return runs of letters and digits; text without spaces is split into pairs of characters."""
     found: list[str] = []
     for word in _WORD.findall(text):
         if _UNSPACED.search(word):
@@ -208,12 +208,12 @@ def words(text: str) -> list[str]:
 
 
 def count_words(text: str) -> int:
-    """Words that are more than digits."""
+    """Count words that contain letters."""
     return sum(any(char.isalpha() for char in word) for word in words(text))
 
 
 def _joined(before: str, after: str) -> bool:
-    """No word ends between the two characters."""
+    """Return whether there is no word boundary between the two characters."""
     if unicodedata.category(after)[0] == "M":
         return True
     if not (before.isalnum() or unicodedata.category(before)[0] == "M") or not after.isalnum():
@@ -222,7 +222,7 @@ def _joined(before: str, after: str) -> bool:
 
 
 def is_whole(text: str, start: int, end: int) -> bool:
-    """text[start:end] cuts no word and no number in two."""
+    """Return whether text[start:end] splits no word and no number."""
     if start > 0 and _joined(text[start - 1], text[start]):
         return False
     if end < len(text) and _joined(text[end - 1], text[end]):
@@ -233,7 +233,7 @@ def is_whole(text: str, start: int, end: int) -> bool:
 
 
 def occurrences(text: str, part: str, lo: int = 0, hi: int | None = None) -> Iterator[tuple[int, int]]:
-    """Where `part` stands between `lo` and `hi` of `text` as whole words, the first few times; both folded."""
+    """Yield the first spans of `part` as whole words between `lo` and `hi` of `text`; both are folded."""
     if not part:
         return
     at, found = text.find(part, lo, hi), 0
@@ -247,17 +247,17 @@ def occurrences(text: str, part: str, lo: int = 0, hi: int | None = None) -> Ite
 
 
 def needles(value: str) -> list[str]:
-    """What to look for: the value folded, and without marks at its ends that whoever copied it may have added."""
+    """Return what to search: the folded value, and the value without punctuation that a copy may have added."""
     whole = plain(value)
     bare = whole.strip(" .,;:!?\"'*_`")
     return [whole, bare] if bare and bare != whole else [whole]
 
 
-# What surrounds a value
+# Context of a value
 
 
 def is_copyright(source: str, start: int, end: int) -> bool:
-    """source[start:end] stands in a copyright line."""
+    """Return whether source[start:end] is in a copyright line."""
     first = max(source.rfind("\n", 0, start) + 1, start - _COPYRIGHT_BEFORE)
     last = source.find("\n", end)
     last = min(last if last >= 0 else len(source), end + _COPYRIGHT_AFTER)
@@ -265,12 +265,12 @@ def is_copyright(source: str, start: int, end: int) -> bool:
 
 
 def is_hedged(text: str, start: int) -> bool:
-    """What begins at `start` of the folded text is weakened, or made another thing, right before."""
+    """Return whether a word directly before `start` of the folded text weakens or changes what follows."""
     return _HEDGE.search(text[max(0, start - _NEGATION_REACH) : start]) is not None
 
 
 def is_negated(text: str, start: int) -> bool:
-    """What begins at `start` of the folded text is denied right before."""
+    """Return whether what begins at `start` of the folded text is negated directly before."""
     before = text[max(0, start - _NEGATION_REACH) : start]
     if text[start : start + 1].isdigit():
         before = _HOUSE_NUMBER.sub("", before)

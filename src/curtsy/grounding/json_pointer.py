@@ -1,4 +1,4 @@
-"""Where the value of a JSON pointer (RFC 6901) stands in the text of a JSON document."""
+"""JSON pointers (RFC 6901), and the span of a pointer's value in the text of a JSON document."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _BLANK = re.compile(r"[ \t\n\r]*")
 _decoder = json.JSONDecoder(strict=False)
 
 
-class Spot(NamedTuple):
-    """A value in a JSON text; of a string the span is within its quotation marks."""
+class ValueSpan(NamedTuple):
+    """A value in a JSON text; the span of a string excludes its quotation marks."""
 
     start: int
     end: int
@@ -20,7 +20,7 @@ class Spot(NamedTuple):
 
 
 def keys(pointer: str) -> list[str]:
-    """The keys along a pointer.
+    """Return the keys of a pointer.
 
     >>> keys("/a~1b/0")
     ['a/b', '0']
@@ -46,7 +46,7 @@ def step(pointer: str, key: str) -> str:
 
 
 def value_at(data: Any, pointer: str) -> Any:
-    """Return the value at a pointer into parsed JSON; None if there is none."""
+    """Return the value at a pointer into parsed JSON, or None."""
     for key in keys(pointer):
         if isinstance(data, list):
             data = data[int(key)] if key.isdigit() and int(key) < len(data) else None
@@ -55,8 +55,8 @@ def value_at(data: Any, pointer: str) -> Any:
     return data
 
 
-def find(text: str, pointer: str) -> Spot | None:
-    """None: the text is not JSON, or nothing stands there."""
+def find(text: str, pointer: str) -> ValueSpan | None:
+    """Return `None` if the text is not JSON, or has no value there."""
     try:
         at = _after_blank(text, 0)
         for key in keys(pointer):
@@ -67,7 +67,7 @@ def find(text: str, pointer: str) -> Spot | None:
         value, end = _decoder.raw_decode(text, at)
     except (ValueError, IndexError, RecursionError):
         return None
-    return Spot(at + 1, end - 1, value) if isinstance(value, str) else Spot(at, end, value)
+    return ValueSpan(at + 1, end - 1, value) if isinstance(value, str) else ValueSpan(at, end, value)
 
 
 def _after_blank(text: str, at: int) -> int:
@@ -82,7 +82,7 @@ def _member(text: str, at: int, key: str) -> int | None:
         name, at = _decoder.raw_decode(text, at)
         at = _after_blank(text, _after_blank(text, at) + 1)
         if name == key:
-            found = at  # of a name given twice the last counts, as it does for json.loads
+            found = at  # the last of duplicate names counts, as in json.loads
         at = _after_blank(text, _decoder.raw_decode(text, at)[1])
         if text[at] != ",":
             break

@@ -1,23 +1,21 @@
-"""JSON Schemas as extraction needs them: references resolved, bounded, their leaves listed.
+"""JSON Schemas for extraction: references resolved within limits, and the leaves listed.
 
-What can be extracted is an object of named values: texts, numbers, booleans, one of a list of words, dates; nested in
-objects and lists. Other keywords that would change the meaning are refused with their place. No I/O; only references
-within the document are followed.
+An extractable schema is an object of named values: strings, numbers, booleans, enums and dates, nested in objects and
+lists. Keywords that would change this are rejected with their place. No I/O; only references within the document are
+resolved.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any, NamedTuple
-
-import re2
 
 from curtsy.core.errors import UsageError
 from curtsy.grounding.json_pointer import keys, step
+from curtsy.grounding.patterns import compiled
 
-#: a schema with more is not written by a person; one that grows beyond it by its references is made to hurt
+#: people write smaller schemas; one that exceeds this by its references is an attack
 MAX_NODES = 5_000
 MAX_DEPTH = 12
 MAX_LEAVES = 200
@@ -31,24 +29,26 @@ _NUMBERS = (
     *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
 )
 DATES = ("date", "date-time")
+#: a schema is limited as a whole
+MAX_PATTERN = 1 << 20
 
 
 class Found(NamedTuple):
-    """A leaf as the schema has it."""
+    """A leaf of a schema."""
 
     #: JSON pointer with `*` for the items of a list
     path: str
     #: string | integer | number | boolean | enum | date
     type: str
-    #: it and everything above it is required
+    #: it and all its parents are required
     required: bool
     schema: dict[str, Any]
 
 
 def bounded(document: Any, max_bytes: int) -> dict[str, Any]:
-    """The document, if it is an object within bounds."""
+    """Return the document if it is an object within the size limit; raise UsageError if not."""
     if not isinstance(document, dict):
-        raise UsageError("a schema is a JSON object")
+        raise UsageError("a schema must be a JSON object")
     try:
         size = len(json.dumps(document))
     except RecursionError as error:
@@ -75,7 +75,7 @@ class _Resolver:
         if depth > MAX_DEPTH:
             raise UsageError(f"{_place(path)}: the schema is nested more than {MAX_DEPTH} deep")
         if not isinstance(schema, dict):
-            raise UsageError(f"{_place(path)}: a schema is a JSON object, not {json.dumps(schema)[:40]}")
+            raise UsageError(f"{_place(path)}: a schema must be a JSON object, not {json.dumps(schema)[:40]}")
         found = dict(schema)
         found, above = self._followed(found, path, above)
         found = self._joined(found, path, above, depth)
@@ -88,13 +88,13 @@ class _Resolver:
     def _followed(
         self, found: dict[str, Any], path: str, above: tuple[str, ...]
     ) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """What stands beside a reference goes over what it leads to."""
+        """Keywords next to a reference override those of its target."""
         while "$ref" in found:
             ref = found.pop("$ref")
             if not isinstance(ref, str) or not ref.startswith("#"):
-                raise UsageError(f"{_place(path)}: only references within the document are followed, not {ref!r}")
+                raise UsageError(f"{_place(path)}: only references within the document are supported, not {ref!r}")
             if ref in above:
-                raise UsageError(f"{_place(path)}: {ref} refers to itself; a record has a fixed depth")
+                raise UsageError(f"{_place(path)}: {ref} refers to itself; recursive schemas are not supported")
             above = (*above, ref)
             found = {**self._target(ref, path), **found}
         return found, above
@@ -104,11 +104,11 @@ class _Resolver:
         for key in keys(ref[1:]):
             target = target.get(key) if isinstance(target, dict) else None
         if not isinstance(target, dict):
-            raise UsageError(f"{_place(path)}: there is no {ref} in the schema")
+            raise UsageError(f"{_place(path)}: the schema has no {ref}")
         return target
 
     def _joined(self, found: dict[str, Any], path: str, above: tuple[str, ...], depth: int) -> dict[str, Any]:
-        """`allOf` as one schema; `anyOf` and `oneOf` of one schema and null as that schema, nullable."""
+        """Merge `allOf` into one schema; make `anyOf` and `oneOf` of one schema and null that schema, nullable."""
         for part in _parts(found, "allOf", path):
             found = {**self.resolve(part, path, above, depth + 1), **found}
         for keyword in ("anyOf", "oneOf"):
@@ -117,7 +117,7 @@ class _Resolver:
             options = _parts(found, keyword, path)
             real = [one for one in options if not (isinstance(one, dict) and one.get("type") == "null")]
             if len(real) != 1:
-                raise UsageError(f"{_place(path)}: `{keyword}` is supported for one schema and null only")
+                raise UsageError(f"{_place(path)}: `{keyword}` is supported only for one schema and null")
             inner = self.resolve(real[0], path, above, depth + 1)
             found = {**inner, **found}
             if len(real) < len(options):
@@ -154,23 +154,16 @@ def _check_keywords(schema: dict[str, Any], path: str) -> None:
         raise UsageError(f"{_place(path)}: `required` is not a list of names")
     words = schema.get("enum", [""])
     if not (isinstance(words, list) and words) or any(isinstance(word, dict | list) for word in words):
-        raise UsageError(f"{_place(path)}: `enum` is not a list of words or numbers")
+        raise UsageError(f"{_place(path)}: `enum` is not a list of strings or numbers")
     if not isinstance(pattern := schema.get("pattern", ""), str):
-        raise UsageError(f"{_place(path)}: `pattern` is not a text")
+        raise UsageError(f"{_place(path)}: `pattern` is not a string")
     try:
-        compiled(pattern)
-    except re2.error as error:  # a look-around, say: no check in linear time can do it
-        raise UsageError(f"{_place(path)}: the pattern {pattern[:200]!r} is not one of google-re2") from error
+        compiled(pattern, max_length=MAX_PATTERN)
+    except UsageError as error:  # such as a look-around, which cannot be checked in linear time
+        raise UsageError(f"{_place(path)}: {error}") from error
     for least, most in (("minLength", "maxLength"), ("minItems", "maxItems"), ("minimum", "maximum")):
         if least in schema and most in schema and schema[least] > schema[most]:
-            raise UsageError(f"{_place(path)}: `{least}` is larger than `{most}`: no value fits")
-
-
-@lru_cache(maxsize=1024)
-def compiled(pattern: str) -> Any:
-    options = re2.Options()
-    options.log_errors = False
-    return re2.compile(pattern, options)
+            raise UsageError(f"{_place(path)}: `{least}` is larger than `{most}`, so no value is valid")
 
 
 def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
@@ -187,7 +180,7 @@ def _place(path: str) -> str:
 
 
 def resolved(document: dict[str, Any]) -> dict[str, Any]:
-    """The document without references, `allOf` and nullable alternatives; UsageError if it cannot be extracted."""
+    """Return the document without references, `allOf` and nullable alternatives; raise UsageError if unsupported."""
     try:
         return _Resolver(document).resolve(document, "")
     except RecursionError as error:
@@ -198,9 +191,9 @@ def resolved(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def leaves(schema: dict[str, Any], open_objects: bool = False) -> list[Found]:
-    """All leaves of a resolved schema; `open_objects`: objects whose keys nobody knows are no leaves, and no fault."""
+    """Return all leaves of a resolved schema; with `open_objects`, objects without `properties` are ignored."""
     if kind_of(schema) != "object" or not schema.get("properties"):
-        raise UsageError('the schema is not an object with named values: {"type": "object", "properties": {...}}')
+        raise UsageError('the schema must be an object with named values: {"type": "object", "properties": {...}}')
     found = list(_leaves(schema, "", True, open_objects))
     if len(found) > MAX_LEAVES:
         raise UsageError(f"the schema has more than {MAX_LEAVES} values")
@@ -208,7 +201,7 @@ def leaves(schema: dict[str, Any], open_objects: bool = False) -> list[Found]:
 
 
 def kind_of(schema: Mapping[str, Any]) -> str | None:
-    """Its type, null aside."""
+    """Return its type, ignoring null."""
     kind = schema.get("type")
     kinds = [one for one in (kind if isinstance(kind, list) else [kind]) if one != "null"]
     if len(kinds) == 1 and kinds[0] is not None:
@@ -232,7 +225,7 @@ def _leaves(schema: dict[str, Any], path: str, required: bool, open_objects: boo
         dated = kind == "string" and schema.get("format") in DATES
         yield Found(path, "date" if dated else str(kind), required, schema)
     else:
-        raise UsageError(f"{_place(path)}: a value needs one `type` of {', '.join(_SCALARS)}, array, object")
+        raise UsageError(f"{_place(path)}: a value needs exactly one `type` of {', '.join(_SCALARS)}, array, object")
 
 
 def _object_leaves(schema: dict[str, Any], path: str, required: bool, open_objects: bool) -> Iterator[Found]:
@@ -240,11 +233,11 @@ def _object_leaves(schema: dict[str, Any], path: str, required: bool, open_objec
     if isinstance(schema.get("additionalProperties"), dict) or not properties:
         if open_objects:
             return
-        raise UsageError(f"{_place(path)}: an object needs `properties`; a map of unknown names cannot be extracted")
+        raise UsageError(f"{_place(path)}: an object needs `properties`; maps with arbitrary names are not supported")
     named = schema.get("required") or []
-    if strangers := [name for name in named if name not in properties]:
-        raise UsageError(f"{_place(path)}: `required` names {', '.join(strangers)}, which `properties` does not have")
+    if unknown := [name for name in named if name not in properties]:
+        raise UsageError(f"{_place(path)}: `required` names {', '.join(unknown)}, which `properties` lacks")
     for name, inner in properties.items():
         if name == "*" or not name:
-            raise UsageError(f"{_place(path)}: a value cannot be named {name!r}")
+            raise UsageError(f"{_place(path)}: invalid name of a value: {name!r}")
         yield from _leaves(inner, step(path, name), required and name in named, open_objects)

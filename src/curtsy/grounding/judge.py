@@ -1,11 +1,11 @@
-"""Grounding: which claims are supported by their sources, and what is published of a record.
+"""Grounding: which claims their sources support, and what is published of a record.
 
     judge        one claim -> a field with its verdict and evidence
     settle       all claims of a record -> its fields: the first grounded claim of a leaf wins, lists are merged
-    confidence   how far the record can be relied on
+    confidence   how reliable the record is
     assemble     the record's data: published values only
 
-Pure: no I/O, and nothing raises whatever a page or a model says. docs/explanation/records.md has the rules in prose.
+Pure: no I/O, and nothing raises for any page or model output. docs/explanation/records.md describes the rules.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from typing import Any
 from curtsy.core.claims import Claim, Confidence, Evidence, Field, Rung, SourceKind, Verdict
 from curtsy.grounding import json_pointer, value_types
 from curtsy.grounding.folded_text import fold, needles, occurrences
-from curtsy.grounding.merge import Judged, merged
+from curtsy.grounding.merge import JudgedClaim, merged
 from curtsy.grounding.near_copies import find_quote
 from curtsy.grounding.schema import Leaf, Schema
 from curtsy.grounding.value_rules import Passage, Ruling, follows, is_contact, is_distinctive
 
 THRESHOLD = 0.6
 THIN_WORDS = 100
-#: a longer quote is a page, not a quote, unless the value itself is long
+#: a longer quote is not a quote but a page, unless the value itself is long
 _MAX_QUOTE = 500
 _REACH = 40
-#: they write `n/a` where they found nothing; a page that says so may mean Namibia
+#: these write `n/a` if they found nothing; on a page, NA may mean Namibia
 _WRITERS = (Rung.LLM, Rung.FUNCTION)
 _GROUNDED = (Verdict.SUPPORTED, Verdict.DERIVED, Verdict.JUDGED)
 
@@ -42,12 +42,12 @@ class _Place:
 
 
 def is_grounded(field: Field) -> bool:
-    """It has evidence, or a person's word."""
+    """Return whether it has evidence, or comes from a person."""
     return field.verdict in _GROUNDED
 
 
 def is_published(field: Field, leaf: Leaf) -> bool:
-    """It may leave with the record: judgements only where the schema allows them, or a person made them."""
+    """Return whether it may be published: judgments only if the schema allows them, or a person made them."""
     if field.verdict is Verdict.JUDGED:
         return leaf.allow_judged or field.rung is Rung.PERSON
     return field.verdict is not Verdict.UNSUPPORTED
@@ -57,7 +57,7 @@ def is_published(field: Field, leaf: Leaf) -> bool:
 
 
 def judge(claim: Claim, leaf: Leaf, *, prompt_texts: Sequence[str] = ()) -> Field:
-    """The claim with its verdict. `prompt_texts` are what a model was told: repeating them proves nothing."""
+    """Return the claim with its verdict. `prompt_texts` are the model's prompt: repeating them is not evidence."""
     by_model = claim.rung in _WRITERS
     value, problem = value_types.typed(claim.value, leaf, by_model=by_model)
     if problem:
@@ -80,7 +80,7 @@ def judge(claim: Claim, leaf: Leaf, *, prompt_texts: Sequence[str] = ()) -> Fiel
 
 
 def _places(claim: Claim, value: Any) -> tuple[list[_Place], str]:
-    """Where the claim says that it rests, or why there is no such place."""
+    """Return the places that the claim refers to, or why it has no place."""
     source = claim.source
     if source.kind is SourceKind.STRUCTURED and source.locator:
         if _is_copyright_key(source.locator):
@@ -95,10 +95,10 @@ def _places(claim: Claim, value: Any) -> tuple[list[_Place], str]:
         return [_Place(Passage(text=source.text, start=0, end=end, named=True), 0, end)], "" if end else "not_found"
     if claim.rung is Rung.LLM and not (isinstance(value, str) and is_distinctive(value)):
         return [], "no_quote"
-    return list(_standing(claim, value)), ""
+    return list(_located(claim, value)), ""
 
 
-def _at_pointer(text: str, spot: json_pointer.Spot) -> _Place:
+def _at_pointer(text: str, spot: json_pointer.ValueSpan) -> _Place:
     if isinstance(spot.value, str):
         passage = Passage(text=spot.value, start=0, end=len(spot.value), named=True)
     else:
@@ -114,7 +114,7 @@ def _is_copyright_key(locator: str) -> bool:
 def _quoted(claim: Claim, value: Any) -> tuple[list[_Place], str]:
     quote, text = claim.quote or "", claim.source.text
     kind = claim.source.kind
-    # The source of a structured claim is the JSON document, or only what stands at the pointer: then that is the quote.
+    # The source of a structured claim is the JSON document, or only the text at the pointer: then that is the quote.
     named = kind is SourceKind.ATTRIBUTE or (
         kind is SourceKind.STRUCTURED and bool(claim.source.locator) and quote == text
     )
@@ -126,8 +126,8 @@ def _quoted(claim: Claim, value: Any) -> tuple[list[_Place], str]:
     return places, "" if places else "quote_not_found"
 
 
-def _standing(claim: Claim, value: Any) -> Iterator[_Place]:
-    """Wherever the value itself stands; an address or a number to dial with what it may be a part of."""
+def _located(claim: Claim, value: Any) -> Iterator[_Place]:
+    """Yield the places of the value itself; for an e-mail address or phone number, with the text around it."""
     text = claim.source.text
     folded = fold(text)
     reach = _REACH if isinstance(value, str) and is_contact(value) else 0
@@ -139,10 +139,10 @@ def _standing(claim: Claim, value: Any) -> Iterator[_Place]:
 
 
 def _by_itself(claim: Claim, value: Any, leaf: Leaf) -> Field | None:
-    """A text that cannot stand in the source by chance needs no quote: where it stands is its own."""
+    """A distinctive text needs no quote: its own place is the evidence."""
     if leaf.type != "string" or not is_distinctive(value):
         return None
-    for place in _standing(claim, value):
+    for place in _located(claim, value):
         ruling = follows(value, leaf, place.passage)
         if ruling.verdict is not None:
             return _field(claim, value, ruling, place, claimed_quote=claim.quote)
@@ -171,10 +171,10 @@ def _withheld(claim: Claim, value: Any, note: str) -> Field:
 
 
 def settle(schema: Schema, claims: Sequence[Claim], prompt_texts: Sequence[str] = ()) -> list[Field]:
-    """The fields of a record. Of a leaf the first grounded claim wins, and others that say the same add their evidence;
-    withheld values stay where nothing is grounded, and as items of lists, which follow the grounded ones."""
-    told = [*prompt_texts, *(leaf.description for leaf in schema.leaves if leaf.description)]
-    judged: list[Judged] = []
+    """Return the fields of a record. The first grounded claim of a leaf wins; others with the same value add evidence.
+    Withheld values stay where nothing is grounded, and as items of lists after the grounded ones."""
+    known = [*prompt_texts, *(leaf.description for leaf in schema.leaves if leaf.description)]
+    judged: list[JudgedClaim] = []
     for claim in claims:
         try:
             leaf = schema.leaf_for(claim.path)
@@ -182,14 +182,14 @@ def settle(schema: Schema, claims: Sequence[Claim], prompt_texts: Sequence[str] 
             continue
         says_nothing = value_types.is_nothing if claim.rung in _WRITERS else value_types.is_blank
         if not says_nothing(claim.value):
-            judged.append(Judged(claim, judge(claim, leaf, prompt_texts=told)))
+            judged.append(JudgedClaim(claim, judge(claim, leaf, prompt_texts=known)))
     return merged(schema, judged)
 
 
 def confidence(
     schema: Schema, fields: Sequence[Field], words: int, *, threshold: float = THRESHOLD, thin_words: int = THIN_WORDS
 ) -> Confidence:
-    """How far the record can be relied on; `words` of source text stand behind it."""
+    """Return how reliable the record is; `words` is the length of its source text."""
     grounded: dict[str, bool] = {}
     for field in fields:
         grounded[field.path] = grounded.get(field.path, False) or is_grounded(field)
@@ -207,9 +207,9 @@ def confidence(
 
 
 def assemble(schema: Schema, fields: Sequence[Field]) -> dict[str, Any]:
-    """The record's data; what is withheld is absent, and lists have no gaps."""
+    """Return the record's data; withheld values are absent, and lists have no gaps."""
     tree: dict[str, Any] = {}
-    shapes: dict[tuple[str, ...], bool] = {}
+    is_list: dict[tuple[str, ...], bool] = {}
     for field in fields:
         leaf = schema.leaf_for(field.path)
         if not is_published(field, leaf):
@@ -218,16 +218,16 @@ def assemble(schema: Schema, fields: Sequence[Field]) -> dict[str, Any]:
         node = tree
         for at, part in enumerate(parts[:-1]):
             node = node.setdefault(part, {})
-            shapes[tuple(parts[: at + 1])] = wanted[at + 1] == "*"
+            is_list[tuple(parts[: at + 1])] = wanted[at + 1] == "*"
         node.setdefault(parts[-1], field.value)
-    made: dict[str, Any] = _built(tree, shapes, ())
+    made: dict[str, Any] = _built(tree, is_list, ())
     return made
 
 
-def _built(node: Any, shapes: dict[tuple[str, ...], bool], path: tuple[str, ...]) -> Any:
-    """The tree with numbered members as lists, and names as they are without a pointer's escapes."""
+def _built(node: Any, is_list: dict[tuple[str, ...], bool], path: tuple[str, ...]) -> Any:
+    """Convert numbered members to lists, and unescape names."""
     if not isinstance(node, dict):
         return node
-    if shapes.get(path):
-        return [_built(node[number], shapes, (*path, number)) for number in sorted(node, key=int)]
-    return {json_pointer.unescaped(name): _built(inner, shapes, (*path, name)) for name, inner in node.items()}
+    if is_list.get(path):
+        return [_built(node[number], is_list, (*path, number)) for number in sorted(node, key=int)]
+    return {json_pointer.unescaped(name): _built(inner, is_list, (*path, name)) for name, inner in node.items()}

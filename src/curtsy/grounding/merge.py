@@ -1,9 +1,9 @@
-"""The claims of one record, judged one by one, become its fields: one winner per leaf, lists merged and renumbered.
+"""Merge the judged claims of one record into its fields: one winner per leaf, lists merged and renumbered.
 
-Items of a list are told apart by where they were read (rung, page, number there). Two that say the same are one, with
-the evidence of both. Items that are objects are one if they contradict each other in nothing, and agree in what tells
-items apart (a name, an address), or one says no more than the other: what stands beside a shared currency or a shared
-job title is another thing's. Items that one page lists side by side are one only if they are equal.
+Items of a list are distinguished by their origin (rung, page, number there). Two equal items become one, with the
+evidence of both. Items that are objects become one if they contradict each other in no value, and either agree in an
+identifying value (a name, an address) or one has no values beyond the other. A shared currency or job title is not
+enough. Items that one page lists side by side become one only if they are equal.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ from curtsy.grounding.near_copies import same_text
 from curtsy.grounding.schema import Schema
 
 
-class Judged(NamedTuple):
+class JudgedClaim(NamedTuple):
     claim: Claim
     field: Field
 
 
 class _Entry(NamedTuple):
-    """A judged claim; `wanted` and `path` are the leaf's path and its own, part by part, from where we look on."""
+    """A judged claim; `wanted` and `path` are the remaining parts of the leaf's path and of its own."""
 
-    judged: Judged
+    judged: JudgedClaim
     wanted: tuple[str, ...]
     path: tuple[str, ...]
 
 
 #: path within the item -> field
 _Item = dict[tuple[str, ...], Field]
-#: where an item was read: items of the same place are listed there side by side
+#: where an item was read: items of the same origin are listed there side by side
 _Origin = tuple[Any, ...]
-_TELLS_APART = re.compile(
+_IDENTIFYING = re.compile(
     r"(?:^|[_\-\s])(?:name|title|headline|question|label|id|identifier|number|url|link|website|homepage|email|mail|phone|"
     r"telephone|sku|gtin|ean|isbn|issn|doi)$|(?:Name|Title|Id|Url|Email|Phone)$"
 )
 
 
-def merged(schema: Schema, judged: Sequence[Judged]) -> list[Field]:
-    """In the order of the schema's leaves."""
+def merged(schema: Schema, judged: Sequence[JudgedClaim]) -> list[Field]:
+    """Return the fields in the order of the schema's leaves."""
     entries = [_Entry(one, _parts(schema.leaf_for(one.claim.path).path), _parts(one.claim.path)) for one in judged]
     fields = _merged(entries)
     order = {leaf.path: at for at, leaf in enumerate(schema.leaves)}
     made = [replace(field, path="/" + "/".join(path)) for path, field in fields]
-    # Stable: items and alternatives keep their order.
+    # The sort is stable: items and alternatives keep their order.
     return sorted(made, key=lambda field: order[schema.leaf_for(field.path).path])
 
 
@@ -72,7 +72,7 @@ def _merged(entries: Sequence[_Entry]) -> list[tuple[tuple[str, ...], Field]]:
 
 
 def _winner(fields: Sequence[Field]) -> list[Field]:
-    """The first grounded one with the evidence of those that agree; without one, the withheld ones."""
+    """Return the first grounded field with the evidence of those that agree; without one, the withheld fields."""
     first = next((field for field in fields if _grounded(field)), None)
     if first is None:
         return _distinct(fields)
@@ -93,7 +93,7 @@ def _distinct(fields: Sequence[Field]) -> list[Field]:
 
 
 def same_value(one: Field, other: Field) -> bool:
-    """They say the same, however written."""
+    """Return whether the values are the same, ignoring their form."""
     left, right = one.value, other.value
     if isinstance(left, str) and isinstance(right, str):
         return _bare(left) == _bare(right) or same_text(_bare(left), _bare(right))
@@ -123,7 +123,7 @@ def _list(prefix: tuple[str, ...], entries: Sequence[_Entry]) -> list[tuple[tupl
         key = (entry.judged.claim.rung, source.page, source.url, entry.path[at])
         groups.setdefault(key, []).append(entry._replace(wanted=entry.wanted[at + 1 :], path=entry.path[at + 1 :]))
     if all(len(entry.wanted) == at + 1 for entry in entries):
-        # Bare values: claims of the same number are items of their own, not rivals.
+        # Plain values: claims with the same number are separate items, not alternatives.
         items = _united([({(): entry.judged.field}, ()) for entry in entries])
     else:
         items = _united([(dict(_merged(group)), key[:-1]) for key, group in groups.items()])
@@ -131,7 +131,7 @@ def _list(prefix: tuple[str, ...], entries: Sequence[_Entry]) -> list[tuple[tupl
 
 
 def _united(items: Sequence[tuple[_Item, _Origin]]) -> list[_Item]:
-    """Items that say the same are one; those with a grounded value come first."""
+    """Merge equal items; those with a grounded value come first."""
     kept: list[tuple[_Item, set[_Origin]]] = []
     for item, origin in sorted(items, key=lambda one: not any(_grounded(field) for field in one[0].values())):
         twin = next((one for one in kept if _same_item(one[0], item, beside=bool(origin) and origin in one[1])), None)
@@ -150,7 +150,7 @@ def _same_item(one: _Item, other: _Item, *, beside: bool) -> bool:
         return False
     if beside:
         return len(shared) == len(one) == len(other)
-    return len(shared) in (len(one), len(other)) or any(path and _TELLS_APART.search(path[-1]) for path in shared)
+    return len(shared) in (len(one), len(other)) or any(path and _IDENTIFYING.search(path[-1]) for path in shared)
 
 
 def _unite(item: _Item, other: _Item) -> None:

@@ -1,8 +1,8 @@
-"""Long texts that were copied, but not letter by letter: when two count as the same, and where a quote stands.
+"""Near copies of long texts: when two texts count as the same, and where a quote is.
 
-A near copy says nothing that the source does not: it brings no figure, no negation and no word of weight of its own,
-its figures stand in the same order, and its words in nearly the same order. How nearly was measured over the labelled
-cases in tests/golden: `tests/golden/calibrate.py` prints the table, docs/decisions/0019 has it.
+A near copy adds nothing to the source: no figure, no negation and no content word. Its figures have the same order, and
+its words nearly the same. The threshold was measured on the labeled cases in tests/golden:
+`tests/golden/calibrate.py` prints the table, docs/decisions/0019 has it.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from rapidfuzz.distance import Indel, LCSseq
 from curtsy.grounding.folded_text import Folded, fold, is_hedged, is_negated, occurrences, plain
 from curtsy.grounding.vocabulary import AGENTS, AMOUNTS, IS, LIGHT, NEGATIONS, QUALIFIERS, WAS
 
-#: of two texts, how much of their words must be the same in the same order (Indel similarity over words)
+#: minimum share of equal words in the same order (Indel similarity over words)
 NEAR = 0.8
 #: shorter texts are names, places, headings: they are compared exactly
 MIN_WORDS = 6
-#: how alike, character by character, a place in the source must be to be looked at; low, since NEAR decides
+#: minimum similarity by characters for a candidate; low, since NEAR decides
 _WORTH_A_LOOK = 70.0
 _MAX_GAP = 400
 #: longer texts are not compared word by word: it would take seconds
@@ -43,12 +43,12 @@ def _words(text: str) -> _Words:
 
 
 def similarity(value: list[str], window: list[str]) -> float:
-    """1: the same words in the same order."""
+    """Return 1 for the same words in the same order."""
     return float(Indel.normalized_similarity(value, window))
 
 
 def find_near(folded: Folded, value: str, lo: int, hi: int, threshold: float = NEAR) -> tuple[int, int] | None:
-    """Where in the folded text, between `lo` and `hi`, a near copy of the (folded) value stands."""
+    """Return the span of a near copy of the (folded) value in the folded text, between `lo` and `hi`."""
     if hi - lo > _MAX_PASSAGE:
         return None
     ours, theirs = _words(value), _words(folded.text[lo:hi])
@@ -57,32 +57,32 @@ def find_near(folded: Folded, value: str, lo: int, hi: int, threshold: float = N
         return None
     first, last = window
     said = theirs.texts[first:last]
-    if similarity(ours.texts, said) < threshold or says_otherwise(ours.texts, said):
+    if similarity(ours.texts, said) < threshold or contradiction(ours.texts, said):
         return None
     start, end = lo + theirs.spans[first][0], lo + theirs.spans[last - 1][1]
     return None if is_negated(folded.text, start) or is_hedged(folded.text, start) else (start, end)
 
 
 def nearest(folded: Folded, value: str) -> float:
-    """How alike the words of the (folded) value and of the text are where they overlap, whatever they say."""
+    """Return the similarity of the (folded) value to the overlapping part of the text, regardless of its meaning."""
     ours, theirs = _words(value).texts, _words(folded.text).texts
     window = _overlap(ours, theirs)
     return 0.0 if window is None else similarity(ours, theirs[slice(*window)])
 
 
 def _overlap(ours: list[str], theirs: list[str]) -> tuple[int, int] | None:
-    """The words of theirs from the first to the last that ours has in the same order."""
+    """Return the range of words in `theirs` from the first to the last that `ours` has in the same order."""
     equal = [code for code in LCSseq.opcodes(ours, theirs) if code.tag == "equal"]
     if not equal:
         return None
     return equal[0].dest_start, equal[-1].dest_end
 
 
-def says_otherwise(value: list[str], said: list[str]) -> str | None:
-    """How the value says something else than the words of the source; None: it does not.
+def contradiction(value: list[str], said: list[str]) -> str | None:
+    """Return how the value contradicts the words of the source; None if it does not.
 
-    `figure` | `qualifier` (a negation, a limit, a promise or who does it is lost or added) | `tense` | `word` (one of
-    weight is new) | `order` (they stand in another).
+    `figure` | `qualifier` (a negation, limit, promise or agent is lost or added) | `tense` | `word` (a new content
+    word) | `order` (content words in another order).
     """
     figures = iter(word for word in said if _is_figure(word))
     if not all(word in figures for word in value if _is_figure(word)):
@@ -105,7 +105,7 @@ def _qualifiers(words: list[str]) -> list[str]:
 
 
 def _tense(words: list[str]) -> list[bool]:
-    """Whether it is or was so, as often as that is said."""
+    """For each verb of being: whether it is in the present."""
     return [word in IS for word in words if word in IS or word in WAS]
 
 
@@ -121,12 +121,12 @@ def _same_stem(one: str, other: str) -> bool:
             break
         shared += 1
     ends = one[shared:], other[shared:]
-    # `wine` and `wind` have no more in common than letters.
+    # `wine` and `wind` share only letters.
     return (shared >= 4 or (shared == 3 and "" in ends)) and all(end in _ENDINGS for end in ends)
 
 
 def _spelling(word: str) -> str:
-    """British and American spelling are the same word."""
+    """Map British and American spelling to the same text."""
     return word.replace("z", "s").replace("our", "or").replace("ll", "l").replace("mme", "m")
 
 
@@ -134,7 +134,7 @@ def _spelling(word: str) -> str:
 
 
 def find_quote(folded: Folded, quote: str) -> list[tuple[int, int]]:
-    """Where the quote stands in the folded text: word for word, else with parts left out, else nearly."""
+    """Return the spans of the quote in the folded text: exactly, else with omissions, else nearly."""
     for needle in _variants(plain(quote)):
         if found := _all(folded.text, needle):
             return found
@@ -180,7 +180,7 @@ def _nearly(folded: Folded, needle: str) -> tuple[int, int] | None:
 
 
 def _widened(text: str, lo: int, hi: int) -> tuple[int, int]:
-    """To the ends of the words that are cut."""
+    """Extend the range to the ends of words."""
     lo, hi = max(lo, 0), min(hi, len(text))
     while lo > 0 and text[lo - 1].isalnum():
         lo -= 1
@@ -190,7 +190,7 @@ def _widened(text: str, lo: int, hi: int) -> tuple[int, int]:
 
 
 def same_text(one: str, other: str) -> bool:
-    """Two long (folded) texts say the same: each is a near copy of the other."""
+    """Return whether two long (folded) texts are near copies of each other."""
     if not fuzz.ratio(one, other, score_cutoff=_WORTH_A_LOOK):
         return False
     left, right = fold(one), fold(other)

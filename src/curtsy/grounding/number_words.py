@@ -15,11 +15,11 @@ from curtsy.grounding.vocabulary import ONES, TENS
 _ONES = {word: value for value, word in enumerate(ONES)}
 _TENS = {word: 20 + 10 * at for at, word in enumerate(TENS)}
 _SCALES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
-#: what makes the number before it so many times larger
+#: words that multiply the number before them
 _TIMES = {"hundred": 100, "dozen": 12}
 _TOKEN = re.compile(r"[a-z]+", re.IGNORECASE)
 _BETWEEN = re.compile(r"(?:[ \u00a0\u202f]|-)")
-#: `fifty-person`: it counts them; `one-time`, `two-thirds` count nothing
+#: `fifty-person` is a count; `one-time` and `two-thirds` are not
 _COUNTED = re.compile(
     r"-(?:acre|bed|day|employee|foot|hour|kilometre|kilometer|man|member|metre|meter|mile|minute|month|page|people|person|"
     r"room|seat|storey|story|strong|week|woman|year)s?\b",
@@ -28,8 +28,8 @@ _COUNTED = re.compile(
 _FIRST = re.compile(rf"\b(?:{'|'.join((*_ONES, *_TENS))}|an?(?= (?:hundred|dozen|thousand|million|billion)\b))\b", re.I)
 
 
-class Spelt(NamedTuple):
-    """A number in words: where it stands, what it is, and what it is without the scale at its end."""
+class NumberInWords(NamedTuple):
+    """A number in words: its span, its value, and its value without the scale at its end."""
 
     start: int
     end: int
@@ -38,29 +38,29 @@ class Spelt(NamedTuple):
     unscaled: Decimal
 
 
-def spelt(text: str) -> Iterator[Spelt]:
-    """All of them, each as long as it goes on."""
+def numbers_in_words(text: str) -> Iterator[NumberInWords]:
+    """Yield all of them, each as long as possible."""
     at = 0
     while found := _FIRST.search(text, at):
         reading = _Reading(found[0].lower(), found.end())
-        while reading.goes_on(text):
+        while reading.extend(text):
             pass
         at = reading.end
         following = _next(text, at)[0]
         alone = text[at : at + 1] != "-" or _COUNTED.match(text, at)
-        # `ten thousand million` is more than that.
+        # The value of `ten thousand million` is larger.
         if alone and following not in _SCALES and following not in _TIMES:
-            yield Spelt(found.start(), at, Decimal(reading.value), reading.scale, Decimal(reading.unscaled))
+            yield NumberInWords(found.start(), at, Decimal(reading.value), reading.scale, Decimal(reading.unscaled))
 
 
 class _Reading:
-    """A number as far as it was read: thousands that are done, and what is below the next of them."""
+    """A partly parsed number: complete thousands, and the part below the next scale."""
 
     def __init__(self, word: str, end: int) -> None:
         self.end = end
         self._done = 0
         self._below = _ONES.get(word, _TENS.get(word, 1))
-        #: the least place that is taken: 1 after `five`, 10 after `twenty`, 100 after `hundred`
+        #: the lowest place in use: 1 after `five`, 10 after `twenty`, 100 after `hundred`
         self._place = 10 if word in _TENS else 1
         self._least_scale = 15
         self.scale: str | None = None
@@ -70,8 +70,8 @@ class _Reading:
     def value(self) -> int:
         return self._done + self._below
 
-    def goes_on(self, text: str) -> bool:
-        """Takes the next word, if it is one of this number."""
+    def extend(self, text: str) -> bool:
+        """Take the next word if it belongs to this number."""
         word, end = _next(text, self.end)
         if word == "and" and self._place >= 100:
             word, end = _next(text, end)
@@ -102,7 +102,7 @@ class _Reading:
 
 
 def _next(text: str, at: int) -> tuple[str, int]:
-    """The word right behind, and where it ends."""
+    """Return the next word and its end."""
     gap = _BETWEEN.match(text, at)
     found = _TOKEN.match(text, gap.end()) if gap else None
     return (found[0].lower(), found.end()) if found else ("", at)

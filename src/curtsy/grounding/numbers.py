@@ -1,8 +1,8 @@
-"""Numbers and quantities in running text: `1,234`, `1.234,5`, `12 000`, `1.5 million`, `45 %`, `€3m`, `5m users`.
-Those in English words are in `ground_spelt`.
+"""Numbers and quantities in text: `1,234`, `1.234,5`, `12 000`, `1.5 million`, `45 %`, `€3m`, `5m users`.
+`number_words` has those in English words.
 
-A number may be read in more than one way (`1.234` is 1234 in Bremen and a bit more than one in Leeds): all readings are
-given. No I/O; nothing raises.
+A number may be ambiguous (`1.234` is 1234 in Germany and about 1.2 in the UK): all readings are returned. No I/O;
+nothing raises.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 from curtsy.grounding.folded_text import plain
-from curtsy.grounding.number_words import spelt
+from curtsy.grounding.number_words import numbers_in_words
 from curtsy.grounding.vocabulary import COUNTED, CURRENCIES, UNITS
 
 _SPACE = " \u00a0\u2009\u202f"
-#: Han, kana, Hangul: written without blanks, so they may stand right before and after a number
+#: Han, kana, Hangul: written without spaces, so they may adjoin a number
 _UNSPACED = "\u2e80-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _SIGN = rf"(?<![\w)][-−+])(?<!\w [-−])(?:[-−]|(?<!\d )–)|\b(?:minus|negative)[{_SPACE}]"
 _GLUED = "".join(rf"|(?<=\b{name})" for name in ("EUR", "USD", "GBP", "CHF", "SEK", "NOK", "DKK", "PLN", "Rs", "kr"))
@@ -32,7 +32,7 @@ _SCALES = {
     "billion": 9, "billions": 9, "bn": 9, "milliard": 9, "milliards": 9, "milliarde": 9, "milliarden": 9, "mrd": 9,
     "miliardi": 9, "miljard": 9, "trillion": 12, "lakh": 5, "crore": 7,
 }  # fmt: skip
-#: the same without blanks; `3億5千万` is not read
+#: the same without spaces; `3億5千万` is not parsed
 _EASTERN = {"百": 2, "千": 3, "천": 3, "万": 4, "萬": 4, "만": 4, "億": 8, "亿": 8, "억": 8, "兆": 12}
 _SCALE = re.compile(
     rf"[{_SPACE}\-]?(?P<scale>{'|'.join(sorted(_SCALES, key=len, reverse=True))})(?:\b|(?=[{_UNSPACED}]))\.?"
@@ -44,11 +44,11 @@ _PERCENT = re.compile(
 )
 _CURRENCY_BEFORE = re.compile(rf"(?:[€$£¥₹]|\b(?:eur|usd|gbp|chf|sek|nok|dkk|rs))[{_SPACE}]?$", re.IGNORECASE)
 _COUNTED_AFTER = re.compile(rf"[{_SPACE}](?:\w+[{_SPACE}])?(?:{'|'.join(COUNTED)})\b", re.IGNORECASE)
-#: dollars and pounds of others: A$, CAD $
+#: dollars and pounds of other countries: A$, CAD $
 _OTHERS = re.compile(r"(?<![a-z])(?!usd? ?.$)[a-z]{1,3} ?[$£¥]$")
-#: what makes another unit of one that has been read
-_GOES_ON = re.compile(r"\s?/|\s?cents?\b|\s?pence\b|-")
-#: what a currency or a unit is called, under one name
+#: what follows a unit and makes it a different one
+_LONGER_UNIT = re.compile(r"\s?/|\s?cents?\b|\s?pence\b|-")
+#: names of a currency or unit -> one name
 _NAMES = {
     "€": "eur", "euro": "eur", "euros": "eur", "$": "usd", "us$": "usd", "dollar": "usd", "dollars": "usd", "£": "gbp",
     "pound": "gbp", "pounds": "gbp", "¥": "jpy", "yen": "jpy", "₹": "inr", "rupees": "inr", "francs": "chf",
@@ -67,15 +67,15 @@ class Number:
     #: its digits (and sign), without scale or unit
     start: int
     end: int
-    #: with what makes it larger (`million`) and its unit
+    #: including its scale (`million`) and its unit
     whole_end: int
-    #: what it may mean, its scale heeded
+    #: possible values, with its scale
     readings: frozenset[Decimal]
-    #: the scale's word, and what the digits alone may mean
+    #: the scale's word, and the possible values of the digits alone
     scale: str | None
     unscaled: frozenset[Decimal]
     percent: bool
-    #: what stands there where nothing must be worked out: digits, and a decimal point at most
+    #: the value if it is written literally: digits, and at most a decimal point
     literal: Decimal | None
 
 
@@ -87,7 +87,7 @@ def numbers(text: str) -> Iterator[Number]:
             continue
         if read := _number(text, found, unit):
             yield read
-    for one in spelt(text):
+    for one in numbers_in_words(text):
         yield Number(
             start=one.start, end=one.end, whole_end=one.end, readings=frozenset((one.value,)), scale=one.scale,
             unscaled=frozenset((one.unscaled,)), percent=_PERCENT.match(text, one.end) is not None, literal=None,
@@ -105,7 +105,7 @@ def _number(text: str, found: re.Match[str], unit: str) -> Number | None:
     scale, whole_end = _scale(text, end)
     if scale in _EASTERN and text[whole_end : whole_end + 1] in (*_EASTERN, *"0123456789") and text[whole_end:]:
         return None
-    # `5m` is five metres unless it is money, or counts something.
+    # `5m` is five meters unless it is money or counts something.
     if unit in ("m", "b", "t") and (
         _CURRENCY_BEFORE.search(text, max(0, found.start() - 5), found.start())
         or (unit != "t" and _COUNTED_AFTER.match(text, found.end()))
@@ -140,7 +140,7 @@ def _scaled(readings: frozenset[Decimal], scale: str | None) -> frozenset[Decima
 
 
 def _readings(digits: str) -> frozenset[Decimal]:
-    """What a run of digits and separators may mean; nothing if it is no number: 12.05.1998, 192.168.0.1."""
+    """Return the possible values of digits and separators; empty if it is not a number: 12.05.1998, 192.168.0.1."""
     digits = re.sub(rf"[{_SPACE}'’]", "", digits)
     dots, commas = digits.count("."), digits.count(",")
     if not dots and not commas:
@@ -160,7 +160,7 @@ def _readings(digits: str) -> frozenset[Decimal]:
     whole, _, fraction = digits.partition(mark)
     if len(fraction) != 3 or len(whole) > 3 or whole.startswith("0"):
         return _decimals(f"{whole}.{fraction}")
-    # Three digits after a comma are thousands; after a point nobody knows.
+    # Three digits after a comma are thousands; after a point it is ambiguous.
     return _decimals(whole + fraction) | (_decimals(f"{whole}.{fraction}") if mark == "." else frozenset())
 
 
@@ -178,7 +178,7 @@ def _decimals(text: str) -> frozenset[Decimal]:
 
 
 def decimal(value: object) -> Decimal | None:
-    """The number that a value is, if it is one."""
+    """Return a value as a finite decimal, if it is a number."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return None
     try:
@@ -192,7 +192,7 @@ def decimal(value: object) -> Decimal | None:
 
 
 def quantity(text: str) -> tuple[frozenset[Decimal], str] | None:
-    """(what it may amount to, its unit) of a text that is a number with a unit or a currency: `€3 million`, `45 %`."""
+    """Return (possible amounts, unit) of a text that is a number with a unit or a currency: `€3 million`, `45 %`."""
     found = next(iter(numbers(text)), None)
     if found is None:
         return None
@@ -206,7 +206,7 @@ def quantity(text: str) -> tuple[frozenset[Decimal], str] | None:
 
 
 def states(text: str, wanted: tuple[frozenset[Decimal], str]) -> Iterator[tuple[int, int]]:
-    """Where a text states the quantity: the same amount with the same unit beside it."""
+    """Yield the spans where a text states the quantity: the same amount with the same unit."""
     readings, unit = wanted
     names = {unit} | {name for name, one in _NAMES.items() if one == unit}
     for number in numbers(text):
@@ -221,14 +221,14 @@ def states(text: str, wanted: tuple[frozenset[Decimal], str]) -> Iterator[tuple[
 
 
 def _ends(text: str, name: str) -> bool:
-    """Only money stands before its amount."""
+    """Only a currency may precede its amount."""
     if not text.endswith(name) or not (name in "€$£¥₹" or name in CURRENCIES or name == "us$"):
         return False
     return not (name.isalpha() and text[: -len(name)][-1:].isalnum()) and not is_of_others(text)
 
 
 def is_of_others(text: str) -> bool:
-    """The (folded) text ends in a sign of money that another country's letters go before."""
+    """Return whether the (folded) text ends in a currency sign with the letters of another country before it."""
     return _OTHERS.search(text) is not None
 
 
@@ -237,4 +237,4 @@ def _begins(text: str, name: str) -> bool:
     if not text.startswith(name):
         return False
     following = text[len(name) :]
-    return not (name[-1].isalnum() and (following[:1].isalnum() or _GOES_ON.match(following)))
+    return not (name[-1].isalnum() and (following[:1].isalnum() or _LONGER_UNIT.match(following)))

@@ -1,4 +1,4 @@
-"""The schema `page`: what a page says of itself, taken as it is. No model, no judgement, one record per page."""
+"""The schema `page`: the metadata of a page as it is. No model, no judgment, one record per page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HEADING_LENGTH = 300
 
 
 class Stored(NamedTuple):
-    """A page as it was stored: what a function that extracts works on."""
+    """A stored page: the input of a function that extracts."""
 
     page: Page
     body: bytes
@@ -22,7 +22,7 @@ class Stored(NamedTuple):
 
 
 def page_facts(source: Stored) -> list[dict[str, Any]]:
-    """The facts of a page that need no model: what it says of itself."""
+    """Return the metadata of a page."""
     page = source.page
     facts: dict[str, Any] = {"url": page.url, "title": page.title, "description": None, "language": page.language}
     facts |= {"canonical": page.canonical, "headings": [], "structured": [], "words": 0}
@@ -40,7 +40,7 @@ def page_facts(source: Stored) -> list[dict[str, Any]]:
 def _structured(document: Document) -> list[dict[str, Any]]:
     try:
         found: list[dict[str, Any]] = _finite(document.structured())
-    except RecursionError:  # nobody nests so deeply in earnest
+    except RecursionError:  # no real page nests so deeply
         return []
     return found
 
@@ -63,7 +63,7 @@ def _description(structured: list[dict[str, Any]]) -> str | None:
 
 
 def _finite(value: Any) -> Any:
-    """A page's own data may hold numbers that JSON does not know."""
+    """Remove numbers that JSON does not have; a page's own data may contain them."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
@@ -71,5 +71,5 @@ def _finite(value: Any) -> Any:
     return [_finite(inner) for inner in value] if isinstance(value, list) else value
 
 
-#: schema -> what makes its items from a page; schemas that are not here are climbed for (extract/ladder.py)
+#: schema -> the function that makes its items from a page; the ladder (extract/ladder.py) handles all other schemas
 extractors: dict[str, Callable[[Stored], list[dict[str, Any]]]] = {"page": page_facts}

@@ -1,41 +1,38 @@
-"""What a record is to hold: a schema, its leaves, on which pages it applies, and hints for finding its values.
+"""The schema of a record: its leaves, the pages it applies to, and hints for finding its values.
 
     Leaf        one value of a record, by its path
-    Selector    where a leaf stands: CSS, XPath, or a pattern over the page's text
-    Schema      all of it; its hash names the form, so that records of another form stand beside each other
+    Selector    where to find a leaf: CSS, XPath, or a pattern over the page's text
+    Schema      all of it; its hash identifies the version, so that records of several versions can coexist
 
-`load` takes a name that comes with the package, a JSON Schema file (`*.json`, with a `*.toml` beside it for selectors)
-or a Pydantic model `module:Class`; `inline` takes a JSON Schema from somebody whom we do not trust: it reads no file
-and imports nothing. docs/reference/schemas.md describes every key.
+`load` accepts the name of a built-in schema, a JSON Schema file (`*.json`, with a `*.toml` next to it for selectors) or
+a Pydantic model `module:Class`. `inline` accepts an untrusted JSON Schema: it reads no file and imports nothing.
+docs/reference/schemas.md describes every key.
 """
 
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
-import re
-import sys
 import tomllib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast
+
+from pydantic import TypeAdapter
 
 from curtsy.core.errors import UsageError
 from curtsy.grounding import json_pointer, json_schema, schema_hints
 from curtsy.grounding.schema_hints import Hints, Selector
+from curtsy.grounding.user_code import SPEC, imported
 
 MAX_INLINE_BYTES = 64 << 10
 MAX_FILE_BYTES = 1 << 20
 _MAX_NAME = 100
 _BUILT_IN = Path(__file__).parent / "builtin" / "schemas"
-#: of a selector
-_LISTS = ("pages", "also", "without")
-#: a text that may be longer counts as long: it is compared with its quote less strictly
+#: a text that may be this long is compared with its quote less strictly
 _LONG = 100
-_MODEL = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 LeafType = Literal["string", "integer", "number", "boolean", "enum", "date"]
 
@@ -48,42 +45,42 @@ class Leaf:
     path: str
     type: LeafType
     description: str = ""
-    #: it and everything above it
+    #: it and all its parents are required
     required: bool = False
-    #: the values that it may have; only of type `enum`
+    #: the allowed values; only for type `enum`
     enum: tuple[Any, ...] = ()
-    #: a boolean or an enum is published although it is somebody's judgement
+    #: a boolean or an enum is published although it is a judgment
     allow_judged: bool = False
     #: sentences rather than names: `long`, or `maxLength` of 100 and more
     long: bool = False
-    #: a date with its time: `format` is `date-time`
+    #: a date with a time: `format` is `date-time`
     timed: bool = False
 
     @property
     def many(self) -> bool:
-        """It is, or is within, an item of a list."""
+        """Return whether it is, or is inside of, an item of a list."""
         return "/*" in self.path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schema:
-    """What a record is to hold. `x-curtsy` of the JSON Schema has been read into the fields beside it."""
+    """The schema of a record. `x-curtsy` of the JSON Schema was read into the other fields."""
 
     name: str
     #: references resolved
     json_schema: dict[str, Any]
-    #: 16 hex digits over all that decides what is extracted
+    #: 16 hex digits of a hash of everything that determines what is extracted
     hash: str
-    #: what a record is about
+    #: the subject of a record
     per: Literal["page", "site"]
     leaves: tuple[Leaf, ...]
     #: which pages: roles (`about`), or globs over the path (`/about*`) or the whole URL; empty: all
     pages: tuple[str, ...] = ()
-    #: leaf -> where it stands, best first
+    #: leaf -> where to find it, best first
     selectors: Mapping[str, tuple[Selector, ...]] = field(default_factory=dict)
     #: leaf -> keys of structured data, best first: `legalName`, `address.email`, `{address.city}, {address.country}`
     structured: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    #: types of the thing that the record is about, as structured data names them: `Organization`; empty: any
+    #: types of the entity that the record is about, in structured data: `Organization`; empty: any
     types: tuple[str, ...] = ()
 
     @property
@@ -91,11 +88,11 @@ class Schema:
         return str(self.json_schema.get("description") or "")
 
     def leaf_for(self, path: str) -> Leaf:
-        """The leaf of a place in a record: `/claims/3` is one of `/claims/*`; KeyError if there is none."""
+        """Return the leaf of a path in a record, such as `/claims/*` for `/claims/3`; raise KeyError if unknown."""
         for leaf in self.leaves:
             if leaf.path == path or _covers(leaf.path, path):
                 return leaf
-        raise KeyError(f"{path} is not in the schema {self.name}")
+        raise KeyError(f"the schema {self.name} has no {path}")
 
     def validate(self, data: Any) -> list[str]:
         """Return what is wrong with a record's data, such as `/founded_year: not integer`; empty if it is valid."""
@@ -105,18 +102,8 @@ class Schema:
         return problems(self.json_schema, data)
 
     def dump(self) -> dict[str, Any]:
-        """All of it as JSON, for `restore`: a crawl keeps the schema that it was begun with."""
-        return {
-            "name": self.name,
-            "json_schema": self.json_schema,
-            "hash": self.hash,
-            "per": self.per,
-            "leaves": [asdict(leaf) for leaf in self.leaves],
-            "pages": list(self.pages),
-            "selectors": {path: [asdict(one) for one in found] for path, found in self.selectors.items()},
-            "structured": {path: list(found) for path, found in self.structured.items()},
-            "types": list(self.types),
-        }
+        """Return all of it for `restore`: a crawl keeps the schema that it was started with."""
+        return asdict(self)
 
 
 def _covers(leaf: str, path: str) -> bool:
@@ -126,29 +113,29 @@ def _covers(leaf: str, path: str) -> bool:
     )
 
 
-# Where schemas come from
+# Loading
 
 
 def load(spec: str, *, folder: Path | None = None) -> Schema:
-    """The schema of that name, file or model; UsageError if there is none.
+    """Return the schema of that name, file or model; raise UsageError if it is unknown.
 
-    Files and modules are looked for in `folder`, else in the working directory.
+    Files and modules are searched in `folder`, else in the working directory.
     """
     if spec in built_in():
         text = (_BUILT_IN / f"{spec}.json").read_text()
         return _made(spec, json.loads(text), _toml(_BUILT_IN / f"{spec}.toml"), open_objects=True)
     if spec.endswith(".json"):
         return _from_file((folder or Path()) / spec)
-    if _MODEL.fullmatch(spec):
+    if SPEC.fullmatch(spec):
         return _made(spec, _model_schema(spec, folder or Path()), {})
     raise UsageError(
-        f"there is no schema {spec!r}: give one of {', '.join(built_in())}, a JSON Schema file such as orgs.json, "
-        "or a Pydantic model such as models:Organisation"
+        f"unknown schema: {spec!r}. Use one of {', '.join(built_in())}, a JSON Schema file such as orgs.json, "
+        "or a Pydantic model such as models:Organization"
     )
 
 
 def inline(document: Any) -> Schema:
-    """The schema of a JSON Schema from outside: bounded, no references out of it, no XPath."""
+    """Return the schema of an untrusted JSON Schema: limited, without external references and XPath."""
     document = json_schema.bounded(document, MAX_INLINE_BYTES)
     title = document.get("title")
     name = " ".join(title.split()) if isinstance(title, str) and title.isprintable() else ""
@@ -156,26 +143,17 @@ def inline(document: Any) -> Schema:
 
 
 def restore(dumped: Mapping[str, Any]) -> Schema:
-    """What `Schema.dump` gave, also after it was JSON."""
-    selectors = {
-        path: tuple(Selector(**{**one, **{name: tuple(one.get(name, ())) for name in _LISTS}}) for one in many)
-        for path, many in dumped["selectors"].items()
-    }
-    return Schema(
-        name=dumped["name"],
-        json_schema=dumped["json_schema"],
-        hash=dumped["hash"],
-        per=dumped["per"],
-        leaves=tuple(Leaf(**{**leaf, "enum": tuple(leaf["enum"])}) for leaf in dumped["leaves"]),
-        pages=tuple(dumped["pages"]),
-        selectors=selectors,
-        structured={path: tuple(many) for path, many in dumped["structured"].items()},
-        types=tuple(dumped["types"]),
-    )
+    """The inverse of `Schema.dump`, also after a conversion to JSON."""
+    return _adapter().validate_python(dumped)
+
+
+@cache
+def _adapter() -> TypeAdapter[Schema]:
+    return TypeAdapter(Schema)
 
 
 def built_in() -> tuple[str, ...]:
-    """The schemas that come with the package."""
+    """Return the names of the built-in schemas."""
     return tuple(sorted(path.stem for path in _BUILT_IN.glob("*.json")))
 
 
@@ -187,9 +165,9 @@ def _from_file(path: Path) -> Schema:
     except OSError as error:
         raise UsageError(f"the schema {path} cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"the schema {path} is not JSON: {error}") from error
+        raise UsageError(f"the schema {path} is not valid JSON: {error}") from error
     try:
-        # Not the name of a schema of ours, for which others may have a function.
+        # Not the name of a built-in schema, for which there may be a function.
         name = path.name if path.stem in built_in() else path.stem
         return _made(name, json_schema.bounded(document, MAX_FILE_BYTES), _toml(path.with_suffix(".toml")))
     except UsageError as error:
@@ -204,40 +182,21 @@ def _toml(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise UsageError(f"{path.name} is not TOML: {error}") from error
+        raise UsageError(f"{path.name} is not valid TOML: {error}") from error
 
 
 def _model_schema(spec: str, folder: Path) -> dict[str, Any]:
-    module_name, _, class_name = spec.partition(":")
-    with _importing_from(folder):
-        try:
-            module = importlib.import_module(module_name)
-        except SystemExit as error:
-            raise UsageError(f"the schema {spec}: {module_name} cannot be imported: it ends the process") from error
-        except Exception as error:  # whatever a module of the user's does while it is imported
-            raise UsageError(f"the schema {spec}: {module_name} cannot be imported: {error}") from error
-    model = getattr(module, class_name, None)
+    module, model = imported(spec, folder, "schema")
     if not callable(getattr(model, "model_json_schema", None)):
-        raise UsageError(f"the schema {spec}: {class_name} is not a Pydantic model in {module_name}")
+        raise UsageError(f"the schema {spec} is not a Pydantic model of {module.__name__}")
     try:
-        found: dict[str, Any] = model.model_json_schema()  # type: ignore[union-attr]
+        found: dict[str, Any] = model.model_json_schema()
     except Exception as error:
-        raise UsageError(f"the schema {spec} cannot be written as JSON Schema: {error}") from error
+        raise UsageError(f"the schema {spec} cannot be converted to JSON Schema: {error}") from error
     return found
 
 
-@contextmanager
-def _importing_from(folder: Path) -> Iterator[None]:
-    where = str(folder.resolve())
-    sys.path.insert(0, where)
-    try:
-        yield
-    finally:
-        if where in sys.path:
-            sys.path.remove(where)
-
-
-# Making one
+# Construction
 
 
 def _made(
@@ -261,13 +220,12 @@ def _made(
 
 
 def _described(schema: dict[str, Any], path: str) -> str:
-    """What is said of a value, behind what is said of the lists and objects that it is in."""
-    said: dict[str, None] = {}
+    """Return the description of a value, after those of its parents."""
+    texts: dict[str, None] = {}
     for key in json_pointer.keys(path):
         schema = schema["items"] if key == "*" else schema["properties"][key]
-        said[str(schema.get("description") or "")] = None
-    texts = [text for text in said if text]
-    return " ".join(texts) if texts else str(schema.get("title") or "")
+        texts[str(schema.get("description") or "")] = None
+    return " ".join(text for text in texts if text) or str(schema.get("title") or "")
 
 
 def _leaf(found: json_schema.Found, hints: Hints, description: str) -> Leaf:
@@ -286,7 +244,7 @@ def _leaf(found: json_schema.Found, hints: Hints, description: str) -> Leaf:
 
 
 def _marks(schema: dict[str, Any], path: str = "") -> dict[str, Any]:
-    """Place -> its `x-curtsy`."""
+    """Return the `x-curtsy` of each place."""
     found = {path: schema["x-curtsy"]} if "x-curtsy" in schema else {}
     for name, inner in (schema.get("properties") or {}).items():
         found |= _marks(inner, json_pointer.step(path, name))

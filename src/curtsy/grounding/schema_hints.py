@@ -1,10 +1,10 @@
-"""Hints for finding the values of a schema, read from `x-curtsy` and from the TOML beside it.
+"""Hints for finding the values of a schema, from `x-curtsy` and from a TOML file next to the schema.
 
     about the schema    per, pages, types, structured, selectors, allow_judged
-    about a leaf        structured, selectors (or css, xpath, attribute, pattern at once), allow_judged, long
+    about a leaf        structured, selectors (or css, xpath, attribute, pattern directly), allow_judged, long
 
-Leaves are named by their path, `/contact/email` or `contact.email`; a list stands for its items. Expressions are tried
-here, so that a crawl does not fail on them later. Patterns are google-re2: linear in the text, whatever they say.
+Leaves are named by their path, `/contact/email` or `contact.email`; a list means its items. Expressions are checked
+here, so that a crawl does not fail on them later.
 """
 
 from __future__ import annotations
@@ -12,29 +12,27 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache
 from typing import Any, Literal, cast
 
-import re2
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser
 
 from curtsy.core.errors import UsageError
+from curtsy.grounding import patterns
+from curtsy.grounding.patterns import program_size
 
-#: pages that a site may have, by what they are for; `extract.choosing` knows their words
+#: roles of the pages of a site; `extract.page_selection` has their names
 ROLES = frozenset(("home", "about", "contact", "imprint", "claims", "people", "projects", "news", "products", "jobs"))
 MAX_EXPRESSION = 500
 MAX_PATTERN = 2_000
 _MAX_SELECTORS = 20
 _MAX_KEYS = 20
 _MAX_PAGES = 50
-#: what a pattern's automaton may take, in bytes; with less it is slow on ordinary text
-_PATTERN_MEMORY = 4 << 20
-#: steps of a pattern's program, and of all patterns of a schema from outside: at worst a page takes so many for each of
-#: its characters, which is some seconds
+#: steps of one pattern's program, and of all patterns of an untrusted schema; the worst case is this number for each
+#: character of a page, which takes some seconds
 MAX_PROGRAM = 10_000
 MAX_OUTSIDE_PROGRAMS = 5_000
-#: with nothing between its parts that could be taken for theirs
+#: only separators between its parts
 _TEMPLATE = re.compile(r"\{[^{}]+\}(?:[\s,;|]+\{[^{}]+\})*")
 _TOP = frozenset(("per", "pages", "types", "structured", "selectors", "allow_judged"))
 _INNER = frozenset(("structured", "selectors", "css", "xpath", "attribute", "pattern", "allow_judged", "long"))
@@ -42,21 +40,21 @@ _INNER = frozenset(("structured", "selectors", "css", "xpath", "attribute", "pat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selector:
-    """Where a leaf stands. `pattern` is looked for in the element's text, or in the page's if no element is named."""
+    """Where to find a leaf. `pattern` is searched in the element's text, or without an element in the page's text."""
 
     css: str | None = None
     xpath: str | None = None
-    #: of the element; None: its text
+    #: attribute of the element; None: its text
     attribute: str | None = None
-    #: its group `value`, its first group, or all of it
+    #: the value is its group `value`, its first group, or the whole match
     pattern: str | None = None
-    #: the value is the sentence that the pattern is found in
+    #: the value is the sentence with the match
     sentence: bool = False
-    #: patterns that the sentence must have too
+    #: patterns that the sentence must match too
     also: tuple[str, ...] = ()
-    #: patterns that the sentence must not have
+    #: patterns that the sentence must not match
     without: tuple[str, ...] = ()
-    #: a leaf that the match must be about: a value found for it, or `we`, stands right before or after
+    #: a leaf that must be the subject: a value found for it, or `we`, comes directly before or after
     subject: str | None = None
     #: as in Schema.pages; empty: all
     pages: tuple[str, ...] = ()
@@ -77,7 +75,7 @@ class Hints:
 
 
 def read(marks: Mapping[str, Any], beside: Mapping[str, Any], leaves: set[str], *, trusted: bool) -> Hints:
-    """From `x-curtsy` by place, and from a TOML, which counts more. Not trusted: no XPath."""
+    """Read `x-curtsy` by place, and a TOML, which has precedence. XPath is only allowed in trusted schemas."""
     top = {**_table(marks.get("", {}), "x-curtsy"), **beside}
     _known(top, _TOP, "x-curtsy")
     keys, places = _table(top.get("structured", {}), "structured"), _table(top.get("selectors", {}), "selectors")
@@ -111,7 +109,7 @@ def read(marks: Mapping[str, Any], beside: Mapping[str, Any], leaves: set[str], 
 
 
 def pages(value: Any, place: str) -> tuple[str, ...]:
-    """Roles and globs, checked."""
+    """Check and return roles and globs."""
     found = _texts(value, f"{place}: pages")
     for one in found[:_MAX_PAGES]:
         if one not in ROLES and not one.startswith(("/", "http://", "https://", "*")):
@@ -121,29 +119,8 @@ def pages(value: Any, place: str) -> tuple[str, ...]:
     return found
 
 
-@lru_cache(maxsize=1024)
 def compiled(pattern: str) -> Any:
-    """The pattern, ready; UsageError if it is none."""
-    options = re2.Options()
-    options.max_mem = _PATTERN_MEMORY
-    options.log_errors = False
-    if len(pattern) > MAX_PATTERN:
-        raise UsageError(f"a pattern is longer than {MAX_PATTERN} characters: {pattern[:60]}...")
-    try:
-        found = re2.compile(pattern, options=options)
-    except re2.error as error:
-        detail = error.args[0] if error.args else error
-        detail = detail.decode() if isinstance(detail, bytes) else detail
-        raise UsageError(f"the pattern {pattern[:200]!r} is not one of google-re2: {detail}") from error
-    if _size(found) > MAX_PROGRAM:
-        raise UsageError(f"the pattern {pattern[:200]!r} is too much work: repeat less, or smaller classes")
-    return found
-
-
-def _size(pattern: Any) -> int:
-    """Steps of its program; 0 where this build of google-re2 does not tell."""
-    size = getattr(getattr(pattern, "_regexp", None), "ProgramSize", None)
-    return int(size()) if size is not None else 0
+    return patterns.compiled(pattern, max_length=MAX_PATTERN, max_program=MAX_PROGRAM)
 
 
 def _table(found: Any, name: str) -> dict[str, Any]:
@@ -155,7 +132,7 @@ def _table(found: Any, name: str) -> dict[str, Any]:
 def _known(table: Mapping[str, Any], known: frozenset[str], place: str) -> None:
     for key in table:
         if key not in known:
-            raise UsageError(f"{place}: there is no key {key!r}; there are {', '.join(sorted(known))}")
+            raise UsageError(f"{place}: unknown key {key!r}. Known keys: {', '.join(sorted(known))}")
 
 
 def _leaf(name: str, leaves: set[str]) -> str:
@@ -163,15 +140,15 @@ def _leaf(name: str, leaves: set[str]) -> str:
     for one in (path, f"{path}/*"):
         if one in leaves:
             return one
-    raise UsageError(f"{name} is not a value of the schema; there are {', '.join(sorted(leaves))[:300]}")
+    raise UsageError(f"the schema has no value {name}. It has {', '.join(sorted(leaves))[:300]}")
 
 
 def _texts(value: Any, place: str) -> tuple[str, ...]:
     many = [value] if isinstance(value, str) else value
     if not isinstance(many, list) or not all(isinstance(one, str) and 0 < len(one) <= MAX_EXPRESSION for one in many):
-        raise UsageError(f"{place} is not a text or a list of texts of up to {MAX_EXPRESSION} characters")
+        raise UsageError(f"{place} is not a string or a list of strings of up to {MAX_EXPRESSION} characters")
     if len(many) > _MAX_PAGES:
-        raise UsageError(f"{place}: more than {_MAX_PAGES}")
+        raise UsageError(f"{place}: more than {_MAX_PAGES} entries")
     return tuple(many)
 
 
@@ -181,13 +158,13 @@ def _keys(value: Any, place: str) -> tuple[str, ...]:
         raise UsageError(f"{place}: more than {_MAX_KEYS} keys")
     for key in found:
         if ("{" in key or "}" in key) and not _TEMPLATE.fullmatch(key):
-            raise UsageError(f"{place}: {key} is no template such as {{city}}, {{country}}: words have no place in it")
+            raise UsageError(f"{place}: {key} is not a template such as {{city}}, {{country}} without words")
     return found
 
 
 def _per(value: Any) -> Literal["page", "site"]:
     if value not in ("page", "site"):
-        raise UsageError(f"per is {value!r}; it is one of page, site")
+        raise UsageError(f"invalid per: {value!r}. Use page or site")
     return cast(Literal["page", "site"], value)
 
 
@@ -217,13 +194,13 @@ def _selector(value: Any, place: str) -> Selector:
     if isinstance(value, str):
         return Selector(css=value)
     if not isinstance(value, dict):
-        raise UsageError(f"{place}: a selector is a table with css, xpath or pattern")
+        raise UsageError(f"{place}: a selector must be a table with css, xpath or pattern")
     _known(value, _SELECTOR, f"{place}: selector")
     for key in ("css", "xpath", "attribute", "pattern", "subject"):
         if key in value and not (isinstance(value[key], str) and value[key].strip()):
-            raise UsageError(f"{place}: {key} is not a text")
+            raise UsageError(f"{place}: {key} is not a string")
     if not isinstance(value.get("sentence", False), bool):
-        raise UsageError(f"{place}: sentence is true or false")
+        raise UsageError(f"{place}: sentence must be true or false")
     lists = {name: _texts(value.get(name, []), f"{place}: {name}") for name in ("also", "without")}
     lists["pages"] = pages(value.get("pages", []), place)
     return Selector(**{**value, **lists})
@@ -245,22 +222,22 @@ def _check_work(selectors: Mapping[str, tuple[Selector, ...]]) -> None:
         for one in (found.pattern, *found.also, *found.without)
         if one
     }
-    if sum(_size(compiled(pattern)) for pattern in patterns) > MAX_OUTSIDE_PROGRAMS:
-        raise UsageError("the patterns are too much work for a schema that is not in a file")
+    if sum(program_size(compiled(pattern)) for pattern in patterns) > MAX_OUTSIDE_PROGRAMS:
+        raise UsageError("the patterns are too expensive for a schema that is not in a file")
 
 
 def _check_parts(selector: Selector, trusted: bool) -> None:
     if selector.css is None and selector.xpath is None and selector.pattern is None:
         raise UsageError("a selector needs css, xpath or pattern")
     if selector.css is not None and selector.xpath is not None:
-        raise UsageError("a selector has css or xpath, not both")
+        raise UsageError("a selector cannot have both css and xpath")
     if selector.attribute is not None and selector.css is None and selector.xpath is None:
         raise UsageError("attribute needs css or xpath")
     if selector.css is not None:
         _check_css(selector.css)
     if selector.xpath is not None:
         if not trusted:
-            raise UsageError("xpath is for schemas in files only; use css")
+            raise UsageError("xpath is only allowed in schema files; use css")
         _check_xpath(selector.xpath)
     if selector.sentence and (selector.pattern is None or selector.css or selector.xpath):
         raise UsageError("sentence needs a pattern over the text, without css or xpath")
@@ -275,7 +252,7 @@ def _check_css(css: str) -> None:
     try:
         LexborHTMLParser("<p>").css(css)
     except Exception as error:
-        raise UsageError(f"css cannot be read: {css}") from error
+        raise UsageError(f"invalid css: {css}") from error
 
 
 def _check_xpath(xpath: str) -> None:
@@ -284,4 +261,4 @@ def _check_xpath(xpath: str) -> None:
     try:
         etree.XPath(xpath)
     except etree.XPathError as error:
-        raise UsageError(f"xpath cannot be read: {xpath}: {error}") from error
+        raise UsageError(f"invalid xpath: {xpath}: {error}") from error

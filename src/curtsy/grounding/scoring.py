@@ -1,7 +1,7 @@
-"""Scores: a rubric over the evidence of a record's published fields, with reasons and quotes from that evidence only.
+"""Scores: a rubric over the evidence of a record's published fields; reasons and quotes come from that evidence only.
 
-A pattern is looked for in quotes, never in values that nobody supports; a language model is asked about quotes, and
-what it answers counts only if it names one that it was given. A score says which version of the rubric made it.
+Patterns are searched in quotes, never in unsupported values. A language model receives quotes, and its answer counts
+only if it names one of them. A score contains the version of its rubric.
 """
 
 from __future__ import annotations
@@ -21,35 +21,23 @@ from curtsy.grounding.numbers import numbers
 from curtsy.grounding.rubrics import Criterion, Function, Rubric, Scorer, built_in, compiled, load, text_of
 from curtsy.grounding.vocabulary import NEGATIONS
 
-__all__ = [
-    "Answer",
-    "Ask",
-    "Criterion",
-    "Function",
-    "Rubric",
-    "Scorer",
-    "built_in",
-    "has_figure",
-    "load",
-    "score",
-    "text_of",
-]
+__all__ = ["Function", "Rubric", "Scorer", "built_in", "has_figure", "load", "score", "text_of"]
 
-#: quotes named in a result for one criterion
+#: quotes in the result of one criterion
 _MAX_QUOTES = 10
-#: of one pattern in one quote
+#: matches of one pattern in one quote
 _MAX_MATCHES = 20
 _CLAUSE = re.compile(r"[.,;:!?()]")
 _ONLY = ("only", "just", "merely", "simply", "nur", "seulement", "solo")
-#: what a quote without a figure counts where figures are wanted
+#: weight of a quote without a figure if the criterion expects figures
 _WITHOUT_FIGURE = 0.5
-#: characters of a quote by which a model may name it
+#: minimum number of characters with which a model names a quote
 _MIN_NAMED = 8
 _YEARS = range(1900, 2101)
 
 
 class Answer(Protocol):
-    """What a language model says to a question about quotes."""
+    """A language model's answer to a question about quotes."""
 
     @property
     def score(self) -> float:
@@ -57,7 +45,7 @@ class Answer(Protocol):
 
     @property
     def quote(self) -> str | None:
-        """The words among the quotes that it rests on."""
+        """The words of the quotes on which it is based."""
 
 
 class Ask(Protocol):
@@ -81,7 +69,7 @@ def score(
     rubric: Scorer, schema_name: str, data: Mapping[str, Any], fields: Sequence[Field], ask: Ask | None = None
 ) -> dict[str, Any]:
     """{"rubric", "version", "total", "groups", "criteria": [{"name", "score", "reason", "quotes"}]}; scores are 0 to
-    100, and null where only a model could tell and none was asked."""
+    100, and null if they need a model and no model is configured."""
     quotes = list(_published(data, fields))
     if isinstance(rubric, Function):
         return _by_function(rubric, schema_name, data, quotes)
@@ -92,7 +80,7 @@ def score(
 
 
 def _published(data: Mapping[str, Any], fields: Sequence[Field]) -> Iterator[_Quote]:
-    """The evidence of what stands in the record's data; the same words count once."""
+    """Yield the evidence of the values in the record's data; equal words count once."""
     seen: set[tuple[str, str]] = set()
     for field in fields:
         if field.verdict is Verdict.UNSUPPORTED or value_at(data, field.path) != field.value:
@@ -107,7 +95,7 @@ def _published(data: Mapping[str, Any], fields: Sequence[Field]) -> Iterator[_Qu
 def _criterion(criterion: Criterion, quotes: Sequence[_Quote], ask: Ask | None) -> dict[str, Any]:
     seen: dict[str, _Quote] = {}
     for quote in quotes:
-        if _looked_at(criterion.fields, quote.path) and (not criterion.patterns or _matched(criterion, quote.text)):
+        if _is_selected(criterion.fields, quote.path) and (not criterion.patterns or _matched(criterion, quote.text)):
             seen.setdefault(plain(quote.text), quote)
     found = list(seen.values())
     if not found:
@@ -119,7 +107,7 @@ def _criterion(criterion: Criterion, quotes: Sequence[_Quote], ask: Ask | None) 
     return _counted(criterion, found)
 
 
-def _looked_at(globs: Sequence[str], path: str) -> bool:
+def _is_selected(globs: Sequence[str], path: str) -> bool:
     wanted = [glob for glob in globs if not glob.startswith("!")]
     if any(fnmatchcase(path, glob[1:]) for glob in globs if glob.startswith("!")):
         return False
@@ -127,19 +115,19 @@ def _looked_at(globs: Sequence[str], path: str) -> bool:
 
 
 def _matched(criterion: Criterion, quote: str) -> str:
-    """The words that match; empty: none do, they are denied, or the quote speaks against itself."""
+    """Return the matching words; empty if nothing matches, it is negated, or an `against` pattern matches."""
     if any(compiled(pattern).search(quote) for pattern in criterion.against):
         return ""
     folded = fold(quote)
     for pattern in criterion.patterns:
         for found in islice(compiled(pattern).finditer(quote), _MAX_MATCHES):
-            if not _is_denied(folded.text[: folded.place(found.start())]):
+            if not _is_negated(folded.text[: folded.place(found.start())]):
                 return str(found.group()) or quote[:40]
     return ""
 
 
-def _is_denied(before: str) -> bool:
-    """The clause says `not`, or the like, before what matches: it is no deed."""
+def _is_negated(before: str) -> bool:
+    """Return whether a negation precedes the match in its clause."""
     words = [*_CLAUSE.split(before)[-1].split(), ""]
     return any(word in NEGATIONS and after not in _ONLY for word, after in pairwise(words))
 
@@ -152,14 +140,14 @@ def _counted(criterion: Criterion, quotes: Sequence[_Quote]) -> dict[str, Any]:
     reason = f"{len(quotes)} {'quote' if len(quotes) == 1 else 'quotes'} with {said}"
     if criterion.figures:
         reason += f", {with_figure} with a figure"
-    # Those with figures are the ones to show.
+    # Quotes with figures are shown first.
     shown = sorted(quotes, key=lambda quote: not has_figure(quote.text)) if criterion.figures else quotes
     return _made(criterion, min(1.0, points / criterion.enough), reason, shown)
 
 
 def _asked(criterion: Criterion, quotes: Sequence[_Quote], ask: Ask) -> dict[str, Any]:
     answer = ask(criterion.question or "", [quote.text for quote in quotes])
-    # A model's reasons prove nothing: only the quote that it names is kept, if it was given.
+    # A model's reasons are not evidence: only the quote that it names is kept, if it was given one.
     named = plain(answer.quote or "").strip(" .,;:!?\"'")
     kept = [quote for quote in quotes if len(named) >= _MIN_NAMED and named in plain(quote.text)][:1]
     if answer.score <= 0:
@@ -170,7 +158,7 @@ def _asked(criterion: Criterion, quotes: Sequence[_Quote], ask: Ask) -> dict[str
 
 
 def has_figure(text: str) -> bool:
-    """It has a number that is more than a year."""
+    """Return whether the text has a number that is not a year."""
     return any(number.literal is None or number.percent or number.literal not in _YEARS for number in numbers(text))
 
 
@@ -218,18 +206,18 @@ def _by_function(
     try:
         made = scorer.call(schema=schema_name, data=data, quotes=given)
     except SystemExit as error:
-        raise UsageError(f"the scorer {scorer.name} ends the process ({error})") from error
+        raise UsageError(f"the scorer {scorer.name} exits the process ({error})") from error
     if isinstance(made, int | float) and not isinstance(made, bool):
         return _result(scorer, _bounded(made), {}, [])
     if not isinstance(made, Mapping):
-        raise UsageError(f"the scorer {scorer.name} gave {type(made).__name__}, neither a number nor a result")
+        raise UsageError(f"the scorer {scorer.name} returned {type(made).__name__} instead of a number or a result")
     known = {quote.text: quote.as_json() for quote in quotes}
     try:
         criteria = [_checked(one, known) for one in made.get("criteria", ())]
         groups = {str(group): _bounded(value) for group, value in (made.get("groups") or {}).items()}
         return _result(scorer, _bounded(made.get("total")), groups, criteria)
     except (TypeError, ValueError, AttributeError) as error:
-        raise UsageError(f"the scorer {scorer.name} gave a result of another form: {error}") from error
+        raise UsageError(f"the scorer {scorer.name} returned an invalid result: {error}") from error
 
 
 def _checked(criterion: Any, known: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
@@ -246,5 +234,5 @@ def _bounded(value: Any) -> float | None:
     if value is None:
         return None
     if not math.isfinite(float(value)):
-        raise UsageError(f"a score is a number from 0 to 100, not {value}")
+        raise UsageError(f"a score must be a number from 0 to 100, not {value}")
     return round(min(max(float(value), 0.0), 100.0), 1)

@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-import re2
 from jsonschema import Draft202012Validator, FormatChecker, ValidationError, validators
 
+from curtsy.core.errors import UsageError
 from curtsy.grounding.json_pointer import step
-from curtsy.grounding.json_schema import DATES, compiled
+from curtsy.grounding.json_schema import DATES, MAX_PATTERN
+from curtsy.grounding.patterns import compiled
 
 _MAX_PROBLEMS = 50
 
@@ -41,9 +42,9 @@ def _check_pattern(validator: Any, pattern: str, value: Any, schema: Any) -> Ite
     if not isinstance(value, str):
         return
     try:
-        if compiled(pattern).search(value) is None:
+        if compiled(pattern, max_length=MAX_PATTERN).search(value) is None:
             yield ValidationError("does not match {0}")
-    except re2.error:  # a crawl of an earlier version, which accepted such a schema
+    except UsageError:  # a crawl of an earlier version, which accepted such a schema
         yield ValidationError("the pattern {0} cannot be checked")
 
 

@@ -1,16 +1,16 @@
 """Whether a value follows from a passage of its source, by the rules of its type.
 
-    string      stands in it as it is, or folded; an e-mail address, a telephone number, a web address, a date, a
-                quantity by what they amount to; a list of parts if all stand close together; a long text as a near copy
-    integer,    is one of the numbers in it, however written
+    string      occurs literally or folded; e-mail addresses, phone numbers, URLs, dates and quantities by their
+                meaning; a list of parts if all are close together; a long text as a near copy
+    integer,    equals one of the numbers, in any notation
     number
-    date        is one of the dates in it, no more exact than stated, nor its time of day and its zone
-    boolean,    is somebody's judgement of it
+    date        equals one of the dates, and is not more exact than stated; the same for time and zone
+    boolean,    is a judgment about the passage
     enum
 
-What is so short that it may stand anywhere by chance (bare numbers, years, under four characters) counts only among
-three other words and outside a copyright line, unless a key or a selector has named it. What is denied right before is
-not said.
+Values that are so short that they may occur by coincidence (bare numbers, years, less than four characters) count only
+among three other words and outside of a copyright line, unless a key or a selector names them. A negated value does not
+follow.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from curtsy.grounding.schema import Leaf
 
 OTHER_WORDS = 3
 _MIN_LETTERS = 4
-#: characters that the parts of a value (`Bergen, Norway`) may be spread over
+#: maximum distance in characters between the parts of a value (`Bergen, Norway`)
 _PARTS_REACH = 80
 _CONTEXT = 80
 _MAX_READ = 4_000
@@ -61,24 +61,24 @@ _CALLED = re.compile(
     r"\b(?:tel|phone|telephone|telefon|téléphone|call|fax|mobile|mobil|whatsapp|ring)\b", re.IGNORECASE
 )
 _PHONE_VALUE = re.compile(r"(?:\+|00)?[\d\s\u00a0().\-–‑/]{7,}")
-#: between the parts of a value: figures, names, ends of sentences and lines
+#: text that separates the parts of a value: figures, names, ends of sentences and lines
 _OTHERS_BETWEEN = re.compile(r"\d|\b[^\W\d_a-zß-öø-ÿ][^\W\d_]*|[.;!?\n\t]")
 _SPLIT = re.compile(r"(?:(?<!\s)\s++)?[,;|()]\s*+|(?<!\s)[^\S\n]*+\n\s*+|(?<!\s)\s++[-–—·]\s++")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """A quote where it stands: text[start:end]; the rest of the text is what surrounds it."""
+    """A quote in its context: text[start:end]; the rest of the text surrounds it."""
 
     text: str
     start: int
     end: int
-    #: a key or a selector says what it is
+    #: a key or a selector names the value
     named: bool = False
 
     @property
     def quote(self) -> str:
-        """What numbers, dates and addresses are read from: of what is very long, the beginning."""
+        """Return the text in which numbers, dates and addresses are searched: the beginning of a very long quote."""
         return self.text[self.start : min(self.end, self.start + _MAX_READ)]
 
 
@@ -94,7 +94,7 @@ _NOT_IN_QUOTE = Ruling(None, "not_in_quote")
 
 
 def follows(value: Any, leaf: Leaf, passage: Passage, *, suspect: bool = False) -> Ruling:
-    """Whether the value (of the leaf's type) follows; a `suspect` one stands in the prompt or the schema too."""
+    """Return whether the value follows. A `suspect` value also occurs in the prompt or the schema."""
     match leaf.type:
         case "integer" | "number":
             return _number(value, leaf, passage)
@@ -105,11 +105,11 @@ def follows(value: Any, leaf: Leaf, passage: Passage, *, suspect: bool = False) 
     return _string(value, passage, suspect)
 
 
-# What surrounds a value
+# The context of a value
 
 
-def _chance(passage: Passage, start: int, end: int) -> str:
-    """Why a bare value at text[start:end] may stand there by chance; empty: it does not."""
+def _coincidence(passage: Passage, start: int, end: int) -> str:
+    """Return why a bare value at text[start:end] may be a coincidence; empty if it is not."""
     if not passage.named:
         others = count_words(passage.text[passage.start : start]) + count_words(passage.text[end : passage.end])
         if others < OTHER_WORDS:
@@ -117,13 +117,13 @@ def _chance(passage: Passage, start: int, end: int) -> str:
     return "copyright_line" if is_copyright(passage.text, start, end) else ""
 
 
-def _denied(passage: Passage, start: int) -> bool:
+def _negated(passage: Passage, start: int) -> bool:
     before = fold(passage.text[max(0, start - _CONTEXT) : start]).text
     return is_negated(before + passage.text[start : start + 1], len(before))
 
 
 def _best(rulings: Iterator[Ruling]) -> Ruling:
-    """The first that holds, else the first reason."""
+    """Return the first ruling with a verdict, else the first reason."""
     reason: Ruling | None = None
     for ruling in rulings:
         if ruling.verdict is not None:
@@ -133,16 +133,16 @@ def _best(rulings: Iterator[Ruling]) -> Ruling:
 
 
 def _bare(passage: Passage, start: int, end: int, good: Ruling) -> Ruling:
-    if note := _chance(passage, start, end):
+    if note := _coincidence(passage, start, end):
         return Ruling(None, note)
-    return Ruling(None, "negated") if _denied(passage, start) else good
+    return Ruling(None, "negated") if _negated(passage, start) else good
 
 
 # Strings
 
 
 def is_weak(value: str) -> bool:
-    """So short, or so bare a number, that it may stand anywhere by chance."""
+    """Return whether the value is so short, or so bare a number, that it may occur by coincidence."""
     letters = sum(char.isalpha() for char in value)
     return letters < _MIN_LETTERS and not is_phone(value)
 
@@ -153,12 +153,12 @@ def is_phone(value: str) -> bool:
 
 
 def is_contact(value: str) -> bool:
-    """An e-mail address or a telephone number."""
+    """Return whether it is an e-mail address or a phone number."""
     return _EMAIL.fullmatch(value) is not None or is_phone(value)
 
 
 def is_distinctive(value: str) -> bool:
-    """Long enough, or of such a form, that it does not stand in a text by chance."""
+    """Return whether the value's length or form excludes a coincidence."""
     if is_contact(value) or "://" in value:
         return True
     return count_words(value) >= 3 or (len(value) >= 20 and not is_weak(value))
@@ -172,7 +172,7 @@ def _string(value: str, passage: Passage, suspect: bool) -> Ruling:
     folded = fold(passage.text)
     lo, hi = _folded_range(folded, passage)
     for wanted in needles(value):
-        if found := list(_standing(value, wanted, passage, folded, lo, hi, suspect)):
+        if found := list(_occurring(value, wanted, passage, folded, lo, hi, suspect)):
             return _best(iter(found))
     if _URL.fullmatch(value):
         return _url(value, passage)
@@ -186,21 +186,21 @@ def _string(value: str, passage: Passage, suspect: bool) -> Ruling:
 
 
 def _folded_range(folded: Folded, passage: Passage) -> tuple[int, int]:
-    """The passage's place in the folded text."""
+    """Return the range of the passage in the folded text."""
     if passage.start == 0 and passage.end == len(passage.text):
         return 0, len(folded.text)
     return folded.place(passage.start), folded.place(passage.end)
 
 
-def _standing(
+def _occurring(
     value: str, wanted: str, passage: Passage, folded: Folded, lo: int, hi: int, suspect: bool
 ) -> Iterator[Ruling]:
     weak = suspect or is_weak(value)
     for start, end in occurrences(folded.text, wanted, lo, hi):
         first, last = folded.span(start, end)
         if wanted[0] in "$£¥" and is_of_others(folded.text[max(0, start - 4) : start + 1]):
-            continue  # `$300` of `A$300`
-        if weak and (note := _chance(passage, first, last)):
+            continue  # `$300` in `A$300`
+        if weak and (note := _coincidence(passage, first, last)):
             yield Ruling(None, "echo" if suspect and note == "bare" else note)
         elif is_negated(folded.text, start):
             yield Ruling(None, "negated")
@@ -220,16 +220,16 @@ def _email(value: str, passage: Passage) -> Ruling:
     return _NOT_IN_QUOTE
 
 
-def _dialled(phone: str) -> str:
-    """What is dialled: no blanks, no (0) behind a country's number, 00 for +."""
+def _digits(phone: str) -> str:
+    """Return the digits to dial: without spaces, without (0) after a country code, without 00 for +."""
     phone = re.sub(r"\(\s*0\s*\)", "", phone) if phone.strip().startswith(("+", "00", "(+")) else phone
     return re.sub(r"\D", "", phone).removeprefix("00")
 
 
 def _phone(value: str, passage: Passage) -> Ruling:
-    wanted = _dialled(value)
+    wanted = _digits(value)
     for found in _PHONE.findall(passage.quote):
-        if _dialled(found) == wanted:
+        if _digits(found) == wanted:
             return _SUPPORTED if value in found else Ruling(Verdict.DERIVED, "phone")
     return _NOT_IN_QUOTE
 
@@ -263,7 +263,7 @@ def _quantity(value: str, passage: Passage) -> Ruling:
 
 
 def _parts(value: str, passage: Passage) -> Ruling:
-    """`Bergen, Norway` of "in Bergen, in the west of Norway": every part stands there, close together."""
+    """`Bergen, Norway` from "in Bergen, in the west of Norway": all parts occur, close together."""
     parts = [part for part in _SPLIT.split(value) if part]
     if not 2 <= len(parts) <= 8 or all(is_weak(part) for part in parts):
         return _NOT_IN_QUOTE
@@ -278,15 +278,15 @@ def _parts(value: str, passage: Passage) -> Ruling:
 
 
 def _named_parts(folded: Folded, parts: list[str], lo: int, hi: int) -> list[tuple[int, int]] | None:
-    """Of texts that are named: wherever they stand."""
+    """Named texts may contain the parts anywhere."""
     spans = [next(occurrences(folded.text, plain(part), lo, hi), None) for part in parts]
     known = [span for span in spans if span is not None]
     return known if len(set(known)) == len(parts) else None
 
 
 def _parts_in_order(folded: Folded, parts: list[str], lo: int, hi: int) -> list[tuple[int, int]] | None:
-    """One after the other as in the value, or two the other way round without a word between (`CEO Anna Berg`); between
-    them nothing else that the next one could belong to: no figure, no name, no end of a sentence."""
+    """Return the spans of the parts in order, or of two in reverse without a word between them (`CEO Anna Berg`).
+    Between them there must be no figure, name or end of a sentence, which the next part could belong to."""
     wanted = [plain(part) for part in parts]
     for first in occurrences(folded.text, wanted[0], lo, hi):
         spans = [first]
@@ -347,20 +347,20 @@ def _numbers(wanted: Decimal, leaf: Leaf, passage: Passage) -> Iterator[Ruling]:
 
 
 def _within_date(number: Number, stated: list[Stated], wanted: Decimal, quote: str) -> bool:
-    """It is the day or the month of a date, or its year among digits only (which the date's own rule reads)."""
+    """Return whether it is the day or month of a date, or its year in digits only (which the rule for dates reads)."""
     for one in stated:
         if one.start <= number.start and number.end <= one.end:
-            spelt = any(char.isalpha() for char in quote[one.start : one.end])
-            return not (spelt and wanted == one.days[0].year)
+            in_words = any(char.isalpha() for char in quote[one.start : one.end])
+            return not (in_words and wanted == one.days[0].year)
     return False
 
 
 def _within_phone(number: Number, quote: str) -> bool:
-    """It is a part of a telephone number that is called one, or written as only they are."""
+    """Return whether it is part of a phone number that is named as one, or has its typical form."""
     for found in _PHONE.finditer(quote):
         if found.start() <= number.start and number.end <= found.end():
-            dialled = found[0].lstrip().startswith(("+", "00", "(0"))
-            return dialled or _CALLED.search(quote, max(0, found.start() - 20), found.start()) is not None
+            international = found[0].lstrip().startswith(("+", "00", "(0"))
+            return international or _CALLED.search(quote, max(0, found.start() - 20), found.start()) is not None
     return False
 
 
@@ -384,14 +384,14 @@ def _dates(value: str, wanted: Day, passage: Passage) -> Iterator[Ruling]:
         if wanted.month is None:
             yield _bare(passage, at + stated.start, at + stated.end, good)
         else:
-            yield Ruling(None, "negated") if _denied(passage, at + stated.start) else good
+            yield Ruling(None, "negated") if _negated(passage, at + stated.start) else good
     if wanted.month is None:
         for number in numbers(passage.quote):
             if number.literal == wanted.year:
                 yield _bare(passage, at + number.start, at + number.end, _SUPPORTED)
 
 
-# Judgements
+# Judgments
 
 
 def _judged(value: Any, leaf: Leaf, passage: Passage) -> Ruling:

@@ -1,4 +1,4 @@
-"""Values as the leaves of a schema want them, and values that only repeat the question."""
+"""Conversion of values to the types of their leaves, and detection of values that only repeat the prompt."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _MAX_LENGTH = 20_000
 
 
 class Echo(Enum):
-    """How a value repeats what a model was told."""
+    """How a value repeats the prompt."""
 
     NO = "no"
     #: it is the name or the description of its own leaf
     NAME = "name"
-    #: it stands in the prompt or the schema
+    #: it occurs in the prompt or the schema
     PROMPT = "prompt"
 
 
 def is_nothing(value: Any) -> bool:
-    """It claims nothing: null, blank, or a word for that."""
+    """Return whether it claims nothing: null, blank, or a word such as `n/a`."""
     return value is None or (isinstance(value, str) and plain(value[:100]).strip(" .\"'<>[]()") in NOTHING)
 
 
@@ -39,7 +39,7 @@ def is_blank(value: Any) -> bool:
 
 
 def typed(value: Any, leaf: Leaf, *, by_model: bool = True) -> tuple[Any, str]:
-    """(the value as its leaf wants it, "") or (None, why not). What a page says is not a model's way to say nothing."""
+    """Return (the value in its leaf type, "") or (None, why not). `n/a` is a value on a page, but not from a model."""
     if is_nothing(value) if by_model else is_blank(value):
         return None, "empty"
     made: Any
@@ -65,7 +65,7 @@ def _string(value: Any, by_model: bool) -> str | None:
         return None
     text = str(value).strip()
     if by_model:
-        text = text.strip("*`").strip()  # they set values in bold
+        text = text.strip("*`").strip()  # models format values in bold
     return text if len(text) <= _MAX_LENGTH else None
 
 
@@ -81,7 +81,7 @@ def _number(value: Any, leaf: Leaf) -> int | float | None:
 
 
 def _read(text: str, leaf: Leaf) -> Any:
-    """A number written as text: `1,234`, and the year of a date where a year is wanted."""
+    """Parse a number in a text, such as `1,234`; the year of a date if the leaf is a year."""
     text = text.strip()
     found = next(iter(numbers(text)), None)
     if found is not None and found.start == 0 and found.end == len(text) and len(found.readings) == 1:
@@ -107,13 +107,13 @@ def _member(value: Any, members: tuple[Any, ...]) -> Any:
 
 def _date(value: Any) -> str | None:
     made = value_of(value) if isinstance(value, str) else None
-    if made is None or made[0].day is None:  # a month or a year is no date in the sense of JSON Schema
+    if made is None or made[0].day is None:  # JSON Schema has no dates without a day
         return None
     return str(value).strip() if made[1] is not None else made[0].iso
 
 
 def echo(value: Any, leaf: Leaf, prompt_texts: Sequence[str]) -> Echo:
-    """Whether the value only repeats what a model was told; numbers, which are bare anyway, and judgements do not."""
+    """Return how the value repeats the prompt. Only strings are checked; other types need a context anyway."""
     if leaf.type != "string":
         return Echo.NO
     wanted = plain(value)

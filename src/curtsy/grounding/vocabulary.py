@@ -1,4 +1,4 @@
-"""Words that grounding must know, in the languages that it meets most."""
+"""Words with a meaning for grounding, in the most common languages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import unicodedata
 
 
 def _set(text: str) -> frozenset[str]:
-    """Words as they are in a folded text."""
+    """Words in their folded form."""
     return frozenset(unicodedata.normalize("NFKD", text).split())
 
 
@@ -14,14 +14,14 @@ def _list(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-#: say that something is not so
+#: negate a statement
 NEGATIONS = _set("""
     not no never neither nor without cannot none nothing hardly isn't aren't wasn't weren't don't doesn't didn't hasn't
     haven't hadn't can't won't wouldn't couldn't shouldn't nicht kein keine keinen keiner keinem nie niemals ohne sans
     jamais pas aucun aucune sin nunca senza non ikke inte zonder niet geen
 """)
 
-#: make a saying narrower, wider or less certain
+#: make a statement narrower, wider or less certain
 QUALIFIERS = _set("""
     will would shall may might could should must plan plans planned planning aim aims hope hopes intend intends want
     wants try tries target targets goal goals almost nearly about roughly approximately around partly mostly some most
@@ -31,13 +31,13 @@ QUALIFIERS = _set("""
     soll sollen wird werden will wollen kann können fast beinahe etwa rund alle jede jeder manche viele nur mehr weniger
 """)
 
-#: turn round who does it and to whom
+#: exchange subject and object
 AGENTS = _set("by von durch par por da door av af")
 
-#: that it is so, and that it was
+#: present and past of `be`
 IS, WAS = _set("is are am ist sind est sont es son"), _set("was were war waren était étaient era eran")
 
-#: a copy may have them or lack them
+#: may be added or missing in a near copy
 LIGHT = _set("""
     a an and are as at be been being but by for from had has have he her his i in into is it its of on or our own she so
     some such than that the their them then there these they this those to too under until up upon us was we were what
@@ -59,26 +59,26 @@ ONES = _list("""
 """)
 TENS = _list("twenty thirty forty fifty sixty seventy eighty ninety")
 
-#: what `5m` counts, and does not measure
+#: nouns that make `5m` a count and not a length
 COUNTED = _list("""
     accounts citizens clients consumers customers dollars downloads employees euros fans followers homes households
     inhabitants installs items jobs listeners lives members orders passengers patients people players pounds products
     readers residents streams students subscribers trees units users viewers views visitors visits votes workers
 """)
 
-#: ISO 4217, of the money that is met most
+#: ISO 4217 codes of common currencies
 CURRENCIES = _set("""
     aed ars aud bgn brl cad chf clp cny cop czk dkk egp eur gbp hkd huf idr ils inr isk jpy kes krw mxn myr ngn nok nzd
     pen php pln ron rub sar sek sgd thb try twd uah usd vnd zar
 """)
 
-#: units whose letters may follow a number without a blank
+#: units that may follow a number without a space
 UNITS = _set("""
     k m mn mio bn b mrd tn t kt mt g kg mg km cm mm kw mw gw tw kwh mwh gwh twh wh w kwp mwp ha l ml hl m2 m3 m² m³ km2
     km² h s ms min d a c f eur usd gbp chf sek nok dkk kr zł kč pln czk x pp pct ft lb lbs oz yd mi mph
 """)
 
-#: what models write where they found nothing
+#: what models write if they found nothing
 NOTHING = frozenset(
     line.strip()
     for line in """

@@ -1,7 +1,7 @@
-"""A small synthetic web with many hosts and many faults: demo, tests, benchmarks.
+"""A small synthetic web with many hosts and many faults, for the demo, tests and benchmarks.
 
-It imports nothing of the crawler: what it knows about robots.txt and politeness is written down by hand, so that it
-can judge the crawler.
+It imports nothing of the crawler: its rules for robots.txt and politeness are written independently, so that it can
+judge the crawler.
 """
 
 from __future__ import annotations

@@ -24,11 +24,11 @@ from curtsy.tinyweb.web import DEMO_FAULTS, Web, demo_seeds
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit code 0, or 2 for a mistake in the arguments."""
+    """Return exit code 0, or 2 for invalid arguments."""
     parser = _parser()
     options = parser.parse_args(argv)
     if not 0 <= options.port <= 65535 or options.hosts < 0 or options.pages < 1:
-        parser.error("--port is 0 to 65535, --hosts at least 0, --pages at least 1")
+        parser.error("--port must be 0 to 65535, --hosts at least 0, --pages at least 1")
     if options.list:
         _list(as_json=options.json)
         return 0
@@ -53,20 +53,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="curtsy tinyweb", description="A small synthetic web on loopback.")
-    parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 takes a free one")
-    parser.add_argument("--hosts", type=int, default=20, help="number of organisations (org-0000 and on)")
-    parser.add_argument("--pages", type=int, default=30, help="pages per organisation")
-    parser.add_argument("--seed", type=int, default=1, help="another seed makes another web")
+    parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 selects a free one")
+    parser.add_argument("--hosts", type=int, default=20, help="number of organizations (org-0000 and on)")
+    parser.add_argument("--pages", type=int, default=30, help="pages per organization")
+    parser.add_argument("--seed", type=int, default=1, help="another seed generates another web")
     parser.add_argument("--page-kb", type=float, default=None, help="pad pages to about this size, for benchmarks")
     parser.add_argument("--links", type=int, default=None, help="exactly this many links per page, for benchmarks")
-    parser.add_argument("--faults", default="all", help="'all', 'none', or names parted by commas")
+    parser.add_argument("--faults", default="all", help="'all', 'none', or names separated by commas")
     parser.add_argument("--access-log", type=Path, default=None, help="write one line per request to this file")
-    parser.add_argument("--list", action="store_true", help="list the hosts with faults and what is expected of them")
+    parser.add_argument("--list", action="store_true", help="list the hosts with faults and the expected behavior")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
     parser.add_argument("--seeds", action="store_true", help="print the seed URLs")
-    parser.add_argument("--demo", action="store_true", help="with --seeds: the selection that ends within a minute")
-    parser.add_argument("--write-site", type=Path, default=None, metavar="DIR", help="write DIR/<host>/<path> and end")
-    parser.add_argument("--with-parent", action="store_true", help="end when standard input is closed")
+    parser.add_argument("--demo", action="store_true", help="with --seeds: a selection that takes less than a minute")
+    parser.add_argument("--write-site", type=Path, default=None, metavar="DIR", help="write DIR/<host>/<path> and exit")
+    parser.add_argument("--with-parent", action="store_true", help="exit when standard input is closed")
     return parser
 
 
@@ -93,7 +93,7 @@ def _described(host: FaultHost) -> dict[str, object]:
 
 
 async def _serve(web: Web, options: argparse.Namespace) -> None:
-    # Every client connection is a file; the default of 1,024 would limit the clients, not the server.
+    # Every client connection is a file; the default limit of 1,024 would limit the clients.
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
@@ -120,7 +120,7 @@ def _announce(web: Web, port: int, *, as_json: bool) -> None:
         hosts = [*web.org_hosts, *(fault.host for fault in web.faults)]
         print(json.dumps({"port": port, "resolve": rule, "hosts": hosts, "seeds": web.seeds}), flush=True)
         return
-    print(f"{web.hosts} organisations and {len(web.faults)} hosts with faults on 127.0.0.1:{port}; Ctrl-C ends it.")
+    print(f"{web.hosts} organizations and {len(web.faults)} hosts with faults on 127.0.0.1:{port}. Ctrl-C stops it.")
     print(f"Crawl it with: curtsy crawl --config tinyweb.toml --resolve '{rule}' http://org-0000.{DOMAIN}/", flush=True)
 
 
@@ -129,7 +129,7 @@ def _write_site(web: Web, folder: Path) -> None:
         site = OrgSite(host, web.shape, web.seed)
         _write(folder / host / "robots.txt", site.robots())
         for path in site.paths:
-            # A page may also be a folder of others (/news, /news/0001), so each one is the index of its own.
+            # A page may also be the parent of others (/news, /news/0001), so each is the index of its own folder.
             _write(folder / host / path.strip("/") / "index.html", site.html(path))
 
 

@@ -2,10 +2,10 @@
 
     host  method  path  status  start_us  end_us  connection  bytes  hold_until_us
 
-Times are microseconds of CLOCK_REALTIME. `start` is when the request's head had arrived; `end` is when the last byte
-was written to the socket or the client's close had arrived, whichever came first. A server that was not let run reads
-late: the kernel then says when it had come (on Linux, within 10 ms). `status` is 0 where no status line was sent.
-`hold_until_us` is the time before which the answer asked not to be asked again (Retry-After), else 0.
+Times are microseconds of CLOCK_REALTIME. `start` is the arrival of the request's head. `end` is the time when the last
+byte was written to the socket or the client's close arrived, whichever came first. If the server was not scheduled and
+reads late, the kernel's arrival time is used (on Linux, exact to 10 ms). `status` is 0 if no status line was sent.
+`hold_until_us` is the end of the pause that the answer asked for (Retry-After), else 0.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FLUSH_S = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One request as the server saw it."""
+    """One request."""
 
     host: str
     method: str
@@ -39,7 +39,7 @@ class Line:
 
 
 class AccessLog:
-    """Collects lines in memory; `flush` hands them to the kernel, where a killed process cannot lose them."""
+    """Collects lines in memory; `flush` passes them to the kernel, so that a killed process cannot lose them."""
 
     def __init__(self, path: Path | None) -> None:
         self.lines: list[tuple[str, str, str, int, int, int, int, int, int]] = []
@@ -62,7 +62,7 @@ class AccessLog:
 
 
 def read(path: Path | str) -> Iterator[Line]:
-    """The lines of a log, in the order in which requests ended; an unfinished last line is left out."""
+    """Yield the lines of a log, in the order in which requests ended; an incomplete last line is omitted."""
     with open(path, encoding="utf-8", newline="\n") as file:
         for line in file:
             fields = line.rstrip("\n").split("\t")

@@ -1,4 +1,4 @@
-"""What the server can say: whole answers as they go over the wire, or plays: bytes and pauses, one after the other."""
+"""The server's answers: complete answers as bytes, or scripted ones with bytes and pauses."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Headers = tuple[tuple[str, str], ...]
 
 
 class After(Enum):
-    """What becomes of the connection when the answer has been sent."""
+    """What happens to the connection after the answer."""
 
     KEEP = "keep"
     CLOSE = "close"
     RESET = "reset"
-    #: say nothing more and wait for the client to close
+    #: send nothing more and wait until the client closes
     HANG = "hang"
 
 
@@ -39,7 +39,7 @@ class Answer:
     etag: bytes | None = None
     #: Last-Modified, in seconds since 1970
     modified_s: int | None = None
-    #: the answer asks to stay away for so long (Retry-After)
+    #: the pause that the answer asks for (Retry-After)
     hold_s: float = 0.0
 
     @property
@@ -48,7 +48,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Play:
+class Script:
     """An answer in steps: bytes are written (and drained), numbers are pauses in seconds."""
 
     status: int
@@ -58,13 +58,13 @@ class Play:
 
 @dataclass(slots=True)
 class Request:
-    """One request as a handler sees it."""
+    """One request, for handlers."""
 
     host: str
     method: str
     target: str
     head: bytes
-    #: the server's port, for answers that point at the server itself
+    #: the server's port, for answers that refer to the server itself
     port: int
     #: 1 for the first request of its connection
     turn: int
@@ -77,8 +77,8 @@ class Request:
         return self._headers.get(name)
 
 
-Handler = Callable[[Request], "Answer | Play"]
-#: path (with query) -> what is said there; "*" answers every other path
+Handler = Callable[[Request], "Answer | Script"]
+#: path (with query) -> its answer; "*" answers every other path
 Pages = dict[str, "Answer | Handler"]
 
 
@@ -103,14 +103,14 @@ def reply(
     after: After = After.KEEP,
     hold_s: float = 0.0,
 ) -> Answer:
-    """A well-formed answer with a correct Content-Length."""
+    """Return a valid answer with a correct Content-Length."""
     typed: Headers = (("Content-Type", content_type),) if content_type is not None else ()
     lines = (*typed, ("Content-Length", str(len(body))), *headers)
     return Answer(status=status, wire=head(status, lines) + body, after=after, hold_s=hold_s)
 
 
 def tagged(body: bytes, content_type: str = HTML, headers: Headers = (), *, version: str | None = None) -> Answer:
-    """A 200 with an ETag (of its version, or else of its bytes): the server answers 304 to a matching If-None-Match."""
+    """Return a 200 with an ETag (of its version, or else of its bytes); the server answers 304 to If-None-Match."""
     etag = f'"{zlib.crc32(body if version is None else version.encode()):08x}"'
     answer = reply(200, body, content_type, (("ETag", etag), *headers))
     return Answer(status=200, wire=answer.wire, etag=etag.encode())
@@ -129,4 +129,3 @@ def redirect(location: str, status: int = 302, headers: Headers = ()) -> Answer:
 
 
 NOT_FOUND = reply(404, b"<!doctype html><title>Not found</title><p>There is nothing here.</p>")
-NO_ROBOTS = NOT_FOUND

@@ -21,7 +21,7 @@ class TinyWeb:
 
     def __init__(self, process: subprocess.Popen[str], port: int, hosts: list[str], seeds: list[str], log: Path | None):
         self.port = port
-        #: names of all organisations and fault hosts
+        #: names of all organizations and fault hosts
         self.hosts = hosts
         self.seeds = seeds
         self.log = log
@@ -64,9 +64,9 @@ class TinyWeb:
         return f"*.{DOMAIN}=127.0.0.1:{self.port}"
 
     def requests(self) -> list[accesslog.Line]:
-        """Every request that has ended so far, by start."""
+        """Return all requests that have ended, by start."""
         if self.log is None:
-            raise RuntimeError("This tiny web keeps no log: start it with log=PATH.")
+            raise RuntimeError("This tiny web has no log. Start it with log=PATH.")
         if self._process.poll() is None:
             self._flush()
         return sorted(accesslog.read(self.log), key=lambda line: line.start_us)
@@ -77,7 +77,7 @@ class TinyWeb:
         _end(self._process)
 
     def kill(self) -> None:
-        """End it without a chance to write anything more."""
+        """Kill it without flushing the log."""
         self._process.kill()
         _end(self._process)
 

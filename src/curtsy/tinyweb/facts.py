@@ -1,6 +1,6 @@
-"""Who the organisations of the tiny web are: `truth(host)` gives every fact that a site states, and where it stands.
+"""The organizations of the tiny web: `truth(host)` returns every fact that a site states, and where.
 
-A fact that a site does not state is None (or empty): whoever finds it there has invented it.
+A fact that a site does not state is None (or empty): an extracted value for it is an invention.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DOMAIN = "tinyweb.test"
 class Kind(StrEnum):
     """How a site states its facts."""
 
-    JSONLD = "jsonld"  # JSON-LD beside prose; founding year and phone stand in the JSON-LD only
+    JSONLD = "jsonld"  # JSON-LD beside prose; founding year and phone are only in the JSON-LD
     PROSE = "prose"  # sentences only
     THIN = "thin"  # under 100 words a page: name and e-mail, nothing else
     SCRIPT = "script"  # an empty root element, filled by an inline script
@@ -65,7 +65,7 @@ class Project:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a fact stands. `text`: the quote stands in the page's visible text (for script kinds, once rendered);
+    """The place of a fact. `text`: the quote is in the page's visible text (for script kinds, once rendered);
     `structured`: the quote is the value at `pointer` of the page's JSON-LD."""
 
     fact: str
@@ -77,7 +77,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Organisation:
-    """What one site says about itself."""
+    """The facts of one site."""
 
     host: str
     kind: Kind
@@ -101,13 +101,13 @@ def org_host(number: int) -> str:
 
 
 def org_number(host: str) -> int | None:
-    """The number of an organisation's host, or None for any other host."""
+    """Return the number of an organization's host, or None for any other host."""
     match = re.fullmatch(rf"org-(\d{{4,7}})\.{re.escape(DOMAIN)}", host)
     return int(match[1]) if match else None
 
 
 def kind_of(number: int, *, plain: bool = False) -> Kind:
-    """How host `number` states its facts; `plain` gives only kinds whose links stand in the HTML."""
+    """Return how host `number` states its facts; `plain` allows only kinds with links in the HTML."""
     kind = _KINDS[number % len(_KINDS)]
     if plain and kind not in (Kind.JSONLD, Kind.PROSE):
         return Kind.PROSE
@@ -116,14 +116,14 @@ def kind_of(number: int, *, plain: bool = False) -> Kind:
 
 @lru_cache(maxsize=4096)
 def truth(host: str, seed: int = 1, *, plain: bool = False) -> Organisation:
-    """Every fact that the site of `host` states about its organisation, and where.
+    """Return every fact that the site of `host` states about its organization, and where.
 
     >>> truth("org-0000.tinyweb.test").kind
     <Kind.JSONLD: 'jsonld'>
     """
     number = org_number(host)
     if number is None:
-        raise ValueError(f"{host!r} is not an organisation of the tiny web, such as {org_host(7)!r}")
+        raise ValueError(f"{host!r} is not an organization of the tiny web, such as {org_host(7)!r}")
     dice = random.Random(f"{seed}:{host}")
     kind = kind_of(number, plain=plain)
     first = words.FIRST[number % len(words.FIRST)]
@@ -172,7 +172,7 @@ def _project(dice: random.Random, title: str) -> Project:
     return Project(name=title, slug=title.lower().replace(" ", "-"), started_year=dice.randint(2008, 2023))
 
 
-# The sentences that carry facts: pages print them, places quote them.
+# The sentences that state facts: pages print them, places quote them.
 
 
 def founded_sentence(org: Organisation) -> str:

@@ -1,6 +1,6 @@
-"""Was the crawler polite? Judged from the server's access log alone, by what the generator knows about its hosts.
+"""Judge whether a crawler was polite, from the server's access log only, with what the generator knows of its hosts.
 
-`python -m curtsy.tinyweb.judge LOG --delay 0.5` prints the verdict and exits 1 if it is not clean.
+`python -m curtsy.tinyweb.judge LOG --delay 0.5` prints the verdict and exits with 1 if there are violations.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from curtsy.tinyweb import web
 from curtsy.tinyweb.accesslog import Line, read
@@ -20,11 +21,11 @@ from curtsy.tinyweb.accesslog import Line, read
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostVerdict:
-    """One host's requests. Counts are of what exceeds the tolerance; the largest values are as measured."""
+    """The requests of one host. Counts exclude what is within the tolerance; the largest values are as measured."""
 
     host: str
     requests: int
-    #: the pause that was asked for: of the crawl, or robots.txt's where that is longer
+    #: the required delay: of the crawl, or of robots.txt if that is longer
     delay_s: float
     #: requests that began before an earlier one had ended
     overlaps: int
@@ -39,9 +40,9 @@ class HostVerdict:
     robots_violations: tuple[str, ...]
     #: requests that nofollow, the scope or the address guard rule out
     unwanted: tuple[str, ...]
-    #: what a page loads, asked for when another page was visited, or none
+    #: subresources requested during a visit of another page, or without a visit
     strays: tuple[str, ...]
-    #: requests before robots.txt had been answered; told, not counted as a fault: a crawler may know it from before
+    #: requests before robots.txt was answered; not a violation, because a crawler may know it from before
     before_robots: int
 
     @property
@@ -50,82 +51,56 @@ class HostVerdict:
         return not (counted or self.robots_violations or self.unwanted or self.strays)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+def _sum(name: str) -> Any:
+    return property(lambda self: sum(getattr(host, name) for host in self.hosts))
+
+
+def _count(name: str) -> Any:
+    return property(lambda self: sum(len(getattr(host, name)) for host in self.hosts))
+
+
+def _max(name: str) -> Any:
+    return property(lambda self: max((getattr(host, name) for host in self.hosts), default=0.0))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """The judgement over a whole log."""
+    """The verdict over a whole log."""
 
     hosts: tuple[HostVerdict, ...]
+
+    requests = _sum("requests")
+    overlaps = _sum("overlaps")
+    shortfalls = _sum("shortfalls")
+    too_soon = _sum("too_soon")
+    before_robots = _sum("before_robots")
+    robots_violations = _count("robots_violations")
+    unwanted = _count("unwanted")
+    strays = _count("strays")
+    largest_overlap_ms = _max("largest_overlap_ms")
+    largest_shortfall_ms = _max("largest_shortfall_ms")
 
     @property
     def ok(self) -> bool:
         return all(host.ok for host in self.hosts)
 
-    @property
-    def requests(self) -> int:
-        return sum(host.requests for host in self.hosts)
-
-    @property
-    def overlaps(self) -> int:
-        return sum(host.overlaps for host in self.hosts)
-
-    @property
-    def shortfalls(self) -> int:
-        return sum(host.shortfalls for host in self.hosts)
-
-    @property
-    def too_soon(self) -> int:
-        return sum(host.too_soon for host in self.hosts)
-
-    @property
-    def robots_violations(self) -> int:
-        return sum(len(host.robots_violations) for host in self.hosts)
-
-    @property
-    def unwanted(self) -> int:
-        return sum(len(host.unwanted) for host in self.hosts)
-
-    @property
-    def strays(self) -> int:
-        return sum(len(host.strays) for host in self.hosts)
-
-    @property
-    def before_robots(self) -> int:
-        return sum(host.before_robots for host in self.hosts)
-
-    @property
-    def largest_overlap_ms(self) -> float:
-        return max((host.largest_overlap_ms for host in self.hosts), default=0.0)
-
-    @property
-    def largest_shortfall_ms(self) -> float:
-        return max((host.largest_shortfall_ms for host in self.hosts), default=0.0)
-
     def summary(self) -> dict[str, object]:
-        """For people and for --json: totals, and the hosts that are not clean."""
-        return {
-            "ok": self.ok,
-            "requests": self.requests,
-            "hosts": len(self.hosts),
-            "overlaps": self.overlaps,
-            "largest_overlap_ms": self.largest_overlap_ms,
-            "shortfalls": self.shortfalls,
-            "largest_shortfall_ms": self.largest_shortfall_ms,
-            "too_soon": self.too_soon,
-            "robots_violations": self.robots_violations,
-            "unwanted": self.unwanted,
-            "strays": self.strays,
-            "before_robots": self.before_robots,
-            "guilty": [asdict(host) for host in self.hosts if not host.ok],
-        }
+        """For display and for --json: totals, and the hosts with violations."""
+        totals = (
+            "ok", "requests", "overlaps", "largest_overlap_ms", "shortfalls", "largest_shortfall_ms", "too_soon",
+            "robots_violations", "unwanted", "strays", "before_robots",
+        )  # fmt: skip
+        guilty = [asdict(host) for host in self.hosts if not host.ok]
+        return {name: getattr(self, name) for name in totals} | {"hosts": len(self.hosts), "guilty": guilty}
 
 
 def judge(
     log: Path | str | Iterable[Line], delay_s: float, tolerance_ms: float = 50.0, *, starts_only: bool = False
 ) -> Verdict:
-    """The verdict over a log (a file, or its lines).
+    """Return the verdict over a log (a file, or its lines).
 
-    With `starts_only` overlaps are not counted: a crawler stopped by SIGSTOP cannot close a connection that a hanging
-    server keeps open, so there only what was sent can be judged.
+    With `starts_only`, overlaps are not counted: a crawler stopped by SIGSTOP cannot close a connection that a hanging
+    server keeps open, so only what was sent can be judged.
     """
     lines = read(log) if isinstance(log, Path | str) else log
     by_host: defaultdict[str, list[Line]] = defaultdict(list)
@@ -173,7 +148,7 @@ def _overlaps_ms(lines: list[Line]) -> list[float]:
 
 
 def _shortfalls_ms(lines: list[Line], delay_s: float, starts_only: bool) -> list[float]:
-    """A visit and what it loads are one request: the delay runs from the end of what was loaded."""
+    """A visit and its subresources are one request: the delay runs from the end of the last subresource."""
     delay_us = delay_s * 1_000_000
     pairs = [(before, after) for before, after in pairwise(lines) if _page_of(after) is None]
     gaps = [
@@ -188,7 +163,7 @@ def _page_of(line: Line) -> str | None:
 
 
 def _strays(lines: list[Line]) -> tuple[str, ...]:
-    """A visit that was over, by its worker's death or its slot's end, loads nothing more."""
+    """A visit that has ended, by its worker's crash or its slot's expiry, must load nothing more."""
     found, visited = [], None
     for line in lines:
         page = _page_of(line)
@@ -202,7 +177,7 @@ def _strays(lines: list[Line]) -> tuple[str, ...]:
 def _too_soon_ms(lines: list[Line]) -> list[float]:
     found, until_us = [], 0
     for line in lines:
-        # A request that was already under way when the host asked for rest is an overlap, not a disobedience.
+        # A request that was in flight when the host asked for a pause is an overlap, not a violation.
         if line.start_us < until_us:
             found.append((until_us - line.start_us) / 1000)
         until_us = max(until_us, line.hold_until_us)
@@ -210,24 +185,24 @@ def _too_soon_ms(lines: list[Line]) -> list[float]:
 
 
 def _before_robots(lines: list[Line]) -> int:
-    """Requests that began before the first answer to robots.txt from which rules, or their absence, can be read."""
-    told = [line.end_us for line in lines if line.path == "/robots.txt" and _tells(line.status)]
-    known_us = min(told, default=None)
+    """Count requests that began before the first answer to robots.txt that determines the rules."""
+    answered = [line.end_us for line in lines if line.path == "/robots.txt" and _determines_rules(line.status)]
+    known_us = min(answered, default=None)
     asked = [line for line in lines if not web.holds_rules(line.name, line.path)]
     return sum(known_us is None or line.start_us < known_us for line in asked)
 
 
-def _tells(status: int) -> bool:
+def _determines_rules(status: int) -> bool:
     return 200 <= status < 500 and status != 429
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Exit code 0 for a clean log, 1 for one that is not, or is empty, 2 where there is none."""
+    """Return exit code 0 for a clean log, 1 for violations or an empty log, 2 if the log cannot be read."""
     parser = argparse.ArgumentParser(prog="python -m curtsy.tinyweb.judge", description="Was the crawler polite?")
     parser.add_argument("log", type=Path)
     parser.add_argument("--delay", type=float, required=True, help="seconds between two starts on a host")
     parser.add_argument("--tolerance-ms", type=float, default=50.0)
-    parser.add_argument("--starts-only", action="store_true", help="judge what was sent, not what stayed open")
+    parser.add_argument("--starts-only", action="store_true", help="judge what was sent, not open connections")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(argv)
     try:
@@ -235,7 +210,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         print(f"{options.log} cannot be read: {error.strerror}.", file=sys.stderr)
         return 2
-    # Nothing was seen: that is no proof of anything.
+    # An empty log proves nothing.
     ok = verdict.ok and verdict.requests > 0
     if options.json:
         print(json.dumps(verdict.summary() | {"ok": ok}, indent=1))
@@ -250,7 +225,7 @@ def _print(verdict: Verdict) -> None:
     print(f"shortfalls of the delay {verdict.shortfalls}, largest {verdict.largest_shortfall_ms:.1f} ms")
     print(f"before the end of Retry-After {verdict.too_soon}")
     print(f"robots violations {verdict.robots_violations}, otherwise unwanted {verdict.unwanted}")
-    print(f"loaded apart from a visit {verdict.strays}")
+    print(f"subresources without their visit {verdict.strays}")
     print(f"requests before robots.txt was answered {verdict.before_robots}")
     for host in verdict.hosts:
         if not host.ok:

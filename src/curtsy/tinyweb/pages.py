@@ -1,4 +1,4 @@
-"""The sites of the organisations: what stands on each page, rendered when first asked for."""
+"""The sites of the organizations: the content of each page, rendered on first request."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from curtsy.tinyweb.facts import Kind, Organisation
 
 SECTIONS = ("/", "/about", "/contact", "/people", "/projects", "/claims", "/news")
 THIN_PAGES = ("/", "/about", "/contact")
-#: linked from every home page and forbidden by robots.txt
+#: linked from every home page and disallowed by robots.txt
 INTERNAL = "/internal/"
 ROBOTS = "User-agent: *\nDisallow: /internal/\nSitemap: http://{host}/sitemap.xml\n"
 
-#: paragraphs that a site's pages choose from
+#: paragraphs from which the pages of a site choose
 POOL = 64
 
 _STYLE = "body{font:1rem/1.5 serif;max-width:44rem;margin:auto}nav a{margin-right:1em}footer{color:#777}"
@@ -43,20 +43,20 @@ class Shape:
     """How large a site's pages are."""
 
     pages: int = 30
-    #: about so many kilobytes of HTML per page; None: as the text comes
+    #: approximate kilobytes of HTML per page; None: not padded
     page_kb: float | None = None
-    #: exactly so many links per page; None: about 19
+    #: exact number of links per page; None: about 19
     links: int | None = None
 
     @property
     def plain(self) -> bool:
-        """Sites for benchmarks: every page has its links in the HTML and nothing is forbidden."""
+        """Sites for benchmarks: every page has its links in the HTML and nothing is disallowed."""
         return self.page_kb is not None or self.links is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """What a page says, before it has a form."""
+    """The content of a page, before rendering."""
 
     title: str
     heading: str
@@ -64,7 +64,7 @@ class Content:
 
 
 class OrgSite:
-    """The site of one organisation."""
+    """The site of one organization."""
 
     def __init__(self, host: str, shape: Shape, seed: int = 1) -> None:
         self.host = host
@@ -73,7 +73,7 @@ class OrgSite:
         self.org = facts.truth(host, seed, plain=shape.plain)
         self.paths = _paths(self.org, shape)
         self._index = {path: number for number, path in enumerate(self.paths)}
-        # In a crawl each page is asked for once, so rendering is what a page costs: whatever pages share is made here.
+        # A crawl requests each page once, so rendering determines its cost: shared parts are made here.
         dice = random.Random(f"{seed}:{host}:chatter")
         self._pool = [*_chatter(dice, POOL), *(_decoy(dice) for _ in range(POOL))]
         self._anchors = [f'<a href="{path}">{_label(path)}</a> ' for path in self.paths]
@@ -81,9 +81,9 @@ class OrgSite:
         self._filler: str | None = None
 
     def answer(self, target: str) -> Answer:
-        """What stands at a path; 404 where nothing does."""
+        """Return the answer of a path; 404 if there is no page."""
         if target in self._index:
-            # A page follows from these alone, which are cheaper to sum up than its bytes.
+            # These determine the page, and are cheaper to hash than its bytes.
             version = f"{self.seed} {self.host} {target} {self.shape}"
             return tagged(self.html(target).encode(), version=version)
         if target == "/robots.txt":
@@ -113,7 +113,7 @@ class OrgSite:
         return top + self._padding(path, len(top) + len(end)) + end
 
     def content(self, path: str) -> Content:
-        """What the page at `path` says."""
+        """Return the content of the page at `path`."""
         if self.org.kind is Kind.THIN:
             return _thin(self.org, path)
         number = zlib.crc32(path.encode())
@@ -164,7 +164,7 @@ class OrgSite:
         if self._filler is None:
             dice = random.Random(f"{self.seed}:{self.host}:filler")
             self._filler = "\n".join(f"<p>{paragraph}</p>" for paragraph in _chatter(dice, missing // 180 + 40))
-        # Each page begins elsewhere in the filler, so that no two pages have the same text.
+        # Each page starts at another place in the filler, so that no two pages have the same text.
         start = self._filler.index("<p>", (self._index[path] * 37) % 2000)
         return f"{self._filler[start : start + missing]}</p>\n<p>Page {self._index[path]}.</p>\n"
 
@@ -211,7 +211,7 @@ def _heading(org: Organisation, path: str) -> str:
 
 
 def _stated(org: Organisation, path: str) -> list[str]:
-    """The sentences of a page that carry facts; the places in facts.py quote them."""
+    """Return the sentences of a page that state facts; the places in facts.py quote them."""
     founded = f"{facts.founded_sentence(org)}." if org.kind is not Kind.JSONLD else "It began with a few neighbours."
     phone = f"Telephone: {org.contact.phone}." if org.kind is not Kind.JSONLD else "We prefer letters and e-mail."
     match path:

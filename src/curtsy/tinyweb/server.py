@@ -1,7 +1,7 @@
-"""One process, one port, many hosts: an HTTP/1.1 server whose ordinary answers are ready before they are asked for.
+"""An HTTP/1.1 server for many hosts on one port, with answers that are prepared in advance.
 
-The Host header decides. It is a test instrument, so it must not be the bottleneck of what it measures: a request for
-a known page costs one dictionary lookup, one write to the socket and one line of the log.
+The Host header selects the site. The server must not be the bottleneck of a measurement: a request for a known page
+costs one dictionary lookup, one write to the socket and one line of the log.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from email.utils import parsedate_to_datetime
 from typing import cast
 
 from curtsy.tinyweb.accesslog import FLUSH_S, AccessLog
-from curtsy.tinyweb.answers import After, Answer, Play, Request, head, text
+from curtsy.tinyweb.answers import After, Answer, Request, Script, head, text
 from curtsy.tinyweb.web import CONTROL, Site, Web
 
 MAX_HEAD_BYTES = 65536
 _time_ns = time.time_ns
-#: of struct tcp_info: milliseconds since data came, and since anything came; in steps of a kernel tick of 1 to 10 ms
+#: offsets in struct tcp_info: milliseconds since the last data, and since any packet; kernel ticks of 1 to 10 ms
 _TCP_INFO = getattr(socket, "TCP_INFO", None)
 _SINCE_DATA, _SINCE_ANYTHING, _INFO_BYTES = 52, 56, 60
-#: what was read sooner after its arrival is stamped with our own clock, which is finer
+#: for data that is read sooner after its arrival, our own clock is more exact
 _LATE_MS = 20
 
 
@@ -35,7 +35,7 @@ class Connection(asyncio.Protocol):
 
     __slots__ = (
         "_answering", "_buffer", "_ended", "_fd", "_hold_us", "_host", "_loop", "_method", "_number", "_paused",
-        "_play", "_sent", "_server", "_socket", "_start", "_status", "_target", "_transport", "_turn", "_whole",
+        "_script", "_sent", "_server", "_socket", "_start", "_status", "_target", "_transport", "_turn", "_whole",
     )  # fmt: skip
 
     def __init__(self, server: Server) -> None:
@@ -47,15 +47,15 @@ class Connection(asyncio.Protocol):
         self._turn = 0
         #: when the client closed its side
         self._ended: int | None = None
-        self._play: Iterator[bytes | float] | None = None
+        self._script: Iterator[bytes | float] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports do not inherit from asyncio's.
         self._transport = cast(asyncio.Transport, transport)
         self._fd: int = transport.get_extra_info("socket").fileno()
-        # For asking the kernel only: the descriptor belongs to the transport.
+        # Only for getsockopt: the descriptor belongs to the transport.
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 0, fileno=self._fd)
-        # With a limit of 0, resume_writing tells when the very last byte has gone to the socket.
+        # With a limit of 0, resume_writing is called when the very last byte has gone to the socket.
         self._transport.set_write_buffer_limits(0)
         self._server.connections += 1
         self._number = self._server.connections
@@ -72,7 +72,7 @@ class Connection(asyncio.Protocol):
         return False
 
     def _arrival(self, since: int) -> int:
-        """When what was just read had arrived: a process that was not let run reads it later, and must not say so."""
+        """Return when the last data arrived: a process that was not scheduled reads it later."""
         now = _time_ns()
         if _TCP_INFO is not None:
             info = self._socket.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, _INFO_BYTES)
@@ -98,7 +98,7 @@ class Connection(asyncio.Protocol):
             end = self._buffer.find(b"\r\n\r\n")
             if end < 0:
                 if len(self._buffer) > MAX_HEAD_BYTES or not self._buffer[:1].isalpha():
-                    # A TLS handshake, or no request at all.
+                    # A TLS handshake, or not a request.
                     self._transport.abort()
                 return
             request, self._buffer = self._buffer[: end + 4], self._buffer[end + 4 :]
@@ -130,7 +130,7 @@ class Connection(asyncio.Protocol):
         else:
             request = Request(self._host, self._method, self._target, data, self._server.port, self._turn)
             said = found(request)
-            if isinstance(said, Play):
+            if isinstance(said, Script):
                 self._begin(said)
                 return
             answer = said
@@ -148,7 +148,7 @@ class Connection(asyncio.Protocol):
             self._finish()
 
     def _write(self, data: bytes) -> bool:
-        """True if all of it went to the socket at once, so that the end of a request is known exactly."""
+        """Return True if all of it was written to the socket at once, so that the end of a request is exact."""
         self._sent += len(data)
         try:
             written = os.write(self._fd, data)
@@ -168,23 +168,23 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._paused = False
         if self._answering:
-            if self._play is not None:
+            if self._script is not None:
                 self._loop.call_soon(self._step)
             else:
                 self._finish()
 
-    def _begin(self, play: Play) -> None:
-        self._status = play.status
-        self._whole = play.after
-        self._play = iter(play.steps)
+    def _begin(self, script: Script) -> None:
+        self._status = script.status
+        self._whole = script.after
+        self._script = iter(script.steps)
         self._step()
 
     def _step(self) -> None:
-        if not self._answering or self._play is None or self._transport.is_closing():
+        if not self._answering or self._script is None or self._transport.is_closing():
             return
-        step = next(self._play, None)
+        step = next(self._script, None)
         if step is None:
-            self._play = None
+            self._script = None
             self._finish()
         elif isinstance(step, bytes):
             if self._write(step):
@@ -215,7 +215,7 @@ class Connection(asyncio.Protocol):
             )  # fmt: skip
 
     def give_up(self) -> None:
-        """The server is ending: a request still under way ends now."""
+        """End a request in flight, because the server is stopping."""
         if self._answering:
             self._log(_time_ns())
 
@@ -241,7 +241,7 @@ class Server:
         self.port = listener.getsockname()[1]
         factory: Callable[[], Connection] = lambda: Connection(self)  # noqa: E731
         self._listener = await self.loop.create_server(factory, sock=listener, backlog=4096)
-        # What is ready now stays; pauses of the collector would show up as lateness in the log.
+        # Freeze what is ready: pauses of the garbage collector would appear as delays in the log.
         gc.collect()
         gc.freeze()
         self._tick()
@@ -254,7 +254,7 @@ class Server:
         self.log.close()
 
     def site(self, host: bytes) -> Site:
-        """The site of a Host header, remembered for the next request that spells it the same way."""
+        """Return the site of a Host header, cached for the next request with the same spelling."""
         site = self.web.site(_log_name(host))
         if len(self.sites) < 100_000:
             self.sites[host] = site
@@ -278,12 +278,12 @@ def _host(data: bytes) -> bytes:
 
 
 def _printable(data: bytes) -> str:
-    """As a field of the log: nothing in it may part fields or lines."""
+    """Escape separators of the log's fields and lines."""
     return data.decode("latin-1").replace("\t", "%09").replace("\n", "%0A").replace("\r", "%0D")
 
 
 def _log_name(host: bytes) -> str:
-    """The unit of politeness: lower case, without a default port and the root's dot."""
+    """Return the unit of politeness: lower case, without a default port and a trailing dot."""
     name = _printable(host).lower().removesuffix(":80").removesuffix(":443")
     return name.replace(".:", ":").removesuffix(".") or "-"
 
@@ -319,6 +319,6 @@ def _epoch_s(date: str) -> float:
 
 
 def _reset(fd: int) -> None:
-    """Make the coming close send RST: the option belongs to the socket, so a duplicate can set it."""
+    """Make the next close send RST: the option belongs to the socket, so a duplicate can set it."""
     with socket.socket(fileno=os.dup(fd)) as twin:
         twin.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -1,4 +1,4 @@
-"""The whole tiny web: which hosts there are, what each says, and what robots.txt forbids on each."""
+"""The whole tiny web: its hosts, their answers, and what robots.txt disallows on each."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from dataclasses import dataclass, field
 from curtsy.tinyweb import faults
 from curtsy.tinyweb.answers import NOT_FOUND, Answer, Handler, Pages
 from curtsy.tinyweb.facts import DOMAIN, Kind, kind_of, org_host, org_number
-from curtsy.tinyweb.faults.registry import FaultHost
 from curtsy.tinyweb.pages import INTERNAL, OrgSite, Shape
 
 CONTROL = f"control.{DOMAIN}"
-#: rendered pages of organisations kept in memory, in bytes; over it a host's pages are rendered anew
+#: bytes of rendered pages of organizations in the cache; beyond it, pages are rendered again
 CACHE_BYTES = 32_000_000
-#: organisations of the selection that `make crawl` shows
+#: organizations in the demo (`make crawl`)
 DEMO_HOSTS = 12
-#: and hosts with faults that end within half a minute at a delay of 0.5 s
+#: hosts with faults in the demo that end within half a minute at a delay of 0.5 s
 DEMO_FAULTS = (
     "robots-disallow", "robots-longest", "robots-crawl-delay", "robots-404", "robots-redirect-host", "robots-bom",
     "redirect-chain", "redirect-loop", "redirect-host", "redirect-private", "retry-after-seconds", "retry-after-date",
@@ -28,7 +27,7 @@ DEMO_FAULTS = (
 
 @dataclass(slots=True)
 class Site:
-    """One host: its known answers by target, and where further ones come from."""
+    """One host: its known answers by target, and the source of other answers."""
 
     name: str
     pages: dict[bytes, Answer | Handler] = field(default_factory=dict)
@@ -37,7 +36,7 @@ class Site:
     rest: Answer | Handler = NOT_FOUND
 
     def find(self, target: str) -> Answer | Handler:
-        """What stands at a target that is not in `pages` yet."""
+        """Return the answer for a target that is not in `pages` yet."""
         if self.org is None:
             return self.rest
         answer = self.org.answer(target)
@@ -47,7 +46,7 @@ class Site:
 
 
 class Web:
-    """N organisations with M pages each, and the hosts with faults."""
+    """N organizations with M pages each, and the hosts with faults."""
 
     def __init__(
         self, hosts: int = 20, shape: Shape | None = None, seed: int = 1, fault_names: Iterable[str] | None = None
@@ -60,8 +59,8 @@ class Web:
         self._cached_bytes = 0
         self._sites: dict[str, Site] = {}
         for fault in self.faults:
-            # Built at once: a slow first answer would make every other host look late.
-            self._sites[fault.host] = _fault_site(fault)
+            # Built in advance: a slow first answer would delay all other hosts.
+            self._sites[fault.host] = _site(fault.host, fault.build())
 
     @property
     def org_hosts(self) -> list[str]:
@@ -72,7 +71,7 @@ class Web:
         return [f"http://{host}/" for host in self.org_hosts] + [seed for fault in self.faults for seed in fault.seeds]
 
     def site(self, host: str) -> Site:
-        """The site of a host (lower case, perhaps with a port)."""
+        """Return the site of a host (lower case, optionally with a port)."""
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
         if name == CONTROL:
             return _site(CONTROL, self.control)
@@ -100,12 +99,8 @@ def _site(name: str, pages: Pages) -> Site:
     return Site(name, pages=known, rest=pages.get("*", NOT_FOUND))
 
 
-def _fault_site(fault: FaultHost) -> Site:
-    return _site(fault.host, fault.build())
-
-
 def forbidden(host: str, path: str) -> bool:
-    """Whether robots.txt of a host forbids a path to `curtsy`, by the generator's own crawl_cache."""
+    """Return whether a host's robots.txt disallows a path for `curtsy`, according to the generator."""
     fault = faults.by_host().get(host)
     if fault is not None:
         return fault.forbids(path)
@@ -113,25 +108,25 @@ def forbidden(host: str, path: str) -> bool:
 
 
 def unwanted(host: str, path: str) -> bool:
-    """Whether a crawler that honours nofollow, scope and the address guard would never ask for this."""
+    """Return whether a crawler that respects nofollow, scope and the address guard never requests this."""
     fault = faults.by_host().get(host)
     return path in fault.unwanted if fault is not None else not host.endswith(f".{DOMAIN}")
 
 
 def holds_rules(host: str, path: str) -> bool:
-    """Whether this is a robots.txt, of the host itself or of another one that redirects to it."""
+    """Return whether this is a robots.txt, of the host itself or of another one that redirects to it."""
     fault = faults.by_host().get(host)
     return path == "/robots.txt" or (fault is not None and path in fault.holds_rules)
 
 
 def crawl_delay_s(host: str) -> float | None:
-    """What the host's robots.txt asks for between two requests, or None."""
+    """Return the Crawl-delay of the host's robots.txt, or None."""
     fault = faults.by_host().get(host)
     return fault.crawl_delay_s if fault is not None else None
 
 
 def loaded_by(host: str, path: str) -> str | None:
-    """The page whose script asks for this, "*" if any page of the host does; None: it is no part of a page."""
+    """Return the page whose script requests this, "*" if all pages do; None if it is not a subresource."""
     number = org_number(host)
     if number is None or kind_of(number) is not Kind.FETCHED:
         return None
@@ -142,14 +137,7 @@ def loaded_by(host: str, path: str) -> str | None:
     return None
 
 
-def all_seeds(hosts: int = 20) -> list[str]:
-    """The seeds of the whole tiny web."""
-    return [f"http://{org_host(number)}/" for number in range(hosts)] + [
-        seed for fault in faults.every() for seed in fault.seeds
-    ]
-
-
 def demo_seeds() -> list[str]:
-    """A selection that a crawl at delay 0.5 s ends within a minute: some organisations and the quick faults."""
+    """Return seeds for a crawl at delay 0.5 s of less than a minute: some organizations and the quick faults."""
     orgs = [f"http://{org_host(number)}/" for number in range(DEMO_HOSTS)]
     return orgs + [seed for fault in faults.select(DEMO_FAULTS) for seed in fault.seeds]

@@ -7,8 +7,8 @@ import itertools
 import struct
 import zlib
 
-from curtsy.tinyweb.answers import HTML, After, Answer, Headers, Pages, Play, head, reply
-from curtsy.tinyweb.faults.registry import fault, ordinary, page
+from curtsy.tinyweb.answers import HTML, After, Answer, Headers, Pages, Script, head, reply
+from curtsy.tinyweb.faults.registry import body_of, fault, ordinary
 
 BOMB_MB = 100
 LARGE_BYTES = 50_000_000
@@ -16,9 +16,8 @@ _BLOCK = (b"<p>" + b"This body has no end in sight. " * 33 + b"</p>\n") * 64
 _LOST = "failed connection_lost|failed bad_response|failed host_unreachable"
 
 
-def _body(title: str, words: str = "A page with a fault. ", times: int = 60) -> bytes:
-    answer = page(title, "/one", words=words * times)
-    return answer.wire[len(answer.head) :]
+def _body(title: str) -> bytes:
+    return body_of(title, "/one", words="A page with a fault. " * 60)
 
 
 def _raw(headers: Headers, body: bytes, after: After = After.KEEP) -> Answer:
@@ -175,7 +174,7 @@ def _bomb(megabytes: int) -> bytes:
 @fault(
     "gzip-bomb",
     f"/bomb is {BOMB_MB} MB of zeros in {BOMB_MB} KB of gzip",
-    "broken off at the limit after decompression: skipped too_large, memory bounded",
+    "aborted at the limit after decompression: skipped too_large, memory bounded",
     ends={"/": "done", "/bomb": "skipped too_large"},
 )
 def _gzip_bomb() -> Pages:
@@ -185,7 +184,7 @@ def _gzip_bomb() -> Pages:
 @fault(
     "endless",
     "/endless sends chunks without end, as fast as they are read; /endless-plain the same until the client closes",
-    "broken off at the limit: skipped too_large",
+    "aborted at the limit: skipped too_large",
     ends={"/": "done", "/endless": "skipped too_large", "/endless-plain": "skipped too_large"},
 )
 def _endless() -> Pages:
@@ -193,22 +192,22 @@ def _endless() -> Pages:
     start = head(200, (("Content-Type", HTML), ("Transfer-Encoding", "chunked")))
     plain = head(200, (("Content-Type", HTML), ("Connection", "close")))
     return ordinary("/endless", "/endless-plain") | {
-        "/endless": lambda _: Play(status=200, steps=itertools.chain((start,), itertools.repeat(chunk))),
-        "/endless-plain": lambda _: Play(status=200, steps=itertools.chain((plain,), itertools.repeat(_BLOCK))),
+        "/endless": lambda _: Script(status=200, steps=itertools.chain((start,), itertools.repeat(chunk))),
+        "/endless-plain": lambda _: Script(status=200, steps=itertools.chain((plain,), itertools.repeat(_BLOCK))),
     }
 
 
 @fault(
     "body-50mb",
     "/large is 50 MB of HTML with a correct Content-Length",
-    "broken off at the limit, or not read at all: skipped too_large",
+    "aborted at the limit, or not read at all: skipped too_large",
     ends={"/": "done", "/large": "skipped too_large"},
 )
 def _large() -> Pages:
     start = head(200, (("Content-Type", HTML), ("Content-Length", str(LARGE_BYTES))))
     whole, rest = divmod(LARGE_BYTES, len(_BLOCK))
     return ordinary("/large") | {
-        "/large": lambda _: Play(
+        "/large": lambda _: Script(
             status=200, steps=itertools.chain((start,), itertools.repeat(_BLOCK, whole), (_BLOCK[:rest],))
         )
     }

@@ -1,4 +1,4 @@
-"""Hosts that remember their visitors: validators for conditional requests, and cookies."""
+"""Hosts with validators for conditional requests, and with cookies."""
 
 from __future__ import annotations
 
@@ -6,15 +6,10 @@ import itertools
 from email.utils import formatdate
 
 from curtsy.tinyweb.answers import HTML, Answer, Handler, Pages, Request, redirect, reply, tagged
-from curtsy.tinyweb.faults.registry import fault, ordinary, page
+from curtsy.tinyweb.faults.registry import body_of, fault, ordinary, page
 
 #: 1 May 2024, 12:00:00 GMT
 MODIFIED_S = 1_714_564_800
-
-
-def _body(title: str) -> bytes:
-    answer = page(title, "/one")
-    return answer.wire[len(answer.head) :]
 
 
 @fault(
@@ -24,9 +19,9 @@ def _body(title: str) -> bytes:
     ends={"/": "done", "/tagged": "done", "/weak": "done"},
 )
 def _etag() -> Pages:
-    weak = reply(200, _body("Weak"), HTML, (("ETag", 'W/"v1"'),))
+    weak = reply(200, body_of("Weak"), HTML, (("ETag", 'W/"v1"'),))
     return ordinary("/tagged", "/weak") | {
-        "/tagged": tagged(_body("Tagged")),
+        "/tagged": tagged(body_of("Tagged")),
         "/weak": Answer(status=200, wire=weak.wire, etag=b'W/"v1"'),
     }
 
@@ -38,26 +33,26 @@ def _etag() -> Pages:
     ends={"/": "done", "/dated": "done"},
 )
 def _last_modified() -> Pages:
-    dated = reply(200, _body("Dated"), HTML, (("Last-Modified", formatdate(MODIFIED_S, usegmt=True)),))
+    dated = reply(200, body_of("Dated"), HTML, (("Last-Modified", formatdate(MODIFIED_S, usegmt=True)),))
     return ordinary("/dated") | {"/dated": Answer(status=200, wire=dated.wire, modified_s=MODIFIED_S)}
 
 
 @fault(
     "changing",
-    "/news is different each time and changes its ETag, /blind answers 304 though nobody asked",
-    "/news is done and new on a revisit; an unasked 304 is no page",
+    "/news is different each time and changes its ETag, /blind answers 304 without a condition",
+    "/news is done and new on a revisit; a 304 without a condition is not a page",
     ends={"/": "done", "/news": "done", "/blind": "failed http_304"},
 )
 def _changing() -> Pages:
     numbers = itertools.count(1)
     return ordinary("/news", "/blind") | {
-        "/news": lambda _: tagged(_body(f"Edition {next(numbers)}")),
+        "/news": lambda _: tagged(body_of(f"Edition {next(numbers)}")),
         "/blind": reply(304, b"", None),
     }
 
 
 def _with_cookie(name: str, without: Answer, then: Answer) -> Handler:
-    """The page for those who bring the cookie, and something else for those who do not."""
+    """Return the page for requests with the cookie, and another answer for others."""
 
     def answer(request: Request) -> Answer:
         cookies = [part.strip() for part in (request.header("cookie") or "").split(";")]
@@ -69,7 +64,7 @@ def _with_cookie(name: str, without: Answer, then: Answer) -> Handler:
 @fault(
     "cookie-redirect",
     "/hello redirects to itself and sets a cookie; with the cookie it answers 200",
-    "asked once more with the cookie, not a loop: done",
+    "requested once more with the cookie, not a loop: done",
     ends={"/": "done", "/hello": "done", "/door": "done redirect"},
 )
 def _cookie() -> Pages:
@@ -85,7 +80,7 @@ def _cookie() -> Pages:
 @fault(
     "cookie-wall",
     "/wall redirects to itself and sets a new cookie for ever",
-    "asked once more, then skipped redirect_loop",
+    "requested once more, then skipped redirect_loop",
     ends={"/": "done", "/wall": "skipped redirect_loop|skipped too_many_redirects"},
 )
 def _wall() -> Pages:
@@ -104,6 +99,6 @@ def _wall() -> Pages:
 def _foreign() -> Pages:
     foreign = (("Set-Cookie", "a=1; Domain=other.example"), ("Set-Cookie", "b=1; Domain=.test"))
     return ordinary("/foreign", "/large") | {
-        "/foreign": reply(200, _body("Foreign"), HTML, foreign),
-        "/large": reply(200, _body("Large"), HTML, (("Set-Cookie", "c=" + "x" * 10_000),)),
+        "/foreign": reply(200, body_of("Foreign"), HTML, foreign),
+        "/large": reply(200, body_of("Large"), HTML, (("Set-Cookie", "c=" + "x" * 10_000),)),
     }

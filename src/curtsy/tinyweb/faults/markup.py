@@ -1,4 +1,4 @@
-"""Hosts whose pages say something about links and indexing."""
+"""Hosts whose markup controls links and indexing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from curtsy.tinyweb.faults.registry import fault, host_of, ordinary, page
 @fault(
     "meta-refresh",
     "/go refreshes to /there at once, /later after 30 s, /self to itself, /quoted with odd quoting",
-    "targets are links: /there and /quoted-target are done; /self is asked once",
+    "targets are links: /there and /quoted-target are done; /self is requested once",
     ends={"/": "done", "/go": "done", "/there": "done", "/self": "done", "/quoted-target": "done"},
 )
 def _refresh() -> Pages:
@@ -48,7 +48,7 @@ def _base() -> Pages:
 @fault(
     "nofollow",
     "links with rel=nofollow, and a page with meta robots nofollow",
-    "/hidden and /behind, linked only so, are never asked for",
+    "/hidden and /behind, linked only so, are never requested",
     unwanted=("/hidden", "/behind", "/behind-tag", "/behind-name"),
     ends={"/": "done", "/closed": "done", "/closed-tag": "done"},
 )
@@ -119,7 +119,7 @@ def _canonical() -> Pages:
 @fault(
     "link-elements",
     "links in area, iframe, frame, link rel=next and alternate, svg a, and in comments, scripts and templates",
-    "the first are followed; what stands in comments and scripts is not a link",
+    "the first are followed; what is in comments and scripts is not a link",
     unwanted=("/in-comment", "/in-script", "/in-textarea"),
     ends={"/": "done", "/in-area": "done", "/in-iframe": "done", "/in-next": "done", "/in-alternate": "done"},
 )

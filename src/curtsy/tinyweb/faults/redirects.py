@@ -1,9 +1,9 @@
-"""Hosts that send the crawler elsewhere."""
+"""Hosts that redirect."""
 
 from __future__ import annotations
 
-from curtsy.tinyweb.answers import Answer, Pages, Request, redirect, reply
-from curtsy.tinyweb.faults.registry import fault, host_of, ordinary, page
+from curtsy.tinyweb.answers import Pages, redirect, reply
+from curtsy.tinyweb.faults.registry import fault, host_of, ordinary, page, to_this_server
 
 
 @fault(
@@ -26,7 +26,7 @@ def _chain() -> Pages:
 @fault(
     "redirect-long",
     "/hop/0 leads over thirty redirects",
-    "broken off after max_redirects: skipped too_many_redirects",
+    "aborted after max_redirects: skipped too_many_redirects",
     ends={"/": "done", "/hop/0": "done redirect", "/hop/10": "skipped too_many_redirects"},
 )
 def _long() -> Pages:
@@ -37,7 +37,7 @@ def _long() -> Pages:
 @fault(
     "redirect-loop",
     "/a leads to /b, /b to /c, /c to /a; /self to itself",
-    "skipped as redirect_loop, each URL asked once",
+    "skipped as redirect_loop, each URL requested once",
     ends={"/": "done", "/a": "done redirect", "/c": "skipped redirect_loop", "/self": "skipped redirect_loop"},
 )
 def _loop() -> Pages:
@@ -69,7 +69,7 @@ def _target() -> Pages:
 @fault(
     "redirect-outside",
     "a host outside the scope, to which others only redirect",
-    "never asked for with scope host",
+    "never requested with scope host",
     seeds=(),
     unwanted=("/",),
 )
@@ -80,7 +80,7 @@ def _outside() -> Pages:
 @fault(
     "redirect-private",
     "redirects to private addresses: 10.0.0.1, 169.254.169.254, [::1] and this very server by its address",
-    "none of them is asked: skipped forbidden_address (or out of scope)",
+    "none of them is requested: skipped forbidden_address (or out of scope)",
     ends={
         "/": "done",
         "/one": "done",
@@ -91,15 +91,12 @@ def _outside() -> Pages:
     },
 )
 def _private() -> Pages:
-    def this_server(request: Request) -> Answer:
-        return redirect(f"http://127.0.0.1:{request.port}/secret")
-
     return ordinary("/ten", "/cloud", "/six", "/mapped", "/here") | {
         "/ten": redirect("http://10.0.0.1/"),
         "/cloud": redirect("http://169.254.169.254/latest/meta-data/"),
         "/six": redirect("http://[::1]/"),
         "/mapped": redirect("http://[::ffff:127.0.0.1]/"),
-        "/here": this_server,
+        "/here": to_this_server,
     }
 
 
@@ -110,10 +107,7 @@ def _private() -> Pages:
     ends={"/": "done redirect|skipped forbidden_address"},
 )
 def _private_seed() -> Pages:
-    def this_server(request: Request) -> Answer:
-        return redirect(f"http://127.0.0.1:{request.port}/secret")
-
-    return ordinary() | {"/": this_server}
+    return ordinary() | {"/": to_this_server}
 
 
 @fault(
@@ -134,7 +128,7 @@ def _scheme() -> Pages:
 
 @fault(
     "redirect-https",
-    "/secure redirects to https on this host, where nobody speaks TLS",
+    "/secure redirects to https on this host, where there is no TLS",
     "the other origin cannot be reached: /secure is done as redirect, its target a dead letter after host_patience",
     ends={"/": "done", "/one": "done", "/two": "done", "/secure": "done redirect"},
 )

@@ -1,15 +1,16 @@
-"""What a host with a fault is, and how one is declared.
+"""Declaration of hosts with faults.
 
-A module of this package declares its hosts with `@fault(...)` above a function that builds the host's pages; the
-function runs when a server that shows the host starts, never when the list is only read.
+A module of this package declares its hosts with `@fault(...)` above a function that builds the host's pages. The
+function runs when a server with the host starts, not when the hosts are listed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from curtsy.tinyweb.answers import Answer, Pages, html, text
+from curtsy.tinyweb.answers import Answer, Handler, Pages, Request, html, redirect, text
 from curtsy.tinyweb.facts import DOMAIN
 
 REGISTRY: dict[str, FaultHost] = {}
@@ -25,18 +26,18 @@ class FaultHost:
     #: what a correct crawler does
     expected: str
     build: Callable[[], Pages]
-    #: where a crawl of this host begins; none for hosts that others only point to
+    #: where a crawl of this host begins; empty for hosts that others only refer to
     seeds: tuple[str, ...]
-    #: path prefixes that robots.txt forbids to `curtsy`; "/" is everything but robots.txt itself
+    #: path prefixes that robots.txt disallows for `curtsy`; "/" is everything except robots.txt itself
     forbidden: tuple[str, ...] = ()
-    #: exceptions from `forbidden`
+    #: exceptions of `forbidden`
     allowed: tuple[str, ...] = ()
     crawl_delay_s: float | None = None
-    #: targets that a correct crawler never asks for, though robots.txt does not forbid them
+    #: targets that a correct crawler never requests, although robots.txt allows them
     unwanted: tuple[str, ...] = ()
-    #: targets that hold another host's rules: asked for as robots.txt is, before this host's own
+    #: targets with another host's rules: requested like robots.txt, before this host's own
     holds_rules: tuple[str, ...] = ()
-    #: target -> how it may end with the tinyweb profile: "state" or "state reason"
+    #: target -> its possible results with the tinyweb profile: "state" or "state reason"
     ends: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
@@ -50,41 +51,28 @@ class FaultHost:
 
 
 def fault(
-    name: str,
-    about: str,
-    expected: str,
-    *,
-    seeds: tuple[str, ...] | None = None,
-    forbidden: tuple[str, ...] = (),
-    allowed: tuple[str, ...] = (),
-    crawl_delay_s: float | None = None,
-    unwanted: tuple[str, ...] = (),
-    holds_rules: tuple[str, ...] = (),
-    ends: Mapping[str, str] | None = None,
-) -> Callable[[Callable[[], Pages]], Callable[[], Pages]]:
-    """Declare a host. `seeds` are paths or whole URLs (None: the home page); in `ends`, `|` parts alternatives."""
+    name: str, about: str, expected: str, *, seeds: tuple[str, ...] = ("/",), ends: Mapping[str, str] | None = None,
+    **facts: Any,
+) -> Callable[[Callable[[], Pages]], Callable[[], Pages]]:  # fmt: skip
+    """Declare a host. `seeds` are paths or whole URLs; in `ends`, `|` separates alternatives; `facts` are other fields
+    of FaultHost."""
 
     def declare(build: Callable[[], Pages]) -> Callable[[], Pages]:
-        at = tuple(f"http://{name}.{DOMAIN}{seed}" if seed.startswith("/") else seed for seed in seeds or ())
         REGISTRY[name] = FaultHost(
             name=name,
             about=about,
             expected=expected,
             build=build,
-            seeds=(f"http://{name}.{DOMAIN}/",) if seeds is None else at,
-            forbidden=forbidden,
-            allowed=allowed,
-            crawl_delay_s=crawl_delay_s,
-            unwanted=unwanted,
-            holds_rules=holds_rules,
+            seeds=tuple(f"http://{name}.{DOMAIN}{seed}" if seed.startswith("/") else seed for seed in seeds),
             ends={path: tuple(end.split("|")) for path, end in (ends or {}).items()},
+            **facts,
         )
         return build
 
     return declare
 
 
-# What most of the hosts are made of.
+# Parts of most hosts
 
 
 def host_of(name: str) -> str:
@@ -98,6 +86,25 @@ def page(title: str, *links: str, words: str = "An ordinary page.", top: str = "
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>{top}</head>\n'
         f"<body><h1>{title}</h1>\n<p>{words}</p>\n{anchors}\n</body></html>\n"
     )
+
+
+def body_of(title: str, *links: str, words: str = "An ordinary page.") -> bytes:
+    """Return the HTML of an ordinary page."""
+    answer = page(title, *links, words=words)
+    return answer.wire[len(answer.head) :]
+
+
+def replaced(pages: Pages, change: Callable[[Answer], Answer | Handler], *, robots: bool = False) -> Pages:
+    """Return the pages with all answers changed, and with `robots` also robots.txt."""
+    return {
+        path: change(said) if isinstance(said, Answer) and (robots or path != "/robots.txt") else said
+        for path, said in pages.items()
+    }
+
+
+def to_this_server(request: Request) -> Answer:
+    """Redirect to the server by its loopback address."""
+    return redirect(f"http://127.0.0.1:{request.port}/secret")
 
 
 def ordinary(*faulty: str, robots: str | bytes | None = "User-agent: *\nAllow: /\n") -> Pages:

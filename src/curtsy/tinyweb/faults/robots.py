@@ -1,11 +1,11 @@
-"""Hosts whose robots.txt is the matter."""
+"""Hosts with special robots.txt files."""
 
 from __future__ import annotations
 
-from curtsy.tinyweb.answers import After, Answer, Pages, Play, Request, html, redirect, reply, text
+from curtsy.tinyweb.answers import After, Answer, Pages, Request, Script, html, redirect, reply, text
 from curtsy.tinyweb.faults.registry import fault, host_of, ordinary, page
 
-#: RFC 9309 asks a crawler to read at least so much
+#: RFC 9309 requires a crawler to parse at least this much
 PARSE_LIMIT_BYTES = 500 * 1024
 
 
@@ -37,7 +37,7 @@ def _disallow() -> Pages:
 @fault(
     "robots-disallow-all",
     "robots.txt forbids everything",
-    "only robots.txt is asked for; the seed is skipped as robots",
+    "only robots.txt is requested; the seed is skipped as robots",
     forbidden=("/",),
     ends={"/": "skipped robots"},
 )
@@ -105,7 +105,7 @@ def _forbidden() -> Pages:
 @fault(
     "robots-500",
     "robots.txt always answers 500",
-    "nothing else is asked for; after host_patience the seed is a dead letter robots_unreachable",
+    "nothing else is requested; after host_patience the seed is a dead letter robots_unreachable",
     forbidden=("/",),
     ends={"/": "failed robots_unreachable|failed host_unreachable"},
 )
@@ -116,7 +116,7 @@ def _broken() -> Pages:
 @fault(
     "robots-429",
     "robots.txt always answers 429",
-    "nothing else is asked for; after host_patience the seed is a dead letter robots_unreachable",
+    "nothing else is requested; after host_patience the seed is a dead letter robots_unreachable",
     forbidden=("/",),
     ends={"/": "failed robots_unreachable|failed host_unreachable"},
 )
@@ -145,12 +145,12 @@ def _flapping() -> Pages:
 @fault(
     "robots-timeout",
     "robots.txt is never answered",
-    "nothing else is asked for; after host_patience the seed is a dead letter robots_unreachable",
+    "nothing else is requested; after host_patience the seed is a dead letter robots_unreachable",
     forbidden=("/",),
     ends={"/": "failed robots_unreachable|failed host_unreachable"},
 )
 def _timeout() -> Pages:
-    return ordinary() | {"/robots.txt": lambda _: Play(status=0, steps=(), after=After.HANG)}
+    return ordinary() | {"/robots.txt": lambda _: Script(status=0, steps=(), after=After.HANG)}
 
 
 @fault(
@@ -185,7 +185,7 @@ def _redirect_host() -> Pages:
 @fault(
     "robots-elsewhere",
     "keeps the rules to which robots-redirect-host points; its own robots.txt forbids /mine",
-    "asked for /shared-rules.txt only, at its own pace",
+    "requested for /shared-rules.txt only, at its own pace",
     seeds=(),
     forbidden=("/mine",),
     holds_rules=("/shared-rules.txt",),

@@ -138,7 +138,7 @@ def _calendar() -> Pages:
 @fault(
     "trap-session",
     "every link carries a new session id: ;jsessionid=, PHPSESSID=, sid=",
-    "session ids are removed: six pages, each asked once",
+    "session ids are removed: six pages, each requested once",
     ends={"/": "done", "/room/1": "done", "/room/6": "done"},
 )
 def _session() -> Pages:
@@ -171,7 +171,7 @@ def _segments() -> Pages:
 @fault(
     "duplicates",
     "/a, /b and /c have the same bytes; /a also by upper case in %7E, default port, fragment and dot segments",
-    "spellings of one URL are asked once; equal bodies are done as pages of their own",
+    "spellings of one URL are requested once; equal bodies are done as pages of their own",
     ends={"/": "done", "/a": "done", "/b": "done", "/c": "done", "/~x": "done"},
 )
 def _duplicates() -> Pages:
@@ -215,7 +215,7 @@ def _absurd_links() -> list[str]:
 @fault(
     "absurd-urls",
     "one page with sixty hrefs that are empty, endless, malformed, private, in other schemes or oddly spelled",
-    "no crash; only http URLs of this host are asked, each in its WHATWG form",
+    "no crash; only http URLs of this host are requested, each in its WHATWG form",
     ends={"/": "done", "/case": "done", "/CASE": "done", "/port-80": "done"},
 )
 def _absurd() -> Pages:

@@ -1,4 +1,4 @@
-"""Hosts that answer with trouble, late, or not at all."""
+"""Hosts that answer with errors, late, or not at all."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from email.utils import formatdate
 
-from curtsy.tinyweb.answers import HTML, After, Answer, Handler, Pages, Play, Request, head, reply, text
-from curtsy.tinyweb.faults.registry import fault, ordinary, page
+from curtsy.tinyweb.answers import HTML, After, Answer, Handler, Pages, Request, Script, head, reply, text
+from curtsy.tinyweb.faults.registry import fault, ordinary, page, replaced
 
 
 def _at_first(times: int, trouble: Callable[[], Answer], then: Answer) -> Handler:
-    """Trouble for the first requests, then the page."""
+    """Return errors for the first requests, then the page."""
     asked = 0
 
     def answer(_: Request) -> Answer:
@@ -37,7 +37,7 @@ def _busy_until() -> Answer:
 @fault(
     "retry-after-seconds",
     "/busy answers 429 with Retry-After: 2 twice, then 200",
-    "the whole host rests for 2 s each time; then everything is done",
+    "the whole host pauses for 2 s each time; then everything is done",
     ends={"/": "done", "/busy": "done", "/two": "done"},
 )
 def _seconds() -> Pages:
@@ -47,7 +47,7 @@ def _seconds() -> Pages:
 @fault(
     "retry-after-date",
     "/busy answers 429 with Retry-After as a date 2 to 3 s ahead, then 200",
-    "the whole host rests until then; then everything is done",
+    "the whole host pauses until then; then everything is done",
     ends={"/": "done", "/busy": "done", "/two": "done"},
 )
 def _date() -> Pages:
@@ -57,7 +57,7 @@ def _date() -> Pages:
 @fault(
     "retry-after-503",
     "/down answers 503 with Retry-After: 1, then 200",
-    "the whole host rests for 1 s; then everything is done",
+    "the whole host pauses for 1 s; then everything is done",
     ends={"/": "done", "/down": "done"},
 )
 def _seconds_503() -> Pages:
@@ -121,16 +121,13 @@ def _flapping() -> Pages:
 
         return say
 
-    pages = ordinary()
-    return {
-        path: flap(said) if isinstance(said, Answer) and path != "/robots.txt" else said for path, said in pages.items()
-    }
+    return replaced(ordinary(), flap)
 
 
 @fault(
     "gone",
     "/missing answers 404, /gone answers 410",
-    "both are done as gone, asked once",
+    "both are done as gone, requested once",
     ends={"/": "done", "/missing": "done gone", "/gone": "done gone"},
 )
 def _gone() -> Pages:
@@ -140,7 +137,7 @@ def _gone() -> Pages:
 @fault(
     "refused",
     "401, 403, 451 and 402",
-    "the first three are dead letters refused at once, 402 is a dead letter too; none is asked twice",
+    "the first three are dead letters refused at once, 402 is a dead letter too; none is requested twice",
     ends={
         "/": "done",
         "/login": "failed refused",
@@ -160,7 +157,7 @@ def _refused() -> Pages:
 
 @fault(
     "status-odd",
-    "204, 206 unasked, 299, 600, 999, and a 200 after 103 Early Hints",
+    "204, 206 without a range request, 299, 600, 999, and a 200 after 103 Early Hints",
     "no crash and no hang; /early and /299 are done, 600 and 999 count as server errors",
     ends={
         "/": "done",
@@ -195,18 +192,15 @@ def _odd() -> Pages:
 def _slow() -> Pages:
     def slowly(answer: Answer) -> Handler:
         half = len(answer.wire) // 2
-        return lambda _: Play(status=200, steps=(1.0, answer.wire[:half], 1.0, answer.wire[half:]))
+        return lambda _: Script(status=200, steps=(1.0, answer.wire[:half], 1.0, answer.wire[half:]))
 
-    return {
-        path: slowly(said) if isinstance(said, Answer) and path != "/robots.txt" else said
-        for path, said in ordinary().items()
-    }
+    return replaced(ordinary(), slowly)
 
 
 @fault(
     "slow-drip",
     "/drip sends one byte every 0.1 s without end",
-    "broken off by the total time limit, not by a pause between bytes: a dead letter timeout",
+    "aborted by the total time limit, not by a pause between bytes: a dead letter timeout",
     ends={"/": "done", "/one": "done", "/two": "done", "/drip": "failed timeout|failed host_unreachable"},
 )
 def _drip() -> Pages:
@@ -216,7 +210,7 @@ def _drip() -> Pages:
             yield 0.1
             yield b"."
 
-    return ordinary("/drip") | {"/drip": lambda _: Play(status=200, steps=dripping())}
+    return ordinary("/drip") | {"/drip": lambda _: Script(status=200, steps=dripping())}
 
 
 @fault(
@@ -226,7 +220,7 @@ def _drip() -> Pages:
     ends={"/": "done", "/one": "done", "/two": "done", "/never": "failed timeout|failed host_unreachable"},
 )
 def _hang() -> Pages:
-    return ordinary("/never") | {"/never": lambda _: Play(status=0, steps=(), after=After.HANG)}
+    return ordinary("/never") | {"/never": lambda _: Script(status=0, steps=(), after=After.HANG)}
 
 
 @fault(
@@ -236,7 +230,7 @@ def _hang() -> Pages:
     ends={"/": "failed timeout|failed host_unreachable"},
 )
 def _hang_all() -> Pages:
-    return {"/robots.txt": text("User-agent: *\n"), "*": lambda _: Play(status=0, steps=(), after=After.HANG)}
+    return {"/robots.txt": text("User-agent: *\n"), "*": lambda _: Script(status=0, steps=(), after=After.HANG)}
 
 
 @fault(
@@ -248,7 +242,7 @@ def _hang_all() -> Pages:
 def _hang_body() -> Pages:
     whole = page("Half a page", words="Half of this will never arrive. " * 50).wire
     steps = (whole[: len(whole) // 2],)
-    return ordinary("/half") | {"/half": lambda _: Play(status=200, steps=steps, after=After.HANG)}
+    return ordinary("/half") | {"/half": lambda _: Script(status=200, steps=steps, after=After.HANG)}
 
 
 @fault(
@@ -266,8 +260,8 @@ def _reset() -> Pages:
     whole = page("Reset", words="Cut off. " * 100).wire
     # The pause lets the first half leave before the reset throws away what is still unsent.
     return ordinary("/reset", "/reset-midway") | {
-        "/reset": lambda _: Play(status=0, steps=(), after=After.RESET),
-        "/reset-midway": lambda _: Play(status=200, steps=(whole[:400], 0.05), after=After.RESET),
+        "/reset": lambda _: Script(status=0, steps=(), after=After.RESET),
+        "/reset-midway": lambda _: Script(status=200, steps=(whole[:400], 0.05), after=After.RESET),
     }
 
 
@@ -278,7 +272,7 @@ def _reset() -> Pages:
     ends={"/": "done", "/two": "done", "/closed": "failed connection_lost|failed bad_response|failed host_unreachable"},
 )
 def _close() -> Pages:
-    return ordinary("/closed") | {"/closed": lambda _: Play(status=0, steps=(), after=After.CLOSE)}
+    return ordinary("/closed") | {"/closed": lambda _: Script(status=0, steps=(), after=After.CLOSE)}
 
 
 @fault(
@@ -291,7 +285,7 @@ def _drop() -> Pages:
     def dropped(answer: Answer) -> Answer:
         return Answer(status=answer.status, wire=answer.wire, after=After.CLOSE)
 
-    return {path: dropped(said) if isinstance(said, Answer) else said for path, said in ordinary().items()}
+    return replaced(ordinary(), dropped, robots=True)
 
 
 @fault(
@@ -302,9 +296,9 @@ def _drop() -> Pages:
 )
 def _resend() -> Pages:
     def once(answer: Answer) -> Handler:
-        def say(request: Request) -> Answer | Play:
-            return answer if request.turn == 1 else Play(status=0, steps=(), after=After.CLOSE)
+        def say(request: Request) -> Answer | Script:
+            return answer if request.turn == 1 else Script(status=0, steps=(), after=After.CLOSE)
 
         return say
 
-    return {path: once(said) if isinstance(said, Answer) else said for path, said in ordinary().items()}
+    return replaced(ordinary(), once, robots=True)

@@ -1,4 +1,4 @@
-"""Hosts whose content types and charsets are missing or lie."""
+"""Hosts whose content types and charsets are missing or wrong."""
 
 from __future__ import annotations
 
@@ -6,16 +6,11 @@ import struct
 import zlib
 
 from curtsy.tinyweb.answers import Answer, Pages, reply
-from curtsy.tinyweb.faults.registry import fault, ordinary, page
+from curtsy.tinyweb.faults.registry import body_of, fault, ordinary, page
 
 GERMAN = "Grüße aus Köln"
 RUSSIAN = "Привет из Казани"
 JAPANESE = "京都からこんにちは"
-
-
-def _bytes(title: str, *links: str) -> bytes:
-    answer = page(title, *links)
-    return answer.wire[len(answer.head) :]
 
 
 def _png() -> bytes:
@@ -34,8 +29,8 @@ def _png() -> bytes:
 )
 def _missing() -> Pages:
     return ordinary("/untyped", "/empty-type") | {
-        "/untyped": reply(200, _bytes("Untyped", "/behind"), None),
-        "/empty-type": reply(200, _bytes("Empty type"), ""),
+        "/untyped": reply(200, body_of("Untyped", "/behind"), None),
+        "/empty-type": reply(200, body_of("Empty type"), ""),
         "/behind": page("Behind the untyped page"),
     }
 
@@ -49,8 +44,8 @@ def _missing() -> Pages:
 def _lying() -> Pages:
     return ordinary("/picture.html", "/page.png", "/page.bin", "/data.html") | {
         "/picture.html": reply(200, _png() + b'<a href="/never-linked">'),
-        "/page.png": reply(200, _bytes("A page called picture", "/one"), "image/png"),
-        "/page.bin": reply(200, _bytes("A page called bytes", "/one"), "application/octet-stream"),
+        "/page.png": reply(200, body_of("A page called picture", "/one"), "image/png"),
+        "/page.bin": reply(200, body_of("A page called bytes", "/one"), "application/octet-stream"),
         "/data.html": reply(200, b'{"html": "<a href=\\"/one\\">one</a>"}'),
     }
 
@@ -58,7 +53,7 @@ def _lying() -> Pages:
 @fault(
     "type-other",
     "a picture, a film, an archive, a style sheet, a script, JSON, XML, plain text and a PDF, each called what it is",
-    "types outside keep_types are broken off after the head and done as type",
+    "types outside keep_types are aborted after the head and done as type",
     ends={"/": "done", "/a.png": "done type", "/a.mp4": "done type", "/a.json": "done", "/a.txt": "done"},
 )
 def _other() -> Pages:

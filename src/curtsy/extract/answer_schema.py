@@ -15,12 +15,10 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from curtsy.grounding.json_pointer import step, unescaped
-
-if TYPE_CHECKING:
-    from curtsy.grounding.schema import Leaf
+from curtsy.grounding.schema import Leaf
 
 #: items of a list in one answer; a model that repeats itself never ends a list
 MAX_ITEMS = 12

@@ -19,10 +19,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from curtsy.grounding.schema import Leaf
+from curtsy.grounding.schema import Leaf
 
 #: longer paragraphs are split between sentences; shorter ones, such as headings, are joined with the next
 _LONG_CHARS = 600

@@ -2,8 +2,8 @@
 
 CSS that examines one element, its parents and neighbors by name takes time linear in the page, and is evaluated here.
 Anything else can take hours on a hostile page, and no engine can be interrupted. It runs in a process of its own
-(`finder`), which the kernel kills after one second of CPU time per page. After that, such selectors find nothing more
-on the page.
+(`selector_process`), which the kernel kills after one second of CPU time per page. After that, such selectors find
+nothing more on the page.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import threading
 from typing import IO, cast
 
 from curtsy.core.observe import count
-from curtsy.extract.finder import Element, css_elements
+from curtsy.extract.selector_process import Element, css_elements
 from curtsy.grounding.schema_hints import Selector
 from curtsy.html.document import Document
 
@@ -96,8 +96,9 @@ def _child() -> subprocess.Popen[str]:
     if _running is None or _running_in != os.getpid():
         # -P: do not import modules of the working directory. The environment is reduced: it may hold secrets.
         _running = subprocess.Popen(
-            [sys.executable, "-P", "-m", "curtsy.extract.finder"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            text=True, encoding="utf-8", env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+            [sys.executable, "-P", "-m", "curtsy.extract.selector_process"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8",
+            env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
         )  # fmt: skip
         _running_in = os.getpid()
     return _running

@@ -4,7 +4,7 @@ The elements of one leaf are the items. To each item belong the values in the la
 other item. Values outside of all items are left out, and an item may lack values. Where positions are not comparable
 (CSS with XPath, patterns over the page's text), or items have no elements of their own (`dt` and `dd` in one `dl`),
 values are paired by order, but only if all leaves found equally many. No I/O; the work grows with the number and depth
-of the elements, which `finder` bounds.
+of the elements, which `selector_process` bounds.
 """
 
 from __future__ import annotations

@@ -18,19 +18,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from curtsy.core.claims import Claim, Extraction, Rung, Source, Usage
 from curtsy.core.errors import MissingPart
 from curtsy.core.observe import count
+from curtsy.core.settings import Settings
 from curtsy.extract import answer_schema, answers, endpoint, prompts
 from curtsy.extract.answer_schema import Style
 from curtsy.extract.chunks import relates, sentences, tokens_of
 from curtsy.extract.endpoint import CallOptions, Endpoint, ModelFault, Reply
-
-if TYPE_CHECKING:
-    from curtsy.core.settings import Settings
-    from curtsy.grounding.schema import Leaf, Schema
+from curtsy.grounding.schema import Leaf, Schema
 
 __all__ = ["Budget", "Cache", "Caps", "Endpoint", "Judgment", "Memory", "Model", "ModelFault", "prompt_texts"]
 

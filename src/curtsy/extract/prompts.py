@@ -16,14 +16,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 from curtsy.extract import answer_schema
 from curtsy.extract.answer_schema import Style
 from curtsy.extract.chunks import Passage, choose, tokens_of
-
-if TYPE_CHECKING:
-    from curtsy.grounding.schema import Leaf, Schema
+from curtsy.grounding.schema import Leaf, Schema
 
 #: increment when this module changes a prompt; the files in prompt_texts/ are hashed
 _FORM = 1

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 from curtsy.core.claims import Claim, Rung, Source, SourceKind
 from curtsy.extract import items
 from curtsy.extract.elements import Elements, is_light
-from curtsy.extract.finder import MAX_FOUND
 from curtsy.extract.items import Cell, Column
 from curtsy.extract.page_selection import fits
+from curtsy.extract.selector_process import MAX_FOUND
 from curtsy.extract.sources import PageSources
 from curtsy.extract.values import coerced
 from curtsy.grounding.schema import Leaf, Schema

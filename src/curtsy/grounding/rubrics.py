@@ -197,9 +197,10 @@ def _rubric(document: dict[str, Any], name: str) -> Rubric:
             raise UsageError(f"there are two criteria {one!r}")
     used = dict.fromkeys((criterion.group for criterion in criteria), 1.0)
     for group in used if parsed.groups is not None else ():
-        if group not in parsed.groups:
+        weight = (parsed.groups or {}).get(group)
+        if weight is None:
             raise UsageError(f"[groups] has no weight for {group!r}")
-        used[group] = parsed.groups[group]
+        used[group] = weight
     return Rubric(name=name, version=_hash(document), criteria=criteria, groups=used)
 
 
@@ -207,8 +208,8 @@ def _first_problem(error: ValidationError, document: dict[str, Any]) -> str:
     first = error.errors(include_url=False)[0]
     where, place = "", list(first["loc"])
     if place[0] == "criteria" and len(place) > 1:
-        given = document["criteria"][place[1]]
-        number, place = place[1] + 1, place[2:]
+        given = document["criteria"][int(place[1])]
+        number, place = int(place[1]) + 1, place[2:]
         where = f"the criterion {given.get('name', number) if isinstance(given, dict) else number!r}: "
     field = f"`{'.'.join(map(str, place))}`: " if place else ""
     message = "unknown key" if first["type"] == "extra_forbidden" else first["msg"].removeprefix("Value error, ")

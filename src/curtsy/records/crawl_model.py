@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from curtsy.core import clock
+from curtsy.core.claims import Usage
 from curtsy.core.errors import SettingsError
+from curtsy.core.model import Crawl
+from curtsy.core.settings import Settings
 from curtsy.extract import llm
 from curtsy.services import local_model
 from curtsy.store import llm_cache
-
-if TYPE_CHECKING:
-    from curtsy.core.claims import Usage
-    from curtsy.core.model import Crawl
-    from curtsy.core.settings import Settings
-    from curtsy.store.engine import Store
+from curtsy.store.engine import Store
 
 
 class StoredCache:

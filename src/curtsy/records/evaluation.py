@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from curtsy.core.model import Crawl
+from curtsy.core.record import Record
 from curtsy.store import records, sources
+from curtsy.store.engine import Store
 from curtsy.tinyweb.facts import org_number
 from curtsy.tinyweb.facts import truth as site_truth
-
-if TYPE_CHECKING:
-    from curtsy.core.model import Crawl
-    from curtsy.core.record import Record
-    from curtsy.store.engine import Store
 
 #: JSON pointer of a field, `*` for items of lists -> its value, or all values of a list; None or empty: not stated
 Truth = Mapping[str, Any]

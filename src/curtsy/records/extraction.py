@@ -12,33 +12,30 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from curtsy.core.claims import Confidence, Evidence, Field, Rung, SourceKind, Verdict
 from curtsy.core.errors import CurtsyError, Damaged, MissingPart, SettingsError, UsageError
 from curtsy.core.model import Crawl
 from curtsy.core.observe import log
 from curtsy.core.record import Record
+from curtsy.core.settings import Settings
 from curtsy.extract import ladder, llm, page_selection
+from curtsy.extract.ladder import PageSources
 from curtsy.grounding import judge, scoring
 from curtsy.grounding.page_schema import Stored, extractors, page_facts
+from curtsy.grounding.schema import Schema
 from curtsy.html.parser_limits import is_heavy
 from curtsy.html.reading import ParseTimeout, within
 from curtsy.records import crawl_model
 from curtsy.records import plan as plans
+from curtsy.records.plan import Plan
 from curtsy.services.reader_process import aside
 from curtsy.store import pages, sites
+from curtsy.store.engine import Store
 from curtsy.store.outbox import Row
-from curtsy.store.segments import read_page
+from curtsy.store.segments import SegmentStore, read_page
 from curtsy.store.sources import Source
-
-if TYPE_CHECKING:
-    from curtsy.core.settings import Settings
-    from curtsy.extract.ladder import PageSources
-    from curtsy.grounding.schema import Schema
-    from curtsy.records.plan import Plan
-    from curtsy.store.engine import Store
-    from curtsy.store.segments import SegmentStore
 
 T = TypeVar("T")
 #: below this number of words, extracted values are unreliable

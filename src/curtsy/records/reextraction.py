@@ -10,17 +10,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from curtsy.core.errors import WrongState
 from curtsy.core.model import Crawl, CrawlState
 from curtsy.core.record import Record
 from curtsy.grounding.json_pointer import step
 from curtsy.store import crawls, failures, outbox, pages, records, sites
+from curtsy.store.engine import Store
 from curtsy.store.outbox import Put
-
-if TYPE_CHECKING:
-    from curtsy.store.engine import Store
 
 _CHUNK = 1000
 #: the parts of the scores that depend on the rubric

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from curtsy.core.claims import Claim, Field, Rung, Source, SourceKind, Verdict
 from curtsy.core.errors import UnknownRecord, UsageError, WrongState
@@ -19,16 +19,13 @@ from curtsy.core.observe import log
 from curtsy.core.record import Record, Review
 from curtsy.grounding import judge, scoring
 from curtsy.grounding.json_pointer import escaped
+from curtsy.grounding.schema import Schema
 from curtsy.records import extraction, locate_value
 from curtsy.records import plan as plans
+from curtsy.records.plan import Plan
 from curtsy.store import pages, records, reviews, sources
-from curtsy.store.segments import read_page
-
-if TYPE_CHECKING:
-    from curtsy.grounding.schema import Schema
-    from curtsy.records.plan import Plan
-    from curtsy.store.engine import Store
-    from curtsy.store.segments import SegmentStore
+from curtsy.store.engine import Store
+from curtsy.store.segments import SegmentStore, read_page
 
 DECISIONS = ("approve", "reject", "correct")
 _STATUS = {"approve": "published", "correct": "published", "reject": "rejected"}

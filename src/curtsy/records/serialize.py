@@ -6,13 +6,11 @@ Withheld values and the quotes claimed for them are never included.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from curtsy.core.record import Record
 from curtsy.store import crawls, pages, records
-
-if TYPE_CHECKING:
-    from curtsy.core.record import Record
-    from curtsy.store.engine import Store
+from curtsy.store.engine import Store
 
 #: the statuses that a list may select
 STATUSES = ("published", "held", "rejected", "superseded")

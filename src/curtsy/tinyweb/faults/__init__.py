@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from curtsy.tinyweb.faults import bodies, caching, markup, redirects, robots, spaces, statuses, types
 from curtsy.tinyweb.faults.registry import REGISTRY, FaultHost
 
+#: importing them declares their hosts
+MODULES = (robots, redirects, statuses, bodies, types, markup, spaces, caching)
+
 
 def every() -> list[FaultHost]:
     """All hosts with faults, in the order of their declaration."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 
 from curtsy.core.settings import Settings
-from curtsy.crawl import renderers as browsers
+from curtsy.fetch import chromium
 
 #: a browser has so long to be at work before something is done to it
 AT_WORK_S = 40.0
@@ -23,7 +23,7 @@ GONE_S = 10.0
 
 def missing() -> str | None:
     """Why no round can have a browser; None: it can."""
-    return None if browsers.is_there(Settings()) else "there is no Chromium, or no playwright, on this machine"
+    return None if chromium.is_installed(Settings()) else "there is no Chromium, or no playwright, on this machine"
 
 
 def add_option(parser: argparse.ArgumentParser) -> None:

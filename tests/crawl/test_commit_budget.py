@@ -10,7 +10,7 @@ from curtsy.core.model import Crawl, Entry, Lane, Lease, NewUrl
 from curtsy.core.outcome import Action, Decision, Outcome
 from curtsy.core.settings import Settings
 from curtsy.crawl.crawl_context import CrawlContext
-from curtsy.crawl.results import Finished
+from curtsy.crawl.results import PageFacts, Result, Returned
 from curtsy.crawl.transaction import Body, Links, Transaction, Written
 from curtsy.frontier.messages import Times
 from curtsy.rules.urls import fingerprint
@@ -43,21 +43,21 @@ class Pages:
     def url(self, i: int) -> str:
         return f"https://a.test/{i}"
 
-    def result(self, i: int, fence: int) -> Finished:
+    def result(self, i: int, fence: int) -> Returned:
         url = self.url(i)
         lease = Lease(
             fence=fence, shard=0, host="a.test", crawl=self.crawl.n, crawl_version=0, lane=Lane.BATCH,
             entry=Entry(url=url), delay_ms=0, per_host=1, robots_ms=0, valid_until=0.0,
         )  # fmt: skip
         outcome = Outcome(url=url, status=200, body=b"x", started=1.0, ended=2.0)
-        return Finished(
-            lease=lease, fp=fingerprint(url), decision=Decision(action=Action.DONE), outcome=outcome, page=True,
-            times=Times(NOW + fence, NOW + fence, NOW + fence),
-        )  # fmt: skip
+        result = Result(
+            lease=lease, fp=fingerprint(url), decision=Decision(action=Action.DONE), outcome=outcome, page=PageFacts()
+        )
+        return Returned(result=result, times=Times(NOW + fence, NOW + fence, NOW + fence))
 
     def commit(self, *results: tuple[int, int]) -> Written:
         group = [self.result(i, fence) for i, fence in results]
-        bodies = {done.lease.fence: Body(sha256(b"x").hexdigest()) for done in group}
+        bodies = {done.result.lease.fence: Body(sha256(b"x").hexdigest()) for done in group}
         return self.store.run(self.transaction, group, Links(), bodies, NOW)
 
     def ends(self) -> list[str]:

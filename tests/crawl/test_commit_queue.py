@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 from curtsy.core.model import Entry, Lane, Lease
 from curtsy.core.outcome import HostEffect
 from curtsy.core.settings import Settings
 from curtsy.crawl.commit_queue import CommitQueue
-from curtsy.crawl.results import Finished, not_sent
+from curtsy.crawl.results import Result, Returned, not_sent
 from curtsy.frontier.messages import Times
 
 TIMES = Times(1, 2, 3)
 
 
-def result(fence: int) -> Finished:
+def result(fence: int) -> Result:
     lease = Lease(
         fence=fence, shard=0, host="a.example", crawl=1, crawl_version=0, lane=Lane.BATCH,
         entry=Entry(url=f"https://a.example/{fence}"), delay_ms=0, per_host=1, robots_ms=1, valid_until=1e9,
@@ -23,7 +24,12 @@ def result(fence: int) -> Finished:
     return not_sent(lease, "robots")
 
 
-async def nothing(_group: Sequence[Finished]) -> None: ...
+async def nothing(_group: Sequence[Returned]) -> None: ...
+
+
+def bring(queue: CommitQueue, result: Result) -> None:
+    queue.hold(result)
+    queue.collect(result.lease.fence, TIMES)
 
 
 def groups(settings: Settings | None = None) -> CommitQueue:
@@ -33,33 +39,50 @@ def groups(settings: Settings | None = None) -> CommitQueue:
 def test_a_group_is_handed_over_when_it_is_full_or_all_is_quiet() -> None:
     full, quiet = groups(), groups()
     for fence in (1, 2):
-        full.collect(result(fence), TIMES)
+        bring(full, result(fence))
         full.hand_over(idle=False)
     assert full.is_begun
-    full.collect(result(3), TIMES)
+    bring(full, result(3))
     full.hand_over(idle=False)
     assert not full.is_begun
-    quiet.collect(result(1), TIMES)
+    bring(quiet, result(1))
     quiet.hand_over(idle=True)
     assert not quiet.is_begun
 
 
 def test_a_result_that_blocks_its_host_is_handed_over_at_once() -> None:
     some = groups()
-    done = result(1)
-    done.effect = HostEffect(block_ms=1000)
-    some.collect(done, TIMES)
+    bring(some, replace(result(1), effect=HostEffect(block_ms=1000)))
     some.hand_over(idle=False)
     assert not some.is_begun
 
 
-def test_a_page_that_is_still_being_read_joins_no_group() -> None:
+def test_a_page_that_is_still_being_read_joins_a_group_when_it_is_complete() -> None:
     some = groups()
-    done = result(1)
-    done.complete = False
-    some.collect(done, TIMES)
-    assert done.returned
+    bring(some, replace(result(1), is_complete=False))
     assert not some.is_begun
+    some.hold(result(1))
+    assert some.is_begun
+
+
+def test_a_page_that_was_read_before_its_slot_came_back_joins_with_its_slot() -> None:
+    some = groups()
+    some.hold(replace(result(1), is_complete=False))
+    some.hold(result(1))
+    assert not some.is_begun
+    some.collect(1, TIMES)
+    assert some.is_begun
+
+
+def test_a_dropped_result_joins_no_group() -> None:
+    some = groups()
+    bring(some, replace(result(1), is_complete=False))
+    some.hold(replace(result(2), is_complete=False))
+    some.drop(1)
+    some.drop(2)
+    some.collect(2, TIMES)
+    assert not some.is_begun
+    assert some.held == {}
 
 
 def test_results_are_held_until_their_group_is_durable() -> None:
@@ -70,7 +93,7 @@ async def _hold_three() -> None:
     entered, go, over = asyncio.Event(), asyncio.Event(), asyncio.Event()
     left: list[set[int]] = []
 
-    async def commit(_group: Sequence[Finished]) -> None:
+    async def commit(_group: Sequence[Returned]) -> None:
         entered.set()
         await go.wait()
 
@@ -83,7 +106,7 @@ async def _hold_three() -> None:
     writer = asyncio.get_running_loop().create_task(some.write())
     for fence in (1, 2, 3):
         some.hold(result(fence))
-        some.collect(some.held[fence], TIMES)
+        some.collect(fence, TIMES)
         some.hand_over(idle=False)
         await entered.wait()
     assert (some.is_full, some.is_empty, set(some.held)) == (True, False, {1, 2, 3})

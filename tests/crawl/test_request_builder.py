@@ -6,8 +6,9 @@ import pytest
 
 from curtsy.core.model import Chain, Crawl, Entry, Kind, Lane, Lease, Page
 from curtsy.core.settings import HostRule, Settings
-from curtsy.crawl.crawl_context import CrawlContext, Jar
-from curtsy.crawl.request_builder import Jobs
+from curtsy.crawl.crawl_context import CrawlContext
+from curtsy.crawl.request_builder import RequestBuilder
+from curtsy.rules.cookies import CookieJar
 
 POOLS = {"default": ("http://one.test:1",), "mine": ("http://two.test:2",), "hosts": ("http://three.test:3",)}
 
@@ -26,7 +27,7 @@ def test_the_operators_rule_for_a_host_wins_over_the_crawls_pool_and_that_over_t
         fence=1, shard=0, host="a.test", crawl=1, crawl_version=0, lane=Lane.BATCH, entry=Entry(url="https://a.test/"),
         delay_ms=0, per_host=1, robots_ms=0, valid_until=0.0,
     )  # fmt: skip
-    assert Jobs(settings).for_url(lease, CrawlContext(crawl, settings), None).proxy_pool == expected
+    assert RequestBuilder(settings).for_url(lease, CrawlContext(crawl, settings), None).proxy_pool == expected
 
 
 @pytest.mark.parametrize(("kind", "timeout_s"), [(Kind.PAGE, 20.0), (Kind.SITEMAP, 20.0), (Kind.BROWSER, 60.0)])
@@ -35,11 +36,11 @@ def test_a_visit_has_more_time(kind: Kind, timeout_s: float) -> None:
         fence=1, shard=0, host="a.test", crawl=1, crawl_version=0, lane=Lane.BATCH, delay_ms=0, per_host=1,
         entry=Entry(url="https://a.test/", kind=kind), robots_ms=0, valid_until=99.0,
     )  # fmt: skip
-    job = Jobs(Settings()).for_url(lease, CrawlContext(Crawl(id="c", request_id="r"), Settings()), None)
+    job = RequestBuilder(Settings()).for_url(lease, CrawlContext(Crawl(id="c", request_id="r"), Settings()), None)
     assert (job.timeout_s, job.deadline) == (timeout_s, 99.0)
 
 
-def cookies_of(jar: Jar | None, chain: Chain | None, url: str = "http://a.test/x") -> str | None:
+def cookies_of(jar: CookieJar | None, chain: Chain | None, url: str = "http://a.test/x") -> str | None:
     context = CrawlContext(Crawl(id="c", request_id="r", cookies=True), Settings())
     if jar is not None:
         context.jars["a.test"] = jar
@@ -47,17 +48,17 @@ def cookies_of(jar: Jar | None, chain: Chain | None, url: str = "http://a.test/x
         fence=1, shard=0, host="a.test", crawl=1, crawl_version=0, lane=Lane.BATCH, delay_ms=0, per_host=1,
         entry=Entry(url=url, chain=chain), robots_ms=0, valid_until=99.0,
     )  # fmt: skip
-    return dict(Jobs(Settings()).for_url(lease, context, None).headers).get("Cookie")
+    return dict(RequestBuilder(Settings()).for_url(lease, context, None).headers).get("Cookie")
 
 
 def test_after_a_redirect_a_cookie_is_sent_once_and_as_the_jar_has_it() -> None:
     chain = Chain(cookies=("r=9", "gone=", "s=1", "far=4"), cookie_host="http://a.test")
-    jar = Jar()
-    jar.take("http://a.test/", ["r=10", "a=1", "gone=; Expires=Thu, 01 Jan 1970 00:00:00 GMT", "s=1; Secure"])
+    jar = CookieJar()
+    jar.store("http://a.test/", ["r=10", "a=1", "gone=; Expires=Thu, 01 Jan 1970 00:00:00 GMT", "s=1; Secure"])
     assert cookies_of(None, chain) == "r=9; gone=; s=1; far=4"
     assert cookies_of(jar, chain) == "far=4; r=10; a=1"
     assert cookies_of(jar, None) == "r=10; a=1"
-    assert cookies_of(Jar(), None) is None
+    assert cookies_of(CookieJar(), None) is None
 
 
 @pytest.mark.parametrize(("kind", "conditional"), [(Kind.PAGE, True), (Kind.BROWSER, False), (Kind.SITEMAP, False)])
@@ -69,5 +70,5 @@ def test_only_plain_pages_are_asked_for_conditionally(kind: Kind, conditional: b
     before = Page(
         id="1", crawl=1, fp=b"x", url="https://a.test/", host="a.test", status=200, fetched_ms=1, depth=0, etag='"v1"'
     )
-    job = Jobs(Settings()).for_url(lease, CrawlContext(Crawl(id="c", request_id="r"), Settings()), before)
+    job = RequestBuilder(Settings()).for_url(lease, CrawlContext(Crawl(id="c", request_id="r"), Settings()), before)
     assert (("If-None-Match", '"v1"') in job.headers) is conditional

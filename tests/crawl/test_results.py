@@ -29,10 +29,13 @@ def test_the_links_of_a_long_sitemap_come_in_slices(urls: int, slices: int | Non
     )
     done = results.of_url(lease, outcome, context, Settings(), random.Random(1))
     assert done.decision.reason == "sitemap"
-    assert done.complete == (slices is None)
+    assert done.is_complete == (slices is None)
     if slices is not None:
-        assert done.links == []
-        assert sum(1 for _ in results.sitemap_links(done, context, sitemap(body, 50_000))) == slices
+        assert list(done.links) == []
+        found = list(results.sitemap_links(lease.entry.url, context, sitemap(body, 50_000)))
+        assert len(found) == slices
+        done = results.with_links(done, [link for some in found for link in some])
+        assert done.is_complete
     assert [link.url for link in done.links] == [f"https://a.test/page/{n}" for n in range(urls)]
 
 
@@ -40,7 +43,7 @@ SHELL = b'<!doctype html><a href="/x">x</a><div id="root"></div><script src="/ap
 PROSE = b"<!doctype html><a href='/x'>x</a><p>" + b"words that say something " * 30 + b"</p><script>1</script>"
 
 
-def harvested(body: bytes, render: str, kind: Kind = Kind.PAGE, **headers: str) -> results.Finished:
+def result_of(body: bytes, render: str, kind: Kind = Kind.PAGE, **headers: str) -> results.Result:
     url = "https://a.test/page"
     lane = Lane.RENDER if kind is Kind.BROWSER else Lane.BATCH
     lease = Lease(
@@ -54,8 +57,8 @@ def harvested(body: bytes, render: str, kind: Kind = Kind.PAGE, **headers: str) 
 
 
 def test_a_page_that_says_nothing_waits_for_a_browser_and_is_none_yet() -> None:
-    done = harvested(SHELL, "auto")
-    assert (done.decision.action, done.page, done.links) == (Action.RENDER, False, [])
+    done = result_of(SHELL, "auto")
+    assert (done.decision.action, done.page, list(done.links)) == (Action.RENDER, None, [])
     assert done.retry is not None
     assert (done.retry.kind, done.retry.attempts) == (Kind.BROWSER, 0)
     assert done.needed_browser is True
@@ -72,21 +75,21 @@ def test_a_page_that_says_nothing_waits_for_a_browser_and_is_none_yet() -> None:
     ],
 )
 def test_what_is_a_page_and_what_it_teaches(body: bytes, render: str, kind: Kind, learnt: bool | None) -> None:
-    done = harvested(body, render, kind)
-    assert (done.page, done.retry, len(done.links)) == (True, None, 1)
+    done = result_of(body, render, kind)
+    assert (done.page is not None, done.retry, len(done.links)) == (True, None, 1)
     assert done.needed_browser is learnt
 
 
 def test_a_page_that_asks_not_to_be_kept_is_not_rendered() -> None:
-    done = harvested(SHELL, "auto", X_Robots_Tag="noindex")
+    done = result_of(SHELL, "auto", X_Robots_Tag="noindex")
     assert (done.decision.action, done.decision.reason) == (Action.SKIP, "noindex")
 
 
 @pytest.mark.parametrize(("kind", "from_end"), [(Kind.PAGE, False), (Kind.BROWSER, True)])
 def test_the_delay_runs_from_the_end_of_a_visit(kind: Kind, from_end: bool) -> None:
-    assert harvested(PROSE, "always", kind).release().broken_off is from_end
+    assert result_of(PROSE, "always", kind).release().broken_off is from_end
 
 
 @pytest.mark.parametrize(("render", "kind"), [("never", Kind.PAGE), ("auto", Kind.PAGE), ("always", Kind.BROWSER)])
 def test_how_new_pages_are_asked_for(render: str, kind: Kind) -> None:
-    assert [link.kind for link in harvested(PROSE, render).links] == [kind]
+    assert [link.kind for link in result_of(PROSE, render).links] == [kind]

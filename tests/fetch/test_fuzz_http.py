@@ -13,8 +13,9 @@ from raw_server import Connection, fetching, job, serving
 from curtsy.core.outcome import Fault, Outcome
 from curtsy.core.settings import Settings
 from curtsy.fetch.http import HttpFetcher
-from curtsy.rules.decide import decide, decide_robots
+from curtsy.rules.decide import decide
 from curtsy.rules.politeness import effect
+from curtsy.rules.robots_policy import decide_robots
 
 RESPONSES = 10_000
 AT_ONCE = 100

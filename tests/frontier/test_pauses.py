@@ -90,7 +90,7 @@ def sharded(frontier_server: Server | Cluster) -> Iterator[World]:
 
 
 def test_a_bound_process_leases_from_its_shards_only(sharded: World) -> None:
-    sharded.frontier.bound = frozenset({1, 3})
+    sharded.frontier.bind({1, 3})
     leases = [lease for _ in range(8) for lease in sharded.lease()]
     assert {lease.shard for lease in leases} == {1, 3}
     other = sharded.another("w2")
@@ -116,11 +116,11 @@ def test_nothing_is_leased_under_an_epoch_that_the_store_has_not_confirmed_latel
     world.crawl(delay_s=0.0)
     world.add(1, "a.test", "/1", "/2", "/3")
     moves = world.frontier.servers.moves
-    shard.confirmed = boot() - CONFIRMED_S - 0.001
+    shard.confirm(boot() - CONFIRMED_S - 0.001)
     assert len(world.lease()) == (0 if moves else 1)
     if moves:
         assert world.run(world.frontier.slot("b.test"))[:2] == (None, 1000)
-    shard.confirmed = boot() - CONFIRMED_S + 5
+    shard.confirm(boot() - CONFIRMED_S + 5)
     assert len(world.lease()) == (1 if moves else 0)
 
 
@@ -128,7 +128,7 @@ def test_slots_go_back_also_while_nothing_may_be_leased(world: World) -> None:
     world.crawl()
     world.add(1, "a.test", "/1")
     lease = world.one()
-    world.frontier.shards[0].confirmed = 0.0
+    world.frontier.shards[0].confirm(0.0)
     assert world.back(lease) is not None
     assert world.do("ZCARD", "%slots") == 0
 

@@ -162,9 +162,9 @@ def test_a_master_that_was_replaced_behind_our_back_is_not_leased_from_for_longe
         assert 13 < quiet_s <= 14
 
         # The old master answers the first, who cannot reach the store: for ten seconds that must do.
-        one.shards[0].confirmed = boot() - 9.5
+        one.shards[0].confirm(boot() - 9.5)
         assert len((await one.lease([(Lane.BATCH, 1)])).leases) == 1
-        one.shards[0].confirmed = boot() - 10.001
+        one.shards[0].confirm(boot() - 10.001)
         assert (await one.lease([(Lane.BATCH, 8)])).leases == []
 
         # As soon as it reads the store it knows; and what it rebuilds then, it rebuilds where it can.

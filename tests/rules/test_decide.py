@@ -9,15 +9,9 @@ import pytest
 from curtsy.core.model import Chain
 from curtsy.core.outcome import Action, Decision, Fault, Outcome
 from curtsy.core.settings import Settings
-from curtsy.rules.decide import (
-    RobotsDecision,
-    cookie_header,
-    decide,
-    decide_robots,
-    next_chain,
-    redirect_target,
-    set_cookies,
-)
+from curtsy.rules.cookies import cookie_header, set_cookies
+from curtsy.rules.decide import decide, next_chain, redirect_target
+from curtsy.rules.robots_policy import RobotsDecision, decide_robots
 from curtsy.rules.urls import fingerprint, short
 
 URL = "http://a.test/dir/page"
@@ -235,7 +229,7 @@ def test_a_redirect_to_itself_that_sets_a_cookie_is_asked_once_more() -> None:
     outcome = answer(302, headers=(("Location", URL), ("Set-Cookie", "seen=1; Path=/")))
     assert decided(outcome) == Decision(action=Action.RETRY, reason="cookie", counts=False)
     chain = next_chain(None, outcome)
-    assert cookie_header(chain, URL) == "seen=1"
+    assert cookie_header(chain, None, URL) == "seen=1"
     assert decided(outcome, chain=chain).reason == "redirect_loop"
     another = answer(302, headers=(("Location", URL), ("Set-Cookie", "seen=2")))
     assert decided(another, chain=chain).reason == "redirect_loop"
@@ -243,16 +237,16 @@ def test_a_redirect_to_itself_that_sets_a_cookie_is_asked_once_more() -> None:
 
 def test_cookies_go_back_to_the_origin_that_set_them_only() -> None:
     chain = next_chain(None, answer(302, headers=(("Set-Cookie", "a=1"), ("Set-Cookie", "b=2; HttpOnly"))))
-    assert cookie_header(chain, "http://a.test/x") == "a=1; b=2"
-    assert cookie_header(chain, "https://a.test/x") == "a=1; b=2"
-    assert cookie_header(chain, "http://b.test/x") is None
-    assert cookie_header(chain, "http://a.test:81/x") is None
-    assert cookie_header(None, "http://a.test/") is None
+    assert cookie_header(chain, None, "http://a.test/x") == "a=1; b=2"
+    assert cookie_header(chain, None, "https://a.test/x") == "a=1; b=2"
+    assert cookie_header(chain, None, "http://b.test/x") is None
+    assert cookie_header(chain, None, "http://a.test:81/x") is None
+    assert cookie_header(None, None, "http://a.test/") is None
 
 
 def test_cookies_set_over_https_are_not_sent_in_the_clear() -> None:
     secure = Outcome(url="https://a.test/", status=302, headers=(("Set-Cookie", "a=1"),), started=1.0, ended=1.1)
-    assert cookie_header(next_chain(None, secure), "http://a.test/") is None
+    assert cookie_header(next_chain(None, secure), None, "http://a.test/") is None
 
 
 def test_a_chain_grows_by_the_url_asked_and_keeps_what_it_knows() -> None:

@@ -198,7 +198,7 @@ class World:
             facts = self.run(shard.facts())
             self.run(shard.begin_epoch(self.epoch, facts.run_id, quiet_s, over=facts.number))
             shard.adopt(self.epoch, facts.run_id)
-            shard.confirmed = float("inf")
+            shard.confirm(float("inf"))
             self.do("HINCRBY", shard.epoch_key, "skew", self.skew, shard=shard.number)
             if quiet_s:
                 self.do("HINCRBY", shard.epoch_key, "quiet", self.skew, shard=shard.number)
@@ -209,7 +209,7 @@ class World:
             facts = self.run(theirs.facts())
             assert facts.number == mine.epoch
             theirs.adopt(facts.number, facts.run_id)
-            theirs.confirmed = float("inf")
+            theirs.confirm(float("inf"))
         self.frontiers.append(other)
         return other
 

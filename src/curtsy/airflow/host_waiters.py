@@ -125,7 +125,7 @@ class Lines:
                 return await prospect(frontier, host, delay_s)
             except EpochLost:
                 if self._frontier is not None:
-                    self._frontier.shard_of(host).dethrone()
+                    self._frontier.shard_of(host).disown()
                 await asyncio.sleep(_LOOK_S)
             except FrontierUnavailable:
                 await self._forget()

@@ -44,8 +44,8 @@ from curtsy.core.model import Counts, Crawl, Lane, new_id
 from curtsy.core.model import Page as StoredPage
 from curtsy.core.settings import Settings
 from curtsy.core.settings_loading import load, missing
-from curtsy.crawl import renderers
 from curtsy.export import pages as export
+from curtsy.fetch import chromium
 from curtsy.records import plan, serialize
 from curtsy.store import crawls
 from curtsy.store import pages as page_rows
@@ -379,7 +379,7 @@ def _settings(
 def _check_renderer(crawl: Crawl, settings: Settings) -> None:
     """A crawl that needs a browser is not begun without one."""
     if crawl.render != "never":
-        renderers.check(settings)
+        chromium.check_installed(settings)
 
 
 def _page(store: Store, segments: SegmentStore, page: StoredPage, crawl: str) -> Page:

@@ -19,10 +19,10 @@ from curtsy.cli import UNAVAILABLE, show
 from curtsy.cli.options import AsJson, Config, DataDir, settings_from
 from curtsy.core.errors import CurtsyError, Unavailable
 from curtsy.core.settings import Settings
-from curtsy.crawl import renderers
 from curtsy.export.pages import segments_of
 from curtsy.extract.endpoint import CallOptions, call, models
 from curtsy.extract.llm import endpoint_of
+from curtsy.fetch import chromium
 from curtsy.fetch.chromium import Chromium
 from curtsy.frontier.frontier import Frontier
 from curtsy.services.local_model import LocalModel, find_weights, what_is_missing
@@ -213,7 +213,7 @@ def _optional(settings: Settings) -> Iterator[Check]:
         else:
             yield Check(package, None, "not installed (optional)", f"pip install 'curtsy[{extra}]'")
     try:
-        found = renderers.check(settings)
+        found = chromium.check_installed(settings)
     except CurtsyError as error:
         yield Check("browser", None, "none (optional: only --render needs one)", str(error))
     else:

@@ -26,7 +26,8 @@ from curtsy.core.observe import counters
 from curtsy.core.settings import Settings
 from curtsy.core.settings_loading import keep
 from curtsy.core.shutdown import StopFlag, end_by
-from curtsy.crawl import renderers, run
+from curtsy.crawl import run
+from curtsy.fetch import chromium
 from curtsy.services import backends
 from curtsy.store import crawls, records, summaries
 from curtsy.store.engine import Store
@@ -127,7 +128,7 @@ def _check_renderer(settings: Settings, what: Crawl | str) -> None:
         with Store.open(settings.effective_store_url, create=False) as store, store.read() as tx:
             what = crawls.get(tx, what)
     if what.render != "never":
-        renderers.check(settings)
+        chromium.check_installed(settings)
 
 
 def _break_off(*_: object) -> None:

@@ -16,7 +16,7 @@ from curtsy.cli.show import document, say
 from curtsy.cli.workers import ALWAYS, SERVED, bind, celery_command, render_command, worker_command
 from curtsy.core.errors import MissingPart
 from curtsy.core.settings import Settings
-from curtsy.crawl import renderers
+from curtsy.fetch import chromium
 from curtsy.fleet.coordination import shards_text
 from curtsy.fleet.supervisor import Part, Supervisor, free_port, only_one, reachable
 
@@ -70,7 +70,7 @@ def parts_of(settings: Settings, config: Path | None, flower: int | None) -> lis
         Part(name="worker", works=True, command=(*worker_command("worker@%h", served, settings.worker_seats, True),)),
         Part(name="high", works=True, command=(*worker_command("high@%h", [bind(ALWAYS, bound)], 1, True),)),
     ]
-    if renderers.is_there(settings):
+    if chromium.is_installed(settings):
         alone = settings.model_copy(update={"worker_seats": 1})
         parts.append(Part(name="render", works=True, command=(*render_command("render@%h", alone, bound, True),)))
     if flower is not None:

@@ -10,7 +10,7 @@ import typer
 from curtsy.cli.child_processes import keep
 from curtsy.cli.options import Config, DataDir, settings_from
 from curtsy.core.settings import Settings
-from curtsy.crawl import renderers
+from curtsy.fetch import chromium
 from curtsy.fleet.coordination import shards_of, shards_text
 from curtsy.frontier.servers import default_shards
 
@@ -49,7 +49,7 @@ def worker(
     served = [bind(queue, bound) for queue in (queues.split(",") if queues else SERVED)]
     me = name or "worker"
     if served == [bind(RENDER, bound)]:
-        renderers.check(settings)
+        chromium.check_installed(settings)
         commands = [render_command(f"{me}@%h", settings, bound)]
     else:
         commands = [worker_command(f"{me}@%h", served, settings.worker_seats)]

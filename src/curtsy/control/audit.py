@@ -23,6 +23,7 @@ from operator import attrgetter
 
 from curtsy.core.model import SUBRESOURCE, Kind, Request, RobotsState
 from curtsy.core.outcome import BROKEN_OFF
+from curtsy.rules import robots_policy
 from curtsy.rules.robots import Robots
 from curtsy.rules.urls import origin
 
@@ -161,7 +162,7 @@ class _Rules:
     def _of(self, where: str) -> tuple[RobotsState | None, Robots | None]:
         if where not in self._known:
             state = self._stored(where)
-            rules = Robots.parse(state.body) if state is not None and state.verdict == "rules" else None
+            rules = robots_policy.parsed(state)
             self._known[where] = (state, rules)
         return self._known[where]
 

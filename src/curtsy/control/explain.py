@@ -12,7 +12,7 @@ from curtsy.core.model import Crawl, Failure, HostState, Kind, Page, Request, Ro
 from curtsy.core.observe import log
 from curtsy.frontier.inspect import Sight, sight
 from curtsy.html.needs_browser import goes_directly
-from curtsy.rules.robots import Robots
+from curtsy.rules import robots_policy
 from curtsy.rules.urls import Scope, fingerprint, host_key, normalise, origin
 from curtsy.services.valkey import EmbeddedValkey
 from curtsy.store import crawls, dashboard_queries, failures, hosts, meta, pages, queues, urls
@@ -57,7 +57,7 @@ def of_url(tx: Connection, url: str, settings: Settings, crawl: Crawl | None) ->
     crawl = crawl or _best_crawl(tx, fp)
     row = urls.get(tx, crawl.n, fp) if crawl else None
     state = hosts.get_robots(tx, [origin(url)]).get(origin(url))
-    rules = Robots.parse(state.body) if state and state.verdict == "rules" else None
+    rules = robots_policy.parsed(state)
     return UrlFacts(
         url=url,
         crawl=crawl,

@@ -1,4 +1,4 @@
-"""What a process does beside its loop: it keeps things in order, and sees in the store what was said of its crawls."""
+"""What a process does beside its crawl loop: maintenance, and reading changes of its crawls from the store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from curtsy.store.engine import Store
 
 
 class BackgroundTasks:
-    """One per process. A part that is away holds up what needs it, not the slots."""
+    """One per process. An unavailable server delays only the task that needs it, not the slots."""
 
     def __init__(
         self, frontier: Frontier, store: Store, maintenance: Maintenance, crawl_cache: CrawlCache, outages: Outages
@@ -26,8 +26,8 @@ class BackgroundTasks:
         self._maintenance, self._crawl_cache, self._outages = maintenance, crawl_cache, outages
         self._tell_at = 0.0
 
-    async def look_after(self) -> None:
-        """Maintenance, for as long as the run lasts."""
+    async def maintain(self) -> None:
+        """Maintenance, as long as the run lasts."""
         while True:
             try:
                 await self._maintenance.tick()
@@ -37,16 +37,16 @@ class BackgroundTasks:
             except EpochLost as error:
                 await self._outages.recover(error)
             except (FrontierUnavailable, StoreUnavailable) as error:
-                log("upkeep_failed", level="warning", error=str(error))
+                log("maintenance_failed", level="warning", error=str(error))
             except Exception as error:
-                # Without maintenance nothing that was lost would be found again: it goes on, and says what happened.
+                # Maintenance must go on: without it, nothing that was lost would be found again.
                 count("unexpected_errors")
-                log("upkeep_broke", level="error", error=repr(error))
+                log("maintenance_broke", level="error", error=repr(error))
                 await asyncio.sleep(1.0)
             await asyncio.sleep(0.1)
 
     async def watch_store(self) -> None:
-        """By itself: a frontier that is away keeps nobody from seeing that a crawl was paused."""
+        """A task of its own: an unavailable frontier must not delay the pause of a crawl."""
         while True:
             try:
                 await self._crawl_cache.refresh()
@@ -59,7 +59,7 @@ class BackgroundTasks:
             await asyncio.sleep(1.0)
 
     async def is_finished(self, n: int) -> bool:
-        """The crawl has ended, or is paused: there is nothing more to do for it here."""
+        """The crawl has ended or is paused: this process has nothing more to do for it."""
         context = self._crawl_cache.contexts.get(n)
         if context is not None and context.crawl.state not in (CrawlState.RUNNING, CrawlState.LOADING):
             return True

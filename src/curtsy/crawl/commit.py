@@ -1,11 +1,11 @@
-"""The commit: the one way in which fetched work becomes durable.
+"""The commit: the only way in which fetched work becomes durable.
 
-    1  which links may be new?      read only: `seen` and this process's memory are asked, nothing is written to them
+    1  which links may be new?      reads the filter `seen` and this process's memory, writes to neither
     2  bodies to segments           durable before any row refers to them
-    3  one database transaction     the database is the fence: only rows that were open change
-    4  the frontier                 new rows are listed, leases settled, and only now fingerprints enter the filters
+    3  one database transaction     the database decides: only rows that were open change
+    4  the frontier                 lists new rows and settles leases; only now fingerprints enter the filters
 
-A crash anywhere repeats a fetch at worst; docs/durability.md lists every crash point.
+At worst, a crash repeats a fetch; docs/durability.md lists what happens at each point.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from curtsy.core.settings import Settings
 from curtsy.core.threads import in_thread
 from curtsy.crawl.crawl_context import CrawlContext
 from curtsy.crawl.maintenance import Maintenance
-from curtsy.crawl.results import Finished
-from curtsy.crawl.transaction import Body, Links, Transaction, Written, ended_ms
+from curtsy.crawl.results import Result, Returned
+from curtsy.crawl.transaction import Body, Links, Transaction, Written
 from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.messages import Settled
 from curtsy.rules.urls import short
@@ -42,9 +42,9 @@ T = TypeVar("T")
 W = TypeVar("W")
 #: larger bodies are hashed and compressed in a thread
 _LARGE_BYTES = 128 * 1024
-#: smaller ones are between two turns of the loop
+#: smaller bodies between two turns of the event loop
 _AT_A_TIME = 8
-#: runs of a schedule that are looked through for a body
+#: earlier runs of a schedule that are searched for the same body
 _RUNS = 32
 
 
@@ -62,11 +62,11 @@ class Committer:
         self._settings = settings
         self._contexts = contexts
         self._maintenance, self._scans = maintenance, scans
-        self._transaction = Transaction(settings, contexts, maintenance.silent)
-        #: repeats a step until its part answers again, rebuilding the frontier where it was lost
+        self._transaction = Transaction(settings, contexts, maintenance.failing)
+        #: repeats a step until its server answers again, and rebuilds a lost frontier
         self._persist = persist
 
-    async def commit(self, group: Sequence[Finished]) -> None:
+    async def commit(self, group: Sequence[Returned]) -> None:
         """Durable and published on return."""
         point("commit.begin")
         began = time.monotonic()
@@ -85,7 +85,7 @@ class Committer:
             except pages.BodiesGone as deleted:
                 gone = gone | deleted.keys
         point("commit.stored")
-        self._maintenance.heard(written.answered, written.silent, written.now_ms)
+        self._maintenance.note_answers(written.hosts.answered, written.hosts.failing, written.now_ms)
         await self._publish(group, written, epochs)
         count("commits")
         count("commit_pages", len(group))
@@ -94,51 +94,52 @@ class Committer:
 
     # 1
 
-    async def _may_be_new(self, group: Sequence[Finished]) -> Links:
+    async def _may_be_new(self, group: Sequence[Returned]) -> Links:
         by_crawl: dict[int, dict[int, NewUrl]] = {}
-        for link in dict.fromkeys(concatenate.from_iterable(done.links for done in group)):
+        for link in dict.fromkeys(concatenate.from_iterable(done.result.links for done in group)):
             by_crawl.setdefault(link.crawl, {}).setdefault(short(link.fp), link)
-        links = Links()
+        fresh: dict[tuple[int, bytes], NewUrl] = {}
+        known: list[NewUrl] = []
         for crawl, found in by_crawl.items():
             shorts = list(found)
             for position in await self._frontier.unseen(crawl, shorts):
                 link = found.pop(shorts[position])
-                links.fresh[crawl, link.fp] = link
-            links.known += found.values()
-        return links
+                fresh[crawl, link.fp] = link
+            known += found.values()
+        return Links(fresh, known)
 
     # 2
 
-    async def _write_bodies(self, group: Sequence[Finished], gone: set[tuple[int, bytes]]) -> dict[int, Body]:
-        """Where the body of each fence stands. Of equal bodies in a crawl one is written, the others refer to it;
-        never to a page that is gone."""
-        kept = [(done, done.outcome) for done in group if done.page and done.outcome]
+    async def _write_bodies(self, group: Sequence[Returned], gone: set[tuple[int, bytes]]) -> dict[int, Body]:
+        """Where the body of each fence is stored. Of equal bodies in a crawl one is written and the others refer to
+        it, never to a page that is gone."""
+        kept = [(done, done.result.outcome) for done in group if done.result.page is not None and done.result.outcome]
         digests: dict[int, str] = {}
         for number, (done, outcome) in enumerate(kept):
-            digests[done.lease.fence] = await _now_or_aside(number, len(outcome.body), _digest, outcome.body)
-        same = await in_thread(self._same_bodies, group, digests)
+            digests[done.result.lease.fence] = await _now_or_aside(number, len(outcome.body), _digest, outcome.body)
+        same = await in_thread(self._same_bodies, [done.result for done, _ in kept], digests)
         packed: list[Packed] = []
         placed: dict[int, Body] = {}
         order: list[tuple[int, Body]] = []
-        firsts: dict[tuple[int, str], Finished] = {}
+        firsts: dict[tuple[int, str], Returned] = {}
         for number, (done, outcome) in enumerate(kept):
-            fence, crawl = done.lease.fence, done.lease.crawl
+            fence, crawl = done.result.lease.fence, done.result.lease.crawl
             digest = digests[fence]
-            before = done.previous
+            before = done.result.previous
             if before is not None and before.sha256 == digest and before.body is not None and _stays(before, gone):
                 placed[fence] = Body(digest, before.body, before.same_as, unchanged=True)
                 continue
             first = firsts.setdefault((crawl, digest), done)
             known = same.get((crawl, digest))
-            if known is not None and known.id == pages.page_id(crawl, done.fp):
-                # It could not be read, was replayed, and is what it was.
+            if known is not None and known.id == pages.page_id(crawl, done.result.fp):
+                # The page could not be read, was replayed, and has the same body again.
                 placed[fence] = Body(digest, known.body)
                 continue
             if known is not None:
                 body, twin = Body(digest, same_as=known.id), (known.url, known.fetched_ms)
             elif first is not done:
-                body = Body(digest, same_as=pages.page_id(crawl, first.fp), first=first.lease.fence)
-                twin = (first.lease.entry.url, ended_ms(first))
+                body = Body(digest, same_as=pages.page_id(crawl, first.result.fp), first=first.result.lease.fence)
+                twin = (first.result.lease.entry.url, first.ended_ms)
             else:
                 body, twin = Body(digest), None
             item = _warc_item(done, digest, self._contexts, twin)
@@ -149,15 +150,14 @@ class Committer:
             placed[fence] = body._replace(ref=ref)
         return placed
 
-    def _same_bodies(self, group: Sequence[Finished], digests: Mapping[int, str]) -> dict[tuple[int, str], pages.Same]:
+    def _same_bodies(self, kept: Sequence[Result], digests: Mapping[int, str]) -> dict[tuple[int, str], pages.Same]:
         by_crawl: dict[int, set[str]] = {}
-        for done in group:
-            if done.lease.fence in digests:
-                by_crawl.setdefault(done.lease.crawl, set()).add(digests[done.lease.fence])
+        for result in kept:
+            by_crawl.setdefault(result.lease.crawl, set()).add(digests[result.lease.fence])
         found: dict[tuple[int, str], pages.Same] = {}
         for crawl, wanted in by_crawl.items():
             with self._store.read() as tx:
-                for n in self._kin(tx, crawl):
+                for n in self._runs(tx, crawl):
                     for digest, one in pages.find_same(tx, n, wanted).items():
                         found[crawl, digest] = one
                         wanted.discard(digest)
@@ -165,42 +165,45 @@ class Committer:
                         break
         return found
 
-    def _kin(self, tx: Any, crawl: int) -> list[int]:
-        """The crawl, and the runs before it of its schedule: their bodies are not stored again."""
+    def _runs(self, tx: Any, crawl: int) -> list[int]:
+        """The crawl and the earlier runs of its schedule: their bodies are not stored again."""
         schedule = self._contexts[crawl].crawl.schedule
         earlier = [] if schedule is None else schedules.crawls_of(tx, schedule, _RUNS)
         return [crawl, *(n for n in earlier if n != crawl)]
 
     # 4
 
-    async def _publish(self, group: Sequence[Finished], written: Written, epochs: list[int | None]) -> None:
+    async def _publish(self, group: Sequence[Returned], written: Written, epochs: list[int | None]) -> None:
         for n, version in written.versions.items():
             context = self._contexts[n]
             context.renew(replace(context.crawl, version=version))
             await self._persist(lambda c=context.crawl: self._frontier.set_crawl(c, keep_budget=True))  # type: ignore[misc]
         await self._correct_budgets(group, written)
         await self._push(written, epochs)
-        if written.follows:
-            # Before the slot of the origin's own robots.txt goes back: a follow that is lost holds the origin up.
-            pushed = await self._persist(lambda: self._frontier.push(written.follows, front=True))
+        follows = list(written.hosts.follows)
+        if follows:
+            # Before the slot of the origin's own robots.txt goes back: without its redirect the origin would wait.
+            pushed = await self._persist(lambda: self._frontier.push(follows, front=True))
             await self._persist(lambda: introduce(self._frontier, self._store, pushed))
         point("commit.pushed")
-        settled = [_settled(d, written) for d in group]
-        held = [d.release() for d in group if d.robots is not None]
-        reply = await self._persist(lambda: self._frontier.settle(settled, rules=written.rules, releases=held))
+        settled = [_settled(d.result, written) for d in group]
+        held = [d.result.release() for d in group if d.result.robots is not None]
+        rules = list(written.hosts.rules)
+        reply = await self._persist(lambda: self._frontier.settle(settled, rules=rules, releases=held))
         point("commit.settled")
         self._scans.add(reply.scans)
         self._maintenance.idle.update(reply.idle)
-        if written.nameless:
-            await self._persist(lambda: self._frontier.drop(sorted(written.nameless)))
-            self._maintenance.idle.update(n for n, _ in written.nameless)
+        if nameless := written.hosts.nameless:
+            await self._persist(lambda: self._frontier.drop(sorted(nameless)))
+            self._maintenance.idle.update(n for n, _ in nameless)
         await self._remember(written)
         point("commit.seen")
 
-    async def _correct_budgets(self, group: Sequence[Finished], written: Written) -> None:
-        """Pages of an earlier epoch were not known when the budget was set at its rebuild."""
+    async def _correct_budgets(self, group: Sequence[Returned], written: Written) -> None:
+        """Pages that were leased in an earlier epoch are missing in the budget that its rebuild set."""
         epochs = {shard.epoch for shard in self._frontier.shards}
-        late = {d.lease.crawl for d in group if d.lease.fence >> 40 not in epochs and d.lease.fence in written.used}
+        leases = [d.result.lease for d in group]
+        late = {lease.crawl for lease in leases if lease.fence >> 40 not in epochs and lease.fence in written.used}
         for n in sorted(n for n in late if self._contexts[n].crawl.max_pages is not None):
             await self._persist(lambda n=n: introduce_crawls(self._frontier, self._store, {n}))  # type: ignore[misc]
 
@@ -219,13 +222,13 @@ class Committer:
         async def once() -> None:
             nonlocal tried
             if tried or epochs != [shard.epoch for shard in self._frontier.shards]:
-                # They may stand in the list already: a queue is put back instead, its rows are found by scan.
+                # The rows may be listed already: the queues are put back instead, and scans find their rows.
                 self._scans.add(await put_back(self._frontier, self._store, pairs))
                 return
             tried = True
             reply = await self._frontier.push(rows)
             self._scans.add(reply.scans)
-            self._maintenance.met(reply.hosts)
+            self._maintenance.resolve(reply.hosts)
             if reply.crawls:
                 await introduce_crawls(self._frontier, self._store, reply.crawls)
                 self._scans.add(await put_back(self._frontier, self._store, pairs))
@@ -246,8 +249,8 @@ class Committer:
             await self._persist(lambda c=crawl, s=list(shorts): self._frontier.see(c, s))  # type: ignore[misc]
 
 
-def _latest(group: Sequence[Finished]) -> int:
-    return max((done.times.end_ms for done in group if done.times is not None), default=0)
+def _latest(group: Sequence[Returned]) -> int:
+    return max((done.ended_ms for done in group), default=0)
 
 
 def _stays(page: Page, gone: set[tuple[int, bytes]]) -> bool:
@@ -255,11 +258,11 @@ def _stays(page: Page, gone: set[tuple[int, bytes]]) -> bool:
     return not own and (page.same_as is None or pages.key_of(page.same_as) not in gone)
 
 
-def _settled(done: Finished, written: Written) -> Settled:
-    if done.retry is None:
-        spent = done.lease.fence in written.used or done.lease.fence in written.surplus
-        return Settled(lease=done.lease, used=spent)
-    return Settled(lease=done.lease, retry_ms=written.now_ms + done.decision.delay_ms, entry=done.retry)
+def _settled(result: Result, written: Written) -> Settled:
+    if result.retry is None:
+        spent = result.lease.fence in written.used or result.lease.fence in written.surplus
+        return Settled(lease=result.lease, used=spent)
+    return Settled(lease=result.lease, retry_ms=written.now_ms + result.decision.delay_ms, entry=result.retry)
 
 
 def _entry(link: NewUrl) -> Entry:
@@ -267,10 +270,10 @@ def _entry(link: NewUrl) -> Entry:
 
 
 async def _now_or_aside(number: int, size: int, work: Callable[[W], T], given: W) -> T:
-    """What a page costs, without keeping the loop for long.
+    """work(given) without blocking the loop for long.
 
-    Short work is done here, some pages at a time: a thread would hand the interpreter over and back for every page,
-    which costs more than the work does.
+    Short work is done here, some pages at a time: switching to a thread and back for every page costs more than the
+    work itself.
     """
     if size > _LARGE_BYTES:
         return await in_thread(work, given)
@@ -284,15 +287,15 @@ def _digest(body: bytes) -> str:
 
 
 def _warc_item(
-    done: Finished, digest: str, contexts: Mapping[int, CrawlContext], same_as: tuple[str, int] | None
+    done: Returned, digest: str, contexts: Mapping[int, CrawlContext], same_as: tuple[str, int] | None
 ) -> WarcItem:
-    outcome, lease = done.outcome, done.lease
+    outcome, lease = done.result.outcome, done.result.lease
     assert outcome is not None
     facts = [("crawl", contexts[lease.crawl].crawl.id), ("depth", str(lease.entry.depth))]
     if lease.entry.kind is Kind.BROWSER:
         facts += [("rendered-by", outcome.rendered_by or "browser"), ("subresources", str(len(outcome.subresources)))]
     return WarcItem(
-        url=lease.entry.url, fetched_ms=ended_ms(done), status=outcome.status,
+        url=lease.entry.url, fetched_ms=done.ended_ms, status=outcome.status,
         headers=outcome.headers, body=outcome.body, sha256=digest, request_head=outcome.request_head,
         address=outcome.address, protocol=outcome.http_version,
         facts=facts, same_as=same_as, picture=outcome.screenshot, markdown=outcome.markdown,

@@ -1,8 +1,9 @@
-"""What a process knows of crawls and robots rules: read from the store when needed, kept, and looked at again."""
+"""Crawls and robots rules as one process knows them: read from the store when needed, cached, and refreshed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from curtsy.core.model import Crawl, CrawlState, Kind, Lease, Page
 from curtsy.core.observe import log
@@ -11,7 +12,7 @@ from curtsy.crawl.crawl_context import CrawlContext
 from curtsy.crawl.host_policy import HostPolicy
 from curtsy.frontier.frontier import Frontier
 from curtsy.html.needs_browser import goes_directly, is_probe
-from curtsy.rules import network_profile
+from curtsy.rules import network_profile, robots_policy
 from curtsy.rules.robots import Robots
 from curtsy.rules.urls import fingerprint, host_key, origin
 from curtsy.services.scans import Scans
@@ -20,6 +21,14 @@ from curtsy.store.engine import Store, read
 
 _MAX_RULES = 20_000
 _PAGES = (Kind.PAGE, Kind.BROWSER)
+
+
+class OriginRules(NamedTuple):
+    """The robots rules of an origin."""
+
+    fetched_ms: int
+    robots: Robots
+    verdict: str
 
 
 class CrawlCache:
@@ -33,30 +42,30 @@ class CrawlCache:
         self._frontier, self._store, self._settings = frontier, store, settings
         self._host_policy, self._scans = host_policy, scans
         self.contexts: dict[int, CrawlContext] = {}
-        #: origin -> (when its rules were fetched, the rules, the verdict they came with)
-        self.rules: dict[str, tuple[int, Robots, str]] = {}
+        #: by origin
+        self.rules: dict[str, OriginRules] = {}
         #: host -> (pages that needed a browser, pages that did not); only of crawls that find out
         self.rendering: dict[str, tuple[int, int]] = {}
-        #: crawls that have not ended, as last seen
+        #: crawls that have not ended, as last read
         self._states: dict[int, tuple[CrawlState, int]] = {}
         #: called with crawls that were paused or have ended
         self._on_halt = on_halt
-        #: paused or ended, says the frontier; the store has not been asked since
+        #: crawls that the frontier reports as paused or ended; the store has not been read since
         self._halted: set[int] = set()
         #: proxy and DNS settings of this process; None: it serves every crawl
         self._network = network
         #: crawls with other proxy or DNS settings, which this process does not serve
         self.foreign: set[int] = set()
-        #: the frontier may not know what the store says of them
+        #: crawls whose state the frontier may not know
         self._untold: set[int] = set()
 
     def forget_ended(self) -> None:
-        """What was kept for crawls that have ended; only while nothing of them is under way here."""
+        """Drops the contexts of ended crawls. Call it only while none of their requests is under way."""
         for n in [n for n, context in self.contexts.items() if context.crawl.state in crawls.ENDED]:
             del self.contexts[n]
 
     async def load(self, leases: list[Lease]) -> None:
-        """Everything that these leases need."""
+        """Reads everything that these leases need."""
         stale = {lease.crawl for lease in leases if self._is_stale(lease)}
         unknown = {origin(lease.entry.url) for lease in leases if self._rules_missing(lease)}
         if stale or unknown:
@@ -75,28 +84,28 @@ class CrawlCache:
         return self.contexts[lease.crawl].revisits or self._is_unmet(lease)
 
     def _is_unmet(self, lease: Lease) -> bool:
-        """Whether pages of the host need a browser was not read yet."""
+        """Whether pages of the host need a browser has not been read yet."""
         wanted = lease.entry.kind is Kind.PAGE and self.contexts[lease.crawl].auto_render
         return wanted and lease.host not in self.rendering
 
     def goes_to_browser(self, lease: Lease) -> bool:
-        """Its host is known well enough: a plain request would be in vain. Some are made all the same, to see."""
+        """Pages of its host need a browser. Some plain requests are made all the same, to notice a change."""
         needed, plain = self.rendering.get(lease.host, (0, 0))
         return goes_directly(needed, plain) and not is_probe(fingerprint(lease.entry.url))
 
     def learn(self, host: str, needed: bool) -> None:
-        """What a page told; the store learns it with the page."""
+        """Counts a page that needed a browser or not. The store counts it with the page's commit."""
         before = self.rendering.get(host, (0, 0))
         self.rendering[host] = (before[0] + needed, before[1] + (not needed))
 
     def allows(self, url: str, agent: str) -> bool | None:
-        """What the robots rules say that stand here; None: they are not known. A denied host allows nothing."""
+        """What the cached robots rules say; None: they are not cached. A denied host allows nothing."""
         if self._host_policy.denies(host_key(url, self._settings.politeness_unit)):
             return False
         known = self.rules.get(origin(url))
         if known is None:
             return None
-        return known[2] in ("rules", "allow") and known[1].allows(url, agent)
+        return robots_policy.allows(known.verdict, known.robots, url, agent)
 
     def _is_stale(self, lease: Lease) -> bool:
         context = self.contexts.get(lease.crawl)
@@ -106,7 +115,7 @@ class CrawlCache:
         if lease.entry.kind is Kind.ROBOTS:
             return False
         known = self.rules.get(origin(lease.entry.url))
-        return known is None or known[0] != lease.robots_ms
+        return known is None or known.fetched_ms != lease.robots_ms
 
     async def _read(self, crawl_numbers: set[int], origins: set[str]) -> None:
         for n in crawl_numbers:
@@ -115,15 +124,15 @@ class CrawlCache:
             self.rules.clear()
         found = await read(self._store, hosts.get_robots, origins) if origins else {}
         for where, state in found.items():
-            rules = Robots.parse(state.body) if state.verdict == "rules" else Robots.ALLOW_ALL
-            self.rules[where] = (state.fetched_ms, rules, state.verdict)
+            self.rules[where] = OriginRules(state.fetched_ms, robots_policy.rules_of(state), state.verdict)
 
     async def _load_crawl(self, n: int) -> CrawlContext:
         crawl = await read(self._store, crawls.by_n, n)
         context = self.contexts.get(n)
         if context is None:
-            context = self.contexts[n] = CrawlContext(crawl, self._settings, self._host_policy.denies)
-            context.revisits = await read(self._store, pages.any_other, n)
+            revisits = await read(self._store, pages.any_other, n)
+            context = CrawlContext(crawl, self._settings, self._host_policy.denies, revisits=revisits)
+            context = self.contexts.setdefault(n, context)
             if (
                 self._network is not None
                 and network_profile.of(await read(self._store, crawls.settings_of, n)) != self._network
@@ -138,12 +147,12 @@ class CrawlCache:
         else:
             context.renew(crawl)
         if crawl.state not in crawls.ACTIVE:
-            # It was paused or ended while no process looked after it.
+            # It was paused or ended while no process served it.
             await self._frontier.set_crawl(crawl, keep_budget=True)
         return context
 
     async def previous(self, leases: list[Lease]) -> dict[int, Page]:
-        """Their pages in other crawls: what conditional requests name, and what bodies are compared with."""
+        """Their pages in other crawls: for conditional requests, and to recognize an unchanged body."""
         wanted: dict[int, dict[bytes, int]] = {}
         for lease in leases:
             if lease.entry.kind in _PAGES and self.contexts[lease.crawl].revisits:
@@ -163,13 +172,13 @@ class CrawlCache:
         )
 
     def halt(self, numbers: set[int]) -> None:
-        """The frontier says that these were paused or have ended."""
+        """The frontier reports that these were paused or have ended."""
         self._halted |= {n for n in numbers if n in self.contexts and self.may_run(n)}
         self._on_halt(numbers)
 
     async def refresh(self) -> None:
-        """Crawls may have been paused, resumed, cancelled or extended by others. Asks the store only: this must not
-        wait for a frontier that is away."""
+        """Reads from the store which crawls were paused, resumed, canceled or extended. It does not ask the frontier:
+        an unavailable frontier must not delay it."""
         states, before = await read(self._store, crawls.states), self._states
         self._states = states
         for n, context in list(self.contexts.items()):
@@ -188,20 +197,20 @@ class CrawlCache:
                 self._untold.add(n)
 
     async def tell(self) -> None:
-        """The frontier learns what changed in the store: crawls, and what the operator said about hosts."""
-        if await self._host_policy.heed():
+        """Tells the frontier what changed in the store: crawls, and the operator's settings of hosts."""
+        if await self._host_policy.refresh():
             for context in self.contexts.values():
-                context.look_again()
+                context.forget_links()
         for n in sorted(self._untold):
             self._untold.discard(n)
             try:
-                await self._let(await read(self._store, crawls.by_n, n))
+                await self._tell(await read(self._store, crawls.by_n, n))
             except BaseException:
                 self._untold.add(n)
                 raise
 
-    async def _let(self, crawl: Crawl) -> None:
-        """The frontier learns that a crawl may run, or may not. What is under way keeps what it was granted."""
+    async def _tell(self, crawl: Crawl) -> None:
+        """Tells the frontier whether a crawl may run. Requests under way keep their share of the budget."""
         await self._frontier.set_crawl(crawl, keep_budget=True)
         if crawl.state is CrawlState.RUNNING:
             await self._scans.put_back(crawl.n)

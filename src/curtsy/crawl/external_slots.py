@@ -96,7 +96,7 @@ class Turns:
         self._care: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        await self._outages.persist(self._host_policy.heed)
+        await self._outages.persist(self._host_policy.refresh)
         self._maintenance.start()
         self._care = asyncio.get_running_loop().create_task(self._look_after())
 
@@ -195,13 +195,13 @@ class Turns:
                 await self._maintenance.tick()
                 if boot() >= heed_at:
                     heed_at = boot() + 1.0
-                    await self._host_policy.heed()
+                    await self._host_policy.refresh()
             except EpochLost as error:
                 await self._outages.recover(error)
             except (FrontierUnavailable, StoreUnavailable) as error:
-                log("upkeep_failed", level="warning", error=str(error))
+                log("maintenance_failed", level="warning", error=str(error))
             except Exception as error:
-                log("upkeep_broke", level="error", error=repr(error))
+                log("maintenance_broke", level="error", error=repr(error))
                 await asyncio.sleep(1.0)
             await asyncio.sleep(0.1)
 

@@ -1,164 +1,178 @@
-"""What a group of results says about hosts, in the commit's transaction: their times and delays, the rules of their
-origins, who does not answer and who does again."""
+"""What a group of results changes about hosts, in the commit's transaction: times and delays, robots rules, and which
+hosts fail or answer again."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from curtsy.core.model import Chain, Entry, HostState, Kind, RobotsState
 from curtsy.core.outcome import Fault
 from curtsy.core.settings import Settings
-from curtsy.crawl.results import Finished
+from curtsy.crawl.results import Result, Returned
 from curtsy.frontier.messages import Rules
-from curtsy.rules.decide import RobotsDecision
+from curtsy.rules import robots_policy
 from curtsy.rules.politeness import robots_delay_ms
 from curtsy.rules.robots import Robots
+from curtsy.rules.robots_policy import RobotsDecision
 from curtsy.rules.urls import host_key, origin, short
 from curtsy.store import hosts, queues
 
-if TYPE_CHECKING:
-    from curtsy.crawl.transaction import Written
 
-#: how long a redirected robots.txt may take before its origin asks anew
-_FOLLOW_MS = 60_000
-#: an origin whose rules fail while others of its host have theirs is asked so many times more seldom
-_BESIDE_OTHERS = 10
-#: how long an origin that may not be asked is left without another look
-_UNASKED_MS = 60_000
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostUpdates:
+    """What was written about hosts, for the frontier and for the maintenance of this process."""
+
+    rules: Sequence[Rules] = ()
+    #: redirected robots.txt files: (crawl, host, 0, entry) to push
+    follows: Sequence[tuple[int, str, int, Entry]] = ()
+    #: hosts that answer again
+    answered: frozenset[str] = frozenset()
+    #: hosts that did not answer
+    failing: frozenset[str] = frozenset()
+    #: (crawl, host) whose host's name does not exist
+    nameless: frozenset[tuple[int, str]] = frozenset()
 
 
 @dataclass(slots=True)
-class _Learnt:
-    """Rows to be written."""
+class _Rows:
+    """Rows to write and to tell the frontier, of one group."""
 
     states: dict[str, HostState] = field(default_factory=dict)
-    rules: list[RobotsState] = field(default_factory=list)
+    robots: list[RobotsState] = field(default_factory=list)
+    rules: list[Rules] = field(default_factory=list)
+    follows: list[tuple[int, str, int, Entry]] = field(default_factory=list)
 
 
-class Lessons:
-    def __init__(self, settings: Settings, silent: Mapping[str, int]) -> None:
+class HostWriter:
+    def __init__(self, settings: Settings, failing: Mapping[str, int]) -> None:
         self._settings = settings
-        #: hosts that this process knows not to answer
-        self._silent = silent
+        #: hosts that this process knows to fail
+        self._failing = failing
 
-    def write(
-        self, tx: Any, group: Sequence[Finished], written: Written, opening: Sequence[tuple[int, str, str]]
-    ) -> None:
-        """`opening`: the queues (crawl, host, lane) that the transaction opens next. All are locked in one order."""
-        learnt = _Learnt()
-        for done in group:
-            if done.times is not None:
-                _learn(learnt.states, done)
-            if done.robots is not None:
-                self._learn_robots(tx, done, done.robots, learnt, written)
-        hosts.upsert(tx, learnt.states.values())
-        hosts.upsert_robots(tx, learnt.rules)
-        self._note_silence(tx, group, written, opening)
+    def write(self, tx: Any, group: Sequence[Returned], now_ms: int) -> HostUpdates:
+        rows = _Rows()
+        for returned in group:
+            if returned.times is not None:
+                _add_state(rows.states, returned)
+            if returned.result.robots is not None:
+                self._add_robots(tx, returned, returned.result.robots, rows, now_ms)
+        hosts.upsert(tx, rows.states.values())
+        hosts.upsert_robots(tx, rows.robots)
+        results = [returned.result for returned in group]
+        answered, failing = self._write_failures(tx, results, now_ms)
+        return HostUpdates(
+            rules=rows.rules, follows=rows.follows, answered=answered, failing=failing,
+            nameless=_mark_nameless(tx, results),
+        )  # fmt: skip
 
-    def _note_silence(
-        self, tx: Any, group: Sequence[Finished], written: Written, opening: Sequence[tuple[int, str, str]]
-    ) -> None:
-        """Hosts that did not answer, and those that do again; one that did both in this group answers."""
-        known = self._silent
-        answered = {d.lease.host for d in group if _is_answer(d) and (d.lease.failures or d.lease.host in known)}
-        silent = {d.lease.host: _fault(d) for d in group if d.effect is not None and d.effect.failures > 0}
-        forbid = [d for d in group if d.robots is not None and d.robots.verdict == "forbid"]
-        silent |= {self._asked_first(d)[1]: _fault(d) for d in forbid}
-        nameless = {(d.lease.crawl, d.lease.host): Fault.DNS_NONE.value for d in group if _has_no_name(d)}
-        if answered or silent or nameless:
-            written.nameless = queues.mark(
-                tx, answered=answered, silent=silent, dead=nameless, opening=opening, now_ms=written.now_ms
-            )
-        written.answered, written.silent = answered, set(silent)
+    def _write_failures(self, tx: Any, results: Sequence[Result], now_ms: int) -> tuple[frozenset[str], frozenset[str]]:
+        """(hosts that answer again, hosts that did not answer)."""
+        known = self._failing
+        answered = {r.lease.host for r in results if _is_answer(r) and (r.lease.failures or r.lease.host in known)}
+        failing = {r.lease.host: _fault(r) for r in results if r.effect is not None and r.effect.failures > 0}
+        forbid = [r for r in results if r.robots is not None and r.robots.verdict == "forbid"]
+        failing |= {self._asked_first(r)[1]: _fault(r) for r in forbid}
+        if answered:
+            queues.recovered(tx, answered)
+        if failing:
+            queues.failing(tx, failing, now_ms)
+        return frozenset(answered), frozenset(failing)
 
     # Rules hold for the origin that was asked first, wherever its redirects led.
 
-    def _learn_robots(self, tx: Any, done: Finished, answer: RobotsDecision, learnt: _Learnt, written: Written) -> None:
-        where, host = self._asked_first(done)
+    def _add_robots(self, tx: Any, returned: Returned, answer: RobotsDecision, rows: _Rows, now_ms: int) -> None:
+        result = returned.result
+        where, host = self._asked_first(result)
         if answer.verdict == "follow" and answer.location is not None:
-            self._follow(done, answer.location, where, host, written)
+            rows.follows.append(self._follow(result, answer.location, where))
+            until_ms = now_ms + robots_policy.FOLLOW_MS
+            rows.rules.append(Rules(host=host, origin=where, until_ms=until_ms, fetched_ms=0, pending=True))
         elif answer.verdict == "skip":
-            until_ms = written.now_ms + _UNASKED_MS
-            learnt.rules.append(
+            until_ms = now_ms + robots_policy.UNASKED_MS
+            rows.robots.append(
                 RobotsState(
-                    origin=where, host=host, fetched_ms=written.now_ms, expires_ms=until_ms, status=0,
-                    verdict=answer.reason,
+                    origin=where, host=host, fetched_ms=now_ms, expires_ms=until_ms, status=0, verdict=answer.reason
                 )
-            )  # fmt: skip
-            written.rules.append(Rules(host=host, origin=where, until_ms=until_ms, fetched_ms=written.now_ms))
-        elif answer.verdict in ("rules", "allow"):
-            self._take_up(done, answer.verdict, where, host, learnt, written)
+            )
+            rows.rules.append(Rules(host=host, origin=where, until_ms=until_ms, fetched_ms=now_ms))
+        elif answer.is_answer:
+            self._add_rules(returned, answer, where, host, rows, now_ms)
         else:
-            # Forbidden for now, or nothing was asked: the origin asks again when the pause is over.
-            pause_ms = max(250, done.effect.block_ms if done.effect is not None else 0)
-            if answer.verdict == "forbid":
-                times = _BESIDE_OTHERS if _has_other_rules(tx, host, where) else 1
-                pause_ms = max(pause_ms, times * int(self._settings.backoff_s * 1000))
-            until_ms = written.now_ms + pause_ms
-            written.rules.append(Rules(host=host, origin=where, until_ms=until_ms, fetched_ms=0, pending=True))
+            # Forbidden for now, or nothing was sent: the origin asks again after the pause.
+            block_ms = result.effect.block_ms if result.effect is not None else 0
+            others = answer.verdict == "forbid" and _has_other_rules(tx, host, where)
+            pause_ms = robots_policy.pause_ms(answer, block_ms, self._settings, others_known=others)
+            rows.rules.append(Rules(host=host, origin=where, until_ms=now_ms + pause_ms, fetched_ms=0, pending=True))
 
-    def _follow(self, done: Finished, location: str, where: str, host: str, written: Written) -> None:
-        chain = done.lease.entry.chain
-        trail = (*(chain.trail if chain else ()), short(done.fp or b"\0" * 8))
+    def _follow(self, result: Result, location: str, where: str) -> tuple[int, str, int, Entry]:
+        chain = result.lease.entry.chain
+        trail = (*(chain.trail if chain else ()), short(result.fp or b"\0" * 8))
         entry = Entry(url=location, kind=Kind.ROBOTS, chain=Chain(trail=trail, robots_of=where))
-        target = host_key(location, self._settings.politeness_unit)
-        written.follows.append((done.lease.crawl, target, 0, entry))
-        until_ms = written.now_ms + _FOLLOW_MS
-        written.rules.append(Rules(host=host, origin=where, until_ms=until_ms, fetched_ms=0, pending=True))
+        return result.lease.crawl, host_key(location, self._settings.politeness_unit), 0, entry
 
-    def _take_up(self, done: Finished, verdict: str, where: str, host: str, learnt: _Learnt, written: Written) -> None:
-        outcome = done.outcome
+    def _add_rules(
+        self, returned: Returned, answer: RobotsDecision, where: str, host: str, rows: _Rows, now_ms: int
+    ) -> None:
+        outcome = returned.result.outcome
         assert outcome is not None
-        fetched = done.times.end_ms if done.times is not None else written.now_ms
-        body = outcome.body[: 500 * 1024] if verdict == "rules" else b""
+        fetched = returned.times.end_ms if returned.times is not None else now_ms
+        body = robots_policy.body_of(answer, outcome)
         delay_ms = robots_delay_ms(Robots.parse(body), self._settings.agent, self._settings) or 0
-        expires = fetched + int(self._settings.robots_ttl_s * 1000)
-        learnt.rules.append(
+        expires = robots_policy.expires_ms(fetched, self._settings)
+        rows.robots.append(
             RobotsState(
                 origin=where, host=host, fetched_ms=fetched, expires_ms=expires, status=outcome.status, body=body,
-                verdict=verdict,
+                verdict=answer.verdict,
             )
         )  # fmt: skip
-        states = learnt.states
-        states[host] = replace(states.get(host) or HostState(host=host), robots_delay_ms=delay_ms)
-        written.rules.append(Rules(host=host, origin=where, until_ms=expires, fetched_ms=fetched, delay_ms=delay_ms))
+        before = rows.states.get(host) or HostState(host=host)
+        rows.states[host] = replace(before, robots_delay_ms=delay_ms)
+        rows.rules.append(Rules(host=host, origin=where, until_ms=expires, fetched_ms=fetched, delay_ms=delay_ms))
 
-    def _asked_first(self, done: Finished) -> tuple[str, str]:
+    def _asked_first(self, result: Result) -> tuple[str, str]:
         """The origin whose robots.txt this is about, and its host."""
-        chain = done.lease.entry.chain
-        where = chain.robots_of if chain is not None and chain.robots_of else origin(done.lease.entry.url)
+        chain = result.lease.entry.chain
+        where = chain.robots_of if chain is not None and chain.robots_of else origin(result.lease.entry.url)
         return where, host_key(where + "/", self._settings.politeness_unit)
 
 
 def _has_other_rules(tx: Any, host: str, where: str) -> bool:
     known = hosts.robots_of_hosts(tx, [host]).get(host, ())
-    return any(origin_ != where and verdict in ("rules", "allow") for origin_, _, _, verdict in known)
+    return any(origin_ != where and robots_policy.is_known(verdict) for origin_, _, _, verdict in known)
 
 
-def _has_no_name(done: Finished) -> bool:
-    """The name of the host was looked up for its robots.txt, not for the first time, and does not exist."""
-    outcome, lease = done.outcome, done.lease
-    own = done.robots is not None and lease.entry.chain is None
+def _mark_nameless(tx: Any, results: Sequence[Result]) -> frozenset[tuple[int, str]]:
+    return frozenset(
+        (result.lease.crawl, result.lease.host)
+        for result in results
+        if _has_no_name(result) and queues.mark_dead(tx, result.lease.crawl, result.lease.host, Fault.DNS_NONE.value)
+    )
+
+
+def _has_no_name(result: Result) -> bool:
+    """The host's name was looked up for its robots.txt, not for the first time, and does not exist."""
+    outcome, lease = result.outcome, result.lease
+    own = result.robots is not None and lease.entry.chain is None
     return own and outcome is not None and outcome.fault is Fault.DNS_NONE and lease.failures > 0
 
 
-def _fault(done: Finished) -> str:
-    """In a word: the fault, or the status that counts as one."""
-    outcome = done.outcome
+def _fault(result: Result) -> str:
+    """The fault, or the status that counts as one."""
+    outcome = result.outcome
     return "" if outcome is None else outcome.fault.value if outcome.fault else f"status_{outcome.status}"
 
 
-def _is_answer(done: Finished) -> bool:
-    """The host answered, and where its rules were asked for, they are known now."""
-    if done.effect is None or done.effect.failures > 0:
+def _is_answer(result: Result) -> bool:
+    """The host answered; if its robots.txt was asked for, its rules are known now."""
+    if result.effect is None or result.effect.failures > 0:
         return False
-    return done.robots is None or done.robots.verdict in ("rules", "allow")
+    return result.robots is None or result.robots.is_answer
 
 
-def _learn(states: dict[str, HostState], done: Finished) -> None:
-    times, effect, host = done.times, done.effect, done.lease.host
+def _add_state(states: dict[str, HostState], returned: Returned) -> None:
+    times, effect, host = returned.times, returned.result.effect, returned.result.lease.host
     assert times is not None
     before = states.get(host) or HostState(host=host)
     blocked_ms = times.end_ms + effect.block_ms if effect is not None and effect.block_ms else 0
@@ -170,6 +184,6 @@ def _learn(states: dict[str, HostState], done: Finished) -> None:
         adaptive_ms=before.adaptive_ms if changed_ms is None else changed_ms,
         failures=effect.failures if effect is not None else 0,
         slow=effect.slow if effect is not None else False,
-        last_ok_ms=times.end_ms if _is_answer(done) else before.last_ok_ms,
+        last_ok_ms=times.end_ms if _is_answer(returned.result) else before.last_ok_ms,
         robots_delay_ms=before.robots_delay_ms,
     )

@@ -1,4 +1,4 @@
-"""How a process spends its seat: time in which it has nothing to do is measured, not guessed."""
+"""Measures the time in which a worker process has nothing to do."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping
 from enum import Enum
 
-#: shorter gaps are no waiting: a host that is due within this is worth staying for
+#: shorter gaps do not count as waiting: a host that is due within this time is worth staying for
 GAP_S = 0.05
 
 
 class Doing(Enum):
-    """What holds the seat now."""
+    """What keeps the worker process busy now."""
 
     WORK = 0  # requests are under way or due
     CLOSING = 1  # commits or scans are under way, and nothing else
@@ -19,7 +19,7 @@ class Doing(Enum):
 
 
 class IdleTime:
-    """Adds up gaps of over 50 ms without work. A gap counts as waiting if nothing at all was under way in it."""
+    """Adds up gaps of over 50 ms without work. A gap counts as waiting if nothing at all was under way."""
 
     def __init__(self) -> None:
         self.waiting_s = 0.0
@@ -27,7 +27,7 @@ class IdleTime:
         self._since: dict[Doing, float | None] = {Doing.CLOSING: None, Doing.NOTHING: None}
 
     def note(self, doing: Doing, now: float) -> None:
-        """From now on it is doing this."""
+        """The process does this from `now` on."""
         for kind, since in self._since.items():
             if kind is doing:
                 if since is None:
@@ -45,7 +45,7 @@ class IdleTime:
             self.closing_s += gap_s
 
     def take(self, now: float) -> tuple[float, float]:
-        """(waiting, closing) since the last call; a gap that goes on is cut here."""
+        """(waiting, closing) since the last call; a gap that continues is cut here."""
         self.note(Doing.WORK, now)
         taken = self.waiting_s, self.closing_s
         self.waiting_s = self.closing_s = 0.0

@@ -1,4 +1,4 @@
-"""What keeps the frontier and the store in step beside the fetching: scans, the reaper, dead hosts, completion."""
+"""Keeps the frontier and the store consistent beside the fetching: the reaper, dead hosts, completion."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from curtsy.store import crawls, failures, hosts, outbox, queues, requests, site
 from curtsy.store.engine import Store, read
 
 _SWEEP_S = 60.0
-#: segments are looked through this often
+#: how often the retention settings are applied
 _TIDY_S = 3600.0
 #: a crawl whose seeds stopped arriving is cancelled after this long
 _LOADING_MS = 3_600_000
 _PATIENCE_CHECK_S = 1.0
-#: hosts that do not answer, remembered by one process
-_MOST_SILENT = 100_000
+#: hosts that do not answer: entries kept by one process
+_MOST_FAILING = 100_000
 
 
 class Maintenance(ScanListener):
-    """One per process. Everything here may be done by any process, at any time, more than once."""
+    """One per process. Any process may do everything here, at any time, more than once."""
 
     def __init__(
         self, frontier: Frontier, store: Store, scans: Scans, tidy: Callable[[], None] | None = None, *,
@@ -40,7 +40,7 @@ class Maintenance(ScanListener):
     ) -> None:  # fmt: skip
         self.frontier = frontier
         self.store = store
-        #: merges and deletes segments; slow, so it runs in a thread of its own time
+        #: merges and deletes segments; slow, so it runs in a thread
         self._tidy = tidy
         self._tidied = boot()
         #: called with hosts that are about to be fetched from for the first time
@@ -49,17 +49,17 @@ class Maintenance(ScanListener):
         #: called when a scan was carried out
         self._on_scanned = on_scanned
         self._swept = boot()
-        #: whether it looks through all that runs once a minute; in a fleet Beat does
+        #: whether it sweeps every running crawl once a minute; in a fleet, Beat does
         self._sweeps = sweeps
         self._patience_checked = 0.0
         self._reap_at = 0.0
-        #: queues wait in the store for others to leave
+        #: queues wait in the store for room
         self._crowded = False
-        #: crawls that looked finished when last seen
+        #: crawls that may be finished
         self.idle: set[int] = set()
-        #: hosts that do not answer -> when that was last seen here
-        self.silent: dict[str, int] = {}
-        #: set when a scan brought work
+        #: hosts that do not answer -> when that was last noticed here
+        self.failing: dict[str, int] = {}
+        #: set when there is new work
         self.on_work = asyncio.Event()
 
     def start(self) -> None:
@@ -70,8 +70,8 @@ class Maintenance(ScanListener):
 
     # Scans
 
-    def met(self, hosts: set[str]) -> None:
-        """Hosts that are about to be fetched from for the first time."""
+    def resolve(self, hosts: set[str]) -> None:
+        """These hosts are about to be fetched from for the first time."""
         self._on_hosts(hosts)
 
     def queue_filled(self, host: str) -> None:
@@ -100,7 +100,7 @@ class Maintenance(ScanListener):
             await self._load()
         if now - self._patience_checked >= _PATIENCE_CHECK_S:
             self._patience_checked = now
-            await self.bury_hosts()
+            await self.mark_dead_hosts()
         if self._sweeps and now - self._swept >= _SWEEP_S:
             self._swept = now
             await self._cancel_incomplete()
@@ -110,11 +110,11 @@ class Maintenance(ScanListener):
             await in_thread(self._tidy)
 
     def hurry(self) -> None:
-        """Something has expired: the next tick takes it back."""
+        """A slot or lease has expired: the next tick reaps it."""
         self._reap_at = 0.0
 
     async def _cancel_incomplete(self) -> None:
-        """Crawls whose seeds never came to an end: what was fetched stays, the rest is given up."""
+        """Cancels crawls whose seeds stopped arriving: fetched pages stay, the rest is given up."""
         before_ms = await self._server_ms() - _LOADING_MS
         for crawl in await read(self.store, crawls.running):
             if crawl.state is CrawlState.LOADING and crawl.created_ms < before_ms:
@@ -147,41 +147,43 @@ class Maintenance(ScanListener):
         self.on_work.set()
 
     async def _load(self) -> None:
-        """Queues that waited in the store come into play."""
+        """Loads queues that wait in the store."""
         scans, self._crowded = await load(self.frontier, self.store)
         self._scans.add(scans)
 
     # Dead hosts
 
-    def heard(self, answered: set[str], silent: set[str], now_ms: int) -> None:
-        for host in answered - silent:
-            self.silent.pop(host, None)
-        for host in silent:
-            self.silent[host] = now_ms
-        if len(self.silent) > _MOST_SILENT:
-            # Whoever is forgotten dies of its next failure instead.
-            newest = sorted(self.silent.items(), key=lambda item: item[1])[_MOST_SILENT // 2 :]
-            self.silent = dict(newest)
+    def note_answers(self, answered: frozenset[str], failing: frozenset[str], now_ms: int) -> None:
+        """A commit stored which hosts answered and which did not."""
+        for host in answered - failing:
+            self.failing.pop(host, None)
+        for host in failing:
+            self.failing[host] = now_ms
+        if len(self.failing) > _MOST_FAILING:
+            # A host that is dropped here is noticed at its next failure.
+            oldest = sorted(self.failing.items(), key=lambda item: item[1])[: len(self.failing) - _MOST_FAILING // 2]
+            for host, _ in oldest:
+                del self.failing[host]
 
-    async def bury_hosts(self) -> None:
-        """A host whose requests failed over all of host_patience is dead for the crawls that wait for it.
+    async def mark_dead_hosts(self) -> None:
+        """A host whose requests failed during all of host_patience is dead for the crawls that wait for it.
 
-        Only a failure that was seen after all that time condemns it: a crawl that was stopped, or a host that asked
-        for a long rest, gets another try.
+        Only a failure after that time counts: a crawl that was stopped, or a host that asked for a long pause, gets
+        another attempt.
         """
-        if not self.silent:
+        if not self.failing:
             return
         patience_ms = int(self.frontier.settings.host_patience_s * 1000)
-        failing = await read(self.store, queues.failing_since, max(self.silent.values()) - patience_ms)
-        found = [q for q in failing if self.silent.get(q.host, 0) - (q.failing_since_ms or 0) >= patience_ms]
+        failing = await read(self.store, queues.failing_since, max(self.failing.values()) - patience_ms)
+        found = [q for q in failing if self.failing.get(q.host, 0) - (q.failing_since_ms or 0) >= patience_ms]
         if not found:
             return
-        dead = await in_thread(self.store.run, _bury, found)
+        dead = await in_thread(self.store.run, _mark_dead, found)
         await self.frontier.drop([(q.crawl, q.host) for q, _ in dead])
         for q, reason in dead:
             log("host_dead", level="info", crawl=q.crawl, host=q.host, reason=reason)
         for q in found:
-            self.silent.pop(q.host, None)
+            self.failing.pop(q.host, None)
         self.idle.update(q.crawl for q, _ in dead)
         self.on_work.set()
 
@@ -192,13 +194,13 @@ class Maintenance(ScanListener):
     # Completion
 
     async def check_finished(self, n: int) -> bool:
-        """Checked, never guessed: nothing under way, and the budget spent or no open row on a living host."""
+        """Whether the crawl has ended: nothing is under way, its budget is spent or no live host has an open row."""
         if self._scans.pending(n) or not await self.frontier.idle(n):
             return False
         now_ms = await self._server_ms()
         state = await in_thread(self.store.run, _finish_if_done, n, now_ms)
         if state is None:
-            # What a shard has left of the budget may be what another lacks.
+            # One shard may have budget left that another one lacks.
             await self.frontier.set_crawl(await read(self.store, crawls.by_n, n))
             await self._scans.put_back(n)
             return False
@@ -286,10 +288,10 @@ def _presumed(item: ReapedSlot) -> Request:
     )  # fmt: skip
 
 
-def _bury(tx: Any, found: list[queues.Queue]) -> list[tuple[queues.Queue, str]]:
+def _mark_dead(tx: Any, found: list[queues.Queue]) -> list[tuple[queues.Queue, str]]:
     names = {q.host for q in found}
     known, states = hosts.robots_of_hosts(tx, names), hosts.get_many(tx, names)
-    # Another process may have had an answer.
+    # Another process may have received an answer.
     alive = {q.host for q in found if q.host in states and (states[q.host].last_ok_ms or 0) > (q.failing_since_ms or 0)}
     dead = [
         (q, "host_unreachable" if known.get(q.host) else "robots_unreachable") for q in found if q.host not in alive
@@ -299,7 +301,7 @@ def _bury(tx: Any, found: list[queues.Queue]) -> list[tuple[queues.Queue, str]]:
 
 
 def _finish_if_done(tx: Any, n: int, now_ms: int) -> CrawlState | None:
-    """FINISHED (or EXTRACTING) if it is now, its state if it had ended or is paused, None if work is left."""
+    """The crawl's state if it has ended, ends now or is paused; None if work is left."""
     crawl = crawls.by_n(tx, n)
     if crawl.state is not CrawlState.RUNNING:
         return crawl.state

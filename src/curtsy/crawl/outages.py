@@ -1,4 +1,4 @@
-"""What keeps a process going while the frontier, the store or the segments are away."""
+"""Keeps a process going while the frontier, the store or the segments are unavailable."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from curtsy.services.epochs import open_epoch
 from curtsy.services.scans import Scans
 from curtsy.store.engine import Store
 
-#: a refusal holds for so long: longer than the pause before the next try
+#: how long a refused write counts: longer than the pause before the next attempt
 _REFUSED_S = 4.0
 
 
@@ -31,19 +31,19 @@ class Outages:
 
     def __init__(
         self, frontier: Frontier, store: Store, scans: Scans, stop: StopFlag,
-        revive: Callable[[], Awaitable[None]], tell_again: Callable[[], None],
+        revive: Callable[[], Awaitable[None]], send_effects_again: Callable[[], None],
     ) -> None:  # fmt: skip
         self._frontier, self._store, self._scans, self._stop = frontier, store, scans, stop
-        #: starts a private frontier server again that died
+        #: restarts a private frontier server that died
         self._revive = revive
         #: a new epoch does not know the effects of results that are not committed yet
-        self._tell_again = tell_again
+        self._send_effects_again = send_effects_again
         self._recovering = asyncio.Lock()
         self._refused_at = -_REFUSED_S
 
     @property
     def is_refused(self) -> bool:
-        """The disk takes nothing: what is not durable cannot become so now."""
+        """The disk refuses writes: nothing can become durable now."""
         return boot() - self._refused_at < _REFUSED_S
 
     async def persist(self, step: Callable[[], Awaitable[Any]]) -> Any:
@@ -65,7 +65,7 @@ class Outages:
                 pause_s = min(2.0, pause_s * 2)
 
     async def look_for_server(self, error: Exception) -> None:
-        """The frontier did not answer: it may be back with our epoch, back without it, or dead."""
+        """The frontier did not answer: it may be back with our epoch, back without it, or stopped."""
         if not await self._same_epoch():
             await self.recover(error)
 
@@ -76,7 +76,7 @@ class Outages:
             for shard in self._frontier.shards:
                 facts = await shard.facts()
                 if not facts.valid or facts.number is None or facts.number != shard.epoch:
-                    return False  # also where another run of the server answers: the shard has no epoch then
+                    return False  # also if another run of the server answers: then the shard has no epoch
                 shard.adopt(facts.number, facts.run_id)
         except (FrontierUnavailable, MissingPart):
             return True
@@ -85,23 +85,23 @@ class Outages:
         return True
 
     async def recover(self, error: Exception) -> None:
-        """The frontier was lost: adopt or rebuild, then tell it again what the store does not know yet."""
+        """The frontier was lost: adopts or rebuilds it, then sends effects again that the store does not have yet."""
         async with self._recovering:
             log("frontier_lost", level="warning", error=str(error))
-            broken_off = False
+            interrupted = False
             while True:
                 try:
                     await self._revive()
                     scans = await open_epoch(self._frontier, self._store)
-                    if broken_off:
-                        # A rebuild that was begun and not ended looks complete to the next look.
+                    if interrupted:
+                        # An interrupted rebuild looks complete to the next attempt: put the queues back once more.
                         await self._scans.put_back()
                     break
                 except (EpochLost, FrontierUnavailable, StoreUnavailable) as again:
-                    broken_off = True
+                    interrupted = True
                     log("recovery_waits", level="warning", error=str(again))
                     if self._stop.now:
                         raise
                     await asyncio.sleep(0.5)
             self._scans.add(scans)
-            self._tell_again()
+            self._send_effects_again()

@@ -1,10 +1,10 @@
-"""Queues that wait in the store, because enough are in play, are loaded as others leave: by next time.
+"""Loads queues that wait in the store into the frontier as others leave, in the order of their next time.
 
-At most `queues_in_play` pairs (crawl, host) of a lane are loaded, so the frontier's memory has a bound however large
-the crawl is. A queue that is refused waits in the store with the time of its refusal; while any waits, a host that may
-not be asked for minutes makes room, and its queue waits with the time when it may. Whoever is told of room loads those
-whose time came first. Everything here may be done by several processes at once, and be broken off anywhere: a queue
-that is loaded twice stands on the bench once, and what was forgotten is found by the sweep of the minute.
+At most `queues_in_play` pairs (crawl, host) of a lane are loaded, so the frontier's memory is bounded however large the
+crawl is. A queue that the frontier refuses waits in the store with the time of the refusal. While any queue waits, a
+host that may not be asked for minutes makes room, and its queue waits until it may be asked. A process that learns of
+room loads the queues with the earliest times. Several processes may do this at once and may stop anywhere: a queue that
+is loaded twice is in the due set once, and the sweep once a minute finds queues that were missed.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from curtsy.store import queues
 from curtsy.store.engine import Store, read
 
 _BATCH = 1000
-#: batches read at a time: with several shards the first ones may all belong to one that is full
+#: batches read at a time: with several shards, the first queues may all belong to a full one
 _BATCHES = 20
-#: looked for again at the latest after this long
+#: the next look comes after this long at the latest
 _PAUSE_MS = 60_000
 
 
 async def load(frontier: Frontier, store: Store) -> tuple[list[Scan], bool]:
-    """Loads what there is room for. Answers the scans to carry out, and whether queues wait on."""
+    """Loads as many queues as there is room for. Returns the scans to carry out, and whether queues still wait."""
     reply = await frontier.room()
     if reply.parked:
         await in_thread(store.run, queues.wait, reply.parked)
@@ -44,7 +44,7 @@ async def load(frontier: Frontier, store: Store) -> tuple[list[Scan], bool]:
 async def _load_lane(
     frontier: Frontier, store: Store, lane: Lane, rooms: list[Room], now_ms: int
 ) -> tuple[list[Scan], int | None]:
-    """The scans, and after how long to look again: None if none waits any more."""
+    """Returns the scans, and after how many ms to look again; None: no queue waits."""
     left = {room.shard: room.room for room in rooms}
     scans: list[Scan] = []
     passed = False
@@ -64,7 +64,7 @@ async def _load_lane(
                 chosen.append((q.crawl, q.host))
             else:
                 passed = True
-        # In this order: whatever is refused after all waits again.
+        # In this order: a queue that is refused after all waits again.
         await in_thread(store.run, queues.loaded, chosen)
         scans += await put_back(frontier, store, chosen)
         if found[-1].next_ms > now_ms:

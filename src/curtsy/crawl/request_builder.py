@@ -1,36 +1,36 @@
-"""From a lease to the request that is made for it: limits, types, headers, proxy."""
+"""From a lease to its request: limits, types, headers, proxy."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from curtsy.core.model import Chain, Kind, Lease, Page
+from curtsy.core.model import Kind, Lease, Page
 from curtsy.core.settings import HostRule, Settings
-from curtsy.crawl.crawl_context import CrawlContext, Jar
+from curtsy.crawl.crawl_context import CrawlContext
 from curtsy.fetch.http import FetchJob
-from curtsy.rules.decide import cookie_header
+from curtsy.rules.cookies import cookie_header
 from curtsy.rules.urls import host_key
 
-#: a little over the 500 KiB that are parsed
+#: a little more than the 500 KiB that are parsed
 _ROBOTS_BYTES = 512 * 1024
 
 
-class Jobs:
-    """What the settings say about every request."""
+class RequestBuilder:
+    """Makes the fetch job of a lease from the settings and its crawl."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._page_bytes = int(settings.max_body_mb * 1_000_000)
         self._sitemap_bytes = int(settings.max_sitemap_mb * 1_000_000)
-        #: the pool for hosts without a rule of their own
+        #: the pool for hosts that have no pool in the settings
         self._pool = "default" if "default" in settings.proxies else None
 
     def for_robots(self, lease: Lease) -> FetchJob:
         return self._job(lease, (), _ROBOTS_BYTES, None, True)
 
     def for_url(self, lease: Lease, context: CrawlContext, previous: Page | None) -> FetchJob:
-        """A page, conditional if an earlier version is known, a browser's visit, or a sitemap, of any type."""
-        # What a browser shows may change though the page's own response does not.
+        """A page (conditional if an earlier version is known), a browser's visit, or a sitemap of any type."""
+        # A rendered page may change although its own response does not.
         conditional = previous if lease.entry.kind is Kind.PAGE else None
         headers = self._headers(lease, context, conditional)
         pool = context.crawl.proxy_pool
@@ -53,7 +53,7 @@ class Jobs:
         )  # fmt: skip
 
     def _rule_of(self, lease: Lease) -> HostRule | None:
-        """By the host's own name, also where the unit of politeness is its domain."""
+        """By the host's own name, even if the unit of politeness is its domain."""
         return self._settings.hosts.get(host_key(lease.entry.url)) if self._settings.hosts else None
 
     def _headers(self, lease: Lease, context: CrawlContext, previous: Page | None) -> tuple[tuple[str, str], ...]:
@@ -64,13 +64,6 @@ class Jobs:
         if previous is not None:
             headers += [("If-None-Match", previous.etag)] if previous.etag else []
             headers += [("If-Modified-Since", previous.last_modified)] if previous.last_modified else []
-        if cookies := "; ".join(_cookies(chain, context.jars.get(lease.host), lease.entry.url)):
+        if cookies := cookie_header(chain, context.jars.get(lease.host), lease.entry.url):
             headers.append(("Cookie", cookies))
         return tuple(headers)
-
-
-def _cookies(chain: Chain | None, jar: Jar | None, url: str) -> list[str]:
-    """What the redirects before brought, and what the jar has: of a name that both know, what the jar says."""
-    carried = (cookie_header(chain, url) or "").split("; ")
-    pairs = [pair for pair in carried if pair and not (jar is not None and jar.knows(pair.partition("=")[0]))]
-    return pairs if jar is None else [*pairs, *(f"{name}={value}" for name, value in jar.pairs(url))]

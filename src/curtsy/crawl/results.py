@@ -1,113 +1,129 @@
-"""From an outcome to what the commit writes: the decision, the page's facts, its links, its host's effect. No I/O."""
+"""From the outcome of a fetch to its result: the decision, the page's facts, its links, its effect on the host. No I/O.
+
+A URL passes through the crawl loop as one immutable value per step:
+
+    Lease      the frontier gave out the URL together with its host's slot
+    Outcome    the fetch ended
+    Result     this module decided what the outcome means
+    Returned   the slot went back to the frontier, which answered with the times of the request
+    Written    the commit's transaction stored a group of them
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from curtsy.core.model import Entry, Kind, Lease, NewUrl, Page
+from curtsy.core.model import Entry, Kind, Lease, NewUrl, Page, hot_value
 from curtsy.core.observe import count, log
 from curtsy.core.outcome import Action, Decision, Fault, HostEffect, Outcome
 from curtsy.core.settings import Settings
-from curtsy.crawl.crawl_context import CrawlContext, Jar
+from curtsy.crawl.crawl_context import CrawlContext
 from curtsy.frontier.messages import Release, Times
 from curtsy.html.document import is_html, robots_tag
 from curtsy.html.links import SitemapContent, sitemap
 from curtsy.html.parser_limits import is_heavy
 from curtsy.html.reading import ParseTimeout, Reading, read, within
-from curtsy.rules.decide import RobotsDecision, decide, decide_robots, next_chain
-from curtsy.rules.politeness import backoff_ms, effect
+from curtsy.rules.decide import decide, next_chain
+from curtsy.rules.politeness import effect
 from curtsy.rules.robots import Robots
+from curtsy.rules.robots_policy import RobotsDecision, decide_robots, host_effect, not_asked
 from curtsy.rules.urls import fingerprint, normalise, origin
 
-#: an index of sitemaps may name this many URLs at a time; the rest of a larger one is left
+#: URLs used of one sitemap; the rest of a larger one is ignored
 MAX_SITEMAP_URLS = 50_000
-#: a longer one, which may be compressed, is read beside the loop: 50,000 links would stop it for a third of a second
+#: a longer sitemap, which may be compressed, is parsed in a thread: 50,000 links would stop the loop for 0.3 s
 LONG_SITEMAP_BYTES = 16_384
 _SLICE = 1000
+_KEPT = Decision(action=Action.DONE)
 _FEEDS = ("application/rss+xml", "application/atom+xml")
-#: nothing was learnt of the URL: it goes back to the head of its list
+#: faults that say nothing about the URL: it goes back to the head of its list
 UNSENT = frozenset({Fault.SLOT_EXPIRED, Fault.ADDRESS_BUSY, Fault.CANCELLED})
 
 
-@dataclass(slots=True, kw_only=True)
-class Finished:
-    """One lease on its way through the commit."""
+@hot_value(eq=False)
+class PageFacts:
+    """A page whose body is kept."""
 
-    lease: Lease
-    fp: bytes
-    decision: Decision
-    outcome: Outcome | None = None
-    effect: HostEffect | None = None
-    links: list[NewUrl] = field(default_factory=list)
-    #: the body is worth keeping: this becomes a page
-    page: bool = False
     title: str | None = None
     charset: str | None = None
     canonical: str | None = None
     language: str | None = None
     #: parts of the page could not be read
     truncated: bool = False
-    #: the page it was in an earlier crawl
+
+
+@hot_value(eq=False)
+class Result:
+    """What a lease brought."""
+
+    lease: Lease
+    #: empty for robots.txt, which has no row
+    fp: bytes
+    decision: Decision
+    outcome: Outcome | None = None
+    effect: HostEffect | None = None
+    links: Sequence[NewUrl] = ()
+    #: None: the body is not kept
+    page: PageFacts | None = None
+    #: the same page in an earlier crawl
     previous: Page | None = None
-    #: as it is tried again
+    #: the entry for the next attempt
     retry: Entry | None = None
     #: the origin whose sitemaps are among the links
-    offers: str | None = None
+    sitemaps_of: str | None = None
     #: joins the crawl's scope
     member: str | None = None
     #: what robots.txt said, for a robots entry
     robots: RobotsDecision | None = None
-    #: by the server's clock; None until the slot is back, and for good where nothing was sent
-    times: Times | None = None
-    #: the slot is back
-    returned: bool = False
-    #: the status that was answered, where the outcome shows the stored page instead
+    #: the status of the response, where the outcome shows the stored page instead
     answered: int | None = None
-    #: the page needed a browser, or did not; None: nothing was learnt of that
+    #: whether the page needed a browser; None: unknown
     needed_browser: bool | None = None
-    #: everything about the page is known; False while its stored body or a long sitemap is being read
-    complete: bool = True
-    #: the page is to be read beside the loop
-    heavy: bool = False
-
-    def take(self, other: Finished) -> None:
-        """What was learnt of the page from its stored body; times, effect and lease stay."""
-        self.decision, self.outcome, self.page, self.links = other.decision, other.outcome, other.page, other.links
-        self.title, self.charset, self.canonical = other.title, other.charset, other.canonical
-        self.language, self.member, self.retry = other.language, other.member, other.retry
-        self.truncated, self.needed_browser = other.truncated, other.needed_browser
+    #: False while its body is being read beside the loop: another result of the same fence follows
+    is_complete: bool = True
+    #: the page must be read in another process: it may block the parser
+    is_heavy: bool = False
 
     def release(self, *, hold: bool = False) -> Release:
-        """The slot on its way back, with the effect on its host; `hold`: only its times, the slot comes later."""
+        """The slot on its way back, with the effect on its host. `hold`: only its times, the slot follows later."""
         outcome = self.outcome
         assert outcome is not None
         return Release(
             lease=self.lease,
             started=outcome.started,
             ended=outcome.ended,
-            # The delay runs from the end of a visit.
+            # After a browser's visit the delay runs from its end.
             broken_off=outcome.broken_off or self.lease.entry.kind is Kind.BROWSER,
             effect=None if hold else self.effect,
             hold=hold,
         )
 
+
+@hot_value(eq=False)
+class Returned:
+    """A result whose slot is back."""
+
+    result: Result
+    #: by the server's clock; None: nothing was sent
+    times: Times | None
+
     @property
-    def size(self) -> int:
-        return len(self.outcome.body) if self.outcome is not None else 0
+    def ended_ms(self) -> int:
+        return self.times.end_ms if self.times is not None else 0
 
 
-def not_sent(lease: Lease, reason: str) -> Finished:
+def not_sent(lease: Lease, reason: str) -> Result:
     """Skipped before anything was sent: robots, denied."""
-    return Finished(
+    return Result(
         lease=lease, fp=fingerprint(lease.entry.url), decision=Decision(action=Action.SKIP, reason=reason, counts=False)
     )
 
 
-def for_browser(lease: Lease) -> Finished:
-    """Nothing is asked plainly: pages of this host have needed a browser."""
-    return Finished(
+def for_browser(lease: Lease) -> Result:
+    """No plain request is sent: pages of this host have needed a browser."""
+    return Result(
         lease=lease,
         fp=fingerprint(lease.entry.url),
         decision=Decision(action=Action.RENDER, reason="render", counts=False),
@@ -115,193 +131,239 @@ def for_browser(lease: Lease) -> Finished:
     )
 
 
-def of_robots(lease: Lease, outcome: Outcome, settings: Settings, rng: random.Random) -> Finished:
-    """A robots entry: rules, allow, forbid for now, or follow."""
+def of_robots(lease: Lease, outcome: Outcome, settings: Settings, rng: random.Random) -> Result:
+    """The result of a robots entry."""
     chain = lease.entry.chain
     answer = decide_robots(outcome, len(chain.trail) if chain else 0)
-    done = effect(outcome, lease.failures, lease.adaptive_ms, settings, rng=rng)
-    if answer.verdict == "forbid" and done.failures <= lease.failures:
-        # A host that answers, but not this, is as good as one that does not: it is left alone for longer each time.
-        pause_ms = max(done.block_ms, backoff_ms(lease.failures, settings, rng))
-        done = replace(done, failures=lease.failures + 1, block_ms=pause_ms)
-    return Finished(
-        lease=lease, fp=b"", decision=Decision(action=Action.DONE), outcome=outcome, effect=done, robots=answer
-    )
+    own = effect(outcome, lease.failures, lease.adaptive_ms, settings, rng=rng)
+    return Result(
+        lease=lease, fp=b"", decision=Decision(action=Action.DONE), outcome=outcome, robots=answer,
+        effect=host_effect(answer, own, lease.failures, settings, rng),
+    )  # fmt: skip
 
 
-def unasked_robots(lease: Lease, reason: str, now: float) -> Finished:
-    """Nothing of the origin is asked, not even its rules; an origin that was redirected here is without rules."""
-    own = lease.entry.chain is None
-    return Finished(
+def unasked_robots(lease: Lease, reason: str, now: float) -> Result:
+    """The robots.txt of this entry may not be asked for."""
+    return Result(
         lease=lease,
         fp=b"",
         decision=Decision(action=Action.DONE),
         outcome=Outcome(url=lease.entry.url, ended=now),
-        robots=RobotsDecision(verdict="skip" if own else "forbid", reason=reason),
+        robots=not_asked(reason, redirected=lease.entry.chain is not None),
     )
 
 
 def of_url(
     lease: Lease, outcome: Outcome, context: CrawlContext, settings: Settings, rng: random.Random,
-    previous: Page | None = None, reading: Reading | None = None,
-) -> Finished:  # fmt: skip
-    """A page or a sitemap. `reading`: what was read of the page beside the loop."""
+    previous: Page | None = None, robots: Robots | None = None, reading: Reading | None = None,
+) -> Result:  # fmt: skip
+    """The result of a page or a sitemap.
+
+    `robots`: the rules of its origin, whose sitemaps are offered with it. `reading`: the facts of a heavy page.
+    """
     entry = lease.entry
     decision = decide(outcome, entry.attempts, settings, chain=entry.chain, rng=rng)
-    done = Finished(
-        lease=lease,
-        fp=fingerprint(entry.url),
-        decision=decision,
-        outcome=outcome,
-        effect=effect(outcome, lease.failures, lease.adaptive_ms, settings, rng=rng),
-        # What stands beside a body is written with it: a page that brings such things is written again.
-        previous=None if outcome.screenshot is not None or outcome.markdown is not None else previous,
-    )
     if context.crawl.cookies and outcome.started is not None:
-        _keep_cookies(context, lease, outcome)
+        context.store_cookies(lease.host, entry.url, outcome)
+    member, found = None, _Found(decision)
     if decision.action is Action.RETRY:
-        _try_again(done, entry, outcome)
+        found = _Found(decision, retry=_next_try(entry, outcome, decision))
     elif decision.location is not None:
-        _follow(done, context, decision.location)
+        found = _Found(decision, _redirect(entry, outcome, decision.location, context))
     elif decision.action is Action.DONE and decision.reason == "":
         try:
             if entry.kind is Kind.SITEMAP:
-                _read_sitemap(done, context, outcome, settings)
+                found = _read_sitemap(entry, outcome, context, settings)
             else:
-                _read_page(done, context, outcome, settings, reading)
+                member = _joining(entry, context)
+                found = _read_page(entry, outcome, context, settings, reading)
         except ParseTimeout:
-            give_up(done, settings)
-    return done
+            outcome, found = _too_slow(entry, outcome, settings)
+    links, sitemaps_of = found.links, None
+    if robots is not None and robots.sitemaps:
+        sitemaps_of = origin(entry.url)
+        links = [*links, *offered_sitemaps(robots, entry.url, context)]
+    return Result(
+        lease=lease, fp=fingerprint(entry.url), decision=found.decision, outcome=outcome,
+        effect=effect(outcome, lease.failures, lease.adaptive_ms, settings, rng=rng),
+        links=links, page=found.page,
+        # A screenshot or Markdown is stored with the body: a page that brings one is written again.
+        previous=None if outcome.screenshot is not None or outcome.markdown is not None else previous,
+        retry=found.retry, sitemaps_of=sitemaps_of,
+        # A page that waits for a browser joins with its visit.
+        member=member if found.retry is None else None,
+        needed_browser=found.needed_browser, is_complete=found.is_complete, is_heavy=found.is_heavy,
+    )  # fmt: skip
 
 
-def give_up(done: Finished, settings: Settings) -> None:
-    """Reading it took too long: a dead letter. The body of a page is stored; its links are not known."""
-    outcome = done.outcome
-    assert outcome is not None
-    count("parse_timeouts")
-    log("parse_timeout", level="warning", url=done.lease.entry.url, bytes=len(outcome.body))
-    took = f"reading its {len(outcome.body):,} bytes took more than {settings.parse_timeout_s:g} s"
-    done.outcome = replace(outcome, detail=took)
-    done.decision = Decision(action=Action.DEAD, reason="parse_timeout")
-    done.page = done.lease.entry.kind is not Kind.SITEMAP and not _header_rules(outcome, settings)[0]
-    done.links, done.retry, done.needed_browser, done.heavy = [], None, None, False
+def unchanged(lease: Lease, outcome: Outcome, settings: Settings, rng: random.Random, previous: Page) -> Result:
+    """304: the result until the stored body has been read again for its links."""
+    return Result(
+        lease=lease, fp=fingerprint(lease.entry.url), decision=Decision(action=Action.DONE, reason="not_modified"),
+        outcome=outcome, effect=effect(outcome, lease.failures, lease.adaptive_ms, settings, rng=rng),
+        previous=previous, answered=outcome.status, is_complete=False,
+    )  # fmt: skip
 
 
-def _header_rules(outcome: Outcome, settings: Settings) -> tuple[bool, bool]:
-    tags = outcome.header_all("x-robots-tag")
-    return robots_tag(tags, settings.agent) if tags else (False, False)
+def completed(before: Result, again: Result) -> Result:
+    """A page that was read beside the loop, with the effect and the status of its response."""
+    return replace(again, effect=before.effect, previous=before.previous, answered=before.answered)
 
 
-def _keep_cookies(context: CrawlContext, lease: Lease, outcome: Outcome) -> None:
-    if lines := outcome.header_all("set-cookie"):
-        context.jars.setdefault(lease.host, Jar()).take(lease.entry.url, lines)
+def give_up(before: Result, settings: Settings) -> Result:
+    """Reading the page or sitemap beside the loop took too long."""
+    assert before.outcome is not None
+    outcome, found = _too_slow(before.lease.entry, before.outcome, settings)
+    return replace(
+        before, outcome=outcome, decision=found.decision, page=found.page, links=(), retry=None, sitemaps_of=None,
+        needed_browser=None, is_complete=True, is_heavy=False,
+    )  # fmt: skip
 
 
-def _try_again(done: Finished, entry: Entry, outcome: Outcome) -> None:
+def ask_again(before: Result, reason: str) -> Result:
+    """The stored body could not be read, so the 304 is of no use: the URL stays open, and this was an attempt."""
+    entry = before.lease.entry
+    return replace(
+        before,
+        decision=Decision(action=Action.RETRY, reason=reason),
+        retry=replace(entry, attempts=entry.attempts + 1),
+        is_complete=True,
+    )
+
+
+def with_links(before: Result, links: Sequence[NewUrl]) -> Result:
+    """A long sitemap whose links have been read."""
+    return replace(before, links=[*links, *before.links], is_complete=True)
+
+
+@hot_value(kw_only=False, eq=False)
+class _Found:
+    """What reading a response gives."""
+
+    decision: Decision
+    links: Sequence[NewUrl] = ()
+    page: PageFacts | None = None
+    retry: Entry | None = None
+    needed_browser: bool | None = None
+    is_complete: bool = True
+    is_heavy: bool = False
+
+
+def _next_try(entry: Entry, outcome: Outcome, decision: Decision) -> Entry:
     chain = entry.chain
-    if done.decision.reason == "cookie":
+    if decision.reason == "cookie":
         chain = next_chain(chain, outcome, seed=entry.depth == 0)
-    done.retry = replace(entry, attempts=entry.attempts + int(done.decision.counts), chain=chain)
+    return replace(entry, attempts=entry.attempts + int(decision.counts), chain=chain)
 
 
-def ask_again(done: Finished, reason: str) -> None:
-    """What was answered is of no use without what is stored: the URL stays open, as one that was tried."""
-    done.decision = Decision(action=Action.RETRY, reason=reason)
-    done.retry = replace(done.lease.entry, attempts=done.lease.entry.attempts + 1)
-
-
-def _follow(done: Finished, context: CrawlContext, location: str) -> None:
-    """The target becomes a URL of its own: its host's politeness holds. From a seed it is followed anywhere."""
-    entry = done.lease.entry
-    outcome = done.outcome
-    assert outcome is not None
+def _redirect(entry: Entry, outcome: Outcome, location: str, context: CrawlContext) -> list[NewUrl]:
+    """The target becomes a URL of its own, so its host's politeness holds. A seed's redirect may leave the scope."""
     chain = next_chain(entry.chain, outcome, seed=entry.depth == 0)
     kind = Kind.PAGE if entry.kind is Kind.BROWSER else entry.kind
     if entry.depth == 0:
-        done.links.append(context.any_row(location, 0, kind, replace(chain, seed=True)))
-    elif (row := context.row(location, entry.depth, kind, chain)) is not None:
-        done.links.append(row)
+        return [context.any_row(location, 0, kind, replace(chain, seed=True))]
+    row = context.row(location, entry.depth, kind, chain)
+    return [] if row is None else [row]
 
 
-def _read_sitemap(done: Finished, context: CrawlContext, outcome: Outcome, settings: Settings) -> None:
-    done.decision = Decision(action=Action.DONE, reason="sitemap")
+def _read_sitemap(entry: Entry, outcome: Outcome, context: CrawlContext, settings: Settings) -> _Found:
+    decision = Decision(action=Action.DONE, reason="sitemap")
     if len(outcome.body) > LONG_SITEMAP_BYTES:
-        done.complete = False
-        return
+        return _Found(decision, is_complete=False)
+    links: list[NewUrl] = []
     content = within(settings.parse_timeout_s, sitemap, outcome.body, MAX_SITEMAP_URLS)
-    for _ in sitemap_links(done, context, content):
-        pass
+    for some in sitemap_links(entry.url, context, content):
+        links += some
+    return _Found(decision, links)
 
 
-def sitemap_links(done: Finished, context: CrawlContext, content: SitemapContent) -> Iterator[None]:
-    """Adds the links of a sitemap, and stops after each slice of them."""
-    url = done.lease.entry.url
+def sitemap_links(url: str, context: CrawlContext, content: SitemapContent) -> Iterator[list[NewUrl]]:
+    """The links of a sitemap, in slices."""
     for at in range(0, len(content.urls), _SLICE):
-        done.links += context.new_links(url, content.urls[at : at + _SLICE], 1)
-        yield
-    for href in content.sitemaps:
-        target = normalise(href, url)
-        if target and (row := context.row(target, 1, Kind.SITEMAP)) is not None:
-            done.links.append(row)
+        yield context.new_links(url, content.urls[at : at + _SLICE], 1)
+    if content.sitemaps:
+        yield _sitemap_rows(content.sitemaps, url, context)
 
 
-def _read_page(
-    done: Finished, context: CrawlContext, outcome: Outcome, settings: Settings, reading: Reading | None
-) -> None:
-    entry = done.lease.entry
-    done.page = True
-    if entry.chain is not None and entry.chain.seed:
-        member = context.scope.member(entry.url, context.crawl.scope)
-        if member not in context.crawl.members:
-            done.member = member
-            context.admit(member)
-    content_type = outcome.header("content-type")
-    noindex, nofollow = _header_rules(outcome, settings)
-    if is_html(content_type, outcome.body):
-        if reading is None:
-            if is_heavy(outcome.body):
-                done.complete, done.heavy = False, True
-                return
-            given = (outcome.body, content_type, entry.url, settings.agent, context.auto_render)
-            reading = within(settings.parse_timeout_s, read, *given)
-        done.title, done.charset = reading.title, reading.charset
-        done.canonical, done.language = reading.canonical, reading.language
-        done.truncated = reading.truncated
-        noindex = noindex or reading.noindex
-        if context.auto_render and not noindex and _goes_to_browser(done, reading.browser):
-            return
-        if not (nofollow or reading.nofollow):
-            done.links = context.new_links(reading.base_url, reading.links, entry.depth + 1)
-    elif content_type and content_type.partition(";")[0].strip().lower() in _FEEDS and not nofollow:
-        content = within(settings.parse_timeout_s, sitemap, outcome.body, MAX_SITEMAP_URLS)
-        done.links = context.new_links(entry.url, content.urls, entry.depth + 1)
-    if noindex:
-        done.page = False
-        done.decision = Decision(action=Action.SKIP, reason="noindex")
-
-
-def _goes_to_browser(done: Finished, reason: str | None) -> bool:
-    """A page without content worth having is not kept: it waits for a browser. One that has none after a visit either
-    speaks against the next."""
-    entry = done.lease.entry
-    done.needed_browser = reason is not None and entry.kind is Kind.PAGE
-    if not done.needed_browser:
-        if reason is None and entry.kind is Kind.BROWSER:
-            done.needed_browser = None  # what was learnt of it before its visit stands
-        return False
-    done.page, done.member = False, None
-    done.decision = Decision(action=Action.RENDER, reason="render")
-    done.retry = replace(entry, kind=Kind.BROWSER, attempts=0)
-    return True
-
-
-def sitemaps_of(rules: Robots, url: str, context: CrawlContext) -> list[NewUrl]:
-    """The sitemaps that an origin's robots.txt names, until they were committed; those in the crawl's scope."""
-    if not context.crawl.sitemaps or origin(url) in context.sitemapped:
-        return []
+def _sitemap_rows(found: Sequence[str], url: str, context: CrawlContext) -> list[NewUrl]:
     rows = []
-    for href in rules.sitemaps:
+    for href in found:
         target = normalise(href, url)
         if target and (row := context.row(target, 1, Kind.SITEMAP)) is not None:
             rows.append(row)
     return rows
+
+
+def offered_sitemaps(robots: Robots, url: str, context: CrawlContext) -> list[NewUrl]:
+    """The sitemaps in scope that the origin's robots.txt names, until they are committed."""
+    if not context.crawl.sitemaps or origin(url) in context.sitemapped:
+        return []
+    return _sitemap_rows(robots.sitemaps, url, context)
+
+
+def _joining(entry: Entry, context: CrawlContext) -> str | None:
+    """The host or domain that joins the scope, where a seed's redirects end outside of it."""
+    if entry.chain is None or not entry.chain.seed:
+        return None
+    member = context.scope.member(entry.url, context.crawl.scope)
+    if member in context.crawl.members:
+        return None
+    context.admit(member)
+    return member
+
+
+def _header_rules(outcome: Outcome, settings: Settings) -> tuple[bool, bool]:
+    """(noindex, nofollow) of the X-Robots-Tag headers."""
+    tags = outcome.header_all("x-robots-tag")
+    return robots_tag(tags, settings.agent) if tags else (False, False)
+
+
+def _read_page(
+    entry: Entry, outcome: Outcome, context: CrawlContext, settings: Settings, reading: Reading | None
+) -> _Found:
+    content_type = outcome.header("content-type")
+    noindex, nofollow = _header_rules(outcome, settings)
+    page, needed, links = PageFacts(), None, []
+    if is_html(content_type, outcome.body):
+        if reading is None:
+            if is_heavy(outcome.body):
+                return _Found(_KEPT, page=page, is_complete=False, is_heavy=True)
+            given = (outcome.body, content_type, entry.url, settings.agent, context.auto_render)
+            reading = within(settings.parse_timeout_s, read, *given)
+        page = PageFacts(
+            title=reading.title, charset=reading.charset, canonical=reading.canonical, language=reading.language,
+            truncated=reading.truncated,
+        )  # fmt: skip
+        noindex = noindex or reading.noindex
+        if context.auto_render and not noindex:
+            needed = _needed_browser(entry.kind, lacks_content=reading.browser is not None)
+            if needed:
+                # The page has no content without scripts: it is not kept, and waits for a browser.
+                retry = replace(entry, kind=Kind.BROWSER, attempts=0)
+                return _Found(Decision(action=Action.RENDER, reason="render"), retry=retry, needed_browser=True)
+        if not (nofollow or reading.nofollow):
+            links = context.new_links(reading.base_url, reading.links, entry.depth + 1)
+    elif content_type and content_type.partition(";")[0].strip().lower() in _FEEDS and not nofollow:
+        content = within(settings.parse_timeout_s, sitemap, outcome.body, MAX_SITEMAP_URLS)
+        links = context.new_links(entry.url, content.urls, entry.depth + 1)
+    if noindex:
+        return _Found(Decision(action=Action.SKIP, reason="noindex"), links, needed_browser=needed)
+    return _Found(_KEPT, links, page, needed_browser=needed)
+
+
+def _needed_browser(kind: Kind, *, lacks_content: bool) -> bool | None:
+    """Whether the page needs a browser. A page without content after a visit counts against the next visit."""
+    if kind is Kind.BROWSER:
+        # If the visit helped, the finding before it stands.
+        return False if lacks_content else None
+    return lacks_content and kind is Kind.PAGE
+
+
+def _too_slow(entry: Entry, outcome: Outcome, settings: Settings) -> tuple[Outcome, _Found]:
+    """Reading took too long: a dead letter. The body of a page is stored; its links are unknown."""
+    count("parse_timeouts")
+    log("parse_timeout", level="warning", url=entry.url, bytes=len(outcome.body))
+    detail = f"reading its {len(outcome.body):,} bytes took more than {settings.parse_timeout_s:g} s"
+    is_kept = entry.kind is not Kind.SITEMAP and not _header_rules(outcome, settings)[0]
+    decision = Decision(action=Action.DEAD, reason="parse_timeout")
+    return replace(outcome, detail=detail), _Found(decision, page=PageFacts() if is_kept else None)

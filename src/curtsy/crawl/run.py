@@ -19,7 +19,8 @@ from curtsy.core.observe import count, log
 from curtsy.core.settings_loading import keep
 from curtsy.core.shutdown import StopFlag
 from curtsy.core.threads import in_thread
-from curtsy.crawl.shift import LANES, Shift
+from curtsy.crawl.lane_plan import LANES
+from curtsy.crawl.shift import Shift
 from curtsy.rules import network_profile
 from curtsy.services.backends import Services
 from curtsy.services.epochs import lift_resolved
@@ -27,8 +28,8 @@ from curtsy.store import crawls
 from curtsy.store.engine import read
 
 _PROGRESS_S = 0.5
-#: pages wait so long for a browser that does not start, where all of them need one, and where others may be due
-_HOPELESS_S = {"always": 5.0, "auto": 60.0}
+#: how long pages wait for a browser that does not start: if all need one, and if others may be due
+_PATIENCE_S = {"always": 5.0, "auto": 60.0}
 _SWITCH_S = 0.02
 _GC_OBJECTS = 20_000
 
@@ -40,7 +41,7 @@ async def run(
     """Crawls until the crawl has ended, is paused, or the stop flag is set.
 
     `alone`: the process does nothing else. `render`: this process starts a browser if pages of the crawl need one.
-    `tidy`: deletes what is not to be kept; called about once an hour.
+    `tidy`: applies the retention settings; called about once an hour.
     """
     crawl = await read(services.store, crawls.by_n, n)
     shift = Shift(
@@ -61,8 +62,8 @@ async def run(
         await shift.close()
     if watch.no_browser:
         raise NoBrowser(
-            f"{watch.no_browser.rstrip('.')}. Pages of crawl {crawl.id} wait for it; nothing is lost. `curtsy doctor` "
-            "tries it alone; when it starts, resume the crawl."
+            f"{watch.no_browser.rstrip('.')}. Pages of crawl {crawl.id} wait for it; nothing is lost. Run "
+            "`curtsy doctor` to test the browser, then resume the crawl."
         )
     count("frontier_calls", services.frontier.calls)
     count("waited_ms", int(shift.waited_s * 1000))
@@ -70,32 +71,32 @@ async def run(
 
 
 def tune() -> None:
-    """Settings of the interpreter that save a tenth of a page's CPU; they hold for the process."""
-    # Commits run beside the loop: the interpreter is handed over less often.
+    """Tunes the interpreter for the rest of the process: saves a tenth of a page's CPU."""
+    # Commits run in a thread beside the loop: switch threads less often.
     sys.setswitchinterval(_SWITCH_S)
-    # Pages leave few cycles behind: what was imported is not looked through for them again, the rest less often.
+    # Pages leave few reference cycles behind: imported objects are not searched again, the rest less often.
     gc.freeze()
     gc.set_threshold(_GC_OBJECTS, 20, 20)
 
 
 class _Watch:
-    """Asked on every turn: has the crawl ended? Answers mostly from memory."""
+    """Whether the crawl has ended: asked in every round, answered mostly from memory."""
 
     def __init__(
         self, shift: Shift, services: Services, crawl: Crawl, on_progress: Callable[[Counts], None] | None
     ) -> None:
         self._shift, self._services, self._n, self._on_progress = shift, services, crawl.n, on_progress
-        self._patience_s = _HOPELESS_S.get(crawl.render, 0.0)
+        self._patience_s = _PATIENCE_S.get(crawl.render, 0.0)
         #: why the crawl cannot go on
         self.no_browser = ""
-        self._told_at = 0.0
+        self._reported_at = 0.0
         self._checked_at = boot()
 
     async def ended(self) -> bool:
         now = boot()
-        if self._on_progress is not None and now - self._told_at >= _PROGRESS_S:
-            self._told_at = now
-            await self._tell()
+        if self._on_progress is not None and now - self._reported_at >= _PROGRESS_S:
+            self._reported_at = now
+            await self._report()
         idle = self._shift.maintenance.idle
         if self._n in idle or now - self._checked_at >= 1.0:
             idle.discard(self._n)
@@ -104,7 +105,7 @@ class _Watch:
             return bool(self.no_browser) or await self._shift.background.is_finished(self._n)
         return False
 
-    async def _tell(self) -> None:
+    async def _report(self) -> None:
         assert self._on_progress is not None
         try:
             counts = await read(self._services.store, crawls.counts, self._n)

@@ -1,8 +1,8 @@
 """The crawl loop of one process: lease, fetch, give slots back, commit. It never sleeps on a host.
 
-One call to the frontier carries what came back since the last one and leases what is due; pages are read in the fetch
-callbacks; groups of results are committed beside the fetching. If the frontier or the store is away, what is under way
-ends within its slots, and nothing more is leased until they are back.
+One call to the frontier returns the slots of finished requests and leases what is due. Pages are parsed in the fetch
+callbacks, groups of results are committed beside the fetching. While the frontier or the store is unavailable, requests
+under way end within their slots, and nothing more is leased.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from curtsy.core.model import Lane, Lease, Page
 from curtsy.core.observe import count, log
 from curtsy.core.shutdown import StopFlag, end, see_through
 from curtsy.core.threads import in_thread
-from curtsy.crawl import renderers
 from curtsy.crawl.background import BackgroundTasks
 from curtsy.crawl.commit import Committer
 from curtsy.crawl.commit_queue import CommitQueue
 from curtsy.crawl.crawl_cache import CrawlCache
 from curtsy.crawl.host_policy import HostPolicy
 from curtsy.crawl.idle_time import GAP_S, Doing, IdleTime, describe_wait
-from curtsy.crawl.in_flight import InFlight, Renderer
+from curtsy.crawl.in_flight import InFlight
+from curtsy.crawl.lane_plan import BATCH, LANES, LanePlan
 from curtsy.crawl.maintenance import Maintenance
 from curtsy.crawl.outages import Outages
 from curtsy.fetch.http import HttpFetcher
+from curtsy.fetch.renderer import BrowserFetcher
 from curtsy.frontier.messages import LeaseReply
 from curtsy.rules import network_profile
 from curtsy.services.backends import Services
@@ -36,26 +37,23 @@ from curtsy.store.engine import read
 from curtsy.store.segments import read_page
 from curtsy.store.warc import WarcRecord
 
-LANES = (Lane.HIGH, Lane.BATCH, Lane.SLOW)
-#: leases asked for at once: beyond this little is gained, and the server is kept from others
-_BATCH = 64
-#: a slot waits at most this long for company on its way back
+#: a slot on its way back waits at most this long for others
 _RELEASE_S = 0.015
 _IDLE_S = 0.25
-#: connections that nobody used for this long are closed when a shift begins
+#: connections that were idle for this long are closed when a run begins
 _IDLE_CONNECTION_S = 15.0
-#: if all is to stop at once, or the disk takes nothing, what is fetched gets this long to be committed
+#: on an immediate stop, or if the disk is full, fetched pages get this long to be committed
 _LAST_NOW_S = 2.0
 #: pages and sitemaps that wait to be read beside the loop: with more of them, nothing is leased
 _READING = 64
-#: a process that has nothing under way for so long says why
+#: a process that has nothing under way for this long says why
 _QUIET_S = 5.0
-#: beyond that, one call to a part that does not answer
+#: on top of that, one call to a server that does not answer
 _GRACE_S = 6.0
 
 
 class Shift:
-    """One process's loop. `services` parts are shared; contexts, rules and connections are its own, kept over runs."""
+    """One process's loop. Services are shared; contexts, robots rules and connections are its own, kept over runs."""
 
     def __init__(
         self, services: Services, stop: StopFlag, tidy: Callable[[], None] | None = None, *,
@@ -74,36 +72,28 @@ class Shift:
         )
         self.host_policy = HostPolicy(frontier, store)
         self._crawl_cache = CrawlCache(
-            frontier, store, settings, self.host_policy, services.scans, network=network, on_halt=self._break_off
+            frontier, store, settings, self.host_policy, services.scans, network=network, on_halt=self._cancel_unsent
         )
         self.contexts = self._crawl_cache.contexts
-        self._outages = Outages(frontier, store, services.scans, stop, services.revive, self._tell_again)
+        self._outages = Outages(frontier, store, services.scans, stop, services.revive, self._send_effects_again)
         self.background = BackgroundTasks(frontier, store, self.maintenance, self._crawl_cache, self._outages)
         self.fetcher = HttpFetcher(settings, asyncio.get_running_loop())
-        self._browser: Renderer | None = None
+        self._browser: BrowserFetcher | None = None
         committer = Committer(
-            frontier,
-            store,
-            services.segments,
-            settings,
-            self.contexts,
-            self.maintenance,
-            services.scans,
+            frontier, store, services.segments, settings, self.contexts, self.maintenance, services.scans,
             self._outages.persist,
-        )
+        )  # fmt: skip
         self._groups = CommitQueue(settings, committer.commit, self._wake.set)
         self._in_flight = InFlight(
-            settings, self.fetcher, self._crawl_cache, self.host_policy, self._groups, self._stored, self._rouse_soon,
-            self._the_browser,
+            settings, self.fetcher, self._crawl_cache, self.host_policy, self._groups, self._stored, self._wake_soon,
+            self._open_browser,
         )  # fmt: skip
+        self._plan = LanePlan(settings, lanes)
         self._timer: asyncio.TimerHandle | None = None
         self._beat_at = 0.0
-        self._solo_wanted = False
-        #: the suspect that is to be asked alone waits for a browser
-        self._solo_render = False
-        #: leases whose crawl or rules are being read from the store
+        #: leases whose crawl or robots rules are being read from the store
         self._waiting: dict[int, Lease] = {}
-        #: how long requests under way may take to end when a run does
+        #: how long requests under way may take when a run ends
         self._drain_s = settings.drain_s
         self._draining = False
         #: when the next host is due, by the boot clock
@@ -111,29 +101,26 @@ class Shift:
         #: time with nothing in flight and nothing due
         self.waited_s = 0.0
         self.pauses = IdleTime()
-        #: whose hosts are asked; suspects are asked beside batch and slow
-        self._lanes = lanes
         self._ends_when_quiet = ends_when_quiet
         #: nothing is under way here, everything is committed, and nothing is due within 50 ms
         self.quiet = False
         self._opened = False
         stop.listen(self._wake.set)
 
-    def _break_off(self, numbers: set[int]) -> None:
-        self._in_flight.break_off(numbers)
+    def _cancel_unsent(self, crawls: set[int]) -> None:
+        self._in_flight.cancel_unsent(crawls)
 
     # The loop
 
     async def run(
         self, ended: Callable[[], Awaitable[bool]], drain_s: float | None = None, lanes: tuple[Lane, ...] | None = None
     ) -> None:
-        """Crawls until `ended()` or the stop flag; then everything fetched is committed, unless stopped at once.
+        """Crawls until `ended()` or the stop flag. Commits everything that was fetched, unless stopped immediately.
 
-        May be called again after it has returned. What is under way at the end gets `drain_s`, or the setting's time.
-        `lanes` replaces those of the constructor from here on.
+        May be called again after it has returned. Requests under way at the end get `drain_s`, or the setting's time.
+        `lanes` replaces the lanes of the constructor from this run on.
         """
-        self._lanes = lanes or self._lanes
-        self._begin_run(drain_s)
+        self._begin_run(drain_s, lanes)
         self.maintenance.start()
         loop = asyncio.get_running_loop()
         writer = loop.create_task(self._groups.write())
@@ -150,18 +137,19 @@ class Shift:
             await self._browser.close()
         await self.fetcher.close()
 
-    def _the_browser(self) -> Renderer:
-        """Started when the first page wants it, and kept."""
+    def _open_browser(self) -> BrowserFetcher:
+        """Made for the first page that needs it, and kept."""
         if self._browser is None:
-            self._browser = renderers.make(self.settings, asyncio.get_running_loop(), self._crawl_cache.allows)
+            self._browser = BrowserFetcher(self.settings, asyncio.get_running_loop(), self._crawl_cache.allows)
         return self._browser
 
-    def _begin_run(self, drain_s: float | None) -> None:
-        """Nothing of an earlier run is under way. What it could not commit or give back is found by expiry."""
+    def _begin_run(self, drain_s: float | None, lanes: tuple[Lane, ...] | None) -> None:
+        """Drops the state of an earlier run. Leases that it did not commit or give back expire."""
         self._in_flight.begin()
         self._groups.begin()
         self._waiting.clear()
-        self._beat_at, self._solo_wanted, self.quiet, self._draining = 0.0, False, False, False
+        self._plan.begin(lanes)
+        self._beat_at, self.quiet, self._draining = 0.0, False, False
         self._drain_s = self.settings.drain_s if drain_s is None else drain_s
         self.fetcher.drop_idle(_IDLE_CONNECTION_S)
         if self._browser is not None:
@@ -170,21 +158,21 @@ class Shift:
             self._crawl_cache.forget_ended()
 
     async def _crawl(self, ended: Callable[[], Awaitable[bool]], writer: asyncio.Task[None]) -> None:
-        await self._outages.persist(self._look_again if self._opened else self._open)
-        if Lane.RENDER in self._lanes:
-            # Before the first visit: after a loss of the frontier it is waited for as long as one may last.
+        await self._outages.persist(self._refresh if self._opened else self._open)
+        if Lane.RENDER in self._plan.lanes:
+            # Before the first visit: after a loss of the frontier, the quiet time lasts as long as a visit may.
             slot_ms = int(self.settings.render_slot_s * 1000)
             await self._outages.persist(lambda: in_thread(self.store.run, note_slot, slot_ms))
         self._in_flight.spawn(self.background.watch_store())
-        self._in_flight.spawn(self.background.look_after())
+        self._in_flight.spawn(self.background.maintain())
         while not (self.stop.drain or writer.done()) and not await ended():
-            await self._turn()
+            await self._round()
         if writer.done():
-            writer.result()  # it never ends by itself: without it nothing would become durable
+            writer.result()  # it never ends without an error: nothing would become durable any more
         await self._drain()
 
     def _time_left(self) -> float | None:
-        """How long it may still take to end, from now; None as long as it need not."""
+        """How long the end may still take, from now; None while the run goes on."""
         if self.stop.now:
             return _LAST_NOW_S + _GRACE_S
         if not (self.stop.drain or self._draining):
@@ -192,19 +180,19 @@ class Shift:
         drain_s = self.settings.drain_s if self.stop.drain else self._drain_s
         return drain_s + self.settings.commit_timeout_s + _GRACE_S
 
-    async def _look_again(self) -> None:
-        """What changed since the last run; which epoch rules is told by the first exchange."""
+    async def _refresh(self) -> None:
+        """Reads what changed since the last run. The first exchange shows which epoch is current."""
         await self._crawl_cache.refresh()
         await confirm(self.frontier, self.store)
-        await self.host_policy.heed()
+        await self.host_policy.refresh()
 
     async def _open(self) -> None:
         self._scans.add(await open_epoch(self.frontier, self.store))
-        await self.host_policy.heed()
+        await self.host_policy.refresh()
         self._opened = True
 
-    async def _turn(self) -> None:
-        """One round: give back and lease, look after everything, wait for the next event."""
+    async def _round(self) -> None:
+        """Gives slots back, leases what is due, hands results over, and waits for the next event."""
         closing = self._is_closing()
         reply = await self._exchange(self._wants())
         if reply is None:
@@ -212,11 +200,11 @@ class Shift:
             return
         self._start_all(reply.leases)
         if reply.trouble is not None:
-            await self._mend(reply.trouble)
+            await self._recover(reply.trouble)
         await self._beat()
         idle = self._is_idle(reply)
         self._groups.hand_over(idle=idle)
-        # What was committed or listed during the exchange may be due by now: then another look decides, at once.
+        # A commit or scan that ended during the exchange may have made work due: then the next round decides.
         nothing = idle and not self._is_closing() and not self._is_busy()
         self.quiet = nothing and not closing
         self._note(reply)
@@ -224,20 +212,14 @@ class Shift:
             await self._wait(reply)
 
     def _wants(self) -> list[tuple[Lane, int]]:
-        """How many more per lane; none while two groups wait for the store, or many pages to be read."""
+        """Leases wanted per lane; none while two groups wait for the store, or many pages wait to be read."""
         if self._groups.is_full or self._in_flight.reading > _READING:
             count("backpressure_turns")
-            return [(lane, 0) for lane in self._lanes]
-        if self._solo_wanted:
-            lane = Lane.BATCH if Lane.BATCH in self._lanes else self._lanes[0]
-            return [(Lane.RENDER if self._solo_render else lane, 0 if self._is_asking() else 1)]
+            return self._plan.nothing
         slow = self._in_flight.of_lane(Lane.SLOW)
-        visits = self._visits() if Lane.RENDER in self._lanes else 0
+        visits = self._visits() if Lane.RENDER in self._plan.lanes else 0
         others = len(self._in_flight.under_way) + len(self._waiting) - slow - visits
-        free = dict.fromkeys(self._lanes, self.settings.concurrency - others)
-        free[Lane.SLOW] = self.settings.slow_concurrency - slow
-        free[Lane.RENDER] = self.settings.render_concurrency - visits
-        return [(lane, max(0, min(_BATCH, free[lane]))) for lane in self._lanes]
+        return self._plan.wants(others, slow, visits)
 
     def _visits(self) -> int:
         waiting = sum(lease.lane is Lane.RENDER for lease in self._waiting.values())
@@ -246,37 +228,32 @@ class Shift:
     async def _exchange(self, wants: list[tuple[Lane, int]]) -> LeaseReply | None:
         in_flight = self._in_flight
         back, starts = in_flight.take()
-        solo = self._solo_wanted and not self._is_asking() and any(n for _, n in wants)
+        solo = self._plan.solo_wanted and not self._is_asking() and any(n for _, n in wants)
         point("release.before")
         try:
             reply = await self.frontier.lease(wants, [release for release, _ in back], started=starts, solo=solo)
         except (EpochLost, FrontierUnavailable) as error:
-            # A report that comes late or twice is harmless; without it the host would wait for the end of that request.
-            in_flight.back, in_flight.starts = back + in_flight.back, starts + in_flight.starts
+            # A report that arrives late or twice is harmless; without it the host would wait for the slot's expiry.
+            in_flight.untake(back, starts)
             if isinstance(error, FrontierUnavailable):
-                await self._nap(0.2)
-            await self._mend(error)
+                await self._sleep(0.2)
+            await self._recover(error)
             return None
         point("release.after")
         if reply.trouble is not None:
-            in_flight.back += [one for one in back if one[0].lease.shard not in reply.asked]
-            in_flight.starts += starts
+            in_flight.untake([one for one in back if one[0].lease.shard not in reply.asked], starts)
             back = [one for one in back if one[0].lease.shard in reply.asked]
-        for release, done in back:
-            if done is not None:
-                self._groups.collect(done, reply.times.get(release.lease.fence))
+        for release, has_result in back:
+            if has_result:
+                self._groups.collect(release.lease.fence, reply.times.get(release.lease.fence))
         if reply.halted:
             self._crawl_cache.halt(reply.halted)
         self._scans.add(reply.scans)
-        # Lane high serves no suspects: they would hold up whoever must be served at once.
-        suspects = reply.suspects if Lane.BATCH in self._lanes or Lane.SLOW in self._lanes else 0
-        self._solo_wanted = suspects + reply.render_suspects > 0 or (self._solo_wanted and not solo)
-        if not (self._solo_wanted and self._solo_render and not solo):
-            self._solo_render = suspects == 0 and reply.render_suspects > 0
+        self._plan.note(reply, solo=solo)
         return reply
 
-    async def _mend(self, error: Exception) -> None:
-        """The frontier, or a part of it, was lost or is away."""
+    async def _recover(self, error: Exception) -> None:
+        """The frontier, or a shard of it, was lost or does not answer."""
         if isinstance(error, EpochLost):
             await self._outages.recover(error)
             return
@@ -289,12 +266,12 @@ class Shift:
         return not (self._is_asking() or self._in_flight.back or reply.leases or soon)
 
     def _is_closing(self) -> bool:
-        """Something is on its way to the store, or is being read there, that may bring more work."""
+        """A commit or a scan is under way that may bring more work."""
         return not self._groups.is_empty or self._scans.is_busy
 
     def _note(self, reply: LeaseReply) -> None:
         due = reply.next_ms is not None and reply.next_ms <= reply.now_ms
-        if self._is_busy() or due or self._solo_wanted:
+        if self._is_busy() or due or self._plan.solo_wanted:
             doing = Doing.WORK
         else:
             doing = Doing.CLOSING if self._is_closing() else Doing.NOTHING
@@ -302,7 +279,7 @@ class Shift:
 
     async def _wait(self, reply: LeaseReply) -> None:
         in_flight = self._in_flight
-        if len(in_flight.back) >= _BATCH:
+        if len(in_flight.back) >= BATCH:
             return
         wait_s = _IDLE_S
         self._next_due = boot() + ((reply.next_ms or reply.now_ms) - reply.now_ms) / 1000
@@ -311,14 +288,15 @@ class Shift:
         if self._groups.is_begun and not in_flight.under_way:
             wait_s = min(wait_s, 0.01)
         if in_flight.back or in_flight.starts:
-            # Their alarm may have gone off while the last exchange was under way.
+            # Their timer may have fired during the last exchange.
             wait_s = min(wait_s, _RELEASE_S)
         began = boot()
-        await self._nap(wait_s)
+        await self._sleep(wait_s)
         if not in_flight.under_way and not in_flight.back:
             self.waited_s += boot() - began
 
-    async def _nap(self, wait_s: float) -> None:
+    async def _sleep(self, wait_s: float) -> None:
+        """Sleeps until something happens, at most this long."""
         self._wake.clear()
         if self.maintenance.on_work.is_set():
             self.maintenance.on_work.clear()
@@ -327,21 +305,21 @@ class Shift:
         await self._wake.wait()
         handle.cancel()
 
-    def _rouse_soon(self) -> None:
-        """The next exchange comes at once with a full batch, else after a short wait for company."""
-        if len(self._in_flight.back) >= _BATCH:
+    def _wake_soon(self) -> None:
+        """The next exchange starts at once with a full batch, else after a short wait for other slots."""
+        if len(self._in_flight.back) >= BATCH:
             self._wake.set()
         elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(_RELEASE_S, self._rouse)
+            self._timer = asyncio.get_running_loop().call_later(_RELEASE_S, self._wake_now)
 
-    def _rouse(self) -> None:
+    def _wake_now(self) -> None:
         self._timer = None
         self._wake.set()
 
     # Starting
 
     def _start_all(self, leases: list[Lease]) -> None:
-        """Those that need the store first wait for it beside the loop: slots of others go back meanwhile."""
+        """Leases that need data from the store wait for it in a task: other slots go back meanwhile."""
         waiting = [lease for lease in leases if self._crawl_cache.is_missing(lease)]
         if waiting:
             self._waiting.update((lease.fence, lease) for lease in waiting)
@@ -363,70 +341,70 @@ class Shift:
             else:
                 self._in_flight.start(lease, before.get(lease.fence))
 
-    def _look_up(self, hosts_met: set[str]) -> None:
-        """Names are looked up before their hosts' first slots are taken."""
-        if hosts_met and self.settings.politeness_unit == "host":
-            self._in_flight.spawn(self.fetcher.prepare([_name_of(host) for host in hosts_met]))
+    def _look_up(self, hosts: set[str]) -> None:
+        """Resolves names before their hosts' first slots are taken."""
+        if hosts and self.settings.politeness_unit == "host":
+            self._in_flight.spawn(self.fetcher.prepare([_name_of(host) for host in hosts]))
 
-    # Looking after
+    # Heartbeat and end
 
     async def _beat(self) -> None:
-        """From the loop itself, so that a hung loop loses its leases."""
+        """Renews the leases. Called from the loop itself, so that a hung loop loses them."""
         now = boot()
         if now < self._beat_at:
             return
         self._beat_at = now + self.settings.heartbeat_s
         leases = self._in_flight.leases + list(self._waiting.values())
         try:
-            lost = await self.frontier.beat(leases + [done.lease for done in self._groups.held.values()])
+            lost = await self.frontier.beat(leases + [result.lease for result in self._groups.held.values()])
         except EpochLost as error:
             await self._outages.recover(error)
         except FrontierUnavailable as error:
             log("beat_failed", level="warning", error=str(error))
         else:
-            # Those of the group that is being written may be settled already.
-            count("leases_lost", len(lost - {done.lease.fence for done in self._groups.writing}))
+            # Leases of the group that is being written may be settled already.
+            count("leases_lost", len(lost - {returned.result.lease.fence for returned in self._groups.writing}))
 
-    def _tell_again(self) -> None:
-        """The frontier was rebuilt: effects of results that the store does not know yet are sent again."""
+    def _send_effects_again(self) -> None:
+        """The frontier was rebuilt: it does not know the effects of results that are not in the store yet."""
         known = {release.lease.fence for release, _ in self._in_flight.back}
-        for done in self._groups.held.values():
-            if done.effect is not None and done.outcome is not None and done.lease.fence not in known:
-                self._in_flight.back.append((done.release(), None))
+        for result in self._groups.held.values():
+            if result.effect is not None and result.outcome is not None and result.lease.fence not in known:
+                self._in_flight.send_effect_again(result)
 
     async def _drain(self) -> None:
-        """No more leases; what is under way may end, then everything is committed."""
+        """Leases nothing more, lets requests under way end, then commits everything."""
         self._draining = True
         began, limit_s, stopped = boot(), self._drain_s, False
         while self._is_busy() and boot() - began < limit_s and not (self.stop.now or self._outages.is_refused):
             if self.stop.drain and not stopped:
-                # Asked to end: whoever has sent nothing yet does not begin now, the others have the setting's time.
+                # Asked to stop: requests that have sent nothing are canceled, the others get the setting's time.
                 stopped, began, limit_s = True, boot(), self.settings.drain_s
                 self._in_flight.cancel_all(unsent_only=True)
-            await self._settle_down()
+            await self._drain_round()
         self._in_flight.cancel_all()
         ended = boot()
-        # A visit that is broken off ends when its context is closed: a slot that is not given back is not a clean end.
+        # A canceled visit ends when its browser context is closed: its slot must go back for a clean end.
         while (self._is_busy() or not self._groups.is_empty) and (
             boot() - ended
             < (_LAST_NOW_S if self.stop.now or self._outages.is_refused else self.settings.commit_timeout_s)
         ):
-            await self._settle_down()
+            await self._drain_round()
 
-    async def _settle_down(self) -> None:
-        await self._exchange([(lane, 0) for lane in self._lanes])
+    async def _drain_round(self) -> None:
+        await self._exchange(self._plan.nothing)
         await self._beat()
         self._groups.hand_over(idle=True)
         self.pauses.note(Doing.WORK if self._is_busy() else Doing.CLOSING, boot())
-        await self._nap(0.02)
+        await self._sleep(0.02)
 
     def no_browser(self, quiet_s: float = _QUIET_S) -> str:
-        """Why none starts, if pages wait for one and nothing else was asked for so long; else nothing."""
+        """Why no browser starts, if pages wait for one and no other request ended for this long; else empty."""
         quiet = self._browser is not None and boot() - self._in_flight.last_end >= quiet_s
         return self._browser.trouble if quiet and self._browser is not None else ""
 
     def waits_for(self) -> str:
-        """What the process waits for, if nothing was under way for a while; else nothing."""
+        """What the process waits for, if nothing was under way for a while; else empty."""
         if trouble := self.no_browser():
             return f"waiting for a browser: {trouble}"
         now = boot()

@@ -16,12 +16,11 @@ from curtsy.core.errors import MissingPart, Unavailable
 from curtsy.core.observe import count, log
 from curtsy.core.settings import Settings
 from curtsy.fetch.chromium import Chromium
+from curtsy.fetch.crawl4ai import Guide
 from curtsy.fetch.transfer import boot_clock
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Playwright
-
-    from curtsy.fetch.crawl4ai import Guide
 
 #: after a browser that did not start the next try waits so long, and twice as long each time
 _PAUSE_S, _LONGEST_PAUSE_S = 0.5, 30.0
@@ -67,13 +66,11 @@ class Engine:
     async def _connect(self) -> None:
         endpoint = self.chromium.endpoint
         if self._settings.renderer == "crawl4ai":
-            from curtsy.fetch.crawl4ai import Guide
-
             self.guide = await Guide.start(self._settings, endpoint)
             self.browser = self.guide.browser
             return
         try:
-            from playwright.async_api import async_playwright
+            from playwright.async_api import async_playwright  # an optional extra
         except ImportError as error:
             raise MissingPart("Playwright is not installed: pip install 'curtsy[browser]'") from error
         manager = async_playwright()

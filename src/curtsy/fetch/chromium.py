@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
@@ -93,8 +94,27 @@ def find(settings: Settings) -> str:
     for name in (settings.chromium,) if settings.chromium is not None else PROGRAMS:
         if (path := shutil.which(name)) is not None:
             return path
-    wanted = f"{settings.chromium!r} is no program" if settings.chromium is not None else "There is no Chromium on PATH"
-    raise MissingPart(f"{wanted}: install Chromium (apt install chromium), or name it by the setting chromium.")
+    wanted = "Chromium is not on PATH"
+    if settings.chromium is not None:
+        wanted = f"The setting chromium names no program: {settings.chromium!r}"
+    raise MissingPart(f"{wanted}. Install Chromium (apt install chromium), or set `chromium` to its path.")
+
+
+def check_installed(settings: Settings) -> str:
+    """The browser's program. Raises MissingPart if it or the renderer's package is not installed."""
+    package = "crawl4ai" if settings.renderer == "crawl4ai" else "playwright"
+    if find_spec(package) is None:
+        extra = "crawl4ai" if package == "crawl4ai" else "browser"
+        raise MissingPart(f"Rendering pages needs {package}: pip install 'curtsy[{extra}]'.")
+    return find(settings)
+
+
+def is_installed(settings: Settings) -> bool:
+    try:
+        check_installed(settings)
+    except MissingPart:
+        return False
+    return True
 
 
 def command_line(program: str, profile: str, refusing_port: int) -> list[str]:

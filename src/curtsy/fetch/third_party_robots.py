@@ -1,4 +1,4 @@
-"""robots.txt of hosts that a page asks beside its own: learnt once, kept for a while, forbidden until known."""
+"""robots.txt of the other sites that a rendered page loads from. Until it is known, nothing of the site is loaded."""
 
 from __future__ import annotations
 
@@ -7,33 +7,30 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
 from curtsy.core.outcome import Outcome
-from curtsy.rules.decide import decide_robots
 from curtsy.rules.robots import MAX_BYTES, Robots
+from curtsy.rules.robots_policy import decide_robots, third_party_rules
 from curtsy.rules.urls import origin
 
-#: asks for a URL, within the visit's limits
+#: fetches (URL, most bytes) within the limits of the page visit
 Ask = Callable[[str, int], Awaitable[Outcome]]
 
 _MAX_ORIGINS = 5_000
-_KEPT_S = 3600.0
-#: a host that did not tell is asked again after this
-_FAILURE_S = 60.0
 
 
 class ThirdPartyRobots:
     """One per process."""
 
-    def __init__(self, kept_s: float = _KEPT_S) -> None:
-        self._kept_s = min(kept_s, _KEPT_S)
+    def __init__(self, ttl_s: float = 3600.0) -> None:
+        self._ttl_s = ttl_s
         self._known: OrderedDict[str, tuple[float, Robots]] = OrderedDict()
-        self._learning: dict[str, asyncio.Future[None]] = {}
+        self._fetching: dict[str, asyncio.Future[None]] = {}
 
     async def allows(self, url: str, agent: str, ask: Ask, now: Callable[[], float]) -> bool:
-        """May the agent ask for the URL? What is not known is learnt through `ask`."""
+        """Whether the agent may fetch the URL. A robots.txt that is not known yet is fetched with `ask`."""
         where = origin(url)
         rules = self._get(where, now())
         if rules is None:
-            await self._learn(where, ask, now)
+            await self._fetch(where, ask, now)
             rules = self._get(where, now())
         return rules is not None and rules.allows(url, agent)
 
@@ -41,11 +38,11 @@ class ThirdPartyRobots:
         found = self._known.get(where)
         return found[1] if found is not None and found[0] > now else None
 
-    async def _learn(self, where: str, ask: Ask, now: Callable[[], float]) -> None:
-        if (under_way := self._learning.get(where)) is not None:
+    async def _fetch(self, where: str, ask: Ask, now: Callable[[], float]) -> None:
+        if (under_way := self._fetching.get(where)) is not None:
             await asyncio.wait([under_way])
             return
-        future = self._learning[where] = asyncio.get_running_loop().create_future()
+        future = self._fetching[where] = asyncio.get_running_loop().create_future()
         try:
             rules, kept_s = await self._read(where, ask)
             self._known.pop(where, None)
@@ -53,8 +50,8 @@ class ThirdPartyRobots:
             while len(self._known) > _MAX_ORIGINS:
                 self._known.popitem(last=False)
         finally:
-            # Also where the visit was broken off: those who waited find nothing known, and refuse.
-            del self._learning[where]
+            # Also after a visit that was broken off: those that waited find no rules, and refuse.
+            del self._fetching[where]
             future.set_result(None)
 
     async def _read(self, where: str, ask: Ask) -> tuple[Robots, float]:
@@ -65,6 +62,4 @@ class ThirdPartyRobots:
             if answer.verdict != "follow" or answer.location is None:
                 break
             url, hops = answer.location, hops + 1
-        if answer.verdict == "rules":
-            return Robots.parse(outcome.body), self._kept_s
-        return (Robots.ALLOW_ALL, self._kept_s) if answer.verdict == "allow" else (Robots.FORBID_ALL, _FAILURE_S)
+        return third_party_rules(answer, outcome, self._ttl_s)

@@ -118,7 +118,7 @@ class WorkerProcess:
             else:
                 parts, shift = await self._crew()
                 count = len(parts.frontier.shards)
-                parts.frontier.bound = shards_of(shards, count) if shards else frozenset(range(count))
+                parts.frontier.bind(shards_of(shards, count) if shards else ())
                 ended = await self._crawl(shift, fleet, queue, ticket)
         except CurtsyError as error:
             # Its place among the running shifts runs out: the next one comes after a pause.
@@ -172,8 +172,8 @@ class WorkerProcess:
     async def _look_after(self, shift: Shift) -> None:
         """What this process alone knows: hosts that do not answer, crawls that looked finished."""
         try:
-            if shift.maintenance.silent:
-                await shift.maintenance.bury_hosts()
+            if shift.maintenance.failing:
+                await shift.maintenance.mark_dead_hosts()
             while shift.maintenance.idle:
                 await shift.background.is_finished(shift.maintenance.idle.pop())
         except (EpochLost, FrontierUnavailable, StoreUnavailable) as error:

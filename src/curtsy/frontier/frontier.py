@@ -56,9 +56,8 @@ class Frontier:
         self.servers = Servers(url)
         count = settings.shards or default_shards(url)
         self.shards = [Shard(i, self.servers) for i in range(count)]
-        self.bound = frozenset(bound or settings.bind_shards) or frozenset(range(count))
-        if max(self.bound) >= count:
-            raise SettingsError(f"There is no shard {max(self.bound)}: the frontier has {count} (0 to {count - 1}).")
+        self._bound = frozenset(range(count))
+        self.bind(bound or settings.bind_shards)
         self._turn = -1
         self._slot_ms = int(settings.slot_s * 1000)
         #: a visit of a browser takes longer than a request
@@ -67,6 +66,14 @@ class Frontier:
         self._lease_ms = int(settings.url_lease_s * 1000)
         self._in_play = -(-settings.queues_in_play // count)
         self._seen_cap = max(1000, settings.seen_cap_mb * 1_000_000 // SEEN_BYTES // count)
+
+    def bind(self, shards: Iterable[int]) -> None:
+        """Leases only hosts of these shards from now on; of all shards if empty."""
+        count = len(self.shards)
+        bound = frozenset(shards) or frozenset(range(count))
+        if max(bound) >= count:
+            raise SettingsError(f"Invalid shard {max(bound)}: the frontier has the shards 0 to {count - 1}.")
+        self._bound = bound
 
     @property
     def calls(self) -> int:
@@ -105,7 +112,7 @@ class Frontier:
             shard = self.shards[(self._turn + i) % len(self.shards)]
             mine = [r for r in releases if r.lease.shard == shard.number]
             told = [s for s in started if s[0] >> 40 == shard.epoch]
-            wanted = missing if shard.number in self.bound and shard.may_lease else dict.fromkeys(missing, 0)
+            wanted = missing if shard.number in self._bound and shard.may_lease else dict.fromkeys(missing, 0)
             if not (mine or told or i == 0 or any(wanted.values())):
                 continue
             before = boot()
@@ -150,7 +157,7 @@ class Frontier:
             reply.next_ms = due if reply.next_ms is None else min(reply.next_ms, due)
         reply.suspects += raw[5]
         reply.render_suspects += raw[8]
-        shard.halts = int(raw[6])
+        shard.note_halts(int(raw[6]))
         reply.halted.update(int(c) for c in raw[7])
 
     async def beat(self, leases: Iterable[Lease]) -> set[int]:

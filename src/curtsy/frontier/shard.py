@@ -16,13 +16,13 @@ from curtsy.frontier.servers import Node, Servers
 
 #: version of the key map in lua/preamble.lua; another version in the server counts as loss
 LAYOUT = "4"
-#: where servers take over from each other, nothing is leased under an epoch that the store confirmed longer ago
+#: with Sentinel or a cluster, nothing is leased under an epoch that the store confirmed longer ago than this
 CONFIRMED_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochFacts:
-    """What stands in the server under {shard}:epoch, and who the server is."""
+    """What the server holds under {shard}:epoch, and which run of the server answers."""
 
     number: int | None
     #: the epoch belongs to this run of the server and to this layout
@@ -39,11 +39,11 @@ class Shard:
         self.epoch_key = f"{self.tag}:epoch"
         #: None until the epoch was adopted
         self.epoch: int | None = None
-        #: an epoch whose times lie because the server's clock stepped, or that was torn apart: it must be rebuilt
+        #: an epoch that must be rebuilt: the server's clock stepped, or its keys moved to another server
         self.spoilt: int | None = None
-        #: boot clock from before the store said that this epoch rules
+        #: boot clock before the store last named this epoch as current
         self.confirmed: float = 0.0
-        #: how often crawls were paused or ended here, as far as we have heard
+        #: how often crawls were paused or ended here, as last reported
         self.halts = 0
         self.calls = 0
         self._run_id: str | None = None
@@ -60,16 +60,16 @@ class Shard:
 
     @property
     def may_lease(self) -> bool:
-        """A server that was replaced may still answer us: only the store knows which one rules."""
+        """A server that was replaced may still answer: only the store knows which epoch is current."""
         return not self._servers.moves or boot() - self.confirmed <= CONFIRMED_S
 
     async def facts(self) -> EpochFacts:
-        """Reads the epoch as it stands, without adopting it. Calls under way are not disturbed, unless the server is
-        another run than the one we knew: then nothing is valid until an epoch is adopted."""
+        """Reads the epoch of the server without adopting it. Calls under way go on, unless another run of the server
+        answers: then every call fails until an epoch is adopted."""
         if self._servers.moves:
             self._link.doubt()
         async with self._link.looking() as client, client.pipeline(transaction=True) as pipe:
-            # On one connection: a restart in between would marry the old run_id to the new server's memory.
+            # On one connection: a restart in between would combine the old run_id with the new server's memory.
             pipe.info("server")
             pipe.hmget(self.epoch_key, ["n", "run_id", "layout"])
             info, raw = await pipe.execute()
@@ -81,14 +81,24 @@ class Shard:
         valid = number is not None and raw[1] == run_id.encode() and raw[2] == LAYOUT.encode()
         return EpochFacts(number=number, valid=valid, run_id=run_id)
 
-    def adopt(self, epoch: int, run_id: str) -> None:
+    def adopt(self, epoch: int, run_id: str, *, confirmed: float | None = None) -> None:
+        """Calls run under this epoch from now on. `confirmed`: the boot clock before the store named it as current."""
         if epoch != self.epoch:
             self.halts = 0
         self.epoch, self._run_id = epoch, run_id
         self._clock = ServerClock()
+        if confirmed is not None:
+            self.confirm(confirmed)
 
-    def dethrone(self) -> None:
-        """Another epoch rules: every call is refused until one is adopted."""
+    def confirm(self, at: float) -> None:
+        """The store named this shard's epoch as current; `at` is the boot clock before it was asked."""
+        self.confirmed = at
+
+    def note_halts(self, halts: int) -> None:
+        self.halts = halts
+
+    def disown(self) -> None:
+        """Another epoch is current: every call is refused until one is adopted."""
         self.epoch = None
 
     async def policies(self) -> dict[Node, str]:
@@ -99,10 +109,11 @@ class Shard:
         return await self._link.where()
 
     async def begin_epoch(self, epoch: int, run_id: str, quiet_s: float, *, over: int | None) -> int:
-        """Writes a new epoch in place of the number `over`, read before the new one was allotted; everything older is
-        refused from here on. Not adopted yet. Raises EpochLost if another one was begun since; answers the server's ms.
+        """Replaces the epoch `over`, which was read before the new number was allotted. The server refuses older ones.
+
+        The new epoch is not adopted yet. Raises EpochLost if another one was begun meanwhile. Returns the server's ms.
         """
-        # Nobody may take what an old snapshot left in this run of the server for the epoch that it knew.
+        # Keys that an old snapshot left in this run of the server must not pass for the epoch we knew.
         self.epoch, self._run_id = None, run_id
         async with self._link.talking() as redis:
             now_ms = await redis.execute_command(
@@ -149,7 +160,7 @@ class Shard:
         except ResponseError as error:
             if "non local key" not in str(error):
                 raise
-            # Keys of this shard are being taken elsewhere one by one: the script may have done half of its work.
+            # Keys of this shard are moving to another server: the script may have done half of its work.
             self.spoilt = self.epoch
             raise EpochLost(f"The frontier's keys are moving to another server ({error}).") from error
 
@@ -164,7 +175,7 @@ class Shard:
             await pipe.execute()
 
     async def delayed(self, before: str) -> AsyncIterator[tuple[Any, int]]:
-        """(member, ms) of the retries whose member begins so. A part at a time: the server serves others meanwhile."""
+        """(member, ms) of the retries whose member starts with `before`. Reads in parts: the server stays free."""
         pattern = "".join(f"\\{sign}" if sign in "*?[]\\" else sign for sign in before) + "*"
         cursor = 0
         while True:
@@ -175,7 +186,7 @@ class Shard:
                 return
 
     async def future_times(self) -> list[tuple[str, int, int]]:
-        """(host, not asked before, blocked until) in ms of the hosts that may not be asked yet."""
+        """(host, next request, blocked until) in ms, of the hosts that may not be asked yet."""
         found: list[tuple[str, int, int]] = []
         cursor = 0
         while True:
@@ -188,7 +199,7 @@ class Shard:
                 return found
 
     async def command(self, *words: str | int | float) -> Any:
-        """A plain read command on a key of this epoch; `%` in a word stands for the epoch's prefix."""
+        """Runs a plain read command; `%` in a word is replaced by the key prefix of this epoch."""
         prefix = f"{self.tag}:e{self.epoch}:"
         async with self._link.talking() as redis:
             return await redis.execute_command(*[w.replace("%", prefix) if isinstance(w, str) else w for w in words])

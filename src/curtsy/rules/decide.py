@@ -12,14 +12,14 @@ The stable words it uses:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from random import Random
 
 from curtsy.core.model import Chain
 from curtsy.core.outcome import Action, Decision, Fault, Outcome
 from curtsy.core.settings import Settings
+from curtsy.rules.cookies import brings_cookie, next_cookies
 from curtsy.rules.politeness import MISSING_NAME_MS, backoff_ms, wait_ms
-from curtsy.rules.urls import fingerprint, normalise, origin, short
+from curtsy.rules.urls import fingerprint, normalise, short
 
 _RNG = Random()
 
@@ -34,13 +34,9 @@ _NOT_FOLLOWED = (305, 306)
 #: the status line and headers came; only the body is missing or unwanted
 _BODY_FAULTS = (Fault.RESET, Fault.PROTOCOL, Fault.TIMEOUT, Fault.TOO_LARGE, Fault.WRONG_TYPE)
 #: not the URL's doing, so not an attempt
-_UNCOUNTED = {Fault.SLOT_EXPIRED: 0, Fault.ADDRESS_BUSY: 250, Fault.RESENT: 0, Fault.CANCELLED: 0}
+UNCOUNTED = {Fault.SLOT_EXPIRED: 0, Fault.ADDRESS_BUSY: 250, Fault.RESENT: 0, Fault.CANCELLED: 0}
 #: a name may be missing for a moment while its zone is being changed
 _NXDOMAIN_TRIES = 2
-
-_MAX_COOKIES = 20
-_MAX_COOKIE_BYTES = 4096
-_ROBOTS_HOPS = 5
 
 _PAGE = Decision(action=Action.DONE)
 
@@ -83,12 +79,12 @@ def _by_status(
         return Decision(action=Action.DEAD, reason=f"http_{status}")
     if 200 <= status < 300 and status != 206:
         return _PAGE
-    cause = _cause(status)
+    cause = cause_of(status)
     asked_ms = wait_ms(outcome, settings, now_s) if status in (429, 503) else None
     return _retry_or_die(cause, attempts, settings.max_attempts, settings, rng, asked_ms or 0)
 
 
-def _cause(status: int) -> str:
+def cause_of(status: int) -> str:
     """The word for a status that is tried again."""
     if status == 206:
         return "partial"  # we asked for no range, so this is not the page
@@ -101,8 +97,8 @@ def _cause(status: int) -> str:
 
 
 def _by_fault(fault: Fault, attempts: int, settings: Settings, rng: Random) -> Decision:
-    if fault in _UNCOUNTED:
-        return Decision(action=Action.RETRY, reason=str(fault), delay_ms=_UNCOUNTED[fault], counts=False)
+    if fault in UNCOUNTED:
+        return Decision(action=Action.RETRY, reason=str(fault), delay_ms=UNCOUNTED[fault], counts=False)
     if fault is Fault.WRONG_TYPE:
         return Decision(action=Action.DONE, reason="type")
     if fault in (Fault.TOO_LARGE, Fault.FORBIDDEN_ADDRESS):
@@ -146,7 +142,7 @@ def _follow(outcome: Outcome, location: str, settings: Settings, chain: Chain | 
     if len(trail) >= settings.max_redirects:
         return Decision(action=Action.SKIP, reason="too_many_redirects")
     if location == outcome.url:
-        if own not in trail and _brings_cookie(outcome, chain):
+        if own not in trail and brings_cookie(outcome, chain):
             return Decision(action=Action.RETRY, reason="cookie", counts=False)
         return Decision(action=Action.SKIP, reason="redirect_loop")
     if short(fingerprint(location)) in trail:
@@ -171,14 +167,7 @@ def next_chain(chain: Chain | None, outcome: Outcome, seed: bool = False) -> Cha
     `seed`: the redirecting URL is a seed, so its chain's final host joins the scope.
     """
     chain = chain or Chain(seed=seed)
-    here = origin(outcome.url)
-    new = set_cookies(outcome)
-    cookies, cookie_host = chain.cookies, chain.cookie_host
-    if new:
-        kept = cookies if cookie_host == here else ()
-        names = {pair.partition("=")[0] for pair in new}
-        cookies = (*(pair for pair in kept if pair.partition("=")[0] not in names), *new)[-_MAX_COOKIES:]
-        cookie_host = here
+    cookies, cookie_host = next_cookies(chain, outcome)
     return Chain(
         trail=(*chain.trail, short(fingerprint(outcome.url))),
         seed=chain.seed,
@@ -186,69 +175,3 @@ def next_chain(chain: Chain | None, outcome: Outcome, seed: bool = False) -> Cha
         cookie_host=cookie_host,
         robots_of=chain.robots_of,
     )
-
-
-def cookie_header(chain: Chain | None, url: str) -> str | None:
-    """The value of `Cookie` for a request along the chain: to the origin that set them, or its https twin."""
-    if chain is None or not chain.cookies or chain.cookie_host is None:
-        return None
-    here = origin(url)
-    is_twin = here.startswith("https://") and chain.cookie_host == "http://" + here.removeprefix("https://")
-    return "; ".join(chain.cookies) if here == chain.cookie_host or is_twin else None
-
-
-def set_cookies(outcome: Outcome) -> tuple[str, ...]:
-    """`name=value` of each cookie that the response sets, the last of a name winning; deletions are left out."""
-    pairs: dict[str, str] = {}
-    for line in outcome.header_all("set-cookie"):
-        pair, *attributes = (part.strip() for part in line.split(";"))
-        name, equals, value = pair.partition("=")
-        if equals and name and len(pair) <= _MAX_COOKIE_BYTES and pair.isprintable():
-            pairs.pop(name, None)
-            if not any(_deletes(attribute) for attribute in attributes):
-                pairs[name] = f"{name.strip()}={value.strip()}"
-    return tuple(pairs.values())[:_MAX_COOKIES]
-
-
-def _deletes(attribute: str) -> bool:
-    name, _, value = attribute.lower().partition("=")
-    return name.strip() == "max-age" and (value.strip() == "0" or value.strip().startswith("-"))
-
-
-def _brings_cookie(outcome: Outcome, chain: Chain | None) -> bool:
-    known = chain.cookies if chain is not None else ()
-    return any(pair not in known for pair in set_cookies(outcome))
-
-
-# robots.txt (RFC 9309 2.3.1)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RobotsDecision:
-    """What an answer for robots.txt means for its origin."""
-
-    #: `rules` (parse the body) | `allow` | `forbid` (for now: ask again) | `follow` (ask `location`) |
-    #: `retry` (nothing was asked: not the host's doing) | `skip` (nothing of the origin is asked, for `reason`)
-    verdict: str
-    reason: str = ""
-    location: str | None = None
-
-
-def decide_robots(outcome: Outcome, hops: int = 0) -> RobotsDecision:
-    """`hops`: redirects that led here."""
-    status, fault = outcome.status, outcome.fault
-    if fault in _UNCOUNTED:
-        return RobotsDecision(verdict="retry", reason=str(fault))
-    if fault is Fault.FORBIDDEN_ADDRESS and not hops:
-        return RobotsDecision(verdict="skip", reason=str(fault))
-    if 300 <= status < 400 and status != 304:
-        location = redirect_target(outcome)
-        if location is None or hops >= _ROBOTS_HOPS:
-            return RobotsDecision(verdict="allow", reason="bad_redirect" if location is None else "too_many_redirects")
-        return RobotsDecision(verdict="follow", location=location)
-    if 400 <= status < 500 and status != 429:
-        return RobotsDecision(verdict="allow", reason=f"http_{status}")
-    # Too large is no fault here: what fits is parsed.
-    if 200 <= status < 300 and status != 206 and fault in (None, Fault.TOO_LARGE):
-        return RobotsDecision(verdict="rules")
-    return RobotsDecision(verdict="forbid", reason=str(fault) if fault is not None else _cause(status))

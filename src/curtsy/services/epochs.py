@@ -24,6 +24,7 @@ from curtsy.core.threads import in_thread
 from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.messages import PushReply, Scan
 from curtsy.frontier.shard import CONFIRMED_S, Shard
+from curtsy.rules import robots_policy
 from curtsy.store import crawls, hosts, meta, queues, requests, urls
 from curtsy.store.engine import Store, read
 
@@ -53,8 +54,7 @@ async def _adopt(shard: Shard, store: Store) -> bool:
         return False
     # Whoever adopts an epoch may lease under it: a mark that a killed process left is not true any more.
     await in_thread(store.run, meta.clear, f"clean:{shard.number}")
-    shard.adopt(facts.number, facts.run_id)
-    shard.confirmed = before
+    shard.adopt(facts.number, facts.run_id, confirmed=before)
     return True
 
 
@@ -69,10 +69,10 @@ async def confirm(frontier: Frontier, store: Store) -> None:
     ruling = await read(store, _all_ruling, len(frontier.shards))
     for shard, epoch in zip(frontier.shards, ruling, strict=True):
         if shard.epoch == epoch:
-            shard.confirmed = before
+            shard.confirm(before)
         elif shard.epoch is not None:
             log("epoch_replaced", level="warning", shard=shard.number, epoch=shard.epoch, rules=epoch)
-            shard.dethrone()
+            shard.disown()
 
 
 def _all_ruling(tx: Any, shards: int) -> list[int | None]:
@@ -110,8 +110,7 @@ async def _begin(frontier: Frontier, shard: Shard, store: Store) -> bool:
         before = boot()
         if await read(store, _ruling, shard.number) != epoch:
             raise FrontierUnavailable(f"Another process rebuilt the frontier while epoch {epoch} was being begun.")
-        shard.adopt(epoch, facts.run_id)
-        shard.confirmed = before
+        shard.adopt(epoch, facts.run_id, confirmed=before)
         if quiet_ms:
             log("frontier_rebuilt", level="warning", shard=shard.number, epoch=epoch, quiet_s=quiet_ms / 1000)
         count("rebuilds")
@@ -299,7 +298,7 @@ def _host_facts(tx: Any, names: set[str]) -> tuple[dict[str, HostState], list[Ro
         RobotsState(origin=origin, host=host, fetched_ms=fetched, expires_ms=expires, status=0, verdict=verdict)
         for host, listed in found.items()
         for origin, fetched, expires, verdict in listed
-        if verdict in ("rules", "allow")
+        if robots_policy.is_known(verdict)
     ]
     return hosts.get_many(tx, names), rules
 

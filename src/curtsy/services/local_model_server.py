@@ -13,7 +13,7 @@ import time
 
 def main(weights: str, record: str, threads: str, context: str, name: str) -> None:
     watcher = os.getppid()
-    import xllamacpp
+    import xllamacpp  # an optional extra
 
     # Others on this machine, and pages in a browser, can reach a port on loopback: the key is for the folder's owner.
     key = secrets.token_urlsafe(24)

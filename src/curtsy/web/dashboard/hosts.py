@@ -11,7 +11,7 @@ from flask import Response, request
 
 from curtsy.core import clock
 from curtsy.core.model import RobotsState
-from curtsy.rules.robots import Robots
+from curtsy.rules import robots_policy
 from curtsy.rules.urls import normalise, origin
 from curtsy.store import dashboard_queries
 from curtsy.store import hosts as stored
@@ -75,7 +75,7 @@ def _target(asked: str, home: str) -> str | None:
 
 
 def _rules(state: RobotsState, target: str | None, agent: str) -> Rules:
-    rules = Robots.parse(state.body) if state.verdict == "rules" else None
+    rules = robots_policy.parsed(state)
     concerned = target is not None and rules is not None and origin(target) == state.origin
     line = rules.rule(target, agent) if concerned and rules is not None and target is not None else None
     text = state.body.decode("utf-8", "replace").splitlines()

@@ -82,7 +82,7 @@ def test_a_spent_budget_stays_spent_when_the_frontier_is_lost(folder: CrawlFolde
             while len(site.paths()) < 30:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
             assert built.embedded is not None
-            client = redis.Redis(unix_socket_path=str(built.embedded.socket))
+            client = redis.Redis.from_url(built.embedded.url)
             client.flushall()
             client.close()
             before = len(site.paths())
@@ -114,7 +114,7 @@ def test_a_clean_mark_is_gone_once_its_epoch_is_used_again(folder: CrawlFolder) 
         built = backends.build(folder.settings())
         await built.open()
         assert built.embedded is not None
-        client = redis.Redis(unix_socket_path=str(built.embedded.socket))
+        client = redis.Redis.from_url(built.embedded.url)
         client.flushall()
         await built.open()
         quiet = int(client.hget("{s00}:epoch", "quiet") or 0)
@@ -144,7 +144,7 @@ def test_another_number_of_shards_is_a_rebuild_with_a_quiet_time(folder: CrawlFo
         built = backends.build(folder.settings(shards=shards))
         await built.open()
         assert built.embedded is not None
-        client = redis.Redis(unix_socket_path=str(built.embedded.socket))
+        client = redis.Redis.from_url(built.embedded.url)
         found = [client.hmget(shard.epoch_key, ["n", "quiet"]) for shard in built.frontier.shards]
         client.close()
         await built.close()
@@ -205,7 +205,7 @@ def test_a_crawl_over_several_shards_is_found_again_when_they_are_lost(tmp_path:
             seeds = [f"http://h{n}.small.test/0" for n in range(4)]
             crawl = await submit.submit(built, crawl, seeds)
             assert built.embedded is not None
-            client = redis.Redis(unix_socket_path=str(built.embedded.socket))
+            client = redis.Redis.from_url(built.embedded.url)
             client.flushall()
             client.close()
             return await asyncio.wait_for(run.run(built, crawl.n), 60)

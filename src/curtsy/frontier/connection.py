@@ -1,4 +1,4 @@
-"""A plain connection to whichever server holds the keys of one hash tag now; it asks again when that changes."""
+"""A plain connection to the server that holds the keys of one hash tag; it follows the keys when they move."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ class OtherRun(RedisError):
 
 
 class NoMaster(RedisError):
-    """The server behind this connection takes no writes."""
+    """The server behind this connection refuses writes."""
 
 
 class Link:
-    """Never repeats anything by itself: a lost reply may have been carried out."""
+    """Never retries: a command whose reply was lost may have been carried out."""
 
     def __init__(
         self, servers: Servers, tag: str, check: Callable[[str], None] = lambda run_id: None, timeout_s: float = 5.0
     ) -> None:
         self.servers = servers
-        #: told the run_id of the server behind every new connection; may refuse it by OtherRun
+        #: called with the server's run_id for every new connection; raises OtherRun to refuse it
         self._check = check
         self._tag = tag
         self._timeout_s = timeout_s
         self._node: Node | None = None
         self._client: Any = None
-        #: what was said of the servers before this is not believed any more
+        #: answers about the servers from before this time are not used any more
         self._doubted_at: float | None = 0.0
 
     async def close(self) -> None:
@@ -53,24 +53,24 @@ class Link:
             await self._client.aclose()
 
     def doubt(self) -> None:
-        """Ask again where the keys are, before the next exchange."""
+        """Finds out again where the keys are, before the next exchange."""
         self._doubted_at = boot()
 
     async def disconnect(self) -> None:
-        """Connections are made anew, and checked."""
+        """Closes the connections: new ones are made and checked."""
         if self._client is not None:
             await self._client.connection_pool.disconnect()
 
     @asynccontextmanager
     async def talking(self) -> AsyncIterator[Any]:
-        """One exchange with the server: it takes a limited time, and its errors are those that a caller can act on."""
+        """One exchange with the server, within a time limit. Raises only errors that a caller can act on."""
         with self._translating():
             async with asyncio.timeout(self._timeout_s):
                 yield await self._found()
 
     @asynccontextmanager
     async def looking(self) -> AsyncIterator[Any]:
-        """The same over a connection of its own, to whatever run of the server answers now."""
+        """The same over a separate connection, to any run of the server that answers now."""
         with self._translating():
             async with asyncio.timeout(self._timeout_s):
                 await self._found()
@@ -79,13 +79,13 @@ class Link:
                     yield client
 
     async def where(self) -> str:
-        """host:port or socket of the server, which answers."""
+        """host:port or socket of the server, after checking that it answers."""
         async with self.looking():
             assert self._node is not None
             return self._node.where
 
     async def policies(self) -> dict[Node, str]:
-        """maxmemory-policy of every server that answers; the one that this link leads to must."""
+        """maxmemory-policy of every server that answers; the server of this connection must answer."""
         found: dict[Node, str] = {}
         with self._translating():
             async with asyncio.timeout(self._timeout_s):
@@ -123,13 +123,13 @@ class Link:
         await connection.send_command("INFO", "replication")
         if field_of(await connection.read_response(), "role") != "master":
             raise NoMaster("it is a replica")
-        # The asynchronous client packs in Python, word by word: dear for a script with hundreds of them.
+        # The asynchronous client packs arguments in Python one by one: slow for a script with hundreds of them.
         connection.pack_command = _packed
         return run_id
 
     @contextmanager
     def _translating(self) -> Iterator[None]:
-        """Errors of the client become the two that a caller can act on."""
+        """Translates errors of the client into the two that a caller can act on."""
         try:
             yield
         except OtherRun as error:
@@ -141,7 +141,7 @@ class Link:
         except NoMaster as error:
             self.doubt()
             raise FrontierUnavailable(
-                "The frontier server is a replica and takes no writes. Wait for the failover to end, or name the "
+                "The frontier server is a replica and refuses writes. Wait for the failover to end, or name the "
                 "master in frontier_url."
             ) from error
         except (RedisConnectionError, RedisTimeoutError, OSError, ClusterDownError, TryAgainError) as error:
@@ -149,21 +149,21 @@ class Link:
             said = str(error).rstrip(".") or "it took too long"
             raise FrontierUnavailable(
                 f"The frontier server (Valkey/Redis) does not answer: {said}. "
-                "Check that it runs and frontier_url is right."
+                "Check that it runs and that frontier_url is correct."
             ) from error
         except ResponseError as error:
             if "EPOCH" in str(error):
-                raise EpochLost(f"Another epoch rules the frontier ({error}).") from error
+                raise EpochLost(f"The frontier has another epoch ({error}).") from error
             raise
 
 
 def _packed(*words: Any) -> list[bytes]:
-    """A command as it is sent; its name may be of two words."""
+    """A command as it is sent; its name may have two words."""
     return [hiredis.pack_command((*words[0].split(), *words[1:]))]
 
 
 def field_of(info: Any, name: str) -> str:
-    """A field of what INFO answers."""
+    """A field of the INFO reply."""
     if isinstance(info, dict):
         return str(info[name])
     text = info.decode() if isinstance(info, bytes) else str(info)

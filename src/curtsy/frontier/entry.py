@@ -1,7 +1,7 @@
-"""How a URL stands in the frontier: `<kind><depth>[,attempts,crashes,solo_crashes] <rest>[TAB chain]`.
+"""How a URL is stored in the frontier: `<kind><depth>[,attempts,crashes,solo_crashes] <rest>[TAB chain]`.
 
 `rest` is the path for https://<host>, `http:` and the path for http://<host>, else the whole URL. A typical entry is
-its path and four bytes: memory per listed URL is a stated bound.
+its path plus four bytes: memory per listed URL is bounded.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ def short_origin(origin: str, host: str) -> str:
 
 
 def in_entry(url: str, host: str) -> str:
-    """The URL as its entry writes it."""
+    """The URL as its entry stores it."""
     https = f"https://{host}/"
     if url.startswith(https):
         return url[len(https) - 1 :]
     http = f"http://{host}/"
-    # A path that begins with two slashes would read as an authority behind "http:".
+    # After "http:", a path that begins with two slashes would be read as an authority.
     if url.startswith(http) and not url.startswith(http + "/"):
         return "http:" + url[len(http) - 1 :]
     return url

@@ -1,4 +1,4 @@
-"""Plain commands and small scripts on the frontier's server, outside of every epoch: what the fleet tells itself."""
+"""Plain commands and small scripts on the frontier's server, outside of epochs: the state of the fleet."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from curtsy.core.errors import EpochLost, FrontierUnavailable
 from curtsy.frontier.connection import Link
 from curtsy.frontier.servers import Servers
 
-#: every key of the fleet carries it, so that all stand on one server of a cluster
+#: the hash tag of every key of the fleet, so that one server of a cluster holds them all
 TAG = "{fleet}"
 
 
@@ -30,7 +30,7 @@ def _digest(name: str) -> str:
 
 
 class Plain:
-    """One client of the server, made for one loop. Raises FrontierUnavailable; never retries by itself."""
+    """One client of the server, for one event loop. Raises FrontierUnavailable; never retries."""
 
     def __init__(self, url: str, timeout_s: float = 5.0) -> None:
         self._link = Link(Servers(url), TAG, timeout_s=timeout_s)
@@ -41,7 +41,7 @@ class Plain:
             async with self._link.talking() as redis:
                 yield redis
         except EpochLost as error:
-            # No epoch is at stake here: the next call goes to where the keys are now.
+            # No epoch is involved: the next call goes to the server that holds the keys then.
             raise FrontierUnavailable(str(error)) from error
 
     async def command(self, *words: str | int | float) -> Any:

@@ -1,4 +1,4 @@
-"""The frontier's verbs over its shards. docs/frontier.md describes the guarantees; how, in lua/*.lua."""
+"""The operations of the frontier over its shards. docs/frontier.md has the guarantees, lua/*.lua the scripts."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ SEEN_BYTES = 10
 _FAR_MS = 300_000
 #: queues that make room at a time
 _PARKED = 100
-#: how long one process sees to the waiting queues of a lane before another may
+#: how long one process loads the waiting queues of a lane before another may
 _ROOM_MS = 5_000
-#: redirected robots.txt are asked whatever else is in play: the rules of a host in play wait for them
+#: redirected robots.txt files are never refused for lack of room: the rules of loaded hosts wait for them
 _NO_CAP = 1 << 40
 
 
 class Frontier:
-    """All verbs. Batches are split by shard; each call touches one slot of a cluster."""
+    """All operations. Batches are split by shard; each call touches one slot of a cluster."""
 
     def __init__(self, url: str, settings: Settings, owner: str, *, bound: Iterable[int] = ()) -> None:
-        """`bound`: URLs are leased from these shards only (none given: settings.bind_shards, then all)."""
+        """`bound`: lease only from these shards; if empty, from settings.bind_shards, else from all."""
         self.settings = settings
         self.owner = owner
         self.servers = Servers(url)
@@ -60,7 +60,7 @@ class Frontier:
         self.bind(bound or settings.bind_shards)
         self._turn = -1
         self._slot_ms = int(settings.slot_s * 1000)
-        #: a visit of a browser takes longer than a request
+        #: a browser's visit takes longer than a request
         self._visit_s = settings.render_slot_s - settings.slot_margin_s
         self._slots_ms = {Lane.RENDER: int(settings.render_slot_s * 1000)}
         self._lease_ms = int(settings.url_lease_s * 1000)
@@ -89,7 +89,7 @@ class Frontier:
             await shard.close()
 
     async def check_policy(self) -> None:
-        """An evicting server would lose politeness state silently: refused, also where it only may take over."""
+        """Refuses servers that evict keys, standbys too: they would lose politeness state silently."""
         for node, policy in (await self.shards[0].policies()).items():
             if policy not in ("noeviction", "unknown"):
                 raise SettingsError(
@@ -106,7 +106,7 @@ class Frontier:
         """Gives `releases` back, then leases up to the wanted number per lane. `started`: (fence, boot time)."""
         reply = LeaseReply()
         missing = dict(wants)
-        # Each call begins with another shard, so that none is always the one that is asked last.
+        # Each call starts with another shard, so that no shard is always last.
         self._turn += 1
         for i in range(len(self.shards)):
             shard = self.shards[(self._turn + i) % len(self.shards)]
@@ -130,7 +130,7 @@ class Frontier:
             except (EpochLost, FrontierUnavailable) as error:
                 if not had:
                     raise
-                # What others have granted is not thrown away: it would count as lost with its worker.
+                # Leases of other shards are kept: dropped ones would count as lost with their worker.
                 reply.trouble = error
                 break
             self._read_lease_reply(shard, raw, mine, before, reply)
@@ -161,7 +161,7 @@ class Frontier:
         reply.halted.update(int(c) for c in raw[7])
 
     async def beat(self, leases: Iterable[Lease]) -> set[int]:
-        """Renews the URL leases of this process; answers the fences that are no longer ours."""
+        """Renews the URL leases of this process. Returns the fences that it no longer holds."""
         lost: set[int] = set()
         held = list(leases)
         trouble: Exception | None = None
@@ -170,7 +170,7 @@ class Frontier:
             try:
                 raw = await shard.call("beat", self.owner, self._lease_ms, *ids)
             except (EpochLost, FrontierUnavailable) as error:
-                # The leases of the others are renewed all the same.
+                # The leases of other shards are renewed all the same.
                 trouble = trouble or error
                 continue
             lost.update(fence_of(shard.epoch or 0, int(i)) for i in raw[1])
@@ -182,7 +182,7 @@ class Frontier:
         return lost
 
     async def slot(self, host: str, delay_s: float = 0) -> GuestSlot:
-        """A guest's turn, or how long it has to wait; -1: introduce the host first."""
+        """A slot for an external client, or how long it has to wait; -1: introduce the host first."""
         shard = self.shard_of(host)
         if not shard.may_lease:
             return GuestSlot(None, 1000)
@@ -190,7 +190,7 @@ class Frontier:
         fence = fence_of(shard.epoch or 0, int(raw[1])) if raw[1] else None
         return GuestSlot(fence, int(raw[2]), int(raw[3]), int(raw[4]))
 
-    # What a commit made durable
+    # After a commit
 
     async def settle(
         self, settled: Sequence[Settled], *, rules: Sequence[Rules] = (), releases: Sequence[Release] = ()
@@ -233,7 +233,7 @@ class Frontier:
         return reply
 
     async def put_back(self, queues: Sequence[tuple[int, str]], render: Sequence[tuple[int, str]] = ()) -> PushReply:
-        """Queues (crawl, host) that the store says are open stand on the bench again; `render`: those of pages that
+        """Puts queues (crawl, host) that are open in the store into the due set again; `render`: queues of pages that
         wait for a browser."""
         reply = PushReply()
         for shard in self.shards:
@@ -249,13 +249,13 @@ class Frontier:
     # Queues that wait in the store
 
     async def waits(self, lanes: Iterable[Lane]) -> None:
-        """Queues of these lanes wait in the store, which knows it already."""
+        """Queues of these lanes wait in the store."""
         if words := [lane.value for lane in lanes]:
             for shard in self.shards:
                 await shard.call("waits", *words)
 
     async def room(self) -> RoomReply:
-        """Where queues that wait may be loaded, for this process to see to; and those that made room."""
+        """Where waiting queues may be loaded, claimed for this process; and the queues that made room."""
         reply = RoomReply()
         for shard in self.shards:
             raw = await shard.call("room", self._in_play, _FAR_MS, _PARKED, _ROOM_MS)
@@ -263,13 +263,13 @@ class Frontier:
         return reply
 
     async def seen_to(self, room: Room, *, none_wait: bool, pause_ms: int) -> None:
-        """What could be loaded is loaded. `none_wait`: the store has no more; else look again after the pause."""
+        """The claimed room is filled. `none_wait`: the store has no more queues; else look again after the pause."""
         await self.shards[room.shard].call("seen_to", room.lane.value, room.mark, int(none_wait), pause_ms)
 
     async def introduce(
         self, hosts: Sequence[HostState], robots: Sequence[RobotsState] = (), *, again: bool = False, lift: bool = False
     ) -> None:
-        """Facts of hosts from the store; a host is asked only after this. `lift`: blocks may end sooner too."""
+        """Sends the store's facts of hosts; without them a host is not leased. `lift`: also shortens blocks."""
         rules: dict[str, list[str]] = {}
         for r in robots:
             known = rules.setdefault(r.host, [])
@@ -282,17 +282,17 @@ class Frontier:
                 await shard.call("introduce", 2 if lift else int(again), len(some), *texts)
 
     async def hasten(self, host: str) -> int:
-        """Retries of a host that wait for their time are tried with its next turns; how many."""
+        """Retries of a host become due with its next slots instead of later. Returns how many."""
         shard = self.shard_of(host)
         seconds, micros = await shard.command("TIME")
         now_ms, hastened = int(seconds) * 1000 + int(micros) // 1000, 0
         async for member, _ in shard.delayed(f"{host}{US}"):
-            # XX: one that was taken meanwhile is not put back.
+            # XX: a retry that was leased meanwhile is not added again.
             hastened += await shard.command("ZADD", "%delayed", "XX", "CH", now_ms, member)
         return hastened
 
     async def set_crawl(self, crawl: Crawl, *, keep_budget: bool = False) -> None:
-        """Introduces a crawl, or tells that its state, wishes or budget changed."""
+        """Introduces a crawl, or updates its state, options and budget."""
         delay_s = self.settings.delay_s if crawl.delay_s is None else crawl.delay_s
         left = -1 if crawl.max_pages is None else max(0, crawl.max_pages - crawl.pages)
         state = "running" if crawl.state in ("running", "loading") else crawl.state.value
@@ -303,8 +303,8 @@ class Frontier:
             )  # fmt: skip
 
     async def _shares(self, crawl: int, left: int) -> list[int]:
-        """A budget is split over the shards in which the crawl has queues, or over all as long as it has none. What is
-        left is split again when it is set again: where a page is left, it must not go where nothing can use it."""
+        """Splits a budget over the shards in which the crawl has queues, or over all while it has none. Each call
+        splits what is left again, so that no page of it stays on a shard that cannot use it."""
         if left < 0 or len(self.shards) == 1:
             return [left] * len(self.shards)
         loaded = [shard.number for shard in self.shards if (await shard.call("idle", crawl))[1] > 0]
@@ -314,7 +314,7 @@ class Frontier:
         return [shares.get(shard.number, 0) for shard in self.shards]
 
     async def drop(self, queues: Sequence[tuple[int, str]]) -> None:
-        """Queues (crawl, host) leave at once: paused, ended, or the host is dead for the crawl."""
+        """Removes queues (crawl, host): the crawl is paused or has ended, or the host is dead for it."""
         for shard in self.shards:
             mine = [(host, crawl) for crawl, host in queues if self.shard_of(host) is shard]
             for at in range(0, len(mine), 1000):
@@ -322,7 +322,7 @@ class Frontier:
                 await shard.call("drop", len(flat) // 2, *flat)
 
     async def forget(self, crawl: int) -> None:
-        """An ended crawl's filter and numbers go."""
+        """Removes the filter and counters of an ended crawl."""
         for shard in self.shards:
             while (await shard.call("forget", crawl, 256))[1]:
                 pass
@@ -332,7 +332,7 @@ class Frontier:
     async def fill(
         self, scan: Scan, rows: Sequence[tuple[int, int | None, Entry]], *, more: bool
     ) -> tuple[str, list[Scan]]:
-        """Answers a scan with rows (seq, retry_ms, entry): 'ok', 'stale', or 'empty' (close it in the store, leave)."""
+        """Fills a scanned queue with rows (seq, retry_ms, entry). Returns 'ok', 'stale' or 'empty' (close it)."""
         texts = [f"{retry or 0}{US}{encode(entry, scan.host)}" for _, retry, entry in rows]
         cursor = rows[-1][0] if rows else (scan.cursor or 0)
         raw = await self.shards[scan.shard].call(
@@ -341,14 +341,14 @@ class Frontier:
         return raw[1].decode(), messages.scans_of(raw[2], scan.shard)
 
     async def leave(self, scan: Scan) -> tuple[bool, bool, list[Scan]]:
-        """(the queue left the bench, its crawl is idle, scans)."""
+        """Removes an empty queue. Returns (it left the due set, its crawl is idle, scans)."""
         raw = await self.shards[scan.shard].call("leave", scan.host, scan.queue, scan.token)
         return raw[1] == 1, raw[2] == 1, messages.scans_of(raw[3], scan.shard)
 
     # The reaper
 
     async def reap(self, limit: int = 200) -> tuple[list[Scan], int | None]:
-        """Takes back what expired; what the store must learn is then in `reaped`. Answers scans and the next expiry."""
+        """Takes expired slots and leases back; `reaped` lists them for the store. Returns scans and the next expiry."""
         scans: list[Scan] = []
         soonest: int | None = None
         for shard in self.shards:
@@ -366,7 +366,7 @@ class Frontier:
         ]
 
     async def forget_reaped(self, items: Sequence[ReapedSlot | ReapedLease]) -> None:
-        """The store has learnt of them."""
+        """The store has recorded these."""
         for shard in self.shards:
             if mine := [item.raw for item in items if item.shard == shard.number]:
                 await shard.forget_reaped(mine)
@@ -383,7 +383,7 @@ class Frontier:
         return fresh
 
     async def see(self, crawl: int, shorts: Sequence[int]) -> None:
-        """Fingerprints that the store holds enter the filter."""
+        """Adds fingerprints of stored rows to the filter."""
         shard = self.shards[crawl % len(self.shards)]
         for at in range(0, len(shorts), 4000):
             await shard.call("see", self._seen_cap, crawl, *shorts[at : at + 4000])

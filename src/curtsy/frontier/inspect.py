@@ -1,4 +1,4 @@
-"""Where a host, and one of its URLs, stands in the frontier: for `explain`. Nothing is changed by looking."""
+"""The state of a host, and of one of its URLs, in the frontier: for `explain`. Read only."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from curtsy.frontier.shard import Shard
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """What the frontier knows. Moments are ms by its server's clock."""
+    """The frontier's state of a host. Times are ms by its server's clock."""
 
     now_ms: int
-    #: the host may be asked from then on; None: nobody waits for it, or its slots are out
+    #: when the host may be asked; None: no queue waits for it, or all its slots are taken
     due_ms: int | None
-    #: 0: never was
+    #: 0: never blocked
     blocked_until_ms: int
     #: requests of the host under way
     slots_out: int
@@ -28,7 +28,7 @@ class Sight:
     delay_ms: int
     #: the process that asked the host last
     owner: str | None
-    #: the crawl's queue of this host is in play; otherwise it waits in the store
+    #: the crawl's queue of this host is loaded; otherwise it waits in the store
     loaded: bool = False
     #: more rows of the queue wait in the store
     backlog: bool = False
@@ -36,13 +36,13 @@ class Sight:
     scanning: bool = False
     #: passed over because the crawl's max_pages is spent for now
     starved: bool = False
-    #: URLs of the queue that stand in the frontier's list
+    #: URLs of the queue that are listed
     listed: int = 0
-    #: how many of them come before this URL; None: it is not among them
+    #: how many of them come before this URL; None: it is not listed
     behind: int | None = None
-    #: this URL is tried again then
+    #: when this URL is tried again
     delayed_until_ms: int | None = None
-    #: this URL was given to a process: when its slot was taken or its request began, and when the lease ends
+    #: this URL is leased: when its slot was taken or its request began, and when the lease ends
     leased_ms: int | None = None
     lease_expiry_ms: int | None = None
 
@@ -51,7 +51,7 @@ async def sight(
     server: str, settings: Settings, epochs: Sequence[int], host: str, crawl: int | None = None,
     url: str | None = None, *, render: bool = False,
 ) -> Sight | None:  # fmt: skip
-    """Asks the server at that address; None if it does not hold the epoch of the host's shard that the store knows."""
+    """Asks the server at this address; None if it does not hold the store's epoch of the host's shard."""
     frontier = Frontier(server, settings, "explain")
     try:
         shard = frontier.shard_of(host)
@@ -96,17 +96,17 @@ async def look(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prospect:
-    """When a guest may hope for a host's turn."""
+    """When an external client may expect a slot of a host."""
 
     wait_s: float
     #: requests of the host under way
     slots_out: int
-    #: ms by the server's clock before which the host is not asked; 0: the frontier has not met it
+    #: ms by the server's clock before which the host is not asked; 0: the frontier does not know the host
     at_ms: int
 
 
 async def prospect(frontier: Frontier, host: str, delay_s: float = 0) -> Prospect:
-    """Under the epoch that was adopted. Nothing is taken: others may be faster."""
+    """Under the adopted epoch. Takes no slot: another process may be faster."""
     raw = await frontier.shard_of(host).call("prospect", host, int(delay_s * 1000))
     return Prospect(wait_s=float(raw[1]) / 1000, slots_out=int(raw[2]), at_ms=int(float(raw[3])))
 

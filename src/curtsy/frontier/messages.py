@@ -1,4 +1,4 @@
-"""What goes into the frontier's scripts and comes out of them: values on this side, short texts on the other."""
+"""Arguments and replies of the frontier's scripts: values in Python, short texts in Lua."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def fence_of(epoch: int, counter: int) -> int:
 
 
 def queue_name(crawl: int, render: bool) -> int | str:
-    """A crawl has two queues on a host: one of pages that wait for a browser, and one of all else."""
+    """A crawl has two queues on a host: pages that wait for a browser, and everything else."""
     return f"{crawl}b" if render else crawl
 
 
@@ -39,11 +39,11 @@ class Release:
     ended: float
     broken_off: bool = False
     effect: HostEffect | None = None
-    #: the URL goes back to the head of its list (nothing was learnt of it)
+    #: the URL goes back to the head of its list: nothing is known about it
     url_back: bool = False
-    #: the slot stays out, only the times are taken: a robots entry keeps it until its rules are committed
+    #: the slot stays taken, only its times are used: a robots entry keeps it until its rules are committed
     hold: bool = False
-    #: the host is not offered again before this long
+    #: the host is not leased again for this long
     wait_ms: int = 0
 
     def _mode(self, current: bool) -> str:
@@ -66,7 +66,7 @@ class Release:
         )
 
 
-#: a call that took longer may have been long on its way to the server
+#: a slower call may have spent the time on its way to the server
 _SLOW_CALL_S = 0.02
 
 
@@ -80,20 +80,20 @@ class Times:
 
 
 class GuestSlot(NamedTuple):
-    """What a guest is told who asks for a host's turn."""
+    """The reply to an external client that asks for a slot."""
 
     #: None: not now
     fence: int | None
-    #: -1: the host is to be introduced first
+    #: -1: introduce the host first
     wait_ms: int = 0
-    #: in force for this turn
+    #: in force for this slot
     delay_ms: int = 0
     per_host: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan:
-    """A queue whose rows must be read from the store, by whoever was handed this."""
+    """A queue whose rows the receiving process must read from the store."""
 
     shard: int
     host: str
@@ -121,9 +121,9 @@ class LeaseReply:
     next_ms: int | None = None
     #: hosts whose head is a suspect wait for a process with nothing in flight
     suspects: int = 0
-    #: the same of pages that wait for a browser
+    #: the same for pages that wait for a browser
     render_suspects: int = 0
-    #: shards that answered; only some where there was trouble with one after others had granted leases
+    #: shards that answered; not all if one failed after others had granted leases
     asked: set[int] = field(default_factory=set)
     trouble: Exception | None = None
     #: crawls that were paused or have ended since the last reply
@@ -159,7 +159,7 @@ class SettleReply:
     now_ms: int = 0
     times: dict[int, Times] = field(default_factory=dict)
     scans: list[Scan] = field(default_factory=list)
-    #: crawls with nothing left on the bench: their completion is to be checked
+    #: crawls without queues in the due set: they may be finished
     idle: set[int] = field(default_factory=set)
 
 
@@ -169,7 +169,7 @@ class PushReply:
     hosts: set[str] = field(default_factory=set)
     crawls: set[int] = field(default_factory=set)
     scans: list[Scan] = field(default_factory=list)
-    #: queues (crawl, host) that must wait in the store because enough are in play
+    #: queues (crawl, host) that must wait in the store because enough are loaded
     waiting: list[tuple[int, str]] = field(default_factory=list)
 
 
@@ -180,7 +180,7 @@ class Room:
     shard: int
     lane: Lane
     room: int
-    #: handed back to say what the store was read for
+    #: returned to say which look at the store it was
     mark: str
 
 
@@ -211,7 +211,7 @@ class ReapedLease:
     fence: int
     host: str
     crawl: int
-    #: as it stands in the list again, with the crash counted
+    #: as it is listed again, with the crash counted
     entry: Entry
     delay_ms: int
     per_host: int
@@ -261,9 +261,10 @@ def read_times(raw: list[bytes], releases: Sequence[Release], into: dict[int, Ti
 
 
 def _underway_ms(release: Release, start_ms: int) -> int:
-    """How much later than it can have been a request seems to have begun: its release was long under way.
+    """By how much the server overestimates when a request began, if its release took long to arrive.
 
-    The server counts back from the arrival, so that the host rests long enough; the record is to tell when it was.
+    The server counts back from the arrival, so that the host's delay is long enough; the request log needs the true
+    time.
     """
     lease = release.lease
     if release.started is None or not lease.granted_ms:

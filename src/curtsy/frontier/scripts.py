@@ -1,4 +1,4 @@
-"""The Lua scripts: read from lua/*.lua, each but `begin` behind the preamble, called by their digest."""
+"""The Lua scripts of lua/*.lua, called by digest. Each one except `begin` follows the preamble."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import cache
 from hashlib import sha1
 from importlib.resources import files
 
-#: parts that stand between the preamble and the script itself
+#: parts between the preamble and the script itself
 _PARTS = {"lease": ("release", "ripe"), "settle": ("release",), "watch": ("ripe",)}
 
 

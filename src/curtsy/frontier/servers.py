@@ -1,7 +1,7 @@
-"""Which server holds which shard: `frontier_url` names it, or the Sentinels or cluster nodes that know.
+"""Which server holds which shard: `frontier_url` names it, or the Sentinels or cluster nodes to ask.
 
 redis://[user:password@]host:port/db      rediss://...?ssl_ca_certs=/path/ca.pem      unix:///path?db=2
-sentinel://[user:password@]h1:p1,h2:p2/service[/db]     the present master of that service
+sentinel://[user:password@]h1:p1,h2:p2/service[/db]     the current master of this service
 cluster://[user:password@]h1:p1,h2:p2                   the master that owns the slot of a shard's hash tag
 sentinels:// and clusters:// are the same over TLS; options behind `?` hold for every server of the URL.
 """
@@ -36,12 +36,12 @@ _SCHEMES: dict[str, tuple[Family, bool]] = {
 }
 _PORTS: dict[Family, int] = {"single": 6379, "sentinel": 26379, "cluster": 6379}
 _SLOTS = 16384
-#: one Sentinel or node that does not answer must not use up the time in which the others could
+#: a Sentinel or node that does not answer must leave time for the others
 _ASK_S = 1.0
-#: of the client, for every connection
+#: client options of every connection
 OPTIONS: dict[str, Any] = {
-    # The client would limit sending by asyncio.wait_for, which before Python 3.12 swallows a cancellation that comes
-    # meanwhile: a task that is to end would go on for ever. Whoever uses a connection limits it by asyncio.timeout.
+    # The client would limit sending with asyncio.wait_for, which may swallow a cancellation before Python 3.12: a
+    # canceled task would go on forever. Callers limit the time with asyncio.timeout instead.
     "socket_timeout": None,
     "socket_connect_timeout": 5.0,
     "retry": Retry(NoBackoff(), 0),
@@ -61,11 +61,11 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """A master is said to own these slots."""
+    """A claim that a master owns these slots."""
 
     first: int
     last: int
-    #: of the configuration that says so; the newest holds
+    #: epoch of the configuration; the newest is valid
     epoch: int
     node: Node
 
@@ -92,7 +92,7 @@ class _Parts(NamedTuple):
 
 
 def _split(url: str) -> _Parts:
-    """As `urlsplit` does, which may refuse several hosts of which one is an IPv6 address."""
+    """Like `urlsplit`, which may refuse several hosts if one is an IPv6 address."""
     scheme, _, rest = url.partition("://")
     rest = rest.partition("#")[0]
     rest, _, query = rest.partition("?")
@@ -134,11 +134,11 @@ class Servers:
 
     @property
     def moves(self) -> bool:
-        """Another server may take over while the old one still answers somebody."""
+        """Another server may take over while the old one still answers some clients."""
         return self.family != "single"
 
     async def find(self, tag: str, since: float) -> Node:
-        """The master that holds the keys with this hash tag, as it was said after `since` (boot clock)."""
+        """The master that holds the keys with this hash tag, according to an answer after `since` (boot clock)."""
         await self._look(since)
         slot = key_slot(tag.encode())
         owners = [claim for claim in self._claims if claim.first <= slot <= claim.last]
@@ -147,7 +147,7 @@ class Servers:
         return max(owners, key=lambda claim: claim.epoch).node
 
     async def nodes(self) -> list[Node]:
-        """Every server that holds, or may come to hold, a part of the frontier."""
+        """Every server that holds, or may take over, a part of the frontier."""
         await self._look(boot())
         return self._nodes
 
@@ -162,7 +162,7 @@ class Servers:
             self._claims, self._nodes, self._read_at = claims, nodes, now
 
     async def _ask_all(self) -> tuple[list[_Claim], list[Node]]:
-        """What all that answer say together: the newest configuration is among it."""
+        """The answers of all that answer: the newest configuration is among them."""
         claims: list[_Claim] = []
         nodes: dict[str, Node] = {}
         refusals: list[str] = []
@@ -184,7 +184,7 @@ class Servers:
     async def _ask_sentinel(self, host: str, port: int) -> tuple[list[_Claim], list[Node]]:
         async with _client(self._url_of(host, port, self._sentinel_user)) as client:
             master = _fields(await client.execute_command("SENTINEL", "MASTER", self.service))
-            # REPLICAS is the same since 5.0; SLAVES went with newer servers.
+            # REPLICAS exists since 5.0; newer servers dropped SLAVES.
             others = [_fields(raw) for raw in await client.execute_command("SENTINEL", "REPLICAS", self.service)]
         node = self._node(master["ip"], int(master["port"]), database=self._database)
         replicas = [self._node(one["ip"], int(one["port"]), master=False, database=self._database) for one in others]
@@ -202,8 +202,8 @@ class Servers:
             where, _, name = address.partition(",")
             node_host, node_port = _address(where.partition("@")[0], port)
             if self._tls and (name := name.partition(",")[0]):
-                node_host = name  # certificates are made out to names
-            # A node that nobody has met yet does not know its own address.
+                node_host = name  # certificates are issued for names
+            # A node that no other node has contacted does not know its own address.
             node = self._node(node_host or host, node_port, master="master" in flags)
             nodes.append(node)
             for word in slots:
@@ -242,7 +242,7 @@ def _client(url: str) -> Any:
 
 
 def _fields(raw: Any) -> dict[str, str]:
-    """An answer of names and values, as the older and the newer protocol give it."""
+    """A reply of names and values, in the older or newer protocol."""
     pairs = raw.items() if isinstance(raw, dict) else zip(raw[::2], raw[1::2], strict=True)
     return {name.decode(): value.decode() for name, value in pairs}
 
@@ -252,7 +252,7 @@ def _address(word: str, default_port: int) -> tuple[str, int]:
     if not colon or word.endswith("]"):
         host, port = word, str(default_port)
     if not port.isdigit():
-        raise SettingsError(f"frontier_url names {word!r}, which is no host:port.")
+        raise SettingsError(f"frontier_url names {word!r}, which is not host:port.")
     return host.strip("[]"), int(port)
 
 

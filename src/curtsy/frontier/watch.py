@@ -1,4 +1,4 @@
-"""The frontier as seen by whoever sends shifts: what is due in which shard, and a bell that rings when more is."""
+"""The frontier as the dispatcher sees it: what is due in which shard, and a list to wait on for new work."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from curtsy.frontier.messages import Scan
 from curtsy.frontier.shard import Shard
 
 LANES = (Lane.HIGH, Lane.BATCH, Lane.SLOW, Lane.RENDER)
-#: a bell that nobody rings is listened to anew after this long
+#: how long one BLPOP waits before it is sent again
 _LISTEN_S = 1.0
 
 
@@ -23,14 +23,14 @@ class View:
     """One look at all shards."""
 
     now_ms: int = 0
-    #: shard -> lane -> hosts that may be asked now; hosts of suspects stand with lane batch, or with render
+    #: shard -> lane -> hosts that may be asked now; hosts of suspects count in lane batch or render
     due: dict[int, dict[Lane, int]] = field(default_factory=dict)
     #: shard -> lane -> when the next host is due there
     soon: dict[int, dict[Lane, int | None]] = field(default_factory=dict)
     #: when the next retry, slot, lease or scan is due
     next_ms: int | None = None
     scans: list[Scan] = field(default_factory=list)
-    #: of a look in detail: queues in play (those of render stand in another lane too), and requests under way
+    #: only with details: loaded queues (those of render are in another lane too), and requests under way
     in_play: dict[Lane, int] = field(default_factory=dict)
     in_flight: dict[Lane, int] = field(default_factory=dict)
 
@@ -47,7 +47,7 @@ class View:
 
 
 async def look(frontier: Frontier, *, detail: bool = False) -> View:
-    """What is due. Retries whose time has come are listed by it, unless it looks in detail, for the gauges."""
+    """What is due. Lists retries that are due, unless it collects details for the gauges."""
     view = View()
     for shard in frontier.shards:
         raw = await shard.call("watch", int(detail))
@@ -74,25 +74,25 @@ def _first(*moments: int | None) -> int | None:
 
 
 async def rouse(frontier: Frontier) -> None:
-    """Whoever sends shifts looks again at once."""
+    """The dispatcher looks again at once."""
     await frontier.shards[0].command("LPUSH", "%wake", "1")
 
 
 async def retire(frontier: Frontier) -> None:
-    """This process asks no hosts for now: others need not leave it those that it asked last."""
+    """This process leases nothing for now: others may take the hosts that it asked last."""
     for shard in frontier.shards:
         await shard.command("DEL", f"%owner:{frontier.owner}")
 
 
 class Bell:
-    """BLPOP on the `wake` list of every shard. What is under way stays under way: no ring is lost between two waits."""
+    """BLPOP on the `wake` list of every shard. A pending BLPOP continues between two waits: no signal is lost."""
 
     def __init__(self, frontier: Frontier) -> None:
         self._frontier = frontier
         self._listening: dict[int, asyncio.Task[bool]] = {}
 
     async def wait(self, timeout_s: float) -> None:
-        """Until somebody rings, or the time is up. Raises what made listening impossible."""
+        """Waits until a signal arrives or the time is up. Raises the error that made waiting impossible."""
         for shard in self._frontier.shards:
             if shard.number not in self._listening:
                 task = asyncio.get_running_loop().create_task(self._listen(shard))
@@ -112,6 +112,6 @@ class Bell:
             raise EpochLost("No epoch is adopted yet.")
         rang = await shard.command("BLPOP", "%wake", _LISTEN_S) is not None
         if rang:
-            # One ring is enough for all who rang.
+            # One signal stands for all that arrived.
             await shard.command("DEL", "%wake")
         return rang

@@ -242,7 +242,7 @@ def test_what_cannot_be_is_told(
 
 
 def test_a_seed_that_cannot_be_crawled_is_refused_by_name(given: dict[str, Any]) -> None:
-    with pytest.raises(curtsy.RefusedSeeds, match="is no http or https URL") as refused:
+    with pytest.raises(curtsy.RefusedSeeds, match="is not an http or https URL") as refused:
         list(curtsy.crawl(START, "ftp://x.test/", **given))
     assert [where for where, _ in refused.value.refused] == ["seed 1"]
 
@@ -432,7 +432,7 @@ def test_without_its_functions_a_crawl_is_refused_and_loses_nothing(
     assert done.returncode == 2
     there = f'curtsy.api.resume("{crawling.id}", extract=article, score=fair)'
     assert there in done.stderr
-    assert f"Go on with: {there}\n" in command("status", "--data-dir", str(birds["data_dir"])).stdout
+    assert f"Resume with: {there}\n" in command("status", "--data-dir", str(birds["data_dir"])).stdout
     forget(monkeypatch)
     with pytest.raises(curtsy.UsageError, match="made by `article` and `fair` of a Python program"):
         list(curtsy.resume(crawling.id, **birds))
@@ -458,7 +458,7 @@ def test_a_stage_without_its_function_is_a_dead_letter_that_can_be_replayed(
     assert list(curtsy.records(data_dir=birds["data_dir"])) == []
     done = command("failures", "replay", "--stage", "extract", "--data-dir", str(birds["data_dir"]))
     assert done.returncode == 0, done.stderr
-    assert f'Go on with: curtsy.api.resume("{crawling.id}", extract=article)\n' in done.stdout
+    assert f'Resume with: curtsy.api.resume("{crawling.id}", extract=article)\n' in done.stdout
     with pytest.raises(curtsy.UsageError, match="leave delay_s out"):
         list(curtsy.resume(crawling.id, extract=article, **birds))
     del birds["delay_s"]
@@ -482,14 +482,14 @@ def test_a_score_without_its_function_is_a_dead_letter_too(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"extract": lambda page: None}, "use `def`"),
-        ({"extract": functools.partial(article)}, "use `def`"),
+        ({"extract": lambda page: None}, "`def`"),
+        ({"extract": functools.partial(article)}, "`def`"),
         ({"extract": later}, "not `async def`"),
         ({"extract": article, "schema": "page"}, "leave `schema` out"),
         ({"extract": article, "score": length, "rubric": "esg"}, "leave `rubric` out"),
         ({"score": length}, "schema"),
-        ({"render": "sometimes"}, "never, auto or always"),
-        ({"lane": "render"}, "high, batch or slow"),
+        ({"render": "sometimes"}, "'never', 'auto' or 'always'"),
+        ({"lane": "render"}, "'high', 'batch' or 'slow'"),
         ({"extract": nothing}, r"called as `nothing\(page\)`.*too many positional"),
         ({"extract": article, "score": positional}, r"called as `positional\(schema=.*missing a required argument"),
     ],

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from curtsy.cli.submit import _sent
+from curtsy.client.remote import sendable_schema as _sent
 from curtsy.core.errors import UsageError
 from curtsy.grounding import schema
 

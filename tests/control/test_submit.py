@@ -72,7 +72,7 @@ def test_a_bad_seed_far_down_cancels_what_was_stored_of_its_crawl(
 def test_a_seed_that_is_too_long_is_refused_by_name(tmp_path: Path) -> None:
     async def scene() -> None:
         async with opened(tmp_path) as built:
-            with pytest.raises(UsageError, match=r"The seed http://a\.test/x+\.\.\. has 2,084 characters"):
+            with pytest.raises(UsageError, match=r"http://a\.test/x+\.\.\. has 2,084 characters"):
                 await submit.submit(built, Crawl(id="c", request_id="r"), [SEED + "x" * (2084 - len(SEED))])
             fits = await submit.submit(built, Crawl(id="d", request_id="r"), [SEED + "x" * (2083 - len(SEED))])
             with built.store.read() as tx:

@@ -305,7 +305,7 @@ def test_a_private_seed_is_told_and_crawled_as_soon_as_it_is_allowed(tmp_path: P
             words = ("crawl", f"http://{PRIVATE}:{site.port}/")
             crawl = folder.start(*words)
             said, _ = crawl.communicate(timeout=90)
-            assert "Nothing was fetched. forbidden_address: its IP address is not public; --allow-private" in said
+            assert "No page was fetched. forbidden_address: its IP address is not public; --allow-private" in said
             assert site.asked == []
             # Nobody waits until it would be looked at again.
             assert folder.run(*words, "--allow-private", f"{PRIVATE}/32")["pages"] == 1

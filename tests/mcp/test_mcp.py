@@ -156,7 +156,7 @@ def test_limits_and_errors_are_told(port: int) -> None:
     async def work(client: Client) -> None:
         assert "max_pages" in await refused(client, "crawl", url=START, max_pages=21)
         assert "max_seconds" in await refused(client, "crawl", url=START, max_seconds=61)
-        assert "is no public address" in await refused(client, "crawl", url="http://169.254.169.254/latest/")
+        assert "is not a public address" in await refused(client, "crawl", url="http://169.254.169.254/latest/")
         assert "no http or https URL" in await refused(client, "crawl", url="file:///etc/passwd")
         assert "no stored page" in await refused(client, "read_page", page="http://nowhere.test/")
         for wrong in ("../../etc/passwd", "9" * 30 + "-" + "0" * 32, "1-00"):
@@ -325,7 +325,7 @@ def test_a_control_plane_serves_the_same_tools(tmp_path: Path, folder: CrawlFold
             assert (await call(client, "extract", page=read["id"]))["data"]["title"] == "Home"
             came = await call(client, "crawl", url=START, max_pages=2, max_seconds=1)
             assert came["state"] == "running", "there are no workers"
-            assert "is no public address" in await refused(client, "crawl", url="http://10.0.0.1/")
+            assert "is not a public address" in await refused(client, "crawl", url="http://10.0.0.1/")
             assert "is empty" in await refused(client, "status", crawl="")
 
         ask(over_stdio(made, "--api", found[1]), work)

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from curtsy.core.clock import boot
+from curtsy.core.loop_thread import LoopThread
 from curtsy.core.settings import Settings
 from curtsy.crawl.external_slots import Report, Turn, TurnOver, Turns, open_turns
 
@@ -64,15 +65,13 @@ class Desk:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="curtsy-turns", daemon=True)
+        self._thread = LoopThread("curtsy-slots")
         self._opened: Future[Turns] = Future()
         self._leave: asyncio.Event | None = None
         self._keeping: Future[None] | None = None
 
     def __enter__(self) -> Self:
-        self._thread.start()
-        self._keeping = asyncio.run_coroutine_threadsafe(self._keep(), self._loop)
+        self._keeping = self._thread.submit(self._keep())
         try:
             self._opened.result(_PATIENCE_S)
         except BaseException:
@@ -82,12 +81,9 @@ class Desk:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._leave is not None and self._keeping is not None:
-            self._loop.call_soon_threadsafe(self._leave.set)
+            self._thread.call(self._leave.set)
             self._keeping.result(_PATIENCE_S)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(_PATIENCE_S)
-        if not self._thread.is_alive():
-            self._loop.close()
+        self._thread.stop(_PATIENCE_S)
 
     async def _keep(self) -> None:
         self._leave = asyncio.Event()
@@ -101,7 +97,7 @@ class Desk:
             self._opened.set_exception(error)
 
     def _do(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        return self._thread.wait(work)
 
     def take(self, host: str, delay_s: float | None = None, within_s: float | None = None) -> HeldTurn | None:
         """The host's turn; None if it could not be had within that time."""
@@ -153,7 +149,7 @@ class Desk:
         """Calls it in the loop's thread by then; what is returned calls that off, and has when it returns."""
 
         async def set_it() -> asyncio.TimerHandle:
-            return self._loop.call_later(max(0.0, seconds) + 0.005, call)
+            return asyncio.get_running_loop().call_later(max(0.0, seconds) + 0.005, call)
 
         handle = self._do(set_it())
 

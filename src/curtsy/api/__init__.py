@@ -16,8 +16,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -27,8 +26,9 @@ from curtsy.api.page import Page, view
 from curtsy.api.progress import Display, shown_html, shown_line
 from curtsy.api.thread import CrawlThread
 from curtsy.client.http import key_around
+from curtsy.client.local import LocalBackend
 from curtsy.client.server import AsyncServer, Server
-from curtsy.control.crawl_request import crawl_of
+from curtsy.control.crawl_request import crawl_of, request_from
 from curtsy.core import observe
 from curtsy.core.errors import (
     CurtsyError,
@@ -40,13 +40,13 @@ from curtsy.core.errors import (
     UnknownCrawl,
     UsageError,
 )
-from curtsy.core.model import Counts, Crawl, Lane, new_id
+from curtsy.core.model import Counts, Crawl, new_id
 from curtsy.core.model import Page as StoredPage
 from curtsy.core.settings import Settings
 from curtsy.core.settings_loading import load, missing
 from curtsy.export import pages as export
 from curtsy.fetch import chromium
-from curtsy.records import plan, serialize
+from curtsy.records import serialize
 from curtsy.store import crawls
 from curtsy.store import pages as page_rows
 from curtsy.store.engine import Store
@@ -98,17 +98,12 @@ def crawl(
     seeds = given.seeds(seeds)
     found = _settings(config, data_dir, settings)
     schema, rubric = given.makers(extract, score, schema, rubric)
-    wish = {
+    request = request_from({
         "scope": scope, "include": given.texts("include", include), "exclude": given.texts("exclude", exclude),
-        "max_pages": max_pages, "max_depth": max_depth, "delay_s": delay_s, "per_host": per_host,
-        "sitemaps": sitemaps, "cookies": cookies,
-    }  # fmt: skip
-    made = crawl_of(given.wish(wish), found, new_id())
-    if render not in ("never", "auto", "always"):
-        raise UsageError(f"render is {render!r}: use never, auto or always.")
-    if lane not in ("high", "batch", "slow"):
-        raise UsageError(f"lane is {lane!r}: use high, batch or slow.")
-    made = replace(made, lane=Lane(lane), render=render, **plan.crawl_fields(schema, rubric, llm))
+        "max_pages": max_pages, "max_depth": max_depth, "delay_s": delay_s, "per_host": per_host, "lane": lane,
+        "sitemaps": sitemaps, "cookies": cookies, "render": render, "schema": schema, "rubric": rubric, "llm": llm,
+    })  # fmt: skip
+    made = crawl_of(request, found, new_id())
     _check_renderer(made, found)
     return Crawling(found, made, seeds, None, progress)
 
@@ -129,9 +124,9 @@ def resume(
     """Goes on with a crawl that was left, paused, or had dead letters replayed; iterate over it for the pages that are
     committed from then on."""
     given.makers(extract, score, None, None)  # those that the crawl names must be known here
-    wishes = {"max_pages": max_pages, "delay_s": delay_s, "per_host": per_host}
-    wanted = {name: value for name, value in wishes.items() if value is not None}
-    checked = given.wish(wanted)
+    options = {"max_pages": max_pages, "delay_s": delay_s, "per_host": per_host}
+    changed = {name: value for name, value in options.items() if value is not None}
+    checked = request_from(changed)
     found = _settings(config, data_dir, settings)
     with Store.open(found.effective_store_url, create=False) as store, store.read() as tx:
         stored = crawls.get(tx, given.crawl_id(id))
@@ -142,7 +137,7 @@ def resume(
             f"Crawl {stored.id} was made with {' and '.join(lacking)}, which are not stored: give them again."
         )
     _check_renderer(stored, found)
-    return Crawling(found, stored.id, (), {name: getattr(checked, name) for name in wanted}, progress)
+    return Crawling(found, stored.id, (), {name: getattr(checked, name) for name in changed}, progress)
 
 
 def pages(
@@ -168,10 +163,9 @@ def records(
     """The records of a crawl as `curtsy records` writes them; those that are held for a person only if asked for."""
     if status not in serialize.STATUSES:
         raise UsageError(f"There is no status {status!r}. Use one of: {', '.join(serialize.STATUSES)}.")
-    where = _settings(config, data_dir, settings)
-    with Store.open(where.effective_store_url, create=False, looks=True) as store:
-        for record in serialize.of_crawl(store, given.crawl_id(crawl), statuses=(status,)):
-            yield serialize.line(record) | {"created": datetime.fromtimestamp(record.created_ms / 1000, UTC)}
+    backend = LocalBackend(_settings(config, data_dir, settings))
+    for record in backend.records(given.crawl_id(crawl), status):
+        yield record | {"created": datetime.fromisoformat(record["created"])}
 
 
 class Crawling:

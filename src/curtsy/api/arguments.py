@@ -8,10 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from curtsy.api.page import view
-from curtsy.control.crawl_request import CrawlRequest
 from curtsy.core.errors import UsageError
 from curtsy.records import user_functions
 
@@ -50,14 +47,6 @@ def named(name: str, given: Any, *kinds: type) -> None:
     """None, or of one of these types."""
     if given is not None and not isinstance(given, kinds):
         raise UsageError(f"`{name}` is {' or '.join(kind.__name__ for kind in kinds)}, not {_told(given)}.")
-
-
-def wish(fields: dict[str, Any]) -> CrawlRequest:
-    try:
-        return CrawlRequest(**fields)
-    except ValidationError as error:
-        wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-        raise UsageError(f"The crawl does not fit: {wrong}.") from None
 
 
 def makers(

@@ -7,7 +7,6 @@ then may end, and is committed; the crawl can be resumed.
 
 from __future__ import annotations
 
-import asyncio
 import concurrent.futures.thread  # noqa: F401 - it registers its exit hook, which must be before ours
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -19,6 +18,7 @@ import uvloop
 
 from curtsy.control import retention, submit
 from curtsy.core.errors import Unavailable
+from curtsy.core.loop_thread import LoopThread
 from curtsy.core.model import Counts, Crawl
 from curtsy.core.settings import Settings
 from curtsy.core.shutdown import StopFlag
@@ -43,10 +43,10 @@ class CrawlThread:
         self._on_progress = on_progress
         self._stop = StopFlag()
         self._lock = threading.Lock()
-        self._asked = 0
-        self._loop: asyncio.AbstractEventLoop | None = None
+        #: how often it was asked to stop, and whether it listens to that already
+        self._asked, self._listens = 0, False
         self._ready, self._ended = threading.Event(), threading.Event()
-        self._thread: threading.Thread | None = None
+        self._thread = LoopThread("curtsy", self._run, loop_factory=uvloop.new_event_loop, on_end=self._over)
         #: as it was stored; None before that
         self.crawl: Crawl | None = None
         #: as last told
@@ -56,7 +56,6 @@ class CrawlThread:
 
     def start(self) -> None:
         _see_to_the_end()
-        self._thread = threading.Thread(target=self._main, name="curtsy", daemon=True)
         _living.add(self)
         self._thread.start()
 
@@ -79,34 +78,27 @@ class CrawlThread:
         """Once: what is under way may end. Twice: at once."""
         with self._lock:
             self._asked += 1
-            if self._loop is not None and not self._loop.is_closed():
-                self._loop.call_soon_threadsafe(self._stop.request)
+            if self._listens:
+                self._thread.call(self._stop.request)
 
     def leave(self) -> None:
         """Stops it and waits until nothing of it runs any more."""
-        if self._thread is None or not self._thread.is_alive():
+        if not self._thread.is_alive:
             return
         self.stop()
         limits = self._settings
         if not self._ended.wait(limits.drain_s + limits.commit_timeout_s + _CLOSE_S):
             self.stop()
-        self._thread.join(_CLOSE_S)
+        self._thread.stop(_CLOSE_S)
 
-    def _main(self) -> None:
-        try:
-            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                runner.run(self._run())
-        except BaseException as error:  # it is raised where the pages are read
-            self.error = error
-        finally:
-            with self._lock:
-                self._loop = None
-            self._ready.set()
-            self._ended.set()
+    def _over(self, error: BaseException | None) -> None:
+        self.error = error  # it is raised where the pages are read
+        self._ready.set()
+        self._ended.set()
 
     async def _run(self) -> None:
         with self._lock:
-            self._loop = asyncio.get_running_loop()
+            self._listens = True
             for _ in range(self._asked):
                 self._stop.request()
         built = backends.build(self._settings)

@@ -1,103 +1,70 @@
-"""What one may wish of a crawl: options of `crawl`, `submit` and `schedules add`, each with one text."""
+"""The options of a crawl, declared once for `crawl`, `submit` and `schedules add`."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from curtsy.core.errors import UsageError
+from curtsy.control.crawl_request import CrawlRequest, request_from
 
-#: what stands for the value, and what the option does
-_TEXTS = {
-    "--scope": ("host|domain|any", "Which links belong to it."),
-    "--include": ("RE", "Only URLs that match one of these (RE2)."),
-    "--exclude": ("RE", "No URLs that match one of these (RE2)."),
-    "--max-pages": ("N", "End after N pages."),
-    "--max-depth": ("N", "At most N links from a seed."),
-    "--delay": ("S", "Seconds between requests to a host."),
-    "--per-host": ("N", "Requests under way at once to a host."),
-    "--sitemaps/--no-sitemaps": (None, "Use the sitemaps that robots.txt names."),
-    "--cookies": (None, "Keep a cookie jar per host."),
-    "--render": ("never|auto|always", "Show pages in a browser: all, or those that need it."),
+Urls = Annotated[list[str] | None, typer.Argument(metavar="URL", help="Seeds: where the crawl begins.")]
+From = Annotated[Path | None, typer.Option("--from", metavar="FILE", help="Seeds, one per line; - reads stdin.")]
+
+
+def _option(kind: Any, flag: str, panel: str, metavar: str | None, text: str, default: str | bool = True) -> Any:
+    return Annotated[kind, typer.Option(flag, metavar=metavar, help=text, show_default=default, rich_help_panel=panel)]
+
+
+_TEXTS, _TEXT, _NUMBER, _SECONDS, _FLAG = list[str] | None, str | None, int | None, float | None, bool | None
+#: field of a CrawlRequest -> its option. All default to None: only options that were used are sent, or change a crawl
+#: that is resumed.
+_OPTIONS = {
+    "scope": _option(_TEXT, "--scope", "Scope", "NAME", "Follow links: host, domain or any.", "host"),
+    "include": _option(_TEXTS, "--include", "Scope", "REGEX", "Only URLs that match (RE2); may be repeated."),
+    "exclude": _option(_TEXTS, "--exclude", "Scope", "REGEX", "No URLs that match (RE2); may be repeated."),
+    "max_pages": _option(_NUMBER, "--max-pages", "Scope", "N", "Stop after N pages."),
+    "max_depth": _option(_NUMBER, "--max-depth", "Scope", "N", "Follow at most N links from a seed."),
+    "sitemaps": _option(_FLAG, "--sitemaps/--no-sitemaps", "Scope", None, "Read sitemaps.", "--sitemaps"),
+    "delay_s": _option(_SECONDS, "--delay", "Politeness", "SECONDS", "Seconds between requests to a host."),
+    "per_host": _option(_NUMBER, "--per-host", "Politeness", "N", "Concurrent requests to a host."),
+    "lane": _option(_TEXT, "--lane", "Politeness", "LANE", "Priority: high, batch or slow.", "batch"),
+    "render": _option(_TEXT, "--render", "Rendering", "WHEN", "Use a browser: never, auto or always.", "never"),
+    "cookies": _option(_FLAG, "--cookies", "Network", None, "Keep cookies, per host."),
+    "proxy_pool": _option(_TEXT, "--proxy-pool", "Network", "NAME", "A pool of the setting `proxies`."),
+    "schema": _option(_TEXT, "--schema", "Records", "SCHEMA", "Extract records: a name, module:Class or FILE.json."),
+    "rubric": _option(_TEXT, "--rubric", "Records", "RUBRIC", "Score records: a name, FILE.toml or module:function."),
+    "llm": _option(_TEXT, "--llm", "Records", "MODEL", "Language model: none, local or endpoint."),
+    "webhook": _option(_TEXT, "--webhook", "Output", "URL", "Send a signed POST when the crawl ends."),
 }
+_NAMES = {"delay_s": "--delay", "max_pages": "--max-pages", "max_depth": "--max-depth", "per_host": "--per-host",
+          "proxy_pool": "--proxy-pool"}  # fmt: skip
 
 
-def _told(flags: str, **more: Any) -> Any:
-    metavar, text = _TEXTS[flags]
-    return typer.Option(flags, **{"metavar": metavar, "help": text} | more)
+def with_crawl_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds the options of a crawl to a command, which gets those that were used as its argument `options`."""
+    signature = inspect.signature(command)
+    hints = get_type_hints(command, include_extras=True)
+    own = [one.replace(annotation=hints[one.name]) for one in signature.parameters.values() if one.name != "options"]
+    kind = inspect.Parameter.KEYWORD_ONLY
+    added = [inspect.Parameter(name, kind, default=None, annotation=note) for name, note in _OPTIONS.items()]
+
+    @wraps(command)
+    def called(**values: Any) -> None:
+        used = {name: values.pop(name) for name in _OPTIONS}
+        command(**values, options={name: value for name, value in used.items() if value not in (None, [])})
+
+    parameters = [*own, *added]
+    called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": None}
+    del called.__wrapped__
+    return called
 
 
-# Seeds
-
-Urls = Annotated[list[str] | None, typer.Argument(metavar="URL...", help="Where to begin.", show_default=False)]
-UrlsOfRuns = Annotated[
-    list[str] | None, typer.Argument(metavar="URL...", help="Where each run begins.", show_default=False)
-]
-From = Annotated[Path | None, typer.Option("--from", metavar="FILE", help="Seeds, one per line; - for standard input.")]
-
-# What a crawl is handed in with: whoever takes it judges the values.
-
-Lane = Annotated[str, typer.Option("--lane", metavar="high|batch", help="`high` is served at once.")]
-Scope = Annotated[str, _told("--scope")]
-Include = Annotated[list[str] | None, _told("--include")]
-Exclude = Annotated[list[str] | None, _told("--exclude")]
-MaxPages = Annotated[int | None, _told("--max-pages")]
-MaxDepth = Annotated[int | None, _told("--max-depth")]
-Delay = Annotated[float | None, _told("--delay")]
-PerHost = Annotated[int | None, _told("--per-host")]
-Sitemaps = Annotated[bool, _told("--sitemaps/--no-sitemaps")]
-Cookies = Annotated[bool, _told("--cookies")]
-Render = Annotated[str, _told("--render")]
-ProxyPool = Annotated[str | None, typer.Option("--proxy-pool", metavar="NAME", help="A pool of the setting `proxies`.")]
-Webhook = Annotated[
-    str | None, typer.Option("--webhook", metavar="URL", help="Gets a signed POST when the crawl has ended.")
-]
-WebhookOfRuns = Annotated[
-    str | None, typer.Option("--webhook", metavar="URL", help="Gets a signed POST when a run has ended.")
-]
-
-# `crawl` does the work itself. It judges numbers at once, and its defaults are told and not set: a crawl that is
-# resumed keeps what it has, and only what was really given may change it.
-
-GivenScope = Annotated[str | None, _told("--scope", show_default="host")]
-GivenPages = Annotated[int | None, _told("--max-pages", min=1, max=10**12)]
-GivenDepth = Annotated[int | None, _told("--max-depth", min=0, max=10**6)]
-GivenDelay = Annotated[float | None, _told("--delay", min=0, max=86400)]
-GivenPerHost = Annotated[int | None, _told("--per-host", min=1, max=64)]
-GivenLane = Annotated[
-    str | None, typer.Option("--lane", metavar="high|batch|slow", help="Pool of work.", show_default="batch")
-]
-GivenRender = Annotated[
-    str | None,
-    _told(
-        "--render",
-        help="Show pages in a browser: those that say nothing without one (auto), or all.",
-        show_default="never",
-    ),
-]
-GivenSitemaps = Annotated[bool | None, _told("--sitemaps/--no-sitemaps", show_default="sitemaps")]
-GivenCookies = Annotated[bool | None, _told("--cookies")]
-DemoRender = Annotated[str | None, _told("--render", help="Show pages in a browser.")]
-
-_CHOICES = {
-    "scope": ("host", "domain", "any"),
-    "lane": ("high", "batch", "slow"),
-    "render": ("never", "auto", "always"),
-}
-
-
-def fields(**given: Any) -> dict[str, Any]:
-    """The crawl's fields that options name; what was left out is not among them."""
-    return {name: value for name, value in given.items() if value is not None}
-
-
-def possible(wishes: dict[str, Any]) -> dict[str, Any]:
-    """The same fields, if a process that crawls by itself can heed them."""
-    if not wishes.get("delay_s", 0) >= 0:  # also what is no number at all
-        raise UsageError("--delay takes a number of seconds, for example 0.5.")
-    for name, allowed in _CHOICES.items():
-        if wishes.get(name, allowed[0]) not in allowed:
-            raise UsageError(f"--{name} {wishes[name]} is not possible here. Use {' or '.join(allowed)}.")
-    return wishes
+def request_of(options: dict[str, Any]) -> CrawlRequest:
+    """The request of these options; an error names the option as it is written."""
+    return request_from(options, "--{}", **_NAMES)

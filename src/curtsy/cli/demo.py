@@ -8,34 +8,42 @@ from typing import Annotated
 import typer
 
 from curtsy.cli import DEAD_LETTERS, demo_report, show
-from curtsy.cli.crawl import new_crawl, print_summary, run_and_export
-from curtsy.cli.crawl_options import DemoRender, fields, possible
+from curtsy.cli.crawl import print_summary, run_and_export
+from curtsy.cli.crawl_options import request_of
 from curtsy.cli.options import DataDir, ModelKind, RubricName, SchemaName, settings_from
 from curtsy.cli.results import judged, print_verdict
+from curtsy.control.crawl_request import crawl_of
+from curtsy.core.model import new_id
 from curtsy.store.engine import Store
 from curtsy.tinyweb import TinyWeb, demo_seeds
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", metavar="PATH", help="Where the pages go.")] = Path("out/pages.jsonl"),
+    out: Annotated[
+        Path, typer.Option("--out", metavar="PATH", help="Where to write the pages.", rich_help_panel="Output")
+    ] = Path("out/pages.jsonl"),
     schema: SchemaName = None,
     rubric: RubricName = None,
     llm: ModelKind = None,
-    render: DemoRender = None,
+    render: Annotated[
+        str,
+        typer.Option(
+            "--render", metavar="WHEN", help="Use a browser: never, auto or always.", rich_help_panel="Rendering"
+        ),
+    ] = "never",
     data_dir: DataDir = None,
 ) -> None:
     """Crawl a part of the built-in test web and audit the result.
 
     With --schema it also extracts records and compares them with the known facts.
     """
+    scored = rubric or (None if schema is None else "esg")
+    request = request_of({"schema": schema, "rubric": scored, "llm": llm, "render": render})
     with TinyWeb.start() as web:
         settings = settings_from(Path("tinyweb.toml"), data_dir, resolve=(web.resolve_rule,), llm=llm)
-        show.note(
-            f"Crawling a selection of the tiny web on 127.0.0.1:{web.port}; some of its hosts are broken on purpose."
-        )
-        scored = rubric or (None if schema is None else "esg")
-        wanted = new_crawl(**possible(fields(schema=schema, rubric=scored, llm=llm, render=render)))
-        ended = run_and_export(settings, wanted, demo_seeds(), out, 1, False)
+        show.note(f"Crawling a part of the tiny web on 127.0.0.1:{web.port}; some of its hosts are broken on purpose.")
+        crawl = crawl_of(request, settings, new_id())
+        ended = run_and_export(settings, crawl, demo_seeds(), out, 1, False)
     print_summary(ended, settings, out)
     show.say()
     trusted = True

@@ -12,7 +12,7 @@ from curtsy.cli import show
 from curtsy.cli.commands import Commands
 from curtsy.cli.options import AsJson, Config, DataDir, stored
 from curtsy.core import clock
-from curtsy.core.times import since_ms
+from curtsy.core.times import since_ms, timestamp
 from curtsy.store import guests
 
 app = Commands("List and replay requests of external clients (Scrapy).")
@@ -32,7 +32,7 @@ def list_(config: Config = None, data_dir: DataDir = None, as_json: AsJson = Fal
     with stored(config, data_dir) as (_, store), store.read() as tx:
         runs = [asdict(run) for run in guests.runs(tx)]
     for run in runs:
-        run["started"], run["ended"] = show.when(run.pop("started_ms")), show.when(run.pop("ended_ms"))
+        run["started"], run["ended"] = timestamp(run.pop("started_ms")), timestamp(run.pop("ended_ms"))
     if as_json:
         show.document({"runs": runs})
         return
@@ -52,7 +52,7 @@ def failures(
     """List the dead letters of guests, oldest first."""
     with stored(config, data_dir) as (_, store), store.read() as tx:
         found = guests.failed(tx, name or "", since_ms(since, time.time()), limit)
-    rows = [{**asdict(one), "at": show.when(one.at_ms)} for one in found]
+    rows = [{**asdict(one), "at": timestamp(one.at_ms)} for one in found]
     if as_json:
         show.document({"failures": rows})
         return

@@ -9,13 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
-from curtsy.cli import frontier_access, show
+from curtsy.cli import show
 from curtsy.cli.commands import Commands
 from curtsy.cli.options import AsJson, Config, DataDir, stored
+from curtsy.client.local import frontier_runs, with_services
 from curtsy.control import hosts as operator_hosts
 from curtsy.core import clock
 from curtsy.core.errors import UsageError
 from curtsy.core.model import HostState
+from curtsy.core.times import timestamp
 from curtsy.store import hosts, queues
 
 app = Commands("Show hosts, block them, or set their delays.")
@@ -46,7 +48,7 @@ def list_(
             s.host,
             _delays(s),
             s.failures,
-            show.when(s.blocked_until_ms),
+            timestamp(s.blocked_until_ms),
             faults.get(s.host),
             "denied" if s.denied else "",
         )
@@ -115,14 +117,14 @@ def _change(
                 operator_hosts.lift(store, settings, host, clock.now_ms())
             with store.read() as tx:
                 state = hosts.get_many(tx, [host])[host]
-            if frontier_access.is_there(settings):
-                frontier_access.with_services(settings, lambda built: operator_hosts.introduce(built, host, lift))
+            if frontier_runs(settings):
+                with_services(settings, lambda built: operator_hosts.introduce(built, host, lift))
     fields = asdict(state) | {"fault": fault}
     if as_json:
         show.document(fields)
         return
     for field, value in fields.items():
-        shown = show.when(value) if field in ("next_ms", "blocked_until_ms", "last_ok_ms") else value
+        shown = timestamp(value) if field in ("next_ms", "blocked_until_ms", "last_ok_ms") else value
         show.say(f"{field:<18} {'-' if shown is None else shown}")
 
 

@@ -11,7 +11,7 @@ from curtsy.cli.commands import Commands
 from curtsy.cli.options import AsJson, Config, DataDir, settings_from
 from curtsy.core import clock
 from curtsy.core.errors import UsageError
-from curtsy.core.times import length_s
+from curtsy.core.times import length_s, timestamp
 from curtsy.store import keys as stored_keys
 from curtsy.store.engine import Store
 from curtsy.web.auth import SCOPES, new_key
@@ -41,10 +41,10 @@ def create(
     with _opened(config, data_dir) as store:
         store.run(stored_keys.create, key)
     if as_json:
-        show.document({"key": secret, "id": key.id, "scopes": words, "expires": show.when(key.expires_ms)})
+        show.document({"key": secret, "id": key.id, "scopes": words, "expires": timestamp(key.expires_ms)})
     else:
         show.say(secret)
-        show.note(f"Key {key.id} may {', '.join(words)}, until {show.when(key.expires_ms) or 'it is revoked'}.")
+        show.note(f"Key {key.id} may {', '.join(words)}, until {timestamp(key.expires_ms) or 'it is revoked'}.")
         show.note("It is not shown again. Use it as CURTSY_API_KEY, or as 'Authorization: Bearer <key>'.")
 
 
@@ -60,10 +60,10 @@ def list_keys(config: Config = None, data_dir: DataDir = None, as_json: AsJson =
             "name": key.name,
             "scopes": ",".join(key.scopes),
             "valid": key.is_valid(now_ms),
-            "created": show.when(key.created_ms),
-            "expires": show.when(key.expires_ms),
-            "revoked": show.when(key.revoked_ms),
-            "used": show.when(key.used_ms),
+            "created": timestamp(key.created_ms),
+            "expires": timestamp(key.expires_ms),
+            "revoked": timestamp(key.revoked_ms),
+            "used": timestamp(key.used_ms),
         }
         for key in found
     ]

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from curtsy.api import connect
+from curtsy.cli.backends import Api, backend
 from curtsy.cli.options import Config, DataDir, settings_from
-from curtsy.cli.remote import Api
 from curtsy.core.errors import MissingPart, UsageError
 from curtsy.web.auth import is_loopback
 
@@ -38,15 +37,12 @@ def mcp(
     if http and not is_loopback(host) and key is None:
         raise UsageError(f"{host} is reached from elsewhere: put a key into CURTSY_MCP_KEY, or leave --host out.")
     try:
-        from curtsy.mcp import backends, server
+        from curtsy.mcp import server
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != "mcp":
             raise
         raise MissingPart("The Model Context Protocol needs its SDK: pip install 'curtsy[mcp]'.") from None
-    backend: backends.Backend = backends.Local(settings)
-    if api:
-        backend = backends.Remote(connect(api))
-    built = server.build(backend, server.Limits(max_pages=max_pages, max_seconds=max_seconds))
+    built = server.build(backend(api, config, data_dir), server.Limits(max_pages=max_pages, max_seconds=max_seconds))
     if http:
         server.run_http(built, host, port, settings.api_hosts, key)
     else:

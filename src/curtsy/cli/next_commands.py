@@ -14,11 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from curtsy.core.errors import SettingsError
-from curtsy.core.model import Crawl
 from curtsy.core.settings_loading import from_file
-from curtsy.records import plan
-from curtsy.store import crawls
-from curtsy.store.engine import Store
 
 #: where a crawl is: every command that is named needs them again
 PLACE = ("--config", "--data-dir")
@@ -65,14 +61,6 @@ def resume(id: str, kept: Mapping[str, Any] | None = None) -> str:
     said = f"{beginning()} {shlex.join(['crawl', '--resume', id])}{ending()}"
     said += "".join(f" {shlex.quote(word)}" for word in more)
     return "\n".join([said, *_unsaid((kept or {}).get("withheld", ()))])
-
-
-def go_on(store: Store, crawl: Crawl) -> str:
-    """How to go on with a crawl that is stored there; with one whose records are made by functions, from Python."""
-    if missing := plan.missing_functions(store, crawl):
-        return plan.resume_call(crawl, missing)
-    with store.read() as tx:
-        return resume(crawl.id, crawls.settings_of(tx, crawl.n))
 
 
 def _unsaid(withheld: Iterable[str]) -> Iterator[str]:

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import typer
 
 from curtsy.cli.show import note
-from curtsy.control.hosts import resolve_host
 from curtsy.core import observe
 from curtsy.core.errors import SettingsError
 from curtsy.core.settings import Settings
@@ -21,33 +20,39 @@ from curtsy.store.engine import Store
 
 Config = Annotated[
     Path | None,
-    typer.Option("--config", metavar="FILE", help="Settings in TOML, or a built-in profile: tinyweb.toml."),
+    typer.Option("--config", metavar="FILE", help="Settings in TOML.", rich_help_panel="Storage"),
 ]
 DataDir = Annotated[
     Path | None,
-    typer.Option("--data-dir", metavar="DIR", help="Folder of database, segments and embedded server."),
+    typer.Option("--data-dir", metavar="DIR", help="Folder of database and pages.", rich_help_panel="Storage"),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
-WhichCrawl = Annotated[
-    str, typer.Argument(metavar="CRAWL", help="Id of a crawl, its beginning, or `last` for the newest.")
-]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.", rich_help_panel="Output")]
+WhichCrawl = Annotated[str, typer.Argument(metavar="CRAWL", help="Id of a crawl, the beginning of it, or `last`.")]
 SchemaName = Annotated[
     str | None,
     typer.Option(
         "--schema",
-        metavar="NAME|module:Class|FILE.json",
-        help="Make records of its pages or sites; built in: organization, page.",
+        metavar="SCHEMA",
+        help="Extract records: a name, module:Class or FILE.json.",
+        rich_help_panel="Records",
     ),
 ]
 RubricName = Annotated[
     str | None,
-    typer.Option("--rubric", metavar="NAME|FILE.toml|module:function", help="Score the records by it; built in: esg."),
+    typer.Option(
+        "--rubric",
+        metavar="RUBRIC",
+        help="Score records: a name, FILE.toml or module:function.",
+        rich_help_panel="Records",
+    ),
 ]
 ModelKind = Annotated[
     str | None,
-    typer.Option("--llm", metavar="none|local|endpoint", help="The language model that is asked for what is missing."),
+    typer.Option("--llm", metavar="MODEL", help="Language model: none, local or endpoint.", rich_help_panel="Records"),
 ]
-OfCrawl = Annotated[str | None, typer.Option("--crawl", metavar="ID", help="Id of a crawl, its beginning, or `last`.")]
+OfCrawl = Annotated[
+    str | None, typer.Option("--crawl", metavar="ID", help="Id of a crawl, the beginning of it, or `last`.")
+]
 
 
 def settings_from(config: Path | None, data_dir: Path | None, **overrides: Any) -> Settings:
@@ -67,14 +72,6 @@ def stored(config: Path | None, data_dir: Path | None, looks: bool = True) -> It
     settings = settings_from(config, data_dir)
     with Store.open(settings.effective_store_url, create=False, looks=looks) as store:
         yield settings, store
-
-
-def host_of(settings: Settings, store: Store, name: str | None) -> str | None:
-    """The unit of politeness that an option names, if it names one."""
-    if name is None:
-        return None
-    with store.read() as tx:
-        return resolve_host(tx, name, settings.politeness_unit)
 
 
 def number_of(store: Store, crawl: str | None) -> int | None:

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from curtsy.cli import DEAD_LETTERS, next_commands, remote, show
+from curtsy.cli import DEAD_LETTERS, show
+from curtsy.cli.backends import Api, backend
 from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, WhichCrawl, number_of, stored
-from curtsy.cli.remote import Api
 from curtsy.control import explain as explaining
-from curtsy.control import hosts as operator_hosts
 from curtsy.control.audit import Verdict, coverage, judge
-from curtsy.core import clock
 from curtsy.core.errors import UsageError
-from curtsy.core.times import since_ms
+from curtsy.core.times import since_ms, timestamp
 from curtsy.export import page_increments, pages, record_increments, records
 from curtsy.export.targets import target_of
 from curtsy.rules.urls import veiled
@@ -132,7 +128,7 @@ def print_verdict(verdict: Verdict) -> None:
     show.say(f"robots violations     {verdict.robots_violations:,}")
     show.say(f"shortest gap          {gap}")
     for finding in verdict.findings:
-        at = show.when(finding.start_ms)
+        at = timestamp(finding.start_ms)
         show.say(f"  {finding.what}: {finding.host} at {at}, {finding.url}: {finding.detail}")
     for line in coverage(verdict):
         show.say(line)
@@ -148,38 +144,12 @@ def explain(
     api: Api = None,
 ) -> None:
     """Explain the state of a URL or a host."""
-    fields = _explained_there(api, target, crawl) if api else _explained_here(target, crawl, config, data_dir)
-    if as_json:
-        show.document(fields)
-    else:
-        show.say(fields.get("url") or target)
-        for sentence in fields["why"]:
-            show.say(f"  {sentence}")
-
-
-def _explained_there(api: str, target: str, crawl: str | None) -> dict[str, Any]:
-    url, host = explaining.target(target, "host")
-    _check_meant(target, host)
-    asked = {"host": host} if url is None else {"url": url, "crawl": crawl}
-    found: dict[str, Any] = remote.client(api).get("/v1/explain", **asked)
-    return found
-
-
-def _explained_here(target: str, crawl: str | None, config: Path | None, data_dir: Path | None) -> dict[str, Any]:
-    now_ms = clock.now_ms()
-    program, options = next_commands.beginning(), next_commands.ending()
-    with stored(config, data_dir) as (settings, store), store.read() as tx:
-        url, host = explaining.target(target, settings.politeness_unit)
-        _check_meant(target, host)
-        if url is not None:
-            facts = explaining.of_url(tx, url, settings, crawls.get(tx, crawl) if crawl else None)
-            facts = replace(explaining.with_frontier(tx, facts, settings), program=program, options=options)
-            return explaining.document(facts, now_ms)
-        host = operator_hosts.resolve_host(tx, host, settings.politeness_unit)
-        said, fields = explaining.of_host(tx, host, now_ms, explaining.see(tx, settings, host), program, options)
-        return fields | {"why": said}
-
-
-def _check_meant(target: str, host: str) -> None:
-    if not host:
+    if not explaining.target(target, "host")[1]:
         raise UsageError(f"{veiled(target)!r} is neither an http or https URL nor a host.")
+    found = backend(api, config, data_dir).explain(target, crawl)
+    if as_json:
+        show.document(found)
+        return
+    show.say(found.get("url") or target)
+    for sentence in found["why"]:
+        show.say(f"  {sentence}")

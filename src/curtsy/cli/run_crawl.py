@@ -11,14 +11,15 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import uvloop
 
 from curtsy.cli import DEAD_LETTERS, DONE, INTERRUPTED, UNAVAILABLE, Interrupted, next_commands
-from curtsy.cli.show import elapsed_s, note
+from curtsy.cli.show import note
 from curtsy.control import retention, submit
+from curtsy.control.crawls import elapsed_s
 from curtsy.core import clock
 from curtsy.core.errors import NoBrowser, UnknownCrawl
 from curtsy.core.model import Counts, Crawl, CrawlState
@@ -50,6 +51,14 @@ class Ended:
     counters: dict[str, int]
     #: by status
     records: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """What `--json` says of the crawl."""
+        return {
+            "id": self.crawl.id, "state": self.crawl.state.value, "counts": asdict(self.counts),
+            "elapsed_s": round(self.elapsed_s, 3),
+        }  # fmt: skip
 
     @property
     def interrupted(self) -> bool:

@@ -1,4 +1,4 @@
-"""Seeds as people give them: on the command line, in a file, or piped."""
+"""Seeds of the command line: arguments, lines of a file, or standard input."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from curtsy.control.seeds import each
 from curtsy.core.errors import UsageError
-from curtsy.rules.urls import normalise, veiled
 
 
 def read(urls: Iterable[str], file: Path | None) -> Iterator[str]:
-    """Normalised seeds, in order; a line of the file may be empty or a comment (#)."""
-    for number, url in enumerate(urls, 1):
-        yield _normal(url, f"argument {number}")
+    """Normal URLs, in order. A line of the file may be empty or a comment (#); a URL may lack its scheme."""
+    yield from each(map(_with_scheme, urls), place="argument {}", first=1)
     if file is None:
         return
     if str(file) == "-":
@@ -21,7 +20,7 @@ def read(urls: Iterable[str], file: Path | None) -> Iterator[str]:
         return
     try:
         with file.open(encoding="utf-8", errors="replace") as lines:
-            yield from _lines(lines, str(file))
+            yield from _lines(lines, str(file).replace("{", "{{").replace("}", "}}"))
     except OSError as error:
         raise UsageError(f"The seeds in {file} cannot be read: {error.strerror}.") from error
 
@@ -30,11 +29,8 @@ def _lines(lines: Iterable[str], where: str) -> Iterator[str]:
     for number, line in enumerate(lines, 1):
         text = line.strip().lstrip("\ufeff")
         if text and not text.startswith("#"):
-            yield _normal(text, f"{where}, line {number}")
+            yield from each([_with_scheme(text)], place=f"{where}, line {{}}", first=number)
 
 
-def _normal(text: str, where: str) -> str:
-    url = normalise(text if "://" in text else f"https://{text}")
-    if url is None:
-        raise UsageError(f"{veiled(text)!r} ({where}) is no http or https URL. Write it as https://example.com/path.")
-    return url
+def _with_scheme(text: str) -> str:
+    return text if "://" in text else f"https://{text}"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
-from curtsy.core.model import MOST_RENDER, Counts, Crawl
+from curtsy.core.model import MOST_RENDER
 
 
 def document(fields: Mapping[str, Any]) -> None:
@@ -43,14 +42,9 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
 
 
 def one_line(text: str | None, most: int = 120) -> str | None:
-    """Somebody else's words for a cell of a table: nothing that a terminal obeys, and not too many."""
+    """Foreign text for a cell of a table: without control characters, and cut."""
     plain = " ".join("".join(sign if sign.isprintable() else " " for sign in text or "").split())
     return (plain if len(plain) <= most else plain[: most - 3] + "...") or None
-
-
-def when(at_ms: int | None) -> str | None:
-    """RFC 3339 in UTC, to the second."""
-    return None if not at_ms else datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def reasons(counts: Mapping[str, int]) -> str:
@@ -65,23 +59,14 @@ def pending(n: int, render: int) -> str:
     return f"{n:,}" + (f", {render:,}{more} of them wait for a browser" if render else "")
 
 
-def ledger(crawl: Crawl, counts: Counts, elapsed_s: float) -> dict[str, Any]:
-    """The stable fields of `crawl --json` and `status --json`."""
-    return {
-        "id": crawl.id,
-        "state": crawl.state.value,
-        "pages": counts.pages,
-        "done": counts.done,
-        "skipped": dict(counts.skipped),
-        "failed": dict(counts.failed),
-        "failed_stages": dict(counts.failed_stages),
-        "pending": counts.pending,
-        "pending_render": counts.pending_render,
-        "elapsed_s": round(elapsed_s, 3),
-    }
+#: the stable fields of `crawl --json` and `status --json`, from the counts of a status document and from itself
+_COUNTS = ("pages", "done", "skipped", "failed", "failed_stages", "pending", "pending_render")
+_OTHERS = ("lane", "created", "ended", "elapsed_s", "pages_per_s", "estimated_end")
 
 
-def elapsed_s(crawl: Crawl, now_ms: int) -> float:
-    """From start to end, or until now."""
-    begun = crawl.started_ms or crawl.created_ms
-    return max(0, (crawl.ended_ms or now_ms) - begun) / 1000
+def ledger(status: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a crawl for --json. A summary has no counts but its pages."""
+    counts = status.get("counts", status)
+    found = {name: counts[name] for name in _COUNTS if name in counts}
+    others = {name: status[name] for name in _OTHERS if name in status}
+    return {"id": status["id"], "state": status["state"], **found, **others}

@@ -72,8 +72,8 @@ class CrawlCounts(TypedDict):
 class CrawlRequest(TypedDict):
     """The options of a crawl, without its seeds. No option exceeds what the server's settings allow."""
 
-    #: `high` is served before all other lanes.
-    lane: NotRequired[Literal["high", "batch"]]
+    #: `high` is served before all other lanes, `slow` after them.
+    lane: NotRequired[Literal["high", "batch", "slow"]]
     #: Which links to follow: to the seeds' hosts, to their registrable domains, or all.
     scope: NotRequired[Literal["host", "domain", "any"]]
     #: Only URLs that match one of these (RE2).
@@ -319,8 +319,8 @@ class Mistake(TypedDict):
 class NewCrawl(TypedDict):
     """A crawl to create."""
 
-    #: `high` is served before all other lanes.
-    lane: NotRequired[Literal["high", "batch"]]
+    #: `high` is served before all other lanes, `slow` after them.
+    lane: NotRequired[Literal["high", "batch", "slow"]]
     #: Which links to follow: to the seeds' hosts, to their registrable domains, or all.
     scope: NotRequired[Literal["host", "domain", "any"]]
     #: Only URLs that match one of these (RE2).

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from curtsy.core import clock
 from curtsy.core.errors import UsageError
@@ -22,7 +23,9 @@ class CrawlRequest(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    lane: Literal["high", "batch"] = Field("batch", description="`high` is served before all other lanes.")
+    lane: Literal["high", "batch", "slow"] = Field(
+        "batch", description="`high` is served before all other lanes, `slow` after them."
+    )
     scope: Literal["host", "domain", "any"] = Field(
         "host", description="Which links to follow: to the seeds' hosts, to their registrable domains, or all."
     )
@@ -69,6 +72,25 @@ class CrawlRequest(BaseModel):
         if any(not 0 < len(pattern) <= MAX_PATTERN_LENGTH for pattern in value):
             raise ValueError(f"a pattern must have 1 to {MAX_PATTERN_LENGTH} characters")
         return value
+
+
+def request_from(fields: Mapping[str, Any], named: str = "{}", **names: str) -> CrawlRequest:
+    """A request of these fields; an error names invalid ones as `named` or `names` say, such as `--{}`."""
+    try:
+        return CrawlRequest.model_validate(fields)
+    except ValidationError as error:
+        wrong = dict.fromkeys(_invalid(one, named, names) for one in error.errors(include_url=False))
+        raise UsageError(f"{'. '.join(wrong)}.") from None
+
+
+def _invalid(error: Any, named: str, names: Mapping[str, str]) -> str:
+    first, *rest = error["loc"] or ("request",)
+    field = names.get(first) or ".".join([named.format(first), *map(str, rest)])
+    if error["type"] == "extra_forbidden":
+        return f"There is no option {field}"
+    message = error["msg"].removeprefix("Input ").removeprefix("Value error, ")
+    value = "" if "webhook" in str(first) else f" {error['input']!r:.60}"
+    return f"Invalid value{value} for {field}: {message}"
 
 
 def crawl_of(request: CrawlRequest, settings: Settings, request_id: str, id: str | None = None) -> Crawl:

@@ -63,6 +63,11 @@ def _to_go(crawl: Crawl, counts: Counts) -> int:
     return counts.pending if crawl.max_pages is None else min(counts.pending, max(0, crawl.max_pages - crawl.pages))
 
 
+def elapsed_s(crawl: Crawl, now_ms: int) -> float:
+    """From start to end, or until now."""
+    return max(0, (crawl.ended_ms or now_ms) - (crawl.started_ms or crawl.created_ms)) / 1000
+
+
 async def pause(services: Services | None, store: Store, id: str) -> Crawl:
     """No request of the crawl leaves later than 2 s from now; requests in flight may complete."""
     return await _change(services, store, id, CrawlState.PAUSED, None)

@@ -12,10 +12,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from pydantic import ValidationError
-
 from curtsy.control import crawl_request, submit
-from curtsy.control.crawl_request import CrawlRequest
+from curtsy.control import seeds as seeds_
+from curtsy.control.crawl_request import request_from
 from curtsy.core import clock
 from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl, Run, Schedule, new_id
@@ -23,7 +22,6 @@ from curtsy.core.observe import log, request_id
 from curtsy.core.settings import Settings
 from curtsy.core.threads import in_thread
 from curtsy.rules.cron import Cron
-from curtsy.rules.urls import normalise, veiled
 from curtsy.services.backends import Services
 from curtsy.store import crawls, schedules
 from curtsy.store.engine import Store, read
@@ -56,10 +54,10 @@ def add(
         raise UsageError(f"Invalid overlap: {overlap!r}. Use skip or queue.")
     if keep is not None and not 1 <= keep <= 1_000_000:
         raise UsageError("Invalid number of runs to keep. Use 1 to 1000000, or omit it to keep all.")
+    request = request_from(crawl or {}, "crawl.{}")
     made = Schedule(
-        id=new_id(), name=name, cron=cron, zone=zone,
-        crawl=_options(crawl or {}).model_dump(by_alias=True, mode="json"),
-        seeds=_seeds(seeds), overlap=overlap, keep=keep, next_ms=Cron.parse(cron, zone).next_after(now),
+        id=new_id(), name=name, cron=cron, zone=zone, crawl=request.model_dump(by_alias=True, mode="json"),
+        seeds=_seeds(seeds, settings), overlap=overlap, keep=keep, next_ms=Cron.parse(cron, zone).next_after(now),
         created_ms=now, request_id=request_id,
     )  # fmt: skip
     if made.next_ms is None:
@@ -78,33 +76,22 @@ def _check_name(name: str) -> None:
         )
 
 
-def _seeds(given: Iterable[str]) -> tuple[str, ...]:
+def _seeds(given: Iterable[str], settings: Settings) -> tuple[str, ...]:
     found: dict[str, None] = {}
-    for seed in given:
-        url = normalise(seed.strip())
-        if url is None:
-            raise UsageError(
-                f"{veiled(seed.strip())!r} is no http or https URL. Write it in full: https://example.com/"
-            )
+    for url in seeds_.each(given, settings):
         found[url] = None
         if len(found) > MOST_SEEDS:
-            raise UsageError(f"A schedule has at most {MOST_SEEDS:,} seeds: make several, or begin with fewer pages.")
+            raise UsageError(f"A schedule has at most {MOST_SEEDS:,} seeds. Make several schedules.")
     if not found:
-        raise UsageError("A schedule needs at least one URL to begin with.")
+        raise UsageError("A schedule needs at least one URL as its seed.")
     return tuple(found)
-
-
-def _options(fields: dict[str, Any]) -> CrawlRequest:
-    try:
-        return CrawlRequest.model_validate(fields)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise UsageError(f"Invalid crawl option {'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
 
 
 def crawl_of(schedule: Schedule, settings: Settings, id: str, request_id: str) -> Crawl:
     """The crawl of one run."""
-    return replace(crawl_request.crawl_of(_options(schedule.crawl), settings, request_id, id), schedule=schedule.n)
+    return replace(
+        crawl_request.crawl_of(request_from(schedule.crawl, "crawl.{}"), settings, request_id, id), schedule=schedule.n
+    )
 
 
 def shown(schedule: Schedule) -> dict[str, Any]:

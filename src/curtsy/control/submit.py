@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+from curtsy.control.seeds import each as check_seeds
 from curtsy.core import clock
-from curtsy.core.errors import EpochLost, FrontierUnavailable, RefusedSeeds, UnknownCrawl, UsageError
+from curtsy.core.errors import EpochLost, FrontierUnavailable, UnknownCrawl, UsageError
 from curtsy.core.model import Crawl, CrawlState, Entry, NewUrl
 from curtsy.core.observe import log
 from curtsy.core.settings_loading import keep
 from curtsy.core.threads import in_thread
 from curtsy.records import plan
-from curtsy.rules.urls import Scope, fingerprint, host_key, normalise, short, veiled
+from curtsy.rules.urls import Scope, fingerprint, host_key, short
 from curtsy.services.backends import Services
 from curtsy.services.epochs import introduce
 from curtsy.store import crawls, queues, urls
@@ -29,7 +30,7 @@ async def submit(services: Services, crawl: Crawl, seeds: Iterable[str]) -> Craw
     The first seeds are written together with the crawl: no crawl is without seeds, however early a process is killed.
     """
     Scope.of(crawl)  # raises for an invalid pattern before anything is written
-    source = _normal(seeds, services.settings.max_url_length)
+    source = check_seeds(seeds, services.settings)
     chunk = list(islice(source, _CHUNK))
     if not chunk:
         raise UsageError("There are no seeds: give at least one URL, or a file with one URL per line.")
@@ -47,21 +48,6 @@ async def submit(services: Services, crawl: Crawl, seeds: Iterable[str]) -> Craw
             await in_thread(services.store.run, give_up, crawl.n)
         raise
     return crawl
-
-
-def _normal(seeds: Iterable[str], max_length: int) -> Iterator[str]:
-    for number, seed in enumerate(seeds):
-        url = normalise(seed.strip())
-        if url is None:
-            said = f"{veiled(seed.strip())!r} is no http or https URL. Write it in full: https://example.com/"
-            raise RefusedSeeds([(f"seed {number}", said)], said)
-        if len(url) > max_length:
-            said = (
-                f"The seed {veiled(url)[:60]}... has {len(url):,} characters; max_url_length is {max_length:,}. "
-                "Leave it out, or raise the setting."
-            )
-            raise RefusedSeeds([(f"seed {number}", said)], said)
-        yield url
 
 
 def load_chunk(

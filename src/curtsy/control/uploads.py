@@ -10,16 +10,13 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 
-from curtsy.control import submit
+from curtsy.control import seeds, submit
 from curtsy.core import clock
-from curtsy.core.errors import KeyReused, RefusedSeeds, UnknownCrawl, UploadHeld, UsageError, WrongState
+from curtsy.core.errors import KeyReused, UnknownCrawl, UploadHeld, UsageError, WrongState
 from curtsy.core.model import Crawl, CrawlState, NewUrl
 from curtsy.core.settings import Settings
 from curtsy.core.settings_loading import keep
-from curtsy.fetch.guard import Network, address_allowed, check_url, is_address, networks
-from curtsy.rules.urls import normalise, veiled
 from curtsy.store import crawls, idempotency
 from curtsy.store.engine import Store
 
@@ -27,8 +24,6 @@ from curtsy.store.engine import Store
 PART = 5_000
 #: seeds that arrived all at once are stored before the first are listed, for a faster answer
 PART_AT_HAND = 10_000
-#: refused seeds that the error names
-MOST_REFUSED = 20
 
 #: puts stored rows into the frontier: (crawl, rows, the new ones)
 Listing = Callable[[Crawl, list[NewUrl], dict[tuple[int, bytes], int]], None]
@@ -122,7 +117,7 @@ class _Intake:
             return
         if self._known is not None and (self._known.complete or not self._met):
             raise KeyReused("This Idempotency-Key was used for other seeds. Use a new key for a new crawl.")
-        urls = part.seeds if part.normal else checked(part.seeds, self._settings, part.place, part.first)
+        urls = part.seeds if part.normal else seeds.checked(part.seeds, self._settings, part.place, part.first)
         unit = self._settings.politeness_unit
         crawl, rows, inserted = self._store.run(
             submit.load_chunk, self._crawl, urls, unit, part.last, keep(self._settings)
@@ -175,54 +170,17 @@ def _under(store: Store, crawl: Crawl, id: str) -> Crawl:
     return found
 
 
-def checked(seeds: Iterable[str], settings: Settings, place: str, first: int = 0) -> list[str]:
-    """Normal URLs of the seeds, or the error that names those that cannot be crawled."""
-    urls: list[str] = []
-    refused: list[tuple[str, str]] = []
-    for number, seed in enumerate(seeds, first):
-        url = normalise(seed)
-        why = _no_url(seed) if url is None else _forbidden(url, settings)
-        if why is None and url is not None:
-            urls.append(url)
-        elif len(refused) < MOST_REFUSED:
-            refused.append((place.format(number), why or ""))
-    if refused:
-        raise RefusedSeeds(refused)
-    return urls
-
-
-def _no_url(seed: str) -> str:
-    return f"{veiled(seed)[:100]!r} is no http or https URL"
-
-
-def _forbidden(url: str, settings: Settings) -> str | None:
-    """Return why a URL is refused, or None. Host names are checked later, when they are resolved."""
-    if len(url) > settings.max_url_length:
-        return f"longer than {settings.max_url_length} characters"
-    target = check_url(url)
-    if target is None:
-        return _no_url(url)
-    if is_address(target.host) and not address_allowed(target.host, _private(settings.allow_private)):
-        return f"{target.host} is no public address"
-    return None
-
-
-@lru_cache(maxsize=4)
-def _private(cidrs: tuple[str, ...]) -> tuple[Network, ...]:
-    return networks(cidrs)
-
-
-def in_parts(seeds: list[str], place: str, digest: str) -> Iterator[Part]:
+def in_parts(urls: list[str], place: str, digest: str) -> Iterator[Part]:
     """Split checked seeds that are all present, under the digest of their whole body."""
-    for start in range(0, len(seeds), PART_AT_HAND):
+    for start in range(0, len(urls), PART_AT_HAND):
         end = start + PART_AT_HAND
         yield Part(
-            seeds=seeds[start:end],
+            seeds=urls[start:end],
             first=start,
             place=place,
             received=end,
             digest=digest,
-            last=end >= len(seeds),
+            last=end >= len(urls),
             normal=True,
         )
 

@@ -60,8 +60,9 @@ class RefusedSeeds(UsageError):
     def __init__(self, refused: list[tuple[str, str]], said: str | None = None) -> None:
         #: (where, why) of the first ones
         self.refused = refused
-        first = f"{refused[0][0]}: {refused[0][1]}" if refused else ""
-        super().__init__(said or f"{len(refused)} or more seeds are refused; the first is {first}")
+        where, why = refused[0] if refused else ("unknown place", "refused")
+        more = f" {len(refused)} or more seeds are invalid." if len(refused) > 1 else ""
+        super().__init__(said or f"Invalid seed ({where}): {why}.{more}")
 
 
 class WrongState(UsageError):

@@ -31,3 +31,8 @@ def since_ms(text: str | None, now_s: float) -> int:
             f"{text!r} is no time. Write 30m, 12h or 7d, or a date as 2026-01-31 or 2026-01-31T12:00."
         ) from None
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def timestamp(at_ms: int | None) -> str | None:
+    """RFC 3339 in UTC, to the second; None for no time."""
+    return None if not at_ms else datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -15,6 +15,8 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from curtsy.core.loop_thread import LoopThread
+
 _turn = threading.Lock()
 
 
@@ -27,14 +29,13 @@ class _Yielding(selectors.DefaultSelector):
             _turn.acquire()
 
 
-def beside(work: Callable[[], Coroutine[Any, Any, None]], name: str) -> threading.Thread:
-    """Runs it on a loop of its own, in a thread that nobody waits for. One such thread per process."""
+class _ForkSafeThread(LoopThread):
+    def _live(self) -> None:
+        with _turn:
+            super()._live()
+
+
+def beside(work: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:
+    """Runs it on a loop in a daemon thread. One such thread per process."""
     os.register_at_fork(before=_turn.acquire, after_in_parent=_turn.release, after_in_child=_turn.release)
-    thread = threading.Thread(target=_run, args=(work,), name=name, daemon=True)
-    thread.start()
-    return thread
-
-
-def _run(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    with _turn, asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(_Yielding())) as runner:
-        runner.run(work())
+    _ForkSafeThread(name, work, loop_factory=lambda: asyncio.SelectorEventLoop(_Yielding())).start()

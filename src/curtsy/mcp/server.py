@@ -23,9 +23,9 @@ from mcp.types import ToolAnnotations
 from pydantic import Field, ValidationError
 
 from curtsy import __version__
+from curtsy.client.backend import Backend
 from curtsy.core.errors import CurtsyError, UsageError
-from curtsy.mcp import reading
-from curtsy.mcp.backends import Backend
+from curtsy.mcp import backends, reading
 
 T = TypeVar("T")
 Scope = MutableMapping[str, Any]
@@ -40,6 +40,9 @@ _ABOUT = (
 )
 _LOOKS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _ASKS = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=True)
+
+#: pages of a crawl that an answer names
+_NAMED = 50
 
 CrawlId = Annotated[str, Field(description="Id of a crawl, its beginning, or `last`.", max_length=100)]
 Which = Annotated[str, Field(description="Id of a stored page, or its URL.", min_length=1, max_length=4000)]
@@ -95,6 +98,7 @@ def _crawling(backend: Backend, limits: Limits) -> list[Tool]:
     seconds_help = f"Return after so many seconds at the latest, {limits.max_seconds:g} in all."
     Pages = Annotated[int, Field(description=pages_help, ge=1, le=limits.max_pages)]
     Seconds = Annotated[float, Field(description=seconds_help, gt=0, le=limits.max_seconds)]
+    crawler = backends.crawler_of(backend)
     few, soon = min(10, limits.max_pages), min(60.0, limits.max_seconds)
 
     async def crawl(
@@ -114,24 +118,25 @@ def _crawling(backend: Backend, limits: Limits) -> list[Tool]:
 
         Returns the crawl's id, its counts and its first pages. If the time was up, it is `running`: `resume` goes on.
         """
-        wish = {"max_pages": max_pages, "max_depth": max_depth, "scope": scope, "include": include or []}
+        options = {"max_pages": max_pages, "max_depth": max_depth, "scope": scope, "include": include or []}
         with _Told(ctx, max_pages) as told:
-            id = await _work(backend.crawl, [url], wish, max_seconds, told)
+            id = await _work(crawler.crawl, [url], options, max_seconds, told)
         return await _came_of(backend, id)
 
     async def resume(ctx: Context[Any, Any], crawl: CrawlId, max_seconds: Seconds = soon) -> dict[str, Any]:
         """Go on with a crawl whose time was up, as far as its own max_pages."""
         with _Told(ctx, None) as told:
-            id = await _work(backend.resume, crawl, max_seconds, told)
+            id = await _work(crawler.resume, crawl, max_seconds, told)
         return await _came_of(backend, id)
 
     return [_Tool.of(fn, _ASKS) for fn in (crawl, resume)]
 
 
 async def _came_of(backend: Backend, id: str) -> dict[str, Any]:
-    status = await _work(backend.status, id)
-    named = await _work(backend.first_pages, id)
-    return {"note": reading.UNTRUSTED, **status, "first_pages": named}
+    found = await _work(backends.status, backend, id)
+    pages = await _work(backend.pages, id, _NAMED)
+    named = [{name: page[name] for name in ("id", "url", "title")} for page in pages]
+    return {"note": reading.UNTRUSTED, **found, "first_pages": named}
 
 
 class _Told:
@@ -159,7 +164,7 @@ class _Told:
 def _looking(backend: Backend) -> list[Tool]:
     async def status(crawl: CrawlId = "last") -> dict[str, Any]:
         """How far a crawl is: its state, and URLs by what became of them."""
-        return await _work(backend.status, crawl)
+        return await _work(backends.status, backend, crawl)
 
     async def read_page(
         page: Which,
@@ -170,7 +175,7 @@ def _looking(backend: Backend) -> list[Tool]:
         ] = 20_000,
     ) -> dict[str, Any]:
         """A stored page as Markdown, in pieces. The page is not fetched again."""
-        found = await _work(backend.page, page, crawl)
+        found = await _work(backends.read, backend, page, crawl)
         return await _work(reading.piece, found, offset, max_chars)
 
     async def search_pages(
@@ -190,8 +195,8 @@ def _looking(backend: Backend) -> list[Tool]:
         """
 
         def look() -> dict[str, Any]:
-            found = backend.pages(crawl, go_on)
-            return reading.search(found, query, limit, SEARCHED_PAGES, SEARCH_S, lambda: backend.stored(crawl))
+            found = backends.scan(backend, crawl, go_on)
+            return reading.search(found, query, limit, SEARCHED_PAGES, SEARCH_S, lambda: backend.count_pages(crawl))
 
         return await _work(look)
 
@@ -207,7 +212,7 @@ def _looking(backend: Backend) -> list[Tool]:
 
         Values that the page does not support are withheld. No language model is asked.
         """
-        found = await _work(backend.page, page, crawl)
+        found = await _work(backends.read, backend, page, crawl)
         return await _work(reading.facts_of, found, schema)
 
     return [_Tool.of(fn, _LOOKS) for fn in (status, read_page, search_pages, extract)]

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from curtsy.core import clock
 from curtsy.core.clock import boot
 from curtsy.core.errors import StoreUnavailable
+from curtsy.core.loop_thread import LoopThread
 from curtsy.core.observe import log
 from curtsy.core.settings import Settings
 from curtsy.core.threads import in_thread
@@ -92,11 +93,10 @@ class Desk:
         self.duplicates = 0
         self.error: BaseException | None = None
         self._opened: Future[None] = Future()
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._wake: asyncio.Event | None = None
         self._turns: Turns | None = None
         self._run = 0
-        self._thread = threading.Thread(target=self._live, name="curtsy-desk", daemon=True)
+        self._thread = LoopThread("curtsy-frontier", self._work, on_end=self._over)
 
     # From Scrapy's thread
 
@@ -134,36 +134,34 @@ class Desk:
 
     def take(self, host: str) -> Future[Turn]:
         """A turn for a download that nobody scheduled: robots.txt, an inline request."""
-        assert self._loop is not None
         assert self._turns is not None
-        return asyncio.run_coroutine_threadsafe(self._turns.take(host, self._delay_s(host)), self._loop)
+        return self._thread.submit(self._turns.take(host, self._delay_s(host)))
 
     def close(self, *, ended: bool) -> None:
         """What is held goes back; `ended`: the run is over if nobody has anything left of it."""
         self._closing = True
         self._ended = ended
         self._rouse()
-        self._thread.join(30)
+        self._thread.stop(30)
 
     def _rouse(self) -> None:
-        if self._loop is not None and self._wake is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._wake.set)
+        if self._wake is not None:
+            self._thread.call(self._wake.set)
 
     # In the thread
 
-    def _live(self) -> None:
-        try:
-            asyncio.run(self._work())
-        except BaseException as error:
-            self.error = error
-            if not self._opened.done():
-                self._opened.set_exception(error)
-            else:
-                log("desk_broke", level="error", error=repr(error))
-                self._ring()
+    def _over(self, error: BaseException | None) -> None:
+        if error is None:
+            return
+        self.error = error
+        if not self._opened.done():
+            self._opened.set_exception(error)
+        else:
+            log("desk_broke", level="error", error=repr(error))
+            self._ring()
 
     async def _work(self) -> None:
-        self._loop, self._wake = asyncio.get_running_loop(), asyncio.Event()
+        self._wake = asyncio.Event()
         async with open_turns(self.settings) as turns:
             self._turns = turns
             self._run = await self._store(guests.begin, self._name, clock.now_ms())

@@ -16,6 +16,7 @@ import uvloop
 from curtsy.control import submit
 from curtsy.core import metrics
 from curtsy.core.errors import CurtsyError, EpochLost, Unavailable
+from curtsy.core.loop_thread import LoopThread
 from curtsy.core.model import Crawl, NewUrl
 from curtsy.core.observe import log, request_id
 from curtsy.core.settings import Settings
@@ -50,11 +51,10 @@ class BackendThread:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         # Separate locks: waiting for the frontier must not block the store.
-        self._store_lock, self._services_lock, self._loop_lock = threading.Lock(), threading.Lock(), threading.Lock()
-        #: nothing more is opened; the loop accepts no more work
-        self._ending = self._closed = False
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
+        self._store_lock, self._services_lock = threading.Lock(), threading.Lock()
+        #: nothing more is opened
+        self._ending = False
+        self._thread = LoopThread("backend", loop_factory=uvloop.new_event_loop)
         self._store: Store | None = None
         self._services: Services | None = None
         self._fleet: Fleet | None = None
@@ -202,21 +202,10 @@ class BackendThread:
 
     def _later(self, coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
         try:
-            loop = self._running_loop()
+            return self._thread.submit(_with_request_id(request_id.get(), coroutine))
         except Unavailable:
             coroutine.close()
             raise
-        return asyncio.run_coroutine_threadsafe(_with_request_id(request_id.get(), coroutine), loop)
-
-    def _running_loop(self) -> asyncio.AbstractEventLoop:
-        with self._loop_lock:
-            if self._closed:
-                raise Unavailable(_ENDING)
-            if self._loop is None:
-                self._loop = uvloop.new_event_loop()
-                self._thread = threading.Thread(target=self._loop.run_forever, name="backend", daemon=True)
-                self._thread.start()
-            return self._loop
 
     def close(self) -> None:
         """Close the frontier and the store, if they are open."""
@@ -234,14 +223,7 @@ class BackendThread:
         elif self._store is not None:
             self._store.close()
         self._store = None
-        with self._loop_lock:
-            self._closed = True
-            if self._loop is not None and self._thread is not None:
-                asyncio.run_coroutine_threadsafe(_end_all(), self._loop).result(_LEAVE_S)
-                self._loop.call_soon_threadsafe(self._loop.stop)
-                self._thread.join(5.0)
-                self._loop.close()
-                self._loop = self._thread = None
+        self._thread.stop(_LEAVE_S)
 
     async def _leave(self, opened: Services) -> None:
         await end([self._publishing] if self._publishing is not None else [])
@@ -251,11 +233,6 @@ class BackendThread:
                 await self._fleet.publish(metrics.drain())
             await self._fleet.close()
         await opened.close()
-
-
-async def _end_all() -> None:
-    """Cancel all tasks that still run on the loop."""
-    await end([task for task in asyncio.all_tasks() if task is not asyncio.current_task()])
 
 
 async def _with_request_id(id: str | None, coroutine: Coroutine[Any, Any, T]) -> T:

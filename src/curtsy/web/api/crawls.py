@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 from curtsy.control import crawls as control
+from curtsy.control import seeds as seed_check
 from curtsy.control import uploads
 from curtsy.control.crawl_request import CrawlRequest, crawl_of
 from curtsy.control.uploads import Part, Sender
@@ -74,7 +75,7 @@ def _idempotency_key(call: Call) -> str | None:
 
 
 def _json(call: Call, body: NewCrawl) -> tuple[CrawlRequest, str, Iterator[Part]]:
-    seeds = uploads.checked(body.seeds, call.settings, _PLACE)  # all of them, before anything is written
+    seeds = seed_check.checked(body.seeds, call.settings, _PLACE)  # all of them, before anything is written
     digest = uploads.digest_of(body.model_dump_json().encode())
     options = CrawlRequest(**body.model_dump(exclude={"seeds"}, by_alias=True))
     return options, digest, uploads.in_parts(seeds, _PLACE, digest)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from curtsy.control import schedules as scheduling
-from curtsy.control import uploads
+from curtsy.control import seeds as seed_check
 from curtsy.core.errors import NameTaken, UnknownSchedule
 from curtsy.core.model import Run, Schedule
 from curtsy.store import schedules
@@ -23,7 +23,7 @@ def make_schedule(call: Call, body: NewSchedule) -> ScheduleInfo:
     stored.
     """
     check_offered(body.crawl, call.settings, "body.crawl")
-    urls = uploads.checked(body.seeds, call.settings, "body.seeds.{}")
+    urls = seed_check.checked(body.seeds, call.settings, "body.seeds.{}")
     try:
         made = scheduling.add(
             call.store, call.settings, name=body.name, cron=body.cron, zone=body.zone, seeds=urls,

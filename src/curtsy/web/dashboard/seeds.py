@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from curtsy.control import uploads
+from curtsy.control import seeds
 from curtsy.core.errors import RefusedSeeds
 from curtsy.core.settings import Settings
 from curtsy.rules.urls import host_key
@@ -55,7 +55,7 @@ def check(lines: Iterable[str], settings: Settings) -> Checked:
                 found.refused.append((at, line, f"more than {MOST:,} seeds: send them to the API as NDJSON"))
             continue
         try:
-            (url,) = uploads.checked([line if "://" in line else f"https://{line}"], settings, "{}")
+            (url,) = seeds.checked([line if "://" in line else f"https://{line}"], settings, "{}")
         except RefusedSeeds as error:
             found.refused_in_all += 1
             if len(found.refused) < _NAMED:

@@ -1,0 +1,33 @@
+"""Where a command works: this machine's store, or an API (--api URL or CURTSY_API_URL, with CURTSY_API_KEY)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from curtsy.cli import next_commands
+from curtsy.cli.options import settings_from
+from curtsy.client.backend import Backend
+from curtsy.client.http import Client, key_around
+from curtsy.client.local import LocalBackend
+from curtsy.client.remote import RemoteBackend
+
+Api = Annotated[
+    str | None,
+    typer.Option(
+        "--api",
+        metavar="URL",
+        envvar="CURTSY_API_URL",
+        help="Use this API instead; its key in CURTSY_API_KEY.",
+        rich_help_panel="Storage",
+    ),
+]
+
+
+def backend(api: str | None, config: Path | None, data_dir: Path | None) -> Backend:
+    if api:
+        return RemoteBackend(Client(api, key_around()))
+    settings = settings_from(config, data_dir)
+    return LocalBackend(settings, next_commands.beginning(), next_commands.ending())

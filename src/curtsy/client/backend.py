@@ -1,0 +1,92 @@
+"""What commands, MCP tools and scripts ask of Curtsy, whether it is this machine's store or an API elsewhere.
+
+Both implementations (`local`, `remote`) return the documents of the HTTP API as plain dictionaries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Protocol
+
+Document = dict[str, Any]
+#: makes the command that resumes a crawl from its id and the settings that are stored with it
+ResumeCommand = Callable[[str, Mapping[str, Any]], str]
+
+
+class Backend(Protocol):
+    # Crawls
+
+    def submit(self, options: Mapping[str, Any], seeds: Iterable[str]) -> str:
+        """Submits a crawl; its id. `options` are the fields of a CrawlRequest."""
+
+    def crawl(self, id: str) -> Document:
+        """The status of a crawl by its id, the beginning of it, or `last`."""
+
+    def crawls(self) -> Iterable[Document]:
+        """Summaries of all crawls, newest first."""
+
+    def change_crawl(self, id: str, verb: str) -> Document:
+        """`pause`, `resume` or `cancel`; its new status."""
+
+    def how_to_resume(self, id: str, command: ResumeCommand) -> str | None:
+        """How a person resumes the crawl; None where workers do so."""
+
+    def delete(self, crawl: str | None, url: str | None, host: str | None) -> Document:
+        """Deletes a crawl, or the pages of a URL or host; `done` says whether that is complete."""
+
+    def explain(self, target: str, crawl: str | None) -> Document:
+        """The state of a URL or a host, with `why` in sentences."""
+
+    def changes(self, crawl: str, against: str | None, kind: str | None, limit: int) -> Document:
+        """What changed between two crawls: counts, and at most `limit` pages."""
+
+    # Dead letters
+
+    def failures(self, filters: Mapping[str, str], limit: int) -> list[Document]: ...
+
+    def replay(self, filters: Mapping[str, str], limit: int | None, dry_run: bool) -> Document: ...
+
+    # Records
+
+    def records(
+        self, crawl: str, status: str = "published", low_confidence: bool | None = None, every_schema: bool = False
+    ) -> Iterator[Document]: ...
+
+    def reviews(self, crawl: str | None, limit: int) -> list[Document]:
+        """Records that need a decision, oldest first."""
+
+    def review(self, record: int) -> Document:
+        """A record with its sources and decisions."""
+
+    def decide(self, record: int, decision: Mapping[str, Any]) -> Document:
+        """Approves, rejects or corrects a record; the record afterwards."""
+
+    # Schedules
+
+    def schedules(self) -> list[Document]: ...
+
+    def add_schedule(self, seeds: list[str], **fields: Any) -> Document: ...
+
+    def change_schedule(self, id: str, verb: str) -> Document:
+        """`pause`, `resume` or `remove`; the schedule."""
+
+    def schedule_runs(self, id: str, limit: int) -> list[Document]: ...
+
+    # Pages
+
+    def pages(self, crawl: str, limit: int) -> list[Document]:
+        """The first pages of a crawl."""
+
+    def page(self, id: str) -> Document | None: ...
+
+    def page_of_url(self, url: str, crawl: str | None) -> Document | None:
+        """The page of a normal URL, in one crawl or in the newest that has it."""
+
+    def content(self, page: Document) -> bytes | None:
+        """The body of a page; None if none is kept, or it is damaged."""
+
+    def scan_pages(self, crawl: str | None, cursor: str | None) -> Iterator[tuple[str, Document, bytes | None]]:
+        """Pages to search with their bodies, each with the cursor that continues after it."""
+
+    def count_pages(self, crawl: str | None) -> int:
+        """How many pages `scan_pages` has."""

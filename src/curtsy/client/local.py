@@ -1,0 +1,361 @@
+"""The backend of this machine: it reads and changes the store itself, and tells a frontier that runs."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from curtsy.client.backend import Document, ResumeCommand
+from curtsy.client.remote import BAD_CURSOR
+from curtsy.control import changes as comparing
+from curtsy.control import crawls as control
+from curtsy.control import explain as explaining
+from curtsy.control import replay as replaying
+from curtsy.control import retention, submit
+from curtsy.control import schedules as scheduling
+from curtsy.control.crawl_request import CrawlRequest, crawl_of, request_from
+from curtsy.control.hosts import resolve_host
+from curtsy.core import clock
+from curtsy.core.errors import Damaged, UsageError
+from curtsy.core.model import Crawl, Page, Schedule, new_id
+from curtsy.core.record import Record
+from curtsy.core.settings import Settings
+from curtsy.core.times import since_ms, timestamp
+from curtsy.export.pages import segments_of
+from curtsy.records import plan, review, serialize
+from curtsy.rules.urls import fingerprint
+from curtsy.services import backends
+from curtsy.services.valkey import EmbeddedValkey
+from curtsy.store import crawls, deletion, pages, records, schedules
+from curtsy.store.engine import Store
+from curtsy.store.segments import SegmentStore, read_page
+
+T = TypeVar("T")
+
+_CHANGES = {"pause": control.pause, "resume": control.resume, "cancel": control.cancel}
+_SCHEDULE_CHANGES = {"pause": scheduling.pause, "resume": scheduling.resume, "remove": scheduling.remove}
+_LETTER = ("id", "url", "host", "stage", "cause", "detail", "status", "attempts", "request_id")
+_PAGE = (
+    "id", "url", "host", "status", "depth", "content_type", "charset", "title", "language", "canonical", "sha256",
+    "size", "etag", "last_modified", "unchanged", "same_as", "request_id",
+)  # fmt: skip
+
+
+def frontier_runs(settings: Settings) -> bool:
+    """Whether a frontier must be told of a change. Without one, the next process reads it from the store."""
+    return settings.frontier_url is not None or EmbeddedValkey.running(settings.data_dir) is not None
+
+
+def with_services(settings: Settings, step: Callable[[backends.Services], Awaitable[T]]) -> T:
+    """Runs a step that needs store and frontier; the data folder's own server is started for it if need be."""
+
+    async def run() -> T:
+        built = backends.build(settings)
+        try:
+            await built.open()
+            return await step(built)
+        finally:
+            await built.close()
+
+    return asyncio.run(run())
+
+
+class LocalBackend:
+    """Implements `Backend` over the store of these settings.
+
+    `program` and `options` are how explanations write commands for the reader.
+    """
+
+    def __init__(self, settings: Settings, program: str = "curtsy", options: str = "") -> None:
+        self.settings = settings
+        self._program, self._options = program, options
+
+    def _store(self, *, looks: bool = True, create: bool = False) -> Store:
+        return Store.open(self.settings.effective_store_url, create=create, looks=looks)
+
+    # Crawls
+
+    def submit(self, options: Mapping[str, Any], seeds: Iterable[str]) -> str:
+        crawl = crawl_of(request_from(options), self.settings, new_id())
+        return with_services(self.settings, lambda built: submit.submit(built, crawl, seeds)).id
+
+    def crawl(self, id: str) -> Document:
+        with self._store() as store:
+            return _status(control.status(store, id))
+
+    def crawls(self) -> Iterable[Document]:
+        now_ms = clock.now_ms()
+        with self._store() as store, store.read() as tx:
+            return [_status(control.status_in(tx, crawl, now_ms)) for crawl in crawls.list_all(tx)]
+
+    def change_crawl(self, id: str, verb: str) -> Document:
+        # Processes that crawl read the new state from the store within a second.
+        with self._store(looks=False) as store:
+            crawl = asyncio.run(_CHANGES[verb](None, store, id))
+            return _status(control.status(store, crawl.id))
+
+    def how_to_resume(self, id: str, command: ResumeCommand) -> str | None:
+        with self._store() as store:
+            with store.read() as tx:
+                crawl = crawls.get(tx, id)
+                kept = crawls.settings_of(tx, crawl.n)
+            if missing := plan.missing_functions(store, crawl):
+                return plan.resume_call(crawl, missing)
+        return command(crawl.id, kept)
+
+    def delete(self, crawl: str | None, url: str | None, host: str | None) -> Document:
+        settings = self.settings
+        with self._store(looks=False) as store:
+            found = None if crawl is None else self._crawl(store, crawl)
+            if found is None or url is not None or host is not None:
+                n = None if found is None else found.n
+                id = retention.delete_pages(store, settings.politeness_unit, url=url, host=host, crawl=n)
+            elif frontier_runs(settings):
+                which = found.id
+                id = with_services(settings, lambda built: retention.delete_crawl(built, built.store, which))
+            else:
+                id = asyncio.run(retention.delete_crawl(None, store, found.id))
+            # The row of a crawl that was just at work stays for a minute.
+            retention.delete_some(store, settings, float("inf"))
+            with store.read() as tx:
+                return {"id": id, "done": all(one.id != id for one in deletion.pending(tx, 1000))}
+
+    def explain(self, target: str, crawl: str | None) -> Document:
+        settings, now_ms = self.settings, clock.now_ms()
+        with self._store() as store, store.read() as tx:
+            url, host = explaining.target(target, settings.politeness_unit)
+            if url is not None:
+                facts = explaining.of_url(tx, url, settings, crawls.get(tx, crawl) if crawl else None)
+                facts = explaining.with_frontier(tx, facts, settings)
+                return explaining.document(replace(facts, program=self._program, options=self._options), now_ms)
+            host = resolve_host(tx, host, settings.politeness_unit)
+            seen = explaining.see(tx, settings, host)
+            why, fields = explaining.of_host(tx, host, now_ms, seen, self._program, self._options)
+            return fields | {"why": why}
+
+    def changes(self, crawl: str, against: str | None, kind: str | None, limit: int) -> Document:
+        with self._store() as store:
+            report = comparing.report_of(store, crawl, against)
+            found, _ = comparing.chunk(store, report, kind, limit=limit) if limit else ([], None)
+            counts = comparing.counts(store, report)
+        items = [
+            {
+                "kind": one.kind, "url": one.url, "why": one.why or None, "sha256_before": one.sha256_before,
+                "sha256": one.sha256, "before": timestamp(one.before_ms), "at": timestamp(one.at_ms),
+            }
+            for one in found
+        ]  # fmt: skip
+        return {"crawl": report.crawl.id, "against": report.against.id, "counts": counts, "items": items}
+
+    # Dead letters
+
+    def failures(self, filters: Mapping[str, str], limit: int) -> list[Document]:
+        with self._store() as store:
+            found = replaying.find(store, self._filter(store, filters, limit))
+            with store.read() as tx:
+                ids = crawls.ids(tx, {one.crawl for one in found})
+        return [
+            {name: getattr(one, name) for name in _LETTER}
+            | {"crawl": ids.get(one.crawl), "at": timestamp(one.at_ms), "replayed": timestamp(one.replayed_ms)}
+            for one in found
+        ]
+
+    def replay(self, filters: Mapping[str, str], limit: int | None, dry_run: bool) -> Document:
+        with self._store(looks=dry_run) as store:
+            done = replaying.replay(store, self._filter(store, filters, limit), clock.now_ms(), dry_run=dry_run)
+        if done.queues and frontier_runs(self.settings):
+            with_services(self.settings, lambda built: replaying.put_back_replayed(built, done))
+        return {
+            "dead_letters": done.dead_letters, "crawls": list(done.crawls),
+            "of_cancelled_crawls": done.of_cancelled_crawls, "dry_run": dry_run,
+        }  # fmt: skip
+
+    def _filter(self, store: Store, filters: Mapping[str, str], limit: int | None) -> replaying.Filter:
+        host = filters.get("host")
+        with store.read() as tx:
+            return replaying.Filter(
+                crawl=crawls.get(tx, filters["crawl"], members=False).n if "crawl" in filters else None,
+                host=None if host is None else resolve_host(tx, host, self.settings.politeness_unit),
+                stage=filters.get("stage"),
+                cause=filters.get("cause"),
+                since_ms=since_ms(filters.get("since"), time.time()),
+                limit=limit,
+            )
+
+    # Records
+
+    def records(
+        self, crawl: str, status: str = "published", low_confidence: bool | None = None, every_schema: bool = False
+    ) -> Iterator[Document]:
+        with self._store() as store:
+            found = serialize.of_crawl(
+                store, crawl, statuses=(status,), low_confidence=low_confidence, every_schema=every_schema
+            )
+            yield from map(_record, found)
+
+    def reviews(self, crawl: str | None, limit: int) -> list[Document]:
+        found: list[Document] = []
+        after = 0
+        with self._store() as store:
+            n = None if crawl is None else self._crawl(store, crawl).n
+            while len(found) < limit:
+                with store.read() as tx:
+                    some, after = records.chunk(tx, n, after, min(500, limit - len(found)), statuses=("held",))
+                if not some:
+                    break
+                found += [_review(store, review.ReviewCase(record=one, sources=(), history=())) for one in some]
+        return found
+
+    def review(self, record: int) -> Document:
+        with self._store() as store:
+            return _review(store, review.review_case(store, record))
+
+    def decide(self, record: int, decision: Mapping[str, Any]) -> Document:
+        fields = dict(decision)
+        who = fields.pop("by", None) or getpass.getuser()
+        with self._store(looks=False) as store:
+            review.decide(store, record, review.Decision(who=who, **fields), clock.now_ms())
+            return _review(store, review.review_case(store, record))
+
+    # Schedules
+
+    def schedules(self) -> list[Document]:
+        with self._store() as store, store.read() as tx:
+            return [_schedule(one) for one in schedules.list_all(tx, limit=100_000)]
+
+    def add_schedule(self, seeds: list[str], **fields: Any) -> Document:
+        # A schedule may be the first thing in a data folder.
+        with self._store(looks=False, create=True) as store:
+            return _schedule(scheduling.add(store, self.settings, seeds=seeds, **fields))
+
+    def change_schedule(self, id: str, verb: str) -> Document:
+        with self._store(looks=False) as store:
+            return _schedule(_SCHEDULE_CHANGES[verb](store, id))
+
+    def schedule_runs(self, id: str, limit: int) -> list[Document]:
+        with self._store() as store, store.read() as tx:
+            found = schedules.runs_of(tx, schedules.get(tx, id).n, limit=limit)
+        return [
+            {
+                "planned": timestamp(run.planned_ms), "state": run.state,
+                "crawl": run.crawl_id if run.crawl is not None else None, "note": run.note,
+            }
+            for run in found
+        ]  # fmt: skip
+
+    # Pages
+
+    def pages(self, crawl: str, limit: int) -> list[Document]:
+        with self._store() as store, store.read() as tx:
+            of = crawls.get(tx, crawl, members=False)
+            return [_page(page, of.id) for page in pages.chunk(tx, of.n, 0, limit)[0]]
+
+    def page(self, id: str) -> Document | None:
+        with self._store() as store, store.read() as tx:
+            return self._shown(tx, pages.by_id(tx, id))
+
+    def page_of_url(self, url: str, crawl: str | None) -> Document | None:
+        with self._store() as store, store.read() as tx:
+            if crawl is not None:
+                return self._shown(tx, pages.get(tx, crawls.get(tx, crawl).n, fingerprint(url)))
+            newest = pages.where(tx, "p.fp = :fp", {"fp": fingerprint(url)}, "p.n DESC", 1)
+            return self._shown(tx, newest[0][1] if newest else None)
+
+    @staticmethod
+    def _shown(tx: Any, page: Page | None) -> Document | None:
+        id = None if page is None else crawls.ids(tx, [page.crawl]).get(page.crawl)
+        return None if page is None or id is None else _page(page, id)
+
+    def content(self, page: Document) -> bytes | None:
+        with self._store() as store, closing(segments_of(self.settings)) as segments, store.read() as tx:
+            found = pages.by_id(tx, page["id"])
+            return None if found is None else _body(tx, segments, found)
+
+    def scan_pages(self, crawl: str | None, cursor: str | None) -> Iterator[tuple[str, Document, bytes | None]]:
+        """Of one crawl or of all, newest first."""
+        if cursor and (not cursor.isdecimal() or len(cursor) > 18):
+            raise UsageError(BAD_CURSOR)
+        given: dict[str, Any] = {"below": int(cursor) if cursor else 1 << 62}
+        condition = "p.n < :below"
+        with self._store() as store, closing(segments_of(self.settings)) as segments:
+            if crawl is not None:
+                given["crawl"] = self._crawl(store, crawl).n
+                condition += " AND p.crawl = :crawl"
+            while True:
+                with store.read() as tx:
+                    found = pages.where(tx, condition, given, "p.n DESC", 100)
+                    ids = crawls.ids(tx, sorted({page.crawl for _, page in found}))
+                if not found:
+                    return
+                for n, page in found:
+                    given["below"] = n
+                    with store.read() as tx:
+                        body = _body(tx, segments, page)
+                    yield str(n), _page(page, ids.get(page.crawl, "")), body
+
+    def count_pages(self, crawl: str | None) -> int:
+        with self._store() as store, store.read() as tx:
+            return pages.how_many(tx, None if crawl is None else crawls.get(tx, crawl).n)
+
+    @staticmethod
+    def _crawl(store: Store, id: str) -> Crawl:
+        with store.read() as tx:
+            return crawls.get(tx, id, members=False)
+
+
+def _body(tx: Any, segments: SegmentStore, page: Page) -> bytes | None:
+    try:
+        record = read_page(tx, segments, page)
+    except Damaged:  # one such page must not end a search
+        return None
+    return None if record is None else record.body
+
+
+def _status(found: control.Status) -> Document:
+    crawl, counts = found.crawl, found.counts
+    names = [field.alias or name for name, field in CrawlRequest.model_fields.items() if name != "webhook_secret"]
+    options = {name: getattr(crawl, name) for name in names if hasattr(crawl, name)}
+    return {
+        "id": crawl.id, "state": crawl.state.value, "reason": crawl.reason, "lane": crawl.lane.value,
+        "scope": crawl.scope, "pages": crawl.pages, "request_id": crawl.request_id,
+        "created": timestamp(crawl.created_ms), "started": timestamp(crawl.started_ms),
+        "ended": timestamp(crawl.ended_ms),
+        "elapsed_s": round(control.elapsed_s(crawl, clock.now_ms()), 3),
+        "counts": {
+            "pages": counts.pages, "done": counts.done, "pending": counts.pending,
+            "pending_render": counts.pending_render, "skipped": dict(counts.skipped), "failed": dict(counts.failed),
+            "failed_stages": dict(counts.failed_stages),
+        },
+        "pages_per_s": round(found.pages_per_s, 3), "estimated_end": timestamp(found.ends_ms),
+        "wishes": {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()},
+    }  # fmt: skip
+
+
+def _record(record: Record) -> Document:
+    return serialize.line(record) | {"created": timestamp(record.created_ms)}
+
+
+def _review(store: Store, known: review.ReviewCase) -> Document:
+    record = known.record
+    with store.read() as tx:
+        crawl = crawls.ids(tx, [record.crawl]).get(record.crawl)
+    names = ("decision", "who", "note", "correction", "before", "golden")
+    history = [{**{name: getattr(one, name) for name in names}, "at": timestamp(one.at_ms)} for one in known.history]
+    withheld = [{"note": "", "claimed_quote": None, **one} for one in record.withheld]
+    sources = [one._asdict() | {"page": f"{record.crawl}-{one.page}"} for one in known.sources]
+    return _record(record) | {"crawl": crawl, "withheld": withheld, "sources": sources, "reviews": history}
+
+
+def _schedule(schedule: Schedule) -> Document:
+    next_ms = schedule.next_ms if schedule.enabled else None
+    return scheduling.shown(schedule) | {"next": timestamp(next_ms), "created": timestamp(schedule.created_ms)}
+
+
+def _page(page: Page, crawl: str) -> Document:
+    fields = {name: getattr(page, name) for name in _PAGE}
+    return fields | {"crawl": crawl, "fetched": timestamp(page.fetched_ms), "has_content": page.body is not None}

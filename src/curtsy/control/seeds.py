@@ -1,0 +1,66 @@
+"""Seeds: one check for every place that they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from curtsy.core.errors import RefusedSeeds
+from curtsy.core.settings import Settings
+from curtsy.fetch.guard import Network, address_allowed, check_url, is_address, networks
+from curtsy.rules.urls import normalise, veiled
+
+#: refused seeds that an error names
+MOST_REFUSED = 20
+
+
+def check(seed: str, settings: Settings | None = None, *, public: bool = False) -> str:
+    """The normal form of a seed; a ValueError says why there is none.
+
+    With `public` an address that the settings do not allow is refused too. Names are checked when they are resolved.
+    """
+    url = normalise(seed.strip())
+    if url is None:
+        raise ValueError(f"{veiled(seed.strip())[:100]!r} is not an http or https URL")
+    if settings is not None and len(url) > settings.max_url_length:
+        most = settings.max_url_length
+        raise ValueError(f"{veiled(url)[:60]}... has {len(url):,} characters; max_url_length is {most:,}")
+    if public and settings is not None:
+        target = check_url(url)
+        if target is None:
+            raise ValueError(f"{veiled(url)[:100]!r} is not an http or https URL")
+        if is_address(target.host) and not address_allowed(target.host, _allowed(settings.allow_private)):
+            raise ValueError(f"{target.host} is not a public address")
+    return url
+
+
+def each(
+    seeds: Iterable[str], settings: Settings | None = None, place: str = "seed {}", first: int = 0
+) -> Iterator[str]:
+    """Normal URLs while seeds arrive. The first bad seed raises an error with its place."""
+    for number, seed in enumerate(seeds, first):
+        try:
+            url = check(seed, settings)
+        except ValueError as error:
+            raise RefusedSeeds([(place.format(number), str(error))]) from None
+        yield url
+
+
+def checked(seeds: Iterable[str], settings: Settings, place: str, first: int = 0) -> list[str]:
+    """Normal URLs of seeds that are all here, or an error that names the bad ones."""
+    urls: list[str] = []
+    refused: list[tuple[str, str]] = []
+    for number, seed in enumerate(seeds, first):
+        try:
+            urls.append(check(seed, settings, public=True))
+        except ValueError as error:
+            if len(refused) < MOST_REFUSED:
+                refused.append((place.format(number), str(error)))
+    if refused:
+        raise RefusedSeeds(refused)
+    return urls
+
+
+@lru_cache(maxsize=4)
+def _allowed(cidrs: tuple[str, ...]) -> tuple[Network, ...]:
+    return networks(cidrs)

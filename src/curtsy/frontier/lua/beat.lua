@@ -1,7 +1,7 @@
--- beat.lua: a process lives: its URL leases are renewed.
+-- beat.lua: a process is alive: renews its URL leases.
 --
 -- ARGV  2 owner   3 URL lease in ms   4 ... ids of its leases
--- Answers { now, ids that are no longer its own }
+-- Returns { now, ids that are no longer its own }
 call('SET', P .. 'owner:' .. ARGV[2], '1', 'PX', ARGV[3])
 local lost = {}
 for i = 4, #ARGV do

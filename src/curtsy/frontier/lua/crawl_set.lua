@@ -1,10 +1,10 @@
--- crawl_set.lua: introduces a crawl, or tells the frontier that its state, wishes or budget changed.
+-- crawl_set.lua: introduces a crawl, or updates its state, options and budget.
 --
 -- ARGV  2 crawl   3 state   4 lane   5 delay in ms   6 per_host   7 budget left (-1: none)   8 version
---       9 keep (1: a budget that stands here already is left as it is)
--- Answers { now }
+--       9 keep (1: an existing budget is not changed)
+-- Returns { now }
 local c, key = ARGV[2], P .. 'crawl:' .. ARGV[2]
--- Whoever holds slots for it learns of it with the next lease.
+-- Processes that hold slots for it learn of it with their next lease.
 if ARGV[3] == 'running' then
   call('ZREM', P .. 'halted', c)
 elseif call('HGET', key, 'st') == 'running' then

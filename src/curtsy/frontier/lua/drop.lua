@@ -1,7 +1,7 @@
--- drop.lua: queues leave their hosts at once: the crawl was paused or ended, or the host is dead for it.
+-- drop.lua: removes queues from their hosts at once: the crawl was paused or ended, or the host is dead for it.
 --
 -- ARGV  2 number of queues, then for each: host, crawl
--- Answers { now }
+-- Returns { now }
 for i = 1, tonumber(ARGV[2]) do
   local h = host(ARGV[1 + i * 2])
   drop(h, ARGV[2 + i * 2])

@@ -1,10 +1,10 @@
--- fill.lua: the answer to a scan: rows of one queue behind its cursor, or from the start for a rescan.
+-- fill.lua: the result of a scan: rows of one queue behind its cursor, or from the start for a rescan.
 --
 -- ARGV  2 host   3 queue   4 token   5 rescan (1) or refill (0)   6 more (1: the store has rows behind these)
 --       7 cursor: seq of the last row read   8 number of rows, then each "retry_ms 0x1f entry"
--- Answers { now, 'ok' | 'empty' | 'stale', scans }
+-- Returns { now, 'ok' | 'empty' | 'stale', scans }
 --   empty  a rescan found nothing: the caller asks the store to close the queue, then leaves (the lock is still held)
---   stale  the lock is another's or has run out: rows may have been pushed since these were read
+--   stale  the lock belongs to another process or has expired: rows may have been pushed since these were read
 local name, c, token = ARGV[2], ARGV[3], ARGV[4]
 local rescan, more, n = ARGV[5] == '1', ARGV[6] == '1', tonumber(ARGV[8])
 local h = host(name)

@@ -1,8 +1,8 @@
--- fleet_begin.lua: a shift begins with its ticket, or renews its place among the running ones.
+-- fleet_begin.lua: a shift begins with its ticket, or renews its entry among the running ones.
 --
 -- KEYS  1 {fleet}:tickets:<queue>   2 {fleet}:shifts:<queue>
 -- ARGV  1 the ticket   2 ms for which the shift counts as running   3 renew (1: it has begun before)
--- Answers 1, or 0 if the ticket came late
+-- Returns 1, or 0 if the ticket came late
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
 if ARGV[3] == '0' then

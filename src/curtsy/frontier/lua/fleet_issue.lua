@@ -1,11 +1,11 @@
--- fleet_issue.lua: how many shifts to send to one queue, counted and promised in one step: two Beats send no double.
+-- fleet_issue.lua: how many shifts to send to one queue, counted and reserved in one step, so that two Beats send no duplicates.
 --
 -- KEYS  1 {fleet}:tickets:<queue>  ZSET  ticket -> ms until which it may be begun
 --       2 {fleet}:shifts:<queue>   ZSET  ticket -> ms until which its shift counts as running unless renewed
 --       3 {fleet}:seats            HASH  worker -> JSON { queues, seats, shards, until_ms }
 -- ARGV  1 the queue's name   2 due hosts   3 requests that a shift has in flight   4 a ticket's life in ms
 --       5 ... names for new tickets: no more are issued than there are names
--- Answers { how many of the names were issued, seats of the queue, running shifts, tickets outstanding before }
+-- Returns { how many of the names were issued, seats of the queue, running shifts, tickets outstanding before }
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)

@@ -1,10 +1,10 @@
--- forget.lua: a crawl has ended: its filter and its numbers go. A few buckets per call; call again until `left` is 0.
+-- forget.lua: a crawl has ended: removes its filter and counters. A few buckets per call; call again until `left` is 0.
 --
 -- ARGV  2 crawl   3 buckets per call
--- Answers { now, left (1 | 0) }
+-- Returns { now, left (1 | 0) }
 local c, budget = ARGV[2], tonumber(ARGV[3])
 local meta = P .. 'seen:' .. c
--- fo fd: where forgetting stands; not o and d, because buckets dropped from the newest generation fill again.
+-- fo fd: the progress of the removal; not o and d, because buckets dropped from the newest generation fill again.
 local v = call('HMGET', meta, 'g', 'o', 'fo', 'fd')
 if v[1] then
   local g, o, d = tonumber(v[1]), tonumber(v[3] or v[2]) or 0, tonumber(v[4]) or 0
@@ -30,7 +30,7 @@ call('UNLINK', meta, P .. 'starved:' .. c)
 call('ZREM', P .. 'halted', c)
 local r = crawl(c)
 if r then
-  -- Its numbers wait for the last lease to end.
+  -- Its counters stay until the last lease ends.
   if tonumber(call('HGET', P .. 'crawl:' .. c, 'busy') or 0) > 0 then
     call('HSET', P .. 'crawl:' .. c, 'st', 'gone')
   else

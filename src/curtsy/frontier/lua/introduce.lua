@@ -1,10 +1,10 @@
 -- introduce.lua: a host's facts from the store, once per epoch; only then may it be asked.
 --
 -- ARGV  2 again (1: also for hosts already known: the operator changed something, a block only grows;
---                2: the operator lifts the block too, and the host is due a delay after its last start)
+--                2: the operator also lifts the block: the host is due one delay after its last start)
 --       3 number of hosts, then for each one string, split by 0x1f:
 --         host next blocked op oph rd ad failures slow, then pairs: origin, "until:fetched"   ('-' for absent)
--- Answers { now }
+-- Returns { now }
 local LONGEST_DELAY = 86400000
 
 local function learn(h, f)
@@ -15,7 +15,7 @@ local function learn(h, f)
   end
   h.bl = max(h.bl, tonumber(f[3]))
   if tonumber(f[6]) then h.rd = max(h.rd, tonumber(f[6])) end
-  -- Effects that came ahead of the host, from results of an earlier epoch, are newer than the store's.
+  -- Effects of results of an earlier epoch that arrived before this are newer than the store's.
   if not h.met then
     h.ad, h.fl, h.sl, h.met = tonumber(f[7]) or h.ad, tonumber(f[8]), f[9] == '1', true
   end
@@ -30,7 +30,7 @@ for i = 1, tonumber(ARGV[3]) do
       learn(h, f)
       h.known, h.nx = true, max(h.nx, tonumber(f[2]))
     else
-      -- The store's next start counts the delay of then, perhaps a longer one; here the last start itself is known.
+      -- The store's next start includes an older, perhaps longer delay; here the last start itself is known.
       h.bl = max(h.bl, tonumber(f[3]))
     end
     if ARGV[2] == '2' then h.bl, h.nx = tonumber(f[3]), min(h.nx, tonumber(f[2])) end

@@ -4,9 +4,9 @@
 --       5 number of releases, then each (release.lua)
 --       then the number of start reports, then each "id ago"
 --       then the number of lanes, then for each: lane, how many, slot in ms
---       then the last `halt` that the caller has heard of
--- Answers { now, releases, leases, scans, next due or '', suspects due, halt, crawls paused or ended since the last one,
---           suspects due among the pages that wait for a browser }
+--       then the last `halt` that the caller knows
+-- Returns { now, releases, leases, scans, next due or '', suspects due, halt, crawls paused or ended since the last one,
+--           suspects due that wait for a browser }
 --   a lease: id host queue version delay per_host robots_ms solo own_robots lane failures adaptive entry, split by 0x1f
 local owner, lease_ms, solo = ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
 local at = 5
@@ -19,7 +19,7 @@ at = at + 1 + reports
 
 ripen()
 
--- entries of one list that a lease looks at for one whose origin's rules are known
+-- entries of one list that a lease checks for one whose origin's rules are known
 local LOOKED_AT = 16
 local ctr = tonumber(held[4]) or 0
 local granted, slots, leases, ld = {}, {}, {}, {}
@@ -67,7 +67,7 @@ local function grant(h, c, r, entry, robots_ms, own_robots, x, lane, slot_ms)
   granted[#granted + 1] = id .. US .. lease
 end
 
--- Crawls take turns; those of a better lane go first, 4 turns of 5.
+-- Crawls alternate; those of a better lane go first in 4 of 5 slots.
 local function turns(h, browsers)
   local ring = browsers and browsers_ring(h) or ring_of(h)
   if #ring < 2 or (h.hi ~= true and not browsers) then return ring end
@@ -82,7 +82,7 @@ local function turns(h, browsers)
   return first
 end
 
--- Answers the robots entry that an origin needs first; or nil and when its rules were fetched; or nil, nil and how
+-- Returns the robots entry that an origin needs first; or nil and when its rules were fetched; or nil, nil and how
 -- long to wait for them.
 local function robots_first(known, origin)
   local letter = known and byte(known, 1)
@@ -96,8 +96,8 @@ end
 
 local function is_suspect(entry) return tonumber(match(entry, '^%a%d+,%d+,(%d+)') or 0) >= 2 end
 
--- Offers one entry. Answers true if granted; false and a time if it went to the end of the list, because its origin's
--- rules are not known before; else nil.
+-- Offers one entry. Returns true if granted; false and a time if it went to the end of the list, because its origin's
+-- rules are unknown until then; else nil.
 local function offer_entry(h, c, r, q, entry, lane, slot_ms)
   if r.left == 0 and is_page(entry) then
     call('LPUSH', q, entry)
@@ -128,8 +128,8 @@ local function offer_entry(h, c, r, q, entry, lane, slot_ms)
   return true
 end
 
--- Offers one crawl's head on this host; an origin without rules does not keep the others of its host waiting.
--- Answers true if granted, else a time before which to leave it (or nil).
+-- Offers the head of one crawl's queue; an origin without rules does not delay other origins of its host.
+-- Returns true if granted, else a time before which to skip it (or nil).
 local function offer(h, c, lane, slot_ms)
   local r = crawl(c)
   if not r or r.st ~= 'running' then return drop(h, c) end
@@ -146,7 +146,7 @@ local function offer(h, c, lane, slot_ms)
   return first
 end
 
--- What the crawls of a ring want: delay and per_host, beside what others want.
+-- Delay and per_host of the crawls of a ring, combined with those of others.
 local function care(ring, cd, ph)
   for _, c in ipairs(ring) do
     local r = crawl(c)
@@ -179,7 +179,7 @@ local function serve(h, lane, slot_ms)
     cd, ph = care(browsers_ring(h), cd, ph)
   end
   if h.oph > 0 then ph = min(ph, h.oph) end
-  -- A crawl may have come to want more care, or less.
+  -- A crawl's delay or per_host may have changed.
   if cd ~= h.cd or ph ~= h.ph then weigh(h) end
   if eligible(h) > now then return bench(h, 0, not browsers and lane or nil) end
   if browsers then return serve_browser(h, lane, slot_ms, crawls_here) end
@@ -193,8 +193,8 @@ local function serve(h, lane, slot_ms)
   if wait then bench(h, wait, lane) else leave_bench(h) end
 end
 
--- Affinity is an order, not a gate: own hosts, then free ones, then those whose owner lets them wait.
--- Answers the hosts, and when the first of those passed over may be taken.
+-- Affinity only orders hosts: own hosts first, then free ones, then those that their owner leaves waiting.
+-- Returns the hosts, and when the first skipped one may be taken.
 local function candidates(lane, want)
   local own, free, others, later = {}, {}, {}, nil
   local due = call('ZRANGEBYSCORE', P .. 'due:' .. lane, '-inf', now, 'WITHSCORES', 'LIMIT', 0, want * 3)
@@ -236,7 +236,7 @@ for i = 0, lanes - 1 do
     flush_due()
     if got < want then
       sooner(later)
-      -- What is due but was not looked at yet is worth another call; what was passed over is `later`.
+      -- Hosts that are due but were not checked yet are worth another call; skipped ones are `later`.
       local rest = later and '(' .. now or '-inf'
       sooner(call('ZRANGEBYSCORE', P .. 'due:' .. lane, rest, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2])
     end

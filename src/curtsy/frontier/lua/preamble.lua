@@ -1,63 +1,63 @@
--- preamble.lua: stands in front of every script.
+-- preamble.lua: included before every script.
 --
 -- KEYS[1]  {shard}:epoch  HASH  n        epoch number allotted by the store
 --                               run_id   the server's, when the epoch began
 --                               layout   version of this key map
---                               quiet    ms: before this (plus its delay) no host of this epoch is asked
+--                               quiet    ms: no host of this epoch is asked before this, plus its delay
 --                               ctr      last lease counter
 --                               scan     last scan number
 --                               halt     how many times a crawl was paused or ended
 --                               skew     ms added to the server's clock (tests only)
--- ARGV[1]  the epoch the caller believes in; another one is refused
+-- ARGV[1]  the caller's epoch; another one is refused
 --
 -- Keys of an epoch, all under P = {shard}:e<n>:
--- A queue is one crawl's work on one host, named by the crawl, or `<crawl>b` where its pages wait for a browser. Below,
--- c is a queue or a crawl: what is counted by crawl is counted for both of its queues.
---   due:<lane>        ZSET  host -> ms it may next be asked. A host stands in one of due:high|batch|slow, and in due:render
+-- A queue is one crawl's work on one host. Its name is the crawl, or `<crawl>b` if its pages wait for a browser. Below,
+-- c is a queue or a crawl: counts by crawl include both of its queues.
+--   due:<lane>        ZSET  host -> ms it may next be asked. A host is in one of due:high|batch|slow, and in due:render
 --                           too if pages of it wait for a browser
 --   due:solo          ZSET  hosts whose head is a suspect (two crashes): asked with nothing else in flight
---   due:render:solo   ZSET  the same of pages that wait for a browser
+--   due:render:solo   ZSET  the same for pages that wait for a browser
 --   host:<host>       HASH  ls     ms: the base of the delay: last start, or the end of a transfer broken off
 --                           out    slots out
---                           ow la  process that asked it last; due set it stands in
---                           v      what changes seldom, as one MessagePack array in the order of PACKED:
+--                           ow la  process that asked it last; its due set
+--                           v      what rarely changes, as one MessagePack array in the order of PACKED:
 --                             known  its facts were introduced from the store
 --                             nx bl  ms: floor of the next start; blocked until
 --                             op rd ad cd   ms: delay by operator, robots, adaptive, crawls of the ring
 --                             oph ph per_host by operator (0: not set); in force
---                             un     the slot whose start is not reported yet (per_host > 1); '?' where one was given
+--                             un     the slot whose start is not reported yet (per_host > 1); '?' if it was given
 --                                    out while one request was allowed: its start is known with its end
 --                             fl sl  consecutive failures; slow or failing
---                             met    an effect of a request stands in ad, fl, sl
+--                             met    ad, fl, sl hold the effect of a request
 --                             rn r1 hi tn   of the ring: its length; its only crawl; a crawl of lane high is in it ('slow': only crawls of that);
---                                    turns taken, for the 4-of-5 rule between lanes
---                             bn bt  length of the browsers' ring; the last turn was a browser's
+--                                    slots taken, for the 4-of-5 rule between lanes
+--                             bn bt  length of the browsers' ring; the last slot was a browser's
 --                           q:<c> x:<c> b:<c> k:<c> l:<c>   of crawl c's queue here: its lane; delayed + leased;
 --                                  backlog flag (2: raised while a scan held the lock); cursor: rows up to it were
 --                                  listed or read; scan lock "<expiry>.<scan>"
 --                           r:<origin>  "until:fetched" of its robots rules, "p<until>" while they are being fetched,
---                                  "c<crashes>,<solo crashes>" where fetching them has cost workers
---   ring:<host>       LIST  crawls with work on the host, whose turn is next first
+--                                  "c<crashes>,<solo crashes>" if workers died while fetching them
+--   ring:<host>       LIST  crawls with work on the host, the next one first
 --   bring:<host>      LIST  queues with pages that wait for a browser, likewise
 --   q:<host>:<crawl>  LIST  entries, the head of that crawl's work there
 --   crawl:<c>         HASH  st lane dl ph left ver pairs busy
 --   halted            ZSET  crawls that were paused or have ended -> `halt` when they did: the newest 1,000
---   starved:<c>       SET   hosts passed over because the crawl's budget is spent for now
+--   starved:<c>       SET   hosts that were skipped because the crawl's budget is spent for now
 --   play              HASH  <lane> pairs (crawl, host) loaded, `render` those of them with pages that wait for a
 --                           browser, counted twice; w:<lane> grows whenever queues of it were left waiting
---                           in the store, absent if none wait; l:<lane> ms: until then somebody sees to them
+--                           in the store, absent if none wait; l:<lane> ms: until then a process loads them
 --   slots leases      ZSET  id -> expiry
 --   ld                HASH  <id> the lease as granted; s<id> its slot "host leased_ms delay ph crawl";
 --                           t<id> "start end" once released
 --   delayed           ZSET  host 0x1f crawl 0x1f entry -> ms
 --   scans             ZSET  host 0x1f crawl -> expiry of the scan that was asked for
 --   reaped            LIST  what the store must learn of expired slots and leases
---   owner:<id>        STRING  lives while the process does
+--   owner:<id>        STRING  exists while the process lives
 --   seen, seen:<c>, seen:<c>:<g>:<b>   see seen.lua
---   wake              LIST  rouses Beat
+--   wake              LIST  wakes Beat
 --
--- What a script changes in a host's numbers, in due sets and in crawls' counts is gathered and written by finish():
--- a page costs the server a few calls, not forty. Fields of a queue (q: x: b: k: l:) are written where they change.
+-- A script collects its changes of hosts, due sets and crawl counts, and finish() writes them: a page costs the server a
+-- few calls, not forty. Fields of a queue (q: x: b: k: l:) are written where they change.
 local call = redis.call
 local held = call('HMGET', KEYS[1], 'n', 'skew', 'quiet', 'ctr', 'halt')
 if held[1] ~= ARGV[1] then
@@ -69,7 +69,7 @@ local skew = tonumber(held[2]) or 0
 local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000) + skew
 local quiet = tonumber(held[3]) or 0
 local GRACE, SCAN_LOCK, FADE = 10, 10000, 120000
--- ms by which lanes that share a host let each other go first: plain pages and visits take turns
+-- ms by which lanes that share a host delay each other: plain pages and visits alternate
 local COURTESY = 250
 local US = '\31'
 local max, min, floor = math.max, math.min, math.floor
@@ -89,8 +89,8 @@ local function split(text)
   end
 end
 
--- A whole number as text. Numbers that are handed to commands or joined to strings are written by printf as if they
--- had fractions, which costs as much as a short command.
+-- A whole number as text. Lua formats numbers in commands and strings as if they had fractions, which costs as much as
+-- a short command.
 local texts = {}
 local function str(n)
   local text = texts[n]
@@ -111,13 +111,13 @@ local function number_of(c) return byte(c, -1) == 98 and sub(c, 1, -2) or c end
 local function sibling_of(c) return byte(c, -1) == 98 and sub(c, 1, -2) or c .. 'b' end
 local function is_browsers(c) return byte(c, -1) == 98 end
 
--- Pages count against the budget, whoever asks for them.
+-- Pages count against the budget, plain or rendered.
 local function is_page(entry)
   local kind = byte(entry, 1)
   return kind == 112 or kind == 98
 end
 
--- Hosts: read once per script, changes gathered.
+-- Hosts: read once per script, changes collected.
 local PACKED = { 'known', 'nx', 'bl', 'op', 'rd', 'ad', 'cd', 'oph', 'ph', 'un', 'fl', 'sl', 'met', 'rn', 'r1', 'hi', 'tn',
   'bn', 'bt' }
 local NEW = { false, 0, 0, 0, 0, 0, 0, 0, 1, '', 0, false, false, 0, '', false, 0, 0, false }
@@ -138,7 +138,7 @@ local function host(name)
   return h
 end
 
--- What stands in `v` has changed.
+-- A field of `v` has changed.
 local function touch(h)
   h.touched = true
   if not h.set then
@@ -214,7 +214,7 @@ local function place_browsers(h, set, score)
   end
 end
 
--- Nothing of the host is offered but to browsers.
+-- The host has work for browsers only.
 local function leave_bench(h)
   if h.la ~= '' then place(h, '', 0) end
 end
@@ -226,15 +226,14 @@ end
 
 local function browsers_ring(h) return call('LRANGE', P .. 'bring:' .. h.name, 0, -1) end
 
--- A page for a browser is listed. Without one a shift would be sent in vain: what is missing is scanned for already.
+-- A page for a browser is listed. Without one a shift would have nothing to do: a scan for more is under way.
 local function waits_for_browser(h)
   local keys = {}
   for i, c in ipairs(browsers_ring(h)) do keys[i] = P .. 'q:' .. h.name .. ':' .. c end
   return #keys > 0 and call('EXISTS', unpack(keys)) > 0
 end
 
--- Puts a host where it belongs: in one due set, and in that of browsers; or in none while its slots are out or nobody
--- wants it.
+-- Puts a host into its due set, and into that of browsers; into none while its slots are taken or no queue needs it.
 local function bench(h, at_least, lane)
   if not h.known or h.out >= h.ph or h.un ~= '' then return unbench(h) end
   local at, waits = max(eligible(h), at_least or 0), h.bn > 0 and waits_for_browser(h)
@@ -317,13 +316,13 @@ local function finish()
     end
     call('HSET', unpack(h.set))
     h.set, h.touched = nil, nil
-    -- Nobody wants the host: its numbers stand here only while they may still bind; the store has them too.
+    -- No queue needs the host: its times are kept here while they are in the future; the store has them too.
     if h.rn + h.bn == 0 and h.out == 0 then call('PEXPIREAT', h.key, max(now, eligible(h)) + FADE - skew) end
   end
   changed = {}
 end
 
--- There may be something to do sooner than whoever sends shifts believes.
+-- There may be work sooner than the dispatcher expects.
 local function rouse()
   if call('LLEN', P .. 'wake') == 0 then call('LPUSH', P .. 'wake', '1') end
 end
@@ -333,7 +332,7 @@ local function ring_of(h)
   return call('LRANGE', P .. 'ring:' .. h.name, 0, -1)
 end
 
--- The rings' part of delay, per_host and lane; again whenever a crawl joins or leaves, or wants more care.
+-- The rings' part of delay, per_host and lane; recomputed when a crawl joins, leaves or changes its options.
 local function weigh(h)
   local ring, browsers = call('LRANGE', P .. 'ring:' .. h.name, 0, -1), h.bn > 0 and browsers_ring(h) or {}
   local cd, ph, hi, slow = 0, 64, false, #ring > 0
@@ -361,7 +360,7 @@ local function in_ring(h, c)
   return call('HEXISTS', h.key, 'q:' .. c) == 1
 end
 
--- False if the lane has as many queues in play as it may: the queue then waits in the store. Both queues of a crawl on a
+-- False if the lane has all the queues it may load: the queue then waits in the store. Both queues of a crawl on a
 -- host count as one.
 local function join_ring(h, c, cap)
   if in_ring(h, c) then return true end
@@ -382,15 +381,15 @@ local function join_ring(h, c, cap)
   return true
 end
 
--- Takes a queue off the host. What is leased or delayed stays counted in x until it ends.
+-- Removes a queue from the host. Leased and delayed entries stay counted in x until they end.
 local function drop(h, c)
   local lane = call('HGET', h.key, 'q:' .. c)
   if not lane then return end
   call('LREM', P .. (is_browsers(c) and 'bring:' or 'ring:') .. h.name, 0, c)
   call('UNLINK', P .. 'q:' .. h.name .. ':' .. c)
   call('HDEL', h.key, 'q:' .. c, 'b:' .. c, 'l:' .. c)
-  -- While something of it is leased or delayed it cannot be rescanned, but if it comes back (a crawl that was paused), rows
-  -- behind the cursor were never listed in this epoch: they need not wait. The rescan finds those that were.
+  -- It cannot be rescanned while entries are leased or delayed. If it comes back (a crawl that was paused), rows behind
+  -- the cursor were never listed in this epoch and need not wait. The rescan finds the others.
   if call('HEXISTS', h.key, 'x:' .. c) == 0 then call('HDEL', h.key, 'k:' .. c) end
   call('ZREM', P .. 'scans', h.name .. US .. c)
   if crawl(c) then call('HINCRBY', P .. 'crawl:' .. number_of(c), 'pairs', -1) end
@@ -413,7 +412,7 @@ local function want_scan(h, c, cursor)
   scans[#scans + 1] = table.concat({ h.name, c, token, cursor, head_of(h) }, US)
 end
 
--- A queue with nothing listed: refill behind the cursor, rescan when nothing of it is under way, else wait.
+-- A queue with nothing listed: refill behind the cursor; rescan if nothing of it is under way; else wait.
 local function look_further(h, c)
   local v = call('HMGET', h.key, 'b:' .. c, 'k:' .. c, 'x:' .. c)
   if v[1] and v[2] then
@@ -441,7 +440,7 @@ local function more_busy(name, c)
   call('HINCRBY', P .. 'host:' .. name, 'x:' .. c, 1)
 end
 
--- Budget that was granted and not used; a host passed over meanwhile comes back to the bench.
+-- Budget that was granted and not used; a host that was skipped meanwhile returns to its due set.
 local function give_back(c)
   local r = crawl(c)
   if not r or r.left < 0 then return end
@@ -456,7 +455,7 @@ local function give_back(c)
   end
 end
 
--- "s" https://<host>, "h" http://<host>, else the origin as it is written in the entry.
+-- "s" https://<host>, "h" http://<host>, else the origin as written in the entry.
 local function origin_of(rest, name)
   if byte(rest, 1) == 47 then return 's' end
   if sub(rest, 1, 6) == 'http:/' and byte(rest, 7) ~= 47 then return 'h' end
@@ -466,7 +465,7 @@ local function origin_of(rest, name)
   return origin
 end
 
--- The robots entry of a host that a lease asked for by itself is not listed anywhere: it is offered anew.
+-- A robots entry that a lease made itself is not listed: it is offered again.
 local function robots_again(h, entry)
   local head, rest = match(entry, '^(%S+) (.*)$')
   local crashes, alone = match(head, '^r0,0,(%d+),(%d+)$')

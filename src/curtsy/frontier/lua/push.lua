@@ -1,9 +1,9 @@
 -- push.lua: lists rows that the store has accepted, or raises the backlog flag.
 --
--- ARGV  2 queues in play allowed per lane in this shard
+-- ARGV  2 queues that may be loaded per lane in this shard
 --       3 front (1: to the head of the list, past the flag: robots.txt being followed)
 --       4 number of queues, then for each: host, queue, number of rows, then each row "seq 0x1f entry", by seq
--- Answers { now, hosts to introduce, crawls to introduce, scans, queues that must wait in the store }
+-- Returns { now, hosts to introduce, crawls to introduce, scans, queues that must wait in the store }
 local cap, front = tonumber(ARGV[2]), ARGV[3] == '1'
 local at, unknown_hosts, unknown_crawls, waiting = 5, {}, {}, {}
 
@@ -21,7 +21,7 @@ local function list(h, c, from, n)
   for i = 1, n do
     local seq, entry = match(ARGV[from + i], '^(%d+)\31(.*)$')
     seq = tonumber(seq)
-    -- A row up to the cursor may have been read by a scan and listed, or come twice; if not, the rescan finds it.
+    -- A row up to the cursor may have been listed by a scan or pushed before; if not, the rescan finds it.
     if seq > cursor then
       if #entries >= room then
         call('HSET', h.key, 'b:' .. c, 1)

@@ -1,7 +1,7 @@
--- put_back.lua: queues that the store says are open stand on the bench again, with the backlog flag raised.
+-- put_back.lua: puts queues that are open in the store into the due set again, with the backlog flag raised.
 --
--- ARGV  2 queues in play allowed per lane in this shard   3 number of queues, then for each: host, queue
--- Answers { now, hosts to introduce, crawls to introduce, scans, queues that must wait in the store }
+-- ARGV  2 queues that may be loaded per lane in this shard   3 number of queues, then for each: host, queue
+-- Returns { now, hosts to introduce, crawls to introduce, scans, queues that must wait in the store }
 local cap = tonumber(ARGV[2])
 local unknown_hosts, unknown_crawls, waiting = {}, {}, {}
 for i = 1, tonumber(ARGV[3]) do

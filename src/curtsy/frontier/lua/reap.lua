@@ -1,7 +1,7 @@
--- reap.lua: slots, URL leases and scans whose time is up. What the store must learn is put on `reaped` first.
+-- reap.lua: takes back expired slots, URL leases and scans. First adds to `reaped` what the store must record.
 --
 -- ARGV  2 at most this many of each
--- Answers { now, number on `reaped`, scans, next expiry or '' }
+-- Returns { now, number on `reaped`, scans, next expiry or '' }
 --   reaped: slot  0x1f id host leased expiry delay ph crawl         a request that may have been sent
 --           lease 0x1f id start end condemned own_robots solo host crawl delay ph entry (with the crash counted)
 local limit = tonumber(ARGV[2])
@@ -24,7 +24,7 @@ for i = 1, #over, 2 do
   bench(h)
 end
 
--- The entry with one more crash; a crash while solo is the URL's own doing.
+-- The entry with one more crash; a crash while solo is caused by the URL.
 local function with_crash(entry, alone)
   local kind, depth, a, x, s, rest = match(entry, '^(%a)(%d+),(%d+),(%d+),(%d+) (.*)$')
   if not kind then
@@ -44,13 +44,13 @@ for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'leases', '-inf', now, 'LIMIT', 0
   local own_robots = f[8] == '1'
   local condemned = alone >= 2 and not own_robots
   local started, ended = match(v[2] or '- -', '^(%S+) (%S+)$')
-  -- Where only the start was told, what is known is the slot's to say.
+  -- If only the start was reported, the slot records the request.
   if ended == '-' then started = '-' end
   call('RPUSH', P .. 'reaped', table.concat({ 'lease', id, started, ended, condemned and 1 or 0, own_robots and 1 or 0,
     f[7], name, number_of(c), f[4], f[5], entry }, US))
   call('HDEL', P .. 'ld', 't' .. id)
   if condemned then
-    -- Counted as busy until the dead letter is durable: settle(id) ends it, and gives its budget back.
+    -- Counts as busy until the dead letter is durable: settle(id) ends it and returns its budget.
     call('ZADD', P .. 'leases', '+inf', id)
   else
     call('ZREM', P .. 'leases', id)

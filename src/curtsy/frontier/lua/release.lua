@@ -1,9 +1,9 @@
--- release.lua: part of lease.lua and settle.lua, behind the preamble.
+-- release.lua: part of lease.lua and settle.lua, after the preamble.
 --
 -- A release is one string, split by spaces: id host mode started_ago ended_ago broken block adaptive failures slow wait
---   id           of the slot; 0 for a slot of an earlier epoch: only times and effects count
+--   id           of the slot; 0 for a slot of an earlier epoch: only its times and effects are used
 --   mode         k  the URL lease stays until its commit;  b  the URL goes back to the head of its list;
---                h  the slot stays too: only the times are taken (robots.txt, until its rules are committed)
+--                h  the slot stays too: only its times are used (robots.txt, until its rules are committed)
 --   started_ago  ms since bytes were about to leave; '-' if nothing was sent
 --   ended_ago    ms since the response ended
 --   broken       1  we broke the transfer off: the delay runs from its end
@@ -12,10 +12,10 @@
 --   failures     consecutive failures of the host, '-' to leave them
 --   slow         1 | 0 | '-'
 --   wait         ms from now before which the host is not offered again
--- Answers "start end next" in ms, or '-' where nothing was sent.
+-- Returns "start end next" in ms, or '-' where nothing was sent.
 --
--- A start told later than it was is only a longer pause, so of several tellings (the report of the start, a release whose
--- answer was lost and that comes again) the earliest holds: the log says what the next turn was counted from.
+-- A start that is reported too late only makes the pause longer. Of several reports (of the start, or a release that is
+-- repeated because its reply was lost) the earliest is used: the request log has the time that set the next slot.
 local function apply_effect(h, block, adaptive, failures, slow)
   if block > 0 and now + block > h.bl then
     h.bl = now + block
@@ -99,7 +99,7 @@ local function release_all(at, n)
       end
     end
     if mode == 'b' then
-      -- The times of the URL that goes back are nobody's any more.
+      -- The URL goes back: its times are not needed any more.
       if leased[i] and start_ms then times[#times], times[#times - 1] = nil, nil end
       put_url_back(id)
     end
@@ -112,7 +112,7 @@ local function release_all(at, n)
   return answers
 end
 
--- per_host > 1: the next slot of the host may be given out a delay after this one's bytes left, before its end is known.
+-- per_host > 1: the host's next slot may be given out one delay after this request started, before its end is known.
 local function report_start(text)
   local id, ago = match(text, '^(%S+) (%S+)$')
   local slot = call('HGET', P .. 'ld', 's' .. id)

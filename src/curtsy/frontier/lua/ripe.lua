@@ -1,6 +1,6 @@
--- ripe.lua: stands in front of lease.lua and watch.lua.
+-- ripe.lua: included before lease.lua and watch.lua.
 --
--- Retries whose time has come go to the end of their lists: other pages of a host get their turn before it is given up.
+-- Retries that are due go to the end of their lists: other pages of a host come first, before the host is given up.
 local function ripen()
   local ripe = call('ZRANGEBYSCORE', P .. 'delayed', '-inf', now, 'LIMIT', 0, 256)
   many('ZREM', P .. 'delayed', ripe)

@@ -1,9 +1,9 @@
--- room.lua: lanes with queues that wait in the store. Where there is room, the caller shall load them; where there is
--- none, queues of hosts that may not be asked for long make some: they wait in the store instead.
+-- room.lua: lanes with queues that wait in the store. If there is room, the caller loads them. If not, queues of
+-- hosts that may not be asked for long make room: they wait in the store instead.
 --
--- ARGV  2 queues in play allowed per lane in this shard   3 ms: a host that may not be asked before this long makes room
---       4 at most this many make room   5 ms for which the caller sees to a lane
--- Answers { now, lanes "lane room mark", parked "crawl until host" }
+-- ARGV  2 queues that may be loaded per lane in this shard   3 ms: a host that may not be asked before this long makes room
+--       4 at most this many make room   5 ms for which the caller claims a lane
+-- Returns { now, lanes "lane room mark", parked "crawl until host" }
 local cap, far, limit, turn = tonumber(ARGV[2]), now + tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local lanes, parked = {}, {}
 

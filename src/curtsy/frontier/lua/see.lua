@@ -1,7 +1,7 @@
--- see.lua: fingerprints that the store holds enter the filter. Keys as in seen.lua; over the cap whole buckets go.
+-- see.lua: adds fingerprints of stored rows to the filter. Keys as in seen.lua; over the cap whole buckets are dropped.
 --
 -- ARGV  2 cap: entries of all crawls together   3 crawl   4 ... fingerprints
--- Answers { now, added }
+-- Returns { now, added }
 local cap, c = tonumber(ARGV[2]), ARGV[3]
 local all = P .. 'seen'
 
@@ -25,7 +25,7 @@ local function add(crawl)
   return added, call('HINCRBY', all, 'total', added)
 end
 
--- The crawl with the largest filter gives up its oldest buckets.
+-- The crawl with the largest filter loses its oldest buckets.
 local function largest()
   local counts, who, most = call('HGETALL', all), nil, 0
   for i = 1, #counts, 2 do
@@ -57,6 +57,6 @@ local function shrink(crawl, surplus)
 end
 
 local added, total = add(c)
--- Somewhat more than needed goes at once, so that a full filter is not searched at every call.
+-- Drops somewhat more than needed, so that a full filter is not searched at every call.
 if total > cap then shrink(largest(), total - cap + floor(cap / 64)) end
 return { tostring(now), added }

@@ -1,9 +1,9 @@
--- seen_to.lua: the caller has loaded what it could of a lane.
+-- seen_to.lua: the caller has loaded the waiting queues of a lane, as far as there was room.
 --
--- ARGV  2 lane   3 mark, as room.lua gave it   4 none wait any more (1 | 0)   5 ms from now until it is worth looking again
--- Answers { now }
+-- ARGV  2 lane   3 mark, as room.lua gave it   4 none wait any more (1 | 0)   5 ms until the next look
+-- Returns { now }
 local lane, mark, none, pause = ARGV[2], ARGV[3], ARGV[4] == '1', tonumber(ARGV[5])
--- Another mark: more were left waiting since the store was read.
+-- Another mark: more queues began to wait since the store was read.
 if call('HGET', P .. 'play', 'w:' .. lane) ~= mark then
   call('HDEL', P .. 'play', 'l:' .. lane)
 elseif none then

@@ -1,19 +1,19 @@
--- settle.lua: what a commit made durable becomes true here: rules, late slots, URL leases.
+-- settle.lua: applies a commit to the frontier: robots rules, held slots, URL leases.
 --
 -- ARGV  2 number of rules, then each "host 0x1f origin 0x1f until 0x1f fetched 0x1f delay" (origin as in the preamble;
 --         until 'p<ms>' while a redirect of robots.txt is followed; delay in ms, '-' to leave it)
---       then the number of releases, then each (release.lua): robots entries keep their slot until their rules are here
+--       then the number of releases, then each (release.lua): robots entries keep their slot until then
 --       then the number of settled leases, then each "id 0x1f action 0x1f used 0x1f at 0x1f entry"
---         action d  settled for good;  r  again at `at` ms, as `entry`; where that is for the crawl's other queue (a page
---                   that turned out to need a browser), it is found there by scan
+--         action d  settled for good;  r  again at `at` ms, as `entry`; if that belongs to the crawl's other queue (a page
+--                   that needs a browser), a scan finds it there
 --         used   1  it counts against max_pages
--- Answers { now, releases, scans, crawls with no queue left and nothing under way }
+-- Returns { now, releases, scans, crawls with no queue left and nothing under way }
 local at = 2
 local rules = tonumber(ARGV[at])
 for i = 1, rules do
   local f = split(ARGV[at + i])
   local h = host(f[1])
-  -- Rules of a host that is not here come with it from the store.
+  -- A host that is not in the frontier gets its rules from the store when it is introduced.
   if h.known then
     put(h, 'r:' .. f[2], byte(f[3], 1) == 112 and f[3] or (f[3] .. ':' .. f[4]))
     if f[5] ~= '-' then
@@ -28,8 +28,8 @@ at = at + 1 + rules
 local released = release_all(at, tonumber(ARGV[at]))
 at = at + 1 + #released
 
--- The store has a row for that queue which may lie behind its cursor: if nothing of it is under way it is rescanned, and
--- if it is, that comes later. A scan that is being carried out may have missed it.
+-- The store has a row for that queue that may be before its cursor: the queue is rescanned now, or later if some of it is
+-- under way. A scan that is running may have missed the row.
 local function look_for_row(h, c)
   join_ring(h, c, math.huge)
   local lock = call('HGET', h.key, 'l:' .. c)
@@ -59,7 +59,7 @@ for i = 1, n do
       if r.st == 'running' then look_for_row(host(name), sibling_of(c)) end
       again_here = false
     end
-    -- A retry takes the lease's place among what is under way.
+    -- A retry replaces the lease in the count of what is under way.
     if not again_here or call('ZADD', P .. 'delayed', 'NX', when, name .. US .. c .. US .. again) == 0 then
       less_busy(name, c)
     end

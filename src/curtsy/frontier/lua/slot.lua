@@ -1,10 +1,10 @@
--- slot.lua: a host's slot without a URL, for guests (Airflow, Scrapy, ...). Given back by a release of mode k.
+-- slot.lua: a host's slot without a URL, for external clients (Airflow, Scrapy). Returned by a release of mode k.
 --
--- ARGV  2 host   3 slot in ms   4 delay in ms that the guest wants at least
--- Answers { now, id or '', ms to wait, delay, per_host } ; id '' and wait -1: introduce the host first
+-- ARGV  2 host   3 slot in ms   4 minimum delay in ms of the client
+-- Returns { now, id or '', ms to wait, delay, per_host } ; id '' and wait -1: introduce the host first
 local h = host(ARGV[2])
 if not h.known then return { tostring(now), '', -1, 0, 1 } end
--- What the guest wants holds for this turn only.
+-- The client's delay holds for this slot only.
 local cd = h.cd
 h.cd = max(cd, tonumber(ARGV[4]))
 local wait, d = eligible(h) - now, delay_of(h)

@@ -1,11 +1,11 @@
--- watch.lua: how much is due, and when there is more to do; for whoever sends shifts, and for the gauges.
+-- watch.lua: how much is due, and when more will be; for the dispatcher and for the gauges.
 --
--- ARGV  2 detail (1: count requests under way by lane; nothing is changed)
--- Answers { now, hosts due now in due:high, due:batch, due:slow, due:solo, when the next host is due in each of them
+-- ARGV  2 detail (1: count requests under way by lane; read only)
+-- Returns { now, hosts due now in due:high, due:batch, due:slow, due:solo, when the next host is due in each of them
 --           or '', when the next retry, slot, lease or scan is due or '', scans,
---           queues in play in high, batch, slow, requests under way in high, batch, slow,
+--           loaded queues in high, batch, slow, requests under way in high, batch, slow,
 --           then of due:render and due:render:solo: hosts due now, when the next one is; visits under way;
---           queues in play with pages that wait for a browser, which the others count too }
+--           loaded queues with pages that wait for a browser, which the others count too }
 local LANES = { 'high', 'batch', 'slow', 'solo', 'render', 'render:solo' }
 local detail = ARGV[2] == '1'
 if not detail then ripen() end

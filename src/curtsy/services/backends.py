@@ -1,4 +1,4 @@
-"""build(settings) -> Services: the only place that names adapters."""
+"""build(settings) -> Services: the only place that chooses the implementations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from curtsy.store.engine import Store
 from curtsy.store.segment_places import open_segments
 from curtsy.store.segments import SegmentStore
 
-#: before whoever starts is told that the frontier is away: a restart takes about a second
+#: pauses before an unavailable frontier is an error: a restart takes about a second
 _PAUSES_S = (0.2, 0.5, 1.0)
 
 
@@ -34,20 +34,20 @@ class Services:
     store: Store
     segments: SegmentStore
     frontier: Frontier
-    #: what the frontier needs from the store: whoever starts it carries it out
+    #: everything that the frontier still needs from the store
     scans: Scans
-    #: the private server of the data folder; None where frontier_url names one
+    #: the private server of the data folder; None if frontier_url names one
     embedded: EmbeddedValkey | None = None
-    #: stands in the names of the segments that belong to this store
+    #: part of the names of this store's segments
     store_name: str = ""
 
     @property
     def url(self) -> str:
-        """Of the frontier's server."""
+        """The URL of the frontier's server."""
         return self.settings.frontier_url or (self.embedded.url if self.embedded is not None else "")
 
     async def open(self) -> None:
-        """Adopts the frontier's epoch, or rebuilds a lost one; cuts torn tails that a killed process left."""
+        """Adopts the frontier's epoch or rebuilds a lost one, and repairs segments of killed processes."""
         for pause_s in _PAUSES_S:
             try:
                 self.scans.add(await open_epoch(self.frontier, self.store))
@@ -68,14 +68,14 @@ class Services:
         self.segments.recover(committed)
 
     async def revive(self) -> None:
-        """Starts the private server again if it died; its memory is then empty."""
+        """Restarts the private server if it died; its memory is then empty."""
         if self.embedded is not None:
             await in_thread(self.embedded.ensure)
 
     async def tell_frontier(self, step: Callable[[], Coroutine[Any, Any, None]]) -> bool:
-        """Runs a step on the frontier that the store has recorded already. False: the frontier is away.
+        """Runs a step on the frontier that the store has recorded already. False: the frontier is unavailable.
 
-        A lost frontier is adopted or rebuilt first. One that is away reads the change from the store later.
+        A lost frontier is adopted or rebuilt first. An unavailable one gets the change from the store later.
         """
         for _ in range(2):
             try:
@@ -93,15 +93,15 @@ class Services:
         return False
 
     async def recover(self) -> None:
-        """Adopts the current epoch or begins one, and puts back every open queue that the store has."""
+        """Adopts the current epoch or begins one, and puts every open queue of the store back."""
         await self.revive()
         self.scans.add(await open_epoch(self.frontier, self.store))
         await self.scans.put_back()
 
     async def close(self) -> None:
-        """The last one out of the data folder leaves a clean mark, then stops its server."""
+        """The last process that leaves the data folder writes the clean mark, then stops the server."""
         embedded = self.embedded
-        if embedded is not None and await in_thread(embedded.last_out):
+        if embedded is not None and await in_thread(embedded.leave_last):
             try:
                 await write_clean(self.frontier, self.store)
             finally:
@@ -114,9 +114,9 @@ class Services:
 
 
 def build(settings: Settings, opened: Store | None = None) -> Services:
-    """Opens the store and finds the frontier's server, starting a private one where none is named.
+    """Opens the store and finds the frontier's server; starts a private one if the settings name none.
 
-    A store that is open already is used, and left open when a part is missing.
+    Uses the `opened` store if given, and leaves it open if something is missing.
     """
     store = opened or Store.open(settings.effective_store_url)
     try:

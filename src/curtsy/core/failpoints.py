@@ -35,7 +35,7 @@ _left = int(_nth or 1)
 
 
 def point(name: str) -> None:
-    """Ends the process here, if that was asked for."""
+    """Kill the process here, if `CURTSY_FAULT` names this point."""
     global _left
     if name != _name:
         return
@@ -49,7 +49,7 @@ slow_page = os.environ.get("CURTSY_SLOW_PAGE", "")
 
 
 def be_slow(url: str) -> None:
-    """For ever, if that was asked for: in Python, or in `re` if the URL also has `-re` in it."""
+    """Never return for a URL that contains `CURTSY_SLOW_PAGE`: loop in Python, or in `re` if the URL contains `-re`."""
     if slow_page not in url:
         return
     if "-re" in url:

@@ -1,8 +1,8 @@
-"""What a process counts for Prometheus: fields in a dictionary, handed over as differences, written out as text.
+"""Metrics of a process for Prometheus: fields in a dictionary, handed over as differences, rendered as text.
 
 A field is a name with its labels, as Prometheus writes it: `curtsy_pages_total{status="2xx"}`. Processes of a fleet
-come and go, so nobody asks them: each hands what it counted since the last time to the frontier's server, where the
-sums stand, and `/metrics` reads them there. Gauges are computed when somebody asks.
+come and go, so Prometheus cannot scrape them. Each process adds its new counts to sums on the frontier's server, and
+`/metrics` reads them there. Gauges are computed on request.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ METRICS: dict[str, tuple[str, str]] = {
     "curtsy_shifts_total": (COUNTER, "Shifts by lane and how they ended: done, time, stopped, late, broken."),
     "curtsy_api_seconds": (HISTOGRAM, "Time that the API took to answer."),
     "curtsy_queue_depth": (GAUGE, "Queues (crawl, host) in play; render: those with pages that wait for a browser."),
-    "curtsy_due_hosts": (GAUGE, "Hosts that may be asked now."),
+    "curtsy_due_hosts": (GAUGE, "Hosts that may receive a request now."),
     "curtsy_in_flight": (GAUGE, "Slots that are out: requests under way."),
     "curtsy_running_crawls": (GAUGE, "Crawls that are running."),
     "curtsy_running_shifts": (GAUGE, "Shifts that are running."),
-    "curtsy_seats": (GAUGE, "Seats of live workers."),
+    "curtsy_seats": (GAUGE, "Processes of live workers."),
 }
 
 #: upper ends of the buckets, in seconds

@@ -69,7 +69,7 @@ class UrlState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """A schema or a rubric, word for word: workers elsewhere and later replays use the very same one."""
+    """The full text of a schema or a rubric, so that other workers and later replays use exactly the same one."""
 
     hash: str
     #: `schema` | `rubric`
@@ -158,7 +158,7 @@ class Chain:
 
 @hot_value()
 class Entry:
-    """One URL as it stands in the frontier."""
+    """One URL in the frontier."""
 
     url: str
     kind: Kind = Kind.PAGE

@@ -140,7 +140,7 @@ def _perhaps(name: str, prefix: str = "") -> str:
 
 
 def strays(environment: Iterable[str]) -> list[str]:
-    """A line for each variable that looks like a setting and is none, with the nearest that is one."""
+    """One line for each variable that looks like a setting but is unknown, with the most similar setting."""
     names = sorted(name for name in environment if name.startswith(PREFIX) and name not in NO_SETTINGS)
     unknown = [name for name in names if name[len(PREFIX) :].lower().split("__")[0] not in Settings.model_fields]
     return [
@@ -199,7 +199,7 @@ def _check_tasks(settings: Settings) -> None:
 
 
 def _check_model(settings: Settings) -> None:
-    """A model can be asked, and its answer comes before somebody else begins the same stage."""
+    """Check that the model is configured, and that its time limit ends before another worker starts the same stage."""
     if settings.llm_kind == "endpoint" and not (settings.llm_url and settings.llm_model):
         raise SettingsError("llm_url and llm_model must both be set to ask a language model (docs/how-to/models.md).")
     if settings.llm_kind != "none" and not settings.llm_timeout_s < settings.stage_lease_s:

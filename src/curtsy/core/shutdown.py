@@ -1,4 +1,4 @@
-"""How a process is asked to end, and how it is seen to that it does."""
+"""Requests for shutdown, and limits that guarantee it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class StopFlag:
 async def see_through(work: asyncio.Task[None], time_left: Callable[[], float | None]) -> None:
     """Waits until the work has ended, or has had its time: from when `time_left` says that it is limited.
 
-    Work that waits for a part that is away would never end.
+    Work that waits for an unavailable backend would never end.
     """
     latest = math.inf
     while not work.done():

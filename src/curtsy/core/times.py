@@ -18,7 +18,7 @@ def length_s(text: str) -> float:
 
 
 def since_ms(text: str | None, now_s: float) -> int:
-    """`30m`, `12h`, `7d`: so long before now. A date, or date and time (UTC unless it says otherwise). None: 0."""
+    """`30m`, `12h`, `7d`: an age before now. A date, or date and time (UTC unless it says otherwise). None: 0."""
     if text is None:
         return 0
     number, unit = text[:-1], text[-1:]

@@ -1,8 +1,8 @@
-"""Engines: the browser of a process, started when it is first needed, and replaced in time.
+"""Engines: the browser of a process, started on first use and replaced regularly.
 
-It is replaced after so many pages or megabytes, and whenever it crashes or hangs. A worn browser takes no new visits;
-those under way end in it, and the next one starts when it is gone, so that a process does not hold two browsers at a
-time. Only where a visit takes long the next one is not kept waiting.
+It is replaced after a number of pages or megabytes, and whenever it crashes or hangs. A browser to be replaced takes no
+new visits. The next one starts when it is gone, so that a process does not hold two browsers at a time. If a visit
+takes long, the next browser starts after a limited wait.
 This is the only module that imports playwright.
 """
 
@@ -115,8 +115,8 @@ class Engine:
 
 
 def _hush(manager: object) -> None:
-    """A signal to the whole process group ends Playwright's driver before us. Every call then says so; that nobody asks
-    the future that says it too is no news."""
+    """A signal to the whole process group ends Playwright's driver before this process. Every call then fails; the
+    unawaited future that fails too is not worth a log line."""
     transport = getattr(getattr(manager, "_client", None), "_transport", None)
     future = getattr(transport, "on_error_future", None)
     if isinstance(future, asyncio.Future):
@@ -143,7 +143,7 @@ class Engines:
         return self._complaint if self._failures >= _IN_VAIN else ""
 
     async def ready(self, until: float) -> Engine:
-        """One that can be used; started if there is none, again and again until then (boot clock)."""
+        """A usable browser; if necessary, start one, and retry until the deadline (boot clock)."""
         if self._engine is not None and self._engine.usable:
             return self._engine
         async with asyncio.timeout(until - boot_clock()), self._starting:

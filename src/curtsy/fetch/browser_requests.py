@@ -1,8 +1,8 @@
-"""The gate: every request of a page in the browser ends here, and is answered from our own guarded fetcher or refused.
+"""The request filter: our own guarded fetcher answers every request of a page in the browser, or refuses it.
 
-Within a visit the page's own host is asked one request at a time, other hosts two; all obey the guard, robots.txt, the
-visit's deadline and its budgets. Redirects are followed here, hop by hop, because the browser would follow them past
-the gate (and reach nobody).
+Within a visit, the page's own host gets one request at a time, other hosts two. All obey the guard, robots.txt, the
+visit's deadline and its budgets. Redirects are followed here, hop by hop, because the browser would bypass the filter
+(and fail, because it has no network).
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Gate:
         self._page = page
 
     async def shut(self) -> None:
-        """Refuse everything from now on, break off what is under way, and wait for its end."""
+        """Refuse everything from now on, abort requests in flight, and wait for their end."""
         self._shut = True
         for task in self._pending:
             task.cancel()
@@ -112,7 +112,7 @@ class Gate:
 
     @property
     def quiet_s(self) -> float:
-        """How long nothing was asked or awaited."""
+        """How long no request was made or awaited."""
         return 0.0 if self._pending else boot_clock() - self._quiet_since
 
     async def on_route(self, route: Route, request: Request) -> None:

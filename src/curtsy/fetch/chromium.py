@@ -1,7 +1,8 @@
-"""Chromium as a supervised process: found, started with a command line of ours, ended with everything it started.
+"""Chromium as a supervised process: found, started with our command line, stopped with everything it started.
 
-The browser itself can reach nobody: names lead nowhere, its proxy is a port that refuses, and where the kernel allows
-it no process of it can connect at all. What its pages load is given to it over the debugging connection (gate.py).
+The browser has no network access: it resolves no names, its proxy is a port that refuses connections, and where the
+kernel supports it, none of its processes can connect at all. Its pages get their resources over the debugging
+connection (browser_requests.py).
 """
 
 from __future__ import annotations

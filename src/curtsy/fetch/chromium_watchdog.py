@@ -93,7 +93,7 @@ def descendants() -> list[int]:
 
 
 def end_all() -> None:
-    """Orphans among the descendants become our children: when there are none, nothing is left."""
+    """Orphans among the descendants become our children; without children, nothing is left."""
     while True:
         for pid in descendants():
             try:

@@ -1,7 +1,7 @@
-"""Content codings, undone while the body streams in, so that the size limit counts what comes out.
+"""Content codings, decoded while the body streams in, so that the size limit applies to the decoded body.
 
-libcurl could do this, but it takes a gzip stream that ends early for a whole one; a page cut short must never be
-stored as complete. This way is also cheaper: isal inflates about twice as fast as zlib.
+libcurl could do this, but it accepts a gzip stream that ends early; a truncated page must never be stored as complete.
+This is also cheaper: isal inflates about twice as fast as zlib.
 """
 
 from __future__ import annotations
@@ -148,9 +148,9 @@ class _Stack:
 
 
 def decoder_for(content_encoding: str) -> Decoder | None:
-    """The decoder for a Content-Encoding value; None where nothing is to be undone.
+    """The decoder for a Content-Encoding value; None if there is nothing to decode.
 
-    A coding that nobody knows (`utf-8` and `none` are sent in earnest) leaves the body as it is, as in browsers.
+    An unknown coding (`utf-8` and `none` occur on real sites) leaves the body unchanged, as in browsers.
     """
     words = [word.strip().lower() for word in content_encoding.split(",")]
     codings = [word.removeprefix("x-") for word in words if word not in ("", "identity")]

@@ -38,7 +38,7 @@ _BAD_NAME = (pycares.errno.ARES_EBADNAME, pycares.errno.ARES_EFORMERR)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a name resolves to: addresses, or the fault that says why there are none."""
+    """The result of resolving a name: addresses, or the fault."""
 
     addresses: tuple[str, ...] = ()
     fault: Fault | None = None

@@ -47,7 +47,7 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 class Target(NamedTuple):
-    """Where a normalised URL is asked."""
+    """The network target of a normalized URL."""
 
     scheme: str
     #: without brackets
@@ -58,7 +58,7 @@ class Target(NamedTuple):
 
 
 def check_url(url: str) -> Target | None:
-    """The target of a normalised http(s) URL; None where the URL is of another scheme or not normalised."""
+    """The target of a normalized http(s) URL; None for another scheme or a URL that is not normalized."""
     scheme, separator, rest = url.partition("://")
     if not separator or scheme not in ("http", "https"):
         return None

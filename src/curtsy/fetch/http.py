@@ -90,11 +90,11 @@ class HttpFetcher:
         self._end(transfer, transfer.outcome(0, "cancelled", Fault.CANCELLED))
 
     def drop_idle(self, older_than_s: float) -> int:
-        """Close connections idle for longer than that; how many. For whoever keeps a fetcher over several shifts."""
+        """Close connections that were idle for longer; return how many. For fetchers that are kept between shifts."""
         return self._multi.drop_idle(older_than_s)
 
     async def prepare(self, hosts: Iterable[tuple[str, int]]) -> None:
-        """Look names up ahead, so that a slot's time is not spent on it; slow ones go on after this returns."""
+        """Resolve names ahead, so that no slot time is spent on it; slow lookups continue after this returns."""
         unknown = {host for host, _ in hosts if self._resolver.cached(host) is None and not self._resolver.rule(host)}
         waits = []
         for host in unknown:

@@ -79,9 +79,9 @@ class Multi:
         self._asking = origin
 
     def hung_up(self, origin: str) -> bool:
-        """Has the host closed the idle connection that it was asked through last?
+        """Whether the host has closed the idle connection of its last request.
 
-        libcurl looks once a second; a request sent in between would be lost, and a turn with it.
+        libcurl checks once a second; a request sent in between would be lost, and its slot with it.
         """
         fd = self._socket_of.get(origin)
         if fd is None or fd not in self._idle_since:
@@ -93,7 +93,7 @@ class Multi:
             self._poll.unregister(fd)
 
     def drop_idle(self, older_than_s: float) -> int:
-        """Close connections that nobody used for that long; libcurl finds them dead and removes them."""
+        """Close connections that were unused for that long; libcurl finds them dead and removes them."""
         limit = time.monotonic() - older_than_s
         old = [fd for fd, since in self._idle_since.items() if since <= limit]
         dropped = 0

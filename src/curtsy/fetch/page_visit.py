@@ -200,7 +200,7 @@ async def read(page: Page, max_bytes: int) -> bytes:
 
 
 async def _rest(page: Page, gate: Gate) -> None:
-    """Nothing is asked, and nothing changes."""
+    """No requests, and no changes."""
     while True:
         await _evaluate(page, _AT_REST, int(_QUIET_S * 1000))
         if (quiet_s := gate.quiet_s) >= _QUIET_S:

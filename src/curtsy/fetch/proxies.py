@@ -29,7 +29,7 @@ class Proxies:
         self._pools = {name: _Pool([_Proxy(url) for url in urls]) for name, urls in pools.items()}
 
     def pick(self, pool: str, now: float) -> str | None:
-        """The next proxy that does not rest; None when all rest, or nobody knows the pool."""
+        """The next usable proxy; None if all are paused or the pool is unknown."""
         known = self._pools.get(pool)
         if known is None:
             return None

@@ -1,8 +1,8 @@
-"""BrowserFetcher: pages as a browser shows them, with the interface of HttpFetcher.
+"""BrowserFetcher: rendered pages, with the interface of HttpFetcher.
 
-A page's own response is fetched as every other is. Only if it is a page of HTML a browser is asked to show it, and
-what that page loads goes through the gate: the browser itself reaches nobody.
-The browser itself, and when it is replaced, is in `fetch.browser`.
+A page's own response is fetched like every other. Only HTML is opened in a browser, and everything that the page loads
+passes the request filter: the browser itself has no network access.
+The browser process, and when it is replaced, is in `fetch.browser`.
 """
 
 from __future__ import annotations

@@ -239,7 +239,7 @@ class Transfer:
             self._extra = bool(job.headers)
 
     def _ask_exactly(self, proxy: str | None) -> None:
-        """libcurl writes `%2f` as `%2F`. To a server these may be two pages, and what is stored is what was asked."""
+        """libcurl writes `%2f` as `%2F`. To a server these may differ, and the stored URL must be the requested one."""
         # A proxy that is no tunnel is asked for the whole URL. The option cannot be unset: the handle keeps using it.
         whole = self.target.scheme == "http" and proxy is not None and proxy.startswith("http")
         self.curl.setopt(pycurl.REQUEST_TARGET, self.job.url if whole else self.job.url[len(self.origin) :])

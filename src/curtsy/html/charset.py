@@ -200,7 +200,7 @@ def _meta_content(value: bytes) -> str | None:
 
 
 def _attribute(data: bytes, at: int) -> tuple[bytes, bytes, int]:
-    """(name, value, position behind it); no name at the end of a tag. Names and values in lower case."""
+    """Return (name, value, next position); the name is empty at the end of a tag. Names and values are lowercase."""
     at = _skip(_NOT_BLANK_OR_SLASH, data, at)
     if data[at] == 0x3E:
         return b"", b"", at

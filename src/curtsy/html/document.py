@@ -1,6 +1,6 @@
 """A page: its encoding, title, base, robots rules, canonical, language, refresh; its text, Markdown and data.
 
-`Document.parse` makes one lexbor pass and one selector pass; everything costlier waits until it is asked for. No I/O;
+`Document.parse` makes one lexbor pass and one selector pass; everything costlier runs on first use. No I/O;
 bad content never raises.
 """
 

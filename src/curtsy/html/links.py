@@ -107,7 +107,7 @@ class LinkMemo:
     def resolve_all(self, base_url: str, links: Iterable[str], done: Container[str] = ()) -> list[str]:
         """The normal URLs of a page's links, in order, each once; what cannot be crawled is left out.
 
-        So are URLs that are `done`, for good: from then on their links cost one look in a table.
+        So are URLs that are `done`, permanently: from then on, their links cost one table lookup.
         """
         origin, folder = _prefixes(base_url)
         of_origin, of_folder, of_all = self._table(origin), self._table(folder), self._table("")
@@ -149,7 +149,7 @@ class LinkMemo:
 
     @staticmethod
     def _key(href: str, origin: str, folder: str) -> str | None:
-        """What the meaning of a link depends on; nothing: its table is everybody's. None: on the whole base."""
+        """The part of the base that a link depends on: empty if all bases share its table, None for the whole base."""
         if href.startswith("/"):
             return origin
         if href.startswith(("http://", "https://")):
@@ -190,7 +190,7 @@ def _prefixes(base_url: str) -> tuple[str, str]:
 
 
 def _glued(prefix: str, href: str) -> str | None:
-    """The URL of a plain link behind its origin or folder; None where the parser must be asked."""
+    """The URL of a plain link after its origin or folder; None if the URL parser must decide."""
     if href.startswith("../") and prefix.endswith("/"):
         # One folder up, but never above the root.
         prefix = prefix[: max(prefix.rfind("/", 0, -1), prefix.index("/", 8)) + 1]
@@ -207,7 +207,7 @@ def _resolve(base_url: str, href: str) -> str | None:
 
 @dataclass(slots=True)
 class SitemapContent:
-    """What a sitemap names, as written: not normalised, in order, each once."""
+    """The URLs of a sitemap as written: not normalized, in order, each once."""
 
     urls: list[str] = field(default_factory=list)
     #: further sitemaps, from a sitemap index

@@ -1,7 +1,7 @@
-"""Does a page need a browser? Measured on its plain HTML: text, scripts, empty root elements, hints for those without
-scripts. And when does what was learnt of a host spare its pages the plain request. Pure.
+"""Decide whether a page needs a browser, from its plain HTML: text, scripts, empty root elements, `noscript` hints.
 
-A visit costs a hundred times what a plain page does, and its host more requests: in doubt a page is taken as it is.
+Also decides when earlier pages of a host justify a visit without a plain request. Pure. A visit costs a hundred times
+as much as a plain page and sends its host more requests, so in doubt the plain page is kept.
 """
 
 from __future__ import annotations
@@ -64,5 +64,5 @@ def goes_directly(needed: int, plain: int) -> bool:
 
 
 def is_probe(fp: bytes) -> bool:
-    """This URL, by its fingerprint, is asked plainly whatever was learnt."""
+    """Whether this URL, by its fingerprint, is fetched plainly even if its host usually needs a browser."""
     return fp[0] % PROBES == 0

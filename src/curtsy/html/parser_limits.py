@@ -1,12 +1,12 @@
 """Bounds on what is given to the HTML parser.
 
 The HTML standard's tree construction is quadratic in some places: every block walks up the open elements, every
-attribute is compared with those before it in its tag, and unclosed formatting elements are built anew in every block.
+attribute is compared with those before it in its tag, and unclosed formatting elements are rebuilt in every block.
 500 KB of `<div>` keep lexbor busy for 16 s, 60 KB of `<font>` and `<p>` make millions of elements. Ordinary pages are
 far from that. Others are cut where they go beyond the bounds, and say so: `tame` answers whether anything was cut.
 
-These bounds keep memory and most of the time in check. The rest of the time is limited by who reads a page where
-(reading.py): a page that `is_heavy` is read in a process that can be ended.
+These bounds keep memory and most of the time in check. `reading.py` limits the rest of the
+time: a page that `is_heavy` is read in a process that can be killed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _REBUILDS = frozenset(b"p li dd dt td th div h1 h2 h3 h4 h5 h6 ul ol dl table tr
 
 
 class _Meanings(dict[bytes, tuple[bytes, int, int, bool] | None]):
-    """What a tag does to the count: (element, 1 opens or -1 closes or 0, is formatting, builds formatting anew)."""
+    """What a tag does to the count: (element, 1 opens or -1 closes or 0, is formatting, rebuilds formatting)."""
 
     def __missing__(self, tag: bytes) -> tuple[bytes, int, int, bool] | None:
         name = tag.removeprefix(b"/")
@@ -138,7 +138,7 @@ def _shortened(html: bytes, seen: bytes) -> bytes:
 def _without_text(html: bytes) -> bytes:
     """Comments, scripts and other text blanked, so that tags in them do not count; all else stays where it is.
 
-    What is not ended goes on to the end of the page, as it does in a browser.
+    An unclosed part extends to the end of the page, as in a browser.
     """
     parts: list[bytes] = []
     at = 0

@@ -37,7 +37,7 @@ _LOOKS = 5
 
 
 class ParseTimeout(BaseException):
-    """Reading took too long. No Exception: whoever reads a page must not take it for a fault of the page's data."""
+    """Reading took too long. Not an Exception, so that no reader mistakes it for an error in the page's data."""
 
 
 class Reading(NamedTuple):
@@ -86,7 +86,7 @@ def within(seconds: float, work: Callable[..., T], *given: Any) -> T:
 
 
 def _prepared(seconds: float) -> _Timer | _Watch:
-    """The main thread has the timer, unless its signal is somebody else's."""
+    """Whether this is the main thread and its timer signal is not used by other code."""
     mine = _timer.thread == threading.get_ident()
     if not mine and threading.current_thread() is threading.main_thread():
         mine = signal.getsignal(signal.SIGVTALRM) in (signal.SIG_DFL, signal.SIG_IGN, _timer.look)
@@ -134,7 +134,7 @@ class _Timer:
             self._working = False
 
     def look(self, _signal: int, _frame: FrameType | None) -> None:
-        """Each time anew: an exception that somebody swallowed is raised again."""
+        """Raised each time, because other code may swallow the exception."""
         if not self._working:
             self.stop()
             return

@@ -74,7 +74,7 @@ class Cron:
         return _zone(self.zone)
 
     def next_after(self, ms: int) -> int | None:
-        """The first time later than `ms` (milliseconds since 1970); None if there is none (30 February)."""
+        """The first time later than `ms` (milliseconds since 1970); None if there is no such time (30 February)."""
         try:
             now = _EPOCH + timedelta(milliseconds=ms)
             # In the second of two equal hours, local times that look like future ones may have passed.

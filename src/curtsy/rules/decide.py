@@ -1,11 +1,11 @@
-"""decide(outcome, attempts): what becomes of a URL. Pure; the dice are an argument. The shift only obeys.
+"""decide(outcome, attempts): the next state of a URL. Pure: the random source is an argument.
 
 The stable words it uses:
     done      "" (a page), redirect, gone, type, not_modified
     skipped   too_large, redirect_loop, too_many_redirects, bad_redirect, forbidden_address
     dead      refused, no_such_host, rate_limited, server_error, partial, http_<status>, and the faults' own words:
               dns_failed, connect_failed, tls_failed, timeout, connection_lost, bad_response, proxy_failed,
-              browser_failed; and parse_timeout (harvest.py: reading the page took too long)
+              browser_failed; and parse_timeout (reading the page took too long)
     retry     the same words, `cookie` (the page wants its cookie back), and for what was not the URL's doing:
               slot_expired, address_busy, resent, cancelled
 """
@@ -151,7 +151,7 @@ def _follow(outcome: Outcome, location: str, settings: Settings, chain: Chain | 
 
 
 def redirect_target(outcome: Outcome) -> str | None:
-    """Where a redirect leads, normalised; None if nowhere that can be asked."""
+    """The normalized target of a redirect; None if it cannot be requested."""
     value = outcome.header("location")
     if not value or outcome.status in _NOT_FOLLOWED:
         return None
@@ -162,7 +162,7 @@ def redirect_target(outcome: Outcome) -> str | None:
 
 
 def next_chain(chain: Chain | None, outcome: Outcome, seed: bool = False) -> Chain:
-    """What the target of a redirect, or the page that is asked again with its cookie, inherits.
+    """What the target of a redirect, or a page that is fetched again with its cookie, inherits.
 
     `seed`: the redirecting URL is a seed, so its chain's final host joins the scope.
     """

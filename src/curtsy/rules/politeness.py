@@ -88,7 +88,7 @@ def backoff_ms(failures: int, settings: Settings, rng: Random = _RNG) -> int:
 
 
 def wait_ms(outcome: Outcome, settings: Settings, now_s: float | None = None) -> int | None:
-    """What Retry-After asks for, at most the cap: a host that says "tomorrow" is asked again after the cap."""
+    """The pause that Retry-After requests, limited to the cap: after that, the host receives a request again."""
     named_s = retry_after(outcome.header("retry-after"), time.time() if now_s is None else now_s)
     # Zero names no wait: the usual back-off holds.
     return int(1000 * min(named_s, settings.retry_after_cap_s)) if named_s else None

@@ -279,7 +279,7 @@ def _literal(text: str) -> str:
 
 
 def _path_of(url: str) -> str:
-    """Path and query of a URL in the form that is compared; "/" where there is none."""
+    """Path and query of a URL in the form that is compared; "/" if the path is empty."""
     scheme, slash = url.find("://"), url.find("/")
     start = scheme + 3 if 0 <= scheme < slash else 2 if url.startswith("//") else 0
     end = url.find("#")

@@ -4,9 +4,9 @@ Pure. `rules/robots.py` parses the file; the rest of the package asks here.
 
 The stored verdict of an origin is one of
     rules              its robots.txt was fetched: the body decides
-    allow              there is none (4xx, or a broken redirect): everything is allowed
-    denied             the operator's deny list names the host: its robots.txt was not asked for
-    forbidden_address  the guard refused the host's address: nothing of the origin is asked for
+    allow              the origin has no robots.txt (4xx, or a broken redirect): everything is allowed
+    denied             the operator's deny list names the host: its robots.txt was not fetched
+    forbidden_address  the guard refused the host's address: nothing of the origin is fetched
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def decide_robots(outcome: Outcome, hops: int = 0) -> RobotsDecision:
 
 
 def not_asked(reason: str, *, redirected: bool) -> RobotsDecision:
-    """Nothing of the origin is asked for. If another origin's robots.txt redirects here, that one stays unknown."""
+    """Nothing of the origin is fetched. If another origin's robots.txt redirects here, that one stays unknown."""
     return RobotsDecision(verdict="forbid" if redirected else "skip", reason=reason)
 
 

@@ -30,7 +30,7 @@ _CREDENTIALS = re.compile(r"\A([a-z][a-z0-9+.-]*://)?.*@", re.DOTALL | re.IGNORE
 
 
 def parse(url: str, base: str | None = None) -> str | None:
-    """The serialised URL as the WHATWG URL standard has it, or None where its parser fails."""
+    """The URL as serialized by the WHATWG URL standard, or None if its parser fails."""
     try:
         return join_url(base, url) if base else normalize_url(url)
     except ValueError:
@@ -71,7 +71,7 @@ def has_credentials(url: str) -> bool:
 
 
 def veiled(text: str) -> str:
-    """What somebody gave for a URL, to be told of: without what may be a user or a password."""
+    """A user's input for a URL, safe for messages: without a possible user name or password."""
     return _CREDENTIALS.sub(r"\1***@", text)
 
 
@@ -103,7 +103,7 @@ def host_key(url: str, unit: str = "host") -> str:
 
 
 def host_named(name: str, unit: str = "host") -> str:
-    """The unit of politeness that somebody means by a host name or a URL: the likeliest of `hosts_named`."""
+    """The unit of politeness that a user means by a host name or a URL: the most likely of `hosts_named`."""
     return hosts_named(name, unit)[0]
 
 
@@ -228,7 +228,7 @@ class Scope:
 
     @staticmethod
     def member(url: str, reach: str) -> str:
-        """What stands in `Crawl.members` for a normal URL: its host, or its registrable domain."""
+        """The value of `Crawl.members` for a normal URL: its host, or its registrable domain."""
         return host_key(url, "domain" if reach == "domain" else "host")
 
     def admits(self, url: str, depth: int) -> str | None:
@@ -264,7 +264,7 @@ class Scope:
 
 
 def _has_run(segments: list[str], times: int) -> bool:
-    """A run of two or more segments stands there `times` times in a row: /a/b/a/b/a/b."""
+    """Whether a run of two or more segments occurs `times` times in a row: /a/b/a/b/a/b."""
     times = max(times, 2)
     for length in range(2, len(segments) // times + 1):
         streak = 0

@@ -268,7 +268,7 @@ def test_claims_for_what_is_not_in_the_schema_are_dropped() -> None:
 # The built-in schema, against the truth of the tiny web
 
 
-def record(number: int) -> tuple[facts.Organisation, dict[str, Any], list[Claim]]:
+def record(number: int) -> tuple[facts.Organization, dict[str, Any], list[Claim]]:
     schema, host = ORGANIZATION, facts.org_host(number)
     site = OrgSite(host, Shape())
     urls = ladder.choose(schema, [(f"http://{host}{path}", None) for path in site.paths])
@@ -279,7 +279,7 @@ def record(number: int) -> tuple[facts.Organisation, dict[str, Any], list[Claim]
     return site.org, judge.assemble(schema, judge.settle(schema, claims)), claims
 
 
-def expected(org: facts.Organisation) -> dict[str, Any]:
+def expected(org: facts.Organization) -> dict[str, Any]:
     contact = {"email": org.contact.email, "phone": org.contact.phone, "address": org.contact.address}
     claims = [claim.text for claim in org.sustainability_claims]
     stated = {

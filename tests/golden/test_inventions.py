@@ -12,14 +12,14 @@ from curtsy.grounding import judge, schema
 from curtsy.grounding.folded_text import plain
 from curtsy.html.document import Document
 from curtsy.tinyweb import facts
-from curtsy.tinyweb.facts import Kind, Organisation
+from curtsy.tinyweb.facts import Kind, Organization
 from curtsy.tinyweb.pages import OrgSite, Shape
 
 SCHEMA = schema.load("organization")
 PATHS = ("/", "/about", "/contact", "/claims")
 
 
-def stated(org: Organisation) -> Iterator[tuple[str, Any, str]]:
+def stated(org: Organization) -> Iterator[tuple[str, Any, str]]:
     """(leaf, value, the sentence that states it)"""
     yield "/name", org.name, f"Welcome to {org.name}."
     yield "/mission", org.mission, f"{facts.mission_sentence(org)}."
@@ -32,13 +32,13 @@ def stated(org: Organisation) -> Iterator[tuple[str, Any, str]]:
         yield f"/sustainability_claims/{number}", claim.text, f"{claim.text}."
 
 
-def text_of(org: Organisation) -> str:
+def text_of(org: Organization) -> str:
     site = OrgSite(org.host, Shape())
     pages = (Document.parse(site.html(path).encode(), "text/html", f"http://{org.host}{path}") for path in PATHS)
     return "\n".join(page.text() for page in pages)
 
 
-def organisations(count: int) -> list[Organisation]:
+def organisations(count: int) -> list[Organization]:
     found = (facts.truth(facts.org_host(number)) for number in range(count))
     return [org for org in found if org.kind in (Kind.PROSE, Kind.JSONLD)]
 
@@ -81,7 +81,7 @@ def test_what_it_states_itself_is_published_with_the_sentence_that_states_it(at:
 @pytest.mark.parametrize(
     "org", [facts.truth(facts.org_host(number)) for number in (6, 16, 26)], ids=lambda org: org.host
 )
-def test_on_thin_pages_only_name_and_address_for_mail_are_published(org: Organisation) -> None:
+def test_on_thin_pages_only_name_and_address_for_mail_are_published(org: Organization) -> None:
     site = OrgSite(org.host, Shape())
     text = "\n".join(
         Document.parse(site.html(path).encode(), "text/html", "http://x.test/").text() for path in site.paths

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from curtsy.tinyweb.facts import Kind, Organisation, org_host, org_number, truth
+from curtsy.tinyweb.facts import Kind, Organization, org_host, org_number, truth
 from curtsy.tinyweb.pages import OrgSite, Shape
 
 HOSTS = [org_host(number) for number in range(20)]
@@ -61,7 +61,7 @@ def test_every_fact_stands_where_the_truth_says(host: str) -> None:
             assert place.quote in text_of(site, place.path), place
 
 
-def facts_of(org: Organisation) -> dict[str, list[str]]:
+def facts_of(org: Organization) -> dict[str, list[str]]:
     """Each stated fact as the strings that its quotes must contain."""
     city, _, country = (org.headquarters or "").partition(", ")
     return {

@@ -74,12 +74,12 @@ def _by_id(store: Store, which: Filter) -> list[Failure]:
     with store.read() as tx:
         named = [dashboard_queries.letter(tx, id) for id in dict.fromkeys(which.ids)]
     return [
-        letter
-        for letter in named
-        if letter is not None
-        and letter.replayed_ms is None
-        and letter.at_ms >= which.since_ms
-        and all(getattr(which, name) in (None, getattr(letter, name)) for name in ("crawl", "host", "stage", "cause"))
+        failure
+        for failure in named
+        if failure is not None
+        and failure.replayed_ms is None
+        and failure.at_ms >= which.since_ms
+        and all(getattr(which, name) in (None, getattr(failure, name)) for name in ("crawl", "host", "stage", "cause"))
     ]
 
 

@@ -50,7 +50,7 @@ class Sender:
     caller: str
     key: str | None = None
     #: digest of what must be equal for two uploads to be the same
-    wishes: str = ""
+    options: str = ""
     #: identifies this request among those that send the same upload
     holder: str = field(default_factory=lambda: os.urandom(8).hex())
 
@@ -66,11 +66,11 @@ def receive(
         sender.caller,
         sender.key,
         crawl=crawl.id,
-        wishes=sender.wishes,
+        wishes=sender.options,
         holder=sender.holder,
         now_ms=clock.now_ms(),
     )
-    if known.wishes != sender.wishes:
+    if known.wishes != sender.options:
         _let_go(store, sender)
         raise KeyReused("This Idempotency-Key was used for another crawl. Use a new key.")
     if known.holder != sender.holder:

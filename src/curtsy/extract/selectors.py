@@ -151,7 +151,7 @@ def _columns(
         for selector in schema.selectors.get(leaf.path, ()):
             if not fits(selector.pages, view.page.url, view.page.roles):
                 continue
-            column = _column(leaf, selector, view.spots(selector, aside), names)
+            column = _column(leaf, selector, view.matches(selector, aside), names)
             if values := [cell.claim.value for cell in column.cells if cell.claim]:
                 names.setdefault(leaf.path, []).extend(value for value in values if isinstance(value, str))
                 columns.append(column)
@@ -159,19 +159,19 @@ def _columns(
     return columns
 
 
-def _column(leaf: Leaf, selector: Selector, found: Iterable[_Spot], names: Mapping[str, Sequence[str]]) -> Column:
-    spots = list(found)
-    comparable = all(chain for chain, _ in spots)
+def _column(leaf: Leaf, selector: Selector, found: Iterable[_Match], names: Mapping[str, Sequence[str]]) -> Column:
+    matches = list(found)
+    comparable = all(chain for chain, _ in matches)
     # Several texts of one element have one position.
     places: dict[Any, list[Found]] = {}
-    limit = _MAX_TRIED if len({chain for chain, _ in spots}) > 1 else _MAX_FOUND
-    for at, (chain, said) in enumerate(spots):
+    limit = _MAX_TRIED if len({chain for chain, _ in matches}) > 1 else _MAX_FOUND
+    for at, (chain, said) in enumerate(matches):
         places.setdefault(chain if comparable else at, []).extend(islice(said, limit))
     cells = [_read(leaf, selector, place if comparable else (), said, names) for place, said in places.items()]
     inner = [_read(leaf, selector, (), [one], names) for said in places.values() for one in said if len(places) == 1]
     named = selector.css is not None or selector.xpath is not None
     kind = "text" if not (named and comparable) else "css" if selector.css is not None else "xpath"
-    return Column(leaf.path, kind, cells, inner, cut=len(spots) >= (MAX_FOUND if named else _MAX_FOUND))
+    return Column(leaf.path, kind, cells, inner, cut=len(matches) >= (MAX_FOUND if named else _MAX_FOUND))
 
 
 def _read(
@@ -188,7 +188,7 @@ def _read(
 
 
 #: the chain of an element, or an empty one, and its texts
-_Spot = tuple[tuple[int, ...], Iterator[Found]]
+_Match = tuple[tuple[int, ...], Iterator[Found]]
 
 
 class _View:
@@ -203,10 +203,10 @@ class _View:
         return self._elements is not None and self._elements.exhausted
 
     def look(self, selector: Selector) -> Iterator[Found]:
-        for _, said in self.spots(selector):
+        for _, said in self.matches(selector):
             yield from said
 
-    def spots(self, selector: Selector, aside: bool = False) -> Iterator[_Spot]:
+    def matches(self, selector: Selector, aside: bool = False) -> Iterator[_Match]:
         """Yield the matching elements, or the matches in the page's text; `aside` as in `Elements.found`."""
         if selector.css is None and selector.xpath is None:
             for one in self._in_text(selector):

@@ -85,9 +85,9 @@ def _places(claim: Claim, value: Any) -> tuple[list[_Place], str]:
     if source.kind is SourceKind.STRUCTURED and source.locator:
         if _is_copyright_key(source.locator):
             return [], "copyright_line"
-        spot = json_pointer.find(source.text, source.locator)
-        if spot is not None:
-            return [_at_pointer(source.text, spot)], ""
+        span = json_pointer.find(source.text, source.locator)
+        if span is not None:
+            return [_at_pointer(source.text, span)], ""
     if claim.quote is not None and claim.quote.strip():
         return _quoted(claim, value)
     if source.kind is SourceKind.ATTRIBUTE:
@@ -98,13 +98,13 @@ def _places(claim: Claim, value: Any) -> tuple[list[_Place], str]:
     return list(_located(claim, value)), ""
 
 
-def _at_pointer(text: str, spot: json_pointer.ValueSpan) -> _Place:
-    if isinstance(spot.value, str):
-        passage = Passage(text=spot.value, start=0, end=len(spot.value), named=True)
+def _at_pointer(text: str, span: json_pointer.ValueSpan) -> _Place:
+    if isinstance(span.value, str):
+        passage = Passage(text=span.value, start=0, end=len(span.value), named=True)
     else:
-        raw = text[spot.start : spot.end]
+        raw = text[span.start : span.end]
         passage = Passage(text=raw, start=0, end=len(raw), named=True)
-    return _Place(passage, spot.start, spot.end)
+    return _Place(passage, span.start, span.end)
 
 
 def _is_copyright_key(locator: str) -> bool:

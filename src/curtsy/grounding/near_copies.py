@@ -172,11 +172,11 @@ def _with_gaps(text: str, needle: str) -> tuple[int, int] | None:
 def _nearly(folded: Folded, needle: str) -> tuple[int, int] | None:
     if len(_words(needle).texts) < MIN_WORDS or len(needle) > _MAX_QUOTE or len(folded.text) > _MAX_TEXT:
         return None
-    spot = fuzz.partial_ratio_alignment(needle, folded.text, score_cutoff=_WORTH_A_LOOK)
-    if spot is None:
+    alignment = fuzz.partial_ratio_alignment(needle, folded.text, score_cutoff=_WORTH_A_LOOK)
+    if alignment is None:
         return None
     reach = max(20, len(needle) // 4)
-    return find_near(folded, needle, *_widened(folded.text, spot.dest_start - reach, spot.dest_end + reach))
+    return find_near(folded, needle, *_widened(folded.text, alignment.dest_start - reach, alignment.dest_end + reach))
 
 
 def _widened(text: str, lo: int, hi: int) -> tuple[int, int]:

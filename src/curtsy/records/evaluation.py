@@ -133,11 +133,11 @@ def _tally(report: Report, record: Record, path: str, stated: Any, said: Iterabl
     report.stated += len(left) + sum(one.right for one in tallies[:1]) - before
 
 
-def _is_supported(told: Mapping[str, Any], texts: Mapping[str, str]) -> bool:
-    if told["rung"] in ("person", "function"):
+def _is_supported(field_data: Mapping[str, Any], texts: Mapping[str, str]) -> bool:
+    if field_data["rung"] in ("person", "function"):
         return True
-    return told["verdict"] != "unsupported" and any(
-        texts.get(one["sha256"], "")[one["start"] : one["end"]] == one["quote"] != "" for one in told["evidence"]
+    return field_data["verdict"] != "unsupported" and any(
+        texts.get(one["sha256"], "")[one["start"] : one["end"]] == one["quote"] != "" for one in field_data["evidence"]
     )
 
 

@@ -91,8 +91,8 @@ async def _deliver(parts: Services | Parts, row: Row, now_ms: int) -> None:
         await in_thread(parts.store.run, outbox.done, row.n)  # the crawl was deleted
     except webhooks.DeliveryFailed as error:
         retry_ms = webhooks.next_try_ms(row, now_ms) if error.again else None
-        letter = webhooks.dead_letter(await read(parts.store, crawls.by_n, row.crawl), row, now_ms)
-        await in_thread(parts.store.run, outbox.failed, row.n, error.cause, str(error), retry_ms, letter)
+        failure = webhooks.dead_letter(await read(parts.store, crawls.by_n, row.crawl), row, now_ms)
+        await in_thread(parts.store.run, outbox.failed, row.n, error.cause, str(error), retry_ms, failure)
         log("webhook_failed", level="warning", crawl=row.crawl, cause=error.cause, again=retry_ms is not None)
 
 
@@ -166,10 +166,10 @@ def _failed(store: Store, settings: Settings, row: Row, error: Exception, now_ms
     pause_ms = max(min(_BACKOFF_CAP_MS, _BACKOFF_MS << (row.attempts - 1)), int(fault.after_s * 1000))
     retry_ms = now_ms + pause_ms if again else None
     with store.read() as tx:
-        letter = _dead_letter(tx, row, settings, now_ms)
+        failure = _dead_letter(tx, row, settings, now_ms)
     detail = _writable(fault.detail)
-    store.run(outbox.failed, row.n, fault.cause, detail, retry_ms, letter)
-    log("stage_failed", level="warning", stage=row.kind, url=letter.url, cause=fault.cause, detail=detail)
+    store.run(outbox.failed, row.n, fault.cause, detail, retry_ms, failure)
+    log("stage_failed", level="warning", stage=row.kind, url=failure.url, cause=fault.cause, detail=detail)
 
 
 def _writable(text: str) -> str:

@@ -7,7 +7,7 @@ judge the crawler.
 from __future__ import annotations
 
 from curtsy.tinyweb.child import TinyWeb
-from curtsy.tinyweb.facts import Organisation, truth
+from curtsy.tinyweb.facts import Organization, truth
 from curtsy.tinyweb.web import demo_seeds
 
-__all__ = ["Organisation", "TinyWeb", "demo_seeds", "truth"]
+__all__ = ["Organization", "TinyWeb", "demo_seeds", "truth"]

@@ -76,7 +76,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Organisation:
+class Organization:
     """The facts of one site."""
 
     host: str
@@ -115,7 +115,7 @@ def kind_of(number: int, *, plain: bool = False) -> Kind:
 
 
 @lru_cache(maxsize=4096)
-def truth(host: str, seed: int = 1, *, plain: bool = False) -> Organisation:
+def truth(host: str, seed: int = 1, *, plain: bool = False) -> Organization:
     """Return every fact that the site of `host` states about its organization, and where.
 
     >>> truth("org-0000.tinyweb.test").kind
@@ -141,17 +141,17 @@ def truth(host: str, seed: int = 1, *, plain: bool = False) -> Organisation:
     people = tuple(_people(dice))
     projects = tuple(_project(dice, title) for title in dice.sample(words.PROJECTS, 4))
     if kind is Kind.THIN:
-        return Organisation(
+        return Organization(
             host=host, kind=kind, name=name, mission=None, founded_year=None, headquarters=None,
             sustainability_claims=(), contact=Contact(email=email, phone=None, address=None), people=(), projects=(),
             places=_thin_places(name, email),
         )  # fmt: skip
-    organisation = Organisation(
+    organization = Organization(
         host=host, kind=kind, name=name, mission=mission, founded_year=founded, headquarters=f"{city}, {country}",
         sustainability_claims=claims, contact=Contact(email=email, phone=phone, address=address), people=people,
         projects=projects, places=(),
     )  # fmt: skip
-    return _with_places(organisation)
+    return _with_places(organization)
 
 
 def _claim(dice: random.Random, template: tuple[str, str, int, int]) -> Claim:
@@ -175,15 +175,15 @@ def _project(dice: random.Random, title: str) -> Project:
 # The sentences that state facts: pages print them, places quote them.
 
 
-def founded_sentence(org: Organisation) -> str:
+def founded_sentence(org: Organization) -> str:
     return f"{org.name} was founded in {org.founded_year} by a small group of people who lived nearby"
 
 
-def headquarters_sentence(org: Organisation) -> str:
+def headquarters_sentence(org: Organization) -> str:
     return f"Our headquarters are in {org.headquarters}"
 
 
-def mission_sentence(org: Organisation) -> str:
+def mission_sentence(org: Organization) -> str:
     return f"Our mission is {org.mission}"
 
 
@@ -194,7 +194,7 @@ def _thin_places(name: str, email: str) -> tuple[Place, ...]:
     )
 
 
-def _with_places(org: Organisation) -> Organisation:
+def _with_places(org: Organization) -> Organization:
     said = [
         ("name", "/", org.name),
         ("mission", "/", mission_sentence(org)),
@@ -212,12 +212,12 @@ def _with_places(org: Organisation) -> Organisation:
     places = [Place(fact=fact, path=path, source="text", quote=quote) for fact, path, quote in said]
     if org.kind is Kind.JSONLD:
         places += _structured_places(org)
-    return Organisation(
+    return Organization(
         **{name: getattr(org, name) for name in org.__slots__ if name != "places"}, places=tuple(places)
     )
 
 
-def _structured_places(org: Organisation) -> list[Place]:
+def _structured_places(org: Organization) -> list[Place]:
     city, _, country = (org.headquarters or "").partition(", ")
     stated = [
         ("name", "/name", org.name),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from curtsy.tinyweb import facts, words
 from curtsy.tinyweb.answers import NOT_FOUND, Answer, tagged, text
-from curtsy.tinyweb.facts import Kind, Organisation
+from curtsy.tinyweb.facts import Kind, Organization
 
 SECTIONS = ("/", "/about", "/contact", "/people", "/projects", "/claims", "/news")
 THIN_PAGES = ("/", "/about", "/contact")
@@ -193,7 +193,7 @@ class OrgSite:
         return tagged(json.dumps(data).encode(), "application/json")
 
 
-def _paths(org: Organisation, shape: Shape) -> list[str]:
+def _paths(org: Organization, shape: Shape) -> list[str]:
     if org.kind is Kind.THIN:
         return list(THIN_PAGES)
     projects = [f"/projects/{project.slug}" for project in org.projects]
@@ -206,11 +206,11 @@ def _label(path: str) -> str:
     return path.strip("/").replace("/", " ").replace("-", " ").capitalize() or "Home"
 
 
-def _heading(org: Organisation, path: str) -> str:
+def _heading(org: Organization, path: str) -> str:
     return org.name if path == "/" else _label(path)
 
 
-def _stated(org: Organisation, path: str) -> list[str]:
+def _stated(org: Organization, path: str) -> list[str]:
     """Return the sentences of a page that state facts; the places in facts.py quote them."""
     founded = f"{facts.founded_sentence(org)}." if org.kind is not Kind.JSONLD else "It began with a few neighbours."
     phone = f"Telephone: {org.contact.phone}." if org.kind is not Kind.JSONLD else "We prefer letters and e-mail."
@@ -233,7 +233,7 @@ def _stated(org: Organisation, path: str) -> list[str]:
     return [f"A note from {org.name}."]
 
 
-def _thin(org: Organisation, path: str) -> Content:
+def _thin(org: Organization, path: str) -> Content:
     said = {"/": f"{org.name}. More soon.", "/about": "This page is being written.", "/contact": org.contact.email}
     return Content(title=org.name, heading=_heading(org, path), paragraphs=(said[path],))
 
@@ -247,7 +247,7 @@ def _chatter(dice: random.Random, count: int) -> list[str]:
     return [" ".join(dice.sample(words.SENTENCES, 3)) for _ in range(count)]
 
 
-def _jsonld(org: Organisation) -> str:
+def _jsonld(org: Organization) -> str:
     city, _, country = (org.headquarters or "").partition(", ")
     street = (org.contact.address or "").partition(",")[0]
     return json.dumps(

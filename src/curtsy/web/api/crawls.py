@@ -59,7 +59,7 @@ def submit(call: Call, body: NewCrawl | None) -> Accepted:
     options, digest, parts = _ndjson(call) if body is None else _json(call, body)
     check_offered(options, call.settings, "line 1" if body is None else "body")
     crawl = crawl_of(options, call.settings, call.request_id)
-    sender = Sender(caller=call.caller.key_id or "local", key=key, wishes=digest)
+    sender = Sender(caller=call.caller.key_id or "local", key=key, options=digest)
     begin, end = call.backend.listing()
     id = uploads.receive(call.store, call.settings, crawl, parts, sender, begin)
     end()

@@ -204,7 +204,7 @@ def test_findings_are_bounded_but_all_are_counted() -> None:
     verdict = verdict_of(*rows)
     assert verdict.early == 999
     assert len(verdict.findings) == MAX_FINDINGS
-    assert "1000 ms asked for" in verdict.findings[0].detail
+    assert "delay 1000 ms" in verdict.findings[0].detail
 
 
 def test_a_long_log_is_judged_as_a_stream() -> None:

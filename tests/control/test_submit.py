@@ -95,7 +95,7 @@ def test_a_crawl_whose_seeds_were_still_arriving_is_not_taken_up(
             with pytest.raises(KeyError):
                 await submit.submit(built, crawl(), seeds())
             assert stored(built).state is CrawlState.LOADING
-            with pytest.raises(UsageError, match="still arriving"):
+            with pytest.raises(UsageError, match="before all its seeds arrived"):
                 await submit.resume_crawl(built, "last")
 
     asyncio.run(scene())

@@ -134,7 +134,7 @@ def test_only_a_finished_crawl_is_extracted_anew(folder: CrawlFolder) -> None:
         assert reextraction.begin(store, "last", plan, 1).subjects == 3
         with pytest.raises(WrongState, match="is extracting"):
             reextraction.begin(store, "last", plan, 1)
-    with pytest.raises(UsageError, match="no schema 'nothing'"):
+    with pytest.raises(UsageError, match="unknown schema: 'nothing'"):
         plans.crawl_fields("nothing")
 
 

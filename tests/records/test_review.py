@@ -238,7 +238,7 @@ def test_what_cannot_be_decided_is_told(case: Case) -> None:
         case.decide(case.good, "praise")
     with pytest.raises(UsageError, match="name of the reviewer"):
         reviewing.decide(case.store, case.good.n, Decision(decision="approve", who=" "), NOW)
-    with pytest.raises(UsageError, match="correction"):
+    with pytest.raises(UsageError, match="corrected values"):
         case.decide(case.good, "approve", correction={"/name": "x"})
     with case.store.begin() as tx:
         newer = records.add(tx, orgs.replace_data(case.good, name="Another"), again=True)

@@ -92,7 +92,7 @@ class RunningFleet:
         self.parts.until(self._is_seated, 60, "The workers did not sit down")
 
     def _is_seated(self) -> bool:
-        seats = sum(worker.seats for worker in self._ask(lambda fleet: fleet.workers()))
+        seats = sum(worker.processes for worker in self._ask(lambda fleet: fleet.workers()))
         return seats == len(WORKERS) * SEATS
 
     def _ask(self, question: Callable[[Fleet], Awaitable[T]]) -> T:

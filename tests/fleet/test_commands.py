@@ -91,7 +91,7 @@ def test_curtsy_worker_keeps_a_process_for_lane_high_and_ends_with_all_its_parts
     fleet.start_part("beat", "curtsy.cli", "beat", *words)
     until(lambda: len(fleet.ask(lambda f: f.workers())) == 2)
     main, high = fleet.ask(lambda f: f.workers())
-    assert (high.queues, high.seats) == (("fetch.high",), 1) if "-high@" in high.name else (main.queues, 1)
+    assert (high.queues, high.processes) == (("fetch.high",), 1) if "-high@" in high.name else (main.queues, 1)
     crawl = fleet.submit(web.seeds, delay_s=0.05)
     assert fleet.until_ended(crawl).pages == 40
     family = psutil.Process(worker.pid).children(recursive=True)

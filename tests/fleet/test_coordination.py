@@ -47,18 +47,18 @@ def on(server: Server, work: Callable[[Fleet], Awaitable[T]], **changes: float) 
 
 
 def _four(name: str = "w", *queues: str) -> Worker:
-    return Worker(name=name, queues=queues or ("fetch.batch",), seats=4)
+    return Worker(name=name, queues=queues or ("fetch.batch",), processes=4)
 
 
 def test_wanted_is_what_due_hosts_need_less_what_runs_and_what_was_promised(server: Server) -> None:
     async def work(fleet: Fleet) -> None:
-        await fleet.sit(_four())
+        await fleet.heartbeat(_four())
         first = await fleet.issue("batch", 600)
         assert len(first.tickets) == 3  # 600 hosts, 256 each
         assert len((await fleet.issue("batch", 600)).tickets) == 0
         assert await fleet.begin("batch", first.tickets[0])
         second = await fleet.issue("batch", 5000)
-        assert (len(second.tickets), second.seats, second.running, second.outstanding) == (1, 4, 1, 2)
+        assert (len(second.tickets), second.processes, second.running, second.outstanding) == (1, 4, 1, 2)
         await fleet.end("batch", first.tickets[0])
         assert len((await fleet.issue("batch", 5000)).tickets) == 1
 
@@ -67,7 +67,7 @@ def test_wanted_is_what_due_hosts_need_less_what_runs_and_what_was_promised(serv
 
 def test_two_that_ask_at_once_get_no_more_than_one_would(server: Server) -> None:
     async def work(fleet: Fleet) -> None:
-        await fleet.sit(_four())
+        await fleet.heartbeat(_four())
         async with _fleet(server) as other:
             answers = await asyncio.gather(*(f.issue("batch", 5000) for f in (fleet, other) * 10))
         assert sum(len(answer.tickets) for answer in answers) == 4
@@ -109,11 +109,16 @@ def test_a_ticket_is_used_once(server: Server) -> None:
 
 def test_seats_count_for_the_queues_that_a_worker_serves(server: Server) -> None:
     async def work(fleet: Fleet) -> None:
-        await fleet.sit(_four("a", "fetch.batch", "fetch.slow"))
-        await fleet.sit(_four("b", "fetch.batch.0-7"))
-        assert [(await fleet.issue(queue, 1)).seats for queue in ("batch", "slow", "high", "batch.0-7")] == [4, 4, 0, 4]
+        await fleet.heartbeat(_four("a", "fetch.batch", "fetch.slow"))
+        await fleet.heartbeat(_four("b", "fetch.batch.0-7"))
+        assert [(await fleet.issue(queue, 1)).processes for queue in ("batch", "slow", "high", "batch.0-7")] == [
+            4,
+            4,
+            0,
+            4,
+        ]
         assert [worker.name for worker in await fleet.workers()] == ["a", "b"]
-        await fleet.stand_up("a")
+        await fleet.leave("a")
         assert [worker.name for worker in await fleet.workers()] == ["b"]
 
     on(server, work)

@@ -81,7 +81,7 @@ def test_a_shift_that_finds_no_database_uses_its_ticket_and_is_followed_by_anoth
 def test_shifts_that_wait_are_never_more_than_the_seats(new_fleet: NewFleet, web: TinyWeb) -> None:
     """Six hosts, one request per shift: tickets run out while their messages wait for a worker that is stopped."""
     fleet = new_fleet(web, ticket_s=0.2, concurrency=1, log_level="debug")
-    fleet.ask(lambda f: f.sit(Worker(name="w@test", queues=("fetch.batch",), seats=4)))
+    fleet.ask(lambda f: f.heartbeat(Worker(name="w@test", queues=("fetch.batch",), processes=4)))
     fleet.beat()
     fleet.submit(web.seeds, delay_s=0.05)
     until(lambda: fleet.said("beat").count("shifts_withheld") >= 4)

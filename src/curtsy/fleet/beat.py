@@ -1,6 +1,7 @@
-"""Celery Beat as the fleet's dispatcher: its tick waits for the frontier's bell and sends shifts; it holds no schedule.
+"""Celery Beat as the fleet's dispatcher: each tick waits for the frontier's bell and sends shifts.
 
-Entries of `beat_schedule` that somebody adds for tasks of their own are served too, to the second.
+The bell is a list that the frontier's scripts push to when a host becomes due. Entries that a user adds to
+`beat_schedule` run too, to the second.
 """
 
 from __future__ import annotations
@@ -16,25 +17,23 @@ from curtsy.core.observe import log
 from curtsy.core.shutdown import end
 from curtsy.core.threads import in_thread
 from curtsy.fleet import tasks
-from curtsy.fleet.celery_app import heed_keeper, leave_folder, the_settings
+from curtsy.fleet.celery_app import exit_with_parent, leave_folder, the_settings
 from curtsy.fleet.coordination import Fleet
 from curtsy.fleet.dispatcher import Chore, Dispatcher
 from curtsy.records import stages
 from curtsy.services import backends
 from curtsy.services.backends import Services
 
-#: the outbox is looked through this often
+# How often each chore runs.
 _OUTBOX_S = 0.5
-#: and the list of what is to be deleted
 _DELETIONS_S = 2.0
-#: segments are looked through this often
 _TIDY_S = 3600.0
-#: schedules are to the minute
+#: schedules have a resolution of one minute
 _SCHEDULES_S = 1.0
 
 
 class Scheduler(beat.Scheduler):  # type: ignore[misc]
-    """Keeps a loop of its own; the parts are made with the first tick."""
+    """Has its own event loop; the first tick creates the services."""
 
     max_interval = 1.0
 
@@ -42,16 +41,16 @@ class Scheduler(beat.Scheduler):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._ticking: asyncio.Task[None] | None = None
-        self._heeding: asyncio.Task[None] | None = None
+        self._parent_watch: asyncio.Task[None] | None = None
         self._services: Services | None = None
         self._dispatcher: Dispatcher | None = None
 
     def tick(self, *_: Any, **__: Any) -> float:
         super().tick()
         if self._loop is None:
-            # Signals end a wait of this loop by an exception, as the service around it expects.
+            # A signal interrupts this loop with an exception, as Celery's service expects.
             self._loop = asyncio.new_event_loop()
-            self._heeding = self._loop.create_task(_heed_keeper())
+            self._parent_watch = self._loop.create_task(_watch_parent())
         self._ticking = self._loop.create_task(self._tick())
         self._loop.run_until_complete(self._ticking)
         return 0.0
@@ -68,13 +67,13 @@ class Scheduler(beat.Scheduler):  # type: ignore[misc]
         await self._dispatcher.tick()
 
     async def _open(self) -> bool:
-        """Whether all parts are there; if one is away, the next tick tries again."""
+        """Create the services; False if one is unavailable. The next tick tries again."""
         built: Services | None = None
         try:
             built = await in_thread(backends.build, the_settings())
             await built.open()
         except CurtsyError as error:
-            log("beat_not_begun", level="warning", error=str(error))
+            log("beat_not_started", level="warning", error=str(error))
             if built is not None:
                 await built.close()
             return False
@@ -84,7 +83,7 @@ class Scheduler(beat.Scheduler):  # type: ignore[misc]
         return True
 
     def close(self) -> None:
-        """Called twice: by the signal's handler, while the loop runs, and by the service when it has stopped."""
+        """Celery calls this twice: from the signal handler while the loop runs, and after the service has stopped."""
         super().close()
         if self._loop is None or self._loop.is_running():
             return
@@ -93,10 +92,10 @@ class Scheduler(beat.Scheduler):  # type: ignore[misc]
             loop.run_until_complete(self._close())
             leave_folder()
         except Exception as error:
-            log("beat_not_left", level="warning", error=repr(error))
+            log("beat_not_closed", level="warning", error=repr(error))
 
     async def _close(self) -> None:
-        await end([task for task in (self._ticking, self._heeding) if task is not None])
+        await end([task for task in (self._ticking, self._parent_watch) if task is not None])
         if self._dispatcher is not None:
             await self._dispatcher.close()
             await self._dispatcher.fleet.close()
@@ -104,34 +103,34 @@ class Scheduler(beat.Scheduler):  # type: ignore[misc]
             await self._services.close()
 
 
-async def _heed_keeper() -> None:
-    """Beside the ticks: one of them may wait for a part that is away, for as long as that takes."""
+async def _watch_parent() -> None:
+    """Runs beside the ticks, because a tick may wait long for an unavailable service."""
     while True:
-        heed_keeper()
+        exit_with_parent()
         await asyncio.sleep(1.0)
 
 
-# What else is done in a tick
+# Chores
 
 
 async def _send_stages(parts: Services) -> None:
-    """Rows of the outbox that are due: new ones, and those that were sent and are not done."""
+    """Send outbox rows that are due: new ones, and those that were sent and not finished."""
     if left := tasks.send_stages(await in_thread(stages.sweep, parts.store, parts.settings)):
         await in_thread(stages.take_back, parts.store, left)
 
 
 async def _fire_schedules(parts: Services) -> None:
-    """Runs that are due become crawls."""
+    """Start the crawls of schedules that are due."""
     await schedules.fire(parts)
 
 
 async def _delete(parts: Services) -> None:
-    """What is to be deleted goes, some seconds' worth at a time."""
+    """Continue pending deletions for a few seconds."""
     await in_thread(retention.delete_some, parts.store, parts.settings)
 
 
 async def _tidy(parts: Services) -> None:
-    """Small segments are merged, those that nothing refers to are deleted."""
+    """Apply retention, merge small segments and delete unreferenced ones."""
     await in_thread(retention.tidy, parts)
 
 

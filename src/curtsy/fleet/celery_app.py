@@ -2,9 +2,9 @@
 
 Queues: fetch.high, fetch.batch, fetch.slow (shifts), render (shifts with a browser), inference (extraction), default
 (the other stages). Workers that are bound to shards serve queues of their own, `fetch.batch.0-7`. Messages carry ids,
-never bodies. A shift is acknowledged when it begins: its work is guarded by leases. A stage, and a shift of render, is
-acknowledged when it has ended (such a shift that is handed out again finds its ticket used, and returns). Nothing is
-ever sent with a countdown: whatever has to wait waits in the frontier or in the store.
+never bodies. A shift is acknowledged when it starts: leases guard its work. A stage or a render shift is acknowledged
+when it ends; a render shift that is delivered twice finds its ticket used and returns. No message has a countdown:
+delayed work waits in the frontier or in the store.
 """
 
 from __future__ import annotations
@@ -32,48 +32,48 @@ from curtsy.core.errors import FrontierUnavailable, SettingsError
 from curtsy.core.observe import log
 from curtsy.core.settings import Settings
 from curtsy.fleet import broker, fork_safety
-from curtsy.fleet.coordination import SIT_S, Fleet, Worker, bound_to, celery_queue
+from curtsy.fleet.coordination import HEARTBEAT_S, Fleet, Worker, bound_to, celery_queue
 from curtsy.services import backends
 from curtsy.services.valkey import EmbeddedValkey
 
 QUEUES = ("fetch.high", "fetch.batch", "fetch.slow", "render", "inference", "default")
 #: which queue carries out which stage
 STAGE_QUEUES = {"extract": "inference"}
-# A child that ends waits until its parent has noted what it did, for 30 s unless told otherwise: a parent that ends at
-# the same time may never do so. Nothing depends on it: a stage that is handed out again finds nothing to do. In tenths:
+# An exiting child waits, by default for 30 s, until its parent has recorded its result. A parent that exits at the same
+# time never does. Nothing depends on it: a stage that is delivered twice finds nothing to do. In tenths of a second:
 processes.GUARANTEE_MESSAGE_CONSUMPTION_RETRY_LIMIT = 20
-#: a worker that was asked to end, and has nothing to do, has this long to do so by itself
+#: how long an idle worker may take to exit after SIGTERM
 IDLE_S = 10.0
-#: ... and this long when its children were ended
+#: ... and after its children were killed
 FORCED_S = 3.0
-#: the worker has ended its children, and its connection
+#: the worker has stopped its children and closed its connection
 _leaving = threading.Event()
-#: shared with the children, because it is made before they are: SIGTERM reaches the parent only
+#: created before the fork, so the children share it: SIGTERM reaches the parent only
 _flag = mmap.mmap(-1, 1)
 
 
 @cache
 def the_settings() -> Settings:
-    """Read when first needed."""
+    """The settings, loaded on first use."""
     found = settings_loading.load()
     observe.configure(found.log_level, found.log_format)
     return found
 
 
 @cache
-def _entered() -> EmbeddedValkey:
-    """The share of this process (and its children) in the folder's private server."""
+def _embedded() -> EmbeddedValkey:
+    """This process's share, and that of its children, in the folder's embedded server."""
     return EmbeddedValkey.enter(the_settings().data_dir)
 
 
 def leave_folder() -> None:
-    """The last one out of the folder leaves a clean mark and stops the server."""
+    """Give back the share in the embedded server. The last process writes the clean mark and stops the server."""
     if the_settings().frontier_url is not None:
         return
 
     async def close() -> None:
         built = backends.build(the_settings())
-        _entered().abandon()
+        _embedded().abandon()
         await built.close()
 
     try:
@@ -88,11 +88,11 @@ def _leave(**_: Any) -> None:
 
 
 def frontier_url() -> str:
-    return the_settings().frontier_url or _entered().url
+    return the_settings().frontier_url or _embedded().url
 
 
 def broker_url() -> str:
-    """As set; else the frontier's server, database 0."""
+    """The setting `broker_url`, or database 0 of the frontier's server."""
     found = the_settings().broker_url
     if found is not None:
         return found
@@ -122,7 +122,7 @@ def _queue(name: str) -> Any:
 
 
 def _transport_options() -> dict[str, Any]:
-    """Of Redis and Valkey; messages of tasks that did not end are handed out again after the visibility timeout."""
+    """For Redis and Valkey. A task that did not end is delivered again after the visibility timeout."""
     return {
         "visibility_timeout": the_settings().visibility_timeout_s,
         "socket_timeout": 10,
@@ -157,11 +157,11 @@ def _configuration() -> dict[str, Any]:
         "worker_send_task_events": True,
         "worker_consumer": "curtsy.fleet.broker:Consumer",
         "worker_prefetch_multiplier": 1,
-        # A message stays where every free seat can take it; one reserved by a busy worker would wait for a shift's end.
+        # Messages stay in the queue, where any idle process can take them. A busy worker would hold a prefetched one.
         "worker_disable_prefetch": redis,
         "worker_cancel_long_running_tasks_on_connection_loss": False,
         "worker_concurrency": given.worker_seats,
-        # Lines of our log are whole as they are.
+        # Our log lines are complete; Celery would wrap them.
         "worker_redirect_stdouts": False,
     }
 
@@ -172,11 +172,11 @@ app.add_defaults(_configuration)
 
 
 def ending() -> bool:
-    """The worker was asked to end; children see it too."""
+    """Whether the worker was asked to stop; also true in its children."""
     return _flag[0] == 1
 
 
-# request_id: from whoever sends, through the message's headers, into every log line of the task
+# request_id: from the sender, through the message's headers, into every log line of the task
 
 
 def _send_request_id(headers: dict[str, Any], **_: Any) -> None:
@@ -194,15 +194,15 @@ def _drop_request_id(**_: Any) -> None:
 # The parent
 
 
-def _raise_flag(**_: Any) -> None:
+def _on_shutting_down(**_: Any) -> None:
     _flag[0] = 1
-    threading.Thread(target=_see_to_the_end, name="end", daemon=True).start()
+    threading.Thread(target=_force_exit, name="end", daemon=True).start()
 
 
-def _see_to_the_end() -> None:
-    """A parent whose child or broker went away at the wrong moment may wait for it for ever: then it ends all the same.
+def _force_exit() -> None:
+    """Exit even if Celery waits forever for a child or broker that died at the wrong moment.
 
-    Whatever is carried out is waited for, as long as a task may take. What was taken and not begun is handed out again.
+    Running tasks may finish within their hard time limit. Reserved tasks that did not start are delivered again.
     """
     end, idle_since = boot() + the_settings().task_hard_limit_s, None
     while not _leaving.wait(0.5):
@@ -214,44 +214,44 @@ def _see_to_the_end() -> None:
             for child in active_children():
                 with suppress(ProcessLookupError):
                     os.kill(child.pid, signal.SIGKILL)
-            if not _leaving.wait(FORCED_S):  # that helps a parent which waits for its children
+            if not _leaving.wait(FORCED_S):  # a parent that waited for its children exits now
                 leave_folder()
                 os._exit(0)
 
 
-def _sit(sender: Any, **_: Any) -> None:
-    """Heartbeats tell Beat how many seats there are."""
+def _start_heartbeats(sender: Any, **_: Any) -> None:
+    """Heartbeats tell Beat how many processes there are."""
     queues = tuple(sender.app.amqp.queues.consume_from)
     shards = next(filter(None, map(bound_to, queues)), None)
-    me = Worker(name=sender.hostname, queues=queues, seats=sender.pool.num_processes, shards=shards)
-    fork_safety.beside(lambda: _heartbeats(me), "heartbeats")
+    me = Worker(name=sender.hostname, queues=queues, processes=sender.pool.num_processes, shards=shards)
+    fork_safety.run_in_thread(lambda: _heartbeats(me), "heartbeats")
 
 
 async def _heartbeats(me: Worker) -> None:
     fleet = Fleet(frontier_url(), the_settings())
     while not ending():
         try:
-            await fleet.sit(me)
+            await fleet.heartbeat(me)
         except FrontierUnavailable as error:
             log("heartbeat_failed", level="warning", error=str(error))
-        heed_keeper()
-        await asyncio.sleep(SIT_S)
+        exit_with_parent()
+        await asyncio.sleep(HEARTBEAT_S)
     try:
-        await fleet.stand_up(me.name)
+        await fleet.leave(me.name)
     except FrontierUnavailable as error:
         log("heartbeat_failed", level="warning", error=str(error))
 
 
-def heed_keeper() -> None:
-    """A part that `curtsy` started ends with it, also where that was killed."""
-    keeper = os.environ.get("CURTSY_KEEPER")
-    if keeper and os.getppid() != int(keeper):
+def exit_with_parent() -> None:
+    """Exit if the `curtsy` process that started this one is gone, even if it was killed."""
+    parent = os.environ.get("CURTSY_KEEPER")
+    if parent and os.getppid() != int(parent):
         os.kill(os.getpid(), signal.SIGTERM)
 
 
 signals.before_task_publish.connect(_send_request_id)
 signals.task_prerun.connect(_take_request_id)
 signals.task_postrun.connect(_drop_request_id)
-signals.worker_shutting_down.connect(_raise_flag)
+signals.worker_shutting_down.connect(_on_shutting_down)
 signals.worker_shutdown.connect(_leave)
-signals.worker_ready.connect(_sit)
+signals.worker_ready.connect(_start_heartbeats)

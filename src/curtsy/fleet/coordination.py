@@ -1,9 +1,9 @@
-"""What the parts of a fleet tell each other through the frontier's server: tickets, running shifts, seats, metrics.
+"""What the parts of a fleet share through the frontier's server: tickets, running shifts, workers, metrics.
 
-Nothing here is the truth of anything. A flush loses tickets and counts; the next heartbeat and the next tick make them
-anew, and the worst that follows is a shift too many or one that comes a second later. Keys, all with one hash tag:
+Advisory state; it may be lost at any time. After a flush the next heartbeat and the next tick write it again. At worst
+one shift too many is sent, or one a second late. A ticket is permission to start one shift. All keys share a hash tag:
 
-    {fleet}:tickets:<queue>  ZSET  ticket -> ms until which its shift may begin; one that comes later returns at once
+    {fleet}:tickets:<queue>  ZSET  ticket -> ms until which its shift may start; a later one returns at once
     {fleet}:shifts:<queue>   ZSET  ticket -> ms until which its shift counts as running, renewed while it runs
     {fleet}:seats            HASH  worker -> JSON { queues, seats, shards, until_ms }, by heartbeat
     {fleet}:metrics          HASH  field -> sum over all processes
@@ -28,10 +28,10 @@ from curtsy.frontier.fleet_commands import Plain
 #: a shift that was not renewed for this long does not count as running: its process died
 RUNNING_S = 5.0
 RENEW_S = 1.0
-#: a worker that was not heard of for this long has no seats
-SEATED_S = 8.0
-SIT_S = 2.0
-#: shifts sent to one queue at a time
+#: a worker counts as gone this long after its last heartbeat
+HEARTBEAT_LIFE_S = 8.0
+HEARTBEAT_S = 2.0
+#: the most shifts sent to one queue at a time
 _AT_ONCE = 64
 
 
@@ -42,8 +42,8 @@ class Worker:
     name: str
     #: names of Celery queues, `fetch.batch`
     queues: tuple[str, ...]
-    #: tasks that it carries out at the same time
-    seats: int
+    #: child processes: tasks that run at the same time
+    processes: int
     #: `0-7` if it is bound to shards
     shards: str | None = None
     until_ms: int = 0
@@ -54,7 +54,7 @@ class Issued:
     """What one tick may send to one queue, and why not more."""
 
     tickets: tuple[str, ...]
-    seats: int
+    processes: int
     running: int
     outstanding: int
 
@@ -72,22 +72,22 @@ class Fleet:
     # Tickets and shifts
 
     async def issue(self, queue: str, due: int) -> Issued:
-        """Tickets for as many shifts as `due` hosts need and seats can take, less those running and promised."""
+        """Tickets for as many shifts as `due` hosts need and processes can run, less running and outstanding ones."""
         names = [os.urandom(8).hex() for _ in range(min(_AT_ONCE, due))]
         s, lane = self._settings, lane_of(queue)
         limit = {Lane.SLOW: s.slow_concurrency, Lane.RENDER: s.render_concurrency}.get(lane, s.concurrency)
         keys = [_tickets(queue), _shifts(queue), "{fleet}:seats"]
         life_ms = int(self._settings.ticket_s * 1000)
         raw = await self._plain.script("fleet_issue", keys, celery_queue(queue), due, limit, life_ms, *names)
-        issued, seats, running, outstanding = map(int, raw)
-        return Issued(tickets=tuple(names[:issued]), seats=seats, running=running, outstanding=outstanding)
+        issued, processes, running, outstanding = map(int, raw)
+        return Issued(tickets=tuple(names[:issued]), processes=processes, running=running, outstanding=outstanding)
 
     async def withdraw(self, queue: str, ticket: str) -> None:
-        """A ticket whose message could not be sent."""
+        """Take back a ticket whose message could not be sent."""
         await self._plain.command("ZREM", _tickets(queue), ticket)
 
     async def begin(self, queue: str, ticket: str) -> bool:
-        """The shift runs from now on; False if its ticket came late."""
+        """Count the shift as running; False if its ticket has expired."""
         return await self._begin(queue, ticket, 0)
 
     async def renew(self, queue: str, ticket: str) -> None:
@@ -113,19 +113,18 @@ class Fleet:
         seconds, micros = await self._plain.command("TIME")
         return int(seconds) * 1000 + int(micros) // 1000
 
-    # Seats
+    # Workers
 
-    async def sit(self, worker: Worker) -> None:
-        """A heartbeat."""
-        said = json.dumps({"queues": list(worker.queues), "seats": worker.seats, "shards": worker.shards or ""})
-        await self._plain.script("fleet_sit", ["{fleet}:seats"], worker.name, said, int(SEATED_S * 1000))
+    async def heartbeat(self, worker: Worker) -> None:
+        said = json.dumps({"queues": list(worker.queues), "seats": worker.processes, "shards": worker.shards or ""})
+        await self._plain.script("fleet_sit", ["{fleet}:seats"], worker.name, said, int(HEARTBEAT_LIFE_S * 1000))
 
-    async def stand_up(self, name: str) -> None:
-        """The worker ends and takes no more shifts."""
+    async def leave(self, name: str) -> None:
+        """The worker stops and takes no more shifts."""
         await self._plain.command("HDEL", "{fleet}:seats", name)
 
     async def workers(self) -> list[Worker]:
-        """Those whose last heartbeat is fresh."""
+        """Workers whose last heartbeat has not expired."""
         now_ms = await self._now_ms()
         raw = _pairs(await self._plain.command("HGETALL", "{fleet}:seats"))
         found = [_worker(name, json.loads(said)) for name, said in raw.items()]
@@ -138,7 +137,7 @@ class Fleet:
             await self._plain.add("{fleet}:metrics", deltas)
 
     async def hand_over(self) -> None:
-        """What this process counted since the last time."""
+        """Add what this process counted since the last call."""
         deltas = metrics.drain()
         try:
             await self.publish(deltas)
@@ -160,7 +159,7 @@ def _shifts(queue: str) -> str:
 
 
 def _pairs(raw: Any) -> dict[str, str]:
-    """HGETALL, as either version of the protocol answers it."""
+    """The reply to HGETALL in either version of the protocol."""
     items = raw.items() if isinstance(raw, dict) else zip(raw[::2], raw[1::2], strict=True)
     return {key.decode(): value.decode() for key, value in items}
 
@@ -169,7 +168,7 @@ def _worker(name: str, said: dict[str, Any]) -> Worker:
     # An empty list comes back from Lua as an empty table.
     queues = tuple(said["queues"]) if said["queues"] else ()
     return Worker(
-        name=name, queues=queues, seats=said["seats"], shards=said["shards"] or None, until_ms=int(said["until_ms"])
+        name=name, queues=queues, processes=said["seats"], shards=said["shards"] or None, until_ms=int(said["until_ms"])
     )
 
 
@@ -185,22 +184,22 @@ def queue_of(lane: Lane | str, shards: str | None) -> str:
 
 
 def celery_queue(queue: str) -> str:
-    """By the name that Celery has for a queue of shifts: `fetch.batch`, `fetch.batch.0-7`, `render`."""
+    """Celery's name for a queue of shifts: `fetch.batch`, `fetch.batch.0-7`, `render`."""
     return queue if lane_of(queue) is Lane.RENDER else f"fetch.{queue}"
 
 
 def bound_to(name: str) -> str | None:
-    """The shards in a name that Celery has for a queue, if there are any."""
+    """The shards in Celery's name for a queue, if there are any."""
     return name.removeprefix("fetch.").partition(".")[2] or None
 
 
 def shards_of(text: str, shards: int) -> frozenset[int]:
-    """`0-3,8` -> their numbers; which must be shards of this deployment."""
+    """`0-3,8` -> the numbers. They must be shards of this deployment."""
     found: set[int] = set()
     for part in text.split(","):
         first, dash, last = part.partition("-")
         if not first.isdigit() or (dash and not last.isdigit()):
-            raise SettingsError(f"--shards {text} is not understood. Write numbers and ranges: 0-3 or 0-3,8.")
+            raise SettingsError(f"Invalid --shards {text!r}. Write numbers and ranges: 0-3 or 0-3,8.")
         found.update(range(int(first), int(last if dash else first) + 1))
     if not found or max(found) >= shards:
         raise SettingsError(f"--shards {text}: there are {shards} shards, numbered from 0 (setting `shards`).")

@@ -1,7 +1,7 @@
-"""What Beat does in a tick: wait for the bell, see to what expired and what waits, end crawls, send shifts.
+"""What Beat does in a tick: wait for the bell, reap expired leases, load queues, finish crawls, send shifts.
 
-Every step may be done by several Beats at once and be broken off anywhere. Shifts are counted and promised in one step
-(`Fleet.issue`), so that two Beats send no double; the bell only says that looking again is worth it.
+Several Beats may run every step at once, and any step may be interrupted. `Fleet.issue` counts shifts and issues
+tickets in one step, so two Beats never send the same shift twice. The bell only says that there may be new work.
 """
 
 from __future__ import annotations
@@ -28,36 +28,36 @@ from curtsy.services.epochs import confirm
 from curtsy.store import crawls
 from curtsy.store.engine import read
 
-#: the bell is waited for at most this long
+#: the longest wait for the bell
 _TICK_S = 1.0
-#: crawls are looked at, and the store is asked what changed, this often
-_LOOK_S = 0.5
-#: where shifts run or were sent, whether they are enough is looked at this often
+#: how often crawls are checked and changes are read from the store
+_CRAWLS_S = 0.5
+#: how often a queue with running or sent shifts is checked for more work
 _SERVED_S = 0.25
-#: the least time between two ticks
+#: the shortest time between two ticks
 _LEAST_S = 0.005
-#: how often what expired, what waits and what is idle is looked after
-_BESIDE_S = 0.1
-#: what is done seldom is done for the first time after this long
+#: how often maintenance runs: reaping, loading queues, finishing crawls
+_MAINTENANCE_S = 0.1
+#: a rare chore runs for the first time after this long
 _FIRST_S = 60.0
-#: a part that is away is tried again after this long
+#: an unavailable service is tried again after this long
 _PAUSE_S = 0.5
 
-#: sends one shift: queue, ticket, shards; raises if the broker does not take it
+#: sends one shift (queue, ticket, shards); raises if the broker refuses it
 Send = Callable[[str, str, str | None], None]
-#: messages that wait in a queue
+#: the number of messages in a queue
 Depth = Callable[[str], int]
-#: something else that is done in every tick, at most every so many seconds
+#: other periodic work: its name, its interval in seconds, the function
 Chore = tuple[str, float, Callable[[Services], Awaitable[None]]]
 
 
 class _Work(NamedTuple):
-    """What is to do in one queue of shifts."""
+    """The work of one queue of shifts."""
 
     queue: str
-    #: hosts that may be asked now
+    #: hosts that are due now
     due: int
-    #: until the next one may be
+    #: until the next one is due
     next_s: float | None
     #: None: all
     shards: str | None
@@ -76,36 +76,36 @@ class Dispatcher:
         self._outages = Outages(frontier, store, services.scans, StopFlag(), services.revive, lambda: None)
         self._bell = watch.Bell(frontier)
         self._chores = chores
-        #: chore -> when it is done again
+        #: chore -> when it runs next
         self._chore_at = {name: boot() + min(every_s, _FIRST_S) for name, every_s, _ in chores}
         self._doing: dict[str, asyncio.Task[None]] = {}
-        self._look_at = 0.0
+        self._crawls_at = 0.0
         self._wait_s = 0.0
         self._began = False
-        self._beside: asyncio.Task[None] | None = None
+        self._maintaining: asyncio.Task[None] | None = None
 
     async def tick(self) -> None:
-        """Waits until something may be due, and sends for it. Never raises what time can mend."""
+        """Wait until something may be due, and send shifts for it. Never raises a temporary error."""
         if not self._began:
             self._begin()
-        if await self._mending(self._step):
+        if await self._recovering(self._step):
             self._wait_s = 0.0
             await asyncio.sleep(_PAUSE_S)
 
     async def close(self) -> None:
         with suppress(Exception):
             await self._bell.close()
-        if self._beside is not None:
-            await end([self._beside, *self._doing.values()])
+        if self._maintaining is not None:
+            await end([self._maintaining, *self._doing.values()])
         await self._maintenance.stop()
 
     def _begin(self) -> None:
         self._began = True
         self._maintenance.start()
-        self._beside = asyncio.get_running_loop().create_task(self._look_after())
+        self._maintaining = asyncio.get_running_loop().create_task(self._maintain())
 
-    async def _mending(self, work: Callable[[], Awaitable[None]]) -> bool:
-        """Does a step, and whatever gets a part back that is away; whether it could not be done."""
+    async def _recovering(self, work: Callable[[], Awaitable[None]]) -> bool:
+        """Run a step, and recover what is unavailable; returns whether the step failed."""
         try:
             await work()
             return False
@@ -117,38 +117,38 @@ class Dispatcher:
         except (StoreUnavailable, SegmentsUnavailable) as error:
             log("part_unavailable", level="warning", error=str(error))
         except Exception as error:
-            # Without Beat no crawl goes on: it does, and says what happened.
+            # Without Beat no crawl continues, so it does, and logs what happened.
             count("unexpected_errors")
-            log("tick_broke", level="error", error=repr(error))
+            log("tick_failed", level="error", error=repr(error))
         return True
 
     async def _step(self) -> None:
         await self._bell.wait(self._wait_s)
-        view, host_s = await self._look()
+        view, host_s = await self._send_due()
         if view.next_s == 0.0:
             self._maintenance.hurry()
         self._wait_s = min(host_s, _TICK_S if view.next_s is None else max(_LEAST_S, view.next_s))
 
-    # Beside the ticks: what may take its time does not keep anybody from being sent
+    # Maintenance runs beside the ticks, so slow work does not delay shifts
 
-    async def _look_after(self) -> None:
-        # What the frontier lacks of the store's running crawls, whoever was to tell it.
-        while await self._mending(self.services.scans.put_back):  # noqa: ASYNC110 (nobody tells when a part is back)
+    async def _maintain(self) -> None:
+        # First, queues of running crawls that the frontier lacks.
+        while await self._recovering(self.services.scans.put_back):  # noqa: ASYNC110 (no event says when a service is back)
             await asyncio.sleep(_PAUSE_S)
         while True:
-            failed = await self._mending(self._see_to_all)
-            await asyncio.sleep(_PAUSE_S if failed else _BESIDE_S)
+            failed = await self._recovering(self._maintain_once)
+            await asyncio.sleep(_PAUSE_S if failed else _MAINTENANCE_S)
 
-    async def _see_to_all(self) -> None:
+    async def _maintain_once(self) -> None:
         await self._maintenance.tick()
-        await self._see_to_crawls()
+        await self._check_crawls()
         self._do_chores()
 
-    async def _look(self) -> tuple[watch.View, float]:
-        """What is due is sent for.
+    async def _send_due(self) -> tuple[watch.View, float]:
+        """Send shifts for what is due.
 
-        Answers what was seen, and how long the bell may be waited for: until the next host is due in a queue that no
-        shift serves. Where one does it takes what comes; whether one is enough is seen a few times a second.
+        Returns the view, and how long to wait for the bell: until the next host is due in a queue without a shift. A
+        running shift takes new hosts by itself; whether one shift is enough is checked a few times a second.
         """
         view = await watch.look(self.services.frontier)
         self.services.scans.add(view.scans)
@@ -165,12 +165,12 @@ class Dispatcher:
 
     # Crawls
 
-    async def _see_to_crawls(self) -> None:
-        """Those that look finished are checked; what others said about crawls and hosts reaches the frontier."""
+    async def _check_crawls(self) -> None:
+        """Check crawls that look finished; bring changes of crawls and hosts from the store to the frontier."""
         idle = set(self._maintenance.idle)
         self._maintenance.idle.clear()
-        if boot() >= self._look_at:
-            self._look_at = boot() + _LOOK_S
+        if boot() >= self._crawls_at:
+            self._crawls_at = boot() + _CRAWLS_S
             await self._crawl_cache.refresh()
             await self._crawl_cache.tell()
             await confirm(self.services.frontier, self.services.store)
@@ -181,15 +181,15 @@ class Dispatcher:
             await self._maintenance.check_finished(n)
 
     def _do_chores(self) -> None:
-        """Each has a task of its own: one that takes long holds up none of the others."""
+        """Each chore has its own task, so a slow one does not delay the others."""
         for name, every_s, work in self._chores:
             if name not in self._doing and boot() >= self._chore_at[name]:
                 self._chore_at[name] = boot() + every_s
                 task = asyncio.get_running_loop().create_task(self._do_chore(name, work))
                 self._doing[name] = task
-                task.add_done_callback(partial(self._done, name))
+                task.add_done_callback(partial(self._chore_done, name))
 
-    def _done(self, name: str, _task: asyncio.Task[None]) -> None:
+    def _chore_done(self, name: str, _task: asyncio.Task[None]) -> None:
         self._doing.pop(name, None)
 
     async def _do_chore(self, name: str, work: Callable[[Services], Awaitable[None]]) -> None:
@@ -199,16 +199,16 @@ class Dispatcher:
             log("chore_failed", level="warning", chore=name, error=str(error))
         except Exception as error:
             count("unexpected_errors")
-            log("chore_broke", level="error", chore=name, error=repr(error))
+            log("chore_crashed", level="error", chore=name, error=repr(error))
 
     # Shifts
 
     async def _send_all(self, work: _Work, issued: Issued) -> int:
-        """How many were sent; tickets of the others are taken back."""
+        """Send shifts; returns how many were sent. Tickets of the others are withdrawn."""
         sent = 0
         try:
-            # Messages of a fleet that died would pile up: those that wait are enough for all its seats.
-            room = max(1, issued.seats) - self._depth(work.queue) if issued.tickets else 0
+            # A dead fleet must not find a pile of messages: no more wait than there are processes.
+            room = max(1, issued.processes) - self._depth(work.queue) if issued.tickets else 0
             if len(issued.tickets) > room:
                 log("shifts_withheld", level="debug", queue=work.queue, n=len(issued.tickets) - max(0, room))
             for ticket in issued.tickets[: max(0, room)]:
@@ -225,7 +225,7 @@ class Dispatcher:
             await self.fleet.withdraw(queue, ticket)
 
     def _queues(self, view: watch.View, workers: list[Worker]) -> Iterator[_Work]:
-        """Queues with work now or soon. Shards that workers are bound to are theirs, the rest is anybody's."""
+        """Queues with work now or soon. Workers bound to shards serve those; all others serve the rest."""
         total = len(self.services.frontier.shards)
         for lane in watch.LANES:
             bound = sorted(

@@ -1,8 +1,8 @@
-"""`curtsy up`: every part of a fleet on one machine, each a child process; one that dies is started again.
+"""`curtsy up`: every part of a fleet on one machine, each a child process; a part that exits is started again.
 
-Parts run in sessions of their own: Ctrl-C reaches this process only, and what a killed part left behind is found by its
-group. The kernel tells them to end when this process is gone, however it went. The private Valkey is nobody's child, as
-everywhere: this process holds a share in it, sees to it that it runs, and is the last one out.
+Each part runs in its own session, so Ctrl-C reaches this process only, and the process group of a killed part can be
+cleaned up. The kernel sends the parts SIGTERM when this process is gone, even if it was killed. The embedded Valkey is
+not a child: this process holds a share in it, restarts it, and gives its share back last.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from curtsy.services import backends
 from curtsy.services.valkey import EmbeddedValkey
 from curtsy.store.engine import Store
 
-#: pauses before a part is started again: the first one, twice as long each time, the longest
+#: pauses before a restart: the first, doubled each time up to the longest
 FIRST_S, LONGEST_S = 0.5, 30.0
-#: a part that ran for so long had begun well: the next pause is the first one again
-WELL_S = 60.0
-#: parts that send work have this long before those that do the work are told to end
+#: a part that ran this long started well: its next pause is the first one again
+STABLE_S = 60.0
+#: parts that send work have this long to exit before workers are asked to stop
 SENDERS_S = 4.0
 #: a worker commits after it has drained
 AFTER_DRAIN_S = 6.0
-_LOOK_S = 1.0
-_LOOK_OFTEN_S = 0.1
+_CHECK_S = 1.0
+_START_CHECK_S = 0.1
 _READY_S = 3.0
 _VALKEY_S = 3.0
 
 _STOP = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
-_HEEDED = _STOP | {signal.SIGCHLD}
+_SIGNALS = _STOP | {signal.SIGCHLD}
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None)
 
@@ -51,19 +51,19 @@ _libc = ctypes.CDLL(None)
 class Part:
     name: str
     command: tuple[str, ...]
-    #: it does what others send: they are told to end before it
+    #: a worker: parts that send work are stopped before it
     works: bool = False
 
 
 def pause_after(before_s: float | None, ran_s: float) -> float:
-    """How long to wait before a part that ran for so long is started again; `before_s` is the last such pause."""
-    if before_s is None or ran_s >= WELL_S:
+    """The pause before the restart of a part that ran for `ran_s`; `before_s` is its previous pause."""
+    if before_s is None or ran_s >= STABLE_S:
         return FIRST_S
     return min(LONGEST_S, before_s * 2)
 
 
 class Child:
-    """A part and the process that it is just now, if any."""
+    """A part and its current process, if it has one."""
 
     def __init__(self, part: Part, environment: dict[str, str]) -> None:
         self.part = part
@@ -72,24 +72,24 @@ class Child:
         self._group: int | None = None
         self._started = 0.0
         self._pause_s: float | None = None
-        #: when it is to be started (again)
+        #: when to start it, or start it again
         self._due = 0.0
 
     @property
     def alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
-    def see_to_it(self) -> float:
-        """Starts it if it is due, notes its end; seconds until it wants to be looked at."""
+    def check(self) -> float:
+        """Start it if it is due, or record its exit; returns the seconds until the next check."""
         now = time.monotonic()
         if self._process is not None and self._process.poll() is not None:
             self._ended(self._process.returncode, now)
         if self._process is not None:
-            return _LOOK_S
+            return _CHECK_S
         if now < self._due:
             return self._due - now
         self._start(now)
-        return _LOOK_S
+        return _CHECK_S
 
     def _start(self, now: float) -> None:
         self._started = now
@@ -99,11 +99,11 @@ class Child:
                 self.part.command,
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
-                stdout=2,  # standard output is for the line that says that all is ready
+                stdout=2,  # standard output is for the line that says that everything is ready
                 start_new_session=True,
-                preexec_fn=lambda: _follow(parent),  # noqa: PLW1509
+                preexec_fn=lambda: _die_with_parent(parent),  # noqa: PLW1509
             )
-        except OSError as error:  # no process to be had, for now
+        except OSError as error:  # out of processes or memory, for now
             log("part_not_started", level="error", name=self.part.name, error=str(error))
             self._ended(None, now)
             return
@@ -119,12 +119,12 @@ class Child:
         self._due = now + self._pause_s
         log("part_died", level="error", name=self.part.name, code=code, ran_s=round(ran_s, 1), pause_s=self._pause_s)
 
-    def tell(self, what: signal.Signals) -> None:
+    def send(self, what: signal.Signals) -> None:
         if self._process is not None and self.alive:
             self._process.send_signal(what)
 
     def sweep(self) -> None:
-        """Kills what is left of its process group; what that held comes back when its leases expire."""
+        """Kill what is left of its process group. Its leases expire."""
         group, self._group = self._group, None
         if group is not None:
             with contextlib.suppress(ProcessLookupError):
@@ -135,11 +135,11 @@ class Child:
             self._process.wait()
 
 
-def _follow(parent: int) -> None:
-    """In the child: signals are heard again, and the parent's death is a SIGTERM."""
+def _die_with_parent(parent: int) -> None:
+    """In the child: unblock signals, and ask the kernel for SIGTERM when the parent dies."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEEDED)
-    if os.getppid() != parent:  # it died before we asked to be told
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+    if os.getppid() != parent:  # it died before the call
         os._exit(1)
 
 
@@ -154,39 +154,41 @@ class Supervisor:
         self._ready = False
 
     def run(self, on_ready: Callable[[], None]) -> None:
-        """Until told to end. `on_ready` is called once, when the API says that it is ready."""
-        signal.pthread_sigmask(signal.SIG_BLOCK, _HEEDED)
-        Store.open(self._settings.effective_store_url).close()  # one migrates, and a store that is away is told
+        """Run until a signal asks to stop. `on_ready` is called once, when the API answers that it is ready."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        Store.open(
+            self._settings.effective_store_url
+        ).close()  # one process migrates; an unavailable store is an error here
         if self._settings.frontier_url is None:
             self._share = EmbeddedValkey.enter(self._settings.data_dir)
             self._valkey = self._share.pid
         try:
-            self._keep(on_ready)
+            self._supervise(on_ready)
             gently = self._end()
         finally:
             self._kill()
         self._leave(gently)
 
-    def _keep(self, on_ready: Callable[[], None]) -> None:
-        looked = time.monotonic()
+    def _supervise(self, on_ready: Callable[[], None]) -> None:
+        checked = time.monotonic()
         while True:
-            pause_s = min([child.see_to_it() for child in self._children])
+            pause_s = min([child.check() for child in self._children])
             if not self._ready and self._answers():
                 self._ready = True
                 on_ready()
-            heard = _hear(min(pause_s, _LOOK_S if self._ready else _LOOK_OFTEN_S))
-            if heard in _STOP:
+            received = _wait_for_signal(min(pause_s, _CHECK_S if self._ready else _START_CHECK_S))
+            if received in _STOP:
                 return
-            if time.monotonic() - looked >= _LOOK_S:
-                self._see_to_valkey()
-                looked = time.monotonic()
+            if time.monotonic() - checked >= _CHECK_S:
+                self._check_valkey()
+                checked = time.monotonic()
 
     def _answers(self) -> bool:
         given = self._settings
         return is_ready(reachable(given.api_host), given.api_port)
 
-    def _see_to_valkey(self) -> None:
-        """Started again if it died; a worker may have been faster."""
+    def _check_valkey(self) -> None:
+        """Restart it if it died; a worker may have done so already."""
         if self._share is None:
             return
         pid = self._share.pid
@@ -194,7 +196,7 @@ class Supervisor:
             try:
                 self._share.ensure(_VALKEY_S)
             except CurtsyError as error:
-                log("part_away", level="error", name="valkey", error=str(error))
+                log("part_unavailable", level="error", name="valkey", error=str(error))
                 return
             pid = self._share.pid
         if pid is not None and pid != self._valkey:
@@ -203,16 +205,16 @@ class Supervisor:
             self._valkey = pid
 
     def _end(self) -> bool:
-        """First who takes in and sends, then who works; False if told again, or if some did not end in time."""
-        log("ending")
+        """Stop senders, then workers. False after a second signal, or if some did not exit in time."""
+        log("stopping")
         senders = [child for child in self._children if not child.part.works]
         workers = [child for child in self._children if child.part.works]
         for child in senders:
-            child.tell(signal.SIGTERM)
+            child.send(signal.SIGTERM)
         if _wait(senders, SENDERS_S) is None:
             return False
         for child in workers:
-            child.tell(signal.SIGTERM)
+            child.send(signal.SIGTERM)
         return bool(_wait(self._children, self._settings.drain_s + AFTER_DRAIN_S))
 
     def _kill(self) -> None:
@@ -221,7 +223,7 @@ class Supervisor:
             child.wait()
 
     def _leave(self, gently: bool) -> None:
-        """The last one out of the folder leaves a mark if all ended well, and stops the server."""
+        """Give back the share in the server. If all parts exited well, the last process writes the clean mark."""
         if self._share is None:
             return
         if not gently:
@@ -239,25 +241,25 @@ async def _leave(settings: Settings, share: EmbeddedValkey) -> None:
     await built.close()
 
 
-def _hear(within_s: float) -> signal.Signals | None:
-    heard = signal.sigtimedwait(_HEEDED, within_s)
-    return None if heard is None else signal.Signals(heard.si_signo)
+def _wait_for_signal(within_s: float) -> signal.Signals | None:
+    received = signal.sigtimedwait(_SIGNALS, within_s)
+    return None if received is None else signal.Signals(received.si_signo)
 
 
 def _wait(children: list[Child], within_s: float) -> bool | None:
-    """Whether all have ended by then; None if told to end once more."""
+    """Whether all have exited by then; None after another signal to stop."""
     until = time.monotonic() + within_s
     while any(child.alive for child in children):
         left_s = until - time.monotonic()
         if left_s <= 0:
             return False
-        if _hear(min(left_s, _LOOK_S)) in _STOP:
+        if _wait_for_signal(min(left_s, _CHECK_S)) in _STOP:
             return None
     return True
 
 
 class only_one:
-    """Held by the one `curtsy up` of a folder, and dropped by the kernel with it."""
+    """The lock of the one `curtsy up` of a folder. The kernel releases it when the process dies."""
 
     def __init__(self, data_dir: Path) -> None:
         data_dir.mkdir(parents=True, exist_ok=True)
@@ -273,7 +275,7 @@ class only_one:
             self._file.close()
             who = f" (process {pid})" if pid else ""
             raise UsageError(
-                f"`curtsy up` runs in {self._data_dir} already{who}. Stop it, or give --data-dir."
+                f"`curtsy up` already runs in {self._data_dir}{who}. Stop it, or choose another --data-dir."
             ) from None
         self._file.truncate(0)
         self._file.write(f"{os.getpid()}\n")
@@ -284,12 +286,12 @@ class only_one:
 
 
 def free_port(host: str, port: int) -> int:
-    """`port`, or any that is free for 0; refused if somebody listens there."""
+    """`port`, or any free port for 0. Raises UsageError if the port is in use."""
     try:
         with socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET) as found:
             return int(found.getsockname()[1])
     except OSError as error:
-        raise UsageError(f"{host}:{port} cannot be listened on: {error.strerror}. Choose another --port.") from error
+        raise UsageError(f"Cannot listen on {host}:{port}: {error.strerror}. Choose another --port.") from error
 
 
 def reachable(host: str) -> str:

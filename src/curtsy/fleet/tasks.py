@@ -1,4 +1,4 @@
-"""The tasks: a few lines each. What they do is in seat.py, shift.py and stages.py."""
+"""The Celery tasks, a few lines each. The work is in worker_process.py, crawl/shift.py and records/stages.py."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from curtsy.fleet.coordination import celery_queue, lane_of
 from curtsy.fleet.worker_process import WorkerProcess
 from curtsy.records import stages
 
-#: a message that cannot be sent is the caller's to send again
+#: one retry; after that the caller handles the error
 _TRIES = {"max_retries": 1, "interval_start": 0, "interval_step": 0.2, "interval_max": 0.2}
-_seat: WorkerProcess | None = None
+_process: WorkerProcess | None = None
 
 
-def seat() -> WorkerProcess:
-    """Of this process: made by the first task after the fork, kept until it ends."""
-    global _seat
-    if _seat is None:
+def worker_process() -> WorkerProcess:
+    """The object of this process: created by the first task after the fork, closed when the process exits."""
+    global _process
+    if _process is None:
         found = the_settings()
         observe.configure(found.log_level, found.log_format)
-        _seat = WorkerProcess(found, ending, frontier_url())
-    return _seat
+        _process = WorkerProcess(found, ending, frontier_url())
+    return _process
 
 
 def _leave(**_: Any) -> None:
-    if _seat is not None:
-        _seat.close()
+    if _process is not None:
+        _process.close()
 
 
 signals.worker_process_shutdown.connect(_leave)
@@ -42,29 +42,29 @@ signals.worker_process_shutdown.connect(_leave)
 
 @app.task(name="curtsy.shift", acks_late=False)  # type: ignore[untyped-decorator]
 def shift(queue: str, ticket: str, shards: str | None = None) -> None:
-    """Crawls whatever is due in a lane, then gives the seat back."""
+    """Crawl whatever is due in a lane."""
     try:
-        seat().work_shift(queue, ticket, shards)
+        worker_process().work_shift(queue, ticket, shards)
     except SoftTimeLimitExceeded:
         log("shift_over_soft_limit", level="error", queue=queue)
 
 
 @app.task(name="curtsy.render", acks_late=True, reject_on_worker_lost=True)  # type: ignore[untyped-decorator]
 def render(queue: str, ticket: str, shards: str | None = None) -> None:
-    """The same with a browser, for pages that wait for one."""
+    """Crawl pages that wait for a browser."""
     shift(queue, ticket, shards)
 
 
 @app.task(name="curtsy.stage", acks_late=True, reject_on_worker_lost=True)  # type: ignore[untyped-decorator]
 def stage(kind: str, n: int) -> None:
-    """One stage of one row of the outbox; then the next ones are sent."""
-    if left := send_stages(seat().run(lambda parts: stages.run(parts, kind, n))):
-        seat().run(lambda parts: in_thread(stages.take_back, parts.store, left))
+    """Run one stage of one outbox row, then send the stages that follow."""
+    if left := send_stages(worker_process().run(lambda parts: stages.run(parts, kind, n))):
+        worker_process().run(lambda parts: in_thread(stages.take_back, parts.store, left))
     point("stage.sent")
 
 
 def send_stages(sendings: list[stages.StageMessage]) -> list[stages.StageMessage]:
-    """Those that could not be sent: the broker is away, and the rest is not tried."""
+    """Send stages; returns those that could not be sent. After the first failure the rest is not tried."""
     for place, sending in enumerate(sendings):
         headers = {"request_id": sending.request_id} if sending.request_id else None
         try:
@@ -87,7 +87,7 @@ def send_shift(queue: str, ticket: str, shards: str | None) -> None:
 
 
 def depth(queue: str) -> int:
-    """Messages that wait in a queue of shifts; 0 where it does not exist yet."""
+    """The number of messages in a queue of shifts; 0 if the queue does not exist yet."""
     with app.pool.acquire(block=True) as connection:
 
         def ask(channel: Any) -> int:
@@ -96,6 +96,6 @@ def depth(queue: str) -> int:
             except connection.channel_errors:
                 return 0
 
-        # The connection may have died with the broker: once more over a new one, then the caller is told.
+        # The connection may have died with the broker: one retry over a new one.
         count: int = connection.autoretry(ask, connection.default_channel, **_TRIES)()[0]
         return count

@@ -1,7 +1,7 @@
-"""One worker process's place for work: loop, parts and connections are made when first needed, and kept over shifts.
+"""One worker process: its event loop, services and connections, created on first use and kept between shifts.
 
-A shift begins with its ticket, leases hosts of one lane, and gives its seat back when nothing is under way and nothing
-is due within 50 ms, or when its time is up and its requests have ended. It never waits for a host.
+A shift starts with its ticket and leases hosts of one lane. It ends when nothing is in flight and nothing is due within
+50 ms, or when its time is up and its requests have ended. It never waits for a host.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from curtsy.services import backends
 from curtsy.services.backends import Services
 
 T = TypeVar("T")
-#: how often a shift looks whether its worker is to end
-_LOOK_S = 0.05
-#: beyond the drain and the commit, what is left of a shift that was asked to end gets this long
+#: how often a shift checks whether its worker was asked to stop
+_STOP_CHECK_S = 0.05
+#: extra time for a shift that was asked to stop, after draining and committing
 _LEAVE_S = 5.0
 
 
 class WorkerProcess:
-    """One per process, made after the fork. `ending` tells whether the worker was asked to end, `url` where the
-    frontier's server is."""
+    """One per process, created after the fork. `ending` says whether the worker was asked to stop; `url` is the
+    frontier's server."""
 
     def __init__(self, settings: Settings, ending: Callable[[], bool], url: str) -> None:
         self.settings = settings
@@ -51,7 +51,7 @@ class WorkerProcess:
     # What the tasks call
 
     def run(self, work: Callable[[Services], Coroutine[Any, Any, T]]) -> T:
-        """One piece of work with the parts of this process, on its loop."""
+        """Run `work` with the services of this process, on its loop."""
 
         async def with_parts() -> T:
             return await work(await self._parts())
@@ -59,17 +59,17 @@ class WorkerProcess:
         return self._on_loop(with_parts())
 
     def work_shift(self, queue: str, ticket: str, shards: str | None = None) -> str:
-        """One shift; how it ended: done, time, stopped, late, broken."""
+        """Run one shift; returns how it ended: done, time, stopped, late or broken."""
         ended = self._on_loop(self._work(queue, ticket, shards))
         log("shift_ended", level="info", queue=queue, end=ended)
         return ended
 
     def close(self) -> None:
-        """The process ends."""
+        """Close the services; the process is about to exit."""
         try:
             self._on_loop(self._close())
         except Exception as error:
-            log("seat_not_left", level="warning", error=repr(error))
+            log("worker_process_not_closed", level="warning", error=repr(error))
         self._runner.close()
 
     def _on_loop(self, work: Coroutine[Any, Any, T]) -> T:
@@ -90,10 +90,10 @@ class WorkerProcess:
             self._services = built
         return self._services
 
-    async def _crew(self) -> tuple[Services, Shift]:
+    async def _open_shift(self) -> tuple[Services, Shift]:
         parts = await self._parts()
         if self._shift is None:
-            # Beat looks after segments and sweeps.
+            # Beat maintains segments and sweeps.
             self._shift = Shift(parts, self._stop, ends_when_quiet=True, sweeps=False)
         return parts, self._shift
 
@@ -108,7 +108,7 @@ class WorkerProcess:
     # The shift
 
     async def _work(self, queue: str, ticket: str, shards: str | None) -> str:
-        """Whatever goes wrong is told by the log: a shift has no result, and the next one is sent when work is due."""
+        """Errors go to the log: a shift has no result, and Beat sends the next one when work is due."""
         began = boot()
         ended = "broken"
         try:
@@ -116,12 +116,12 @@ class WorkerProcess:
             if not await self._begin(fleet, queue, ticket):
                 ended = "late"
             else:
-                parts, shift = await self._crew()
+                parts, shift = await self._open_shift()
                 count = len(parts.frontier.shards)
                 parts.frontier.bind(shards_of(shards, count) if shards else ())
                 ended = await self._crawl(shift, fleet, queue, ticket)
         except CurtsyError as error:
-            # Its place among the running shifts runs out: the next one comes after a pause.
+            # It counts as running until its renewal expires, which delays the next shift.
             log("shift_broke", level="warning", queue=queue, error=str(error))
         except Exception as error:
             log("shift_broke", level="error", queue=queue, error=repr(error))
@@ -130,11 +130,11 @@ class WorkerProcess:
 
     @staticmethod
     async def _begin(fleet: Fleet, queue: str, ticket: str) -> bool:
-        """First of all: a ticket that is not used would keep others from being sent until it is late."""
+        """First of all: Beat sends no other shift for an unused ticket until it expires."""
         try:
             return await fleet.begin(queue, ticket)
         except FrontierUnavailable:
-            # The connection is from an earlier shift and may have died with its server: once more over a new one.
+            # The connection is from an earlier shift and may have died with its server: retry over a new one.
             return await fleet.begin(queue, ticket)
 
     async def _crawl(self, shift: Shift, fleet: Fleet, queue: str, ticket: str) -> str:
@@ -152,16 +152,16 @@ class WorkerProcess:
 
         crawl = asyncio.current_task()
         assert crawl is not None
-        beside = [asyncio.create_task(self._attend(fleet, queue, ticket)), asyncio.create_task(self._watch(crawl))]
+        beside = [asyncio.create_task(self._renew(fleet, queue, ticket)), asyncio.create_task(self._watch_stop(crawl))]
         try:
             async with asyncio.timeout(most_s):
                 await shift.run(ended, drain_s=drain_s, lanes=(lane,))
-                await self._look_after(shift)
+                await self._tidy_up(shift)
         except TimeoutError:
             done = "broken"
             log("shift_too_long", level="warning", queue=queue)
         except asyncio.CancelledError:
-            # By `_watch`: what could not be committed in time is found by expiry.
+            # By `_watch_stop`. The reaper finds what could not be committed in time.
             crawl.uncancel()
             log("shift_broken_off", level="warning", queue=queue)
             done = "stopped"
@@ -169,8 +169,8 @@ class WorkerProcess:
             await end(beside)
         return done
 
-    async def _look_after(self, shift: Shift) -> None:
-        """What this process alone knows: hosts that do not answer, crawls that looked finished."""
+    async def _tidy_up(self, shift: Shift) -> None:
+        """Act on what only this process knows: silent hosts, and crawls that look finished."""
         try:
             if shift.maintenance.failing:
                 await shift.maintenance.mark_dead_hosts()
@@ -179,8 +179,8 @@ class WorkerProcess:
         except (EpochLost, FrontierUnavailable, StoreUnavailable) as error:
             log("shift_not_tidied", level="warning", error=str(error))
 
-    async def _attend(self, fleet: Fleet, queue: str, ticket: str) -> None:
-        """Beside the crawl: it counts as running, and what it counts is handed over."""
+    async def _renew(self, fleet: Fleet, queue: str, ticket: str) -> None:
+        """Runs beside the crawl: renews its ticket and publishes its metrics."""
         while True:
             await asyncio.sleep(RENEW_S)
             try:
@@ -189,10 +189,10 @@ class WorkerProcess:
             except FrontierUnavailable as error:
                 log("shift_not_renewed", level="warning", error=str(error))
 
-    async def _watch(self, crawl: asyncio.Task[Any]) -> None:
-        """Beside the crawl: the worker is asked to end. A crawl that cannot is broken off."""
+    async def _watch_stop(self, crawl: asyncio.Task[Any]) -> None:
+        """Runs beside the crawl: stops it when the worker is asked to stop, and cancels it if it takes too long."""
         while not self._ending():  # noqa: ASYNC110 (the flag is another process's to set)
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(_STOP_CHECK_S)
         if not self._stop.drain:
             self._stop.request()
         await asyncio.sleep(self.settings.drain_s + self.settings.commit_timeout_s + _LEAVE_S)
@@ -214,7 +214,7 @@ class WorkerProcess:
             if self._services is not None and ended in ("done", "time", "stopped"):
                 await watch.retire(self._services.frontier)
                 await self._fleet.end(queue, ticket)
-                # Hosts that this shift asked last may be due sooner than whoever sends shifts believes.
+                # Hosts that this shift used last may be due sooner than Beat expects.
                 await watch.rouse(self._services.frontier)
         except (EpochLost, FrontierUnavailable) as error:
             log("shift_not_accounted", level="warning", error=str(error))

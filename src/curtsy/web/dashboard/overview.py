@@ -16,7 +16,7 @@ from curtsy.core import clock
 from curtsy.core.errors import CurtsyError
 from curtsy.core.model import Crawl, CrawlState
 from curtsy.core.observe import log
-from curtsy.fleet.coordination import SEATED_S, Worker
+from curtsy.fleet.coordination import HEARTBEAT_LIFE_S, Worker
 from curtsy.frontier.watch import LANES, look
 from curtsy.store import crawls, dashboard_queries, pages
 from curtsy.web.backend_thread import BackendThread
@@ -186,7 +186,7 @@ def _fleet(backend: BackendThread) -> tuple[tuple[Lane, ...] | None, tuple[Worke
 
 
 def shown(backend: BackendThread) -> dict[str, Any]:
-    return {"seen": current(backend), "seated_ms": int(SEATED_S * 1000)}
+    return {"seen": current(backend), "seated_ms": int(HEARTBEAT_LIFE_S * 1000)}
 
 
 @view("GET", "/")

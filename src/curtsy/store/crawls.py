@@ -19,22 +19,18 @@ ENDED = (CrawlState.FINISHED, CrawlState.CANCELLED, CrawlState.DELETING)
 #: crawls whose queues the frontier holds
 ACTIVE = (CrawlState.LOADING, CrawlState.RUNNING)
 
-_lock = Lock("crawls", n="bigint")
+_lock = Lock("crawls", "n bigint")
 _add_members = Bulk(
     "INSERT INTO crawl_members (crawl, member) SELECT crawl, member FROM v WHERE true "
     "ON CONFLICT (crawl, member) DO NOTHING RETURNING member",
-    crawl="bigint",
-    member="text",
+    "crawl bigint, member text",
 )
 _add_counts = Bulk(
     "INSERT INTO crawl_counts (crawl, state, reason, n) SELECT crawl, state, reason, n FROM v WHERE true "
     "ON CONFLICT (crawl, state, reason) DO UPDATE SET n = crawl_counts.n + excluded.n",
-    crawl="bigint",
-    state="text",
-    reason="text",
-    n="bigint",
+    "crawl bigint, state text, reason text, n bigint",
 )
-_add_pages = Bulk("UPDATE crawls SET pages = pages + v.by FROM v WHERE crawls.n = v.n", n="bigint", by="bigint")
+_add_pages = Bulk("UPDATE crawls SET pages = pages + v.by FROM v WHERE crawls.n = v.n", "n bigint, by bigint")
 # Whoever wants to hear of a crawl's end is told by way of the outbox, again if it ends again after a replay.
 _TELL = text(
     "INSERT INTO outbox (kind, crawl, subject, payload, next_ms, request_id) SELECT 'webhook', n, :state, :payload, "

@@ -30,22 +30,17 @@ _REQUEST = "fence, ordinal, crawl, host, url, start_ms, end_ms, kind, status, fa
 _first_numbers = Bulk(
     "SELECT v.at, (SELECT p.n FROM pages p WHERE p.crawl = v.crawl AND p.fetched_ms >= v.at "
     "ORDER BY p.fetched_ms, p.n LIMIT 1) FROM v",
-    crawl="bigint",
-    at="bigint",
+    "crawl bigint, at bigint",
 )
 _pages_between = Bulk(
     "SELECT v.at, (SELECT count(*) FROM pages p WHERE p.crawl = v.crawl AND p.fetched_ms >= v.at "
     "AND p.fetched_ms < v.until) FROM v",
-    crawl="bigint",
-    at="bigint",
-    until="bigint",
+    "crawl bigint, at bigint, until bigint",
 )
 _failures_between = Bulk(
     "SELECT v.at, (SELECT count(*) FROM (SELECT 1 AS one FROM failures f WHERE f.crawl = v.crawl AND f.at_ms >= v.at "
     "AND f.at_ms < v.until LIMIT 1000) AS f) FROM v",
-    crawl="bigint",
-    at="bigint",
-    until="bigint",
+    "crawl bigint, at bigint, until bigint",
 )
 
 
@@ -93,7 +88,7 @@ _names = Bulk(
     "(SELECT p.host FROM pages p WHERE p.crawl = c.n ORDER BY p.n LIMIT 1), "
     "(SELECT min(q.host) FROM queues q WHERE q.crawl = c.n), "
     "(SELECT max(q.host) FROM queues q WHERE q.crawl = c.n) FROM v JOIN crawls c ON c.id = v.id",
-    id="text",
+    "id text",
 )
 
 

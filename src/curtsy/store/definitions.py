@@ -9,7 +9,7 @@ from sqlalchemy import Connection, text
 from curtsy.core.model import Definition
 from curtsy.store.rows import Insert
 
-_keep = Insert("definitions", "hash", hash="text", kind="text", name="text", body="text")
+_keep = Insert("definitions", "hash", "hash text, kind text, name text, body text")
 _GET = text("SELECT hash, kind, name, body FROM definitions WHERE hash = :hash")
 
 

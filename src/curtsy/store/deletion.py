@@ -71,9 +71,7 @@ _note = Bulk(
     "INSERT INTO erasures (segment, body_offset, body_length) SELECT v.name, v.body_offset, v.body_length FROM v "
     "WHERE NOT EXISTS (SELECT 1 FROM pages p JOIN segments s ON s.n = p.segment WHERE s.name = v.name "
     "AND p.body_offset = v.body_offset) ON CONFLICT (segment, body_offset) DO NOTHING",
-    name="text",
-    body_offset="bigint",
-    body_length="bigint",
+    "name text, body_offset bigint, body_length bigint",
 )
 
 
@@ -302,15 +300,15 @@ def _listed(ns: Iterable[int]) -> str:
 # Everything else of a crawl
 
 #: URLs go before pages: a result that arrives late finds no open URL, so it adds no page
-_BEFORE_PAGES = (outbox.delete_rows, outbox.delete_results, Delete("urls", crawl="bigint", fp="bytea"))
+_BEFORE_PAGES = (outbox.delete_rows, outbox.delete_results, Delete("urls", "crawl bigint, fp bytea"))
 _AFTER_PAGES = (
     *records.DELETES,
     llm_cache.delete_rows,
-    Delete("llm_usage", crawl="bigint"),
-    Delete("queues", crawl="bigint", host="text"),
-    Delete("failures", fence="bigint", ordinal="int"),
-    Delete("crawl_counts", crawl="bigint", state="text", reason="text"),
-    Delete("crawl_members", crawl="bigint", member="text"),
+    Delete("llm_usage", "crawl bigint"),
+    Delete("queues", "crawl bigint, host text"),
+    Delete("failures", "fence bigint, ordinal int"),
+    Delete("crawl_counts", "crawl bigint, state text, reason text"),
+    Delete("crawl_members", "crawl bigint, member text"),
 )
 
 

@@ -37,11 +37,9 @@ _SEGMENT = text(
 _begin = Bulk(
     "UPDATE erasures SET start = v.start FROM v WHERE erasures.segment = v.name "
     "AND erasures.body_offset = v.body_offset",
-    name="text",
-    body_offset="bigint",
-    start="bigint",
+    "name text, body_offset bigint, start bigint",
 )
-_done = Delete("erasures", segment="text", body_offset="bigint")
+_done = Delete("erasures", "segment text, body_offset bigint")
 
 
 class _Doomed(NamedTuple):

@@ -18,31 +18,16 @@ from curtsy.store.tables import failures
 _insert = Insert(
     "failures",
     "fence, ordinal",
-    fence="bigint",
-    ordinal="int",
-    id="text",
-    crawl="bigint",
-    fp="bytea",
-    url="text",
-    host="text",
-    stage="text",
-    cause="text",
-    detail="text",
-    status="int",
-    attempts="int",
-    at_ms="bigint",
-    replayed_ms="bigint",
-    request_id="text",
+    "fence bigint, ordinal int, id text, crawl bigint, fp bytea, url text, host text, stage text, "
+    "cause text, detail text, status int, attempts int, at_ms bigint, replayed_ms bigint, request_id text",
 )
 _FIELDS = tuple(field.name for field in fields(Failure))
-_lock = Lock("failures", fence="bigint", ordinal="int")
-_numbers = Bulk("SELECT f.fence, f.ordinal FROM v JOIN failures f ON f.id = v.id", id="text")
+_lock = Lock("failures", "fence bigint, ordinal int")
+_numbers = Bulk("SELECT f.fence, f.ordinal FROM v JOIN failures f ON f.id = v.id", "id text")
 _replayed = Bulk(
     "UPDATE failures SET replayed_ms = v.now_ms FROM v WHERE failures.fence = v.fence "
     "AND failures.ordinal = v.ordinal AND failures.replayed_ms IS NULL RETURNING failures.id",
-    fence="bigint",
-    ordinal="int",
-    now_ms="bigint",
+    "fence bigint, ordinal int, now_ms bigint",
 )
 _OF_STAGES = text(
     "SELECT fence, ordinal FROM failures WHERE crawl = :crawl AND replayed_ms IS NULL "
@@ -60,29 +45,7 @@ _DEAD = text(
 def insert(tx: Connection, rows: Iterable[Failure]) -> None:
     """Write dead letters; a fence and ordinal have at most one, so that a repeated transaction changes nothing."""
     fresh = {(row.fence, row.ordinal): row for row in rows}
-    _insert(
-        tx,
-        [
-            (
-                row.fence,
-                row.ordinal,
-                row.id,
-                row.crawl,
-                row.fp,
-                row.url,
-                row.host,
-                row.stage,
-                row.cause,
-                row.detail,
-                row.status,
-                row.attempts,
-                row.at_ms,
-                row.replayed_ms,
-                row.request_id,
-            )
-            for _, row in sorted(fresh.items())
-        ],
-    )
+    _insert(tx, [_insert.row(row) for _, row in sorted(fresh.items())])
 
 
 def find(

@@ -30,15 +30,12 @@ _END = text(
 # add the same ones in different orders would wait for each other.
 _ADDED = "run, key, host, url, rank, payload, at_ms"
 _ONCE = "ON CONFLICT (run, key) DO NOTHING RETURNING key"
-_KINDS = {
-    "run": "bigint", "key": "bytea", "host": "text", "url": "text", "rank": "bigint", "payload": "text",
-    "at_ms": "bigint",
-}  # fmt: skip
-_add_sqlite = Bulk(f"INSERT INTO guest_requests ({_ADDED}) SELECT {_ADDED} FROM v WHERE true {_ONCE}", **_KINDS)
+_KINDS = "run bigint, key bytea, host text, url text, rank bigint, payload text, at_ms bigint"
+_add_sqlite = Bulk(f"INSERT INTO guest_requests ({_ADDED}) SELECT {_ADDED} FROM v WHERE true {_ONCE}", _KINDS)
 _add_postgresql = Bulk(
     f", numbered AS (SELECT nextval(pg_get_serial_sequence('guest_requests', 'n')) AS n, {_ADDED} FROM v) "
     f"INSERT INTO guest_requests (n, {_ADDED}) SELECT n, {_ADDED} FROM numbered ORDER BY run, key {_ONCE}",
-    **_KINDS,
+    _KINDS,
 )
 # Host by host along the index: as dear as there are hosts, however many requests wait.
 _HOSTS = text(
@@ -56,13 +53,11 @@ _TAKE_SQLITE, _TAKE_POSTGRESQL = text(_TAKE.format("")), text(_TAKE.format("FOR 
 _renew = Bulk(
     "UPDATE guest_requests SET held_until_ms = v.until_ms FROM v WHERE guest_requests.n = v.n "
     "AND guest_requests.state = 'held' AND guest_requests.holder = v.holder RETURNING guest_requests.n",
-    n="bigint", holder="text", until_ms="bigint",
-)  # fmt: skip
+    "n bigint, holder text, until_ms bigint")  # fmt: skip
 _settle = Bulk(
     "UPDATE guest_requests SET state = v.state, cause = v.cause, detail = v.detail, at_ms = v.at_ms FROM v "
     "WHERE guest_requests.n = v.n AND guest_requests.state = 'held' AND guest_requests.holder = v.holder",
-    n="bigint", holder="text", state="text", cause="text", detail="text", at_ms="bigint",
-)  # fmt: skip
+    "n bigint, holder text, state text, cause text, detail text, at_ms bigint")  # fmt: skip
 _LAPSE = text(
     "UPDATE guest_requests SET crashes = crashes + 1, holder = '', at_ms = :now_ms, "
     "state = CASE WHEN crashes + 1 >= :most THEN 'failed' ELSE 'open' END, "

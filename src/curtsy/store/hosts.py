@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import Connection, text
 
 from curtsy.core.model import HostState, RobotsState
 from curtsy.store import meta
-from curtsy.store.rows import Bulk, Row, unique_sorted
+from curtsy.store.rows import Bulk, unique_sorted
 
 _HOST_FIELDS = tuple(field.name for field in fields(HostState))
 _ROBOTS_FIELDS = tuple(field.name for field in fields(RobotsState))
@@ -28,21 +29,16 @@ _upsert = Bulk(
     "robots_delay_ms = coalesce(excluded.robots_delay_ms, hosts.robots_delay_ms), "
     "adaptive_ms = coalesce(excluded.adaptive_ms, hosts.adaptive_ms), failures = excluded.failures, "
     "slow = excluded.slow, last_ok_ms = coalesce(excluded.last_ok_ms, hosts.last_ok_ms)",
-    host="text",
-    next_ms="bigint",
-    blocked_until_ms="bigint",
-    robots_delay_ms="bigint",
-    adaptive_ms="bigint",
-    failures="int",
-    slow="boolean",
-    last_ok_ms="bigint",
+    "host text, next_ms bigint, blocked_until_ms bigint, robots_delay_ms bigint, adaptive_ms bigint, "
+    "failures int, slow boolean, last_ok_ms bigint",
+)
+_LEARNT = attrgetter(
+    "host", "next_ms", "blocked_until_ms", "robots_delay_ms", "adaptive_ms", "failures", "slow", "last_ok_ms"
 )
 _raise_next = Bulk(
     "INSERT INTO hosts (host, next_ms, blocked_until_ms) SELECT host, next_ms, blocked_until_ms FROM v WHERE true "
     f"ON CONFLICT (host) DO UPDATE SET {_later('next_ms')}, {_later('blocked_until_ms')}",
-    host="text",
-    next_ms="bigint",
-    blocked_until_ms="bigint",
+    "host text, next_ms bigint, blocked_until_ms bigint",
 )
 _FADES = "WHEN hosts.render_needed + hosts.render_plain > 100 THEN"
 _learn_rendering = Bulk(
@@ -50,34 +46,26 @@ _learn_rendering = Bulk(
     "ON CONFLICT (host) DO UPDATE SET "
     f"render_needed = CASE {_FADES} hosts.render_needed / 2 ELSE hosts.render_needed END + excluded.render_needed, "
     f"render_plain = CASE {_FADES} hosts.render_plain / 2 ELSE hosts.render_plain END + excluded.render_plain",
-    host="text",
-    needed="int",
-    plain="int",
+    "host text, needed int, plain int",
 )
-_rendering = Bulk("SELECT h.host, h.render_needed, h.render_plain FROM v JOIN hosts h ON h.host = v.host", host="text")
+_rendering = Bulk("SELECT h.host, h.render_needed, h.render_plain FROM v JOIN hosts h ON h.host = v.host", "host text")
 _get = Bulk(
-    f"SELECT {', '.join(f'h.{name}' for name in _HOST_FIELDS)} FROM v JOIN hosts h ON h.host = v.host", host="text"
+    f"SELECT {', '.join(f'h.{name}' for name in _HOST_FIELDS)} FROM v JOIN hosts h ON h.host = v.host", "host text"
 )
 _upsert_robots = Bulk(
     f"INSERT INTO robots ({', '.join(_ROBOTS_FIELDS)}) SELECT {', '.join(_ROBOTS_FIELDS)} FROM v WHERE true "
     "ON CONFLICT (origin) DO UPDATE SET host = excluded.host, fetched_ms = excluded.fetched_ms, "
     "expires_ms = excluded.expires_ms, status = excluded.status, body = excluded.body, verdict = excluded.verdict "
     "WHERE excluded.fetched_ms >= robots.fetched_ms",
-    origin="text",
-    host="text",
-    fetched_ms="bigint",
-    expires_ms="bigint",
-    status="int",
-    body="bytea",
-    verdict="text",
+    "origin text, host text, fetched_ms bigint, expires_ms bigint, status int, body bytea, verdict text",
 )
 _get_robots = Bulk(
     f"SELECT {', '.join(f'r.{name}' for name in _ROBOTS_FIELDS)} FROM v JOIN robots r ON r.origin = v.origin",
-    origin="text",
+    "origin text",
 )
 _robots_of = Bulk(
     "SELECT r.host, r.origin, r.fetched_ms, r.expires_ms, r.verdict FROM v JOIN robots r ON r.host = v.host",
-    host="text",
+    "host text",
 )
 _OPERATOR = text(
     "INSERT INTO hosts (host, operator_delay_ms, operator_per_host, denied) "
@@ -103,20 +91,7 @@ _COMING = text(
 def upsert(tx: Connection, rows: Iterable[HostState]) -> None:
     """Remember what was learnt. Times only move forward, `None` leaves what was known, operator fields are ignored."""
     fresh = {row.host: row for row in rows}
-    _upsert(tx, [_learnt(fresh[host]) for host in sorted(fresh)])
-
-
-def _learnt(row: HostState) -> Row:
-    return (
-        row.host,
-        row.next_ms,
-        row.blocked_until_ms,
-        row.robots_delay_ms,
-        row.adaptive_ms,
-        row.failures,
-        row.slow,
-        row.last_ok_ms,
-    )
+    _upsert(tx, [_LEARNT(fresh[host]) for host in sorted(fresh)])
 
 
 def learn_rendering(tx: Connection, learnt: Mapping[str, tuple[int, int]]) -> None:

@@ -24,11 +24,9 @@ _SPEND = text(
 )
 _SPENT = text("SELECT calls, cached, prompt_tokens, completion_tokens, cost FROM llm_usage WHERE crawl = :crawl")
 _of_subjects = Bulk(
-    "SELECT c.key FROM v JOIN llm_cache c ON c.crawl = v.crawl AND c.subject = v.subject",
-    crawl="bigint",
-    subject="text",
+    "SELECT c.key FROM v JOIN llm_cache c ON c.crawl = v.crawl AND c.subject = v.subject", "crawl bigint, subject text"
 )
-delete_rows = Delete("llm_cache", key="text")
+delete_rows = Delete("llm_cache", "key text")
 
 
 def get(tx: Connection, key: str) -> str | None:

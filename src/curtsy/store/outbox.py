@@ -55,44 +55,33 @@ class Row(NamedTuple):
 _put = Insert(
     "outbox",
     "kind, crawl, subject",
-    kind="text",
-    crawl="bigint",
-    subject="text",
-    next_ms="bigint",
-    payload="text",
-    request_id="text",
+    "kind text, crawl bigint, subject text, next_ms bigint, payload text, request_id text",
 )
-_lock = Lock("outbox", n="bigint")
+_lock = Lock("outbox", "n bigint")
 _sent = Bulk(
     "UPDATE outbox SET sent_ms = v.now_ms, begun_ms = NULL, next_ms = v.until_ms FROM v "
     "WHERE outbox.n = v.n AND outbox.state = 'open'",
-    n="bigint",
-    now_ms="bigint",
-    until_ms="bigint",
+    "n bigint, now_ms bigint, until_ms bigint",
 )
 _unsent = Bulk(
     "UPDATE outbox SET sent_ms = NULL, next_ms = v.now_ms FROM v "
     "WHERE outbox.n = v.n AND outbox.state = 'open' AND outbox.sent_ms IS NOT NULL AND outbox.begun_ms IS NULL",
-    n="bigint",
-    now_ms="bigint",
+    "n bigint, now_ms bigint",
 )
 _dead = Bulk(
     "SELECT o.n FROM v JOIN outbox o ON o.kind = v.kind AND o.crawl = v.crawl AND o.subject = v.subject "
     "WHERE o.state = 'dead'",
-    kind="text",
-    crawl="bigint",
-    subject="text",
+    "kind text, crawl bigint, subject text",
 )
 _again = Bulk(
     "UPDATE outbox SET state = 'open', attempts = 0, sent_ms = NULL, begun_ms = NULL, next_ms = v.now_ms FROM v "
     "WHERE outbox.n = v.n AND outbox.state = 'dead' RETURNING outbox.kind, outbox.crawl, outbox.subject",
-    n="bigint",
-    now_ms="bigint",
+    "n bigint, now_ms bigint",
 )
-delete_rows = Delete("outbox", n="bigint")
-delete_results = Delete("results", crawl="bigint", subject="text", stage="text")
+delete_rows = Delete("outbox", "n bigint")
+delete_results = Delete("results", "crawl bigint, subject text, stage text")
 _stages_of, _results_of = (
-    Bulk(f"SELECT {found} AND t.crawl = v.crawl AND t.subject = v.subject", crawl="bigint", subject="text")
+    Bulk(f"SELECT {found} AND t.crawl = v.crawl AND t.subject = v.subject", "crawl bigint, subject text")
     for found in (
         "t.n FROM v JOIN outbox t ON t.kind IN ('extract', 'score', 'store')",
         "t.crawl, t.subject, t.stage FROM v JOIN results t ON true",
@@ -101,7 +90,7 @@ _stages_of, _results_of = (
 _delete_open = Bulk(
     "DELETE FROM outbox WHERE n IN (SELECT n FROM v) AND kind IN ('score', 'store') AND state = 'open' "
     "RETURNING crawl, subject",
-    n="bigint",
+    "n bigint",
 )
 _CRAWLS = text(f"SELECT n FROM crawls WHERE schema IS NOT NULL AND state IN {_ACTIVE} ORDER BY n")
 _BEGIN = text(

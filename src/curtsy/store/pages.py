@@ -6,6 +6,7 @@ A page's id is made from its key, `<crawl>-<fingerprint>`: a repeated commit giv
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
@@ -20,6 +21,8 @@ _FIELDS = (
     "p.sha256, p.size, p.etag, p.last_modified, p.canonical, p.language, p.unchanged, s.name, p.body_offset, "
     "p.body_length, p.same_as, p.request_id, p.truncated"
 )
+_NAMES = tuple(name.strip().removeprefix("p.") for name in _FIELDS.split(",")[:18])
+_BEFORE, _AFTER = attrgetter(*_NAMES[:11]), attrgetter(*_NAMES[12:])
 _FROM = "pages p LEFT JOIN segments s ON s.n = p.segment"
 
 
@@ -35,61 +38,37 @@ class Same(NamedTuple):
 _insert = Insert(
     "pages",
     "fp, crawl",
-    renewed_by="fence",
+    "fp bytea, crawl bigint, fence bigint, url text, host text, status int, fetched_ms bigint, "
+    "depth int, content_type text, charset text, title text, sha256 bytea, size bigint, etag text, "
+    "last_modified text, canonical text, language text, unchanged boolean, segment bigint, "
+    "body_offset bigint, body_length bigint, same_as text, request_id text, truncated boolean",
+    newer="fence",
     unless="pages.sha256 <> excluded.sha256 "
     "AND EXISTS (SELECT 1 FROM pages o WHERE o.same_as = pages.crawl || '-' || {hex})",
-    hex={"postgresql": "encode(pages.fp, 'hex')", "sqlite": "lower(hex(pages.fp))"},
-    fp="bytea",
-    crawl="bigint",
-    fence="bigint",
-    url="text",
-    host="text",
-    status="int",
-    fetched_ms="bigint",
-    depth="int",
-    content_type="text",
-    charset="text",
-    title="text",
-    sha256="bytea",
-    size="bigint",
-    etag="text",
-    last_modified="text",
-    canonical="text",
-    language="text",
-    unchanged="boolean",
-    segment="bigint",
-    body_offset="bigint",
-    body_length="bigint",
-    same_as="text",
-    request_id="text",
-    truncated="boolean",
+    hex=("encode(pages.fp, 'hex')", "lower(hex(pages.fp))"),
 )
 _commit_segments = Bulk(
     "INSERT INTO segments (name, bytes) SELECT name, bytes FROM v WHERE true ON CONFLICT (name) DO UPDATE "
     "SET bytes = CASE WHEN excluded.bytes > segments.bytes THEN excluded.bytes ELSE segments.bytes END "
     "RETURNING name, n",
-    name="text",
-    bytes="bigint",
+    "name text, bytes bigint",
 )
 _get = Bulk(
     f"SELECT {_FIELDS} FROM v JOIN pages p ON p.fp = v.fp AND p.crawl = v.crawl "
     "LEFT JOIN segments s ON s.n = p.segment",
-    crawl="bigint",
-    fp="bytea",
+    "crawl bigint, fp bytea",
 )
 _previous = Bulk(
     f"SELECT {_FIELDS} FROM v JOIN pages p ON p.fp = v.fp AND p.crawl <> v.crawl "
     "LEFT JOIN segments s ON s.n = p.segment WHERE p.n = "
     "(SELECT max(b.n) FROM pages b WHERE b.fp = v.fp AND b.crawl <> v.crawl AND b.status IN (200, 304))",
-    fp="bytea",
-    crawl="bigint",
+    "fp bytea, crawl bigint",
 )
 _same = Bulk(
     "SELECT p.sha256, p.crawl, p.fp, p.url, p.fetched_ms, s.name, p.body_offset, p.body_length "
     "FROM v JOIN pages p ON p.crawl = v.crawl AND p.sha256 = v.sha256 AND p.same_as IS NULL AND p.segment IS NOT NULL "
     "JOIN segments s ON s.n = p.segment ORDER BY p.n DESC",
-    crawl="bigint",
-    sha256="bytea",
+    "crawl bigint, sha256 bytea",
 )
 _CHUNK = text(f"SELECT {_FIELDS}, p.n FROM {_FROM} WHERE p.crawl = :crawl AND p.n > :after ORDER BY p.n LIMIT :limit")
 _CHUNK_UPTO = text(
@@ -126,7 +105,7 @@ def insert(tx: Connection, rows: Iterable[Page], refers_to: Iterable[Key] = ()) 
     fresh = {(page.fp, page.crawl): page for page in rows}
     pages = [fresh[key] for key in sorted(fresh)]
     numbers = commit_bytes(tx, [page.body for page in pages if page.body is not None])
-    hold(tx, refers_to)
+    hold(tx, refers_to, fresh)
     _insert(tx, [_row(page, numbers) for page in pages])
 
 
@@ -141,61 +120,17 @@ def commit_bytes(tx: Connection, refs: Iterable[BodyRef]) -> dict[str, int]:
 def _row(page: Page, numbers: Mapping[str, int]) -> Row:
     body = page.body
     place = (None, None, None) if body is None else (numbers[body.segment], body.offset, body.length)
-    return (
-        page.fp,
-        page.crawl,
-        page.fence,
-        page.url,
-        page.host,
-        page.status,
-        page.fetched_ms,
-        page.depth,
-        page.content_type,
-        page.charset,
-        page.title,
-        None if page.sha256 is None else bytes.fromhex(page.sha256),
-        page.size,
-        page.etag,
-        page.last_modified,
-        page.canonical,
-        page.language,
-        page.unchanged,
-        *place,
-        page.same_as,
-        page.request_id,
-        page.truncated,
-    )
+    sha256 = None if page.sha256 is None else bytes.fromhex(page.sha256)
+    return (*_BEFORE(page), sha256, *_AFTER(page), *place, page.same_as, page.request_id, page.truncated)
 
 
 def _page(row: Sequence[Any]) -> Page:
-    fp, crawl, fence, url, host, status, fetched_ms, depth, content_type, charset, title = row[:11]
-    sha256, size, etag, last_modified, canonical, language, unchanged = row[11:18]
-    segment, offset, length, same_as, request_id, truncated = row[18:24]
-    return Page(
-        id=page_id(crawl, fp),
-        crawl=crawl,
-        fp=fp,
-        fence=fence,
-        url=url,
-        host=host,
-        status=status,
-        fetched_ms=fetched_ms,
-        depth=depth,
-        content_type=content_type,
-        charset=charset,
-        title=title,
-        sha256=None if sha256 is None else sha256.hex(),
-        size=size,
-        etag=etag,
-        last_modified=last_modified,
-        canonical=canonical,
-        language=language,
-        unchanged=bool(unchanged),
-        body=None if segment is None else BodyRef(segment=segment, offset=offset, length=length),
-        same_as=same_as,
-        request_id=request_id,
-        truncated=bool(truncated),
-    )
+    values = dict(zip(_NAMES, row[:18], strict=True))
+    sha256, (segment, offset, length, same_as, request_id, truncated) = values["sha256"], row[18:24]
+    values |= {"sha256": None if sha256 is None else sha256.hex(), "unchanged": bool(values["unchanged"])}
+    values |= {"same_as": same_as, "request_id": request_id, "truncated": bool(truncated)}
+    body = None if segment is None else BodyRef(segment=segment, offset=offset, length=length)
+    return Page(id=page_id(values["crawl"], values["fp"]), body=body, **values)
 
 
 def get(tx: Connection, crawl: int, fp: bytes) -> Page | None:
@@ -283,11 +218,16 @@ class BodiesGone(Exception):
         self.keys = keys
 
 
-def hold(tx: Connection, keys: Iterable[Key]) -> None:
-    """These pages stay until the transaction ends, so that others may refer to their bodies; BodiesGone otherwise."""
+def hold(tx: Connection, keys: Iterable[Key], replaced: Iterable[tuple[bytes, int]] = ()) -> None:
+    """These pages stay until the transaction ends, so that others may refer to their bodies; BodiesGone otherwise.
+
+    `replaced` (fp, crawl): pages that may be written next. They are locked in the same order.
+    """
     wanted = unique_sorted((fp, crawl) for crawl, fp in keys)
-    found = {(row[1], row[0]) for row in (_hold if is_postgresql(tx) else _held)(tx, wanted)}
-    gone = {(crawl, fp) for fp, crawl in wanted} - found
+    if not wanted:
+        return
+    locked = _hold(tx, unique_sorted((*wanted, *replaced))) if is_postgresql(tx) else _held(tx, wanted)
+    gone = {(crawl, fp) for fp, crawl in wanted} - {(row[1], row[0]) for row in locked}
     if gone:
         raise BodiesGone(gone)
 
@@ -326,39 +266,31 @@ def forget_segments(tx: Connection, names: Iterable[str]) -> list[str]:
     return [row[0] for row in _forget(tx, [(name,) for name in names])]
 
 
-_held = Bulk(
-    "SELECT p.fp, p.crawl FROM v JOIN pages p ON p.fp = v.fp AND p.crawl = v.crawl", fp="bytea", crawl="bigint"
-)
+_held = Bulk("SELECT p.fp, p.crawl FROM v JOIN pages p ON p.fp = v.fp AND p.crawl = v.crawl", "fp bytea, crawl bigint")
 # Whoever deletes a page holds its row: one of the two waits for the other.
 _hold = Bulk(
     "SELECT p.fp, p.crawl FROM v JOIN pages p ON p.fp = v.fp AND p.crawl = v.crawl ORDER BY p.fp, p.crawl "
     "FOR KEY SHARE OF p",
-    fp="bytea",
-    crawl="bigint",
+    "fp bytea, crawl bigint",
 )
-_lock_segments = Lock("segments", name="text")
+_lock_segments = Lock("segments", "name text")
 # By number: the sweeper moves, deletions wait for its lock, and `hold` does not conflict with moving.
-_lock_numbered = Lock("pages", n="bigint")
+_lock_numbered = Lock("pages", "n bigint")
 _refs = Bulk(
     "SELECT p.n, s.name, p.body_offset, p.body_length FROM v JOIN segments s ON s.name = v.name "
     "JOIN pages p ON p.segment = s.n ORDER BY s.name, p.body_offset",
-    name="text",
+    "name text",
 )
 _move = Bulk(
     "UPDATE pages SET segment = v.segment, body_offset = v.body_offset, body_length = v.body_length "
     "FROM v JOIN segments s ON s.name = v.old WHERE pages.n = v.n AND pages.segment = s.n "
     "AND pages.body_offset = v.old_offset RETURNING pages.n",
-    n="bigint",
-    old="text",
-    old_offset="bigint",
-    segment="bigint",
-    body_offset="bigint",
-    body_length="bigint",
+    "n bigint, old text, old_offset bigint, segment bigint, body_offset bigint, body_length bigint",
 )
 _forget = Bulk(
     "DELETE FROM segments WHERE name IN (SELECT name FROM v) AND NOT EXISTS "
     "(SELECT 1 FROM pages WHERE pages.segment = segments.n) RETURNING name",
-    name="text",
+    "name text",
 )
 
 

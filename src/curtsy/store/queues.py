@@ -35,66 +35,49 @@ class Queue(NamedTuple):
 _COLUMNS = "crawl, host, lane, next_ms, state, reason, added, failing_since_ms"
 _LISTED = "q.crawl, q.host, q.lane, q.next_ms, q.state, q.reason, q.added, q.failing_since_ms"
 
-_lock = Lock("queues", crawl="bigint", host="text")
+_lock = Lock("queues", "crawl bigint, host text")
 _NEW = "INSERT INTO queues (crawl, host, lane, state, added) SELECT crawl, host, lane, 'open', added FROM v WHERE true "
 _insert = Bulk(
     f"{_NEW} ON CONFLICT (crawl, host) DO NOTHING RETURNING {_COLUMNS}",
-    crawl="bigint",
-    host="text",
-    lane="text",
-    added="bigint",
+    "crawl bigint, host text, lane text, added bigint",
 )
 _open = Bulk(
     f"{_NEW} ON CONFLICT (crawl, host) DO UPDATE SET added = queues.added + excluded.added, "
     f"state = CASE WHEN queues.state = 'dead' THEN 'dead' ELSE 'open' END RETURNING {_COLUMNS}",
-    crawl="bigint",
-    host="text",
-    lane="text",
-    added="bigint",
+    "crawl bigint, host text, lane text, added bigint",
 )
 _count = Bulk(
     "UPDATE queues SET added = queues.added + v.added FROM v WHERE queues.crawl = v.crawl AND queues.host = v.host",
-    crawl="bigint",
-    host="text",
-    added="bigint",
+    "crawl bigint, host text, added bigint",
 )
 _wait = Bulk(
     "UPDATE queues SET next_ms = v.next_ms FROM v WHERE queues.crawl = v.crawl AND queues.host = v.host "
     "AND queues.state = 'open' AND queues.next_ms = 0 RETURNING queues.lane",
-    crawl="bigint",
-    host="text",
-    next_ms="bigint",
+    "crawl bigint, host text, next_ms bigint",
 )
 _loaded = Bulk(
     "UPDATE queues SET next_ms = 0 FROM v WHERE queues.crawl = v.crawl AND queues.host = v.host AND queues.next_ms > 0",
-    crawl="bigint",
-    host="text",
+    "crawl bigint, host text",
 )
 # Only queues that will change are locked: in a running crawl these are few, so commits rarely meet here.
 _to_mark = Bulk(
     "SELECT q.crawl, q.host FROM v JOIN queues q ON q.host = v.host WHERE "
     "(v.answered AND q.failing_since_ms IS NOT NULL) OR "
     "(v.silent AND q.state = 'open' AND q.failing_since_ms IS NULL)",
-    host="text",
-    answered="boolean",
-    silent="boolean",
+    "host text, answered boolean, silent boolean",
 )
 _failing = Bulk(
     "UPDATE queues SET failing_since_ms = v.now_ms, reason = v.fault FROM v WHERE queues.crawl = v.crawl "
     "AND queues.host = v.host AND queues.state = 'open' AND queues.failing_since_ms IS NULL",
-    crawl="bigint",
-    host="text",
-    now_ms="bigint",
-    fault="text",
+    "crawl bigint, host text, now_ms bigint, fault text",
 )
 _recovered = Bulk(
     "UPDATE queues SET failing_since_ms = NULL, reason = CASE WHEN state = 'open' THEN '' ELSE reason END "
     "FROM v WHERE queues.crawl = v.crawl AND queues.host = v.host AND queues.failing_since_ms IS NOT NULL",
-    crawl="bigint",
-    host="text",
+    "crawl bigint, host text",
 )
 _get = Bulk(
-    f"SELECT {_LISTED} FROM v JOIN queues q ON q.crawl = v.crawl AND q.host = v.host", crawl="bigint", host="text"
+    f"SELECT {_LISTED} FROM v JOIN queues q ON q.crawl = v.crawl AND q.host = v.host", "crawl bigint, host text"
 )
 
 _LOCK = text("SELECT state FROM queues WHERE crawl = :crawl AND host = :host FOR UPDATE")
@@ -117,8 +100,7 @@ _FAILING_OF = text(
 _forgive = Bulk(
     "UPDATE queues SET failing_since_ms = NULL, reason = '' FROM v WHERE queues.crawl = v.crawl "
     "AND queues.host = v.host AND queues.state <> 'dead' AND queues.failing_since_ms IS NOT NULL",
-    crawl="bigint",
-    host="text",
+    "crawl bigint, host text",
 )
 # `host > ''` is always true: it lets SQLite search the small index of failing queues.
 _FAILING = text(

@@ -19,9 +19,7 @@ from curtsy.store.sources import Source
 _JSON = ("data", "scores", "confidence", "fields", "withheld", "rungs", "usage")
 _NAMES = tuple(field.name for field in fields_of(Record))
 _COLUMNS = ", ".join(_NAMES)
-_save = Insert(
-    "results", "crawl, subject, stage", crawl="bigint", subject="text", stage="text", result="text", at_ms="bigint"
-)
+_save = Insert("results", "crawl, subject, stage", "crawl bigint, subject text, stage text, result text, at_ms bigint")
 _RESULTS = text("SELECT stage, result FROM results WHERE crawl = :crawl AND subject = :subject")
 _FORGET = text("DELETE FROM results WHERE crawl = :crawl AND subject = :subject")
 _GET = text(f"SELECT {_COLUMNS} FROM records WHERE n = :n")
@@ -259,10 +257,10 @@ _RECORDS_OF = text(
     "SELECT n FROM records WHERE crawl = :crawl AND subject IN :subjects "
     "UNION SELECT record FROM citations WHERE crawl = :crawl AND page IN :subjects"
 ).bindparams(bindparam("subjects", expanding=True))
-_delete_records = Delete("records", n="bigint")
-_delete_reviews = Delete("reviews", n="bigint")
-_delete_citations = Delete("citations", record="bigint", page="text")
-_delete_sources = Delete("sources", crawl="bigint", page="text", sha256="text")
+_delete_records = Delete("records", "n bigint")
+_delete_reviews = Delete("reviews", "n bigint")
+_delete_citations = Delete("citations", "record bigint, page text")
+_delete_sources = Delete("sources", "crawl bigint, page text, sha256 text")
 DELETES = (_delete_records, _delete_reviews, _delete_citations, _delete_sources)
 
 

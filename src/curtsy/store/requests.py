@@ -10,24 +10,13 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, text
 
 from curtsy.core.model import Request
-from curtsy.store.rows import Insert, Row, is_postgresql
+from curtsy.store.rows import Insert, is_postgresql
 
 _insert = Insert(
     "requests",
     "fence, ordinal, start_ms",
-    fence="bigint",
-    ordinal="int",
-    crawl="bigint",
-    host="text",
-    url="text",
-    start_ms="bigint",
-    end_ms="bigint",
-    kind="text",
-    status="int",
-    fault="text",
-    delay_ms="bigint",
-    per_host="int",
-    nature="text",
+    "fence bigint, ordinal int, crawl bigint, host text, url text, start_ms bigint, end_ms bigint, "
+    "kind text, status int, fault text, delay_ms bigint, per_host int, nature text",
 )
 _COLUMNS = "fence, ordinal, crawl, host, url, start_ms, end_ms, kind, status, fault, delay_ms, per_host, nature"
 
@@ -40,7 +29,7 @@ def insert(tx: Connection, rows: Iterable[Request]) -> None:
     fresh = {(row.fence, row.ordinal, row.start_ms): row for row in rows}
     if is_postgresql(tx):
         _ensure_months(tx, {key[2] for key in fresh})
-    _insert(tx, [_row(fresh[key]) for key in sorted(fresh)])
+    _insert(tx, [_insert.row(fresh[key]) for key in sorted(fresh)])
 
 
 def insert_reaped(tx: Connection, sent: Iterable[Request], presumed: Iterable[Request]) -> None:
@@ -52,24 +41,6 @@ def insert_reaped(tx: Connection, sent: Iterable[Request], presumed: Iterable[Re
         _ensure_months(tx, {row.start_ms for row in rows})
     known = told(tx, [row.fence for row in listed])
     insert(tx, [row for row in rows if row.nature == "presumed" or row.fence not in known])
-
-
-def _row(row: Request) -> Row:
-    return (
-        row.fence,
-        row.ordinal,
-        row.crawl,
-        row.host,
-        row.url,
-        row.start_ms,
-        row.end_ms,
-        row.kind,
-        row.status,
-        row.fault,
-        row.delay_ms,
-        row.per_host,
-        row.nature,
-    )
 
 
 def _ensure_months(tx: Connection, starts_ms: Iterable[int]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, text
@@ -20,15 +21,12 @@ Row = tuple[Any, ...]
 
 
 class Bulk:
-    """A statement over rows `v(columns)`; columns are given as name -> PostgreSQL type, in the order of the rows."""
+    """A statement over rows `v(columns)`; `columns` as in CREATE TABLE (`crawl bigint, fp bytea`), in their order."""
 
-    def __init__(self, sql: str, **columns: str) -> None:
-        names = ", ".join(columns)
-        arrays = ", ".join(f"%s::{kind}[]" for kind in columns.values())
-        self._width = len(columns)
-        self._kinds = tuple(columns.values())
+    def __init__(self, sql: str, columns: str) -> None:
+        self._kinds, arrays, names = _described(columns)
         self._postgresql = f"WITH v AS (SELECT * FROM unnest({arrays}) AS t({names})) {sql}"
-        one = f"({', '.join('?' * self._width)})"
+        one = f"({', '.join('?' * len(self._kinds))})"
         self._sqlite = {n: f"WITH v({names}) AS (VALUES {', '.join([one] * n)}) {sql}" for n in _LENGTHS}
 
     def __call__(self, tx: Connection, rows: Sequence[Row]) -> list[Row]:
@@ -45,6 +43,13 @@ class Bulk:
                 found += _run(tx, self._sqlite[length], tuple(chain.from_iterable(part)))
                 start += length
         return found
+
+
+def _described(columns: str) -> tuple[tuple[str, ...], str, str]:
+    """`a text, b int` -> (the types, placeholders of PostgreSQL arrays, the names)."""
+    pairs = [column.split() for column in columns.split(", ")]
+    arrays = ", ".join(f"%s::{kind}[]" for _, kind in pairs)
+    return tuple(kind for _, kind in pairs), arrays, ", ".join(name for name, _ in pairs)
 
 
 def _arrays(kinds: Sequence[str], rows: Sequence[Row]) -> Row:
@@ -92,25 +97,21 @@ def _run(tx: Connection, sql: str, parameters: Row) -> list[Row]:
 class Insert:
     """Insert many rows, ignoring those whose key exists; nothing is returned, which is cheaper than a Bulk.
 
-    `renewed_by`: a row that exists is written anew if its value of that column is less, unless the condition holds.
+    `newer`: a column by which a newer row replaces an existing one, except where the condition `unless` holds, in which
+    `{hex}` stands for the dialect's expression.
     """
 
     def __init__(
-        self, table: str, key: str, renewed_by: str = "", unless: str = "", hex: dict[str, str] | None = None,
-        **columns: str,
-    ) -> None:  # fmt: skip
-        names = ", ".join(columns)
-        anew = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key.split(", "))
-        older = f"excluded.{renewed_by} > {table}.{renewed_by} AND NOT ({unless})"
-        action = f"DO UPDATE SET {anew} WHERE {older}" if renewed_by else "DO NOTHING"
-        conflicts = {
-            dialect: f"ON CONFLICT ({key}) {action.replace('{hex}', (hex or {}).get(dialect, ''))}"
-            for dialect in ("postgresql", "sqlite")
-        }
-        arrays = ", ".join(f"%s::{kind}[]" for kind in columns.values())
-        self._kinds = tuple(columns.values())
-        self._postgresql = f"INSERT INTO {table} ({names}) SELECT * FROM unnest({arrays}) {conflicts['postgresql']}"
-        self._sqlite = f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(columns))}) {conflicts['sqlite']}"
+        self, table: str, key: str, columns: str, newer: str = "", unless: str = "", hex: tuple[str, str] = ("", "")
+    ) -> None:
+        self._kinds, arrays, names = _described(columns)
+        changed = ", ".join(f"{name} = excluded.{name}" for name in names.split(", ") if name not in key.split(", "))
+        replaces = f"DO UPDATE SET {changed} WHERE excluded.{newer} > {table}.{newer} AND NOT ({unless})"
+        conflicts = [f"ON CONFLICT ({key}) {replaces if newer else 'DO NOTHING'}".replace("{hex}", h) for h in hex]
+        self._postgresql = f"INSERT INTO {table} ({names}) SELECT * FROM unnest({arrays}) {conflicts[0]}"
+        self._sqlite = f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(self._kinds))}) {conflicts[1]}"
+        #: the row of an object whose attributes have the names of the columns
+        self.row: Callable[[Any], Row] = attrgetter(*names.split(", "))
 
     def __call__(self, tx: Connection, rows: Sequence[Row]) -> None:
         if not rows:
@@ -130,10 +131,14 @@ class Lock:
     not. Text compares by code point, as Python sorts it, whatever the database's collation.
     """
 
-    def __init__(self, table: str, **key: str) -> None:
-        same = " AND ".join(f"t.{name} = v.{name}" for name in key)
-        order = ", ".join(f't.{name} COLLATE "C"' if kind == "text" else f"t.{name}" for name, kind in key.items())
-        self._lock = Bulk(f"SELECT 1 FROM {table} t JOIN v ON {same} ORDER BY {order} FOR UPDATE OF t", **key)
+    def __init__(self, table: str, key: str) -> None:
+        kinds, _, names = _described(key)
+        columns = [f"t.{name}" for name in names.split(", ")]
+        same = " AND ".join(f"{column} = v.{column[2:]}" for column in columns)
+        order = ", ".join(
+            c + (' COLLATE "C"' if kind == "text" else "") for c, kind in zip(columns, kinds, strict=True)
+        )
+        self._lock = Bulk(f"SELECT 1 FROM {table} t JOIN v ON {same} ORDER BY {order} FOR UPDATE OF t", key)
 
     def __call__(self, tx: Connection, keys: Iterable[Row]) -> None:
         if is_postgresql(tx):
@@ -143,11 +148,11 @@ class Lock:
 class Delete(Lock):
     """Deletes rows by key, after locking them in the order of the key."""
 
-    def __init__(self, table: str, **key: str) -> None:
-        super().__init__(table, **key)
-        names = ", ".join(key)
-        self.keys = f"SELECT {names} FROM {table}"
-        self._delete = Bulk(f"DELETE FROM {table} WHERE ({names}) IN (SELECT {names} FROM v)", **key)
+    def __init__(self, table: str, key: str) -> None:
+        super().__init__(table, key)
+        _, _, names = _described(key)
+        self._keys = f"SELECT {names} FROM {table}"
+        self._delete = Bulk(f"DELETE FROM {table} WHERE ({names}) IN (SELECT {names} FROM v)", key)
 
     def __call__(self, tx: Connection, keys: Iterable[Row]) -> None:
         wanted = unique_sorted(keys)
@@ -157,7 +162,7 @@ class Delete(Lock):
     def where(self, tx: Connection, condition: str, given: Mapping[str, Any], limit: int | None = None) -> int:
         """Delete the rows, at most `limit`, that fulfil a condition; how many."""
         some = "" if limit is None else f" LIMIT {limit:d}"
-        query = text(f"{self.keys} WHERE {condition}{some}")
+        query = text(f"{self._keys} WHERE {condition}{some}")
         names = [name for name, value in given.items() if isinstance(value, list | tuple)]
         query = query.bindparams(*(bindparam(name, expanding=True) for name in names))
         found = [tuple(row) for row in tx.execute(query, dict(given))]

@@ -22,10 +22,8 @@ class Source(NamedTuple):
     text: str
 
 
-_keep = Insert(
-    "sources", "crawl, page, sha256", crawl="bigint", page="text", sha256="text", kind="text", url="text", text="text"
-)
-_cite = Insert("citations", "record, page", record="bigint", page="text", crawl="bigint")
+_keep = Insert("sources", "crawl, page, sha256", "crawl bigint, page text, sha256 text, kind text, url text, text text")
+_cite = Insert("citations", "record, page", "record bigint, page text, crawl bigint")
 _OF = text(
     "SELECT s.page, s.sha256, s.kind, s.url, s.text FROM citations c JOIN sources s ON s.crawl = c.crawl "
     "AND s.page = c.page WHERE c.record = :record ORDER BY s.page, s.sha256"

@@ -20,7 +20,7 @@ DAY_S = 86_400.0
 _unreferenced = Bulk(
     "SELECT v.name FROM v WHERE NOT EXISTS "
     "(SELECT 1 FROM segments s JOIN pages p ON p.segment = s.n WHERE s.name = v.name)",
-    name="text",
+    "name text",
 )
 
 

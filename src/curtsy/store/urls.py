@@ -71,53 +71,33 @@ _insert = Bulk(
     "INSERT INTO urls (crawl, fp, seq, host, url, kind, depth, chain, added_ms) "
     "SELECT crawl, fp, seq, host, url, kind, depth, chain, added_ms FROM v WHERE true "
     "ON CONFLICT (crawl, fp) DO NOTHING RETURNING crawl, fp, seq",
-    crawl="bigint",
-    fp="bytea",
-    seq="bigint",
-    host="text",
-    url="text",
-    kind="text",
-    depth="int",
-    chain="text",
-    added_ms="bigint",
+    "crawl bigint, fp bytea, seq bigint, host text, url text, kind text, depth int, chain text, added_ms bigint",
 )
-lock = Lock("urls", crawl="bigint", fp="bytea")
+lock = Lock("urls", "crawl bigint, fp bytea")
 _settle = Bulk(
     "UPDATE urls SET state = v.state, reason = v.reason, attempts = v.attempts, retry_ms = v.retry_ms, "
     "chain = v.chain, fence = v.fence, settled_ms = v.settled_ms FROM v "
     "WHERE urls.crawl = v.crawl AND urls.fp = v.fp AND urls.state = 'open' AND urls.fence < v.fence "
     "RETURNING urls.crawl, urls.fp",
-    crawl="bigint",
-    fp="bytea",
-    fence="bigint",
-    state="text",
-    reason="text",
-    attempts="int",
-    retry_ms="bigint",
-    chain="text",
-    settled_ms="bigint",
+    "crawl bigint, fp bytea, fence bigint, state text, reason text, attempts int, retry_ms bigint, "
+    "chain text, settled_ms bigint",
 )
 _crash = Bulk(
     "UPDATE urls SET crashes = urls.crashes + 1, solo_crashes = urls.solo_crashes + v.solo, fence = v.fence FROM v "
     "WHERE urls.crawl = v.crawl AND urls.fp = v.fp AND urls.state = 'open' AND urls.fence < v.fence "
     "RETURNING urls.crawl, urls.fp, urls.crashes, urls.solo_crashes",
-    crawl="bigint",
-    fp="bytea",
-    fence="bigint",
-    solo="int",
+    "crawl bigint, fp bytea, fence bigint, solo int",
 )
 _select = Bulk(
     "SELECT u.crawl, u.fp, u.seq, u.host, u.url, u.kind, u.depth, u.state, u.reason, u.attempts, u.crashes, "
     "u.solo_crashes, u.retry_ms, u.fence, u.chain, u.added_ms, u.settled_ms "
     "FROM v JOIN urls u ON u.crawl = v.crawl AND u.fp = v.fp",
-    crawl="bigint",
-    fp="bytea",
+    "crawl bigint, fp bytea",
 )
 _reopen = Bulk(
     "UPDATE urls SET state = 'open', reason = '', attempts = 0, crashes = 0, solo_crashes = 0, retry_ms = NULL, "
     "settled_ms = NULL FROM v WHERE urls.crawl = v.crawl AND urls.fp = v.fp AND urls.state = 'failed'",
-    crawl="bigint",
-    fp="bytea",
+    "crawl bigint, fp bytea",
 )
 _OPEN_ROWS, _RENDER_ROWS = (
     text(
@@ -134,14 +114,11 @@ _kinds = Bulk(
     "EXISTS (SELECT 1 FROM (SELECT u.kind FROM urls u WHERE u.crawl = v.crawl AND u.host = v.host "
     "AND u.state = 'open' ORDER BY u.seq LIMIT 200) f WHERE f.kind <> 'b') "
     "FROM v JOIN crawls c ON c.n = v.crawl WHERE c.render <> 'never'",
-    crawl="bigint",
-    host="text",
+    "crawl bigint, host text",
 )
 _rekind = Bulk(
     "UPDATE urls SET kind = v.kind FROM v WHERE urls.crawl = v.crawl AND urls.fp = v.fp AND urls.state = 'open'",
-    crawl="bigint",
-    fp="bytea",
-    kind="text",
+    "crawl bigint, fp bytea, kind text",
 )
 # By crawl first: so the index of open rows serves it.
 _DELAYED = text(
@@ -151,8 +128,7 @@ _DELAYED = text(
 _hasten = Bulk(
     "UPDATE urls SET retry_ms = NULL FROM v WHERE urls.crawl = v.crawl AND urls.fp = v.fp AND urls.state = 'open' "
     "RETURNING urls.seq",
-    crawl="bigint",
-    fp="bytea",
+    "crawl bigint, fp bytea",
 )
 _HAS_OPEN = text("SELECT 1 FROM urls WHERE crawl = :crawl AND state = 'open' LIMIT 1")
 _HAS_LIVE = text(

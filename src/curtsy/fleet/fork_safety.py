@@ -37,5 +37,7 @@ class _ForkSafeThread(LoopThread):
 
 def run_in_thread(work: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:
     """Run a coroutine on a loop in a daemon thread. One such thread per process."""
-    os.register_at_fork(before=_fork_lock.acquire, after_in_parent=_fork_lock.release, after_in_child=_fork_lock.release)
+    os.register_at_fork(
+        before=_fork_lock.acquire, after_in_parent=_fork_lock.release, after_in_child=_fork_lock.release
+    )
     _ForkSafeThread(name, work, loop_factory=lambda: asyncio.SelectorEventLoop(_Yielding())).start()

@@ -15,7 +15,7 @@ MOST_REFUSED = 20
 
 
 def check(seed: str, settings: Settings | None = None, *, public: bool = False) -> str:
-    """The normal form of a seed; a ValueError says why there is none.
+    """The normal form of a seed. Raises ValueError with the reason if the seed cannot be crawled.
 
     With `public` an address that the settings do not allow is refused too. Names are checked when they are resolved.
     """

@@ -1,8 +1,8 @@
-"""Turns for guests: whoever fetches by itself (a Scrapy spider, a task of Airflow, a script) takes a host's slot first.
+"""Slots for external clients: a Scrapy spider, an Airflow task or a script takes a host's slot before its own request.
 
-A host never sees two requests at once, or two closer together than its delay, from all that share one frontier: guests,
-crawls and other guests. A turn is short: it lasts as long as a slot does, less a margin, and nothing may be sent after
-it. What a guest tells when it gives its turn back (times, status, Retry-After) counts like what a crawl learns.
+All clients of one frontier together never send a host two requests at once, or two closer together than its delay. A
+slot is short: it lasts `slot_s` minus a margin, and the client must send nothing after it. What a client reports when
+it returns the slot (times, status, Retry-After) counts like the results of a crawl.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LONGEST_WAIT_S = 5.0
 
 
 class Denied(CurtsyError):
-    """The operator's deny list names the host: it is not to be asked."""
+    """The operator's deny list names the host: it must not receive requests."""
 
 
 class TurnOver(CurtsyError):
@@ -47,7 +47,7 @@ class TurnOver(CurtsyError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """A host's slot in a guest's hands."""
+    """A host's slot that an external client holds."""
 
     host: str
     fence: int
@@ -109,7 +109,7 @@ class Turns:
     async def try_take(self, host: str, delay_s: float | None = None) -> tuple[Turn | None, float]:
         """The host's turn, or None and the seconds to wait. `delay_s`: at least that pause; None: the setting's."""
         if self._host_policy.denies(host):
-            raise Denied(f"{host} is on the deny list: it is not to be asked.")
+            raise Denied(f"{host} is on the deny list: it must not receive requests.")
         wish_s = self.settings.delay_s if delay_s is None else delay_s
         try:
             before = boot()
@@ -135,7 +135,7 @@ class Turns:
         ), 0.0  # fmt: skip
 
     async def take(self, host: str, delay_s: float | None = None) -> Turn:
-        """Waits until it is the guest's turn. Whoever is cancelled while waiting has taken nothing, or gave it back."""
+        """Wait for the slot. A call that is canceled while waiting holds no slot afterwards."""
         while True:
             asking = asyncio.ensure_future(self.try_take(host, delay_s))
             try:
@@ -151,7 +151,7 @@ class Turns:
             await asyncio.sleep(min(wait_s, _LONGEST_WAIT_S))
 
     async def give_back(self, reports: Sequence[Report]) -> None:
-        """The next turn comes a delay after the end: when a guest's bytes left is not known to us."""
+        """The delay counts from the end, because the time when an external client's bytes left is unknown."""
         if not reports:
             return
         releases = [self._release(report) for report in reports]
@@ -178,7 +178,7 @@ class Turns:
         )  # fmt: skip
 
     def _effect(self, report: Report) -> HostEffect | None:
-        """Only what a site asks of everybody: to be left alone for a while."""
+        """Only a pause that a site requests from all clients."""
         if report.status not in (429, 503) or report.started is None:
             return None
         outcome = Outcome(
@@ -188,7 +188,7 @@ class Turns:
         return HostEffect(block_ms=found.block_ms, failures=found.failures, slow=False)
 
     async def _look_after(self) -> None:
-        """Slots of guests that died come back although no crawl runs."""
+        """Reclaim the slots of dead external clients even if no crawl runs."""
         heed_at = 0.0
         while True:
             try:

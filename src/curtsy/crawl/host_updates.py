@@ -165,7 +165,7 @@ def _fault(result: Result) -> str:
 
 
 def _is_answer(result: Result) -> bool:
-    """The host answered; if its robots.txt was asked for, its rules are known now."""
+    """The host answered; if this was its robots.txt, its rules are known now."""
     if result.effect is None or result.effect.failures > 0:
         return False
     return result.robots is None or result.robots.is_answer

@@ -291,7 +291,7 @@ class InFlight:
         self._groups.hold(result)
 
     async def _read_heavy(self, request: _Request, result: Result) -> None:
-        """A page that may block the parser for long: the loop goes on meanwhile."""
+        """A page that may block the parser for long: the loop continues in the meantime."""
         lease = result.lease
         try:
             result = results.completed(result, await self._read_aside(request, result))

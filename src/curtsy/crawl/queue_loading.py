@@ -2,7 +2,7 @@
 
 At most `queues_in_play` pairs (crawl, host) of a lane are loaded, so the frontier's memory is bounded however large the
 crawl is. A queue that the frontier refuses waits in the store with the time of the refusal. While any queue waits, a
-host that may not be asked for minutes makes room, and its queue waits until it may be asked. A process that learns of
+host that is blocked for minutes makes room, and its queue waits until the block ends. A process that learns of
 room loads the queues with the earliest times. Several processes may do this at once and may stop anywhere: a queue that
 is loaded twice is in the due set once, and the sweep once a minute finds queues that were missed.
 """

@@ -143,7 +143,7 @@ def of_robots(lease: Lease, outcome: Outcome, settings: Settings, rng: random.Ra
 
 
 def unasked_robots(lease: Lease, reason: str, now: float) -> Result:
-    """The robots.txt of this entry may not be asked for."""
+    """The robots.txt of this entry may not be fetched."""
     return Result(
         lease=lease,
         fp=b"",

@@ -172,7 +172,7 @@ class Shift:
         await self._drain()
 
     def _time_left(self) -> float | None:
-        """How long the end may still take, from now; None while the run goes on."""
+        """How long the end may still take, from now; None while the run continues."""
         if self.stop.now:
             return _LAST_NOW_S + _GRACE_S
         if not (self.stop.drain or self._draining):

@@ -36,7 +36,7 @@ class Links:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What the transaction stored. The frontier is told next."""
+    """What the transaction stored. The frontier is updated next."""
 
     now_ms: int
     hosts: HostUpdates
@@ -131,7 +131,7 @@ class Transaction:
         )  # fmt: skip
 
     def _extractions(self, kept: Sequence[Returned], now_ms: int) -> list[outbox.Put]:
-        """Pages of crawls with a schema go on to the first stage; a site does when it has no open URL."""
+        """Pages of crawls with a schema enter the first stage; a site does when it has no open URL."""
         rows = [(d.result, self._contexts[d.result.lease.crawl].crawl) for d in kept]
         return [
             outbox.Put("extract", crawl.n, d.fp.hex(), now_ms, {"url": d.lease.entry.url}, crawl.request_id)

@@ -1,1 +1,1 @@
-"""The frontier: the URLs still to fetch, and when each host may next be asked. Rebuilt from the store when lost."""
+"""The frontier: the URLs still to fetch, and the time of each host's next request. Rebuilt from the store when lost."""

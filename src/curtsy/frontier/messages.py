@@ -72,7 +72,7 @@ _SLOW_CALL_S = 0.02
 
 @hot_value(kw_only=False)
 class Times:
-    """When a request began and ended, and when its host may next be asked, by the server's clock."""
+    """When a request began and ended, and the earliest next request to its host, by the server's clock."""
 
     start_ms: int
     end_ms: int
@@ -175,7 +175,7 @@ class PushReply:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Queues of a lane wait in the store, and so many more may be loaded into this shard."""
+    """Queues of a lane wait in the store; this number of them may be loaded into this shard."""
 
     shard: int
     lane: Lane

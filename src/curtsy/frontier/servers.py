@@ -178,7 +178,7 @@ class Servers:
             nodes |= {node.where: node for node in known}
         if not claims:
             what = "Sentinel" if self.family == "sentinel" else "cluster node"
-            raise RedisConnectionError(f"no {what} could be asked ({'; '.join(refusals)})")
+            raise RedisConnectionError(f"no {what} answered ({'; '.join(refusals)})")
         return claims, list(nodes.values())
 
     async def _ask_sentinel(self, host: str, port: int) -> tuple[list[_Claim], list[Node]]:

@@ -64,8 +64,8 @@ class Shard:
         return not self._servers.moves or boot() - self.confirmed <= CONFIRMED_S
 
     async def facts(self) -> EpochFacts:
-        """Reads the epoch of the server without adopting it. Calls under way go on, unless another run of the server
-        answers: then every call fails until an epoch is adopted."""
+        """Reads the epoch of the server without adopting it. Calls in progress continue, unless another run of
+        the server answers: then every call fails until an epoch is adopted."""
         if self._servers.moves:
             self._link.doubt()
         async with self._link.looking() as client, client.pipeline(transaction=True) as pipe:
@@ -91,7 +91,7 @@ class Shard:
             self.confirm(confirmed)
 
     def confirm(self, at: float) -> None:
-        """The store named this shard's epoch as current; `at` is the boot clock before it was asked."""
+        """The store named this shard's epoch as current; `at` is the boot clock before the question."""
         self.confirmed = at
 
     def note_halts(self, halts: int) -> None:
@@ -186,7 +186,7 @@ class Shard:
                 return
 
     async def future_times(self) -> list[tuple[str, int, int]]:
-        """(host, next request, blocked until) in ms, of the hosts that may not be asked yet."""
+        """(host, next request, blocked until) in ms, of the hosts that may not receive a request yet."""
         found: list[tuple[str, int, int]] = []
         cursor = 0
         while True:

@@ -59,7 +59,7 @@ async def _adopt(shard: Shard, store: Store) -> bool:
 
 
 async def confirm(frontier: Frontier, store: Store) -> None:
-    """Checks that our epochs are still current: a server that was replaced may go on answering some clients.
+    """Checks that our epochs are still current: a server that was replaced may still answer some clients.
 
     If another epoch is current, this process sends nothing more to that server: every call raises EpochLost.
     """

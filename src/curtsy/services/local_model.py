@@ -68,7 +68,7 @@ class LocalModel:
         self._record = self.data_dir / "model.json"
 
     def __call__(self) -> Endpoint:
-        """Takes a share if there is none, starts the server if it does not live, waits until it answers."""
+        """Take a share if this process has none, start the server if it is not running, wait until it answers."""
         with self._lock:
             self._take_share()
             alive = open_lock(self.data_dir / "model.alive")

@@ -17,9 +17,9 @@ from airflow_plane import Plane
 from curtsy.airflow import CurtsyCrawlOperator, CurtsyHook
 from curtsy.airflow.crawl_events import GONE, TIMED_OUT, Follower
 from curtsy.airflow.crawl_identity import join, key_of
-from curtsy.airflow.held_slot import Desk
+from curtsy.airflow.held_slot import SlotThread
 from curtsy.airflow.hook import place_of
-from curtsy.airflow.host_waiters import LEAD_S, lines_of
+from curtsy.airflow.host_waiters import LEAD_S, waiters_of
 from curtsy.core.clock import boot
 from curtsy.core.errors import UsageError
 from curtsy.crawl.external_slots import TurnOver
@@ -129,7 +129,7 @@ def test_a_crawl_that_takes_too_long_is_cancelled(plane: Plane) -> None:
     crawl = operator(
         seeds=["http://org-0004.tinyweb.test/"], delay_s=5, deferrable=False, crawl_timeout=timedelta(seconds=1)
     )
-    with pytest.raises(AirflowException, match="took longer"):
+    with pytest.raises(AirflowException, match="exceeded crawl_timeout"):
         crawl.execute(context("late", notes))
     assert plane.server.crawl(notes.kept["curtsy_crawl"]["crawl"])["state"] == "cancelled"
 
@@ -228,13 +228,13 @@ def test_the_follower_gives_up_on_time_and_on_what_is_not_there(plane: Plane) ->
 
 
 @pytest.fixture
-def desk(plane: Plane) -> Iterator[Desk]:
+def desk(plane: Plane) -> Iterator[SlotThread]:
     assert plane.url
-    with Desk(plane.settings()) as opened:
+    with SlotThread(plane.settings()) as opened:
         yield opened
 
 
-def test_turns_of_tasks_and_crawls_keep_the_delay(desk: Desk, plane: Plane, web: TinyWeb) -> None:
+def test_turns_of_tasks_and_crawls_keep_the_delay(desk: SlotThread, plane: Plane, web: TinyWeb) -> None:
     import http.client
 
     host = "org-0011.tinyweb.test"
@@ -254,7 +254,7 @@ def test_turns_of_tasks_and_crawls_keep_the_delay(desk: Desk, plane: Plane, web:
     assert judge(recent, 0.5).ok, judge(recent, 0.5).summary()
 
 
-def test_a_turn_that_is_not_to_be_had_in_time_is_not_taken(desk: Desk) -> None:
+def test_a_turn_that_is_not_to_be_had_in_time_is_not_taken(desk: SlotThread) -> None:
     first = desk.take("busy.test", 30.0)
     assert first is not None
     assert desk.take("busy.test", 30.0, within_s=0.3) is None
@@ -264,7 +264,7 @@ def test_a_turn_that_is_not_to_be_had_in_time_is_not_taken(desk: Desk) -> None:
 
 def test_what_still_runs_when_its_turn_expires_is_broken_off(plane: Plane) -> None:
     short = plane.settings().model_copy(update={"slot_margin_s": 28.5})
-    with Desk(short) as desk:
+    with SlotThread(short) as desk:
         held = desk.take("long.test")
         assert held is not None
         began = boot()
@@ -275,7 +275,7 @@ def test_what_still_runs_when_its_turn_expires_is_broken_off(plane: Plane) -> No
             held.check()
 
 
-def test_of_those_that_wait_for_a_host_one_is_sent_at_a_time(desk: Desk, plane: Plane) -> None:
+def test_of_those_that_wait_for_a_host_one_is_sent_at_a_time(desk: SlotThread, plane: Plane) -> None:
     host = "line.test"
     first = desk.take(host)
     assert first is not None
@@ -285,8 +285,8 @@ def test_of_those_that_wait_for_a_host_one_is_sent_at_a_time(desk: Desk, plane: 
         sent: asyncio.Queue[None] = asyncio.Queue()
 
         async def one() -> None:
-            async with lines_of(plane.settings()) as lines:
-                await lines.wait(host, 0.1)
+            async with waiters_of(plane.settings()) as waiters:
+                await waiters.wait(host, 0.1)
             await sent.put(None)
 
         tasks = [asyncio.create_task(one()) for _ in range(3)]
@@ -334,6 +334,6 @@ def test_the_connections_other_settings_are_settings(plane: Plane) -> None:
 
 @pytest.mark.usefixtures("connection")
 def test_the_hook_finds_the_api_and_says_when_it_is_away(plane: Plane, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert CurtsyHook().test_connection() == (True, "The API is ready and takes the key.")
+    assert CurtsyHook().test_connection() == (True, "The API is ready and accepts the key.")
     monkeypatch.setenv("AIRFLOW_CONN_CURTSY_DEFAULT", "curtsy://127.0.0.1:1")
     assert CurtsyHook().test_connection()[0] is False

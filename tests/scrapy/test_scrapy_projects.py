@@ -251,7 +251,7 @@ def test_a_session_goes_on_where_another_process_takes_it_up(
 def test_half_of_the_parts_are_refused(project: Project, ours: tuple[dict[str, list[str]], list[Asked]]) -> None:
     alone = ["-s", "ADDONS={}", "-s", "SCHEDULER=curtsy.scrapy.Scheduler", "-s", "AUTOTHROTTLE_ENABLED=0"]
     before = len(project.site.asked)
-    assert "Add curtsy.scrapy.TurnsMiddleware to DOWNLOADER_MIDDLEWARES" in project.refused("quotes", *alone)
-    turns = ["-s", 'DOWNLOADER_MIDDLEWARES={"curtsy.scrapy.TurnsMiddleware": 990}']
-    assert "say CURTSY_DELAY_S instead of DOWNLOAD_DELAY" in project.refused("quotes", *alone, *turns)
+    assert "Add curtsy.scrapy.SlotMiddleware to DOWNLOADER_MIDDLEWARES" in project.refused("quotes", *alone)
+    turns = ["-s", 'DOWNLOADER_MIDDLEWARES={"curtsy.scrapy.SlotMiddleware": 990}']
+    assert "set CURTSY_DELAY_S instead of DOWNLOAD_DELAY" in project.refused("quotes", *alone, *turns)
     assert len(project.site.asked) == before, "nobody was asked"

@@ -1,4 +1,4 @@
-"""Curtsy in Airflow 3: crawls that hold no worker while they run, and polite turns for tasks that fetch by themselves.
+"""Curtsy in Airflow 3: crawls that hold no worker while they run, and host slots for tasks that fetch themselves.
 
 Nothing else in Curtsy imports this package, and nothing but this package imports Airflow.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from curtsy.airflow.slots import current_turn, host_turn, polite_slot
     from curtsy.airflow.trigger import CurtsyCrawlTrigger, CurtsyHostSlotTrigger
 
-#: name -> its module: each is loaded by whoever asks for it, so that a triggerer loads no operators
+#: name -> module. Loaded at first use, so that a triggerer does not load the operators.
 _PLACES = {
     "CurtsyCrawlLink": "links",
     "CurtsyCrawlOperator": "operator",

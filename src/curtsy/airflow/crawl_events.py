@@ -1,7 +1,7 @@
-"""Waiting for a crawl's end in a triggerer's loop: by its events, by asking now and then where those cannot be had.
+"""Waits for the end of a crawl in a triggerer's loop: by its events, or by polling if events are not available.
 
-No thread waits: a thousand crawls are a thousand small coroutines. The control plane may go away and come back as often
-as it likes; only an answer that will not get better (no such crawl, no right to ask) ends the wait early.
+No thread waits: a thousand crawls are a thousand small coroutines. The wait survives outages of the control plane; only
+a permanent error (unknown crawl, missing scope) ends it early.
 """
 
 from __future__ import annotations
@@ -19,48 +19,48 @@ import httpx
 
 from curtsy.client.server import ENDED
 
-#: something comes at least every 15 s while a stream lives
+#: a stream sends something at least every 15 s
 _SILENCE_S = 45.0
 _CONNECT_S = 10.0
-_BELIEVED_S = 60.0
-#: whatever `Retry-After` says, we look again by then
+_STREAM_S = 60.0
+#: upper limit for `Retry-After`
 _LONGEST_PAUSE_S = 60.0
-#: of the answer to a wait that was given up, and of a crawl that is not there any more
+#: states of our own: the wait timed out, the crawl does not exist, the request was refused
 TIMED_OUT, GONE, REFUSED = "timed_out", "gone", "refused"
 
 
-class Away(Exception):
-    """No answer just now; `pause_s` is what the server asks for."""
+class TemporaryError(Exception):
+    """Retry later; `pause_s` is the Retry-After of the server."""
 
-    def __init__(self, said: str, pause_s: float = 0.0) -> None:
-        super().__init__(said)
+    def __init__(self, message: str, pause_s: float = 0.0) -> None:
+        super().__init__(message)
         self.pause_s = pause_s
 
 
-class NoUse(Exception):
-    """An answer that will be the same however often we ask."""
+class PermanentError(Exception):
+    """Retrying does not help."""
 
-    def __init__(self, state: str, said: str) -> None:
-        super().__init__(said)
+    def __init__(self, state: str, message: str) -> None:
+        super().__init__(message)
         self.state = state
 
 
 @cache
 def _tls() -> ssl.SSLContext:
-    return ssl.create_default_context()  # reading the certificates takes a while: once per process
+    return ssl.create_default_context()  # reading the certificates is slow: once per process
 
 
 class Follower:
-    """One control plane."""
+    """A connection to one control plane."""
 
-    def __init__(self, url: str, key: str | None, told: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(self, url: str, key: str | None, log: Callable[[str], None] = lambda _: None) -> None:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        # Like the sync client, no proxy of the environment: the control plane is ours.
+        # As in the blocking client, no proxy from the environment: the control plane is internal.
         self._client = httpx.AsyncClient(
             base_url=url, headers=headers, verify=_tls() if url.startswith("https:") else False, trust_env=False,
             timeout=httpx.Timeout(_SILENCE_S, connect=_CONNECT_S),
         )  # fmt: skip
-        self._url, self._told = url, told
+        self._url, self._log = url, log
         self._last_id: str | None = None
 
     async def __aenter__(self) -> Self:
@@ -72,44 +72,45 @@ class Follower:
         await self._client.aclose()
 
     async def until_ended(self, id: str, poll_s: float, left: Callable[[], float | None]) -> dict[str, Any]:
-        """The crawl's status at its end; its `state` is ours where that was not waited for."""
-        away = False
+        """The status of the ended crawl; `state` is TIMED_OUT, GONE or REFUSED if there is none."""
+        unavailable = False
         while (left_s := left()) is None or left_s > 0:
             try:
                 async with asyncio.timeout(left_s):
                     status = await self._status(id)
-                    away = False
+                    unavailable = False
                     if status["state"] not in ENDED:
                         status = await self._streamed(id) or status
                 if status["state"] in ENDED:
                     return status
-            except NoUse as error:
+            except PermanentError as error:
                 return {"id": id, "state": error.state, "reason": str(error)}
-            except Away as error:
-                if not away:
-                    self._told(str(error))
-                away = True
+            except TemporaryError as error:
+                if not unavailable:
+                    self._log(str(error))
+                unavailable = True
                 await self._pause(max(poll_s, min(error.pause_s, _LONGEST_PAUSE_S)), left())
             except TimeoutError:
                 continue
         return {"id": id, "state": TIMED_OUT, "reason": None}
 
     async def cancel(self, id: str) -> None:
-        """Tried until it is heard; whoever asks sets the limit."""
+        """Retries without a limit; the caller sets a timeout."""
         while True:
             try:
                 return await self._cancel(id)
-            except Away as error:
-                self._told(str(error))
+            except TemporaryError as error:
+                self._log(str(error))
                 await asyncio.sleep(1.0)
-            except NoUse as error:  # it has ended, or was deleted
-                return self._told(str(error))
+            except PermanentError as error:  # it has ended or was deleted
+                self._log(str(error))
+                return None
 
     async def _cancel(self, id: str) -> None:
         try:
             _check(await self._client.post(f"/v1/crawls/{id}/cancel", json={}), self._url)
         except httpx.TransportError as error:
-            raise Away(f"{self._url} does not answer: {error!r}.") from error
+            raise TemporaryError(f"{self._url} does not answer: {error!r}.") from error
 
     async def _status(self, id: str) -> dict[str, Any]:
         try:
@@ -117,21 +118,21 @@ class Follower:
             _check(answer, self._url)
             found = answer.json()
         except httpx.TransportError as error:
-            raise Away(f"{self._url} does not answer: {error!r}.") from error
+            raise TemporaryError(f"{self._url} does not answer: {error!r}.") from error
         except ValueError as error:
-            raise Away(f"{self._url} answers something that is not this API.") from error
+            raise TemporaryError(f"{self._url} does not answer with this API. Check the connection.") from error
         return dict(found)
 
     async def _streamed(self, id: str) -> dict[str, Any] | None:
-        """A stream is believed for a minute: what it did not tell, the status does."""
+        """The status from the stream, for at most a minute; then the status is polled, in case the stream is stale."""
         try:
-            async with asyncio.timeout(_BELIEVED_S):
+            async with asyncio.timeout(_STREAM_S):
                 return await self._stream(id)
         except TimeoutError:
             return None
 
     async def _stream(self, id: str) -> dict[str, Any] | None:
-        """The last status that the stream told; it ends with the crawl, after 5 minutes, or with the server."""
+        """The last status in the stream, which ends with the crawl, after 5 minutes, or with the server."""
         headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": self._last_id} if self._last_id else {})
         status: dict[str, Any] | None = None
         try:
@@ -147,20 +148,20 @@ class Follower:
                         if status is not None and status.get("state") in ENDED:
                             return status
         except httpx.TransportError as error:
-            raise Away(f"The events of {self._url} broke off: {error!r}.") from error
+            raise TemporaryError(f"The event stream of {self._url} was interrupted: {error!r}.") from error
         except ValueError as error:
-            raise Away(f"{self._url} sends events that are not of this API.") from error
+            raise TemporaryError(f"{self._url} sends unknown events. Check the connection.") from error
         return status
 
     @staticmethod
     async def _pause(seconds: float, left_s: float | None) -> None:
-        # Spread: those that were told to come back later do not come back together.
+        # Jitter: clients that were told to retry later must not return at the same time.
         seconds *= random.uniform(0.8, 1.2)
         await asyncio.sleep(seconds if left_s is None else max(0.0, min(seconds, left_s)))
 
 
 async def _events(answer: httpx.Response) -> AsyncIterator[tuple[str, str]]:
-    """`id` and `data` fields as they come; the server writes each on one line."""
+    """The `id` and `data` fields; the server writes each on one line."""
     async for line in answer.aiter_lines():
         name, _, value = line.partition(":")
         if name in ("id", "data"):
@@ -172,11 +173,11 @@ def _check(answer: httpx.Response, url: str) -> None:
     if status < 400:
         return
     try:
-        said = str(answer.json().get("detail") or "")
+        detail = str(answer.json().get("detail") or "")
     except (ValueError, AttributeError):
-        said = ""
-    said = f"{url} answers {status}. {said}".strip()
+        detail = ""
+    message = f"{url} answers {status}. {detail}".strip()
     if status >= 500 or status in (408, 429):
         after = answer.headers.get("Retry-After", "")
-        raise Away(said, float(after) if after.isdecimal() else 0.0)
-    raise NoUse(GONE if status == 404 else REFUSED, said)
+        raise TemporaryError(message, float(after) if after.isdecimal() else 0.0)
+    raise PermanentError(GONE if status == 404 else REFUSED, message)

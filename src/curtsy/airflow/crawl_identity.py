@@ -1,9 +1,9 @@
-"""Which crawl belongs to a task: every try of it joins the same one, and none is made twice.
+"""Which crawl belongs to a task: every try of a task uses the same crawl, and no crawl is created twice.
 
-A task instance (dag, run, task, map index) numbers its crawls: 1, and one more each time the last one was cancelled,
-was deleted, or has been delivered by a try that succeeded (somebody cleared the task to have it run again). The number
-is part of the Idempotency-Key, so that a try that died between submitting and noting the id finds its crawl. The note
-in Airflow's task state store outlives the 24 hours for which the control plane remembers a key.
+A task instance (dag, run, task, map index) numbers its crawls. The number increases when the last crawl was cancelled,
+was deleted, or belongs to a try that succeeded (the task was cleared to run again). The number is part of the
+Idempotency-Key, so that a try finds the crawl of a predecessor that died before it saved the id. The id is saved in
+Airflow's task state store, because the control plane remembers keys for 24 hours only.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from curtsy.core.errors import Unavailable, UnknownCrawl
 
 #: in the task state store
 NOTE = "curtsy_crawl"
-#: states of a crawl that nothing can be expected of
+#: states of a crawl without a result
 LOST = ("cancelled", "deleting")
-#: more seeds go as NDJSON
+#: more seeds are sent as NDJSON
 _MANY = 5_000
-#: of one key; more were not cancelled by hand
+#: crawls of one key that may have been cancelled
 _MOST = 100
 
 
@@ -32,18 +32,18 @@ class Joined:
     status: CrawlStatus
     #: 1 for the task instance's first crawl
     number: int
-    #: an earlier try made it
+    #: an earlier try created it
     before: bool
 
 
 def key_of(ti: Any) -> str:
-    """Of a task instance, whatever its try."""
+    """The key of a task instance, the same for every try."""
     named = "\0".join((ti.dag_id, ti.run_id, ti.task_id, str(ti.map_index)))
     return f"airflow-{hashlib.sha256(named.encode()).hexdigest()[:40]}"
 
 
 def join(server: Server, context: Mapping[str, Any], seeds: Sequence[str], wishes: Mapping[str, Any]) -> Joined:
-    """The task's crawl: the one that an earlier try left, or a new one."""
+    """The crawl of the task: that of an earlier try, or a new one."""
     note = _note(context)
     first = int(note.get("number", 0)) or 1
     if note:
@@ -58,11 +58,11 @@ def join(server: Server, context: Mapping[str, Any], seeds: Sequence[str], wishe
         if status is not None and status["state"] not in LOST:
             _write(context, id, number)
             return Joined(status=status, number=number, before=False)
-    raise Unavailable(f"The last {_MOST} crawls of this task were cancelled at once: who does that?")
+    raise Unavailable(f"The last {_MOST} crawls of this task were cancelled at once. Find out what cancels them.")
 
 
 def delivered(context: Mapping[str, Any], id: str, number: int) -> None:
-    """The task succeeds with this crawl: if it is cleared, the next try makes another one."""
+    """Mark the crawl as the task's result: if the task is cleared, the next try creates a new one."""
     _write(context, id, number, delivered=True)
 
 

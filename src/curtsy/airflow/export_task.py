@@ -1,4 +1,4 @@
-"""A crawl's pages written by the task itself, as `curtsy export` writes them."""
+"""Exports the pages of a crawl from the task, as `curtsy export` does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from curtsy.store.engine import Store
 
 
 def write(settings: Settings, crawl: str, where: str) -> int:
-    """Pages written to a path or s3:// address, in the format that its name says."""
+    """Write the pages to a path or s3:// address, in the format of its suffix; returns their number."""
     target = target_of(where)
     chosen = pages.format_of(target, None)
     pages.check_target(target, chosen)

@@ -1,6 +1,6 @@
-"""A host's turn in the hands of a task: taken by the process that sends, given back when the task's work is done.
+"""A host slot for a task: the process that sends takes it, and releases it when the task's work is done.
 
-A task is synchronous; what keeps a turn is not. It runs on a thread of its own, beside the task.
+Tasks are synchronous, and the frontier is asynchronous: it runs on a separate thread.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from curtsy.core.settings import Settings
 from curtsy.crawl.external_slots import Report, Turn, TurnOver, Turns, open_turns
 
 T = TypeVar("T")
-#: opening store and frontier, and giving a turn back, take no longer than this unless a part is away
+#: time limit for opening the store and the frontier, and for releasing a slot
 _PATIENCE_S = 60.0
-#: with less left of a turn, nothing is begun on it
+#: a slot with less time left is not used
 _WORTH_S = 1.0
 
 
-class HeldTurn:
-    """A host's slot while a task holds it."""
+class HeldSlot:
+    """A host slot that a task holds."""
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
@@ -40,15 +40,15 @@ class HeldTurn:
 
     @property
     def left_s(self) -> float:
-        """Seconds in which something may still be sent: a good timeout for the request."""
+        """Seconds until the slot expires: use it as the timeout of the request."""
         return self._turn.left_s
 
     def check(self) -> None:
-        """Raises TurnOver if the turn has expired. Call it before each request."""
+        """Raises TurnOver if the slot has expired. Call it before each request."""
         self._turn.check()
 
     def told(self, status: int, headers: Mapping[str, str] | Iterable[tuple[str, str]] = (), url: str = "") -> None:
-        """What the host answered: a 429 or 503 with its Retry-After then holds for everybody."""
+        """Report the response: a 429 or 503 with Retry-After then applies to all clients of the frontier."""
         lines = headers.items() if isinstance(headers, Mapping) else headers
         self._status, self._url = status, url
         self._headers = tuple((str(name).lower(), str(value)) for name, value in lines)
@@ -60,8 +60,8 @@ class HeldTurn:
         )  # fmt: skip
 
 
-class Desk:
-    """Where a task takes turns. `with Desk(settings) as desk, desk.turn(host) as turn: ...`"""
+class SlotThread:
+    """Takes and releases slots for a task. `with SlotThread(settings) as thread: held = thread.take(host)`"""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -99,8 +99,8 @@ class Desk:
     def _do(self, work: Coroutine[Any, Any, T]) -> T:
         return self._thread.wait(work)
 
-    def take(self, host: str, delay_s: float | None = None, within_s: float | None = None) -> HeldTurn | None:
-        """The host's turn; None if it could not be had within that time."""
+    def take(self, host: str, delay_s: float | None = None, within_s: float | None = None) -> HeldSlot | None:
+        """A slot of the host; None if none is free within that time."""
         turns = self._opened.result()
 
         async def taken() -> Turn | None:
@@ -111,52 +111,52 @@ class Desk:
                 return None
 
         while (turn := self._do(taken())) is not None and turn.left_s < _WORTH_S:
-            self.give_back(HeldTurn(turn))  # this process stood still meanwhile
-        return None if turn is None else HeldTurn(turn)
+            self.give_back(HeldSlot(turn))  # this process was suspended meanwhile
+        return None if turn is None else HeldSlot(turn)
 
-    def give_back(self, held: HeldTurn) -> None:
+    def give_back(self, held: HeldSlot) -> None:
         self._do(self._opened.result().give_back([held.report()]))
 
     @contextmanager
-    def holding(self, held: HeldTurn) -> Iterator[HeldTurn]:
-        """Gives the turn back with the delay. What still runs when it expires is broken off with TurnOver."""
+    def holding(self, held: HeldSlot) -> Iterator[HeldSlot]:
+        """Releases the slot at the end. Code that still runs when the slot expires is aborted with TurnOver."""
         try:
-            with self._bell(held):
+            with self._alarm(held):
                 yield held
         finally:
             self.give_back(held)
 
     @contextmanager
-    def _bell(self, held: HeldTurn) -> Iterator[None]:
-        """Only a process's main thread can be broken off: elsewhere `check()` must do."""
+    def _alarm(self, held: HeldSlot) -> Iterator[None]:
+        """Only the main thread can be interrupted; other threads must call `check()`."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
         main = threading.main_thread().ident or 0
 
-        def ring(*_: object) -> None:
+        def check(*_: object) -> None:
             held.check()
 
-        before = signal.signal(signal.SIGVTALRM, ring)
-        bell = self._later(held.left_s, lambda: signal.pthread_kill(main, signal.SIGVTALRM))
+        before = signal.signal(signal.SIGVTALRM, check)
+        cancel = self._later(held.left_s, lambda: signal.pthread_kill(main, signal.SIGVTALRM))
         try:
             yield
         finally:
-            bell()
+            cancel()
             signal.signal(signal.SIGVTALRM, before)
 
     def _later(self, seconds: float, call: Callable[[], object]) -> Callable[[], None]:
-        """Calls it in the loop's thread by then; what is returned calls that off, and has when it returns."""
+        """Schedule a call on the loop; the returned function cancels it and waits until it is cancelled."""
 
-        async def set_it() -> asyncio.TimerHandle:
+        async def schedule() -> asyncio.TimerHandle:
             return asyncio.get_running_loop().call_later(max(0.0, seconds) + 0.005, call)
 
-        handle = self._do(set_it())
+        handle = self._do(schedule())
 
-        async def call_off() -> None:
+        async def cancel() -> None:
             handle.cancel()
 
-        return lambda: self._do(call_off())
+        return lambda: self._do(cancel())
 
 
-__all__ = ["Desk", "HeldTurn", "TurnOver"]
+__all__ = ["HeldSlot", "SlotThread", "TurnOver"]

@@ -1,4 +1,4 @@
-"""The connection: where the control plane is, and for polite slots and exports where frontier and store are."""
+"""The Airflow connection: the control plane, and the frontier and store for host slots and exports."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _PLACES = ("frontier_url", "store_url", "segments_url", "data_dir")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """What a connection says."""
+    """The content of a connection."""
 
-    #: of the API
+    #: address of the API
     url: str
     key: str | None = field(repr=False)
-    #: where people reach the dashboard
+    #: address of the dashboard for people
     dashboard: str
     extra: dict[str, Any] = field(repr=False)
 
@@ -33,7 +33,7 @@ class Place:
         return f"{self.dashboard}/crawls/{id}"
 
     def settings(self) -> Settings:
-        """For whoever takes part in the fleet itself; the environment (CURTSY_*) fills in what is not said here."""
+        """Settings for direct access to the frontier and store. The environment (CURTSY_*) provides missing values."""
         given = {name: self.extra.get(name) or None for name in _PLACES}
         if given["data_dir"] is not None:
             given["data_dir"] = Path(given["data_dir"])
@@ -49,7 +49,7 @@ class Place:
 
 
 def place_of(connection: Any) -> Place:
-    """`host` may be a whole address; else scheme, host and port make one."""
+    """`host` may be a complete URL; otherwise scheme, host and port form one."""
     host = connection.host or "127.0.0.1"
     url = host if "://" in host else f"{connection.schema or 'http'}://{f'[{host}]' if host.count(':') > 1 else host}"
     if connection.port and not url.rpartition("//")[2].rpartition("]")[2].partition("/")[0].partition(":")[2]:
@@ -76,7 +76,7 @@ class CurtsyHook(BaseHook):
         return place_of(self.get_connection(self.curtsy_conn_id))
 
     async def aplace(self) -> Place:
-        """The same where nothing may block."""
+        """The same for asyncio."""
         return place_of(await self.aget_connection(self.curtsy_conn_id))
 
     def get_conn(self) -> Server:
@@ -84,7 +84,7 @@ class CurtsyHook(BaseHook):
         return Server(place.url, place.key)
 
     def test_connection(self) -> tuple[bool, str]:
-        """Whether the API is ready, and takes the key."""
+        """Whether the API is ready and accepts the key."""
         try:
             server = self.get_conn()
             ready = server.readyz()
@@ -92,6 +92,6 @@ class CurtsyHook(BaseHook):
         except CurtsyError as error:
             return False, str(error)
         if not ready["ready"]:
-            away = [f"{name}: {said}" for name, said in ready["parts"].items() if said != "ok"]
-            return False, f"The API answers, but is not ready: {'; '.join(away)}."
-        return True, "The API is ready and takes the key."
+            failing = [f"{name}: {text}" for name, text in ready["parts"].items() if text != "ok"]
+            return False, f"The API answers but is not ready: {'; '.join(failing)}."
+        return True, "The API is ready and accepts the key."

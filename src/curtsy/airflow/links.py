@@ -6,7 +6,7 @@ from typing import Any
 
 from airflow.sdk import BaseOperatorLink
 
-#: where the operator leaves the address before it defers, so that the link works while the crawl runs
+#: XCom key of the address, set before the task defers, so that the link works while the crawl runs
 XCOM_KEY = "curtsy_crawl_url"
 
 

@@ -1,4 +1,4 @@
-"""A crawl as a task: submitted once, waited for without a worker, its counts and addresses handed on by XCom."""
+"""A crawl as a task: submitted once, awaited without a worker; its counts and addresses are the XCom result."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from curtsy.client.server import Server
 from curtsy.core.errors import Unavailable, UsageError
 
 DeadLetters = Literal["fail", "warn", "ignore"]
-#: what the dashboard offers of a crawl
+#: the export files of the dashboard
 EXPORTS = ("pages.jsonl", "pages.csv", "pages.warc.gz", "records.jsonl")
-#: a crawl that is cancelled so soon after it was joined was cancelled with the try before
+#: a crawl cancelled so soon after a try joined it was cancelled together with the previous try
 _LATE_KILL_S = 60.0
 _NUMBERS: dict[str, type[int] | type[float]] = {"max_pages": int, "max_depth": int, "per_host": int, "delay_s": float}
 
 
 class CurtsyCrawlOperator(BaseOperator):
-    """Submits a crawl to a control plane and waits for its end: in the triggerer, or with `deferrable=False` here.
+    """Submits a crawl and waits for its end: in the triggerer, or with `deferrable=False` on the worker.
 
     `seeds` is a list, or a text with a URL per word. `wishes` has the other fields of
     `POST /v1/crawls` (docs/reference/api.md).
@@ -78,10 +78,10 @@ class CurtsyCrawlOperator(BaseOperator):
         self.crawl_timeout, self.cancel_on_kill, self.poll_s = crawl_timeout, cancel_on_kill, poll_s
         self.deferrable, self.curtsy_conn_id = deferrable, curtsy_conn_id
         self.crawl_url: str | None = None
-        #: what on_kill needs: a signal's handler cannot ask Airflow for a connection
+        #: for on_kill: a signal handler cannot request a connection from Airflow
         self._held: tuple[Server, str] | None = None
 
-    # Airflow's side
+    # Called by Airflow
 
     def execute(self, context: Any) -> dict[str, Any]:
         place = CurtsyHook(self.curtsy_conn_id).place()
@@ -90,7 +90,7 @@ class CurtsyCrawlOperator(BaseOperator):
             joined = crawl_identity.join(server, context, self._seeds(), self._wishes())
             self._take_up(context, place, server, joined)
         except Unavailable:
-            raise  # worth a retry, which joins the same crawl
+            raise  # a retry joins the same crawl
         except UsageError as error:
             raise AirflowFailException(str(error)) from error
         id, until = joined.status["id"], self._until()
@@ -109,14 +109,14 @@ class CurtsyCrawlOperator(BaseOperator):
     def execute_complete(
         self, context: Any, event: dict[str, Any], number: int = 1, joined_at: float | None = None
     ) -> dict[str, Any]:
-        """With what the trigger saw."""
+        """Continue with the trigger's event."""
         if event["state"] == "cancelled" and joined_at is not None and _ended_at(event) - joined_at < _LATE_KILL_S:
-            self.log.info("Crawl %s was cancelled with this task's earlier try: another one is made.", event["id"])
+            self.log.info("Crawl %s was cancelled with an earlier try of this task. Creating a new crawl.", event["id"])
             return self.execute(context)
         return self._ended(context, CurtsyHook(self.curtsy_conn_id).place(), number, event)
 
     def on_kill(self) -> None:
-        """While it runs on a worker; while it waits in the triggerer, the trigger's."""
+        """Called while the task runs on a worker. While it is deferred, Airflow calls that of the trigger."""
         if self._held is not None and self.cancel_on_kill:
             _cancel(*self._held)
 
@@ -128,13 +128,13 @@ class CurtsyCrawlOperator(BaseOperator):
         self.crawl_url = place.crawl_url(status["id"])
         context["ti"].xcom_push(key=XCOM_KEY, value=self.crawl_url)
         self.log.info("Crawl %s is %s: %s", status["id"], status["state"], self.crawl_url)
-        # A try before this one failed because of them: that is what a retry is for.
+        # The previous try failed because of dead letters: a retry replays them.
         if joined.before and status["state"] == "finished" and self._too_many(status["counts"]["failed"]):
             replayed = server.replay_failures(crawl=status["id"])
-            self.log.info("Dead letters of the try before are tried again: %s", replayed)
+            self.log.info("Replaying the dead letters of the previous try: %s", replayed)
 
     def _wait(self, server: Server, id: str, until: float | None) -> Mapping[str, Any]:
-        """On the worker. The control plane may go away and come back meanwhile."""
+        """Waits on the worker, across outages of the control plane."""
         while until is None or time.time() < until:
             try:
                 return server.wait(id, None if until is None else max(0.0, until - time.time()))
@@ -149,12 +149,12 @@ class CurtsyCrawlOperator(BaseOperator):
         self.crawl_url = place.crawl_url(id)
         if state == TIMED_OUT:
             _cancel(Server(place.url, place.key), id)
-            raise AirflowException(f"Crawl {id} took longer than {self.crawl_timeout}: it was cancelled.")
+            raise AirflowException(f"Crawl {id} exceeded crawl_timeout ({self.crawl_timeout}) and was cancelled.")
         if state in crawl_identity.LOST or state == GONE:
-            # Somebody did that: a retry would undo it. Whoever clears the task gets a new crawl.
+            # A person did that, and a retry would undo it. Clearing the task creates a new crawl.
             raise AirflowFailException(f"Crawl {id} was cancelled or deleted{_because(status)}.")
         if state == REFUSED:
-            raise AirflowException(f"Crawl {id} could not be followed{_because(status)}.")
+            raise AirflowException(f"Crawl {id} cannot be read{_because(status)}.")
         self._judge(id, status["counts"]["failed"])
         result = self._result(place, id, status)
         for asset in self.outlets:
@@ -166,11 +166,11 @@ class CurtsyCrawlOperator(BaseOperator):
         if not self._too_many(failed):
             return
         causes = ", ".join(f"{n} {cause}" for cause, n in sorted(failed.items(), key=lambda item: -item[1]))
-        said = f"Crawl {id} has {sum(failed.values())} dead letters ({causes}): {self.crawl_url}/failures"
+        message = f"Crawl {id} has {sum(failed.values())} dead letters ({causes}): {self.crawl_url}/failures"
         if self.on_dead_letters == "fail":
-            raise AirflowException(said)
+            raise AirflowException(message)
         if self.on_dead_letters == "warn":
-            self.log.warning("%s", said)
+            self.log.warning("%s", message)
 
     def _too_many(self, failed: Mapping[str, int]) -> bool:
         return self.on_dead_letters != "ignore" and sum(failed.values()) > self.max_dead_letters
@@ -191,13 +191,14 @@ class CurtsyCrawlOperator(BaseOperator):
     def _export(self, place: Place, id: str) -> list[str]:
         targets = [self.export_to] if isinstance(self.export_to, str) else list(self.export_to)
         if targets:
+            # Imports the store and the exports, which most tasks do not need.
             from curtsy.airflow.export_task import write
 
             for target in targets:
                 self.log.info("%d pages written to %s", write(place.settings(), id, target), target)
         return targets
 
-    # What was asked for
+    # Arguments
 
     def _seeds(self) -> list[str]:
         seeds = self.seeds.split() if isinstance(self.seeds, str) else [str(seed) for seed in self.seeds]
@@ -212,7 +213,7 @@ class CurtsyCrawlOperator(BaseOperator):
         }  # fmt: skip
         given = {name: value for name, value in named.items() if value is not None} | dict(self.wishes or {})
         try:
-            # What a template made is text.
+            # Templates produce text.
             return {
                 name: _NUMBERS[name](value) if isinstance(value, str) and name in _NUMBERS else value
                 for name, value in given.items()
@@ -225,7 +226,7 @@ class CurtsyCrawlOperator(BaseOperator):
 
 
 def _cancel(server: Server, id: str) -> None:
-    with suppress(UsageError):  # it has ended meanwhile, or was deleted
+    with suppress(UsageError):  # it has ended or was deleted
         server.cancel(id)
 
 
@@ -238,7 +239,7 @@ def _because(status: Mapping[str, Any]) -> str:
 
 
 def _ended_at(event: Mapping[str, Any]) -> float:
-    """Unix time of the crawl's end."""
+    """The end of the crawl as Unix time."""
     try:
         return datetime.fromisoformat(str(event.get("ended"))).timestamp()
     except ValueError:

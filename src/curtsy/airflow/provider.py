@@ -1,4 +1,4 @@
-"""What Airflow reads when it starts: the connection type with its form, the decorator, the link."""
+"""The provider description for Airflow: the connection type with its form, the decorator, the link."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ def info() -> dict[str, Any]:
     }
 
 
-def _text(label: str, said: str, **more: Any) -> dict[str, Any]:
-    return {"label": label, "description": said, "schema": {"type": ["string", "null"], **more}}
+def _text(label: str, description: str, **more: Any) -> dict[str, Any]:
+    return {"label": label, "description": description, "schema": {"type": ["string", "null"], **more}}
 
 
 _FIELDS = {
-    "dashboard_url": _text("Dashboard", "Where people reach the dashboard, if not at the address of the API."),
+    "dashboard_url": _text("Dashboard", "Address of the dashboard, if it differs from the API."),
     "frontier_url": _text(
-        "Frontier", "For polite slots: the Valkey or Redis of the fleet, redis://host:6379/0.", format="password"
+        "Frontier", "For host slots: the Valkey or Redis of the fleet, redis://host:6379/0.", format="password"
     ),
-    "store_url": _text("Store", "For polite slots and exports: the fleet's PostgreSQL.", format="password"),
-    "segments_url": _text("Segments", "For exports of bodies: s3://bucket/prefix, where the fleet keeps them."),
-    "data_dir": _text("Data folder", "Instead of the three above, if workers share a folder with `curtsy up`."),
+    "store_url": _text("Store", "For host slots and exports: the PostgreSQL of the fleet.", format="password"),
+    "segments_url": _text("Segments", "For exports of bodies: the s3://bucket/prefix of the fleet."),
+    "data_dir": _text("Data folder", "Instead of the three fields above, if workers share a folder with `curtsy up`."),
     "settings": _text("Other settings", 'JSON, as in docs/reference/settings.md: {"delay_s": 2}.'),
 }

@@ -1,4 +1,4 @@
-"""Waits for a crawl that somebody else made: another task, a schedule, a person."""
+"""Waits for an existing crawl, created by another task, a schedule or a person."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from curtsy.core.errors import Unavailable, UnknownCrawl
 class CurtsyCrawlSensor(BaseSensorOperator):
     """Succeeds when the crawl has finished, with its counts by XCom; fails if it was cancelled or deleted.
 
-    `crawl_id` is an id, its beginning, or `last`. The sensor never cancels: the crawl is not its own.
+    `crawl_id` is an id, its beginning, or `last`. The sensor never cancels the crawl.
     """
 
     template_fields: Sequence[str] = ("crawl_id", "curtsy_conn_id")
@@ -38,7 +38,7 @@ class CurtsyCrawlSensor(BaseSensorOperator):
     def execute(self, context: Any) -> Any:
         if not self.deferrable:
             return super().execute(context)
-        poked = self.poke(context)  # a crawl that has ended already needs no trigger
+        poked = self.poke(context)  # an ended crawl needs no trigger
         if poked.is_done:
             return poked.xcom_value
         self.defer(
@@ -52,8 +52,8 @@ class CurtsyCrawlSensor(BaseSensorOperator):
 
     def execute_complete(self, context: Any, event: dict[str, Any]) -> dict[str, Any]:
         if event["state"] == TIMED_OUT:
-            said = f"Crawl {self.crawl_id} has not ended after {self.timeout:g} s."
-            raise AirflowSkipException(said) if self.soft_fail else AirflowSensorTimeout(said)
+            message = f"Crawl {self.crawl_id} has not ended after {self.timeout:g} s."
+            raise AirflowSkipException(message) if self.soft_fail else AirflowSensorTimeout(message)
         return self._ended(context, event)
 
     def poke(self, context: Any) -> PokeReturnValue:
@@ -64,7 +64,7 @@ class CurtsyCrawlSensor(BaseSensorOperator):
         except Unavailable as error:
             self.log.warning("%s", error)
             return PokeReturnValue(is_done=False)
-        self.crawl_id = status["id"]  # `last` is not another one later
+        self.crawl_id = status["id"]  # `last` must not change later
         self._link(context)
         if status["state"] not in ENDED:
             return PokeReturnValue(is_done=False)

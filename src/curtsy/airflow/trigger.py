@@ -1,4 +1,4 @@
-"""What waits in the triggerer while a task holds no worker."""
+"""Triggers: they wait in the triggerer while the task holds no worker."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from curtsy.airflow.crawl_events import Follower
 from curtsy.airflow.hook import DEFAULT, CurtsyHook
 
-#: a scheduler's loop, three times over, as it was seen on a busy machine
+#: three times a scheduler loop, as measured on a busy machine
 _LOOP_S = 3.0
-#: a control plane that is away is asked again for this long
-_INSIST_S = 600.0
-#: what ends a crawl; a loop alone does not keep its tasks
-_aside: set[asyncio.Task[None]] = set()
+#: retries of a cancellation end after this long
+_CANCEL_S = 600.0
+#: cancellations in progress; an event loop keeps no references to its tasks
+_cancellations: set[asyncio.Task[None]] = set()
 
 
 def settle_s() -> float:
-    """How long after its trigger began an event comes at the earliest.
+    """The minimum time between the start of a trigger and its event.
 
-    Whoever waits is queued again under the same key, and the scheduler believes that this second start was killed from
-    outside ("state mismatch") if it hears only then that the first one has ended. It hears it within a loop, unless the
-    task's process closed its sockets a moment before it ended: its supervisor then sleeps `min_heartbeat_interval`.
+    A deferred task is queued again under the same key. If the scheduler learns only then that the first start has
+    ended, it assumes that the second one was killed ("state mismatch"). It learns that within one loop, unless the
+    process of the task closed its sockets just before its end: its supervisor then sleeps `min_heartbeat_interval`.
     """
     return float(conf.getfloat("workers", "min_heartbeat_interval", fallback=5.0)) + _LOOP_S
 
 
 async def still_deferred(task: Any) -> bool:
-    """Whether Airflow says that a trigger's task waits, by this trigger or a later one.
+    """Whether the task of a trigger is still deferred, with this trigger or a later one.
 
-    A task that nobody waits with any more is failed, successful, or cleared and on its way to a worker.
+    Otherwise it failed, succeeded, or was cleared and will start on a worker.
     """
     if task is None:
         return False
@@ -43,15 +43,15 @@ async def still_deferred(task: Any) -> bool:
         RuntimeTaskInstance.get_task_states,
         dag_id=task.dag_id, map_index=task.map_index, task_ids=[task.task_id], run_ids=[task.run_id],
     )  # fmt: skip
-    # One task was asked for; a mapped one is listed by another name.
+    # The query is for one task; a mapped one has another name in the answer.
     return "deferred" in (states or {}).get(task.run_id, {}).values()
 
 
 class CurtsyCrawlTrigger(BaseTrigger):
-    """Fires when a crawl has ended. It is all in its arguments: a triggerer that takes it over goes on waiting.
+    """Fires when a crawl has ended. Its arguments are its whole state: another triggerer can take it over.
 
-    `until`: Unix time after which it fires all the same. `cancel_on_kill`: whoever marks the waiting task failed or
-    succeeded, or clears it, cancels the crawl; a triggerer that stops, dies or hands over does not.
+    `until`: Unix time of the timeout. `cancel_on_kill`: the crawl is cancelled when a person marks the deferred task as
+    failed or succeeded, or clears it; not when a triggerer stops, dies or hands over.
     """
 
     def __init__(
@@ -76,28 +76,28 @@ class CurtsyCrawlTrigger(BaseTrigger):
         async with await self._follower() as follower:
             status = await follower.until_ended(self.crawl_id, self.poll_s, self._left_s)
         await settled
-        # Of a status only what the task needs: an event is stored in Airflow's database.
+        # Only the fields that the task needs: the event is stored in Airflow's database.
         yield TriggerEvent({name: status.get(name) for name in ("id", "state", "reason", "ended", "counts")})
 
     async def on_kill(self) -> None:
-        """Called for what people do to the task, never when the triggerer ends or the crawl has.
+        """Called when a person changes the task's state, not when the triggerer or the crawl ends.
 
-        Airflow also calls it in a triggerer that stood still for so long that another one took the trigger over: the
-        task still waits then, and so the crawl goes on.
+        Airflow also calls it in a triggerer that was suspended so long that another one took the trigger over. The task
+        is still deferred then, so the crawl continues.
         """
         if self.cancel_on_kill:
-            # By its code Airflow 3.3.2 breaks off again, at every look, what has not ended yet: so it is done aside.
-            aside = asyncio.create_task(self._end_the_crawl())
-            _aside.add(aside)
-            aside.add_done_callback(_aside.discard)
-            await asyncio.shield(aside)
+            # Airflow 3.3.2 cancels an unfinished on_kill again at every check, so the work runs in a separate task.
+            task = asyncio.create_task(self._cancel_crawl())
+            _cancellations.add(task)
+            task.add_done_callback(_cancellations.discard)
+            await asyncio.shield(task)
 
-    async def _end_the_crawl(self) -> None:
+    async def _cancel_crawl(self) -> None:
         try:
             if await still_deferred(self.task_instance):
-                self.log.warning("Another triggerer follows crawl %s now: it goes on.", self.crawl_id)
+                self.log.warning("Another triggerer follows crawl %s now. The crawl continues.", self.crawl_id)
                 return
-            async with asyncio.timeout(_INSIST_S), await self._follower() as follower:
+            async with asyncio.timeout(_CANCEL_S), await self._follower() as follower:
                 await follower.cancel(self.crawl_id)
             self.log.info("Crawl %s was cancelled with its task.", self.crawl_id)
         except Exception as error:
@@ -112,7 +112,7 @@ class CurtsyCrawlTrigger(BaseTrigger):
 
 
 class CurtsyHostSlotTrigger(BaseTrigger):
-    """Fires when a host's turn is likely to be had. It holds nothing: the task takes the turn (see lines.py)."""
+    """Fires when a slot of a host is likely to be free. The task takes the slot itself (see host_waiters.py)."""
 
     def __init__(self, *, host: str, curtsy_conn_id: str = DEFAULT, delay_s: float | None = None) -> None:
         super().__init__()
@@ -126,11 +126,12 @@ class CurtsyHostSlotTrigger(BaseTrigger):
         }
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        from curtsy.airflow.host_waiters import lines_of
+        # Imports the frontier, which triggers of crawls do not need.
+        from curtsy.airflow.host_waiters import waiters_of
 
         await asyncio.sleep(settle_s())
         settings = (await CurtsyHook(self.curtsy_conn_id).aplace()).settings()
         delay_s = settings.delay_s if self.delay_s is None else self.delay_s
-        async with lines_of(settings) as lines:
-            await lines.wait(self.host, delay_s)
+        async with waiters_of(settings) as waiters:
+            await waiters.wait(self.host, delay_s)
         yield TriggerEvent({"host": self.host})

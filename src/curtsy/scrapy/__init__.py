@@ -4,14 +4,14 @@
     CURTSY_STORE_URL = "postgresql://..."       # leave both out for the data folder of one machine
     CURTSY_FRONTIER_URL = "redis://..."
 
-Requests are kept in the store until their callbacks are through; a spider that is killed leaves them to the others, or
-to its next start. Each download takes its host's turn from the frontier, robots.txt and inline downloads too.
+The store keeps requests until their callbacks have finished; the requests of a killed spider go to the other processes,
+or to its next start. Each download, also of robots.txt and inline, takes a slot of its host from the frontier.
 """
 
 from __future__ import annotations
 
 from curtsy.scrapy.addon import Addon
 from curtsy.scrapy.scheduler import DupeFilter, Scheduler
-from curtsy.scrapy.slots import TurnsMiddleware
+from curtsy.scrapy.slots import SlotMiddleware, TurnsMiddleware
 
-__all__ = ["Addon", "DupeFilter", "Scheduler", "TurnsMiddleware"]
+__all__ = ["Addon", "DupeFilter", "Scheduler", "SlotMiddleware", "TurnsMiddleware"]

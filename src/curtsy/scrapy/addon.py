@@ -1,4 +1,4 @@
-"""One setting of a Scrapy project puts all parts in their places."""
+"""A Scrapy add-on that configures all components with one setting."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from typing import Any, Self
 from scrapy.crawler import Crawler
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
-#: the last before the downloader: what the cache answers takes no turn
+#: next to the downloader: responses from the cache need no slot
 _ORDER = 990
-_TURNS = "curtsy.scrapy.TurnsMiddleware"
+_MIDDLEWARE = "curtsy.scrapy.SlotMiddleware"
+#: the old name of it
+_OLD_MIDDLEWARE = "curtsy.scrapy.TurnsMiddleware"
 _SPIDER = SETTINGS_PRIORITIES["spider"]
 
 
 class Addon:
-    """`ADDONS = {"curtsy.scrapy.Addon": 100}`. A delay of the project becomes the least pause of every host."""
+    """`ADDONS = {"curtsy.scrapy.Addon": 100}`. The delay of the project becomes the minimum delay of every host."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._spider = crawler.spidercls
@@ -30,20 +32,21 @@ class Addon:
         _put(settings, "SCHEDULER", "curtsy.scrapy.Scheduler")
         _put(settings, "DUPEFILTER_CLASS", "curtsy.scrapy.DupeFilter")
         middlewares: dict[Any, Any] = dict(settings.getdict("DOWNLOADER_MIDDLEWARES"))
-        middlewares.setdefault(_TURNS, _ORDER)
+        if _OLD_MIDDLEWARE not in middlewares:
+            middlewares.setdefault(_MIDDLEWARE, _ORDER)
         _put(settings, "DOWNLOADER_MIDDLEWARES", middlewares)
-        # The frontier keeps the pauses: a second pause in the downloader would only let turns run out.
+        # The frontier applies the delays: a second delay in the downloader would only let slots expire.
         _put(settings, "DOWNLOAD_DELAY", 0)
         _put(settings, "AUTOTHROTTLE_ENABLED", False)
 
     def _delay_s(self, settings: BaseSettings) -> float:
-        """Of the project, or of the spider's attribute, which Scrapy reads only after its add-ons."""
-        said = getattr(self._spider, "download_delay", None)
-        if said is not None and (settings.getpriority("DOWNLOAD_DELAY") or 0) < _SPIDER:
-            return float(said)
+        """The delay of the project, or the spider's attribute, which Scrapy reads only after its add-ons."""
+        delay_s = getattr(self._spider, "download_delay", None)
+        if delay_s is not None and (settings.getpriority("DOWNLOAD_DELAY") or 0) < _SPIDER:
+            return float(delay_s)
         return settings.getfloat("DOWNLOAD_DELAY")
 
 
 def _put(settings: BaseSettings, name: str, value: Any) -> None:
-    """Whatever a project, its spider or the command line says: half of these parts would be worse than none."""
+    """Overrides the project, the spider and the command line: a partial set of components would not be polite."""
     settings.set(name, value, max(settings.getpriority(name) or 0, _SPIDER))

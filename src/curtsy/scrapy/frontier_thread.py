@@ -1,8 +1,8 @@
-"""The thread between Scrapy and the frontier: keeps requests, takes turns, hands out what may be downloaded now.
+"""The thread between Scrapy and the frontier: stores requests, takes slots, and provides requests that are ready.
 
-Scrapy asks without waiting, so everything that waits happens here, on a loop of its own. Each round writes what came in
-(new requests before the ends of those that brought them: a crash between loses nothing), gives turns back, takes turns
-of hosts that have work, and hands their next requests over.
+Scrapy does not wait, so all waiting happens here, on a separate event loop. Each round stores new requests before it
+settles their parents (a crash in between loses nothing), releases slots, takes slots of hosts with work, and provides
+their next requests.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from curtsy.store.guests import Held, NewRequest, Settled
 
 T = TypeVar("T")
 
-#: the host of requests that ask no server: data:, file:
-NOBODY = "nobody.invalid"
-#: a request is ours for so long unless we say that we are alive
+#: the host of requests without a server: data:, file:
+NO_HOST = "nobody.invalid"
+#: a request is leased for this long, unless it is renewed
 _HOLD_S = 30.0
 _RENEW_S = 10.0
-#: how often is looked at what others added or left behind
+#: interval of the queries for requests that other processes added or abandoned
 _LOOK_S = 1.0
 _IDLE_S = 0.25
-#: a turn with less time left is not worth beginning
+#: a slot with less time left is not used
 _LEAST_S = 2.0
 
 
 @dataclass(slots=True)
-class Local:
-    """A request that cannot be written down: it lives and dies with this process."""
+class LocalRequest:
+    """A request that cannot be serialized: it exists only in this process."""
 
     host: str
     request: Any
@@ -52,11 +52,11 @@ class Local:
 
 @dataclass(slots=True)
 class Ready:
-    """What may be downloaded now."""
+    """A request that may be downloaded now."""
 
     turn: Turn
     held: Held | None = None
-    local: Local | None = None
+    local: LocalRequest | None = None
 
 
 @dataclass(slots=True)
@@ -66,26 +66,26 @@ class _Inbox:
     reports: list[Report] = field(default_factory=list)
 
 
-class Desk:
-    """One per spider. Methods without `_` are called from Scrapy's thread."""
+class FrontierThread:
+    """One per spider. Public methods are called from Scrapy's thread."""
 
     def __init__(
-        self, settings: Settings, name: str, capacity: int, ring: Callable[[], None],
+        self, settings: Settings, name: str, capacity: int, notify: Callable[[], None],
         delays: Mapping[str, float] | None = None,
     ) -> None:  # fmt: skip
         self.settings, self._name, self._capacity = settings, name, capacity
-        #: seconds by host name, for those that want more than all others
+        #: host name -> seconds, for hosts with a longer delay
         self._delays = dict(delays or {})
-        #: called from the thread when there is something to do for Scrapy
-        self._ring = ring
+        #: called from the thread when Scrapy has something to do
+        self._notify = notify
         self._holder = os.urandom(8).hex()
         self._lock = threading.Lock()
         self._inbox = _Inbox()
-        #: how often something came in, and how much of that is written
-        self._came = self._written = 0
+        #: number of changes received, and stored
+        self._received = self._written = 0
         self.ready: deque[Ready] = deque()
-        self._locals: dict[str, deque[Local]] = {}
-        self._in_hand: set[int] = set()
+        self._locals: dict[str, deque[LocalRequest]] = {}
+        self._active: set[int] = set()
         self._hosts: set[str] = set()
         self._due: dict[str, float] = {}
         self._pending = True
@@ -107,44 +107,44 @@ class Desk:
     def add(self, row: NewRequest) -> None:
         with self._lock:
             self._inbox.adds.append(row)
-            self._came += 1
-        self._rouse()
+            self._received += 1
+        self._wake_up()
 
-    def add_local(self, local: Local) -> None:
+    def add_local(self, local: LocalRequest) -> None:
         with self._lock:
             self._locals.setdefault(local.host, deque()).append(local)
-        self._rouse()
+        self._wake_up()
 
     def settle(self, row: Settled) -> None:
         with self._lock:
             self._inbox.settled.append(row)
-            self._came += 1
-        self._rouse()
+            self._received += 1
+        self._wake_up()
 
     def report(self, report: Report) -> None:
         with self._lock:
             self._inbox.reports.append(report)
-        self._rouse()
+        self._wake_up()
 
     @property
     def has_pending(self) -> bool:
-        """Something is open or held, here or anywhere, as far as we know."""
+        """Whether requests are open or held, in this process or another one, as of the last query."""
         with self._lock:
-            return self._came != self._written or bool(self.ready or self._locals) or self._pending
+            return self._received != self._written or bool(self.ready or self._locals) or self._pending
 
     def take(self, host: str) -> Future[Turn]:
-        """A turn for a download that nobody scheduled: robots.txt, an inline request."""
+        """A slot for a download that was not scheduled: robots.txt, an inline request."""
         assert self._turns is not None
         return self._thread.submit(self._turns.take(host, self._delay_s(host)))
 
     def close(self, *, ended: bool) -> None:
-        """What is held goes back; `ended`: the run is over if nobody has anything left of it."""
+        """Return held requests; `ended`: the run is over if no process has requests of it."""
         self._closing = True
         self._ended = ended
-        self._rouse()
+        self._wake_up()
         self._thread.stop(30)
 
-    def _rouse(self) -> None:
+    def _wake_up(self) -> None:
         if self._wake is not None:
             self._thread.call(self._wake.set)
 
@@ -157,8 +157,8 @@ class Desk:
         if not self._opened.done():
             self._opened.set_exception(error)
         else:
-            log("desk_broke", level="error", error=repr(error))
-            self._ring()
+            log("scrapy_frontier_failed", level="error", error=repr(error))
+            self._notify()
 
     async def _work(self) -> None:
         self._wake = asyncio.Event()
@@ -172,56 +172,56 @@ class Desk:
                 now = boot()
                 if now >= renew_at:
                     renew_at = now + _RENEW_S
-                    await self._store(guests.renew, list(self._in_hand), self._holder, _until_ms())
+                    await self._store(guests.renew, list(self._active), self._holder, _until_ms())
                 await self._write()
                 if now >= look_at:
                     look_at = now + _LOOK_S
                     await self._look()
                 await self._hand_out()
-                await self._nap()
+                await self._sleep()
             await self._end()
 
     async def _store(self, fn: Callable[..., T], *args: Any) -> T:
-        """A database that is away is waited for: what came in is kept meanwhile."""
+        """Waits for an unavailable database; changes stay in memory meanwhile."""
         assert self._turns is not None
         store = self._turns.services.store
         while True:
             try:
                 return await in_thread(store.run, fn, *args)
             except StoreUnavailable as error:
-                log("desk_waits", level="warning", error=str(error))
+                log("scrapy_store_unavailable", level="warning", error=str(error))
                 await asyncio.sleep(1.0)
 
     async def _write(self) -> None:
         with self._lock:
             inbox, self._inbox = self._inbox, _Inbox()
-            came = self._came
+            received = self._received
         if inbox.adds or inbox.settled:
             fresh = await self._store(_write, self._run, inbox.adds, inbox.settled, self._holder, clock.now_ms())
             self.duplicates += len(inbox.adds) - fresh
             self._hosts.update(row.host for row in inbox.adds)
-            self._in_hand.difference_update(row.n for row in inbox.settled)
+            self._active.difference_update(row.n for row in inbox.settled)
         if inbox.reports:
             assert self._turns is not None
             await self._turns.give_back(inbox.reports)
-            # How long the host is to be left alone now is asked when it has work.
+            # The next time of the host is queried again when it has work.
             for report in inbox.reports:
                 self._due.pop(report.turn.host, None)
         if inbox.adds or inbox.settled:
             self._pending = await self._has_pending()
         with self._lock:
-            self._written = came
+            self._written = received
         if not self._pending:
-            self._ring()
+            self._notify()
 
     async def _look(self) -> None:
-        """What other processes added, or left behind when they died."""
+        """Finds requests that other processes added, or abandoned when they died."""
         await self._store(guests.lapse, self._run, clock.now_ms())
         assert self._turns is not None
         self._hosts.update(await read(self._turns.services.store, guests.open_hosts, self._run))
         pending = await self._has_pending()
         if self._pending and not pending:
-            self._ring()
+            self._notify()
         self._pending = pending
 
     async def _has_pending(self) -> bool:
@@ -229,9 +229,9 @@ class Desk:
         return await read(self._turns.services.store, guests.has_pending, self._run)
 
     async def _hand_out(self) -> None:
-        """Takes the turns of hosts that have work, then their requests. Where another was faster, it goes back."""
+        """Takes slots of hosts with work, then their requests. Without a request the slot is released."""
         now = boot()
-        room = self._capacity - len(self._in_hand) - len(self.ready)
+        room = self._capacity - len(self._active) - len(self.ready)
         hosts = [h for h in {*self._hosts, *self._locals} if self._due.get(h, 0.0) <= now][: max(0, room)]
         if not hosts:
             return
@@ -243,7 +243,7 @@ class Desk:
         wanted = [host for host in turns if host not in local]
         rows = await self._store(guests.take, self._run, wanted, self._holder, _until_ms()) if wanted else []
         got = {row.host: row for row in rows}
-        self._in_hand.update(row.n for row in rows)
+        self._active.update(row.n for row in rows)
         unused = [host for host in wanted if host not in got]
         self._hosts.difference_update(unused)
         if unused:
@@ -253,9 +253,9 @@ class Desk:
             self.ready.extend(Ready(turn=turns[host], held=row) for host, row in got.items())
             self.ready.extend(Ready(turn=turns[host], local=one) for host, one in local.items())
         if got or local:
-            self._ring()
+            self._notify()
 
-    def _take_locals(self, turns: dict[str, Turn]) -> dict[str, Local]:
+    def _take_locals(self, turns: dict[str, Turn]) -> dict[str, LocalRequest]:
         found = {}
         with self._lock:
             for host in turns:
@@ -276,12 +276,12 @@ class Desk:
         return turn
 
     def _delay_s(self, host: str) -> float:
-        if host == NOBODY:
+        if host == NO_HOST:
             return 0.0
         return max(self.settings.delay_s, self._delays.get(host.partition(":")[0], 0.0))
 
     async def _refuse(self, host: str, why: str) -> None:
-        """A denied host: its requests are dead letters."""
+        """The requests of a denied host become dead letters."""
         held = await self._store(guests.take, self._run, [host], self._holder, _until_ms())
         if not held:
             self._hosts.discard(host)
@@ -290,10 +290,10 @@ class Desk:
         with self._lock:
             self._locals.pop(host, None)
 
-    async def _nap(self) -> None:
+    async def _sleep(self) -> None:
         now = boot()
         wait_s = _IDLE_S
-        if len(self._in_hand) + len(self.ready) < self._capacity:
+        if len(self._active) + len(self.ready) < self._capacity:
             soonest = min((self._due.get(h, 0.0) for h in {*self._hosts, *self._locals}), default=now + _IDLE_S)
             wait_s = min(_IDLE_S, max(0.003, soonest - now))
         assert self._wake is not None
@@ -303,7 +303,7 @@ class Desk:
             pass
 
     async def _end(self) -> None:
-        """Gives back what was never begun, then what is held."""
+        """Releases unused slots, then held requests."""
         with self._lock:
             unused = [Report(turn=one.turn, started=None, ended=boot()) for one in self.ready]
             self.ready.clear()
@@ -321,7 +321,7 @@ def _write(tx: Any, run: int, adds: list[NewRequest], settled: list[Settled], ho
     return len(fresh)
 
 
-def worth_beginning(turn: Turn) -> bool:
+def is_usable(turn: Turn) -> bool:
     return turn.left_s >= _LEAST_S
 
 

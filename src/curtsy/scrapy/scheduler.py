@@ -1,4 +1,4 @@
-"""Scrapy's scheduler and dupefilter on the frontier. Everything that waits is done by the desk."""
+"""Scrapy's scheduler and dupefilter on the frontier. All waiting happens in `FrontierThread`."""
 
 from __future__ import annotations
 
@@ -27,39 +27,39 @@ from curtsy.core.settings import Settings
 from curtsy.core.settings_loading import load
 from curtsy.crawl.external_slots import Report, Turn
 from curtsy.rules.urls import host_key, normalise
-from curtsy.scrapy.frontier_thread import NOBODY, Desk, Local, Ready, worth_beginning
+from curtsy.scrapy.frontier_thread import NO_HOST, FrontierThread, LocalRequest, Ready, is_usable
 from curtsy.scrapy.sessions import Sessions, middlewares_of
 from curtsy.store.guests import NewRequest, Settled
 
-#: number of a request in the store, and its turn, on their way through Scrapy; copies inherit them
+#: meta keys of a request's number in the store and of its slot; copies of a request inherit them
 NUMBER, TURN = "_curtsy_n", "_curtsy_turn"
-#: where a request that is kept has its cookies
+#: meta key of the cookies of a stored request
 _COOKIES = "_curtsy_cookies"
-#: requests in hand at a time where Scrapy is told no limit
+#: concurrent requests if Scrapy has no limit
 _MANY = 100
-#: fingerprints that are remembered here; the store remembers all
+#: fingerprints kept in memory; the store has all
 _MOST_REMEMBERED = 200_000
-#: statuses that stand for no answer, where Scrapy has given up trying again
+#: statuses that count as failures after Scrapy's last retry
 _NO_ANSWER = frozenset({408, 425, 429, 500, 502, 503, 504, 522, 524})
 
 
 @dataclass(slots=True)
-class InHand:
-    """A request that Scrapy works at."""
+class ActiveRequest:
+    """A request that Scrapy is processing."""
 
     request: Request
-    #: None: it lives in this process only
+    #: None: it exists only in this process
     n: int | None
-    #: None: it was lent to its robots.txt, or ran out
+    #: None: it was lent to robots.txt, or expired
     turn: Turn | None
-    #: when it went to the downloader; None: it never did
+    #: when the download started; None: not yet
     started: float | None = None
-    #: its turn went back
+    #: its slot was released
     reported: bool = False
-    #: why there was no answer worth having
+    #: why it failed
     cause: str = ""
     detail: str = ""
-    #: another request came of it, by a redirect or a retry
+    #: a redirect or retry replaced it
     followed: bool = False
 
 
@@ -70,21 +70,21 @@ class Scheduler(BaseScheduler):
         self._crawler = crawler
         self._filter = DupeFilter()
         self._sessions: Sessions | None = None
-        #: how often a start request came that is not to be filtered
+        #: number of unfiltered start requests by fingerprint
         self._starts: Counter[bytes] = Counter()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._in_hand: dict[int, InHand] = {}
+        self._active: dict[int, ActiveRequest] = {}
         self._duplicates = 0
-        self._desk: Desk | None = None
+        self._thread: FrontierThread | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(crawler)
 
     @property
-    def desk(self) -> Desk:
-        assert self._desk is not None, "the spider is not open"
-        return self._desk
+    def thread(self) -> FrontierThread:
+        assert self._thread is not None, "the spider is not open"
+        return self._thread
 
     @property
     def _spider(self) -> Spider:
@@ -93,29 +93,29 @@ class Scheduler(BaseScheduler):
 
     def open(self, spider: Spider) -> None:
         settings = self._crawler.settings
-        check_parts(self._crawler)
+        check_components(self._crawler)
         self._loop = _running_loop()
         self._sessions = Sessions(self._crawler)
         name = settings.get("CURTSY_RUN") or spider.name
         capacity = settings.getint("CONCURRENT_REQUESTS") or _MANY
-        self._desk = Desk(curtsy_settings(settings), name, capacity, self._rung, slot_delays(settings))
-        self._desk.open()
+        self._thread = FrontierThread(curtsy_settings(settings), name, capacity, self._on_notify, slot_delays(settings))
+        self._thread.open()
         if not hasattr(self._engine_slot(), "inprogress"):
-            raise MissingPart("This Scrapy keeps no list of requests in progress. Use Scrapy 2.13 to 2.19.")
-        self._crawler.signals.connect(self._callback_broke, signals.spider_error)
+            raise MissingPart("This Scrapy version is not supported. Use Scrapy 2.13 to 2.19.")
+        self._crawler.signals.connect(self._on_callback_error, signals.spider_error)
 
     def close(self, reason: str) -> None:
-        if self._desk is not None:
+        if self._thread is not None:
             self._settle_ended()
-            self._desk.close(ended=reason == "finished")
+            self._thread.close(ended=reason == "finished")
             self._count_duplicates()
 
     def has_pending_requests(self) -> bool:
         self._settle_ended()
-        return bool(self._in_hand) or self.desk.has_pending
+        return bool(self._active) or self.thread.has_pending
 
     def enqueue_request(self, request: Request) -> bool:
-        parent = self._in_hand.get(request.meta.pop(NUMBER, -1))
+        parent = self._active.get(request.meta.pop(NUMBER, -1))
         if parent is not None and request.meta.pop(TURN, None) is not None:
             parent.followed = True
         key = self._key(request, started=parent is None)
@@ -127,37 +127,37 @@ class Scheduler(BaseScheduler):
         try:
             payload = self._written(request)
         except (ValueError, TypeError, pickle.PicklingError, AttributeError):
-            # Its callback is no method of the spider, or its meta cannot be written.
+            # Its callback is not a method of the spider, or its meta cannot be serialized.
             self._stat("curtsy/kept_in_memory_only")
-            self.desk.add_local(Local(host, request))
+            self.thread.add_local(LocalRequest(host, request))
             return True
-        self.desk.add(NewRequest(key=key, host=host, url=request.url, rank=-request.priority, payload=payload))
+        self.thread.add(NewRequest(key=key, host=host, url=request.url, rank=-request.priority, payload=payload))
         return True
 
     def _key(self, request: Request, *, started: bool) -> bytes:
-        """What makes it the same request as another, here or in another process."""
+        """The identity of a request, across processes."""
         fingerprinter = self._crawler.request_fingerprinter
         assert fingerprinter is not None
         key = fingerprinter.fingerprint(request)
         if not request.dont_filter:
             return key
         if started and request.meta.get("is_start_request"):
-            # Every process of a spider begins with the same ones: the third one of its kind is the third one anywhere.
+            # Every process has the same start requests: the third one of its kind is the same one everywhere.
             self._starts[key] += 1
             return b"start:%d:" % self._starts[key] + key
         return key + os.urandom(8)
 
     def next_request(self) -> Request | None:
-        desk = self.desk
-        if desk.error is not None:
-            self._give_up(desk.error)
+        thread = self.thread
+        if thread.error is not None:
+            self._give_up(thread.error)
             return None
         self._settle_ended()
         self._count_duplicates()
-        while desk.ready:
-            ready = desk.ready.popleft()
-            if not worth_beginning(ready.turn):
-                self._put_off(ready)
+        while thread.ready:
+            ready = thread.ready.popleft()
+            if not is_usable(ready.turn):
+                self._postpone(ready)
                 continue
             request = self._request_of(ready)
             if request is not None:
@@ -166,75 +166,81 @@ class Scheduler(BaseScheduler):
         return None
 
     def host_of(self, request: Request) -> str:
-        """Whose turn it takes."""
+        """The host whose slot it needs."""
         url = normalise(request.url)
         if url is not None:
-            return host_key(url, self.desk.settings.politeness_unit)
-        return urlsplit(request.url).hostname or NOBODY
+            return host_key(url, self.thread.settings.politeness_unit)
+        return urlsplit(request.url).hostname or NO_HOST
 
-    # What became of requests
+    # Results of requests
 
-    def begun(self, request: Request) -> InHand | None:
-        """Of a request that goes to the downloader now; None for one that nobody scheduled."""
-        found = self._in_hand.get(request.meta.get(NUMBER, 0))
+    def active_of(self, request: Request) -> ActiveRequest | None:
+        """The scheduled request that is downloaded now; None for a request that was not scheduled."""
+        found = self._active.get(request.meta.get(NUMBER, 0))
         return found if found is not None and found.request is request else None
 
-    def give_back(self, hand: InHand) -> None:
-        """Its turn ran out before anything was sent."""
-        if hand.turn is not None:
-            self.desk.report(Report(turn=hand.turn, started=None, ended=boot()))
-            hand.turn = None
+    def give_back(self, active: ActiveRequest) -> None:
+        """Release its slot, which expired before anything was sent."""
+        if active.turn is not None:
+            self.thread.report(Report(turn=active.turn, started=None, ended=boot()))
+            active.turn = None
 
     def lend(self, host: str) -> Turn | None:
-        """The turn of a request that waits for its robots.txt: else both would wait for each other."""
-        for hand in self._in_hand.values():
-            turn = hand.turn
-            if turn is not None and turn.host == host and hand.started is None and worth_beginning(turn):
-                hand.turn = None
+        """The slot of a request that waits for robots.txt: otherwise both would wait for each other."""
+        for active in self._active.values():
+            turn = active.turn
+            if turn is not None and turn.host == host and active.started is None and is_usable(turn):
+                active.turn = None
                 return turn
         return None
 
-    def ended(self, hand: InHand, status: int, headers: tuple[tuple[str, str], ...], fault: str) -> None:
-        """Its download is over: the turn goes back, whatever becomes of the response."""
-        if hand.reported or hand.turn is None:
+    def ended(self, active: ActiveRequest, status: int, headers: tuple[tuple[str, str], ...], fault: str) -> None:
+        """Its download has ended: release the slot before the response is processed."""
+        if active.reported or active.turn is None:
             return
-        hand.reported = True
-        hand.cause, hand.detail = (f"status {status}", "") if status in _NO_ANSWER else (fault.partition(":")[0], fault)
-        self.desk.report(
-            Report(turn=hand.turn, started=hand.started, ended=boot(), url=hand.request.url, status=status,
+        active.reported = True
+        active.cause, active.detail = (
+            (f"status {status}", "") if status in _NO_ANSWER else (fault.partition(":")[0], fault)
+        )
+        self.thread.report(
+            Report(turn=active.turn, started=active.started, ended=boot(), url=active.request.url, status=status,
                    headers=headers)
         )  # fmt: skip
 
     def _settle_ended(self) -> None:
-        """What Scrapy has no longer in progress is through: its callback has ended, what it yielded is kept."""
+        """Settles requests that Scrapy has finished: the callback has ended, and its requests are stored."""
         slot = self._engine_slot()
-        for key, hand in list(self._in_hand.items()):
-            if slot is not None and hand.request in slot.inprogress:
+        for key, active in list(self._active.items()):
+            if slot is not None and active.request in slot.inprogress:
                 continue
-            del self._in_hand[key]
-            if not hand.reported and hand.turn is not None:
-                self.desk.report(Report(turn=hand.turn, started=hand.started, ended=boot(), url=hand.request.url))
-            if hand.n is None:
+            del self._active[key]
+            if not active.reported and active.turn is not None:
+                self.thread.report(
+                    Report(turn=active.turn, started=active.started, ended=boot(), url=active.request.url)
+                )
+            if active.n is None:
                 continue
-            failed = hand.cause and not hand.followed
+            failed = active.cause and not active.followed
             self._stat("curtsy/dead_letters" if failed else "curtsy/done")
             state = "failed" if failed else "done"
-            self.desk.settle(Settled(n=hand.n, state=state, cause=hand.cause if failed else "", detail=hand.detail))
+            self.thread.settle(
+                Settled(n=active.n, state=state, cause=active.cause if failed else "", detail=active.detail)
+            )
 
-    def _callback_broke(self, failure: Failure, response: Response | None, spider: Spider) -> None:
+    def _on_callback_error(self, failure: Failure, response: Response | None, spider: Spider) -> None:
         request = None if response is None else response.request
-        hand = None if request is None else self._in_hand.get(request.meta.get(NUMBER, 0))
-        if hand is not None:
-            hand.cause, hand.detail = "callback", repr(failure.value)
+        active = None if request is None else self._active.get(request.meta.get(NUMBER, 0))
+        if active is not None:
+            active.cause, active.detail = "callback", repr(failure.value)
 
     def _give_up(self, error: BaseException) -> None:
-        """Without its desk a spider would wait for ever; everything that is kept goes on with the next start."""
+        """Without the thread a spider would wait forever; the next start continues with the stored requests."""
         engine = self._crawler.engine
         if engine is not None and getattr(self._engine_slot(), "closing", None) is None:
             log("spider_closed", level="error", error=repr(error))
             engine.close_spider(self._spider, reason="curtsy_failed")
 
-    # Between the two worlds
+    # Conversion between Scrapy and the store
 
     def _request_of(self, ready: Ready) -> Request | None:
         request: Request
@@ -249,27 +255,27 @@ class Scheduler(BaseScheduler):
                 self._refuse(ready, f"{type(error).__name__}: {error}")
                 return None
         request.meta[NUMBER], request.meta[TURN] = number, True
-        self._in_hand[number] = InHand(request, None if ready.held is None else number, ready.turn)
+        self._active[number] = ActiveRequest(request, None if ready.held is None else number, ready.turn)
         return request
 
     def _refuse(self, ready: Ready, why: str) -> None:
         assert ready.held is not None
-        self.desk.report(Report(turn=ready.turn, started=None, ended=boot()))
-        self.desk.settle(Settled(n=ready.held.n, state="failed", cause="unreadable", detail=why))
+        self.thread.report(Report(turn=ready.turn, started=None, ended=boot()))
+        self.thread.settle(Settled(n=ready.held.n, state="failed", cause="unreadable", detail=why))
 
-    def _put_off(self, ready: Ready) -> None:
-        """Scrapy was busy for so long that the turn is as good as over."""
-        self.desk.report(Report(turn=ready.turn, started=None, ended=boot()))
+    def _postpone(self, ready: Ready) -> None:
+        """Scrapy was busy for so long that the slot has nearly expired."""
+        self.thread.report(Report(turn=ready.turn, started=None, ended=boot()))
         if ready.held is not None:
-            self.desk.settle(Settled(n=ready.held.n, state="open"))
+            self.thread.settle(Settled(n=ready.held.n, state="open"))
         elif ready.local is not None:
-            self.desk.add_local(ready.local)
+            self.thread.add_local(ready.local)
 
     def _engine_slot(self) -> Any:
         return getattr(self._crawler.engine, "_slot", None)
 
     def _written(self, request: Request) -> str:
-        # As Scrapy's own disk queues do: meta may hold what JSON cannot.
+        # Pickle, as in Scrapy's disk queues: meta may contain values that JSON cannot.
         found = request.to_dict(spider=self._spider)
         assert self._sessions is not None
         if cookies := self._sessions.of(request):
@@ -279,11 +285,11 @@ class Scheduler(BaseScheduler):
     def _read(self, payload: str) -> Request:
         request = request_from_dict(pickle.loads(base64.b64decode(payload)), spider=self._spider)
         assert self._sessions is not None
-        self._sessions.bring(request, request.meta.pop(_COOKIES, ()))
+        self._sessions.add(request, request.meta.pop(_COOKIES, ()))
         return request
 
-    def _rung(self) -> None:
-        """From the desk's thread: Scrapy asks for requests again."""
+    def _on_notify(self) -> None:
+        """Called from the thread: Scrapy requests more work."""
         assert self._loop is not None
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._ask_again)
@@ -294,7 +300,7 @@ class Scheduler(BaseScheduler):
             slot.nextcall.schedule()
 
     def _count_duplicates(self) -> None:
-        fresh = self.desk.duplicates - self._duplicates
+        fresh = self.thread.duplicates - self._duplicates
         if fresh:
             self._duplicates += fresh
             self._stat("dupefilter/filtered", fresh)
@@ -305,7 +311,7 @@ class Scheduler(BaseScheduler):
 
 
 class DupeFilter(BaseDupeFilter):
-    """`DUPEFILTER_CLASS = "curtsy.scrapy.DupeFilter"`. What it does not remember, the store does."""
+    """`DUPEFILTER_CLASS = "curtsy.scrapy.DupeFilter"`. The store detects duplicates that are not in memory."""
 
     def __init__(self) -> None:
         self._seen: OrderedDict[bytes, None] = OrderedDict()
@@ -319,30 +325,30 @@ class DupeFilter(BaseDupeFilter):
         return False
 
 
-def curtsy_settings(told: Any) -> Settings:
-    """Of a Scrapy project: `CURTSY_DELAY_S` is `delay_s`, and so on; curtsy.toml and the environment hold too."""
+def curtsy_settings(project: Any) -> Settings:
+    """The settings in a Scrapy project: `CURTSY_DELAY_S` is `delay_s`. curtsy.toml and the environment apply too."""
     names = {name: f"CURTSY_{name.upper()}" for name in Settings.model_fields}
-    given = {name: told.get(key) for name, key in names.items() if told.get(key) is not None}
-    unknown = [key for key in told if re.match("CURTSY_", key) and key not in (*names.values(), "CURTSY_RUN")]
+    given = {name: project.get(key) for name, key in names.items() if project.get(key) is not None}
+    unknown = [key for key in project if re.match("CURTSY_", key) and key not in (*names.values(), "CURTSY_RUN")]
     if unknown:
         raise CurtsyError(f"Unknown setting {unknown[0]}. See docs/reference/settings.md and docs/how-to/scrapy.md.")
     return load(**given)
 
 
-def slot_delays(told: Any) -> dict[str, float]:
-    """By host, what DOWNLOAD_SLOTS asks for."""
-    slots = told.getdict("DOWNLOAD_SLOTS")
+def slot_delays(project: Any) -> dict[str, float]:
+    """The delays of DOWNLOAD_SLOTS by host."""
+    slots = project.getdict("DOWNLOAD_SLOTS")
     return {host: float(slot["delay"]) for host, slot in slots.items() if slot.get("delay")}
 
 
-def check_parts(crawler: Crawler) -> None:
-    """Half of the parts would look as if all was well, and ask hosts out of turn."""
+def check_components(crawler: Crawler) -> None:
+    """Refuse a partial set of components, which would send requests without slots."""
     if not any(getattr(one, "takes_slots", False) for one in middlewares_of(crawler)):
-        raise CurtsyError("Add curtsy.scrapy.TurnsMiddleware to DOWNLOADER_MIDDLEWARES (docs/how-to/scrapy.md).")
-    told = crawler.settings
-    if told.getfloat("DOWNLOAD_DELAY") or told.getbool("AUTOTHROTTLE_ENABLED"):
+        raise CurtsyError("Add curtsy.scrapy.SlotMiddleware to DOWNLOADER_MIDDLEWARES (docs/how-to/scrapy.md).")
+    settings = crawler.settings
+    if settings.getfloat("DOWNLOAD_DELAY") or settings.getbool("AUTOTHROTTLE_ENABLED"):
         raise CurtsyError(
-            "The frontier keeps the pauses: say CURTSY_DELAY_S instead of DOWNLOAD_DELAY and AUTOTHROTTLE_ENABLED, "
+            "The frontier applies the delays: set CURTSY_DELAY_S instead of DOWNLOAD_DELAY and AUTOTHROTTLE_ENABLED, "
             "or use the add-on, which does that."
         )
 
@@ -351,4 +357,4 @@ def _running_loop() -> asyncio.AbstractEventLoop:
     try:
         return asyncio.get_running_loop()
     except RuntimeError:
-        raise CurtsyError("Scrapy must run on asyncio here: leave TWISTED_REACTOR as it is.") from None
+        raise CurtsyError("Scrapy must run on asyncio: do not change TWISTED_REACTOR.") from None

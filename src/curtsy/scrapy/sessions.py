@@ -1,7 +1,7 @@
-"""Cookies go with the requests that need them: to another process, and over a restart.
+"""Stores cookies with requests, so that they reach another process or survive a restart.
 
-A session lives in a jar of Scrapy's cookie middleware, in one process. A request that is kept takes along what its jar
-had for its host at that moment; who takes it up puts that into its own jar, unless it knows better already.
+A session lives in a jar of Scrapy's cookie middleware, in one process. A stored request includes the cookies of its jar
+for its host at that time; the process that runs it adds them to its own jar, without replacing newer ones.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
 from scrapy.http.cookies import potential_domain_matches
 from scrapy.utils.httpobj import urlparse_cached
 
-#: of a request that takes along more, the rest is left behind
+#: the maximum number of cookies stored with a request
 _MOST = 50
 
 
 class Sessions:
-    """The jars of one spider; none where cookies are switched off."""
+    """The cookie jars of one spider; empty if cookies are disabled."""
 
     def __init__(self, crawler: Crawler) -> None:
         middlewares = middlewares_of(crawler)
@@ -37,7 +37,7 @@ class Sessions:
         paths = [path for name in names for path in jar._cookies.get(name, {}).values()]
         return [cookie for path in paths for cookie in path.values()][:_MOST]
 
-    def bring(self, request: Request, cookies: Iterable[Cookie]) -> None:
+    def add(self, request: Request, cookies: Iterable[Cookie]) -> None:
         if self._jars is None or request.meta.get("dont_merge_cookies"):
             return
         for cookie in cookies:
@@ -52,13 +52,13 @@ class Sessions:
 
 
 def middlewares_of(crawler: Crawler) -> list[Any]:
-    """Those of the downloader."""
+    """The downloader middlewares."""
     downloader = getattr(crawler.engine, "downloader", None)
     return list(getattr(getattr(downloader, "middleware", None), "middlewares", ()))
 
 
 def _domains(host: str) -> list[str]:
-    """Under which a jar may have something for this host."""
+    """The domains under which a jar may have cookies for this host."""
     if not host:
         return []
     more = [] if "." in host else potential_domain_matches(f"{host}.local")

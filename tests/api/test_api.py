@@ -104,7 +104,7 @@ def test_an_error_of_the_reader_comes_through(given: dict[str, Any]) -> None:
     with pytest.raises(ZeroDivisionError):
         _ = [1 / page.depth for page in crawling]
     assert crawling.state == "running"
-    with pytest.raises(curtsy.UsageError, match=r"was left\..* resume\('.* pages\('"):
+    with pytest.raises(curtsy.UsageError, match=r"was stopped\..* resume\('.* pages\('"):
         next(iter(crawling))
 
 
@@ -214,24 +214,24 @@ def test_the_counts_tell_what_became_of_all(given: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("seeds", "options", "said"),
     [
-        ((), {}, "no seeds"),
-        (("ftp://x.test/",), {}, "no http or https URL"),
+        ((), {}, "at least one URL"),
+        (("ftp://x.test/",), {}, "not an http or https URL"),
         ((START,), {"scope": "planet"}, "scope"),
         ((START,), {"max_pages": 0}, "max_pages"),
         ((START,), {"include": ["("]}, "include|pattern"),
         ((START,), {"no_such_setting": 1}, "no_such_setting"),
         ((START,), {"schema": "no-such-schema"}, "no-such-schema"),
         (([START],), {}, r"one by one: crawl\(\*urls\)"),
-        ((5,), {}, r"a URL as text, not 5 \(int\)"),
-        ((b"http://a.test/",), {}, "a URL as text"),
-        ((START,), {"include": "/x"}, "`include` is a list of patterns"),
-        ((START,), {"exclude": None}, "`exclude` is a list of patterns"),
-        ((START,), {"schema": 5}, "`schema` is str or dict, not 5"),
-        ((START,), {"schema": "page", "rubric": 5}, "`rubric` is str, not 5"),
-        ((START,), {"extract": 5}, r"`extract\(page\)` is a function, not 5"),
-        ((START,), {"schema": "page", "score": "x"}, r"`score\(.*\)` is a function, not 'x'"),
-        ((START,), {"data_dir": 5}, "`data_dir` is a path, not 5"),
-        ((START,), {"config": 5}, "`config` is a path, not 5"),
+        ((5,), {}, r"a URL as str, not 5 \(int\)"),
+        ((b"http://a.test/",), {}, "a URL as str"),
+        ((START,), {"include": "/x"}, "`include` must be a list of patterns"),
+        ((START,), {"exclude": None}, "`exclude` must be a list of patterns"),
+        ((START,), {"schema": 5}, "`schema` must be str or dict, not 5"),
+        ((START,), {"schema": "page", "rubric": 5}, "`rubric` must be str, not 5"),
+        ((START,), {"extract": 5}, r"`extract\(page\)` must be a function, not 5"),
+        ((START,), {"schema": "page", "score": "x"}, r"`score\(.*\)` must be a function, not 'x'"),
+        ((START,), {"data_dir": 5}, "`data_dir` must be a path, not 5"),
+        ((START,), {"config": 5}, "`config` must be a path, not 5"),
     ],
 )
 def test_what_cannot_be_is_told(
@@ -485,8 +485,8 @@ def test_a_score_without_its_function_is_a_dead_letter_too(
         ({"extract": lambda page: None}, "`def`"),
         ({"extract": functools.partial(article)}, "`def`"),
         ({"extract": later}, "not `async def`"),
-        ({"extract": article, "schema": "page"}, "leave `schema` out"),
-        ({"extract": article, "score": length, "rubric": "esg"}, "leave `rubric` out"),
+        ({"extract": article, "schema": "page"}, "replaces `schema`"),
+        ({"extract": article, "score": length, "rubric": "esg"}, "replaces `rubric`"),
         ({"score": length}, "schema"),
         ({"render": "sometimes"}, "'never', 'auto' or 'always'"),
         ({"lane": "render"}, "'high', 'batch' or 'slow'"),
@@ -545,5 +545,5 @@ def test_a_log_has_lines(given: dict[str, Any]) -> None:
     shown = Display(curtsy.crawl(START, **given), log)
     shown.update(Counts(pages=1))
     shown.update(Counts(pages=2))  # too soon
-    assert log.getvalue() == "1 pages, 0 to go, 0 skipped, 0 failed\n"
+    assert log.getvalue() == "1 pages, 0 pending, 0 skipped, 0 failed\n"
     assert shown_line(Counts(skipped={"robots": 1}, waiting="a host")).endswith("1 skipped, 0 failed; a host")

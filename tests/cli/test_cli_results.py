@@ -322,11 +322,11 @@ def test_what_is_empty_is_not_deleted(run: Run, crawled: Path) -> None:
 @pytest.mark.parametrize(
     ("api", "key", "words", "said"),
     [
-        ("http://127.0.0.1:99999", "", ("status",), "is no address of an API"),
-        ("http://[::1", "", ("status",), "is no address of an API"),
-        ("http://127.0.0.1:9", "a\nb", ("status",), "The API key has characters"),
-        ("http://127.0.0.1:9", "", ("status", ""), "is empty: give one"),
-        ("http://127.0.0.1:9", "", ("pause", ""), "is empty: give one"),
+        ("http://127.0.0.1:99999", "", ("status",), "Invalid API address"),
+        ("http://[::1", "", ("status",), "Invalid API address"),
+        ("http://127.0.0.1:9", "a\nb", ("status",), "The API key has invalid characters"),
+        ("http://127.0.0.1:9", "", ("status", ""), "is empty: give"),
+        ("http://127.0.0.1:9", "", ("pause", ""), "is empty: give"),
     ],
 )
 def test_what_cannot_be_asked_of_an_api_is_told_in_one_line(

@@ -130,7 +130,10 @@ def test_secrets_are_not_stored_and_must_be_given_again(tmp_path: Path, web: Tin
         assert stored(folder)["withheld"] == ["hosts"]
         for file in folder.data.glob("curtsy.sqlite*"):
             assert b"hunter2" not in file.read_bytes()
-        assert f"--resume {id}\nGive again what is not stored: hosts.\n" in curtsy(folder, "status").stdout
+        assert (
+            f"--resume {id}\nGive these settings again; they are not stored: hosts.\n"
+            in curtsy(folder, "status").stdout
+        )
         refused = curtsy(folder, "crawl", "--resume", id)
         assert refused.returncode == 2
         assert "was made with hosts, which may hold secrets" in refused.stderr
@@ -154,11 +157,11 @@ def test_a_hint_can_be_typed_where_the_program_is_not_on_the_path(folder: CrawlF
 @pytest.mark.parametrize(
     ("config", "variables", "said"),
     [
-        ("", {}, ["Give again what is not stored: hosts, proxies."]),
-        ("[hosts.x]", {}, ["Give again what is not stored: proxies."]),
-        ("[hosts.x]", {"CURTSY_PROXIES": "{}"}, ["It needs CURTSY_PROXIES in the environment, as now."]),
+        ("", {}, ["Give these settings again; they are not stored: hosts, proxies."]),
+        ("[hosts.x]", {}, ["Give these settings again; they are not stored: proxies."]),
+        ("[hosts.x]", {"CURTSY_PROXIES": "{}"}, ["It needs CURTSY_PROXIES in the environment."]),
         ("proxies = {}\n[hosts.x]", {"CURTSY_STORE_URL": "postgresql://me:pw@db/x"},
-         ["It needs CURTSY_STORE_URL in the environment, as now."]),
+         ["It needs CURTSY_STORE_URL in the environment."]),
         ("proxies = {}\n[hosts.x]", {}, []),
     ],
 )  # fmt: skip

@@ -47,7 +47,7 @@ def test_a_part_that_ends_by_itself_is_told(tmp_path: Path) -> None:
         "sys.exit(keep([[sys.executable, '-c', '']], Settings(), None))"
     )
     ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stderr) == (4, "curtsy: the only part has ended by itself.\n")
+    assert (ended.returncode, ended.stderr) == (4, "curtsy: the process exited unexpectedly.\n")
 
 
 def test_flower_shows_workers_queues_and_tasks(new_fleet: NewFleet, web: TinyWeb) -> None:

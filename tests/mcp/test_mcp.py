@@ -24,10 +24,11 @@ from mcp import Client, StdioServerParameters
 from small_site import Say, SmallSite, linking
 from waiting import until
 
-from curtsy.client.server import Server
+from curtsy.client import http
+from curtsy.client.local import LocalBackend
+from curtsy.client.remote import RemoteBackend
 from curtsy.core.settings_loading import load
 from curtsy.mcp import reading
-from curtsy.mcp.backends import Local, Remote
 from curtsy.mcp.server import Limits, build
 from curtsy.services.valkey import EmbeddedValkey
 from curtsy.store.engine import Store
@@ -294,7 +295,7 @@ def test_a_port_that_is_taken_is_told(folder: CrawlFolder) -> None:
             [sys.executable, *given], cwd=folder.path, capture_output=True, text=True, timeout=60, check=False
         )
     assert done.returncode == 2
-    assert "cannot be listened on: Address already in use" in done.stderr
+    assert "is not available: Address already in use" in done.stderr
     assert "Choose another --port." in done.stderr
 
 
@@ -315,11 +316,11 @@ def test_a_control_plane_serves_the_same_tools(tmp_path: Path, folder: CrawlFold
             assert (await call(client, "status"))["pages"] == 4
             hits = await call(client, "search_pages", query="home")
             assert [page["url"] for page in hits["pages"]] == [START]
-            plane = Remote(Server(found[1]))
-            every = await asyncio.to_thread(lambda: list(plane.pages(None, None)))
-            assert len(every) == plane.stored(None) == 4
-            rest = await asyncio.to_thread(lambda: list(plane.pages(None, every[1][0])))
-            assert [page.url for _, page in rest] == [page.url for _, page in every[2:]]
+            plane = RemoteBackend(http.Client(found[1]))
+            every = await asyncio.to_thread(lambda: list(plane.scan_pages(None, None)))
+            assert len(every) == plane.count_pages(None) == 4
+            rest = await asyncio.to_thread(lambda: list(plane.scan_pages(None, every[1][0])))
+            assert [page["url"] for _, page, _ in rest] == [page["url"] for _, page, _ in every[2:]]
             read = await call(client, "read_page", page=START)
             assert "about" in read["markdown"]
             assert (await call(client, "extract", page=read["id"]))["data"]["title"] == "Home"
@@ -357,11 +358,11 @@ def test_a_search_is_bounded_and_says_so() -> None:
     assert (found["searched"], found["complete"], found["hits"]) == (10, False, 9)
     assert [page["id"] for page in found["pages"]] == ["9", "8", "7"]
     assert len(looked) == 11
-    assert found["cut_short"].startswith("This answer is about 10 of 100 stored pages: 10 are looked at in one call.")
+    assert found["cut_short"].startswith("This answer is about 10 of 100 stored pages: one call searches 10 pages.")
     assert found["go_on"] == "after 9"
     late = reading.search(pages(), "geese", 3, 1000, 0, lambda: 100)
     assert (late["complete"], late["searched"], late["go_on"]) == (False, 1, "after 0"), "it always gets on"
-    assert "the 0 s of a call were over" in late["cut_short"]
+    assert "the 0 s of a call are over" in late["cut_short"]
     whole = reading.search(pages(), "geese", 3, 100, 60, lambda: 100)
     assert whole["complete"]
     assert not {"cut_short", "go_on"} & set(whole)
@@ -387,7 +388,7 @@ def test_an_agent_is_told_of_a_search_that_was_cut_short_and_goes_on(
         assert sorted(urls) == sorted(f"http://a.test/{n}" for n in range(12)), "each of them once"
         assert "no `go_on`" in await refused(client, "search_pages", query="geese", go_on="1 OR 1=1")
 
-    ask(build(Local(settings), Limits()), work)
+    ask(build(LocalBackend(settings), Limits()), work)
 
 
 def test_titles_count_more_than_text() -> None:

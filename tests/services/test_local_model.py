@@ -275,7 +275,7 @@ def test_doctor_asks_the_model_that_is_set(tmp_path: Path) -> None:
         assert (there.ok, there.found) == (True, f"two at {server.url}")
         other = _model(Settings(llm_url=server.url, llm_model="three", data_dir=tmp_path))
         assert other.ok is False
-        assert "it offers one, two" in other.mend
+        assert "it offers one, two" in other.repair
     away = _model(Settings(llm_url=server.url, llm_model="two", data_dir=tmp_path))
     assert away.ok is False
-    assert server.url in away.mend
+    assert server.url in away.repair

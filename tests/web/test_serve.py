@@ -260,7 +260,7 @@ def test_a_port_that_is_taken_is_told_in_one_line(tmp_path: Path, sqlite_url: st
 
 def test_an_answer_that_is_not_of_this_api_is_told_in_one_line() -> None:
     client = Client("http://127.0.0.1:1")
-    with pytest.raises(Unavailable, match="not this API"):
+    with pytest.raises(Unavailable, match="is not a Curtsy API"):
         client.read(200, b"<html>")
     with pytest.raises(UsageError):
         Client("ftp://x")

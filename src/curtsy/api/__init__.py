@@ -21,11 +21,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from curtsy.api import arguments as given
+from curtsy.api import arguments
 from curtsy.api.page import Page, view
 from curtsy.api.progress import Display, shown_html, shown_line
 from curtsy.api.thread import CrawlThread
-from curtsy.client.http import key_around
+from curtsy.client.http import key_from_environment
 from curtsy.client.local import LocalBackend
 from curtsy.client.server import AsyncServer, Server
 from curtsy.control.crawl_request import crawl_of, request_from
@@ -57,11 +57,11 @@ __all__ = [
     "Unavailable", "UnknownCrawl", "UsageError", "connect", "connect_async", "crawl", "pages", "records", "resume",
 ]  # fmt: skip
 
-#: pages that are read from the store at a time, and about how many bytes of bodies: all that waits in memory
+#: pages that are read from the store at a time, and about how many bytes of bodies: the limit of memory
 _BATCH = 16
 _BATCH_BYTES = 8_000_000
 _BETWEEN = "p.crawl = :crawl AND p.n > :after AND p.n <= :upto"
-#: how often the store is asked for new pages; a look at PostgreSQL waits for whoever is committing
+#: seconds between queries for new pages; on PostgreSQL a query waits for commits in progress
 _LOOK_S = {"sqlite": 0.1, "postgresql": 0.5}
 
 
@@ -88,18 +88,17 @@ def crawl(
     progress: bool = False,
     **settings: Any,
 ) -> Crawling:
-    """A crawl in this process, as `curtsy crawl` makes it; iterate over it to get its pages.
+    """Create a crawl that runs in this process, as `curtsy crawl` does; iterate over it to get its pages.
 
-    `extract(page)` makes the data of a record, or several, or None; `score(schema, data, quotes)` a number from 0 to
-    100. `records()` has what came of them. `settings` are those of docs/reference/settings.md:
-    `allow_private=("10.0.0.0/8",)`.
-    It begins with the first page that is asked for, or with `begin()`.
+    `extract(page)` returns the data of a record, a list of them, or None. `score(schema, data, quotes)` returns a
+    number from 0 to 100. `records()` has the results. `settings` are those of docs/reference/settings.md, such as
+    `allow_private=("10.0.0.0/8",)`. The crawl starts with the first page that you request, or with `begin()`.
     """
-    seeds = given.seeds(seeds)
+    seeds = arguments.seeds(seeds)
     found = _settings(config, data_dir, settings)
-    schema, rubric = given.makers(extract, score, schema, rubric)
+    schema, rubric = arguments.makers(extract, score, schema, rubric)
     request = request_from({
-        "scope": scope, "include": given.texts("include", include), "exclude": given.texts("exclude", exclude),
+        "scope": scope, "include": arguments.texts("include", include), "exclude": arguments.texts("exclude", exclude),
         "max_pages": max_pages, "max_depth": max_depth, "delay_s": delay_s, "per_host": per_host, "lane": lane,
         "sitemaps": sitemaps, "cookies": cookies, "render": render, "schema": schema, "rubric": rubric, "llm": llm,
     })  # fmt: skip
@@ -121,20 +120,22 @@ def resume(
     progress: bool = False,
     **settings: Any,
 ) -> Crawling:
-    """Goes on with a crawl that was left, paused, or had dead letters replayed; iterate over it for the pages that are
-    committed from then on."""
-    given.makers(extract, score, None, None)  # those that the crawl names must be known here
+    """Resume a crawl that was stopped, paused, or had dead letters replayed.
+
+    Iterate over it to get the pages that are committed from then on.
+    """
+    arguments.makers(extract, score, None, None)  # registers the functions that the crawl names
     options = {"max_pages": max_pages, "delay_s": delay_s, "per_host": per_host}
     changed = {name: value for name, value in options.items() if value is not None}
     checked = request_from(changed)
     found = _settings(config, data_dir, settings)
     with Store.open(found.effective_store_url, create=False) as store, store.read() as tx:
-        stored = crawls.get(tx, given.crawl_id(id))
+        stored = crawls.get(tx, arguments.crawl_id(id))
         kept = crawls.settings_of(tx, stored.n)
     found = _settings(config, data_dir, settings, kept.get("settings"))
     if lacking := missing(kept, found):
         raise UsageError(
-            f"Crawl {stored.id} was made with {' and '.join(lacking)}, which are not stored: give them again."
+            f"Crawl {stored.id} was made with {' and '.join(lacking)}, which are not stored. Give them again."
         )
     _check_renderer(stored, found)
     return Crawling(found, stored.id, (), {name: getattr(checked, name) for name in changed}, progress)
@@ -143,11 +144,11 @@ def resume(
 def pages(
     crawl: str = "last", *, data_dir: str | Path | None = None, config: str | Path | None = None, **settings: Any
 ) -> Iterator[Page]:
-    """The stored pages of a crawl, in the order in which they were committed."""
+    """The stored pages of a crawl, in the order of their commits."""
     where = _settings(config, data_dir, settings)
     with Store.open(where.effective_store_url, create=False, looks=True) as store:
         with store.read() as tx:
-            found = crawls.get(tx, given.crawl_id(crawl))
+            found = crawls.get(tx, arguments.crawl_id(crawl))
         segments = export.segments_of(where)
         try:
             for page in export.pages_of(store, found.n):
@@ -160,34 +161,34 @@ def records(
     crawl: str = "last", *, status: str = "published", data_dir: str | Path | None = None,
     config: str | Path | None = None, **settings: Any,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
-    """The records of a crawl as `curtsy records` writes them; those that are held for a person only if asked for."""
+    """The records of a crawl, as `curtsy records` prints them; by default the published ones."""
     if status not in serialize.STATUSES:
         raise UsageError(f"There is no status {status!r}. Use one of: {', '.join(serialize.STATUSES)}.")
     backend = LocalBackend(_settings(config, data_dir, settings))
-    for record in backend.records(given.crawl_id(crawl), status):
+    for record in backend.records(arguments.crawl_id(crawl), status):
         yield record | {"created": datetime.fromisoformat(record["created"])}
 
 
 class Crawling:
-    """A crawl in this process. Its pages come once, in the order in which they were committed.
+    """A crawl in this process. It yields each page once, in the order of their commits.
 
-    It does not wait for whoever reads: pages that were not read yet wait in the store, not in memory. Leaving the loop
-    early, by `break` or an error, lets the requests under way end, and leaves a crawl that `resume` goes on with.
+    It does not wait for its reader: unread pages are in the store, not in memory. Leaving the loop early, by `break` or
+    an error, finishes the requests in flight; `resume` continues the crawl later.
     """
 
     def __init__(
-        self, settings: Settings, what: Crawl | str, seeds: Iterable[str], wishes: Mapping[str, Any] | None,
+        self, settings: Settings, what: Crawl | str, seeds: Iterable[str], changes: Mapping[str, Any] | None,
         progress: bool,
     ) -> None:  # fmt: skip
         self._settings = settings
         self._display = Display(self) if progress else None
-        told = None if self._display is None else self._display.update
-        self._running = CrawlThread(settings, what, seeds, wishes, told)
+        on_progress = None if self._display is None else self._display.update
+        self._running = CrawlThread(settings, what, seeds, changes, on_progress)
         self._what = what
         self._lock = threading.Lock()
         self._store: Store | None = None
         self._segments: SegmentStore | None = None
-        #: number of the last page that was read, and up to which no other will appear
+        #: number of the last page that was read; no new page appears up to `_upto`
         self._after = self._upto = 0
         self._began = self._left = False
 
@@ -199,8 +200,10 @@ class Crawling:
 
     @property
     def counts(self) -> Counts:
-        """Pages, URLs that are done, pending, skipped by reason and failed by cause, and pages of which no record could
-        be made, by stage. While it goes on here as last told, twice a second; else as in the store."""
+        """Counts of pages and of URLs by state, reason and cause, and of failed records by stage.
+
+        They are updated twice a second while the crawl runs here.
+        """
         if (self._began and not self._running.ended) or not self._is_stored:
             return self._running.counts
         with self._looking() as tx:
@@ -209,7 +212,7 @@ class Crawling:
 
     @property
     def state(self) -> str:
-        """`new`, then as in the store: `running`, `finished`, ..."""
+        """`new`, then the state in the store: `running`, `finished`, ..."""
         if not self._is_stored:
             return "new"
         with self._looking() as tx:
@@ -233,7 +236,7 @@ class Crawling:
     # Its pages
 
     def begin(self) -> Crawling:
-        """Starts it; returns when its seeds are stored."""
+        """Start the crawl; returns when its seeds are stored."""
         with self._lock:
             if self._left:
                 raise UsageError(self._over())
@@ -251,19 +254,19 @@ class Crawling:
         return self
 
     def _last_page(self) -> int:
-        """Before it goes on: only what comes after it is given."""
+        """The last page before the crawl is resumed: only later pages are yielded."""
         with Store.open(self._settings.effective_store_url, create=False) as store:
             with store.read() as tx:
                 n = crawls.get(tx, self.id, members=False).n
             return self._settled(store, n)
 
     def _over(self) -> str:
-        """What to do with a crawl whose pages were given already."""
+        """What to do with a crawl whose pages were already yielded."""
         if not self._is_stored:
-            return "This crawl never began: make a new one."
+            return "This crawl never started: create a new one."
         if (state := self.state) in ("finished", "cancelled"):
-            return f"This crawl is {state}, and gives its pages once. All that are stored: pages({self.id!r})."
-        return f"This crawl was left. Go on with it: resume({self.id!r}). What is stored: pages({self.id!r})."
+            return f"This crawl is {state} and yields its pages once. Read the stored pages with pages({self.id!r})."
+        return f"This crawl was stopped. Resume it: resume({self.id!r}). Read its stored pages: pages({self.id!r})."
 
     def __iter__(self) -> Iterator[Page]:
         try:
@@ -280,23 +283,23 @@ class Crawling:
                 for page in taken:
                     yield page
         finally:
-            # Also while the loop is being closed: the crawl is asked to end, and its thread does so by itself.
+            # Also while the loop is closing: the crawl's thread stops by itself once it is requested.
             self._running.stop()
             await asyncio.to_thread(self.leave)
 
     def _take(self) -> list[Page] | None:
-        """The next few pages; none if none came for a moment; None at the end. Raises what broke the crawl off."""
+        """The next few pages; an empty list if no page is ready, None at the end. Raises the error of the crawl."""
         with self._lock:
             store, segments, stored = self._store, self._segments, self._running.crawl
             if self._left or store is None or segments is None or stored is None:
                 return None
-            ended = self._running.ended  # before the look: what was committed until then is seen by it
+            ended = self._running.ended  # before the query: it sees everything that was committed until then
             asked = self._after >= self._upto
             if asked:
                 self._upto = max(self._upto, self._settled(store, stored.n))
-            given = {"crawl": stored.n, "after": self._after, "upto": self._upto}
+            values = {"crawl": stored.n, "after": self._after, "upto": self._upto}
             with store.read() as tx:
-                found = page_rows.where(tx, _BETWEEN, given, "p.n", _BATCH)
+                found = page_rows.where(tx, _BETWEEN, values, "p.n", _BATCH)
             taken: list[Page] = []
             for n, page in found:
                 taken.append(_page(store, segments, page, stored.id))
@@ -304,7 +307,7 @@ class Crawling:
                 if sum(len(one.content or b"") for one in taken) > _BATCH_BYTES:
                     break
             if not found:
-                self._after = self._upto  # what was there was deleted
+                self._after = self._upto  # the pages were deleted
         if not taken and ended and asked:
             if self._running.error is not None:
                 raise self._running.error
@@ -323,11 +326,11 @@ class Crawling:
     # Leaving it
 
     def stop(self) -> None:
-        """Lets the requests under way end; the loop over its pages then ends too. Asked twice: at once."""
+        """Stop the crawl: requests in flight finish, then the loop over its pages ends. Twice: stop at once."""
         self._running.stop()
 
     def leave(self) -> None:
-        """Stops it unless it has ended, and waits until it has."""
+        """Stop the crawl unless it has ended, and wait for that."""
         self._running.leave()
         with self._lock:
             self._left = True
@@ -355,23 +358,23 @@ class Crawling:
 
 
 def connect(url: str, key: str | None = None, request_id: str | None = None) -> Server:
-    """A control plane, `curtsy serve`: every call of its API as a method. The key may stand in CURTSY_API_KEY."""
-    return Server(url, key or key_around(), request_id)
+    """A client of `curtsy serve` with a method per API call. The key may be in CURTSY_API_KEY."""
+    return Server(url, key or key_from_environment(), request_id)
 
 
 def connect_async(url: str, key: str | None = None, request_id: str | None = None) -> AsyncServer:
-    """The same, with methods to be awaited."""
-    return AsyncServer(url, key or key_around(), request_id)
+    """The same client with async methods."""
+    return AsyncServer(url, key or key_from_environment(), request_id)
 
 
 def _settings(
     config: str | Path | None, data_dir: str | Path | None, settings: Mapping[str, Any], kept: Any = None
 ) -> Settings:
-    return load(given.path("config", config), kept, data_dir=given.path("data_dir", data_dir), **settings)
+    return load(arguments.path("config", config), kept, data_dir=arguments.path("data_dir", data_dir), **settings)
 
 
 def _check_renderer(crawl: Crawl, settings: Settings) -> None:
-    """A crawl that needs a browser is not begun without one."""
+    """A crawl that needs a browser does not start without one."""
     if crawl.render != "never":
         chromium.check_installed(settings)
 

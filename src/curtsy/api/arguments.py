@@ -1,4 +1,4 @@
-"""What scripts give to api.py, checked before anything begins: the error says what is wanted."""
+"""Checks the arguments of the Python API before a crawl starts; errors say what is expected."""
 
 from __future__ import annotations
 
@@ -13,84 +13,84 @@ from curtsy.core.errors import UsageError
 from curtsy.records import user_functions
 
 
-def seeds(given: tuple[Any, ...]) -> tuple[str, ...]:
-    if not given:
-        raise UsageError('There are no seeds: give at least one URL, for example crawl("https://example.com/").')
-    for one in given:
+def seeds(value: tuple[Any, ...]) -> tuple[str, ...]:
+    if not value:
+        raise UsageError('Give at least one URL as a seed, for example crawl("https://example.com/").')
+    for one in value:
         if isinstance(one, Iterable) and not isinstance(one, str | bytes):
-            raise UsageError("Seeds are given one by one: crawl(*urls), not crawl(urls).")
+            raise UsageError("Pass seeds one by one: crawl(*urls), not crawl(urls).")
         if not isinstance(one, str):
-            raise UsageError(f'A seed is a URL as text, not {_told(one)}: crawl("https://example.com/").')
-    return given
+            raise UsageError(f'A seed must be a URL as str, not {_shown(one)}: crawl("https://example.com/").')
+    return value
 
 
-def texts(name: str, given: Any) -> list[Any]:
-    """Those of a list; a text by itself would be taken for its letters."""
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise UsageError(f"`{name}` is a list of patterns, not {_told(given)}.")
-    return list(given)
+def texts(name: str, value: Any) -> list[Any]:
+    """The patterns of a list; a single str would be split into its letters."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise UsageError(f"`{name}` must be a list of patterns, not {_shown(value)}.")
+    return list(value)
 
 
-def crawl_id(given: Any) -> str:
-    if not isinstance(given, str):
-        raise UsageError(f'A crawl is named by its id, the beginning of one, or "last", not by {_told(given)}.')
-    return given
+def crawl_id(value: Any) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f'Name a crawl by its id, the beginning of it, or "last", not by {_shown(value)}.')
+    return value
 
 
-def path(name: str, given: Any) -> Path | None:
-    if given is not None and not isinstance(given, str | PathLike):
-        raise UsageError(f"`{name}` is a path, not {_told(given)}.")
-    return None if given is None else Path(given)
+def path(name: str, value: Any) -> Path | None:
+    if value is not None and not isinstance(value, str | PathLike):
+        raise UsageError(f"`{name}` must be a path, not {_shown(value)}.")
+    return None if value is None else Path(value)
 
 
-def named(name: str, given: Any, *kinds: type) -> None:
+def named(name: str, value: Any, *kinds: type) -> None:
     """None, or of one of these types."""
-    if given is not None and not isinstance(given, kinds):
-        raise UsageError(f"`{name}` is {' or '.join(kind.__name__ for kind in kinds)}, not {_told(given)}.")
+    if value is not None and not isinstance(value, kinds):
+        raise UsageError(f"`{name}` must be {' or '.join(kind.__name__ for kind in kinds)}, not {_shown(value)}.")
 
 
 def makers(
     extract: Callable[..., Any] | None, score: Callable[..., Any] | None, schema: Any, rubric: Any
 ) -> tuple[Any, str | None]:
-    """Makes functions known by their names; the schema and the rubric that stand for them."""
+    """Registers functions by their names; returns the schema and the rubric that name them."""
     named("schema", schema, str, dict)
     named("rubric", rubric, str)
     if extract is not None:
         if schema is not None:
-            raise UsageError("`extract` makes the records itself: leave `schema` out.")
+            raise UsageError("`extract` replaces `schema`: use one of them.")
         schema = _name("extract(page)", extract)
         _check_call(f"{schema}(page)", extract, None)
         user_functions.add_extractor(schema, lambda stored: extract(view(stored.page, "", stored.body)))
     if score is not None:
         if rubric is not None:
-            raise UsageError("`score` scores the records itself: leave `rubric` out.")
+            raise UsageError("`score` replaces `rubric`: use one of them.")
         rubric = _name("score(schema, data, quotes)", score)
         _check_call(f"{rubric}(schema=..., data=..., quotes=...)", score, schema=None, data=None, quotes=None)
         user_functions.add_scorer(rubric, score)
     return schema, rubric
 
 
-def _name(wanted: str, given: Any) -> str:
-    if not callable(given):
-        raise UsageError(f"`{wanted}` is a function, not {_told(given)}.")
-    if inspect.iscoroutinefunction(given):
-        raise UsageError(f"`{wanted}` is a plain function: `def`, not `async def`.")
-    return str(getattr(given, "__name__", _told(given)))
+def _name(wanted: str, value: Any) -> str:
+    if not callable(value):
+        raise UsageError(f"`{wanted}` must be a function, not {_shown(value)}.")
+    if inspect.iscoroutinefunction(value):
+        raise UsageError(f"`{wanted}` must be a plain function: `def`, not `async def`.")
+    return str(getattr(value, "__name__", _shown(value)))
 
 
-def _check_call(wanted: str, given: Callable[..., Any], *args: Any, **named: Any) -> None:
-    """That it can be called so; what has no signature is believed."""
+def _check_call(wanted: str, value: Callable[..., Any], *args: Any, **named: Any) -> None:
+    """Checks that the function takes these arguments. A function without a signature passes."""
     try:
-        signature = inspect.signature(given)
+        signature = inspect.signature(value)
     except (TypeError, ValueError):
         return
     try:
         signature.bind(*args, **named)
     except TypeError as error:
-        raise UsageError(f"It is called as `{wanted}`, and the function does not take that: {error}.") from None
+        raise UsageError(f"The function is called as `{wanted}` but does not accept that: {error}.") from None
 
 
-def _told(given: Any) -> str:
+def _shown(value: Any) -> str:
     """`5 (int)`"""
-    shown = repr(given)
-    return f"{shown if len(shown) <= 60 else shown[:60] + '...'} ({type(given).__name__})"
+    shown = repr(value)
+    return f"{shown if len(shown) <= 60 else shown[:60] + '...'} ({type(value).__name__})"

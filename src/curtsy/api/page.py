@@ -1,4 +1,4 @@
-"""A stored page as scripts and extractors get it: its facts, its body, and what can be read from that."""
+"""A stored page for scripts and extractors: its metadata, its body, and its content."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ class Page:
         return Document.parse(self.content or b"", self.content_type, self.url)
 
     def text(self) -> str:
-        """What a reader sees; empty if it is no HTML or plain text."""
+        """The visible text; empty unless it is HTML or plain text."""
         if not self.is_html:
             plain = (self.content_type or "").startswith("text/")
             return (self.content or b"").decode(self.charset or "utf-8", "replace") if plain else ""
         return self.document().text()
 
     def markdown(self) -> str:
-        """As Markdown; what is no HTML as its text."""
+        """As Markdown; other types as their text."""
         return self.document().markdown() if self.is_html else self.text()
 
     def links(self) -> list[str]:
-        """Where its links lead, normalised; those that it asks not to follow are left out."""
+        """The normalized URLs of its links, without those marked nofollow."""
         if not self.is_html:
             return []
         document = self.document()
@@ -70,7 +70,7 @@ class Page:
 
 
 def view(page: StoredPage, crawl: str, content: bytes | None) -> Page:
-    """The page with its body; None: that was not kept."""
+    """The page with its body; None if the body was not kept."""
     names = (name for name in Page.__slots__ if name not in ("crawl", "fetched", "content"))
     return Page(
         **{name: getattr(page, name) for name in names},

@@ -1,6 +1,6 @@
-"""How far a crawl is, for whoever watches it from Python: in a notebook a table that is redrawn, on a terminal a line.
+"""Progress of a crawl in Python: a table in a notebook, a line on a terminal.
 
-No package is needed for it: a notebook brings its own IPython, and where there is none, none is imported.
+It needs no package: a notebook has IPython already, and elsewhere it is not imported.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from curtsy.core.model import Counts
 if TYPE_CHECKING:
     from curtsy.api import Crawling
 
-#: a notebook is redrawn, and a line in a log is written, no more often than this
+#: minimum seconds between two updates of a notebook, and between two lines of a log
 _DRAW_S = 0.5
 _LOG_S = 5.0
 
 
 def shown_line(counts: Counts) -> str:
-    """`12 pages, 3 to go, 1 skipped, 0 failed`, and what is waited for."""
-    parts = [f"{counts.pages:,} pages", f"{counts.pending:,} to go"]
+    """`12 pages, 3 pending, 1 skipped, 0 failed`, and what the crawl waits for."""
+    parts = [f"{counts.pages:,} pages", f"{counts.pending:,} pending"]
     failed = sum(counts.failed.values()) + sum(counts.failed_stages.values())
     parts += [f"{sum(counts.skipped.values()):,} skipped", f"{failed:,} failed"]
     return ", ".join(parts) + (f"; {counts.waiting}" if counts.waiting else "")
 
 
 def shown_html(id: str, counts: Counts, ended: bool) -> str:
-    """A small table; nothing in it is a page's own."""
-    rows = [("pages", f"{counts.pages:,}"), ("done", f"{counts.done:,}"), ("to go", f"{counts.pending:,}")]
+    """A small table. It contains no text of crawled pages."""
+    rows = [("pages", f"{counts.pages:,}"), ("done", f"{counts.done:,}"), ("pending", f"{counts.pending:,}")]
     rows += [("skipped", _reasons(counts.skipped)), ("dead letters", _reasons(counts.failed | counts.failed_stages))]
     if counts.waiting and not ended:
         rows.append(("waits for", counts.waiting))
     known = counts.done + sum(counts.skipped.values()) + sum(counts.failed.values())
     cells = "".join(f"<tr><th style='text-align:left'>{escape(n)}</th><td>{escape(v)}</td></tr>" for n, v in rows)
     bar = f"<progress value='{known}' max='{max(1, known + counts.pending)}'></progress>"
-    said = "crawling" if not ended else "left" if counts.pending else "ended"
-    return f"<table><caption>{escape(id)}: {said} {bar}</caption>{cells}</table>"
+    state = "crawling" if not ended else "stopped" if counts.pending else "ended"
+    return f"<table><caption>{escape(id)}: {state} {bar}</caption>{cells}</table>"
 
 
 def _reasons(found: dict[str, int]) -> str:
@@ -46,7 +46,7 @@ def _reasons(found: dict[str, int]) -> str:
 
 
 class Display:
-    """Redrawn while the crawl goes on. Called from the crawl's thread."""
+    """Redraws the progress while the crawl runs. Called from the crawl's thread."""
 
     def __init__(self, crawling: Crawling, err: TextIO | None = None) -> None:
         self._crawling = crawling
@@ -62,7 +62,7 @@ class Display:
             self._draw(counts)
 
     def close(self, counts: Counts) -> None:
-        """Once more, as it stands at the end."""
+        """Draw the final state."""
         self._draw(counts)
         if self._open:
             self._err.write("\n")
@@ -85,7 +85,7 @@ class Display:
 
     @staticmethod
     def _notebook() -> Any:
-        """IPython's module for showing things, in a notebook; None elsewhere."""
+        """IPython's display module in a notebook; None elsewhere."""
         ipython = sys.modules.get("IPython")
         shell = None if ipython is None else ipython.get_ipython()
         return None if shell is None or not hasattr(shell, "kernel") else sys.modules.get("IPython.display")

@@ -1,8 +1,7 @@
-"""A crawl in a thread of its own, for scripts and notebooks: with its own loop, so that whoever uses its pages may take
-as long as they like, and may have a loop of their own.
+"""A crawl in its own thread and event loop, for scripts and notebooks: its reader may be slow, and may run a loop too.
 
-The thread ends when the crawl has ended, when it is asked to stop, and before the interpreter does. What is under way
-then may end, and is committed; the crawl can be resumed.
+The thread ends with the crawl, after a request to stop, and before the interpreter exits. Requests in flight then
+finish and are committed; the crawl can be resumed.
 """
 
 from __future__ import annotations
@@ -28,42 +27,42 @@ from curtsy.services import backends
 from curtsy.store import crawls
 from curtsy.store.engine import read
 
-#: beyond the drain and a commit, what closing the parts may take
+#: seconds to close everything, after the drain and a commit
 _CLOSE_S = 30.0
 
 
 class CrawlThread:
-    """One crawl, new or taken up again by its id, in this process."""
+    """One crawl in this process: a new one, or one that is resumed by its id."""
 
     def __init__(
-        self, settings: Settings, what: Crawl | str, seeds: Iterable[str] = (), wishes: Mapping[str, Any] | None = None,
-        on_progress: Callable[[Counts], None] | None = None,
+        self, settings: Settings, what: Crawl | str, seeds: Iterable[str] = (),
+        changes: Mapping[str, Any] | None = None, on_progress: Callable[[Counts], None] | None = None,
     ) -> None:  # fmt: skip
-        self._settings, self._what, self._seeds, self._wishes = settings, what, seeds, wishes
+        self._settings, self._what, self._seeds, self._changes = settings, what, seeds, changes
         self._on_progress = on_progress
         self._stop = StopFlag()
         self._lock = threading.Lock()
-        #: how often it was asked to stop, and whether it listens to that already
+        #: number of requests to stop, and whether the loop handles them already
         self._asked, self._listens = 0, False
         self._ready, self._ended = threading.Event(), threading.Event()
         self._thread = LoopThread("curtsy", self._run, loop_factory=uvloop.new_event_loop, on_end=self._over)
-        #: as it was stored; None before that
+        #: the stored crawl; None before that
         self.crawl: Crawl | None = None
-        #: as last told
+        #: the latest counts
         self.counts = Counts()
-        #: what ended it, unless it ended well
+        #: the error that ended it
         self.error: BaseException | None = None
 
     def start(self) -> None:
-        _see_to_the_end()
-        _living.add(self)
+        _register_exit()
+        _running.add(self)
         self._thread.start()
 
     def begun(self) -> Crawl:
-        """Waits until the crawl and its seeds are stored; raises what went wrong until then."""
+        """Wait until the crawl and its seeds are stored; raises an error of that."""
         self._ready.wait()
         if self.crawl is None:
-            raise self.error or Unavailable("The crawl was stopped before it began.")
+            raise self.error or Unavailable("The crawl was stopped before it started.")
         return self.crawl
 
     @property
@@ -75,14 +74,14 @@ class CrawlThread:
         return self._ended.wait(timeout_s)
 
     def stop(self) -> None:
-        """Once: what is under way may end. Twice: at once."""
+        """Once: requests in flight finish. Twice: they are aborted."""
         with self._lock:
             self._asked += 1
             if self._listens:
                 self._thread.call(self._stop.request)
 
     def leave(self) -> None:
-        """Stops it and waits until nothing of it runs any more."""
+        """Stop the crawl and wait for the end of its thread."""
         if not self._thread.is_alive:
             return
         self.stop()
@@ -105,14 +104,14 @@ class CrawlThread:
         try:
             await built.open()
             if isinstance(self._what, str):
-                crawl = await submit.resume_crawl(built, self._what, self._wishes)
+                crawl = await submit.resume_crawl(built, self._what, self._changes)
             else:
                 crawl = await submit.submit(built, self._what, self._seeds)
             self.counts = await read(built.store, crawls.counts, crawl.n)
             self.crawl = crawl
             self._ready.set()
             self.counts = await run.run(
-                built, crawl.n, self._tell, self._stop, alone=False, tidy=lambda: retention.tidy(built)
+                built, crawl.n, self._update, self._stop, alone=False, tidy=lambda: retention.tidy(built)
             )
             if crawl.schema is not None or crawl.webhook is not None:
                 await stages.run_all(built, crawl.n, self._stop)
@@ -122,28 +121,28 @@ class CrawlThread:
         if self._on_progress is not None:
             self._on_progress(self.counts)
 
-    def _tell(self, counts: Counts) -> None:
+    def _update(self, counts: Counts) -> None:
         self.counts = counts
         if self._on_progress is not None:
             self._on_progress(counts)
 
 
-_living: WeakSet[CrawlThread] = WeakSet()
-_seen_to = False
+_running: WeakSet[CrawlThread] = WeakSet()
+_registered = False
 
 
-def _see_to_the_end() -> None:
-    """A script that ends in the middle leaves well.
+def _register_exit() -> None:
+    """Stops crawls cleanly when a script exits.
 
-    Not by `atexit`: before that the interpreter closes the executors that a commit needs. What is registered here runs
-    before, last registered first.
+    `atexit` is too late: the interpreter closes the executors that a commit needs before. These hooks run earlier, last
+    registered first.
     """
-    global _seen_to
-    if not _seen_to:
+    global _registered
+    if not _registered:
         threading._register_atexit(_leave_all)  # type: ignore[attr-defined]
-        _seen_to = True
+        _registered = True
 
 
 def _leave_all() -> None:
-    for one in list(_living):
+    for one in list(_running):
         one.leave()

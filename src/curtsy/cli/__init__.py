@@ -1,7 +1,7 @@
-"""The command line. Only what is needed to read the command is imported before it runs.
+"""The command line. Only what is needed to parse the command is imported before it runs.
 
-Exit codes: 0 done · 1 finished with dead letters, or `audit` found something · 2 usage · 3 interrupted, resumable ·
-4 a part is missing, down or damaged · 70 an error of ours.
+Exit codes: 0 done · 1 finished with dead letters, or `audit` found violations · 2 usage · 3 interrupted, resumable ·
+4 a part is missing, down or damaged · 70 a bug in Curtsy.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ OUR_ERROR = 70
 
 
 class Interrupted(SystemExit):
-    """Ctrl-C before a crawl has its own brake. Not KeyboardInterrupt: parser and interpreter answer that one with exit
-    codes of their own."""
+    """Ctrl-C before a crawl handles it. Not KeyboardInterrupt: the parser and the interpreter would choose other exit
+    codes."""
 
 
-def _press(*_: object) -> None:
+def _interrupt(*_: object) -> None:
     raise Interrupted(INTERRUPTED)
 
 
@@ -35,9 +35,9 @@ def main() -> None:
     """Run a command; every expected error is one message that says what to do."""
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _press)
+        signal.signal(signal.SIGINT, _interrupt)
     try:
-        # Imports leave little garbage: looking for it as often as usual costs a tenth of the start.
+        # Imports create little garbage; collecting it at the usual rate costs a tenth of the start-up time.
         gc.set_threshold(20_000, 20, 20)
         from curtsy.cli.app import app  # behind the handler: Ctrl-C during this import must end with our exit code
 
@@ -46,21 +46,21 @@ def main() -> None:
     except (Interrupted, KeyboardInterrupt):
         code = _interrupted()
     except BrokenPipeError:
-        code = _unread()
+        code = _closed_pipe()
     except SystemExit as error:
         if not isinstance(error.__context__, BrokenPipeError):
             raise
-        code = _unread()  # the parser makes this of it
+        code = _closed_pipe()  # the parser turns it into SystemExit
     except Exception as error:
         code = _failed(error)
     finally:
-        if signal.getsignal(signal.SIGINT) is _press:
+        if signal.getsignal(signal.SIGINT) is _interrupt:
             signal.signal(signal.SIGINT, before)
     sys.exit(code if isinstance(code, int) else DONE)
 
 
-def _unread() -> int:
-    """`curtsy ... | head`: who reads has enough."""
+def _closed_pipe() -> int:
+    """`curtsy ... | head`: the reader closed the pipe."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
     return DONE
 
@@ -70,19 +70,19 @@ def _failed(error: Exception) -> int:
         print(f"curtsy: {error}", file=sys.stderr)
         return USAGE if isinstance(error, UsageError) else UNAVAILABLE
     if isinstance(error, OSError):
-        print(f"curtsy: {error}. See that it is there, may be used, and has room.", file=sys.stderr)
+        print(f"curtsy: {error}. Check that it exists, is accessible and has free space.", file=sys.stderr)
         return UNAVAILABLE
     if type(error).__name__ == "Abort":
         return _interrupted()
     if hasattr(error, "format_message"):  # the parser's own errors
-        return _misread(error)
+        return _usage_error(error)
     traceback.print_exception(error)
-    print("curtsy: this is an error of Curtsy itself. Please report it with the lines above.", file=sys.stderr)
+    print("curtsy: this is a bug in Curtsy. Please report it with the lines above.", file=sys.stderr)
     return OUR_ERROR
 
 
-def _misread(error: Exception) -> int:
-    """The command line cannot be understood: one line with what is wrong and where to look."""
+def _usage_error(error: Exception) -> int:
+    """The command line is invalid: one line with the problem and where to look."""
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()  # type: ignore[attr-defined]
         return USAGE

@@ -10,7 +10,7 @@ import typer
 from curtsy.cli import next_commands
 from curtsy.cli.options import settings_from
 from curtsy.client.backend import Backend
-from curtsy.client.http import Client, key_around
+from curtsy.client.http import Client, key_from_environment
 from curtsy.client.local import LocalBackend
 from curtsy.client.remote import RemoteBackend
 
@@ -28,6 +28,6 @@ Api = Annotated[
 
 def backend(api: str | None, config: Path | None, data_dir: Path | None) -> Backend:
     if api:
-        return RemoteBackend(Client(api, key_around()))
+        return RemoteBackend(Client(api, key_from_environment()))
     settings = settings_from(config, data_dir)
     return LocalBackend(settings, next_commands.beginning(), next_commands.ending())

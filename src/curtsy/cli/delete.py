@@ -31,7 +31,7 @@ def delete(
     if "" in (crawl, url, host):
         raise UsageError("--crawl, --url or --host is empty: give it a value, or remove it.")
     what = f"all pages of {url or host}{f' in crawl {crawl}' if crawl else ''}" if url or host else f"crawl {crawl}"
-    if not yes and not typer.confirm(f"Delete {what} for good?"):
+    if not yes and not typer.confirm(f"Delete {what} permanently?"):
         raise UsageError("Nothing was deleted.")
     done = backend(api, config, data_dir).delete(crawl, url, host)
     if as_json:

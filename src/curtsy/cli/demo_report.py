@@ -1,4 +1,4 @@
-"""What `demo --schema` prints: records, the review queue, and how both compare with the tiny web's truth."""
+"""What `demo --schema` prints: records, the review queue, and a comparison with the known facts of the tiny web."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _INVENTIONS = 5
 
 
 def judged(store: Store, crawl: Crawl) -> bool:
-    """Print all of it; False if a value was exported that nothing supports."""
+    """Print the report; False if a value without support was exported."""
     show.say()
     print_records(store, crawl)
     if crawl.schema != "organization":
@@ -30,13 +30,13 @@ def judged(store: Store, crawl: Crawl) -> bool:
 
 
 def print_records(store: Store, crawl: Crawl) -> None:
-    """Some records with the words that they rest on, and those that wait for a person."""
+    """Some records with their evidence, and those that need a review."""
     with store.read() as tx:
         counts = records.counts(tx, crawl.n, crawl.schema_hash)
     show.say(f"records       {show.reasons(counts)}")
     for place, record in enumerate(serialize.of_crawl(store, crawl.id)):
         if place == _RECORDS:
-            show.say("  ... `curtsy records` has them all.")
+            show.say("  ... `curtsy records` prints all of them.")
             break
         total = record.scores.get("total")
         scored = f", {record.scores['rubric']} {total:.0f} of 100" if total is not None else ""
@@ -51,7 +51,7 @@ def print_records(store: Store, crawl: Crawl) -> None:
         show.say(
             f"  {record.n:>5}  {why:<12} {len(record.fields)} values, {len(record.withheld)} withheld  {record.url}"
         )
-    show.say("  Look at one: `curtsy review show N`; decide: `curtsy review approve|reject|correct N`.")
+    show.say("  Show one: `curtsy review show N`; decide: `curtsy review approve|reject|correct N`.")
 
 
 def _held(store: Store, crawl: Crawl) -> list[Record]:
@@ -60,25 +60,25 @@ def _held(store: Store, crawl: Crawl) -> list[Record]:
 
 
 def print_report(report: Report) -> None:
-    """Precision and recall against the truth."""
-    show.say("\nagainst the truth of the tiny web's organisations (exported values only)")
+    """Precision and recall."""
+    show.say("\ncompared with the known facts of the tiny web (exported values only)")
     show.say(f"  {'field':<28} {'right':>6} {'wrong':>6} {'missed':>7} {'precision':>10} {'recall':>7}")
     for name, tally in [*sorted(report.fields.items()), ("all", report.total)]:
         _row(name, tally)
     show.say("by rung")
     for name in sorted(report.rungs):
         _row(name, report.of_rung(name))
-    show.say("by how the site states its facts")
+    show.say("by the form in which the site states its facts")
     for name, tally in sorted(report.kinds.items()):
         _row(name, tally)
     show.say(f"records exported {report.exported:,}, held for review {report.held:,}")
     show.say(f"values withheld {report.withheld:,}, of them not true {report.withheld_wrong:,}")
     for url, path, value in report.inventions[:_INVENTIONS]:
         show.say(
-            f"  invented by the model, and withheld: {path} = {json.dumps(value, ensure_ascii=False)[:80]} of {url}"
+            f"  invented by the model and withheld: {path} = {json.dumps(value, ensure_ascii=False)[:80]} of {url}"
         )
     for url, path, value in report.mistakes[:_INVENTIONS]:
-        show.say(f"  exported, and not the truth: {path} = {json.dumps(value, ensure_ascii=False)[:80]} of {url}")
+        show.say(f"  exported but wrong: {path} = {json.dumps(value, ensure_ascii=False)[:80]} of {url}")
     show.say(f"unsupported values exported: {report.unsupported:,}")
 
 

@@ -1,4 +1,4 @@
-"""`doctor`: what is installed, reachable, missing, and how to mend it."""
+"""`doctor`: checks the installation and says how to repair it."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ SERVER_BYTES = 8_000_000
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One line of the report. `ok` is None for what is missing but optional."""
+    """One line of the report. An optional part that is missing has no `ok`."""
 
     what: str
     ok: bool | None
     found: str
-    mend: str = ""
+    repair: str = ""
 
 
 def doctor(config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
@@ -53,13 +53,14 @@ def doctor(config: Config = None, data_dir: DataDir = None, as_json: AsJson = Fa
     settings = settings_from(config, data_dir)
     checks = list(_checks(settings))
     if as_json:
-        show.document({"ok": all(check.ok is not False for check in checks), "checks": [asdict(c) for c in checks]})
+        documents = [asdict(check) | {"mend": check.repair} for check in checks]  # `mend` is the old name of `repair`
+        show.document({"ok": all(check.ok is not False for check in checks), "checks": documents})
     else:
         for check in checks:
             mark = {True: "ok  ", False: "FAIL", None: "-   "}[check.ok]
             show.say(f"{mark} {check.what:<18} {check.found}")
-            if check.mend and check.ok is not True:
-                show.say(f"     {'':<18} {check.mend}")
+            if check.repair and check.ok is not True:
+                show.say(f"     {'':<18} {check.repair}")
     if any(check.ok is False for check in checks):
         raise typer.Exit(UNAVAILABLE)
 
@@ -85,8 +86,8 @@ def _guarded(what: str, look: Callable[[Settings], str], settings: Settings) -> 
     except CurtsyError as error:
         return Check(what, False, "not usable", str(error))
     except OSError as error:
-        return Check(what, False, str(error), "See that the folder exists, is yours and is not full.")
-    except Exception as error:  # whatever a broken part raises, the other checks are wanted too
+        return Check(what, False, str(error), "Check that the folder exists, belongs to you and has free space.")
+    except Exception as error:  # a broken part may raise anything; the other checks must still run
         return Check(what, False, "not usable", f"{type(error).__name__}: {error}")
 
 
@@ -142,7 +143,7 @@ async def _where(frontier: Frontier) -> str:
 def _store(settings: Settings) -> str:
 
     if settings.store_url is None and not settings.sqlite_path.exists():
-        return f"will be made at {settings.sqlite_path}"
+        return f"will be created at {settings.sqlite_path}"
     with Store.open(settings.effective_store_url) as store:
         return store.where
 
@@ -150,7 +151,7 @@ def _store(settings: Settings) -> str:
 def _segments(settings: Settings) -> str:
 
     where = settings.segments_url or settings.segments_dir
-    segments_of(settings).close()  # an address that cannot be is told here
+    segments_of(settings).close()  # raises for an invalid address
     if settings.segments_url is None and Path(where).exists():
         size = sum(file.stat().st_size for file in Path(where).rglob("*") if file.is_file())
         return f"{where}, {size / 1e6:,.1f} MB"
@@ -158,11 +159,13 @@ def _segments(settings: Settings) -> str:
 
 
 def _model(settings: Settings) -> Check:
-    """The language model that the settings name, asked once; or what could be used."""
+    """Ask the language model of the settings once, or say what could be used."""
 
     if settings.llm_kind == "none":
-        local = 'the local one can be used: llm = "local"' if what_is_missing() is None else "none can be started here"
-        return Check("language model", None, f"none is set; {local}", "docs/how-to/models.md says how to name one.")
+        local = (
+            'the local one is available: llm = "local"' if what_is_missing() is None else "no local one is installed"
+        )
+        return Check("language model", None, f"not set; {local}", "docs/how-to/models.md says how to name one.")
     return _guarded("language model", _local_model if settings.llm_kind == "local" else _endpoint, settings)
 
 
@@ -182,19 +185,19 @@ def _endpoint(settings: Settings) -> str:
     offered = models(where, min(10.0, settings.llm_timeout_s))
     if where.model not in offered:
         some = ", ".join(offered[:5]) or "none"
-        raise Unavailable(f"{where.url} has no model {where.model!r}; it offers {some}. Look at llm_model.")
+        raise Unavailable(f"{where.url} has no model {where.model!r}; it offers {some}. Check llm_model.")
     capped = settings.llm_max_cost_per_crawl is not None or settings.llm_max_tokens_per_crawl is not None
     return f"{where.model} at {where.url}" + ("" if capped else ", without any cap per crawl")
 
 
 def _contact(settings: Settings) -> Check:
     set_ = ".invalid" not in settings.full_user_agent
-    mend = "Set CURTSY_CONTACT to an address where the owner of a site can reach you."
-    return Check("user agent", True if set_ else None, settings.full_user_agent, mend)
+    repair = "Set CURTSY_CONTACT to an address where the owner of a site can reach you."
+    return Check("user agent", True if set_ else None, settings.full_user_agent, repair)
 
 
 def memory_bound(settings: Settings) -> str:
-    """However large the crawl, the frontier's server stays below this."""
+    """The upper bound of the frontier server's memory, however large the crawl."""
     head = min(512, max(16, int(60 / settings.delay_s))) if settings.delay_s else 512
     queues = settings.queues_in_play * (QUEUE_BYTES + head * LISTED_BYTES)
     total_mb = (SERVER_BYTES + queues) / 1e6 + settings.seen_cap_mb
@@ -215,18 +218,18 @@ def _optional(settings: Settings) -> Iterator[Check]:
     try:
         found = chromium.check_installed(settings)
     except CurtsyError as error:
-        yield Check("browser", None, "none (optional: only --render needs one)", str(error))
+        yield Check("browser", None, "not found (optional: only --render needs one)", str(error))
     else:
         yield _guarded("browser", lambda given: f"{found}, {_tried(given)}, by {given.renderer}", settings)
 
 
 def _tried(settings: Settings) -> str:
-    """It can be there and not start: without memory, sandbox or libraries."""
+    """A browser that is installed may fail to start: for lack of memory, sandbox or libraries."""
 
     async def start() -> str:
         browser = await Chromium.start(settings)
-        told = "starts, can connect to nobody" if browser.sealed else "starts, its network leads nowhere"
+        found = "starts, sealed from the network" if browser.sealed else "starts, without a network"
         browser.kill()
-        return told if await browser.gone() else f"{told}, does not end"
+        return found if await browser.gone() else f"{found}, does not exit"
 
     return asyncio.run(start())

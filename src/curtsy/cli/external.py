@@ -1,4 +1,4 @@
-"""`guests`: requests of crawlers of another make (Scrapy) that are kept in the store."""
+"""`external`: requests of external clients (Scrapy spiders) that are kept in the store."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from curtsy.store import guests
 
 app = Commands("List and replay requests of external clients (Scrapy).")
 Name = Annotated[
-    str | None, typer.Option("--name", metavar="NAME", help="Only of this run: CURTSY_RUN, or the spider.")
+    str | None, typer.Option("--name", metavar="NAME", help="Only of this run: CURTSY_RUN or the name of the spider.")
 ]
 Since = Annotated[
     str | None,
-    typer.Option("--since", metavar="TIME", help="Only since then: 30m, 12h, 7d ago, or 2026-01-31[T12:00]."),
+    typer.Option("--since", metavar="TIME", help="Only since then: 30m, 12h or 7d ago, or 2026-01-31."),
 ]
-Limit = Annotated[int, typer.Option("--limit", min=1, max=1_000_000, help="At most so many.")]
+Limit = Annotated[int, typer.Option("--limit", min=1, max=1_000_000, help="At most N.")]
 
 
 @app.command("list")
 def list_(config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """List the runs of guests, newest first, with what is open, done and failed of each."""
+    """List the runs of external clients, newest first."""
     with stored(config, data_dir) as (_, store), store.read() as tx:
         runs = [asdict(run) for run in guests.runs(tx)]
     for run in runs:
@@ -49,7 +49,7 @@ def failures(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the dead letters of guests, oldest first."""
+    """List the dead letters of external clients, oldest first."""
     with stored(config, data_dir) as (_, store), store.read() as tx:
         found = guests.failed(tx, name or "", since_ms(since, time.time()), limit)
     rows = [{**asdict(one), "at": timestamp(one.at_ms)} for one in found]
@@ -65,12 +65,12 @@ def replay(
     name: Name = None,
     since: Since = None,
     limit: Limit = 1000,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count them; change nothing.")] = False,
     config: Config = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Open dead letters again; a spider of that name takes them up, at once or when it is next started."""
+    """Open dead letters again; a spider of that name fetches them."""
     with stored(config, data_dir) as (_, store):
         with store.read() as tx:
             found = guests.failed(tx, name or "", since_ms(since, time.time()), limit)

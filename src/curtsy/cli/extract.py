@@ -1,4 +1,4 @@
-"""`extract`: records of a crawl made anew from its stored pages; nothing is fetched."""
+"""`extract`: records of a crawl extracted again from its stored pages; nothing is fetched."""
 
 from __future__ import annotations
 
@@ -25,33 +25,29 @@ from curtsy.records.reextraction import Difference, Run
 from curtsy.store import crawls, failures, records
 from curtsy.store.engine import Store
 
-#: differences that are printed; --json has all
+#: differences that are printed; --json has all of them
 _SHOWN = 200
-#: what a crawl says of its records, beside the definitions
+#: fields of a crawl that concern its records
 _PLANNED = ("schema", "schema_hash", "per", "rubric", "rubric_hash", "llm")
 _NO_RUBRIC: dict[str, Any] = {"rubric": None, "rubric_hash": None}
 
 
 def extract(
-    crawl: Annotated[
-        str, typer.Option("--crawl", metavar="ID", help="Id of a crawl that has finished, its beginning, or `last`.")
-    ] = "last",
+    crawl: Annotated[str, typer.Option("--crawl", metavar="ID", help="A finished crawl: its id, or `last`.")] = "last",
     schema: Annotated[
         str | None,
         typer.Option(
-            "--schema", metavar="NAME|module:Class|FILE.json", help="What to make; left out: what the crawl has."
+            "--schema", metavar="SCHEMA", help="A name, module:Class or FILE.json.", show_default="that of the crawl"
         ),
     ] = None,
     rubric: Annotated[
         str | None,
-        typer.Option(
-            "--rubric", metavar="NAME|FILE.toml|none", help="Score the records by it; left out: what the crawl has."
-        ),
+        typer.Option("--rubric", metavar="RUBRIC", help="A name, FILE.toml or none.", show_default="that of the crawl"),
     ] = None,
     llm: Annotated[
-        str | None, typer.Option("--llm", metavar="none|local|endpoint", help="The model for what is missing.")
+        str | None, typer.Option("--llm", metavar="MODEL", help="Language model: none, local or endpoint.")
     ] = None,
-    diff: Annotated[bool, typer.Option("--diff", help="Say what is otherwise than before.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Show what changed.")] = False,
     config: Config = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
@@ -62,20 +58,20 @@ def extract(
     """
     settings = settings_from(config, data_dir, llm=llm)
     run, ended = _run(settings, crawl, schema, rubric, llm)
-    told = _told(settings, run, diff)
+    report = _report(settings, run, diff)
     if as_json:
-        show.document(told)
+        show.document(report)
     else:
-        _print(told, diff)
+        _print(report, diff)
     if not ended:
-        show.note("Interrupted: `curtsy crawl --resume` goes on with it.")
+        show.note("Interrupted: resume with `curtsy crawl --resume`.")
         raise typer.Exit(INTERRUPTED)
-    if told["dead_letters"]:
+    if report["dead_letters"]:
         raise typer.Exit(DEAD_LETTERS)
 
 
 def _run(settings: Settings, which: str, schema: str | None, rubric: str | None, llm: str | None) -> tuple[Run, bool]:
-    """All stages in this process; workers of a fleet on the same store take their share."""
+    """Run all stages in this process; workers of a fleet on the same store help."""
     with Store.open(settings.effective_store_url, create=False) as store:
         plan = _plan(store, which, schema, rubric, llm)
         run = reextraction.begin(store, which, plan, clock.now_ms())
@@ -94,11 +90,11 @@ def _run(settings: Settings, which: str, schema: str | None, rubric: str | None,
 
 
 def _plan(store: Any, which: str, schema: str | None, rubric: str | None, llm: str | None) -> dict[str, Any]:
-    """What is wished for; what is not said stays as the crawl has it."""
+    """The requested schema, rubric and model; the others stay as the crawl has them."""
     with store.read() as tx:
         known = crawls.get(tx, which, members=False)
     if schema is None and known.schema is None:
-        raise UsageError("This crawl has no schema: say --schema what to make of its pages.")
+        raise UsageError("This crawl has no schema. Name one with --schema.")
     plans.check_model(llm)
     planned = {name: getattr(known, name) for name in _PLANNED} | ({} if llm is None else {"llm": llm})
     by_schema = {} if schema is None else plans.schema_fields(schema)
@@ -107,20 +103,23 @@ def _plan(store: Any, which: str, schema: str | None, rubric: str | None, llm: s
     return {**planned, **by_schema, **by_rubric, "definitions": definitions}
 
 
-def _told(settings: Settings, run: Run, diff: bool) -> dict[str, Any]:
+def _report(settings: Settings, run: Run, diff: bool) -> dict[str, Any]:
     with Store.open(settings.effective_store_url, create=False, looks=True) as store:
         found = list(reextraction.compare(store, run)) if diff else []
         with store.read() as tx:
             counts = records.counts(tx, run.crawl.n, run.crawl.schema_hash)
             dead = failures.of_stages(tx, run.crawl.n)
-    told: dict[str, Any] = {
+    report: dict[str, Any] = {
         "id": run.crawl.id, "schema": run.crawl.schema, "schema_hash": run.crawl.schema_hash,
         "extracted": run.subjects, "records": counts, "dead_letters": dead,
     }  # fmt: skip
     if diff:
         changed = [one for one in found if one.kind != "unchanged"]
-        told["diff"] = {"counts": dict(Counter(one.kind for one in changed)), "items": [_line(one) for one in changed]}
-    return told
+        report["diff"] = {
+            "counts": dict(Counter(one.kind for one in changed)),
+            "items": [_line(one) for one in changed],
+        }
+    return report
 
 
 def _line(one: Difference) -> dict[str, Any]:
@@ -132,14 +131,14 @@ def _pairs(found: dict[str, tuple[Any, Any]]) -> dict[str, dict[str, Any]]:
     return {path: {"before": before, "after": after} for path, (before, after) in found.items()}
 
 
-def _print(told: dict[str, Any], diff: bool) -> None:
-    show.say(f"extracted     {told['extracted']:,} pages or sites of crawl {told['id']} as {told['schema']}")
-    show.say(f"records       {show.reasons(told['records'])}")
-    show.say(f"dead letters  {show.reasons(told['dead_letters'])}")
+def _print(report: dict[str, Any], diff: bool) -> None:
+    show.say(f"extracted     {report['extracted']:,} pages or sites of crawl {report['id']} as {report['schema']}")
+    show.say(f"records       {show.reasons(report['records'])}")
+    show.say(f"dead letters  {show.reasons(report['dead_letters'])}")
     if not diff:
         return
-    items = told["diff"]["items"]
-    show.say(f"changes       {show.reasons(told['diff']['counts'])}")
+    items = report["diff"]["items"]
+    show.say(f"changes       {show.reasons(report['diff']['counts'])}")
     for one in items[:_SHOWN]:
         show.say(f"{one['kind']} {one['url']}")
         scores = {f"score{path}": value for path, value in one["scores"].items()}
@@ -147,4 +146,4 @@ def _print(told: dict[str, Any], diff: bool) -> None:
             before, after = (json.dumps(value[name], ensure_ascii=False) for name in ("before", "after"))
             show.say(f"  {path}: {before} -> {after}")
     if len(items) > _SHOWN:
-        show.say(f"... and {len(items) - _SHOWN:,} more; --json has all.")
+        show.say(f"... and {len(items) - _SHOWN:,} more; --json prints all.")

@@ -1,4 +1,4 @@
-"""`hosts`: what is known of hosts, and what the operator says about them."""
+"""`hosts`: the state of hosts, and the operator's settings for them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ Host = Annotated[str, typer.Argument(metavar="HOST", help="hostname[:port], or a
 
 @app.command("list")
 def list_(
-    notable: Annotated[bool, typer.Option("--notable", help="Only blocked, failing, slow or denied ones.")] = False,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=10**9, help="At most so many.")] = 1000,
+    notable: Annotated[bool, typer.Option("--notable", help="Only blocked, failing, slow or denied hosts.")] = False,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=10**9, help="At most N.")] = 1000,
     config: Config = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
@@ -37,7 +37,7 @@ def list_(
     with stored(config, data_dir) as (_settings, store), store.read() as tx:
         found = hosts.chunk(tx, limit=limit, notable_at_ms=at_ms)
         faults = {host: fault for host, (fault, _) in queues.faults(tx).items()}
-    # Names that were never found have no row: nothing was learnt of them.
+    # Names that were never resolved have no row.
     found += [HostState(host=host) for host in sorted(faults.keys() - {state.host for state in found})]
     found = sorted(found, key=lambda state: state.host)[:limit]
     if as_json:
@@ -59,19 +59,22 @@ def list_(
 
 @app.command("show")
 def show_(host: Host, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """Show everything known of one host."""
+    """Show the state of a host."""
     _change(host, config, data_dir, as_json, None)
 
 
 @app.command()
 def block(host: Host, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """Never ask a host again: its URLs are skipped, in every crawl of this store."""
+    """Block a host: its URLs are skipped in every crawl."""
     _change(host, config, data_dir, as_json, {"denied": True})
 
 
 @app.command()
 def unblock(host: Host, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """Take `block` back, and end the wait that a host asked for (429, 503, Retry-After) or its failures brought."""
+    """Unblock a host, and end its waiting time.
+
+    That is the time after a 429 or 503 response, a Retry-After header or failures.
+    """
     _change(host, config, data_dir, as_json, {"denied": False}, lift=True)
 
 
@@ -79,14 +82,17 @@ def unblock(host: Host, config: Config = None, data_dir: DataDir = None, as_json
 def delay(
     host: Host,
     seconds: Annotated[
-        float | None, typer.Argument(min=0, max=86400, help="Least seconds between requests; none: as by itself.")
+        float | None, typer.Argument(min=0, max=86400, help="Minimum seconds between requests; omit to reset.")
     ] = None,
-    per_host: Annotated[int | None, typer.Option("--per-host", min=1, max=64, help="Requests at once.")] = None,
+    per_host: Annotated[int | None, typer.Option("--per-host", min=1, max=64, help="Concurrent requests.")] = None,
     config: Config = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Set a host's own delay; robots.txt and the crawl may ask for more, never for less."""
+    """Set the delay of a host.
+
+    robots.txt and the crawl may require more, never less.
+    """
     delay_ms = None if seconds is None else round(seconds * 1000)
     changes = {"operator_delay_ms": delay_ms, "operator_per_host": per_host}
     _change(host, config, data_dir, as_json, changes)
@@ -102,14 +108,14 @@ def _change(
     lift: bool = False,
 ) -> None:
     if "*" in name:
-        raise UsageError(f"{name!r} is a pattern: name one host here, or put the pattern into the setting deny_hosts.")
+        raise UsageError(f"{name!r} is a pattern. Name one host, or add the pattern to the setting deny_hosts.")
     with stored(config, data_dir, looks=changes is None) as (settings, store):
         with store.read() as tx:
             host = operator_hosts.resolve_host(tx, name, settings.politeness_unit)
             state = hosts.get(tx, host)
             fault, _ = queues.faults(tx, host).get(host, (None, 0))
         if state is None and fault is None and changes is None:
-            raise UsageError(f"Nothing is known of {host!r}. `curtsy hosts list` lists the hosts asked so far.")
+            raise UsageError(f"Unknown host: {host!r}. `curtsy hosts list` lists the known hosts.")
         state = state or HostState(host=host)
         if changes is not None:
             store.run(operator_hosts.set_operator_values, host, changes)
@@ -124,8 +130,8 @@ def _change(
         show.document(fields)
         return
     for field, value in fields.items():
-        shown = timestamp(value) if field in ("next_ms", "blocked_until_ms", "last_ok_ms") else value
-        show.say(f"{field:<18} {'-' if shown is None else shown}")
+        text = timestamp(value) if field in ("next_ms", "blocked_until_ms", "last_ok_ms") else value
+        show.say(f"{field:<18} {'-' if text is None else text}")
 
 
 def _delays(state: HostState) -> str:

@@ -1,4 +1,4 @@
-"""`keys`: who may use the API from another machine."""
+"""`keys`: API keys for clients on other machines."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ app = Commands("Create, list and revoke API keys.")
 
 @app.command()
 def create(
-    name: Annotated[str, typer.Option("--name", metavar="TEXT", help="Whose it is, or what for.")],
+    name: Annotated[str, typer.Option("--name", metavar="TEXT", help="Its owner or purpose.")],
     scopes: Annotated[
-        str, typer.Option("--scopes", metavar="read,write,admin", help="What it may do; write reads too, admin all.")
+        str,
+        typer.Option("--scopes", metavar="read,write,admin", help="What it may do; write includes read, admin all."),
     ] = "read",
     expires: Annotated[
-        str, typer.Option("--expires", metavar="90d|never", help="How long it is valid: 12h, 90d, or never.")
+        str, typer.Option("--expires", metavar="90d|never", help="How long it is valid: 12h, 90d or never.")
     ] = "90d",
     config: Config = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a key. It is printed once; only its digest is stored."""
+    """Create a key. It is printed once; only its digest is stored."""
     words = tuple(dict.fromkeys(word.strip() for word in scopes.split(",") if word.strip()))
     if not words or any(word not in SCOPES for word in words):
-        raise UsageError(f"--scopes {scopes} is not possible. Use {', '.join(SCOPES)}, with commas between.")
+        raise UsageError(f"Invalid --scopes {scopes!r}. Use {', '.join(SCOPES)}, separated by commas.")
     now_ms = clock.now_ms()
     secret, key = new_key(name, words, now_ms, _expiry_ms(expires, now_ms))
     with _opened(config, data_dir) as store:
@@ -50,7 +51,7 @@ def create(
 
 @app.command(name="list")
 def list_keys(config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """List the keys, newest first: what they may do, when they expire, when they were last used."""
+    """List the keys, newest first."""
     with _opened(config, data_dir) as store, store.read() as tx:
         found = stored_keys.list_all(tx)
     now_ms = clock.now_ms()
@@ -80,10 +81,10 @@ def revoke(
     config: Config = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Revoke a key: the next request with it is refused."""
+    """Revoke a key; its next request is refused."""
     with _opened(config, data_dir) as store:
         if not store.run(stored_keys.revoke, id, clock.now_ms()):
-            raise UsageError(f"There is no key {id!r}. `curtsy keys list` shows them.")
+            raise UsageError(f"There is no key {id!r}. `curtsy keys list` lists them.")
     show.say(f"Key {id} is revoked.")
 
 

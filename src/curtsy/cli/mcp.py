@@ -1,4 +1,4 @@
-"""`mcp`: what agents may use, over standard input and output or HTTP."""
+"""`mcp`: the Model Context Protocol server, over standard input and output or HTTP."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def mcp(
     host: Annotated[str, typer.Option("--host", metavar="ADDR", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 chooses a free one.")] = 8090,
     max_pages: Annotated[
-        int, typer.Option("--max-pages", min=1, max=100_000, metavar="N", help="Pages that one call may ask for.")
+        int, typer.Option("--max-pages", min=1, max=100_000, metavar="N", help="Maximum pages of one call.")
     ] = 100,
     max_seconds: Annotated[
-        float, typer.Option("--max-seconds", min=1, max=3600, metavar="S", help="How long one call may take.")
+        float, typer.Option("--max-seconds", min=1, max=3600, metavar="S", help="Maximum seconds of one call.")
     ] = 120,
     api: Api = None,
     config: Config = None,
@@ -35,7 +35,7 @@ def mcp(
     settings = settings_from(config, data_dir)
     key = os.environ.get("CURTSY_MCP_KEY") or None
     if http and not is_loopback(host) and key is None:
-        raise UsageError(f"{host} is reached from elsewhere: put a key into CURTSY_MCP_KEY, or leave --host out.")
+        raise UsageError(f"{host} is reachable from other machines: set CURTSY_MCP_KEY, or remove --host.")
     try:
         from curtsy.mcp import server
     except ModuleNotFoundError as error:

@@ -1,6 +1,6 @@
-"""Commands that people are told to type: as this program was started, with what finds this folder again.
+"""Commands that messages suggest, written as this program was started, with the options that find its data folder.
 
-What cannot stand in a command stands on lines of its own below it.
+What cannot be part of a command follows on lines of its own.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any
 from curtsy.core.errors import SettingsError
 from curtsy.core.settings_loading import from_file
 
-#: where a crawl is: every command that is named needs them again
+#: options that locate a crawl: every suggested command repeats them
 PLACE = ("--config", "--data-dir")
-#: the same in the environment
+#: settings of the environment that do the same
 PLACE_SETTINGS = ("config", "data_dir", "store_url", "frontier_url", "segments_url")
-#: what else belongs to the command and not to the crawl
+#: options that belong to the command and not to the crawl
 OF_CRAWL = ("--processes", "--out")
 
 
@@ -40,43 +40,45 @@ def program() -> str:
 
 
 def ending() -> str:
-    """The options of this command that say where the crawls are, to stand behind another."""
-    return "".join(f" {shlex.quote(word)}" for word in given(PLACE))
+    """The options of this command that locate the crawls, for the end of another command."""
+    return "".join(f" {shlex.quote(word)}" for word in options_of(PLACE))
 
 
 def beginning() -> str:
-    """The program, behind the variables that say where the crawls are; not those that hold a password."""
-    told = "".join(f"{_variable(name)}={shlex.quote(value)} " for name, value in _environment() if "@" not in value)
-    return told + program()
+    """The program, preceded by the variables that locate the crawls, except those that contain a password."""
+    variables = "".join(
+        f"{_variable(name)}={shlex.quote(value)} " for name, value in _environment() if "@" not in value
+    )
+    return variables + program()
 
 
 def command(*words: str) -> str:
-    """`curtsy <words>`, with all that says where the crawls are."""
-    return "\n".join([f"{beginning()} {shlex.join(words)}{ending()}", *_unsaid(())])
+    """`curtsy <words>`, with everything that locates the crawls."""
+    return "\n".join([f"{beginning()} {shlex.join(words)}{ending()}", *_notes(())])
 
 
 def resume(id: str, kept: Mapping[str, Any] | None = None) -> str:
-    """The command that goes on with a crawl; below it, what is not stored with it (`kept`) and not given so."""
-    more = given(OF_CRAWL) if sys.argv[1:2] == ["crawl"] else []
-    said = f"{beginning()} {shlex.join(['crawl', '--resume', id])}{ending()}"
-    said += "".join(f" {shlex.quote(word)}" for word in more)
-    return "\n".join([said, *_unsaid((kept or {}).get("withheld", ()))])
+    """The command that resumes a crawl; below it, settings that are not stored with it (`kept`)."""
+    more = options_of(OF_CRAWL) if sys.argv[1:2] == ["crawl"] else []
+    text = f"{beginning()} {shlex.join(['crawl', '--resume', id])}{ending()}"
+    text += "".join(f" {shlex.quote(word)}" for word in more)
+    return "\n".join([text, *_notes((kept or {}).get("withheld", ()))])
 
 
-def _unsaid(withheld: Iterable[str]) -> Iterator[str]:
-    """A line for what the command needs and does not say."""
+def _notes(withheld: Iterable[str]) -> Iterator[str]:
+    """Lines about what the command needs and does not contain."""
     secret = {name for name, value in _environment() if "@" in value}
     secret |= {name for name in withheld if _variable(name) in os.environ}
     if secret:
-        yield f"It needs {' and '.join(map(_variable, sorted(secret)))} in the environment, as now."
+        yield f"It needs {' and '.join(map(_variable, sorted(secret)))} in the environment."
     if lacking := sorted(set(withheld) - secret - _in_file()):
-        yield f"Give again what is not stored: {', '.join(lacking)}."
+        yield f"Give these settings again; they are not stored: {', '.join(lacking)}."
 
 
 def _environment() -> Iterator[tuple[str, str]]:
-    """Settings that say where the crawls are, as the environment gives them."""
+    """Settings that locate the crawls and come from the environment."""
     for name in PLACE_SETTINGS:
-        if (value := os.environ.get(_variable(name))) and not given([f"--{name.replace('_', '-')}"]):
+        if (value := os.environ.get(_variable(name))) and not options_of([f"--{name.replace('_', '-')}"]):
             yield name, value
 
 
@@ -85,20 +87,20 @@ def _variable(name: str) -> str:
 
 
 def _in_file() -> set[str]:
-    """The settings in the file that the command names, or that lies here."""
-    words = given(("--config",))
+    """The settings in the file of --config, or in this folder's curtsy.toml."""
+    words = options_of(("--config",))
     try:
         return set(from_file(Path(words[-1].removeprefix("--config=")) if words else None))
     except SettingsError:
         return set()
 
 
-def given(names: Iterable[str]) -> list[str]:
-    """These options as they stand on this command line."""
+def options_of(names: Iterable[str]) -> list[str]:
+    """These options as they are written on this command line."""
     found: list[str] = []
     words = iter(sys.argv[1:])
     for word in words:
-        name, told, _ = word.partition("=")
+        name, equals, _ = word.partition("=")
         if name in names:
-            found += [word] if told else [word, next(words, "")]
+            found += [word] if equals else [word, next(words, "")]
     return found

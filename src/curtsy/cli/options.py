@@ -1,4 +1,4 @@
-"""Options that several commands share, and how they become settings and an open store."""
+"""Options that several commands share, and the settings and store that they lead to."""
 
 from __future__ import annotations
 
@@ -56,26 +56,26 @@ OfCrawl = Annotated[
 
 
 def settings_from(config: Path | None, data_dir: Path | None, **overrides: Any) -> Settings:
-    """Settings as the command line changes them; logging is set up with them."""
+    """Settings with the changes of the command line; configures logging."""
     for stray in strays(os.environ):
         note(f"curtsy: {stray}")
     settings = load(config, data_dir=data_dir, **overrides)
     if settings.data_dir.exists() and not settings.data_dir.is_dir():
-        raise SettingsError(f"{settings.data_dir} is a file; --data-dir (data_dir) names a folder.")
+        raise SettingsError(f"{settings.data_dir} is a file; --data-dir (data_dir) must name a folder.")
     observe.configure(settings.log_level, settings.log_format)
     return settings
 
 
 @contextmanager
 def stored(config: Path | None, data_dir: Path | None, looks: bool = True) -> Iterator[tuple[Settings, Store]]:
-    """An existing store, for commands that look at what was crawled; unless `looks` is False they change nothing."""
+    """An existing store, read-only unless `looks` is False."""
     settings = settings_from(config, data_dir)
     with Store.open(settings.effective_store_url, create=False, looks=looks) as store:
         yield settings, store
 
 
 def number_of(store: Store, crawl: str | None) -> int | None:
-    """The number of the crawl that an option names, if it names one."""
+    """The number of the crawl that an option names, or None."""
     if crawl is None:
         return None
     with store.read() as tx:

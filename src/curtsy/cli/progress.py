@@ -1,4 +1,4 @@
-"""How a crawl shows that it moves: a live line on a terminal, a line every few seconds in a log, or nothing."""
+"""Progress of a crawl: a live bar on a terminal, a line every few seconds in a log, or nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from curtsy.core.model import Counts
 
 #: seconds between two lines in a log
 EVERY_S = 5.0
-#: seconds that the shown rate looks back
+#: seconds over which the rate is measured
 WINDOW_S = 10.0
 
 
@@ -27,14 +27,14 @@ class Progress(Protocol):
 
 
 def for_terminal(*, quiet: bool) -> Progress:
-    """Progress goes to standard error; with --json only a person at a terminal sees it."""
+    """Progress goes to standard error; with --json only to a terminal."""
     if sys.stderr.isatty():
         return Bar()
     return Silent() if quiet else Lines()
 
 
 class Rate:
-    """Pages per second over the last seconds; None before there is anything to measure."""
+    """Pages per second over the last seconds; None before the second measurement."""
 
     def __init__(self) -> None:
         self._seen: list[tuple[float, int]] = []
@@ -79,7 +79,7 @@ class Lines:
 
 
 class Bar:
-    """A live bar: settled of known URLs. What is known grows while links are found, so it may go back."""
+    """A live bar of settled among known URLs. It may move back, because links add URLs."""
 
     def __init__(self) -> None:
         # 0.07 s of start-up that only a terminal needs

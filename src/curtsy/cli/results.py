@@ -1,4 +1,4 @@
-"""`export`, `audit` and `explain`: what came of a crawl, whether it was polite, and where a URL is."""
+"""`export`, `audit` and `explain`: the results of a crawl, its politeness, and the state of a URL."""
 
 from __future__ import annotations
 
@@ -25,17 +25,20 @@ Out = Annotated[
     typer.Option(
         "--out",
         metavar="PATH",
-        help=".jsonl, .csv, .parquet, .warc.gz or a folder, here or s3://bucket/...; none: standard output.",
+        help=".jsonl, .csv, .parquet, .warc.gz or a folder; also s3://...",
+        show_default="standard output",
     ),
 ]
 Format = Annotated[
     str | None,
-    typer.Option("--format", metavar="FORMAT", help="jsonl, csv, parquet, warc or markdown; by default as --out says."),
+    typer.Option(
+        "--format", metavar="FORMAT", help="jsonl, csv, parquet, warc or markdown.", show_default="from --out"
+    ),
 ]
-CsvSafe = Annotated[bool, typer.Option("--csv-safe", help="CSV for spreadsheets: cells like formulas begin with '.")]
-What = Annotated[str, typer.Option("--what", metavar="pages|records", help="Pages, or published records.")]
+CsvSafe = Annotated[bool, typer.Option("--csv-safe", help="Make CSV safe for spreadsheets: no formulas.")]
+What = Annotated[str, typer.Option("--what", metavar="pages|records", help="What to export.")]
 Incremental = Annotated[
-    bool, typer.Option("--incremental", help="Add a part to the folder --out: what came since the last export to it.")
+    bool, typer.Option("--incremental", help="Add what is new since the last export to the folder --out.")
 ]
 
 
@@ -73,14 +76,14 @@ def export(
 
 def _check_what(what: str, *, to_stdout: bool, as_json: bool) -> None:
     if what not in ("pages", "records"):
-        raise UsageError(f"--what {what} is not possible. Use pages or records.")
+        raise UsageError(f"Invalid --what {what!r}. Use pages or records.")
     if as_json and to_stdout:
-        raise UsageError(f"With --json the document goes to standard output, so the {what} need --out PATH.")
+        raise UsageError(f"With --json, standard output is for the document: export the {what} with --out PATH.")
 
 
 def _check_format(chosen: pages.Format, what: str, csv_safe: bool) -> None:
     if csv_safe and chosen != "csv":
-        raise UsageError(f"--csv-safe is for CSV, not for {chosen}.")
+        raise UsageError(f"--csv-safe works with CSV only, not with {chosen}.")
     if what == "records":
         records.check(chosen)
 
@@ -88,7 +91,8 @@ def _check_format(chosen: pages.Format, what: str, csv_safe: bool) -> None:
 def audit(
     crawl: OfCrawl = None,
     since: Annotated[
-        str | None, typer.Option("--since", metavar="TIME", help="Only requests since then: 12h, 7d, or 2026-01-31.")
+        str | None,
+        typer.Option("--since", metavar="TIME", help="Only requests since then: 12h or 7d ago, or 2026-01-31."),
     ] = None,
     config: Config = None,
     data_dir: DataDir = None,
@@ -110,7 +114,7 @@ def audit(
 
 
 def judged(store: Store, agent: str, *, crawl: int | None = None, since_ms: int = 0) -> Verdict:
-    """The verdict over the stored log."""
+    """The verdict on the stored request log."""
     # Two transactions: one streams the log while the other looks up rules.
     with store.read() as rows, store.read() as rules:
         return judge(

@@ -22,7 +22,7 @@ Which = Annotated[int, typer.Argument(metavar="RECORD", min=1, max=2**63 - 1, he
 By = Annotated[
     str | None, typer.Option("--by", metavar="NAME", help="Who decides. By default the user of this machine.")
 ]
-Note = Annotated[str, typer.Option("--note", metavar="TEXT", help="Why.")]
+Note = Annotated[str, typer.Option("--note", metavar="TEXT", help="The reason.")]
 Golden = Annotated[bool, typer.Option("--golden", help="Mark it as a golden case.")]
 #: characters shown around a quote
 _AROUND = 60
@@ -146,7 +146,7 @@ def _correction(values: list[str]) -> dict[str, Any]:
         try:
             found[pointer] = json.loads(value)
         except ValueError:
-            found[pointer] = value  # words need no quotation marks
+            found[pointer] = value  # text needs no quotation marks
     return found
 
 
@@ -184,7 +184,7 @@ def _print(found: dict[str, Any]) -> None:
 
 
 def _context(text: str | None, evidence: dict[str, Any]) -> str:
-    """The quote between the words around it."""
+    """The quote with the text around it."""
     if text is None or evidence["source"] != "text":
         return f"»{evidence['quote']}«"
     start, end = evidence["start"], evidence["end"]

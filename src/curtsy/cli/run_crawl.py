@@ -1,4 +1,4 @@
-"""Running a crawl in this process and its helpers, with Ctrl-C as the brake: once to drain, twice to stop at once."""
+"""Runs a crawl in this process and its helpers. Ctrl-C stops it: once cleanly, twice at once."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ from curtsy.services import backends
 from curtsy.store import crawls, records, summaries
 from curtsy.store.engine import Store
 
-#: beyond the drain, a helper gets this long to commit and leave
+#: after the drain, a helper has this long to commit and exit
 LEAVE_S = 20.0
-#: then this process has this long to close: a database that is away is asked again for a minute and a half
+#: then this process has this long to close: an unavailable database is retried for 90 s
 CLOSE_S = 150.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How a crawl stands when the command ends."""
+    """The state of a crawl when the command ends."""
 
     crawl: Crawl
     counts: Counts
     hosts: int
     elapsed_s: float
-    #: what the processes counted: frontier calls, commits, pages by status, ...
+    #: counters of the processes: frontier calls, commits, pages by status, ...
     counters: dict[str, int]
     #: by status
     records: dict[str, int] = field(default_factory=dict)
@@ -77,21 +77,21 @@ def drive(
     seeds: Iterable[str],
     on_progress: Callable[[Counts], None],
     processes: int = 1,
-    wishes: Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> Ended:
-    """Submit a new crawl, or take up the one of that id with new wishes; run it until it ends or is interrupted."""
-    # Until the brake is there, Ctrl-C breaks off what is being done, also while seeds are waited for.
-    signal.signal(signal.SIGINT, _break_off)
+    """Submit a new crawl, or resume the one of that id with changed options; run it until it ends or is interrupted."""
+    # Until the loop handles it, Ctrl-C interrupts at once, also while seeds are awaited.
+    signal.signal(signal.SIGINT, _raise_interrupt)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            counted = runner.run(_drive(settings, what, seeds, on_progress, processes, wishes))
+            counted = runner.run(_drive(settings, what, seeds, on_progress, processes, options))
     except KeyboardInterrupt:
         counted = {}
         _give_up(settings, what)
     with Store.open(settings.effective_store_url) as store:
         ended = _ended(store, what if isinstance(what, str) else what.id, counted)
     if ended.interrupted:
-        # The loop's brake is gone: pressed now, it may still cut an export short, and the exit code is the same.
+        # The loop no longer handles Ctrl-C: it may still interrupt an export, with the same exit code.
         signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
     return ended
 
@@ -102,7 +102,7 @@ async def _drive(
     seeds: Iterable[str],
     on_progress: Callable[[Counts], None],
     processes: int,
-    wishes: Mapping[str, Any] | None,
+    options: Mapping[str, Any] | None,
 ) -> dict[str, int]:
     stop = StopFlag()
     _check_renderer(settings, what)
@@ -111,10 +111,10 @@ async def _drive(
     try:
         await built.open()
         if isinstance(what, str):
-            crawl = await submit.resume_crawl(built, what, wishes)
+            crawl = await submit.resume_crawl(built, what, options)
         else:
             crawl = await submit.submit(built, what, seeds)
-        _brake(stop, next_commands.resume(crawl.id, keep(settings)), helpers)
+        _handle_signals(stop, next_commands.resume(crawl.id, keep(settings)), helpers)
         helpers.start(crawl.n, processes - 1)
         try:
             await run.run(built, crawl.n, on_progress, stop, tidy=lambda: retention.tidy(built))
@@ -126,13 +126,13 @@ async def _drive(
             await stages.run_all(built, crawl.n, stop)
     finally:
         end_by(settings.drain_s + LEAVE_S + CLOSE_S, UNAVAILABLE, asyncio.get_running_loop())
-        await helpers.leave(settings.drain_s + LEAVE_S)
+        await helpers.wait(settings.drain_s + LEAVE_S)
         await built.close()
     return dict(counters + helpers.counted)
 
 
 def _check_renderer(settings: Settings, what: Crawl | str) -> None:
-    """A crawl that needs a browser is not begun without one."""
+    """A crawl that needs a browser does not start without one."""
     if isinstance(what, str):
         with Store.open(settings.effective_store_url, create=False) as store, store.read() as tx:
             what = crawls.get(tx, what)
@@ -140,20 +140,20 @@ def _check_renderer(settings: Settings, what: Crawl | str) -> None:
         chromium.check_installed(settings)
 
 
-def _break_off(*_: object) -> None:
-    # With the interpreter's own handler the loop would only take note, and not before the next seed has come.
+def _raise_interrupt(*_: object) -> None:
+    # With the interpreter's own handler the loop would react only after the next seed has arrived.
     raise KeyboardInterrupt
 
 
 def _give_up(settings: Settings, what: Crawl | str) -> None:
-    """A crawl whose seeds were still arriving cannot go on: nobody has the rest of them."""
+    """Cancel a crawl whose seeds were still arriving: the rest of them is lost."""
     with Store.open(settings.effective_store_url) as store:
         with store.read() as tx:
             found = [c for c in crawls.list_all(tx, states=(CrawlState.LOADING,)) if c.id == getattr(what, "id", "")]
         for crawl in found:
             state, reason, now_ms = CrawlState.CANCELLED, "upload_incomplete", clock.now_ms()
             store.run(crawls.set_state, crawl.n, state, reason, now_ms, only_from=(CrawlState.LOADING,))
-            note("The crawl is given up: its seeds were still being read. Start it again with all of them.")
+            note("The crawl was canceled: its seeds were still being read. Start it again.")
             raise Interrupted(INTERRUPTED)
 
 
@@ -162,7 +162,7 @@ def _ended(store: Store, id: str, counted: dict[str, int]) -> Ended:
         try:
             crawl = crawls.get(tx, id)
         except UnknownCrawl:
-            raise Interrupted(INTERRUPTED) from None  # before its first seeds were written
+            raise Interrupted(INTERRUPTED) from None  # its first seeds were not written yet
         return Ended(
             crawl=crawl,
             counts=crawls.counts(tx, crawl.n),
@@ -173,41 +173,41 @@ def _ended(store: Store, id: str, counted: dict[str, int]) -> Ended:
         )
 
 
-def _brake(stop: StopFlag, hint: str, helpers: Helpers) -> None:
-    """Once: drain. Twice: break off. A third time: end this process, whatever it is doing."""
-    said = [
-        f"Stopping: requests under way may end. Once more stops at once. Go on later with: {hint}",
-        f"Stopping at once. Go on later with: {hint}",
+def _handle_signals(stop: StopFlag, hint: str, helpers: Helpers) -> None:
+    """Once: finish requests in flight. Twice: abort them. A third time: end this process immediately."""
+    messages = [
+        f"Stopping: requests in flight finish. Press Ctrl-C again to stop at once. Resume with: {hint}",
+        f"Stopping at once. Resume with: {hint}",
     ]
 
     def pressed() -> None:
-        if not said:
+        if not messages:
             os._exit(INTERRUPTED)
-        helpers.tell("stop")
+        helpers.send("stop")
         stop.request()
-        with suppress(OSError):  # a terminal that has gone cannot be told
-            note(said.pop(0))
+        with suppress(OSError):  # the terminal may be gone
+            note(messages.pop(0))
 
-    brakes = [signal.SIGINT, signal.SIGTERM]
+    signals = [signal.SIGINT, signal.SIGTERM]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # unless started by nohup
-        brakes.append(signal.SIGHUP)
-    for number in brakes:
+        signals.append(signal.SIGHUP)
+    for number in signals:
         asyncio.get_running_loop().add_signal_handler(number, pressed)
 
 
 class Helpers:
-    """More processes on the same crawl: each is told over its standard input, and ends when that closes."""
+    """More processes on the same crawl. Each reads commands from its standard input and ends when that closes."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._processes: list[subprocess.Popen[bytes]] = []
-        #: the counters of those that ended by themselves
+        #: counters of the helpers that exited by themselves
         self.counted: Counter[str] = Counter()
 
     def start(self, crawl: int, n: int) -> None:
         task = {"settings": self._settings.model_dump(mode="json"), "crawl": crawl}
         for _ in range(n):
-            # A session of its own: Ctrl-C reaches the parent only, which passes it on.
+            # A new session: Ctrl-C reaches only the parent, which passes it on.
             helper = subprocess.Popen(
                 [sys.executable, "-m", "curtsy.cli", "crawl-worker"],
                 stdin=subprocess.PIPE,
@@ -217,18 +217,18 @@ class Helpers:
             self._processes.append(helper)
             self._send(helper, json.dumps(task))
 
-    def tell(self, word: str) -> None:
+    def send(self, word: str) -> None:
         for helper in self._processes:
             self._send(helper, word)
 
-    async def leave(self, timeout_s: float) -> None:
-        """Wait for all to end by themselves, or end them."""
+    async def wait(self, timeout_s: float) -> None:
+        """Wait for all to exit, or kill them."""
         for helper in self._processes:
             assert helper.stdin is not None
             helper.stdin.close()
         ended = await asyncio.gather(*(asyncio.to_thread(_wait, helper, timeout_s) for helper in self._processes))
-        for said in ended:
-            self.counted.update(said)
+        for counters_ in ended:
+            self.counted.update(counters_)
 
     @staticmethod
     def _send(helper: subprocess.Popen[bytes], line: str) -> None:
@@ -237,17 +237,17 @@ class Helpers:
             helper.stdin.write(line.encode() + b"\n")
             helper.stdin.flush()
         except (BrokenPipeError, ValueError):
-            pass  # it has ended; the others go on without it
+            pass  # it has exited; the others continue
 
 
 def _wait(helper: subprocess.Popen[bytes], timeout_s: float) -> dict[str, int]:
-    """Its counters; none if it had to be ended."""
+    """Its counters; empty if it had to be killed."""
     try:
         helper.wait(timeout_s)
     except subprocess.TimeoutExpired:
         helper.kill()
         helper.wait()
     assert helper.stdout is not None
-    with helper.stdout as said:
-        last = said.read().strip()
+    with helper.stdout as output:
+        last = output.read().strip()
     return dict(json.loads(last)) if last and helper.returncode == 0 else {}

@@ -38,7 +38,7 @@ def add(
     from_: From = None,
     zone: Annotated[str, typer.Option("--zone", metavar="NAME", help="Time zone of CRON.")] = "UTC",
     overlap: Annotated[
-        str, typer.Option("--overlap", metavar="skip|queue", help="If the previous run still goes on.")
+        str, typer.Option("--overlap", metavar="skip|queue", help="If the previous run is not over.")
     ] = "skip",
     keep: Annotated[
         int | None, typer.Option("--keep", min=1, metavar="N", help="Keep the crawls of the newest N runs only.")

@@ -1,4 +1,4 @@
-"""`serve`: the API, by several processes."""
+"""`serve`: the API and the dashboard, in several processes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ def serve(
     host: Annotated[str | None, typer.Option("--host", metavar="ADDR", help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option("--port", min=0, max=65535, help="Port; 0 chooses a free one.")] = None,
     processes: Annotated[
-        int | None, typer.Option("--processes", min=1, max=64, metavar="N", help="Processes that answer.")
+        int | None, typer.Option("--processes", min=1, max=64, metavar="N", help="Number of processes.")
     ] = None,
     threads: Annotated[
-        int | None, typer.Option("--threads", min=1, max=512, metavar="N", help="Requests at a time per process.")
+        int | None, typer.Option("--threads", min=1, max=512, metavar="N", help="Concurrent requests per process.")
     ] = None,
     config: Config = None,
     data_dir: DataDir = None,

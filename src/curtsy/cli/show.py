@@ -1,4 +1,4 @@
-"""What commands print: results on standard output, everything else on standard error."""
+"""Output of commands: results on standard output, everything else on standard error."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def note(text: str) -> None:
 
 
 def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
-    """A table on a terminal; tab-separated lines where something else reads them."""
+    """A table on a terminal; otherwise tab-separated lines."""
     if not sys.stdout.isatty():
         print("\t".join(columns))
         for row in rows:

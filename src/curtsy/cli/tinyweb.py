@@ -1,4 +1,4 @@
-"""`tinyweb`: hands its arguments to the tiny web's own command line."""
+"""`tinyweb`: passes its arguments to the command line of the tiny web."""
 
 from __future__ import annotations
 

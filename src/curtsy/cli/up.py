@@ -1,4 +1,4 @@
-"""`up`: all parts of a fleet on this machine."""
+"""`up`: runs all parts of a fleet on this machine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def up(
     workers: Annotated[
         int | None,
         typer.Option(
-            "--workers", min=1, max=256, metavar="N", help="Processes that crawl; as many as cores unless given."
+            "--workers", min=1, max=256, metavar="N", help="Worker processes.", show_default="number of cores"
         ),
     ] = None,
     processes: Annotated[
@@ -37,7 +37,7 @@ def up(
     ] = None,
     flower: Annotated[
         int | None,
-        typer.Option("--flower", min=1, max=65535, metavar="PORT", help="Flower too, on this port of loopback."),
+        typer.Option("--flower", min=1, max=65535, metavar="PORT", help="Also run Flower, on this port of loopback."),
     ] = None,
     config: Config = None,
     data_dir: DataDir = None,
@@ -47,14 +47,16 @@ def up(
 
     Restarts parts that exit. Press Ctrl-C to stop everything.
     """
-    given = settings_from(config, data_dir, api_host=host, api_port=port, api_processes=processes, worker_seats=workers)
-    given.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with only_one(given.data_dir):
-        settings = given.model_copy(update={"api_port": free_port(given.api_host, given.api_port)})
+    loaded = settings_from(
+        config, data_dir, api_host=host, api_port=port, api_processes=processes, worker_seats=workers
+    )
+    loaded.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with only_one(loaded.data_dir):
+        settings = loaded.model_copy(update={"api_port": free_port(loaded.api_host, loaded.api_port)})
         parts = parts_of(settings, config, flower)
         variables = environment(settings, config)
         if "api_renderers" not in settings.model_fields_set and any(part.name == "render" for part in parts):
-            # What it has a worker for may be asked for.
+            # Clients may request what a worker can render.
             variables["CURTSY_API_RENDERERS"] = json.dumps([settings.renderer])
         if flower is not None and settings.flower_url is None:
             variables["CURTSY_FLOWER_URL"] = f"http://127.0.0.1:{flower}/"
@@ -85,7 +87,7 @@ def _serve(settings: Settings, config: Path | None) -> list[str]:
 
 def _flower(port: int) -> list[str]:
     if find_spec("flower") is None:
-        raise MissingPart("Flower is not installed: pip install 'curtsy[flower]', or leave --flower out.")
+        raise MissingPart("Flower is not installed: pip install 'curtsy[flower]', or remove --flower.")
     return celery_command("flower", "--address=127.0.0.1", f"--port={port}")
 
 

@@ -1,7 +1,7 @@
-"""One more process of `crawl --processes N`: it works as long as its parent lives, then ends within a limited time.
+"""One more process of `crawl --processes N`: it works while its parent lives, then exits within a limited time.
 
-Standard input brings the task, then one line per press of Ctrl-C. Its end is the end of the parent, or of the crawl. A
-thread listens, not the loop: while a process starts, or waits for a part that is away, its loop may stand still.
+Standard input brings the task, then one line per Ctrl-C. It closes when the parent or the crawl ends. A thread reads
+it, not the loop: the loop may be blocked while a process starts or waits for an unavailable part.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from curtsy.core.shutdown import StopFlag, end_now
 from curtsy.crawl import run
 from curtsy.services import backends
 
-#: beyond the drain, commits get this long
+#: after the drain, commits have this long
 COMMIT_S = 3.0
-#: then everything is broken off, and the process is ended if it has not left after this
+#: then everything is canceled, and the process is killed if it is still there after this
 LEAVE_S = 7.0
 
 
 class Parent:
-    """What it says. Read by the descriptor: a thread that waits in a buffered reader cannot be left behind at exit."""
+    """Reads the parent's lines by descriptor: a thread that waits in a buffered reader would block the exit."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._read = b""
 
     def line(self) -> bytes | None:
-        """The next line; None when the parent is gone, or has no more to say."""
+        """The next line; None when the parent is gone or sends no more."""
         while b"\n" not in self._read:
             if not (more := os.read(self._descriptor, 65536)):
                 return None
@@ -49,12 +49,12 @@ class Parent:
         return line
 
     def obey(self, loop: asyncio.AbstractEventLoop, stop: StopFlag, drain_s: float) -> None:
-        """For a thread: passes its words on to the loop, and ends this process after its last one."""
+        """For a thread: passes commands on to the loop, and ends this process after the last one."""
         while self.line() is not None:
-            _tell(loop, stop.request)
-        _tell(loop, lambda: None if stop.drain else stop.request())
+            _call(loop, stop.request)
+        _call(loop, lambda: None if stop.drain else stop.request())
         time.sleep(drain_s + COMMIT_S)
-        _tell(loop, stop.request)
+        _call(loop, stop.request)
         time.sleep(LEAVE_S)
         end_now(drain_s + COMMIT_S + LEAVE_S, INTERRUPTED, loop)
 
@@ -65,12 +65,12 @@ def crawl_worker() -> None:
 
 
 def work() -> int:
-    """Until the crawl has ended, or the parent."""
+    """Work until the crawl or the parent has ended."""
     parent = Parent(sys.stdin.fileno())
-    told = parent.line()
-    if told is None:
+    line = parent.line()
+    if line is None:
         return INTERRUPTED
-    task = json.loads(told)
+    task = json.loads(line)
     settings = Settings(**task["settings"])
     configure(settings.log_level, settings.log_format)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -94,8 +94,8 @@ async def _work(settings: Settings, crawl: int, parent: Parent) -> None:
         await built.close()
 
 
-def _tell(loop: asyncio.AbstractEventLoop, what: Callable[[], None]) -> None:
+def _call(loop: asyncio.AbstractEventLoop, what: Callable[[], None]) -> None:
     try:
         loop.call_soon_threadsafe(what)
     except RuntimeError:
-        pass  # the loop is closed: this process is about to end
+        pass  # the loop is closed: this process is about to exit

@@ -1,4 +1,4 @@
-"""`worker` and `beat`: the parts of a fleet that crawl and that send shifts, as Celery runs them."""
+"""`worker` and `beat`: the Celery processes of a fleet that crawl and that dispatch shifts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from curtsy.fetch import chromium
 from curtsy.fleet.coordination import shards_of, shards_text
 from curtsy.frontier.servers import default_shards
 
-#: what a worker serves unless told otherwise; lane render needs a browser and has workers of its own
+#: queues of a worker by default; lane render needs a browser and has its own workers
 SERVED = ("fetch.high", "fetch.batch", "fetch.slow", "inference", "default")
 ALWAYS = "fetch.high"
 RENDER = "render"
@@ -22,21 +22,19 @@ RENDER = "render"
 
 def worker(
     queues: Annotated[
-        str | None, typer.Option("--queues", metavar="A,B", help="Queues to serve; all but render unless given.")
+        str | None, typer.Option("--queues", metavar="A,B", help="Queues to serve.", show_default="all but render")
     ] = None,
     concurrency: Annotated[
         int | None,
-        typer.Option("--concurrency", min=1, max=256, metavar="N", help="Processes; as many as cores unless given."),
+        typer.Option("--concurrency", min=1, max=256, metavar="N", help="Processes.", show_default="number of cores"),
     ] = None,
     shards: Annotated[
-        str | None, typer.Option("--shards", metavar="0-7", help="Crawl only hosts of these shards of the frontier.")
+        str | None, typer.Option("--shards", metavar="0-7", help="Crawl only hosts of these frontier shards.")
     ] = None,
     name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="Tells workers on one machine apart.")
+        str | None, typer.Option("--name", metavar="NAME", help="Distinguishes workers on one machine.")
     ] = None,
-    high: Annotated[
-        bool, typer.Option("--high/--no-high", help="Beside the others, one process that serves fetch.high only.")
-    ] = True,
+    high: Annotated[bool, typer.Option("--high/--no-high", help="Add a process for fetch.high only.")] = True,
     config: Config = None,
     data_dir: DataDir = None,
 ) -> None:
@@ -68,7 +66,7 @@ def beat(config: Config = None, data_dir: DataDir = None) -> None:
 
 
 def bind(queue: str, shards: str) -> str:
-    """Shifts of workers that are bound to shards have queues of their own."""
+    """Workers that are bound to shards have their own queues."""
     return f"{queue}.{shards}" if shards and (queue == RENDER or queue.startswith("fetch.")) else queue
 
 
@@ -82,7 +80,7 @@ def worker_command(name: str, queues: list[str], seats: int | None, quiet: bool 
 
 
 def render_command(name: str, settings: Settings, shards: str, quiet: bool = False) -> list[str]:
-    """One process with one browser unless told otherwise; a process ends after so many shifts, with its browser."""
+    """By default one process with one browser; the process and its browser are replaced after some shifts."""
     words = worker_command(name, [bind(RENDER, shards)], settings.worker_seats or 1, quiet)
     return [*words, "--max-tasks-per-child", str(settings.render_shifts_per_process)]
 

@@ -1,4 +1,4 @@
-"""The API's other end: what commands with --api speak. Problems become errors of one line."""
+"""The HTTP client of the API. Problem documents become errors with one line."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from urllib.parse import SplitResult, quote, urlencode, urlsplit
 from curtsy.core.errors import CurtsyError, RefusedSeeds, Unavailable, UnknownCrawl, UploadHeld, UsageError
 
 _TIMEOUT_S = 60.0
-#: an upload that broke off is sent again for so long: a server that was killed keeps hold of it for 15 s
+#: an interrupted upload is retried for this long: a server that was killed holds it for 15 s
 _PATIENCE_S = 40.0
 _PAUSE_S = 1.0
 
 
-class _BrokenOff(Unavailable):
-    """The server was there, and went away in the middle of a request."""
+class _Disconnected(Unavailable):
+    """The server disconnected during a request."""
 
 
 class Client:
@@ -30,27 +30,25 @@ class Client:
 
     def __init__(self, url: str, key: str | None = None) -> None:
         self._parts = _address(url)
-        if key is not None and not _can_be_sent(key):
-            raise UsageError("The API key has characters that no key has: copy it again, without spaces and line ends.")
+        if key is not None and not _valid_in_header(key):
+            raise UsageError("The API key has invalid characters. Copy it again, without spaces and line ends.")
         self._url, self._key = url, key
         self._timeout_s = _TIMEOUT_S
 
     def within(self, seconds: float) -> Client:
-        """The same server, whose answers are waited for no longer than that."""
+        """A client of the same server with a shorter timeout."""
         made = copy(self)
         made._timeout_s = min(seconds, _TIMEOUT_S)
         return made
 
     def get(self, path: str, **query: Any) -> Any:
-        given = {name: value for name, value in query.items() if value is not None}
-        return self._ask("GET", f"{path}?{urlencode(given)}" if given else path)
+        return self._request("GET", _with_query(path, query))
 
     def post(self, path: str, body: Any = None) -> Any:
-        return self._ask("POST", path, None if body is None else json.dumps(body).encode())
+        return self._request("POST", path, None if body is None else json.dumps(body).encode())
 
     def delete(self, path: str, **query: Any) -> Any:
-        given = {name: value for name, value in query.items() if value is not None}
-        return self._ask("DELETE", f"{path}?{urlencode(given)}" if given else path)
+        return self._request("DELETE", _with_query(path, query))
 
     def items(self, path: str, **query: Any) -> Iterator[Any]:
         """Every item of a list, page by page."""
@@ -62,48 +60,48 @@ class Client:
             if cursor is None:
                 return
 
-    def submit(self, wish: dict[str, Any], seeds: Iterable[str], key: str | None = None) -> str:
-        """The id of the new crawl, or of the one that was made under this Idempotency-Key before.
+    def submit(self, options: dict[str, Any], seeds: Iterable[str], key: str | None = None) -> str:
+        """Submit a crawl; its id, or that of the crawl with the same Idempotency-Key.
 
-        An upload that breaks off is sent again, and goes on where it broke.
+        An interrupted upload is sent again; the server continues where it stopped.
         """
         listed = seeds if isinstance(seeds, list | tuple) else list(seeds)
         headers = {"Content-Type": "application/x-ndjson", "Idempotency-Key": key or os.urandom(16).hex()}
         end: float | None = None
         while True:
             try:
-                return str(self._ask("POST", "/v1/crawls", _lines(wish, listed), headers)["id"])
+                return str(self._request("POST", "/v1/crawls", _lines(options, listed), headers)["id"])
             except (Unavailable, UploadHeld) as error:
-                if end is None and isinstance(error, _BrokenOff):
+                if end is None and isinstance(error, _Disconnected):
                     end = time.monotonic() + _PATIENCE_S
                 if end is None or time.monotonic() > end:
                     raise
             time.sleep(_PAUSE_S)
 
-    def _ask(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Any:
+    def _request(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Any:
         return self.read(*self.exchange(method, path, body, headers or {}))
 
     def exchange(self, method: str, path: str, body: Any, headers: Mapping[str, str]) -> tuple[int, bytes]:
         """(status, body) of one answer."""
-        with self._asked(method, path, body, headers) as answer:
+        with self._response(method, path, body, headers) as answer:
             return answer.status, answer.read()
 
     @contextmanager
     def stream(self, method: str, path: str, headers: Mapping[str, str]) -> Iterator[http.client.HTTPResponse]:
-        """An answer that is read while it is written; a problem is raised at once."""
-        with self._asked(method, path, None, {"Accept": "*/*", **headers}) as answer:
+        """A response that is read while it arrives; a problem is raised at once."""
+        with self._response(method, path, None, {"Accept": "*/*", **headers}) as answer:
             if answer.status >= 400:
                 self.read(answer.status, answer.read())
             yield answer
 
     @contextmanager
-    def _asked(
+    def _response(
         self, method: str, path: str, body: Any, headers: Mapping[str, str]
     ) -> Iterator[http.client.HTTPResponse]:
         sent = {"Accept": "application/json"} | ({"Content-Type": "application/json"} if body is not None else {})
         for name, value in headers.items():
-            if not _can_be_sent(value):
-                raise UsageError(f"{name} cannot be sent: use printable ASCII characters only.")
+            if not _valid_in_header(value):
+                raise UsageError(f"Invalid value of {name}: use printable ASCII characters only.")
         sent |= headers
         if self._key:
             sent["Authorization"] = f"Bearer {self._key}"
@@ -111,12 +109,12 @@ class Client:
         kind = Unavailable
         try:
             connection.connect()
-            kind = _BrokenOff
+            kind = _Disconnected
             connection.request(method, quote(self._parts.path.rstrip("/")) + path, body, sent)
             yield connection.getresponse()
         except (OSError, http.client.HTTPException) as error:
-            said = str(error) or type(error).__name__
-            raise kind(f"The API at {self._url} does not answer: {said}. Is `curtsy serve` running?") from error
+            why = str(error) or type(error).__name__
+            raise kind(f"The API at {self._url} does not respond: {why}. Is `curtsy serve` running?") from error
         finally:
             connection.close()
 
@@ -129,27 +127,32 @@ class Client:
         return http.client.HTTPConnection(host, port, timeout=self._timeout_s)
 
     def read(self, status: int, body: bytes, accepted: Collection[int] = ()) -> Any:
-        """What an answer says, or the error that it stands for."""
+        """The document of a response; a problem is raised as an error."""
         try:
             found = json.loads(body) if body else None
         except ValueError:
-            raise Unavailable(f"{self._url} answers something that is not this API ({status}).") from None
+            raise Unavailable(f"{self._url} is not a Curtsy API (status {status}).") from None
         if status < 400 or status in accepted:
             return found
         raise _error(status, found if isinstance(found, dict) else {})
 
 
-def key_around() -> str | None:
-    """The key of the environment, without the line end that a file had."""
+def _with_query(path: str, query: Mapping[str, Any]) -> str:
+    values = {name: value for name, value in query.items() if value is not None}
+    return f"{path}?{urlencode(values)}" if values else path
+
+
+def key_from_environment() -> str | None:
+    """CURTSY_API_KEY without a line end."""
     return os.environ.get("CURTSY_API_KEY", "").strip() or None
 
 
 def word(text: str) -> str:
-    """A part of a path. An empty one would ask for something else, as a rule for a list."""
+    """A part of a path. An empty part would address another resource, such as a list."""
     if not isinstance(text, str):
-        raise UsageError(f"An id or name is text, not {text!r:.60} ({type(text).__name__}).")
+        raise UsageError(f"An id or name must be str, not {text!r:.60} ({type(text).__name__}).")
     if not text:
-        raise UsageError("An id or name is empty: give one, such as that of a crawl, a schedule or a host.")
+        raise UsageError("An id or name is empty: give that of a crawl, a schedule or a host.")
     return quote(text, safe="")
 
 
@@ -157,47 +160,47 @@ def _address(url: str) -> SplitResult:
     try:
         parts = urlsplit(url if "://" in url else f"http://{url}")
         host = parts.hostname or ""
-        host.encode("idna")  # as the name service is asked
+        host.encode("idna")  # as the resolver encodes it
         fits = parts.scheme in ("http", "https") and host and host.isprintable() and " " not in host
         fits = fits and parts.port != 0
     except (TypeError, ValueError):
         fits = False
     if not fits:
-        raise UsageError(f"{url!r} is no address of an API. Write it as http://127.0.0.1:8080.")
+        raise UsageError(f"Invalid API address: {url!r}. Write it as http://127.0.0.1:8080.")
     return parts
 
 
-def _can_be_sent(value: str) -> bool:
-    """As the value of a header."""
+def _valid_in_header(value: str) -> bool:
+    """Whether it is valid in a header."""
     return isinstance(value, str) and value.isascii() and value.isprintable()
 
 
 def _error(status: int, problem: dict[str, Any]) -> CurtsyError:
-    said = problem.get("detail") or f"The API answered {status}."
+    detail = problem.get("detail") or f"The API returned status {status}."
     if str(problem.get("type", "")).endswith("refused-seeds"):
         refused = [(_seed(mistake["where"]), mistake["message"]) for mistake in problem.get("errors") or ()]
         wrong = "; ".join(f"{where}: {why}" for where, why in refused)
-        return RefusedSeeds(refused, f"{said} {wrong}." if wrong else said)
+        return RefusedSeeds(refused, f"{detail} {wrong}." if wrong else detail)
     if str(problem.get("type", "")).endswith("no-such-crawl"):
-        return UnknownCrawl(said)
+        return UnknownCrawl(detail)
     if str(problem.get("type", "")).endswith("upload-under-way"):
-        return UploadHeld(said)
+        return UploadHeld(detail)
     if status >= 500 or status == 429:
-        return Unavailable(f"{said} (request {problem.get('request_id', 'unknown')})")
-    return UsageError(said)
+        return Unavailable(f"{detail} (request {problem.get('request_id', 'unknown')})")
+    return UsageError(detail)
 
 
 def _seed(where: str) -> str:
-    """`line 2` of an upload, whose first line is the wish, and `body.seeds.0` are what Python calls the seed 0."""
+    """`line 2` of an upload (line 1 has the options) and `body.seeds.0` are `seed 0`."""
     number = where.rpartition("." if where.startswith("body.seeds.") else " ")[2]
     if not number.isdecimal():
         return where
     return f"seed {int(number) - 2 if where.startswith('line ') else int(number)}"
 
 
-def _lines(wish: dict[str, Any], seeds: Iterable[str]) -> Iterator[bytes]:
+def _lines(options: dict[str, Any], seeds: Iterable[str]) -> Iterator[bytes]:
     """An NDJSON body in blocks."""
-    block = [json.dumps(wish)]
+    block = [json.dumps(options)]
     for seed in seeds:
         block.append(json.dumps(seed))
         if len(block) >= 1000:

@@ -1,4 +1,4 @@
-"""The two ends that people hold: every call of the API, and what takes several."""
+"""The clients for scripts: every call of the API, and methods that combine several calls."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from curtsy.core.errors import Unavailable
 
 AskedT = TypeVar("AskedT", bound=Asked)
 
-#: states from which nothing comes any more
+#: states of a crawl that has ended
 ENDED = ("finished", "cancelled", "deleting")
-#: how soon a crawl that is waited for is looked at again, at first and later
+#: seconds between two requests while waiting for a crawl, at first and later
 _FIRST_S = 0.1
 _POLL_S = 2.0
-#: an answer is waited for at least so long, however little time is left
+#: minimum timeout of a request, however little time is left
 _ANSWER_S = 1.0
 
 
 class _Waiting:
-    """When a crawl that is waited for is looked at again, and when that has lasted long enough."""
+    """The times of requests while waiting for a crawl, and the end of the wait."""
 
     def __init__(self, timeout_s: float | None) -> None:
         self._timeout_s = timeout_s
@@ -34,7 +34,7 @@ class _Waiting:
         self._next_s = _FIRST_S
 
     def asking(self, server: AskedT) -> AskedT:
-        """One that does not wait for an answer much longer than there is time."""
+        """A client whose timeout fits the remaining time."""
         made = copy(server)
         made._client = server._client.within(max(_ANSWER_S, self._end - time.monotonic()))
         return made
@@ -48,12 +48,12 @@ class _Waiting:
 
 
 class Server(Calls):
-    """A control plane: `server.submit(seeds=[...])`, `server.crawl(id)`, ..."""
+    """A Curtsy API: `server.submit(seeds=[...])`, `server.crawl(id)`, ..."""
 
-    def submit_many(self, seeds: Iterable[str], *, idempotency_key: str | None = None, **wishes: Any) -> str:
-        """A crawl with very many seeds, sent as NDJSON; the id. An upload that breaks off goes on where it broke."""
-        given = {name: value for name, value in wishes.items() if value is not None}
-        return self._client.submit(given, seeds, idempotency_key)
+    def submit_many(self, seeds: Iterable[str], *, idempotency_key: str | None = None, **options: Any) -> str:
+        """Submit a crawl with very many seeds as NDJSON; its id. An interrupted upload continues where it stopped."""
+        sent = {name: value for name, value in options.items() if value is not None}
+        return self._client.submit(sent, seeds, idempotency_key)
 
     def each(self, call: Callable[..., Any], *args: str, **query: Any) -> Iterator[Any]:
         """Every item of a list, page by page: `server.each(server.list_pages, id, host="example.com")`."""
@@ -66,7 +66,7 @@ class Server(Calls):
                 return
 
     def wait(self, id: str, timeout_s: float | None = None) -> types.CrawlStatus:
-        """Looks at a crawl until it has ended, every 2 s at last. Raises `Unavailable` if it has not by `timeout_s`."""
+        """Wait until a crawl has ended. Raises `Unavailable` after `timeout_s`."""
         waiting = _Waiting(timeout_s)
         while True:
             status = waiting.asking(self).crawl(id)
@@ -76,15 +76,15 @@ class Server(Calls):
 
 
 class AsyncServer(AsyncCalls):
-    """The same, to be awaited."""
+    """The same with async methods."""
 
-    async def submit_many(self, seeds: Iterable[str], *, idempotency_key: str | None = None, **wishes: Any) -> str:
-        """As of `Server`."""
-        given = {name: value for name, value in wishes.items() if value is not None}
-        return await asyncio.to_thread(self._client.submit, given, seeds, idempotency_key)
+    async def submit_many(self, seeds: Iterable[str], *, idempotency_key: str | None = None, **options: Any) -> str:
+        """See `Server`."""
+        sent = {name: value for name, value in options.items() if value is not None}
+        return await asyncio.to_thread(self._client.submit, sent, seeds, idempotency_key)
 
     async def each(self, call: Callable[..., Awaitable[Any]], *args: str, **query: Any) -> AsyncIterator[Any]:
-        """As of `Server`: `async for page in server.each(server.list_pages, id)`."""
+        """See `Server`: `async for page in server.each(server.list_pages, id)`."""
         cursor: str | None = None
         while True:
             page = await call(*args, **query, cursor=cursor)
@@ -95,7 +95,7 @@ class AsyncServer(AsyncCalls):
                 return
 
     async def wait(self, id: str, timeout_s: float | None = None) -> types.CrawlStatus:
-        """As of `Server`."""
+        """See `Server`."""
         waiting = _Waiting(timeout_s)
         while True:
             status = await waiting.asking(self).crawl(id)

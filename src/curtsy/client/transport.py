@@ -1,4 +1,4 @@
-"""How the typed client asks: one request, its answer as JSON, text or bytes, or a stream of events."""
+"""Requests of the typed client: one response as JSON, text or bytes, or a stream of events."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from curtsy.core.errors import Unavailable
 class Event(NamedTuple):
     """One event of a stream."""
 
-    #: give it as `last_event_id` to go on behind it
+    #: pass it as `last_event_id` to continue after this event
     id: str
     #: `state` or `progress`
     name: str
@@ -38,9 +38,9 @@ class Asked:
         self, method: str, path: str, query: Mapping[str, Any] | None = None, body: Mapping[str, Any] | None = None,
         headers: Mapping[str, str | None] | None = None, kind: str = "json", accepted: Collection[int] = (200,),
     ) -> Any:  # fmt: skip
-        sent = None if body is None else json.dumps(_given(body)).encode()
-        given = self._headers | {name: value for name, value in (headers or {}).items() if value is not None}
-        status, data = self._client.exchange(method, _with_query(path, query), sent, given)
+        sent = None if body is None else json.dumps(_present(body)).encode()
+        sent_headers = self._headers | {name: value for name, value in (headers or {}).items() if value is not None}
+        status, data = self._client.exchange(method, _with_query(path, query), sent, sent_headers)
         if status not in accepted or kind == "json":
             return self._client.read(status, data, accepted)
         return data.decode("utf-8", "replace") if kind == "text" else data if kind == "bytes" else None
@@ -52,8 +52,8 @@ class Asked:
         self, method: str, path: str, query: Mapping[str, Any] | None = None,
         headers: Mapping[str, str | None] | None = None,
     ) -> Iterator[Event]:  # fmt: skip
-        given = self._headers | {name: value for name, value in (headers or {}).items() if value is not None}
-        with self._client.stream(method, _with_query(path, query), given) as answer:
+        sent_headers = self._headers | {name: value for name, value in (headers or {}).items() if value is not None}
+        with self._client.stream(method, _with_query(path, query), sent_headers) as answer:
             yield from _parsed(answer)
 
     async def _events_async(self, *args: Any, **kwargs: Any) -> AsyncIterator[Event]:
@@ -65,20 +65,20 @@ class Asked:
             await asyncio.to_thread(events.close)  # type: ignore[attr-defined]
 
 
-def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """What is None was not given."""
+def _present(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that have a value."""
     return {name: value for name, value in fields.items() if value is not None}
 
 
 def _with_query(path: str, query: Mapping[str, Any] | None) -> str:
-    given = {
-        name: str(value).lower() if isinstance(value, bool) else value for name, value in _given(query or {}).items()
+    values = {
+        name: str(value).lower() if isinstance(value, bool) else value for name, value in _present(query or {}).items()
     }
-    return f"{path}?{urlencode(given)}" if given else path
+    return f"{path}?{urlencode(values)}" if values else path
 
 
 def _parsed(answer: http.client.HTTPResponse) -> Iterator[Event]:
-    """Server-sent events: fields by line, an empty line ends one."""
+    """Server-sent events: a field per line; an empty line ends an event."""
     fields: dict[str, str] = {}
     while line := answer.readline():
         text = line.decode("utf-8", "replace").rstrip("\r\n")
@@ -95,4 +95,4 @@ def _json(data: str) -> Any:
     try:
         return json.loads(data)
     except ValueError:
-        raise Unavailable("The server sends events that are not of this API.") from None
+        raise Unavailable("The server sends events that are not from a Curtsy API.") from None

@@ -30,13 +30,13 @@ from curtsy.mcp import backends, reading
 T = TypeVar("T")
 Scope = MutableMapping[str, Any]
 
-#: pages that a search looks through, and for how long
+#: limits of a search: pages and seconds
 SEARCHED_PAGES = 2_000
 SEARCH_S = 8.0
 _ABOUT = (
-    "Crawl websites politely and read what was stored. `crawl` fetches pages at the pace that their site bears: it "
-    "takes seconds per page, so ask for few, and go on with `resume`. `search_pages`, `read_page` and `extract` work "
-    "on what is stored and cost the site nothing: look there first. " + reading.UNTRUSTED
+    "Crawl websites politely and read the stored pages. `crawl` fetches pages at the pace of their site: it takes "
+    "seconds per page, so request few, and continue with `resume`. `search_pages`, `read_page` and `extract` use "
+    "stored pages and send no requests: try them first. " + reading.UNTRUSTED
 )
 _LOOKS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _ASKS = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=True)
@@ -44,13 +44,13 @@ _ASKS = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world
 #: pages of a crawl that an answer names
 _NAMED = 50
 
-CrawlId = Annotated[str, Field(description="Id of a crawl, its beginning, or `last`.", max_length=100)]
+CrawlId = Annotated[str, Field(description="Id of a crawl, the beginning of it, or `last`.", max_length=100)]
 Which = Annotated[str, Field(description="Id of a stored page, or its URL.", min_length=1, max_length=4000)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one call may take, whatever it asks for."""
+    """The limits of one call, whatever its arguments."""
 
     max_pages: int = 100
     max_seconds: float = 120.0
@@ -62,7 +62,7 @@ def build(backend: Backend, limits: Limits) -> MCPServer[Any]:
 
 
 class _Tool(Tool):
-    """One that takes no arguments but its own, and says in a line for each what does not fit."""
+    """A tool that rejects unknown arguments, and explains each invalid argument in one line."""
 
     @classmethod
     def of(cls, fn: Callable[..., Any], annotations: ToolAnnotations) -> Tool:
@@ -73,8 +73,8 @@ class _Tool(Tool):
     async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:
         known = self.parameters["properties"]
         if unknown := [name for name in arguments if name not in known]:
-            told = ", ".join(repr(name[:100]) for name in unknown[:10])
-            raise ToolError(f"{self.name} has no argument {told}. It has: {', '.join(known)}.")
+            names = ", ".join(repr(name[:100]) for name in unknown[:10])
+            raise ToolError(f"{self.name} has no argument {names}. It has: {', '.join(known)}.")
         try:
             return await super().run(arguments, context, convert_result)
         except ToolError as error:
@@ -84,7 +84,7 @@ class _Tool(Tool):
 
 
 def _unfit(error: ValidationError) -> str:
-    """A line for each field: `max_pages: should be less than or equal to 20`."""
+    """One line per field: `max_pages: should be less than or equal to 20`."""
     wrong: dict[str, list[str]] = {}
     for one in error.errors(include_url=False, include_context=False, include_input=False):
         field = str(one["loc"][0]) if one["loc"] else "arguments"
@@ -94,8 +94,8 @@ def _unfit(error: ValidationError) -> str:
 
 
 def _crawling(backend: Backend, limits: Limits) -> list[Tool]:
-    pages_help = f"At most so many pages, {limits.max_pages} in all."
-    seconds_help = f"Return after so many seconds at the latest, {limits.max_seconds:g} in all."
+    pages_help = f"Maximum number of pages, up to {limits.max_pages}."
+    seconds_help = f"Maximum seconds of this call, up to {limits.max_seconds:g}."
     Pages = Annotated[int, Field(description=pages_help, ge=1, le=limits.max_pages)]
     Seconds = Annotated[float, Field(description=seconds_help, gt=0, le=limits.max_seconds)]
     crawler = backends.crawler_of(backend)
@@ -106,7 +106,9 @@ def _crawling(backend: Backend, limits: Limits) -> list[Tool]:
         url: Annotated[str, Field(description="Where to begin: an http or https URL.", max_length=2083)],
         max_pages: Pages = few,
         max_seconds: Seconds = soon,
-        max_depth: Annotated[int | None, Field(description="At most so many links from the URL.", ge=0, le=100)] = None,
+        max_depth: Annotated[
+            int | None, Field(description="Follow at most this many links from the URL.", ge=0, le=100)
+        ] = None,
         scope: Annotated[
             Literal["host", "domain"], Field(description="Follow links to this host, or to its whole domain.")
         ] = "host",
@@ -114,18 +116,18 @@ def _crawling(backend: Backend, limits: Limits) -> list[Tool]:
             list[str] | None, Field(description="Only URLs that match one of these (RE2).", max_length=10)
         ] = None,
     ) -> dict[str, Any]:
-        """Crawl a site from a URL, politely: robots.txt and the site's pace are kept, private addresses never asked.
+        """Crawl a site from a URL politely: it obeys robots.txt and rate limits, and never requests private addresses.
 
-        Returns the crawl's id, its counts and its first pages. If the time was up, it is `running`: `resume` goes on.
+        Returns the crawl's id, its counts and its first pages. If its time is up, continue with `resume`.
         """
         options = {"max_pages": max_pages, "max_depth": max_depth, "scope": scope, "include": include or []}
-        with _Told(ctx, max_pages) as told:
+        with _Progress(ctx, max_pages) as told:
             id = await _work(crawler.crawl, [url], options, max_seconds, told)
         return await _came_of(backend, id)
 
     async def resume(ctx: Context[Any, Any], crawl: CrawlId, max_seconds: Seconds = soon) -> dict[str, Any]:
-        """Go on with a crawl whose time was up, as far as its own max_pages."""
-        with _Told(ctx, None) as told:
+        """Continue a crawl whose time was up, until its own max_pages."""
+        with _Progress(ctx, None) as told:
             id = await _work(crawler.resume, crawl, max_seconds, told)
         return await _came_of(backend, id)
 
@@ -139,8 +141,8 @@ async def _came_of(backend: Backend, id: str) -> dict[str, Any]:
     return {"note": reading.UNTRUSTED, **found, "first_pages": named}
 
 
-class _Told:
-    """From the thread that waits for a crawl to the client that asked for it; False once nobody waits any more."""
+class _Progress:
+    """Reports progress from the waiting thread to the client; returns False once the client has gone."""
 
     def __init__(self, ctx: Context[Any, Any], total: int | None) -> None:
         self._ctx, self._total, self._last = ctx, total, -1
@@ -154,7 +156,7 @@ class _Told:
             asyncio.run_coroutine_threadsafe(told, self._loop)
         return self._waits
 
-    def __enter__(self) -> "_Told":
+    def __enter__(self) -> "_Progress":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -163,15 +165,17 @@ class _Told:
 
 def _looking(backend: Backend) -> list[Tool]:
     async def status(crawl: CrawlId = "last") -> dict[str, Any]:
-        """How far a crawl is: its state, and URLs by what became of them."""
+        """The progress of a crawl: its state, and its URLs by outcome."""
         return await _work(backends.status, backend, crawl)
 
     async def read_page(
         page: Which,
-        crawl: Annotated[str | None, Field(description="Of a URL: in this crawl; left out: the newest.")] = None,
+        crawl: Annotated[
+            str | None, Field(description="For a URL: the crawl to read it from; by default the newest.")
+        ] = None,
         offset: Annotated[int, Field(description="`next_offset` of the answer before.", ge=0)] = 0,
         max_chars: Annotated[
-            int, Field(description="At most so many characters.", ge=100, le=reading.MOST_CHARS)
+            int, Field(description="Maximum number of characters.", ge=100, le=reading.MOST_CHARS)
         ] = 20_000,
     ) -> dict[str, Any]:
         """A stored page as Markdown, in pieces. The page is not fetched again."""
@@ -182,16 +186,16 @@ def _looking(backend: Backend) -> list[Tool]:
         query: Annotated[
             str, Field(description="Words that a page must have, all of them.", min_length=1, max_length=500)
         ],
-        crawl: Annotated[str | None, Field(description="Only in this crawl; left out: in all.", max_length=100)] = None,
-        limit: Annotated[int, Field(description="At most so many pages.", ge=1, le=50)] = 10,
+        crawl: Annotated[str | None, Field(description="Search only this crawl.", max_length=100)] = None,
+        limit: Annotated[int, Field(description="Maximum number of pages.", ge=1, le=50)] = 10,
         go_on: Annotated[
             str | None, Field(description="`go_on` of the answer before: the next pages.", max_length=2000)
         ] = None,
     ) -> dict[str, Any]:
-        """Search stored pages by words, best first. There is no index: pages are looked through, newest first.
+        """Search stored pages by words, best first. There is no index: stored pages are searched, newest first.
 
-        One call looks at 2,000 pages and for 8 s at most. If those were not all, `complete` is false, `cut_short` says
-        of how many the answer is, and `go_on` goes on with the next ones.
+        One call searches at most 2,000 pages and 8 s. If there are more, `complete` is false, `cut_short` says how many
+        pages the answer covers, and `go_on` continues the search.
         """
 
         def look() -> dict[str, Any]:
@@ -206,11 +210,13 @@ def _looking(backend: Backend) -> list[Tool]:
             str | dict[str, Any],
             Field(description="`page` (title, headings, structured data), another built-in name, or a JSON Schema."),
         ] = "page",
-        crawl: Annotated[str | None, Field(description="Of a URL: in this crawl; left out: the newest.")] = None,
+        crawl: Annotated[
+            str | None, Field(description="For a URL: the crawl to read it from; by default the newest.")
+        ] = None,
     ) -> dict[str, Any]:
-        """Structured data of a stored page: each value with the words of the page that support it.
+        """Structured data of a stored page: each value with the text of the page that supports it.
 
-        Values that the page does not support are withheld. No language model is asked.
+        Values that the page does not support are withheld. It uses no language model.
         """
         found = await _work(backends.read, backend, page, crawl)
         return await _work(reading.facts_of, found, schema)
@@ -219,7 +225,7 @@ def _looking(backend: Backend) -> list[Tool]:
 
 
 async def _work(fn: Callable[..., T], *args: Any) -> T:
-    """In a thread. What is expected to go wrong is told to the agent in one sentence."""
+    """Run it in a thread. An expected error becomes one sentence for the client."""
     try:
         return await asyncio.to_thread(fn, *args)
     except ValidationError as error:
@@ -228,7 +234,7 @@ async def _work(fn: Callable[..., T], *args: Any) -> T:
         raise ToolError(str(error)) from error
 
 
-# Two ways to reach them
+# Transports
 
 
 def run_stdio(server: MCPServer[Any]) -> None:
@@ -236,14 +242,14 @@ def run_stdio(server: MCPServer[Any]) -> None:
 
 
 def run_http(server: MCPServer[Any], host: str, port: int, names: tuple[str, ...], key: str | None) -> None:
-    """Until a signal ends it. `names` are further names under which it is reached."""
+    """Serve until a signal. `names` are further host names of this server."""
     import uvicorn
 
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listening = socket.create_server((host, port), family=family)
     except OSError as error:
-        raise UsageError(f"{host}:{port} cannot be listened on: {error.strerror}. Choose another --port.") from error
+        raise UsageError(f"{host}:{port} is not available: {error.strerror}. Choose another --port.") from error
     with listening:
         bound = listening.getsockname()[1]
         app = http_app(server, host, bound, names, key)
@@ -260,12 +266,12 @@ def http_app(server: MCPServer[Any], host: str, port: int, names: tuple[str, ...
     return _Keyed(app, key)
 
 
-#: whoever has these comes from elsewhere, through a proxy
+#: headers of requests that a proxy forwards from other machines
 _FORWARDED = (b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via")
 
 
 class _Keyed:
-    """Lets requests pass that bear the key; without one, those that come from this machine itself."""
+    """Accepts requests with the key; without a key, only requests from this machine."""
 
     def __init__(self, app: Callable[..., Awaitable[None]], key: str | None) -> None:
         self._app, self._given = app, None if key is None else f"Bearer {key}".encode()
@@ -278,7 +284,7 @@ class _Keyed:
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         if scope["type"] == "http" and not self._passes(dict(scope["headers"])):
             headers = [(b"content-type", b"text/plain"), (b"www-authenticate", b"Bearer")]
-            said = b"A key is needed (CURTSY_MCP_KEY): Authorization: Bearer ..."
+            said = b"A key is required (CURTSY_MCP_KEY): Authorization: Bearer ..."
             await send({"type": "http.response.start", "status": 401, "headers": headers})
             await send({"type": "http.response.body", "body": said})
             return

@@ -36,10 +36,10 @@ def test_doctor_tells_why_a_browser_does_not_start(tmp_path: Path, script: str, 
     program.write_text(script)
     program.chmod(0o755)
     found = browser(Settings(chromium=str(program)))
-    assert (found.ok, said in found.mend) == (False, True), found
+    assert (found.ok, said in found.repair) == (False, True), found
 
 
 def test_doctor_does_not_insist_on_a_browser(tmp_path: Path) -> None:
     found = browser(Settings(chromium=str(tmp_path / "nowhere")))
     assert found.ok is None
-    assert "apt install chromium" in found.mend
+    assert "apt install chromium" in found.repair

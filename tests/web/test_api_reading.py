@@ -218,7 +218,7 @@ def test_explain_says_where_a_url_is(client: FlaskClient, store: Store) -> None:
     assert (told["crawl"], told["state"], told["dead_letter"]) == (id, "open", None)
     assert told["frontier"]["queued_behind"] == 2
     assert told["frontier"]["host_blocked_until"]
-    assert any("behind 2 others" in sentence for sentence in told["why"])
+    assert any("2 other URLs of its queue precede it" in sentence for sentence in told["why"])
     of_host = client.get("/v1/explain?host=a.test").get_json()
     assert of_host["frontier"]["host_blocked_until"]
     assert of_host["queues"][0]["crawl"] == id

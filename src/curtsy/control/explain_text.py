@@ -136,7 +136,12 @@ def _place(seen: Sight) -> str:
     if seen.delayed_until_ms is not None:
         return f"The frontier retries it in {_span(seen.delayed_until_ms - seen.now_ms)}."
     if seen.behind is not None:
-        return f"In the frontier, {seen.behind:,} other URL{'' if seen.behind == 1 else 's'} of its queue precede it."
+        others = (
+            "1 other URL of its queue precedes"
+            if seen.behind == 1
+            else f"{seen.behind:,} other URLs of its queue precede"
+        )
+        return f"In the frontier, {others} it."
     if not seen.loaded:
         return "Its queue is not loaded into the frontier: it waits in the store until there is room."
     if seen.scanning:

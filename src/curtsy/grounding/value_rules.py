@@ -391,9 +391,6 @@ def _dates(value: str, wanted: Day, passage: Passage) -> Iterator[Ruling]:
                 yield _bare(passage, at + number.start, at + number.end, _SUPPORTED)
 
 
-# Judgments
-
-
 def _judged(value: Any, leaf: Leaf, passage: Passage) -> Ruling:
     said = isinstance(value, str) and not is_weak(value) and plain(value) in plain(passage.quote)
     if passage.named or said or count_words(passage.quote) >= OTHER_WORDS:

@@ -107,7 +107,7 @@ def _server(process: subprocess.Popen[bytes], data: Path) -> Iterator[Redis]:
     _wait(lambda: EmbeddedValkey.running(data) is not None, process, LOAD_TIMEOUT_S, "did not start its server")
     embedded = EmbeddedValkey.running(data)
     assert embedded is not None
-    with Redis(unix_socket_path=str(embedded.socket)) as server:
+    with Redis.from_url(embedded.url) as server:
         yield server
 
 

@@ -173,7 +173,7 @@ class Crawler:
         if self.valkey is not None:
             return self.valkey.client()
         running = EmbeddedValkey.running(self.data)
-        return redis.Redis(unix_socket_path=str(running.socket)) if running else None
+        return redis.Redis.from_url(running.url) if running else None
 
     def embedded_pid(self) -> int | None:
         running = EmbeddedValkey.running(self.data)

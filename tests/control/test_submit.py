@@ -44,7 +44,7 @@ def test_seeds_that_a_lost_frontier_did_not_take_stand_in_the_store(tmp_path: Pa
     async def scene() -> None:
         async with opened(tmp_path) as built:
             assert built.embedded is not None
-            with redis.Redis(unix_socket_path=str(built.embedded.socket)) as client:
+            with redis.Redis.from_url(built.embedded.url) as client:
                 client.flushall()
             submitted = await submit.submit(built, crawl(), [SEED])
             assert submitted.state is CrawlState.RUNNING
@@ -106,7 +106,7 @@ def test_a_crawl_is_taken_up_though_the_frontier_was_lost_on_the_way(tmp_path: P
         async with opened(tmp_path) as built:
             assert built.embedded is not None
             await submit.submit(built, crawl(), [SEED])
-            with redis.Redis(unix_socket_path=str(built.embedded.socket)) as client:
+            with redis.Redis.from_url(built.embedded.url) as client:
                 client.flushall()
             taken = await submit.resume_crawl(built, "last")
             assert taken.state is CrawlState.RUNNING

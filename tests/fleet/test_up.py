@@ -22,7 +22,7 @@ from waiting import until
 
 from curtsy.client.http import Client
 from curtsy.core.errors import Unavailable
-from curtsy.fleet.supervisor import FIRST_S, LONGEST_S, WELL_S, pause_after
+from curtsy.fleet.supervisor import FIRST_S, LONGEST_S, STABLE_S, pause_after
 from curtsy.services.valkey import EmbeddedValkey
 from curtsy.tinyweb import TinyWeb
 
@@ -265,10 +265,10 @@ def test_a_part_that_cannot_run_is_told_before_anything_is_started(tmp_path: Pat
     ("before_s", "ran_s", "pause_s"),
     [
         (None, 0, FIRST_S),
-        (None, WELL_S, FIRST_S),
+        (None, STABLE_S, FIRST_S),
         (FIRST_S, 0, 2 * FIRST_S),
-        (4.0, WELL_S - 1, 8.0),
-        (4.0, WELL_S, FIRST_S),
+        (4.0, STABLE_S - 1, 8.0),
+        (4.0, STABLE_S, FIRST_S),
         (LONGEST_S, 1, LONGEST_S),
     ],
 )

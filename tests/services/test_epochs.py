@@ -27,7 +27,7 @@ async def frontier_in(folder: Path) -> AsyncIterator[tuple[Frontier, Store, redi
     embedded = EmbeddedValkey.enter(folder)
     store = Store.open(f"sqlite:///{folder}/curtsy.sqlite")
     frontier = Frontier(embedded.url, Settings(data_dir=folder), owner="one")
-    client = redis.Redis(unix_socket_path=str(embedded.socket))
+    client = redis.Redis.from_url(embedded.url)
     try:
         await open_epoch(frontier, store)
         yield frontier, store, client

@@ -33,7 +33,7 @@ async def opened(folder: Path) -> AsyncIterator[Services]:
 
 def flush(built: Services) -> None:
     assert built.embedded is not None
-    with redis.Redis(unix_socket_path=str(built.embedded.socket)) as client:
+    with redis.Redis.from_url(built.embedded.url) as client:
         client.flushall()
 
 

@@ -228,7 +228,7 @@ def test_crawls_beyond_the_runs_to_keep_are_named(store: Store, settings: Settin
             ids += [made] if kept else []
             end(store, made)
     with store.read() as tx:
-        assert sorted(scheduling.beyond_keep(tx)) == sorted(ids[:2])
+        assert sorted(scheduling.expired_crawls(tx)) == sorted(ids[:2])
 
 
 @pytest.mark.parametrize(

@@ -245,7 +245,7 @@ def test_a_host_fails_from_the_first_failure_until_it_recovers(store: Store) -> 
 def test_what_a_crawl_is_run_with_is_kept_and_may_be_amended(store: Store) -> None:
     crawl = _crawl(store, delay_s=1.0, max_pages=5, version=3)
     store.run(crawls.keep_settings, crawl.n, {"settings": {"resolve": ["ü=127.0.0.1:1"]}, "withheld": ["proxies"]})
-    store.run(crawls.amend, crawl.n, {"delay_s": 2.5, "max_pages": 9})
+    store.run(crawls.change_options, crawl.n, {"delay_s": 2.5, "max_pages": 9})
     with store.read() as tx:
         kept, now = crawls.settings_of(tx, crawl.n), crawls.by_n(tx, crawl.n)
     assert kept == {"settings": {"resolve": ["ü=127.0.0.1:1"]}, "withheld": ["proxies"]}
@@ -262,8 +262,8 @@ def test_a_lifted_host_is_asked_soon_and_its_retries_wait_no_longer(store: Store
             urls.settle(tx, [again], 5)
     before = _read(store, hosts.operator_version)
     store.run(hosts.lift, "a.test", 2000)
-    assert store.run(urls.hasten, "a.test", 1000) == 1
-    assert store.run(urls.hasten, "a.test", 1000) == 0
+    assert store.run(urls.clear_retry_delays, "a.test", 1000) == 1
+    assert store.run(urls.clear_retry_delays, "a.test", 1000) == 0
     states = _read(store, hosts.get_many, ["a.test", "b.test"])
     assert [(s.next_ms, s.blocked_until_ms) for s in states.values()] == [(2000, 0), (9000, 9000)]
     rows = [_read(store, urls.open_rows, crawl.n, host)[0].retry_ms for host in ("a.test", "b.test")]
@@ -284,9 +284,9 @@ def test_patience_with_silent_hosts_begins_anew(store: Store) -> None:
             queues.open_queues(tx, [(crawl, host, "batch", 1) for host in ("a.test", "b.test", "c.test")])
         queues.failing(tx, dict.fromkeys(("a.test", "b.test", "c.test"), "timeout"), 5)
         queues.mark_dead(tx, n, "c.test", "host_unreachable")
-        queues.forgive(tx, n, "a.test")
+        queues.reset_patience(tx, n, "a.test")
         since = {(q.crawl, q.host): q.failing_since_ms for q in queues.failing_since(tx, 10)}
         assert since == {(n, "b.test"): 5, (other, "a.test"): 5, (other, "b.test"): 5, (other, "c.test"): 5}
-        queues.forgive(tx, n)
+        queues.reset_patience(tx, n)
         assert {q.crawl for q in queues.failing_since(tx, 10)} == {other}
         assert queues.get(tx, [(n, "c.test")])[n, "c.test"].state == "dead"

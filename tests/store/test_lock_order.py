@@ -131,8 +131,8 @@ class World:
         names = [host.lower() for host in pick.sample(HOSTS, 4)]
         self.store.run(queues.recovered, names[:2])
         self.store.run(queues.failing, dict.fromkeys(names[2:], "timeout"), NOW)
-        self.store.run(hosts.raise_times, [(name, NOW, 0) for name in names])
-        self.store.run(urls.hasten, names[0], 0)
+        self.store.run(hosts.advance_times, [(name, NOW, 0) for name in names])
+        self.store.run(urls.clear_retry_delays, names[0], 0)
 
     def bury(self, pick: random.Random) -> None:
         with self.store.read() as tx:

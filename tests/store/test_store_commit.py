@@ -314,8 +314,8 @@ def test_a_request_that_was_told_by_its_worker_too_was_not_lost(store: Store) ->
         store.run(requests.insert, rows)
     with store.read() as tx:
         assert list(requests.by_host(tx)) == [known, other]
-        assert requests.told(tx, [7, 8, 9]) == {7, 8}
-        assert requests.told(tx, []) == set()
+        assert requests.known_fences(tx, [7, 8, 9]) == {7, 8}
+        assert requests.known_fences(tx, []) == set()
 
 
 def test_a_presumed_request_gives_way_to_the_known_one(store: Store) -> None:
@@ -365,7 +365,7 @@ def test_times_of_a_host_only_move_forward(store: Store) -> None:
     store.run(hosts.upsert, [HostState(host="a.test", next_ms=500, blocked_until_ms=900, adaptive_ms=70, failures=2)])
     store.run(hosts.set_operator, "a.test", delay_ms=5000, per_host=None, denied=True)
     store.run(hosts.upsert, [HostState(host="a.test", next_ms=400, blocked_until_ms=1000, slow=True, last_ok_ms=3)])
-    store.run(hosts.raise_times, [("a.test", 600, 0), ("b.test", 1, 0)])
+    store.run(hosts.advance_times, [("a.test", 600, 0), ("b.test", 1, 0)])
     with store.read() as tx:
         assert hosts.get(tx, "a.test") == HostState(
             host="a.test",

@@ -96,8 +96,8 @@ def test_the_previous_crawl_and_what_is_beyond_the_runs_to_keep(store: Store) ->
         schedules.plan(tx, made.n, NOW + 9, "skipped", "c9", "still going", NOW)
         assert [schedules.previous_crawl(tx, made.n, n) for n in numbers] == [None, *numbers[:2]]
         assert schedules.crawls_of(tx, made.n, 2) == numbers[:0:-1]
-        assert schedules.beyond_keep(tx, made) == ["c1", "c0"]
-        assert schedules.beyond_keep(tx, replace(made, keep=None)) == []
+        assert schedules.expired_crawls(tx, made) == ["c1", "c0"]
+        assert schedules.expired_crawls(tx, replace(made, keep=None)) == []
         assert [(run.state, run.note) for run in schedules.runs_of(tx, made.n, limit=2)] == [
             ("skipped", "still going"),
             ("started", ""),

@@ -46,7 +46,7 @@ def status_in(tx: Any, crawl: Crawl, now_ms: int) -> Status:
     counts = crawls.counts(tx, crawl.n)
     rate, ends_ms = 0.0, None
     if crawl.state is CrawlState.RUNNING:
-        n, since_ms = pages.lately(tx, crawl.n, now_ms - _RATE_S * 1000, _RATE_PAGES)
+        n, since_ms = pages.count_recent(tx, crawl.n, now_ms - _RATE_S * 1000, _RATE_PAGES)
         rate = rate_of(crawl, n, since_ms, now_ms)
         ends_ms = now_ms + int(_to_go(crawl, counts) / rate * 1000) if rate else None
     return Status(crawl=crawl, counts=counts, pages_per_s=rate, ends_ms=ends_ms)
@@ -108,7 +108,7 @@ async def _change(services: Services | None, store: Store, id: str, state: Crawl
 def _set_state(tx: Any, n: int, state: CrawlState, reason: str | None, allowed: tuple[CrawlState, ...]) -> bool:
     crawls.lock_limited(tx, [n])
     if state is CrawlState.RUNNING and crawls.state_of(tx, n) in allowed:
-        queues.forgive(tx, n)
+        queues.reset_patience(tx, n)
     return crawls.set_state(tx, n, state, reason, clock.now_ms(), only_from=allowed)
 
 

@@ -34,7 +34,7 @@ def set_operator_values(tx: Any, host: str, changes: Mapping[str, Any]) -> None:
 
 def block(tx: Any, host: str, until_ms: int) -> None:
     """Send no request to the host before `until_ms`; a longer block stays."""
-    hosts.raise_times(tx, [(host, 0, until_ms)])
+    hosts.advance_times(tx, [(host, 0, until_ms)])
 
 
 def lift(store: Store, settings: Settings, host: str, now_ms: int) -> None:
@@ -45,7 +45,7 @@ def lift(store: Store, settings: Settings, host: str, now_ms: int) -> None:
     asked_for_ms = (state.operator_delay_ms, state.robots_delay_ms, state.adaptive_ms)
     delay_ms = max(int(max([settings.delay_s, *delays_s]) * 1000), *(ms or 0 for ms in asked_for_ms))
     store.run(hosts.lift, host, now_ms + delay_ms)
-    store.run(urls.hasten, host, now_ms)
+    store.run(urls.clear_retry_delays, host, now_ms)
 
 
 async def introduce(services: Services, host: str, lift: bool) -> None:

@@ -157,7 +157,7 @@ def _fetch_again(tx: Connection, wanted: list[Failure], owners: dict[int, Crawl]
     queues.lock(tx, pairs, [(crawl, host, owners[crawl].lane) for crawl, host in pairs])
     revived = {pair for pair in pairs if queues.revive(tx, *pair)}
     for pair in pairs:
-        queues.forgive(tx, *pair)
+        queues.reset_patience(tx, *pair)
     queues.open_queues(tx, [(crawl, host, owners[crawl].lane, 0) for crawl, host in pairs])
     reopened = urls.reopen(tx, [(failure.crawl, failure.fp) for failure in wanted])
     failures.mark_replayed(tx, [failure.id for failure in wanted], now_ms)

@@ -134,7 +134,7 @@ def tidy(services: Services) -> None:
 def sweep(services: Services, now_ms: int, work_s: float = _SWEEP_S) -> None:
     """Once an hour: record what has expired, and delete it with all other recorded deletions."""
     settings, store = services.settings, services.store
-    store.run(_note_beyond_keep, now_ms)
+    store.run(_note_expired_crawls, now_ms)
     if settings.retain_crawls_days:
         store.run(_note_old_crawls, now_ms - _ms(settings.retain_crawls_days), now_ms)
     if settings.retain_pages_days:
@@ -154,9 +154,9 @@ def _until(work_s: float) -> Callable[[], bool]:
     return lambda: time.monotonic() > end
 
 
-def _note_beyond_keep(tx: Any, now_ms: int) -> None:
+def _note_expired_crawls(tx: Any, now_ms: int) -> None:
     """Record the crawls of schedules beyond the number of runs to keep."""
-    found = [crawls.get(tx, id) for id in schedules.beyond_keep(tx)]
+    found = [crawls.get(tx, id) for id in schedules.expired_crawls(tx)]
     for crawl in sorted(found, key=lambda crawl: crawl.n):
         _note_crawl(tx, crawl, now_ms, new_id(), "")
 

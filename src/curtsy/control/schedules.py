@@ -213,14 +213,14 @@ def _give_up(tx: Any, run: Run, why: str, now_ms: int) -> None:
     schedules.set_run(tx, run, "skipped", "planned", note=why[:500], at_ms=now_ms)
 
 
-def beyond_keep(tx: Any) -> list[str]:
+def expired_crawls(tx: Any) -> list[str]:
     """Return the ids of ended crawls beyond the number of runs that their schedule keeps."""
     found: list[str] = []
     after = 0
     while some := schedules.list_all(tx, after, 1000):
         after = some[-1].n
         for schedule in some:
-            found += schedules.beyond_keep(tx, schedule)
+            found += schedules.expired_crawls(tx, schedule)
     return found
 
 

@@ -153,8 +153,8 @@ async def _put_back(services: Services, crawl: Crawl, *, keep_budget: bool) -> N
 
 def _run_again(tx: Any, crawl: Crawl, changes: Mapping[str, Any], kept: Mapping[str, Any]) -> None:
     crawls.lock_limited(tx, [crawl.n])
-    queues.forgive(tx, crawl.n)
+    queues.reset_patience(tx, crawl.n)
     crawls.keep_settings(tx, crawl.n, kept)
     if changes:
-        crawls.amend(tx, crawl.n, changes)
+        crawls.change_options(tx, crawl.n, changes)
     crawls.set_state(tx, crawl.n, CrawlState.RUNNING, None, clock.now_ms(), only_from=(CrawlState.PAUSED,))

@@ -272,7 +272,7 @@ def _newest(group: Sequence[Returned]) -> dict[Key, Returned]:
 
 def _spend(tx: Any, newest: Mapping[Key, Returned], left: dict[int, int]) -> _Budget:
     """Finds the fences whose page is over max_pages. A result whose row will not change spends nothing."""
-    rows = urls.standing(tx, newest)
+    rows = urls.select_locked(tx, newest)
     counted: set[int] = set()
     surplus: set[int] = set()
     for key, returned in newest.items():

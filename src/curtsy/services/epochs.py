@@ -270,7 +270,7 @@ def _nameless(tx: Any) -> list[str]:
 def _lift(tx: Any, host: str) -> None:
     hosts.lift(tx, host, _NEVER_MS)  # the delay after an earlier request stays
     queues.recovered(tx, [host])
-    urls.hasten(tx, host, clock.now_ms())
+    urls.clear_retry_delays(tx, host, clock.now_ms())
 
 
 def _name(host: str) -> str:
@@ -325,5 +325,5 @@ async def write_clean(frontier: Frontier, store: Store) -> bool:
 
 
 def _mark_clean(tx: Any, shard: int, epoch: int, rows: list[tuple[str, int, int]]) -> None:
-    hosts.raise_times(tx, rows)
+    hosts.advance_times(tx, rows)
     meta.put(tx, f"clean:{shard}", str(epoch))

@@ -148,7 +148,7 @@ def keep_settings(tx: Connection, n: int, settings: Mapping[str, Any]) -> None:
     tx.execute(update(crawls).where(crawls.c.n == n).values(settings=json.dumps(settings, default=str)))
 
 
-def amend(tx: Connection, n: int, wishes: Mapping[str, Any]) -> None:
+def change_options(tx: Connection, n: int, wishes: Mapping[str, Any]) -> None:
     """Change `delay_s`, `per_host` or `max_pages`. Its version tells every process to look again."""
     tx.execute(update(crawls).where(crawls.c.n == n).values(**wishes, version=crawls.c.version + 1))
 

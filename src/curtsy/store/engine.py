@@ -146,13 +146,13 @@ class Store:
                 with connection.begin():
                     yield connection
         except DBAPIError as error:
-            raise _told(self.where, error.orig, error.connection_invalidated) or error from error
+            raise _translate(self.where, error.orig, error.connection_invalidated) or error from error
         except (InvalidRequestError, SqlTimeout) as error:
             # What a connection that broke in the middle leaves behind: the next one is a new one.
             raise _Passing(f"The database {self.where} was interrupted: {error}") from error
         except self._engine.dialect.loaded_dbapi.Error as error:
             # `rows` talks to the driver directly.
-            raise _told(self.where, error) or error from error
+            raise _translate(self.where, error) or error from error
 
     def run(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `fn(tx, ...)` in a transaction, again if the database was busy, restarted or chose us as a victim.
@@ -352,7 +352,7 @@ def _postgresql_engine(url: URL) -> Engine:
         raise MissingPart("PostgreSQL needs psycopg: pip install 'curtsy[postgres]'.") from error
 
 
-def _told(where: str, error: BaseException | None, disconnected: bool = False) -> CurtsyError | None:
+def _translate(where: str, error: BaseException | None, disconnected: bool = False) -> CurtsyError | None:
     """What the driver's error means for the person; None: a fault of ours, which shows as it is."""
     said = next(iter(str(error).strip().splitlines()), type(error).__name__)
     code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF

@@ -35,7 +35,7 @@ _upsert = Bulk(
 _LEARNT = attrgetter(
     "host", "next_ms", "blocked_until_ms", "robots_delay_ms", "adaptive_ms", "failures", "slow", "last_ok_ms"
 )
-_raise_next = Bulk(
+_advance = Bulk(
     "INSERT INTO hosts (host, next_ms, blocked_until_ms) SELECT host, next_ms, blocked_until_ms FROM v WHERE true "
     f"ON CONFLICT (host) DO UPDATE SET {_later('next_ms')}, {_later('blocked_until_ms')}",
     "host text, next_ms bigint, blocked_until_ms bigint",
@@ -106,10 +106,10 @@ def rendering(tx: Connection, hosts: Iterable[str]) -> dict[str, tuple[int, int]
     return dict.fromkeys(names, (0, 0)) | {row[0]: (row[1], row[2]) for row in _rendering(tx, [(n,) for n in names])}
 
 
-def raise_times(tx: Connection, rows: Iterable[tuple[str, int, int]]) -> None:
+def advance_times(tx: Connection, rows: Iterable[tuple[str, int, int]]) -> None:
     """(host, next_ms, blocked_until_ms): move times forward and leave all else; for the clean shutdown."""
     fresh = {row[0]: row for row in sorted(rows)}
-    _raise_next(tx, list(fresh.values()))
+    _advance(tx, list(fresh.values()))
 
 
 def get_many(tx: Connection, hosts: Iterable[str]) -> dict[str, HostState]:

@@ -294,14 +294,14 @@ _forget = Bulk(
 )
 
 
-_LATELY = text(
+_RECENT = text(
     "SELECT count(*), min(fetched_ms) FROM "
     "(SELECT fetched_ms FROM pages WHERE crawl = :crawl ORDER BY n DESC LIMIT :most) AS newest "
     "WHERE fetched_ms >= :since_ms"
 )
 
 
-def lately(tx: Connection, crawl: int, since_ms: int, most: int) -> tuple[int, int | None]:
+def count_recent(tx: Connection, crawl: int, since_ms: int, most: int) -> tuple[int, int | None]:
     """How many of the newest pages, at most `most`, were fetched since then; and when the first of them was."""
-    n, first_ms = tx.execute(_LATELY, {"crawl": crawl, "since_ms": since_ms, "most": most}).one()
+    n, first_ms = tx.execute(_RECENT, {"crawl": crawl, "since_ms": since_ms, "most": most}).one()
     return int(n), None if first_ms is None else int(first_ms)

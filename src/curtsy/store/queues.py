@@ -97,7 +97,7 @@ _FAILING_OF = text(
     "SELECT crawl, host FROM queues WHERE crawl = :crawl AND (host = :host OR :host = '') AND state <> 'dead' "
     "AND failing_since_ms IS NOT NULL"
 )
-_forgive = Bulk(
+_reset_patience = Bulk(
     "UPDATE queues SET failing_since_ms = NULL, reason = '' FROM v WHERE queues.crawl = v.crawl "
     "AND queues.host = v.host AND queues.state <> 'dead' AND queues.failing_since_ms IS NOT NULL",
     "crawl bigint, host text",
@@ -190,11 +190,11 @@ def revive(tx: Connection, crawl: int, host: str) -> bool:
     return tx.execute(_REVIVE, {"crawl": crawl, "host": host}).rowcount > 0
 
 
-def forgive(tx: Connection, crawl: int, host: str = "") -> None:
+def reset_patience(tx: Connection, crawl: int, host: str = "") -> None:
     """The patience with its silent hosts, or with one, begins anew: somebody resumes or replays it."""
     found = unique_sorted((row[0], row[1]) for row in tx.execute(_FAILING_OF, {"crawl": crawl, "host": host}))
     lock(tx, found)
-    _forgive(tx, found)
+    _reset_patience(tx, found)
 
 
 def mark(

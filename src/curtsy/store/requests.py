@@ -39,7 +39,7 @@ def insert_reaped(tx: Connection, sent: Iterable[Request], presumed: Iterable[Re
     if is_postgresql(tx):
         # Before the log is read: a partition needs the table for itself, and two readers could not both get it.
         _ensure_months(tx, {row.start_ms for row in rows})
-    known = told(tx, [row.fence for row in listed])
+    known = known_fences(tx, [row.fence for row in listed])
     insert(tx, [row for row in rows if row.nature == "presumed" or row.fence not in known])
 
 
@@ -127,7 +127,7 @@ _OUTDONE = (
 )
 
 
-def told(tx: Connection, fences: Iterable[int]) -> set[int]:
+def known_fences(tx: Connection, fences: Iterable[int]) -> set[int]:
     """Those of which the log knows what became of them."""
     query = text("SELECT fence FROM requests WHERE fence IN :fences AND ordinal = 0").bindparams(
         bindparam("fences", expanding=True)

@@ -31,7 +31,7 @@ _GOING = text(
     "AND (r.state = 'planned' OR (r.state = 'started' AND c.state NOT IN ('finished', 'cancelled', 'deleting'))) "
     "ORDER BY r.planned_ms DESC LIMIT 1"
 )
-_BEYOND = text(
+_EXPIRED = text(
     "SELECT c.id FROM crawls c JOIN runs r ON r.crawl = c.n WHERE r.schedule = :schedule AND r.state = 'started' "
     "AND c.state IN ('finished', 'cancelled') ORDER BY r.planned_ms DESC LIMIT 1000 OFFSET :keep"
 )
@@ -149,11 +149,11 @@ def crawls_of(tx: Connection, schedule: int, limit: int) -> list[int]:
     return [int(n) for n in tx.execute(query.order_by(runs.c.planned_ms.desc()).limit(limit)).scalars()]
 
 
-def beyond_keep(tx: Connection, schedule: Schedule) -> list[str]:
+def expired_crawls(tx: Connection, schedule: Schedule) -> list[str]:
     """Ids of ended crawls that are older than the runs to be kept."""
     if schedule.keep is None:
         return []
-    return list(tx.execute(_BEYOND, {"schedule": schedule.n, "keep": schedule.keep}).scalars())
+    return list(tx.execute(_EXPIRED, {"schedule": schedule.n, "keep": schedule.keep}).scalars())
 
 
 def _schedule(row: Any) -> Schedule:

@@ -125,7 +125,7 @@ _DELAYED = text(
     "SELECT crawl, fp FROM urls WHERE crawl IN (SELECT crawl FROM queues WHERE host = :host AND state = 'open') "
     "AND host = :host AND state = 'open' AND retry_ms > :now_ms"
 )
-_hasten = Bulk(
+_clear_retry = Bulk(
     "UPDATE urls SET retry_ms = NULL FROM v WHERE urls.crawl = v.crawl AND urls.fp = v.fp AND urls.state = 'open' "
     "RETURNING urls.seq",
     "crawl bigint, fp bytea",
@@ -231,7 +231,7 @@ def select_many(tx: Connection, keys: Iterable[Key]) -> dict[Key, UrlRow]:
     return {(row.crawl, row.fp): row for row in rows}
 
 
-def standing(tx: Connection, keys: Iterable[Key]) -> dict[Key, UrlRow]:
+def select_locked(tx: Connection, keys: Iterable[Key]) -> dict[Key, UrlRow]:
     """The rows as they stand, locked until the transaction ends."""
     wanted = unique_sorted(keys)
     lock(tx, wanted)
@@ -261,16 +261,16 @@ def reopen(tx: Connection, keys: Iterable[Key]) -> list[UrlRow]:
 
     The caller opens their queues before this call, corrects the ledger after it, and wakes the frontier.
     """
-    failed = [row for row in standing(tx, keys).values() if row.state == UrlState.FAILED]
+    failed = [row for row in select_locked(tx, keys).values() if row.state == UrlState.FAILED]
     _reopen(tx, sorted((row.crawl, row.fp) for row in failed))
     return failed
 
 
-def hasten(tx: Connection, host: str, now_ms: int) -> int:
+def clear_retry_delays(tx: Connection, host: str, now_ms: int) -> int:
     """Retries of a host that wait for their time need not any more; how many."""
     found = [(row[0], row[1]) for row in tx.execute(_DELAYED, {"host": host, "now_ms": now_ms})]
     lock(tx, found)
-    return len(_hasten(tx, found))
+    return len(_clear_retry(tx, found))
 
 
 def has_open(tx: Connection, crawl: int, on_dead_hosts: bool = False) -> bool:

@@ -153,7 +153,7 @@ def _progress(
     settled = sum(sum(ledger[state].values()) for state in ("done", "skipped", "failed"))
     rate, ends_ms = 0.0, None
     if crawl.state is CrawlState.RUNNING:
-        rate = control.rate_of(crawl, *pages.lately(tx, crawl.n, now_ms - 60_000, _NEWEST), now_ms, _NEWEST)
+        rate = control.rate_of(crawl, *pages.count_recent(tx, crawl.n, now_ms - 60_000, _NEWEST), now_ms, _NEWEST)
         left = known - settled if crawl.max_pages is None else min(known - settled, crawl.max_pages - crawl.pages)
         ends_ms = now_ms + int(max(0, left) / rate * 1000) if rate else None
     return Progress(

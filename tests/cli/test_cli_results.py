@@ -619,7 +619,7 @@ def test_commands_that_look_work_where_nothing_can_be_written(run: Run, read_onl
     assert (out / "after.warc.gz").stat().st_size > 0
     refused = run("failures", "replay")
     assert refused.code == 4
-    assert "Mend its permissions" in refused.err
+    assert "Fix its permissions" in refused.err
 
 
 def test_a_store_that_somebody_has_open_can_be_looked_at(run: Run, read_only: Callable[[], None]) -> None:

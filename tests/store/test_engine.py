@@ -212,7 +212,7 @@ def test_a_folder_that_is_shared_on_purpose_stays_so(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_database_is_damage(tmp_path: Path) -> None:
     (tmp_path / "x.sqlite").write_bytes(b"no database " * 1000)
-    with pytest.raises(Damaged, match="no database"):
+    with pytest.raises(Damaged, match="not a database"):
         Store.open(f"sqlite:///{tmp_path}/x.sqlite")
 
 

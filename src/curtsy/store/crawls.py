@@ -31,7 +31,7 @@ _add_counts = Bulk(
     "crawl bigint, state text, reason text, n bigint",
 )
 _add_pages = Bulk("UPDATE crawls SET pages = pages + v.by FROM v WHERE crawls.n = v.n", "n bigint, by bigint")
-# Whoever wants to hear of a crawl's end is told by way of the outbox, again if it ends again after a replay.
+# The outbox delivers the webhook of a crawl's end, again if the crawl ends again after a replay.
 _TELL = text(
     "INSERT INTO outbox (kind, crawl, subject, payload, next_ms, request_id) SELECT 'webhook', n, :state, :payload, "
     ":now, request_id FROM crawls WHERE n = :n AND webhook IS NOT NULL ON CONFLICT (kind, crawl, subject) DO UPDATE "
@@ -71,7 +71,7 @@ def create(tx: Connection, crawl: Crawl, settings: Mapping[str, Any] | None = No
 def get(tx: Connection, id: str, *, members: bool = True) -> Crawl:
     """The crawl of that id, or of that beginning of an id if it is the only one; `last` is the newest.
 
-    Its members may be many: whoever does not need them leaves them out.
+    A crawl may have many members; `members=False` does not read them.
     """
     if id == "last":
         rows = tx.execute(select(crawls).order_by(crawls.c.n.desc()).limit(1)).all()
@@ -87,7 +87,7 @@ def get(tx: Connection, id: str, *, members: bool = True) -> Crawl:
 
 
 def by_n(tx: Connection, n: int, *, members: bool = True) -> Crawl:
-    """Numbers are not given twice: one that is not there was deleted, and whoever still holds it learns that so."""
+    """The crawl of that number. Numbers are never reused, so a missing one is returned in the state DELETING."""
     row = tx.execute(select(crawls).where(crawls.c.n == n)).first()
     if row is None:
         return Crawl(n=n, id="", request_id="", state=CrawlState.DELETING)
@@ -144,17 +144,17 @@ def settings_of(tx: Connection, n: int) -> dict[str, Any]:
 
 
 def keep_settings(tx: Connection, n: int, settings: Mapping[str, Any]) -> None:
-    """What the crawl is run with from here on; the next --resume finds it."""
+    """Store the settings that the crawl runs with, for the next --resume."""
     tx.execute(update(crawls).where(crawls.c.n == n).values(settings=json.dumps(settings, default=str)))
 
 
-def change_options(tx: Connection, n: int, wishes: Mapping[str, Any]) -> None:
-    """Change `delay_s`, `per_host` or `max_pages`. Its version tells every process to look again."""
-    tx.execute(update(crawls).where(crawls.c.n == n).values(**wishes, version=crawls.c.version + 1))
+def change_options(tx: Connection, n: int, changes: Mapping[str, Any]) -> None:
+    """Change `delay_s`, `per_host` or `max_pages`. The new version makes every process read the crawl again."""
+    tx.execute(update(crawls).where(crawls.c.n == n).values(**changes, version=crawls.c.version + 1))
 
 
 def set_plan(tx: Connection, n: int, plan: Crawl) -> None:
-    """From here on records are made by another schema, rubric or model: those of `plan`."""
+    """Make records with the schema, rubric and model of `plan` from now on."""
     definitions.keep(tx, plan.definitions)
     names = ("schema", "schema_hash", "per", "rubric", "rubric_hash", "llm")
     tx.execute(update(crawls).where(crawls.c.n == n).values({name: getattr(plan, name) for name in names}))
@@ -214,7 +214,7 @@ def add_counts(tx: Connection, counts: Mapping[tuple[int, str, str], int]) -> No
 
 
 def counts(tx: Connection, n: int) -> Counts:
-    """The ledger. Open rows of a dead host count as failed by its reason, those of an ended crawl as skipped by its."""
+    """The ledger. Open rows of a dead host count as failed for its reason; those of an ended crawl as skipped."""
     columns = (crawls.c.state, crawls.c.reason, crawls.c.pages, crawls.c.render)
     row = tx.execute(select(*columns).where(crawls.c.n == n)).first()
     if row is None:

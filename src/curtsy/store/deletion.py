@@ -1,7 +1,7 @@
 """Deletion: what is named in `deletions` goes, in small transactions, until nothing of it is left.
 
 A page goes in one transaction with everything that refers to it. A body that other pages refer to is moved to the
-oldest of them first. In the same transaction the places of bodies that nobody refers to any more are noted in
+oldest of them first. In the same transaction the places of bodies that no page refers to any more are noted in
 `erasures`; then they are overwritten (erasing.py), and only then the notes go. So a killed deletion goes on where it
 was, and no page ever refers to a body that is gone. Only one process deletes at a time (the lock `sweep`).
 """
@@ -76,7 +76,7 @@ _note = Bulk(
 
 
 class _Changed(Exception):
-    """Somebody has begun to refer to a page that is to go: look again."""
+    """Another page began to refer to a page that is being deleted: plan again."""
 
 
 class _Heir(NamedTuple):
@@ -127,7 +127,7 @@ def crawls_with_pages_before(tx: Connection, before_ms: int) -> list[int]:
 
 
 def carry_out(store: Store, segments: SegmentStore, one: Deletion, now_ms: int, stop: Callable[[], bool]) -> bool:
-    """Delete until nothing is left (True), or until told to stop; it can go on later."""
+    """Delete until nothing is left (True), or until `stop()`; a later call continues."""
     if one.whole and not _empty(store, one, _BEFORE_PAGES, stop):
         return False
     # First those that refer to others: what they refer to goes after them.
@@ -203,7 +203,7 @@ def _move(store: Store, segments: SegmentStore, ns: Sequence[int]) -> dict[str, 
 
 
 def _needed(tx: Connection, going: dict[int, Page]) -> dict[str, int]:
-    """Pages that go and whose body nobody else holds -> number of the oldest page that refers to it."""
+    """Pages to delete that alone hold a body others refer to -> number of the oldest page that refers to it."""
     found = {}
     for id, n in _referrers(tx, going).items():
         page = next(page for page in going.values() if page.id == id)
@@ -220,7 +220,7 @@ def _referrers(tx: Connection, going: dict[int, Page]) -> dict[str, int]:
 
 
 def _sharer(tx: Connection, place: BodyRef, going: dict[int, Page]) -> int | None:
-    """The oldest page that stays and whose body stands in the same place."""
+    """The oldest remaining page whose body is at the same place."""
     given = {"segment": place.segment, "offset": place.offset, "ns": list(going)}
     found = tx.execute(_SHARER, given).scalar()
     return None if found is None else int(found)
@@ -270,7 +270,7 @@ def _delete_rows(tx: Connection, one: Deletion, ns: Sequence[int], moved: dict[s
 def _bequeath(
     tx: Connection, going: dict[int, Page], moved: dict[str, _Heir], numbers: dict[str, int]
 ) -> list[BodyRef]:
-    """Whoever refers to a page that goes refers to its heir instead; places that the heirs have left."""
+    """Let pages that refer to a deleted page refer to its heir; returns the places that the heirs have left."""
     left: list[BodyRef] = []
     for id, oldest in _referrers(tx, going).items():
         page = next(page for page in going.values() if page.id == id)

@@ -49,14 +49,14 @@ _SQLSTATES = frozenset({"40001", _DEADLOCK, "55P03", "57P01", "57P02", "57P03", 
 _SQLITE_PASSING = frozenset({5, 6, 10})
 #: disk full
 _SQLITE_FULL, _POSTGRESQL_FULL = 13, "53100"
-#: the longest pause for a full disk: people are to hear of it soon
+#: the longest pause for a full disk: the user must learn of it soon
 _FULL_PAUSE_S = 0.1
 #: read-only, cannot open
 _SQLITE_SHUT = frozenset({8, 14})
 #: corrupt, not a database
 _SQLITE_DAMAGED = frozenset({11, 26})
 
-#: of folders that we make: the database has the secrets of sessions and webhooks
+#: mode of folders that we create: the database holds the secrets of sessions and webhooks
 _OURS_ALONE = 0o700
 
 _SQLITE_PRAGMAS = (
@@ -71,7 +71,7 @@ _SQLITE_PRAGMAS = (
 
 
 class _Passing(StoreUnavailable):
-    """The same transaction may well succeed a moment later."""
+    """A temporary error: the same transaction may succeed a moment later."""
 
     def __init__(self, message: str, *, deadlock: bool = False) -> None:
         super().__init__(message)
@@ -95,7 +95,7 @@ class Store:
     def open(cls, url: str, create: bool = True, looks: bool = False) -> Store:
         """Open, and bring the schema up to date. With `create=False` a missing SQLite file is an error.
 
-        Who only `looks` may do so where nothing can be written.
+        With `looks` the caller only reads, so the folder may be read-only.
         """
         parsed = _parse(url)
         shut = False
@@ -122,7 +122,7 @@ class Store:
 
     @property
     def where(self) -> str:
-        """For people: the database without its password."""
+        """The database URL without its password, for messages."""
         return self._engine.url.render_as_string(hide_password=True)
 
     @contextmanager
@@ -133,7 +133,7 @@ class Store:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A short transaction that only reads: on SQLite it waits for nobody."""
+        """A short transaction that only reads: on SQLite it never waits for a writer."""
         with self._transaction({"curtsy_read": True}) as tx:
             yield tx
 
@@ -148,14 +148,14 @@ class Store:
         except DBAPIError as error:
             raise _translate(self.where, error.orig, error.connection_invalidated) or error from error
         except (InvalidRequestError, SqlTimeout) as error:
-            # What a connection that broke in the middle leaves behind: the next one is a new one.
+            # A connection that broke during a transaction; the next one is new.
             raise _Passing(f"The database {self.where} was interrupted: {error}") from error
         except self._engine.dialect.loaded_dbapi.Error as error:
             # `rows` talks to the driver directly.
             raise _translate(self.where, error) or error from error
 
     def run(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run `fn(tx, ...)` in a transaction, again if the database was busy, restarted or chose us as a victim.
+        """Run `fn(tx, ...)` in a transaction; repeat it after a deadlock, a restart or a busy database.
 
         A lost connection leaves open whether the commit happened, so `fn` must be harmless when repeated.
         """
@@ -177,7 +177,7 @@ class Store:
 
     @contextmanager
     def lock(self, name: str, wait_s: float = 60.0) -> Iterator[None]:
-        """Mutual exclusion between processes (and threads); it ends with its holder, even one that was killed."""
+        """Mutual exclusion between processes and threads. A killed holder releases the lock."""
         held = self._file_lock(name, wait_s) if self._lock_folder else self._advisory_lock(name, wait_s)
         with held:
             yield
@@ -226,13 +226,13 @@ def _parse(url: str) -> URL:
         parsed = make_url(url)
     except ArgumentError as error:
         raise UsageError(
-            f"{url!r} is no database URL. Use sqlite:///folder/file or postgresql://user@host/name."
+            f"{url!r} is not a database URL. Use sqlite:///folder/file or postgresql://user@host/name."
         ) from error
     if parsed.drivername in ("postgresql", "postgres"):
         parsed = parsed.set(drivername="postgresql+psycopg")
     if parsed.get_backend_name() not in ("sqlite", "postgresql") or not parsed.database:
         shown = parsed.render_as_string(hide_password=True)
-        raise UsageError(f"{shown!r} names no database we know. Use sqlite:///folder/file or postgresql://...")
+        raise UsageError(f"{shown!r} does not name a supported database. Use sqlite:///folder/file or postgresql://...")
     return parsed
 
 
@@ -251,7 +251,7 @@ def _sqlite_path(url: URL, create: bool) -> Path:
             "database_empty",
             level="warning",
             database=str(path),
-            meaning="segments stand beside it: if they are of crawls made here, their database was lost or emptied; "
+            meaning="the folder has segments: if they are of crawls made here, their database was lost or emptied; "
             "restore it from a copy before you crawl",
         )
     if create:
@@ -260,12 +260,12 @@ def _sqlite_path(url: URL, create: bool) -> Path:
 
 
 def _begin(path: Path) -> None:
-    """A new database in a folder that is its owner's alone is so too, wherever it is copied to: it holds secrets. In
-    a folder that others may enter it is as the umask says.
+    """Create the file with mode 600 if its folder is private, because it holds secrets and may be copied. In a folder
+    that others can enter the umask decides.
 
-    One that is there is not opened: closing it would take SQLite's locks in this process away.
+    An existing file is not opened: closing it would release SQLite's locks in this process.
     """
-    with suppress(OSError):  # it is there, or SQLite says what is wrong
+    with suppress(OSError):  # it exists, or SQLite reports the error
         if not path.parent.stat().st_mode & 0o077:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
@@ -277,14 +277,14 @@ def _may_write(path: Path) -> bool:
 
 
 def _is_open(path: Path) -> bool:
-    """A process has the database open, or had it and did not close it: WAL's two files stand beside it."""
+    """A process has the database open, or had it and did not close it: WAL's two files exist."""
     shm, wal = (path.with_name(path.name + ending) for ending in ("-shm", "-wal"))
     return shm.exists() or (wal.exists() and wal.stat().st_size > 0)
 
 
 def _to_look(url: URL, path: Path) -> URL:
-    """WAL needs its files beside the database even to read. Where they are not, everything stands in the database
-    itself and nobody has it open: it is read as a file that does not change."""
+    """WAL needs its files beside the database even to read. Without them no process has the database open and all data
+    is in the main file, so it is opened as a file that does not change."""
     how = "mode=ro" if _is_open(path) else "immutable=1"
     return url.set(database=f"file:{quote(str(path.absolute()))}?{how}", query={"uri": "true"})
 
@@ -298,13 +298,13 @@ def _check_readable(store: Store, path: Path) -> None:
             raise
         raise StoreUnavailable(
             f"{path} was left open by a process that ended badly, and {path.parent} cannot be written, so its last "
-            "changes cannot be read. Run this command once as somebody who may write there, or copy the folder to "
+            "changes cannot be read. Run this command once as a user who can write there, or copy the folder to "
             "where you may and name the copy with --data-dir."
         ) from error
     if found != HEAD:
         raise SchemaMismatch(
             f"{path} has schema {found}, this program needs {HEAD}, and {path.parent} cannot be written. Run this "
-            "command once as somebody who may write there, or use the program that made it."
+            "command once as a user who can write there, or use the version that created it."
         )
 
 
@@ -315,7 +315,7 @@ def _sqlite_engine(url: URL, pragmas: tuple[str, ...] = _SQLITE_PRAGMAS) -> Engi
 
     @event.listens_for(engine, "connect")
     def _connected(connection: Any, _record: Any) -> None:
-        # We say BEGIN ourselves: the driver's own idea of transactions would never make it IMMEDIATE.
+        # We send BEGIN ourselves: the driver would never make it IMMEDIATE.
         connection.isolation_level = None
         for pragma in pragmas:
             _patiently(connection, pragma)
@@ -329,7 +329,7 @@ def _sqlite_engine(url: URL, pragmas: tuple[str, ...] = _SQLITE_PRAGMAS) -> Engi
 
 
 def _patiently(connection: Any, pragma: str) -> None:
-    """SQLite does not wait for others while it enters or leaves WAL mode: it says busy at once, so we wait."""
+    """SQLite does not wait while it enters or leaves WAL mode but fails as busy, so we retry."""
     deadline = time.monotonic() + _BUSY_MS / 1000
     while True:
         try:
@@ -343,7 +343,7 @@ def _patiently(connection: Any, pragma: str) -> None:
 
 def _postgresql_engine(url: URL) -> Engine:
     try:
-        # A server that vanished without a word is noticed within a minute.
+        # A server that vanished is noticed within a minute.
         signs = {"connect_timeout": 10, "keepalives_idle": 20, "keepalives_interval": 10, "keepalives_count": 3}
         return create_engine(
             url, connect_args=signs, pool_pre_ping=True, pool_size=8, max_overflow=56, pool_recycle=1800
@@ -353,21 +353,21 @@ def _postgresql_engine(url: URL) -> Engine:
 
 
 def _translate(where: str, error: BaseException | None, disconnected: bool = False) -> CurtsyError | None:
-    """What the driver's error means for the person; None: a fault of ours, which shows as it is."""
+    """The driver's error as an error for the user; None for a bug of ours, which is raised unchanged."""
     said = next(iter(str(error).strip().splitlines()), type(error).__name__)
     code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
     if code in _SQLITE_DAMAGED:
         return Damaged(
-            f"{where} is damaged or no database ({said}). Restore it from a copy, or use another --data-dir."
+            f"{where} is damaged or not a database ({said}). Restore it from a copy, or use another --data-dir."
         )
     if code in _SQLITE_SHUT:
-        return StoreUnwritable(f"The database {where} cannot be opened for writing: {said}. Mend its permissions.")
+        return StoreUnwritable(f"The database {where} cannot be opened for writing: {said}. Fix its permissions.")
     if code == _SQLITE_FULL or getattr(error, "sqlstate", None) == _POSTGRESQL_FULL:
-        return _Full(f"The disk of the database {where} is full ({said}). Make room; nothing is lost.")
+        return _Full(f"The disk of the database {where} is full ({said}). Free some space; nothing is lost.")
     if not disconnected and not _is_passing(error, code):
         return None
     return _Passing(
-        f"The database {where} does not answer: {said}. See that it is running, reachable and has disk space; "
+        f"The database {where} does not answer: {said}. Check that it is running, reachable and has disk space; "
         "a crawl can be resumed when it is back.",
         deadlock=getattr(error, "sqlstate", None) == _DEADLOCK,
     )

@@ -1,7 +1,7 @@
 """Overwrites records that no page refers to any more, as `erasures` says; a segment without any page is deleted.
 
 What goes is the response with the request and metadata before it. Where these begin is written down before the first
-byte is overwritten: whoever comes after a kill overwrites the same bytes again, without having to read them.
+byte is overwritten: after a kill, the next process overwrites the same bytes without reading them.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _groups(doomed: list[_Doomed]) -> Iterator[list[_Doomed]]:
 
 
 def _delete_whole(store: Store, segments: SegmentStore, name: str) -> bool:
-    """A segment that no page refers to goes as it is, unless somebody may be about to refer to what it holds."""
+    """A segment that no page refers to is deleted as a whole, unless a commit may be about to refer to it."""
     with store.read() as tx:
         row = tx.execute(_SEGMENT, {"name": name}).first()
     if row is not None:

@@ -116,7 +116,7 @@ def under(tx: Connection, fence: int, fp: bytes) -> Failure | None:
 
 
 def forget_stages(tx: Connection, crawl: int, now_ms: int) -> None:
-    """Its stages are begun anew: their dead letters count as replayed."""
+    """Mark the dead letters of the crawl's stages as replayed: its extraction starts again."""
     _mark_replayed(tx, [(row[0], row[1]) for row in tx.execute(_OF_STAGES, {"crawl": crawl})], now_ms)
 
 

@@ -32,7 +32,7 @@ _upsert = Bulk(
     "host text, next_ms bigint, blocked_until_ms bigint, robots_delay_ms bigint, adaptive_ms bigint, "
     "failures int, slow boolean, last_ok_ms bigint",
 )
-_LEARNT = attrgetter(
+_OBSERVED = attrgetter(
     "host", "next_ms", "blocked_until_ms", "robots_delay_ms", "adaptive_ms", "failures", "slow", "last_ok_ms"
 )
 _advance = Bulk(
@@ -89,15 +89,15 @@ _COMING = text(
 
 
 def upsert(tx: Connection, rows: Iterable[HostState]) -> None:
-    """Remember what was learnt. Times only move forward, `None` leaves what was known, operator fields are ignored."""
+    """Store observations. Times only move forward, `None` keeps the stored value, operator fields are ignored."""
     fresh = {row.host: row for row in rows}
-    _upsert(tx, [_LEARNT(fresh[host]) for host in sorted(fresh)])
+    _upsert(tx, [_OBSERVED(fresh[host]) for host in sorted(fresh)])
 
 
-def learn_rendering(tx: Connection, learnt: Mapping[str, tuple[int, int]]) -> None:
+def learn_rendering(tx: Connection, observed: Mapping[str, tuple[int, int]]) -> None:
     """host -> (pages that had nothing to read without a browser, pages that had), beside what was known. Old experience
     fades: sites change."""
-    _learn_rendering(tx, [(host, *learnt[host]) for host in sorted(learnt)])
+    _learn_rendering(tx, [(host, *observed[host]) for host in sorted(observed)])
 
 
 def rendering(tx: Connection, hosts: Iterable[str]) -> dict[str, tuple[int, int]]:

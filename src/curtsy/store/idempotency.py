@@ -1,7 +1,7 @@
 """Which crawl an Idempotency-Key made, and how much of its body is stored.
 
 A body arrives in parts. After each part the row says how many bytes are stored and what their digest is, so a broken
-upload goes on where it broke, and another body under the same key is told apart. One request at a time holds the row.
+upload continues where it broke, and a different body under the same key is detected. One request holds the row.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from curtsy.store.tables import idempotency
 
 #: keys are remembered this long
 KEPT_MS = 24 * 3_600_000
-#: a request that is not heard of for this long has lost its hold
+#: a request that stores nothing for this long loses its hold
 HELD_MS = 15_000
 
 # The holder's row is locked by the update, so of two requests one sees the other's hold.

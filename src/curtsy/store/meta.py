@@ -31,13 +31,13 @@ def put(tx: Connection, key: str, value: str) -> None:
 
 
 def keep(tx: Connection, key: str, value: str) -> str:
-    """What stands there from now on: this value, or the one that was there before."""
+    """Set the value unless the key exists; returns the stored value."""
     tx.execute(_KEEP, {"key": key, "value": value})
     return get(tx, key) or value
 
 
 def clear(tx: Connection, key: str) -> bool:
-    """Remove it; True if it stood there."""
+    """Remove the key; True if it existed."""
     return tx.execute(_CLEAR, {"key": key}).rowcount > 0
 
 

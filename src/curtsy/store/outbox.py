@@ -1,8 +1,8 @@
 """The outbox: what is still to be done for a page or a crawl. The store is the truth, messages are not.
 
-A row is put in the transaction that makes it necessary, and deleted in the one that makes it done. Whoever sends it
+A row is inserted in the transaction that makes it necessary, and deleted in the one that completes it. The sender
 takes it for the time of its lease: if it is not done by then, it is due again. So every message may be lost or come
-twice. A row that failed for good stays as `dead`, beside its dead letter, and can be put again.
+twice. A row that failed permanently stays as `dead`, beside its dead letter, and can be put again.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def sent(tx: Connection, ns: Iterable[int], now_ms: int, lease_ms: int = LEASE_M
 
 
 def unsent(tx: Connection, ns: Iterable[int], now_ms: int) -> None:
-    """They could not be sent and are due at once; those that somebody has begun after all stay in their hands."""
+    """They could not be sent and are due at once, except those that a worker has started."""
     wanted = unique_sorted(ns)
     _lock(tx, [(n,) for n in wanted])
     _unsent(tx, [(n, now_ms) for n in wanted])
@@ -186,7 +186,7 @@ def begin(tx: Connection, kind: str, n: int, now_ms: int, lease_ms: int = LEASE_
 
 
 def renew(tx: Connection, n: int, until_ms: int) -> None:
-    """Whoever works at it needs longer: it is not due again before then."""
+    """Extend the lease: the row is not due again before then."""
     tx.execute(_RENEW, {"n": n, "until": until_ms})
 
 
@@ -196,7 +196,7 @@ def find(tx: Connection, kind: str, crawl: int, subject: str) -> Row | None:
 
 
 def done(tx: Connection, n: int) -> bool:
-    """Nothing is left to do; False if somebody else was first."""
+    """Delete a completed row; False if another process did."""
     return tx.execute(_DELETE, {"n": n}).rowcount > 0
 
 
@@ -220,7 +220,7 @@ def _numbered(tx: Connection, letter: Failure, cause: str, detail: str) -> Failu
 
 
 def again(tx: Connection, keys: Iterable[tuple[str, int, str]], now_ms: int) -> list[tuple[str, int, str]]:
-    """Put dead rows (kind, crawl, subject) again, their attempts anew; which there were."""
+    """Open dead rows (kind, crawl, subject) again with 0 attempts; returns those that existed."""
     found = unique_sorted((row[0],) for row in _dead(tx, unique_sorted(keys)))
     _lock(tx, found)
     return [(row[0], row[1], row[2]) for row in _again(tx, [(*n, now_ms) for n in found])]
@@ -243,7 +243,7 @@ def delete_stages(
 
 
 def drop_stages(tx: Connection, crawl: int) -> None:
-    """Whatever stages had to do for this crawl, and their results: it is begun anew."""
+    """Delete the pending stages of a crawl and their results: extraction starts again."""
     delete_rows.where(tx, "crawl = :crawl AND kind <> 'webhook'", {"crawl": crawl})
     delete_results.where(tx, "crawl = :crawl", {"crawl": crawl})
 

@@ -93,7 +93,7 @@ def key_of(id: str) -> Key:
     try:
         return int(crawl), bytes.fromhex(fp)
     except ValueError as error:
-        raise UsageError(f"{id!r} is no page id; ids look like 7-0123456789abcdef0123456789abcdef.") from error
+        raise UsageError(f"{id!r} is not a page id. Page ids look like 7-0123456789abcdef0123456789abcdef.") from error
 
 
 def insert(tx: Connection, rows: Iterable[Page], refers_to: Iterable[Key] = ()) -> None:
@@ -158,7 +158,7 @@ def chunk(
 def settled_to(tx: Connection, crawl: int) -> int:
     """The number up to which no page of the crawl will appear any more: the newest one's; 0 if there is none.
 
-    On PostgreSQL numbers are given before commits, and commits come in any order: whoever is writing is waited for. On
+    PostgreSQL allots numbers before commits, and commits finish in any order, so this waits for current writers. On
     SQLite there is one writer at a time.
     """
     if is_postgresql(tx):
@@ -211,7 +211,7 @@ def find_same(tx: Connection, crawl: int, sha256s: Iterable[str]) -> dict[str, S
 
 
 class BodiesGone(Exception):
-    """Pages whose bodies are to be referred to were deleted meanwhile: write the bodies again."""
+    """Pages whose bodies were to be referred to have been deleted: write the bodies again."""
 
     def __init__(self, keys: set[Key]) -> None:
         super().__init__(f"{len(keys)} pages were deleted")
@@ -235,7 +235,7 @@ def hold(tx: Connection, keys: Iterable[Key], replaced: Iterable[tuple[bytes, in
 def committed(tx: Connection) -> dict[str, int]:
     """Committed bytes of every segment. To be asked once their writers are known to be gone."""
     if is_postgresql(tx):
-        # The last commit of a killed process may still be on its way: wait for whoever has written here.
+        # The last commit of a killed process may still be running: wait for its transaction.
         tx.exec_driver_sql("LOCK TABLE segments IN SHARE MODE")
     return {row[0]: row[1] for row in tx.exec_driver_sql("SELECT name, bytes FROM segments")}
 
@@ -249,7 +249,7 @@ def refs_in(tx: Connection, names: Iterable[str]) -> Iterator[tuple[int, BodyRef
 def move(tx: Connection, moves: Iterable[tuple[int, BodyRef, BodyRef]]) -> int:
     """Let pages (number, old place, new place) refer to copies of their bodies; how many did.
 
-    A page that no longer stands at its old place is left alone.
+    A page whose body has moved since is not changed.
     """
     listed = sorted(moves, key=lambda move: move[0])
     _lock_segments(tx, [(old.segment,) for _, old, _ in listed])
@@ -267,7 +267,7 @@ def forget_segments(tx: Connection, names: Iterable[str]) -> list[str]:
 
 
 _held = Bulk("SELECT p.fp, p.crawl FROM v JOIN pages p ON p.fp = v.fp AND p.crawl = v.crawl", "fp bytea, crawl bigint")
-# Whoever deletes a page holds its row: one of the two waits for the other.
+# A deletion locks the page's row, so one of the two waits for the other.
 _hold = Bulk(
     "SELECT p.fp, p.crawl FROM v JOIN pages p ON p.fp = v.fp AND p.crawl = v.crawl ORDER BY p.fp, p.crawl "
     "FOR KEY SHARE OF p",

@@ -1,8 +1,8 @@
 """Queues: which (crawl, host) pairs have work. Rebuild, resume and the completion check read these, never `urls`.
 
-A queue is `open`, `empty` (a rescan found no open row) or `dead` for its crawl, with the reason; the reason of an open
-one is the fault since which its host is silent. An open queue whose
-`next_ms` is not 0 waits here, because enough are in play; it is loaded in the order of that time.
+A queue is `open`, `empty` (a rescan found no open row) or `dead` for its crawl, with the reason. The reason of an open
+queue is the fault with which its host became silent. An open queue whose `next_ms` is not 0 waits in the store because
+enough queues are loaded; waiting queues are loaded in the order of that time.
 """
 
 from __future__ import annotations
@@ -129,8 +129,8 @@ _WAITING = text(
 def open_queues(tx: Connection, rows: Iterable[tuple[int, str, str, int]]) -> dict[Key, Queue]:
     """Open (crawl, host, lane, added) and lock them until the transaction ends; a dead queue stays dead.
 
-    Call it before inserting URLs: the lock is what keeps a rescan from closing the queue meanwhile. `added` may be 0
-    here and be counted by `count_added` once the insert has said how many rows were new.
+    Call it before inserting URLs: the lock keeps a concurrent rescan from closing the queue. `added` may be 0 here;
+    `count_added` then counts the rows that the insert found to be new.
     """
     merged: dict[Key, tuple[str, int]] = {}
     for crawl, host, lane, added in rows:
@@ -146,8 +146,8 @@ def open_queues(tx: Connection, rows: Iterable[tuple[int, str, str, int]]) -> di
 def lock(tx: Connection, keys: Iterable[Key], opening: Iterable[tuple[int, str, str]] = ()) -> None:
     """Lock queues for a transaction that changes them in several steps; creates those of `opening` (crawl, host, lane).
 
-    New rows are inserted before existing ones are locked. Nobody can wait for a row that is not committed except by
-    inserting it too, so the two passes cannot wait for each other in a circle.
+    New rows are inserted before existing ones are locked. A transaction waits for an uncommitted row only if it inserts
+    the same row, so the two passes cannot wait for each other in a circle.
     """
     if is_postgresql(tx):
         new = unique_sorted(opening)
@@ -191,7 +191,7 @@ def revive(tx: Connection, crawl: int, host: str) -> bool:
 
 
 def reset_patience(tx: Connection, crawl: int, host: str = "") -> None:
-    """The patience with its silent hosts, or with one, begins anew: somebody resumes or replays it."""
+    """Restart host_patience_s for the crawl's silent hosts, or for one: the crawl is being resumed or replayed."""
     found = unique_sorted((row[0], row[1]) for row in tx.execute(_FAILING_OF, {"crawl": crawl, "host": host}))
     lock(tx, found)
     _reset_patience(tx, found)
@@ -278,7 +278,7 @@ def wait(tx: Connection, rows: Iterable[tuple[int, str, int]]) -> set[str]:
 
 
 def loaded(tx: Connection, keys: Iterable[Key]) -> None:
-    """These (crawl, host) are in play again."""
+    """These (crawl, host) are loaded into the frontier again."""
     wanted = unique_sorted(keys)
     _lock(tx, wanted)
     _loaded(tx, wanted)

@@ -98,7 +98,7 @@ class Insert:
     """Insert many rows, ignoring those whose key exists; nothing is returned, which is cheaper than a Bulk.
 
     `newer`: a column by which a newer row replaces an existing one, except where the condition `unless` holds, in which
-    `{hex}` stands for the dialect's expression.
+    `{hex}` is replaced by the expression of the dialect.
     """
 
     def __init__(

@@ -49,7 +49,7 @@ def create(tx: Connection, schedule: Schedule) -> Schedule:
     values |= {"crawl": json.dumps(schedule.crawl), "seeds": json.dumps(schedule.seeds)}
     try:
         tx.execute(schedules.insert().values(values))
-    except IntegrityError:  # somebody made it in this moment
+    except IntegrityError:  # another process created it just now
         raise taken from None
     return get(tx, schedule.id)
 

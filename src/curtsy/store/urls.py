@@ -232,7 +232,7 @@ def select_many(tx: Connection, keys: Iterable[Key]) -> dict[Key, UrlRow]:
 
 
 def select_locked(tx: Connection, keys: Iterable[Key]) -> dict[Key, UrlRow]:
-    """The rows as they stand, locked until the transaction ends."""
+    """The current rows, locked until the transaction ends."""
     wanted = unique_sorted(keys)
     lock(tx, wanted)
     return select_many(tx, wanted)
@@ -257,7 +257,7 @@ def known_to(tx: Connection, fp: bytes, limit: int = 20) -> list[tuple[int, int]
 
 
 def reopen(tx: Connection, keys: Iterable[Key]) -> list[UrlRow]:
-    """Open dead letters again for a replay: attempts start anew, the fence stays. The rows as they were before.
+    """Open dead letters again for a replay: attempts start at 0, the fence stays. Returns the rows as they were before.
 
     The caller opens their queues before this call, corrects the ledger after it, and wakes the frontier.
     """
@@ -267,7 +267,7 @@ def reopen(tx: Connection, keys: Iterable[Key]) -> list[UrlRow]:
 
 
 def clear_retry_delays(tx: Connection, host: str, now_ms: int) -> int:
-    """Retries of a host that wait for their time need not any more; how many."""
+    """Make delayed retries of a host due now; how many."""
     found = [(row[0], row[1]) for row in tx.execute(_DELAYED, {"host": host, "now_ms": now_ms})]
     lock(tx, found)
     return len(_clear_retry(tx, found))

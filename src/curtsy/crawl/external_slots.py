@@ -1,8 +1,8 @@
-"""Slots for external clients: a Scrapy spider, an Airflow task or a script takes a host's slot before its own request.
+"""Slots for external clients: a Scrapy spider, an Airflow task or a script takes a host's slot before it fetches.
 
-All clients of one frontier together never send a host two requests at once, or two closer together than its delay. A
-slot is short: it lasts `slot_s` minus a margin, and the client must send nothing after it. What a client reports when
-it returns the slot (times, status, Retry-After) counts like the results of a crawl.
+No host gets two requests at once, or two within its delay, from crawls and external clients that share one frontier. A
+`Turn` is such a slot. It lasts as long as a slot, less a margin, and nothing may be sent after it. What the client
+reports when it returns the slot (times, status, Retry-After) counts like a result of a crawl.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from curtsy.services.epochs import introduce_hosts
 from curtsy.store import requests
 from curtsy.store.engine import Store
 
-#: in the request log
+#: the kind in the request log
 KIND = "g"
-#: whoever waits for a turn looks again at least this often
+#: a client that waits for a slot checks again at least this often
 _LONGEST_WAIT_S = 5.0
 
 
 class Denied(CurtsyError):
-    """The operator's deny list names the host: it must not receive requests."""
+    """The host is on the operator's deny list."""
 
 
 class TurnOver(CurtsyError):
-    """The turn has expired: nothing may be sent on it."""
+    """The slot has expired: nothing may be sent with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class Turn:
     host: str
     fence: int
     shard: int
-    #: in force for this turn
+    #: in force for this slot
     delay_ms: int
     per_host: int
     #: boot clock: nothing may be sent after it
@@ -65,12 +65,12 @@ class Turn:
     def check(self) -> None:
         """Raises TurnOver if there is no time left to send anything."""
         if self.left_s <= 0:
-            raise TurnOver(f"The turn of {self.host} is over: take another one before asking it again.")
+            raise TurnOver(f"The slot of {self.host} has expired: take another one before the next request.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What became of a turn. Times are the boot clock; `started` None: nothing was sent."""
+    """What a client did with its slot. Times are the boot clock; `started` None: nothing was sent."""
 
     turn: Turn
     started: float | None
@@ -93,36 +93,36 @@ class Turns:
             services.frontier, services.store, services.scans, self._stop, services.revive, lambda: None
         )
         self._host_policy = HostPolicy(services.frontier, services.store)
-        self._care: asyncio.Task[None] | None = None
+        self._maintaining: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         await self._outages.persist(self._host_policy.refresh)
         self._maintenance.start()
-        self._care = asyncio.get_running_loop().create_task(self._look_after())
+        self._maintaining = asyncio.get_running_loop().create_task(self._maintain())
 
     async def stop(self) -> None:
         self._stop.now = self._stop.drain = True
-        if self._care is not None:
-            await end([self._care])
+        if self._maintaining is not None:
+            await end([self._maintaining])
         await self._maintenance.stop()
 
     async def try_take(self, host: str, delay_s: float | None = None) -> tuple[Turn | None, float]:
-        """The host's turn, or None and the seconds to wait. `delay_s`: at least that pause; None: the setting's."""
+        """A slot of the host, or None and the seconds to wait. `delay_s`: minimum delay; None: the setting's."""
         if self._host_policy.denies(host):
-            raise Denied(f"{host} is on the deny list: it must not receive requests.")
-        wish_s = self.settings.delay_s if delay_s is None else delay_s
+            raise Denied(f"The host {host} is on the deny list and must not be asked.")
+        least_s = self.settings.delay_s if delay_s is None else delay_s
         try:
             before = boot()
-            slot = await self._frontier.slot(host, wish_s)
+            slot = await self._frontier.slot(host, least_s)
             if slot.wait_ms < 0:
                 await introduce_hosts(self._frontier, self._store, {host})
                 before = boot()
-                slot = await self._frontier.slot(host, wish_s)
+                slot = await self._frontier.slot(host, least_s)
         except EpochLost as error:
             await self._outages.recover(error)
             return None, 0.1
         except (FrontierUnavailable, StoreUnavailable) as error:
-            log("turn_not_taken", level="warning", host=host, error=str(error))
+            log("slot_not_taken", level="warning", host=host, error=str(error))
             if isinstance(error, FrontierUnavailable):
                 await self._outages.look_for_server(error)
             return None, 1.0
@@ -135,7 +135,7 @@ class Turns:
         ), 0.0  # fmt: skip
 
     async def take(self, host: str, delay_s: float | None = None) -> Turn:
-        """Wait for the slot. A call that is canceled while waiting holds no slot afterwards."""
+        """Waits for a slot. If it is canceled while waiting, no slot stays taken."""
         while True:
             asking = asyncio.ensure_future(self.try_take(host, delay_s))
             try:
@@ -151,7 +151,7 @@ class Turns:
             await asyncio.sleep(min(wait_s, _LONGEST_WAIT_S))
 
     async def give_back(self, reports: Sequence[Report]) -> None:
-        """The delay counts from the end, because the time when an external client's bytes left is unknown."""
+        """Returns slots. The host's delay runs from the end: when the client's bytes left is unknown."""
         if not reports:
             return
         releases = [self._release(report) for report in reports]
@@ -163,7 +163,7 @@ class Turns:
 
     @asynccontextmanager
     async def turn(self, host: str, delay_s: float | None = None) -> AsyncIterator[Turn]:
-        """`async with turns.turn(host):` one request in here; an error in here is not the host's."""
+        """`async with turns.turn(host):` for one request; an error inside does not count against the host."""
         taken = await self.take(host, delay_s)
         started = boot()
         try:
@@ -178,7 +178,7 @@ class Turns:
         )  # fmt: skip
 
     def _effect(self, report: Report) -> HostEffect | None:
-        """Only a pause that a site requests from all clients."""
+        """Only 429 and 503 have an effect: the site asks for a pause."""
         if report.status not in (429, 503) or report.started is None:
             return None
         outcome = Outcome(
@@ -187,14 +187,14 @@ class Turns:
         found = effect(outcome, 0, None, self.settings)
         return HostEffect(block_ms=found.block_ms, failures=found.failures, slow=False)
 
-    async def _look_after(self) -> None:
-        """Reclaim the slots of dead external clients even if no crawl runs."""
-        heed_at = 0.0
+    async def _maintain(self) -> None:
+        """Maintenance while no crawl runs: slots of clients that died are taken back."""
+        refresh_at = 0.0
         while True:
             try:
                 await self._maintenance.tick()
-                if boot() >= heed_at:
-                    heed_at = boot() + 1.0
+                if boot() >= refresh_at:
+                    refresh_at = boot() + 1.0
                     await self._host_policy.refresh()
             except EpochLost as error:
                 await self._outages.recover(error)
@@ -208,7 +208,7 @@ class Turns:
 
 @asynccontextmanager
 async def open_turns(settings: Settings, opened: Store | None = None) -> AsyncIterator[Turns]:
-    """Turns on the frontier of these settings: a private one of the data folder, unless `frontier_url` names one."""
+    """Slots of the frontier of these settings: `frontier_url`, or the private one of the data folder."""
     services = backends.build(settings, opened)
     try:
         await services.open()

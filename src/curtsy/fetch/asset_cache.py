@@ -1,4 +1,4 @@
-"""Scripts and styles that pages of a site have in common: asked once per process and while, not once per page."""
+"""Caches scripts and styles that pages of a site share: fetched once per process and lifetime, not once per page."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import OrderedDict
 from curtsy.core.outcome import Outcome
 
 KINDS = ("script", "stylesheet")
-#: where the host does not say how long it may be kept
+#: lifetime if the host names none
 _USUAL_S = 300.0
 _LONGEST_S = 3600.0
 _MAX_BYTES = 32_000_000
@@ -17,7 +17,7 @@ _MAX_AGE = re.compile(r"max-age\s*=\s*\"?(\d{1,9})")
 
 
 class AssetCache:
-    """The least recently used go first. Keys hold whatever the request carried beside its URL."""
+    """Evicts the least recently used. A key contains everything that the request sent beside its URL."""
 
     def __init__(self, max_bytes: int = _MAX_BYTES) -> None:
         self._max_bytes = max_bytes
@@ -51,7 +51,7 @@ class AssetCache:
 
 
 def keeps_s(outcome: Outcome) -> float:
-    """How long a response may be given again; 0: not at all."""
+    """How long a response may be reused; 0: not at all."""
     if outcome.status != 200 or outcome.fault is not None or outcome.header("set-cookie") is not None:
         return 0.0
     said = ", ".join(outcome.header_all("cache-control")).lower()

@@ -22,14 +22,14 @@ from curtsy.fetch.transfer import boot_clock
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Playwright
 
-#: after a browser that did not start the next try waits so long, and twice as long each time
+#: pause after a browser that did not start; it doubles with each failure
 _PAUSE_S, _LONGEST_PAUSE_S = 0.5, 30.0
 _WATCH_S = 1.0
-#: ended in the middle of visits at so many times the memory at which it is replaced between them
+#: a browser is killed during visits at this multiple of the memory at which it is replaced between them
 _RUNAWAY = 2.0
-#: the next browser waits so long, and no longer, for the visits that end in the one before
+#: the next browser waits at most this long for the visits of the one before
 HANDOVER_S = 5.0
-#: after so many starts in vain in a row somebody is to look
+#: failed starts in a row after which the failure is reported
 _IN_VAIN = 3
 
 
@@ -44,12 +44,12 @@ class Engine:
         self.retired = False
         #: no process of it is left
         self.gone = asyncio.Event()
-        #: from then on the next one may start beside it (boot clock)
+        #: from then on the next one may start although this one runs (boot clock)
         self.waited_for_until = 0.0
         self._watching: asyncio.Task[None] | None = None
         self._playwright: Playwright | None = None
         self.browser: Browser
-        #: whoever shows pages instead of us
+        #: renders pages instead of us
         self.guide: Guide | None = None
 
     @classmethod
@@ -88,7 +88,7 @@ class Engine:
         return self.pages >= settings.render_recycle_pages or self.chromium.memory_mb() >= settings.render_recycle_mb
 
     async def _watch(self) -> None:
-        """Pages that eat memory end with their browser, not with the machine."""
+        """Kills the browser if its pages take too much memory."""
         most_mb = self._settings.render_recycle_mb * _RUNAWAY
         while True:
             await asyncio.sleep(_WATCH_S)
@@ -124,7 +124,7 @@ def _hush(manager: object) -> None:
 
 
 class Engines:
-    """At most one that takes visits. What is worn is replaced, what is retired is ended, none is left at the end."""
+    """At most one browser takes visits. A worn one is replaced, a retired one is ended, none is left at the end."""
 
     def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop) -> None:
         self._settings, self._loop = settings, loop
@@ -139,7 +139,7 @@ class Engines:
 
     @property
     def trouble(self) -> str:
-        """Why no browser starts, after some tries; else nothing."""
+        """Why no browser starts, after some attempts; else empty."""
         return self._complaint if self._failures >= _IN_VAIN else ""
 
     async def ready(self, until: float) -> Engine:
@@ -157,12 +157,12 @@ class Engines:
             return self._engine
 
     def enter(self, engine: Engine) -> None:
-        """A visit begins in it."""
+        """A visit begins in this browser."""
         engine.users += 1
         engine.pages += 1
 
     def leave(self, engine: Engine) -> None:
-        """A visit in it has ended: if it is worn, or dead, it is replaced."""
+        """A visit in this browser has ended: if it is worn or dead, it is replaced."""
         engine.users -= 1
         if engine is self._engine and (not engine.usable or engine.worn):
             self._retire()
@@ -170,7 +170,7 @@ class Engines:
             self._end(engine)
 
     async def close(self) -> None:
-        """When all visits have ended."""
+        """Call it when all visits have ended."""
         self._closed = True
         async with self._starting:
             self._retire()

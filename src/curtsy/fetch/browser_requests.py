@@ -26,9 +26,9 @@ from curtsy.rules.urls import host_key, normalise, origin
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Page, Request, Route
 
-#: what robots.txt says of a URL for an agent; None: not known
+#: whether robots.txt allows a URL for an agent; None: unknown
 Allows = Callable[[str, str], bool | None]
-#: makes one request; its end is told even if nobody waits for it any more
+#: makes one request; its end is reported even if the caller no longer waits
 Send = Callable[[FetchJob, Callable[[Outcome], None]], Awaitable[Outcome]]
 
 _OWN_KINDS = frozenset(("document", "script", "stylesheet", "xhr", "fetch"))
@@ -40,7 +40,7 @@ _MAX_HOPS = 5
 _MAX_RELOADS = 3
 _MAX_ROBOTS_HOSTS = 20
 
-#: hosts that measure people: nothing of a page's content comes from there
+#: hosts of analytics: no content of a page comes from there
 _TRACKERS = frozenset((
     "google-analytics.com", "googletagmanager.com", "doubleclick.net", "googlesyndication.com",
     "googleadservices.com", "facebook.net", "hotjar.com", "hotjar.io", "segment.io", "segment.com", "mixpanel.com",
@@ -51,34 +51,34 @@ _TRACKERS = frozenset((
     "cookielaw.org", "bat.bing.com", "analytics.tiktok.com", "snap.licdn.com", "px.ads.linkedin.com",
 ))  # fmt: skip
 
-#: header lines of a page's request that are ours to send, or nobody's
+#: request headers that we set ourselves, or never send
 _NOT_PASSED_ON = frozenset((
     "host", "connection", "content-length", "user-agent", "accept-encoding", "accept-language", "cookie", "te",
     "upgrade-insecure-requests", "cache-control", "pragma", "trailer", "transfer-encoding", "upgrade", "expect",
     "keep-alive", "purpose",
 ))  # fmt: skip
-#: of a response: about a connection that the browser does not have
+#: response headers about a connection that the browser does not have
 _NOT_GIVEN = frozenset((
     "content-encoding", "content-length", "transfer-encoding", "connection", "keep-alive", "alt-svc",
     "strict-transport-security", "trailer", "upgrade",
 ))  # fmt: skip
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+\Z")
 _VALUE = re.compile(r"[ -~\t]*\Z")
-#: of the job: they ask about the page alone
+#: headers of the job that concern the page alone
 _OF_THE_PAGE = frozenset(("if-none-match", "if-modified-since", "cookie", "accept"))
 
 
 class Gate:
-    """Of one visit. Whatever comes after `shut` is refused."""
+    """The gate of one visit. Requests after `shut` are refused."""
 
     def __init__(
         self, job: FetchJob, main: Outcome, until: float, settings: Settings,
-        send: Send, allows: Allows, strangers: ThirdPartyRobots, statics: AssetCache,
+        send: Send, allows: Allows, third_parties: ThirdPartyRobots, assets: AssetCache,
     ) -> None:  # fmt: skip
         self._job, self._main, self._settings = job, main, settings
         #: boot clock; nothing is sent after it
         self.until = until
-        self._send, self._allows, self._strangers, self._statics = send, allows, strangers, statics
+        self._send, self._allows, self._third_parties, self._assets = send, allows, third_parties, assets
         self._own_host = host_key(job.url, settings.politeness_unit)
         self._own_turn = asyncio.Lock()
         self._other_turns = asyncio.Semaphore(_AT_A_TIME)
@@ -91,7 +91,7 @@ class Gate:
         self._shut = False
         self._quiet_since = boot_clock()
         self.log: list[Subresource] = []
-        #: where the page wanted to lead its visitor by itself
+        #: where a script or meta refresh wanted to navigate
         self.led_to: str | None = None
 
     async def install(self, context: BrowserContext, page: Page | None = None) -> None:
@@ -124,9 +124,9 @@ class Gate:
         try:
             await self._answer(route, request)
         except asyncio.CancelledError:
-            await _abort(route)  # by `shut`: the context is about to be closed
+            await _abort(route)  # canceled by `shut`: the context is about to be closed
         except Exception:
-            # The page, its context or the browser went away meanwhile; or the request is not one that can be read.
+            # The page, its context or the browser was closed meanwhile, or the request cannot be read.
             await _abort(route)
         finally:
             self._pending.discard(task)
@@ -152,13 +152,13 @@ class Gate:
         return request.frame == self._page.main_frame
 
     async def _answer_main(self, route: Route, url: str) -> None:
-        """The page's own response is there already; the same page again is the same response; others are refused."""
+        """The page's own response is available already, also for a repeated request. Other navigations are refused."""
         if self._main_url is None:
             self._main_url = url
         self._given += 1
         if url != self._main_url or self._given > _MAX_RELOADS:
             self.led_to = url
-            await _abort(route, "aborted")  # the browser keeps showing what it has
+            await _abort(route, "aborted")  # the browser keeps the current document
             return
         main = self._main
         await route.fulfill(status=main.status, headers=_for_browser(main.headers), body=main.body)
@@ -190,22 +190,22 @@ class Gate:
         if kind not in (_OWN_KINDS if own else _OTHER_KINDS) or self._is_denied(url):
             return None
         headers = await self._headers(url, said)
-        # Who asks, and from where, does not change a static file; what the job adds may.
+        # A static file does not depend on the asking page; headers of the job may change it.
         key = (url, self._job.proxy_pool, tuple(p for p in headers if p[0] not in ("referer", "origin", "accept")))
         static = kind in KINDS and body is None
-        if static and (kept := self._statics.get(key, boot_clock())) is not None:
+        if static and (kept := self._assets.get(key, boot_clock())) is not None:
             return kept
         if not await self._is_allowed(url):
             return None
         async with self._own_turn if own else self._other_turns:
-            # Another frame may have asked for the same file meanwhile.
-            if static and (kept := self._statics.get(key, boot_clock())) is not None:
+            # Another frame may have fetched the same file meanwhile.
+            if static and (kept := self._assets.get(key, boot_clock())) is not None:
                 return kept
             if not self._spend(own):
                 return None
             outcome = await self._fetch(url, kind, headers, body, self._job.max_bytes)
         if static:
-            self._statics.put(key, outcome, boot_clock())
+            self._assets.put(key, outcome, boot_clock())
         return outcome
 
     def _is_own(self, url: str) -> bool:
@@ -235,7 +235,7 @@ class Gate:
         if host not in self._robots_hosts and len(self._robots_hosts) >= _MAX_ROBOTS_HOSTS:
             return False
         self._robots_hosts.add(host)
-        return await self._strangers.allows(url, agent, self._ask_robots, boot_clock)
+        return await self._third_parties.allows(url, agent, self._ask_robots, boot_clock)
 
     async def _ask_robots(self, url: str, max_bytes: int) -> Outcome:
         own = self._is_own(url)
@@ -297,7 +297,7 @@ def _for_browser(headers: Headers) -> dict[str, str]:
     given: dict[str, str] = {}
     for name, value in headers:
         lower = name.lower()
-        # One line that the browser does not take for a header would cost the whole response.
+        # One line that the browser rejects as a header would cost the whole response.
         if lower not in _NOT_GIVEN and _NAME.match(lower) and _VALUE.match(value):
             joint = "\n" if lower == "set-cookie" else ", "
             given[lower] = f"{given[lower]}{joint}{value}" if lower in given else value
@@ -308,6 +308,6 @@ async def _abort(route: Route, reason: str = "blockedbyclient") -> None:
     try:
         await route.abort(reason)
     except Exception:
-        # It is gone already; its handling must end all the same.
+        # The request is gone already; its handling must end all the same.
         with suppress(Exception):
             await route.fallback()

@@ -30,14 +30,14 @@ _START_TIMEOUT_S = 30.0
 _GONE_TIMEOUT_S = 10.0
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _TOLD_BYTES = 4096
-#: the longest path of a Unix socket, and what the browser puts behind its profile's for its own
+#: the longest path of a Unix socket, and the part that the browser appends to its profile folder
 _SOCKET_BYTES, _OWN_SOCKET = 107, "/org.chromium.Chromium.XXXXXX/SingletonSocket"
 _PREFIX = "curtsy-chromium-"
-#: a page's own heap; more ends its process, not the machine
+#: heap limit of a page: beyond it the page's process ends
 _HEAP_MB = 512
 
-#: what a browser does for its person, and asks the network for by itself. The popups of its address bar are pages of
-#: their own in every window, which even a headless browser opens for every visit: they cost more than most visits.
+#: features for interactive users, and those that use the network on their own. The popups of the address bar are extra
+#: pages in every window, which even a headless browser opens for every visit: they cost more than most visits.
 _FEATURES_OFF = (
     "AcceptCHFrame,AutofillServerCommunication,CertificateTransparencyComponentUpdater,DestroyProfileOnBrowserClose,"
     "DialMediaRouteProvider,GlobalMediaControls,HttpsFirstBalancedModeAutoEnable,HttpsUpgrades,"
@@ -82,7 +82,7 @@ _OPTIONS = (
     "--blink-settings=imagesEnabled=false",
     f"--disable-features={_FEATURES_OFF}",
     f"--js-flags=--max-old-space-size={_HEAP_MB}",
-    # Nothing that is asked of the network gets there.
+    # No request reaches the network.
     "--host-resolver-rules=MAP * ~NOTFOUND",
     "--proxy-bypass-list=<-loopback>",
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
@@ -121,7 +121,7 @@ def is_installed(settings: Settings) -> bool:
 def command_line(program: str, profile: str, refusing_port: int) -> list[str]:
     line = [program, *_OPTIONS, f"--proxy-server=http://127.0.0.1:{refusing_port}", f"--user-data-dir={profile}"]
     if os.geteuid() == 0:
-        line.append("--no-sandbox")  # it refuses to run as root with it
+        line.append("--no-sandbox")  # with the sandbox, Chromium refuses to run as root
     return line
 
 
@@ -136,9 +136,9 @@ class Chromium:
         self._outages: int | None = outages
         self._refusing = refusing
         self._profile = profile
-        #: for whoever speaks the DevTools protocol
+        #: the URL of its DevTools protocol
         self.endpoint = ""
-        #: the kernel keeps its processes from connecting
+        #: the kernel prevents its processes from connecting
         self.sealed = False
 
     @classmethod
@@ -162,7 +162,7 @@ class Chromium:
     @classmethod
     def _launch(cls, program: str) -> Chromium:
         profile = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_where(tempfile.gettempdir())))
-        # Bound and never listening: the port is nobody else's, and refuses.
+        # Bound and never listening: the port is reserved, and refuses connections.
         refusing = socket.socket()
         refusing.bind(("127.0.0.1", 0))
         theirs, ours = os.pipe()
@@ -190,15 +190,15 @@ class Chromium:
 
     @property
     def pids(self) -> list[int]:
-        """Every process of it, the watcher first."""
+        """Its processes, the watchdog first."""
         return [self._watch.pid, *_descendants(self._watch.pid)]
 
     def memory_mb(self) -> float:
-        """What its processes hold for themselves; what they share is not counted."""
+        """Private memory of its processes; shared memory is not counted."""
         return sum(_private_bytes(pid) for pid in self.pids) / 1e6
 
     def complaint(self) -> str:
-        """The last line that it wrote about itself; its crash reporter says something at every end."""
+        """The last relevant line of its output; its crash reporter writes something at every end."""
         if self._said.closed:
             return ""
         length = os.fstat(self._said.fileno()).st_size
@@ -207,7 +207,7 @@ class Chromium:
         return ([line for line in said if "crashpad" not in line] or said or [""])[-1][:500]
 
     def kill(self) -> None:
-        """End it and everything it started, now."""
+        """Ends it and everything it started, now."""
         if self._outages is not None:
             os.close(self._outages)
             self._outages = None
@@ -215,7 +215,7 @@ class Chromium:
             self._said.close()
 
     async def gone(self, within_s: float = _GONE_TIMEOUT_S) -> bool:
-        """After `kill`: wait until no process of it is left."""
+        """After `kill`: waits until none of its processes is left."""
         deadline = time.monotonic() + within_s
         while self._watch.poll() is None:
             if time.monotonic() > deadline:
@@ -234,13 +234,13 @@ class Chromium:
 
 
 def _where(folder: str) -> str:
-    """Where profiles stand: in the folder for such things, unless the browser's socket would have too long a path."""
+    """The folder for profiles: the temporary folder, unless the browser's socket would have too long a path there."""
     longest = len(os.fsencode(folder)) + len(f"/{_PREFIX}XXXXXXXX{_OWN_SOCKET}")
     return folder if longest <= _SOCKET_BYTES or not os.access("/tmp", os.W_OK) else "/tmp"
 
 
 def _environment(profile: Path) -> dict[str, str]:
-    """Its own home, no proxies, no session bus, no secrets of ours."""
+    """Its environment: its own home, no proxies, no session bus, none of our secrets."""
     kept = {
         name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TZ") if name in os.environ
     }

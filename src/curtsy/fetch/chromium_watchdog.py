@@ -1,10 +1,10 @@
 """The parent of a browser: runs on the bare interpreter, and leaves no process of the browser behind.
 
-Started as a program by chromium.py, never imported; it must not import anything beside the standard library.
+Started as a program by chromium.py, never imported. It imports only the standard library.
 Arguments: descriptor that the worker holds the other end of, the browser's profile folder, the browser's command...
 
-It waits until the worker closes its end (or dies, however) or the browser ends, kills whatever descends from it, and
-removes the profile. If it is killed itself, the kernel kills the browser.
+It waits until the worker closes its end (or dies) or the browser ends, kills all descendants, and removes the
+profile. If it is killed itself, the kernel kills the browser.
 """
 
 import ctypes
@@ -22,16 +22,16 @@ LOAD, IF_EQUAL, IF_AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
 #: by machine: audit architecture, numbers of connect and sendto
 SYSCALLS = {"x86_64": (0xC000003E, 42, 44), "aarch64": (0xC00000B7, 203, 206)}
 IO_URING_SETUP = 425
-#: x86_64 knows each call by a second number from here on
+#: x86_64 has a second number for each call, from here on
 SECOND_NUMBERS = 0x40000000
 
 libc = ctypes.CDLL(None, use_errno=True)
 
 
 def seal() -> bool:
-    """From here on the kernel lets neither this process nor its descendants connect anywhere, or send to an address.
+    """From now on the kernel prevents this process and its descendants from connecting or sending to an address.
 
-    What remains are pairs of sockets made before use, and connections that others make to a port here.
+    Socket pairs, and connections that others make to a port here, still work.
     """
     known = SYSCALLS.get(os.uname().machine)
     if known is None:

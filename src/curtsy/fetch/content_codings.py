@@ -21,12 +21,12 @@ ACCEPT_ENCODING = "gzip, br, zstd, deflate"
 
 _ERRORS: tuple[Any, ...] = (isal_zlib.error, zstd.ZstdError, EOFError, ValueError)
 
-#: a response with more codings on top of each other than this is an attack
+#: a response with more nested codings is treated as an attack
 _MAX_STACK = 5
 
 
 class TooLarge(Exception):
-    """More came out than is wanted."""
+    """The decoded body is over the limit."""
 
 
 class BadCoding(Exception):
@@ -34,17 +34,17 @@ class BadCoding(Exception):
 
 
 class Decoder(Protocol):
-    """One coding being undone."""
+    """Decodes one coding."""
 
     def feed(self, data: bytes, limit: int) -> bytes:
-        """What `data` decodes to; TooLarge if that is over `limit` bytes, BadCoding if it does not decode."""
+        """The decoded `data`. Raises TooLarge if it is over `limit` bytes, BadCoding if it cannot be decoded."""
 
     def complete(self) -> bool:
-        """Did the stream reach its proper end, or never begin?"""
+        """Whether the stream is complete, or empty."""
 
 
 class _Framed:
-    """gzip, deflate and zstd: objects with zlib's interface, one after the other where members are concatenated."""
+    """gzip, deflate and zstd: objects with zlib's interface, one for each concatenated member."""
 
     def __init__(self, coding: str) -> None:
         self._coding = coding
@@ -70,7 +70,7 @@ class _Framed:
         return out[0] if len(out) == 1 else b"".join(out)
 
     def _open(self, data: bytes) -> bool:
-        """Begin a member; False while there are too few bytes to tell, or what follows the last one is padding."""
+        """Begins a member; False while there are too few bytes to decide, or after the last member (padding)."""
         head = self._head + data
         if self._members and not self._is_member(head):
             return False
@@ -89,7 +89,7 @@ class _Framed:
             return zstd.ZstdDecompressor()
         if self._coding == "gzip":
             return isal_zlib.decompressobj(wbits=31)
-        # The RFC means zlib by "deflate", many servers send it bare: the two header bytes tell.
+        # By the RFC, "deflate" means zlib, but many servers send it raw: the two header bytes decide.
         is_zlib = head[0] & 0x0F == 8 and (head[0] << 8 | head[1]) % 31 == 0
         return isal_zlib.decompressobj(wbits=15 if is_zlib else -15)
 
@@ -133,7 +133,7 @@ class _Brotli:
 
 
 class _Stack:
-    """Codings on top of each other, outermost first."""
+    """Nested codings, outermost first."""
 
     def __init__(self, decoders: list[Decoder]) -> None:
         self._decoders = decoders
@@ -157,6 +157,6 @@ def decoder_for(content_encoding: str) -> Decoder | None:
     if not codings or any(coding not in ("gzip", "deflate", "br", "zstd") for coding in codings):
         return None
     if len(codings) > _MAX_STACK:
-        raise BadCoding(f"{len(codings)} content codings on top of each other")
+        raise BadCoding(f"{len(codings)} nested content codings")
     decoders: list[Decoder] = [_Brotli() if coding == "br" else _Framed(coding) for coding in reversed(codings)]
     return decoders[0] if len(decoders) == 1 else _Stack(decoders)

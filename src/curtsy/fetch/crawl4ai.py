@@ -1,8 +1,8 @@
-"""Crawl4AI as the one who shows pages: over CDP in the same supervised browser, and behind the same gate.
+"""Crawl4AI as the renderer: over CDP in the same supervised browser, and behind the same gate.
 
-It is given a page of a context that we made, so that everything the page loads goes through the gate, and nothing is
-kept from one visit to the next. It navigates, waits, reads and makes its own Markdown; when a page rests and how large
-it may be is judged as without it.
+It gets a page of a context that we made, so that everything the page loads goes through the gate, and nothing is kept
+from one visit to the next. It navigates, waits, reads and makes its own Markdown. When a page is at rest, and how large
+it may be, is decided as without it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CLOSE_S = 5.0
 
 
 class _Seen:
-    """Of one visit: what the hook saw."""
+    """What the hook found in one visit."""
 
     def __init__(self, gate: Gate, max_bytes: int) -> None:
         self.gate, self.max_bytes = gate, max_bytes
@@ -60,7 +60,7 @@ class Guide:
 
     @property
     def browser(self) -> Browser:
-        """Its own connection to the browser."""
+        """Crawl4AI's own connection to the browser."""
         browser: Browser = self._pages.browser
         return browser
 
@@ -71,7 +71,7 @@ class Guide:
     async def see(self, page: Page, gate: Gate, url: str, max_bytes: int, screenshot: bool) -> Sight:
         name = f"visit-{next(self._numbers)}"
         seen = self._visits[page] = _Seen(gate, max_bytes)
-        # A session is how it is told to use a page that is there.
+        # A session makes it use an existing page.
         self._pages.sessions[name] = (page.context, page, time.time())
         try:
             result = await self._crawler.arun(url, config=self._wishes(name, screenshot))
@@ -89,7 +89,7 @@ class Guide:
         return self._library.CrawlerRunConfig(
             session_id=session,
             cache_mode=self._library.CacheMode.BYPASS,
-            check_robots_txt=False,  # judged before, by the frontier and at the gate
+            check_robots_txt=False,  # checked before, by the crawl loop and at the gate
             page_timeout=_PAGE_TIMEOUT_MS,
             wait_until="commit",
             delay_before_return_html=0,
@@ -115,7 +115,7 @@ class Guide:
 
 
 def _load(data_dir: Path) -> Any:
-    """The library reads these when it is imported: where it keeps its files, and that it stays quiet and offline."""
+    """Environment variables that the library reads on import: its folder, no output, no network."""
     home = _home(data_dir)
     home.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("CRAWL4_AI_BASE_DIRECTORY", str(home))

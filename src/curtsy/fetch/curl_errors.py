@@ -1,4 +1,4 @@
-"""libcurl's error codes as faults: whose doing it was, and whether it is worth another try."""
+"""libcurl's error codes as faults: which side failed, and whether a retry makes sense."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _FAULT_OF: dict[int, Fault] = {
     ),
 }
 
-#: Behind a proxy these befall the proxy: it was not reached, or it refused the tunnel.
+#: with a proxy, these are errors of the proxy: it was not reached, or it refused the tunnel
 _PROXY_FAULTS = (Fault.CONNECT, Fault.DNS_FAIL)
 
 
 def fault_of(code: int, message: str, *, sent: bool, proxied: bool) -> Fault:
-    """`sent`: the request had left; `proxied`: a proxy stood between."""
+    """`sent`: the request had been sent; `proxied`: through a proxy."""
     fault = _FAULT_OF.get(code, Fault.PROTOCOL)
     if not sent and fault is Fault.TIMEOUT:
         fault = Fault.CONNECT
@@ -57,6 +57,6 @@ def fault_of(code: int, message: str, *, sent: bool, proxied: bool) -> Fault:
 
 
 def _is_malformed(message: str) -> bool:
-    """libcurl reports broken framing with the code of a broken connection; only its words differ."""
+    """libcurl reports broken framing with the code of a broken connection; only the message differs."""
     lower = message.lower()
     return "header" in lower or "chunk" in lower or "invalid" in lower or "malformed" in lower

@@ -1,6 +1,6 @@
 """Names to addresses: our own lookups, off the loop, cached by TTL, at most 64 at a time.
 
-libcurl never looks a name up: what is resolved here is judged by the guard and pinned to the transfer.
+libcurl never resolves names: the guard checks the addresses found here, and they are pinned to the transfer.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from curtsy.fetch.guard import is_address
 _MAX_LOOKUPS = 64
 _MIN_TTL_S, _MAX_TTL_S = 60.0, 3600.0
 _FAILURE_TTL_S = 60.0
-#: about 20 MB; over it the oldest tenth goes
+#: about 20 MB; over it the oldest tenth is dropped
 _MAX_CACHED = 50_000
 
-#: One try may take this long; c-ares doubles it for the second, so a dead resolver costs 6 s of a slot's time.
+#: time of one attempt; c-ares doubles it for the second, so a dead resolver costs 6 s of a slot
 _TRY_S = 2.0
 _TRIES = 2
 
 _NO_NAME = (pycares.errno.ARES_ENOTFOUND, pycares.errno.ARES_ENODATA)
-#: the name itself is not one that DNS can hold
+#: the name itself is invalid in DNS
 _BAD_NAME = (pycares.errno.ARES_EBADNAME, pycares.errno.ARES_EFORMERR)
 
 
@@ -51,7 +51,7 @@ Done = Callable[[Answer], None]
 
 
 class Resolver:
-    """Answers are given on the loop; a name that is being looked up is looked up once."""
+    """Answers arrive on the loop. Concurrent requests for one name share a lookup."""
 
     def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop, hosts_file: Path = Path("/etc/hosts")):
         self._loop = loop
@@ -74,7 +74,7 @@ class Resolver:
         return None
 
     def cached(self, host: str) -> Answer | None:
-        """The answer, if it is known now."""
+        """The cached answer, if there is one."""
         answer = self._cache.get(host)
         if answer is not None:
             return answer if answer.expires > _now() else None
@@ -85,7 +85,7 @@ class Resolver:
         return None
 
     def lookup(self, host: str, done: Done) -> None:
-        """Call `done` once with the answer, later on the loop."""
+        """Calls `done` once with the answer, later on the loop."""
         if (answer := self.cached(host)) is not None:
             self._loop.call_soon(done, answer)
         elif host in self._waiting:
@@ -101,9 +101,9 @@ class Resolver:
             _Lookup(self, self._queue.popleft()).begin(self._ipv6)
 
     def query(self, host: str, kind: int, done: Callable[[Any, int | None], None]) -> None:
-        """Ask the DNS; `done` runs on the loop."""
+        """Asks the DNS; `done` runs on the loop."""
         if self._channel is None:
-            # Made late, because its thread would not outlive a fork.
+            # Created late: its thread would not survive a fork.
             self._channel = pycares.Channel(
                 timeout=_TRY_S,
                 tries=_TRIES,
@@ -118,7 +118,7 @@ class Resolver:
         try:
             self._loop.call_soon_threadsafe(done, result, error)
         except RuntimeError:
-            # The loop was closed under us: nobody waits any more.
+            # The loop was closed: no caller waits any more.
             self._closed = True
 
     def finish(self, host: str, answer: Answer) -> None:
@@ -144,7 +144,7 @@ class Resolver:
 
 
 class _Lookup:
-    """One name being looked up: A, and AAAA where this machine speaks IPv6 or there is no A."""
+    """The lookup of one name: A, and AAAA if this machine has IPv6 or there is no A."""
 
     def __init__(self, resolver: Resolver, host: str):
         self._resolver = resolver
@@ -188,7 +188,7 @@ class _Lookup:
         if self._found:
             ttl_s = min(max(min(ttl for _, ttl in self._found), _MIN_TTL_S), _MAX_TTL_S)
             return Answer(addresses=tuple(dict.fromkeys(a for a, _ in self._found)), expires=now + ttl_s)
-        # One query that failed is a failure of the lookup, even if the other said there is nothing.
+        # If one query failed, the lookup failed, even if the other one found nothing.
         bad = [e for e in self._errors if e not in _NO_NAME and e not in _BAD_NAME]
         fault = Fault.DNS_FAIL if bad else Fault.DNS_NONE
         code = (bad or self._errors or [pycares.errno.ARES_ENODATA])[0]
@@ -228,7 +228,7 @@ def _read_hosts(path: Path) -> dict[str, tuple[str, ...]]:
 
 
 def _has_ipv6() -> bool:
-    """Is there a route to the IPv6 internet? Connecting a datagram socket asks the kernel and sends nothing."""
+    """Whether there is a route to the IPv6 internet. Connecting a datagram socket sends nothing."""
     try:
         with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as probe:
             probe.connect(("2001:4860:4860::8888", 53))

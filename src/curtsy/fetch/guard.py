@@ -1,6 +1,6 @@
-"""The guard: only http and https, and only addresses that are globally routable or that the operator named.
+"""The SSRF guard: only http and https, and only addresses that are globally routable or that the operator allows.
 
-It judges addresses, not names: a name is judged by every address a connection to it uses.
+It checks addresses, not names: every address that a connection uses.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _FORBIDDEN_V4 = tuple(
     )
 )
 
-#: the only range of IPv6 that is handed out as global unicast
+#: the only range of IPv6 that is allocated for global unicast
 _GLOBAL_V6 = IPv6Network("2000::/3")
 
-#: Within it: protocol assignments with Teredo, ORCHID and benchmarking; documentation; 6to4. The tunnels are refused
-#: whole, because what they wrap need not be where the packet ends up.
+#: Within it: protocol assignments with Teredo, ORCHID and benchmarking; documentation; 6to4. All
+#: tunnels are refused, because the packet need not end at the wrapped address.
 _FORBIDDEN_V6 = tuple(IPv6Network(cidr) for cidr in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"))
 
-#: NAT64's well-known prefix is what DNS64 answers with on IPv6-only networks, so its IPv4 address decides.
+#: DNS64 returns NAT64's well-known prefix on IPv6-only networks, so its IPv4 address decides.
 #: The local-use prefix 64:ff9b:1::/48 lies outside 2000::/3 and is refused.
 _NAT64 = IPv6Network("64:ff9b::/96")
 
@@ -53,7 +53,7 @@ class Target(NamedTuple):
     #: without brackets
     host: str
     port: int
-    #: as it stands in the URL: what goes into `Host`
+    #: as in the URL: the value of `Host`
     authority: str
 
 
@@ -92,7 +92,7 @@ def is_address(host: str) -> bool:
 
 @lru_cache(maxsize=16384)
 def address_allowed(address: str, allow_private: tuple[Network, ...] = ()) -> bool:
-    """May a connection go to this address? `allow_private` names ranges that the operator opened."""
+    """Whether a connection may go to this address. `allow_private`: ranges that the operator allows."""
     try:
         parsed = ip_address(address)
     except ValueError:
@@ -102,7 +102,7 @@ def address_allowed(address: str, allow_private: tuple[Network, ...] = ()) -> bo
 
 @lru_cache(maxsize=16384)
 def is_listed(address: str, ranges: tuple[Network, ...]) -> bool:
-    """Does the address, or the IPv4 address mapped into it, lie in one of the ranges?"""
+    """Whether the address, or the IPv4 address mapped into it, is in one of the ranges."""
     try:
         parsed = _unmapped(ip_address(address))
     except ValueError:

@@ -1,4 +1,4 @@
-"""The heads of requests and responses: what is sent, what a WARC may show of it, what came back."""
+"""Headers of requests and responses: what is sent, what a WARC file may contain of it, what came back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Headers = tuple[tuple[str, str], ...]
 
 _ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
-#: extra headers that may stand in a WARC request record; all others may carry credentials
+#: extra headers that a WARC request record may contain; all others may carry credentials
 _PUBLIC_HEADERS = frozenset(("if-none-match", "if-modified-since", "accept", "accept-language"))
 
 BASE_HEADERS = (f"Accept: {_ACCEPT}", f"Accept-Encoding: {ACCEPT_ENCODING}")
@@ -27,7 +27,7 @@ def request_head(url: str, target: Target, user_agent: str, extra: Headers) -> b
 
 
 def header_lines(extra: Headers) -> list[str]:
-    """All header lines of a request, as libcurl wants them; an extra `Accept` takes the place of ours."""
+    """All header lines of a request, as libcurl expects them; an extra `Accept` replaces ours."""
     base = BASE_HEADERS[1:] if any(name.lower() == "accept" for name, _ in extra) else BASE_HEADERS
     return [*base, *(_header_line(name, value) for name, value in extra if _is_clean(name + value))]
 
@@ -37,12 +37,12 @@ def _is_clean(text: str) -> bool:
 
 
 def _header_line(name: str, value: str) -> str:
-    # libcurl takes "Name:" for an order to leave the header out.
+    # libcurl reads "Name:" as the command to omit the header.
     return f"{name}: {value}" if value else f"{name};"
 
 
 class Head(NamedTuple):
-    """The head of the final response."""
+    """Status line and headers of the final response."""
 
     status: int = 0
     #: `HTTP/1.1`
@@ -52,13 +52,13 @@ class Head(NamedTuple):
     complete: bool = False
 
 
-#: Most header lines are the same from page to page: reading one again costs a look here.
+#: most header lines are the same from page to page: parsed lines are cached
 _known_lines: dict[bytes, tuple[str, str] | None] = {}
 _MAX_KNOWN_LINES = 4096
 
 
 def read_head(lines: list[bytes]) -> Head:
-    """Interim responses, trailers, and lines that are no header lines, are left out."""
+    """Ignores interim responses, trailers and invalid lines."""
     first, end = (0, len(lines) - 1) if lines.count(b"\r\n") == 1 and lines[-1] == b"\r\n" else _final_block(lines)
     if first is None:
         return Head()
@@ -91,7 +91,7 @@ def _pair(line: bytes) -> tuple[str, str] | None:
 
 
 def body_headers(head: Head) -> tuple[str | None, str | None, int | None]:
-    """(content coding, content type, length) that a head gives its body."""
+    """(content coding, content type, length) of the body, by its headers."""
     coding = content_type = None
     length = None
     for name, value in head.headers:

@@ -1,6 +1,6 @@
-"""HttpFetcher: many requests at once through libcurl, by callbacks, without a task per request.
+"""HttpFetcher: many requests at once through libcurl, with callbacks instead of a task per request.
 
-Every job ends in exactly one `done` call, on the loop, whatever happens. Nothing is sent after a job's deadline,
+Every job ends in exactly one `done` call, on the loop. Nothing is sent after a job's deadline,
 nothing is sent twice, and nothing is sent to an address that the guard refuses.
 """
 
@@ -25,12 +25,12 @@ from curtsy.fetch.transfer import Done, FetchJob, Started, Transfer, boot_clock
 
 __all__ = ["FetchJob", "HttpFetcher", "boot_clock"]
 
-#: nothing is started with less validity left
+#: nothing is started with less time left
 _MIN_VALIDITY_S = 1.0
 _MAX_POOLED = 512
-#: one name that is slow to resolve must not hold up the others' requests
+#: a name that is slow to resolve must not delay other requests
 _PATIENCE_S = 0.2
-#: proxies that libcurl gives an address instead of a name
+#: proxies that get an address from libcurl instead of a name
 _GIVEN_ADDRESSES = ("socks4://", "socks5://")
 
 
@@ -56,13 +56,13 @@ class HttpFetcher:
         return len(self._active)
 
     def start(self, job: FetchJob, done: Done, started: Started | None = None) -> None:
-        """Make the request; `started(id, boot time)` is called just before its bytes leave."""
+        """Makes the request; `started(id, boot time)` is called just before its bytes leave."""
         if self._closed:
             self._refuse(job, done, Fault.CANCELLED, "the fetcher is closed")
             return
         target = check_url(job.url)
         if target is None:
-            self._refuse(job, done, Fault.FORBIDDEN_ADDRESS, "not an http or https URL in normal form")
+            self._refuse(job, done, Fault.FORBIDDEN_ADDRESS, "not a normalized http or https URL")
             return
         transfer = self._pool.pop() if self._pool else self._new_transfer()
         transfer.assign(job, target, done, started)
@@ -78,7 +78,7 @@ class HttpFetcher:
             self._resolver.lookup(target.host, lambda answer: self._looked_up(job, transfer, answer))
 
     def cancel(self, job_id: int, unsent_only: bool = False) -> None:
-        """Break a job off, if it is still under way (and nothing was sent yet): its `done` gets CANCELLED."""
+        """Cancels a job that is under way: its `done` gets CANCELLED. `unsent_only`: unless something was sent."""
         if self._multi.busy:
             self._loop.call_soon(self.cancel, job_id, unsent_only)
             return
@@ -105,7 +105,7 @@ class HttpFetcher:
             await asyncio.wait(waits, timeout=_PATIENCE_S)
 
     async def close(self) -> None:
-        """End every job as cancelled, close every connection."""
+        """Ends every job as canceled, closes every connection."""
         if self._closed:
             return
         for job_id in list(self._active):
@@ -116,7 +116,7 @@ class HttpFetcher:
         for transfer in self._pool:
             transfer.curl.close()
         self._pool.clear()
-        # Callbacks that were promised for the next turn of the loop come before this returns.
+        # Callbacks that are scheduled for the next turn of the event loop run before this returns.
         await asyncio.sleep(0)
 
     # Called by transfers, inside libcurl.
@@ -131,7 +131,7 @@ class HttpFetcher:
             return None
         if not self.may_connect(transfer, address):
             return Fault.FORBIDDEN_ADDRESS
-        # A kept connection may lead to another address of the host than the one reserved.
+        # A kept connection may go to another address of the host than the reserved one.
         if address != transfer.reserved and self._limited(address):
             if self._busy.get(address, 0) >= self._settings.per_address:
                 return Fault.ADDRESS_BUSY
@@ -147,13 +147,13 @@ class HttpFetcher:
         self._multi.sending.append(transfer.sent)
 
     def callback_failed(self, error: Exception) -> None:
-        """One caller's mistake must not stop the others' transfers."""
+        """An error in one callback must not stop other transfers."""
         self._loop.call_exception_handler({"message": "a fetch callback failed", "exception": error})
 
-    # The way of a job.
+    # The steps of a job.
 
     def _looked_up(self, job: FetchJob, transfer: Transfer, answer: Answer) -> None:
-        # The handle may serve another job by now.
+        # The handle may belong to another job by now.
         if self._active.get(job.id) is transfer and transfer.job is job:
             self._resolved(transfer, answer)
 
@@ -178,9 +178,9 @@ class HttpFetcher:
         self._begin(transfer, free, None)
 
     def _through_proxy(self, transfer: Transfer, answer: Answer) -> None:
-        """Most proxies look the name up themselves: we can refuse what we see, but not pin it.
+        """Most proxies resolve the name themselves: we can refuse addresses that we see, but not pin them.
 
-        A name that we cannot resolve we cannot judge. For proxies that are given an address ours is pinned.
+        A name that we cannot resolve cannot be checked. Proxies that take an address get ours.
         """
         pool = transfer.job.proxy_pool or ""
         if answer.fault is not None:
@@ -192,7 +192,7 @@ class HttpFetcher:
             return
         proxy = self._proxies.pick(pool, boot_clock())
         if proxy is None:
-            self._fail(transfer, Fault.PROXY, f"no proxy of pool {pool!r} is in health")
+            self._fail(transfer, Fault.PROXY, f"no proxy of pool {pool!r} works")
             return
         self._begin(transfer, answer.addresses if proxy.startswith(_GIVEN_ADDRESSES) else (), None, proxy)
 
@@ -250,7 +250,7 @@ class HttpFetcher:
             transfer.curl.setopt(pycurl.FORBID_REUSE, 0)
 
     def _fail(self, transfer: Transfer, fault: Fault, detail: str) -> None:
-        """End a job before anything was sent; on the next turn, so that `start` returns before `done` is called."""
+        """Ends a job before anything was sent: later on the loop, so that `start` returns before `done` is called."""
         self._loop.call_soon(self._end_failed, transfer.job, transfer, fault, detail)
 
     def _end_failed(self, job: FetchJob, transfer: Transfer, fault: Fault, detail: str) -> None:
@@ -267,7 +267,7 @@ class HttpFetcher:
         return address_allowed(address, self._private)
 
     def _limited(self, address: str) -> bool:
-        """Addresses that the operator gave are not counted: they stand for many hosts on purpose."""
+        """Addresses that the operator set are not counted: they serve many hosts on purpose."""
         return address not in self._ruled and not is_listed(address, self._private)
 
     def _reserve(self, transfer: Transfer, address: str) -> None:

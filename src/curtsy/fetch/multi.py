@@ -1,7 +1,7 @@
 """libcurl's multi handle on an asyncio loop: one epoll for all its sockets, one timer.
 
 The loop watches only the epoll's descriptor. Adding and removing each socket as a reader of the loop would cost more
-than the rest of a transfer's bookkeeping, because libcurl changes its mind about a socket twice per request.
+than the rest of a transfer's bookkeeping, because libcurl changes its interest in a socket twice per request.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ class Multi:
         self._poll = select.poll()
         self._watched: set[int] = set()
         self._idle_since: dict[int, float] = {}
-        #: inodes of the sockets made for libcurl
+        #: inodes of the sockets created for libcurl
         self._sockets: set[int] = set()
-        #: the socket that a host was asked through last
+        #: the socket of the last request to a host
         self._socket_of: dict[str, int] = {}
         self._asking: str | None = None
         self._timer: asyncio.Handle | None = None
         self._timer_at = 0.0
         self._due: float | None = None
-        #: told the time when libcurl has sent what it was about to send
+        #: called with the time when libcurl has sent the pending bytes
         self.sending: list[Callable[[float], None]] = []
         #: libcurl is running: handles may be neither added nor removed
         self.busy = False
@@ -69,13 +69,13 @@ class Multi:
         self._curl.remove_handle(curl)
 
     def own(self, fd: int) -> None:
-        """A socket was made for libcurl."""
+        """A socket was created for libcurl."""
         self._sockets.add(os.fstat(fd).st_ino)
         if len(self._sockets) > _MAX_REMEMBERED:
             self._sockets.intersection_update(_inode(fd) for fd in (*self._idle_since, *self._watched))
 
     def asking(self, origin: str) -> None:
-        """A request to that origin is about to leave; the next socket that libcurl names is its."""
+        """A request to this origin is about to leave on the next socket that libcurl names."""
         self._asking = origin
 
     def hung_up(self, origin: str) -> bool:
@@ -99,7 +99,7 @@ class Multi:
         dropped = 0
         for fd in old:
             self._idle_since[fd] = math.inf
-            # libcurl may have closed it unseen, and the number may be another part's socket by now.
+            # libcurl may have closed it already, and the descriptor may belong to another socket by now.
             if _inode(fd) in self._sockets:
                 _shut(fd)
                 dropped += 1
@@ -130,7 +130,7 @@ class Multi:
                 self._epoll.modify(fd, events)
                 return
             except FileNotFoundError:
-                pass  # the number was closed and given to a new socket
+                pass  # the descriptor was closed and reused for a new socket
         self._epoll.register(fd, events)
         self._watched.add(fd)
 
@@ -148,8 +148,8 @@ class Multi:
             return
         due = time.monotonic() + timeout_ms / 1000
         self._due = due
-        # A timer that would ring too early is left alone: it sets itself again when it rings. Transfers only push the
-        # time further away, so this saves a timer per transfer.
+        # A timer that fires too early stays: it is set again when it fires. Transfers only move the time further away,
+        # so this saves a timer per transfer.
         if self._timer is not None:
             if self._timer_at <= due:
                 return
@@ -173,7 +173,7 @@ class Multi:
             return
         self._due = None
         self._act(pycurl.SOCKET_TIMEOUT, 0)
-        # libcurl tells a time only when it changes: if it found that this was too early, it has to be asked.
+        # libcurl reports a time only when it changes: if this was too early, it must be asked.
         if self._due is None:
             self._on_timer(self._curl.timeout())
         self._collect()

@@ -1,4 +1,4 @@
-"""One visit of one page: shown in a context of its own, waited for until it rests, read, and left again."""
+"""One visit of one page: opened in its own context, awaited until it is at rest, read, and closed."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from curtsy.html.parser_limits import HEAVY_TAGS
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Page
 
-#: nothing asked and nothing changed for so long: the page rests
+#: a page is at rest if it made no request and did not change for this long
 _QUIET_S = 0.4
-#: a page that never rests is read after this time
+#: a page that is never at rest is read after this time
 _RESTLESS_S = 15.0
-#: a page that rests and shows nothing is waited for so long: it may be filled by a timer
+#: a page at rest without content gets this much more time: a timer may fill it
 _EMPTY_S = 5.0
-#: a longer document does not show nothing
+#: a longer document has content
 _EMPTY_CHARS = 1_000_000
-#: a page that grows when its end is reached is followed so often
+#: how often a page that grows while scrolling is scrolled again
 _SCROLLS = 4
 _SCREENSHOT_S = 5.0
-#: looking whether a page has filled itself
+#: interval of checks whether a page has content
 _READ_S = 1.0
-#: a navigation of the page to itself takes what is being evaluated with it
+#: a reload of the page ends what is being evaluated
 _TRIES = 10
 _AGAIN_S = 0.1
 
-#: Leaves nothing to go back to: the empty page that a tab begins with is not a page that a visit may end at.
+#: replaces the history entry: a visit must not end at the empty page that a tab starts with
 _GO = "(url) => { setTimeout(() => location.replace(url), 0); }"
-#: Resolves when the document was read and did not change for so many milliseconds. Attributes are not watched: they
-#: change for ever in animations.
+#: Resolves when the document is loaded and did not change for so many milliseconds. Attributes are not observed:
+#: animations change them forever.
 _AT_REST = """(ms) => new Promise((done) => {
   let timer = null;
   const observer = new MutationObserver(wait);
@@ -56,7 +56,7 @@ _NEXT_CHANGE = """(ms) => new Promise((done) => {
   observer.observe(document, {subtree: true, childList: true, characterData: true});
   setTimeout(end, ms);
 })"""
-#: Goes down the page in steps, so that what loads when it is seen is seen; tells the page's height.
+#: Scrolls down the page in steps, so that lazy content loads; returns the page's height.
 _SCROLL = """async () => {
   const view = window.innerHeight, height = () => document.documentElement?.scrollHeight ?? 0;
   for (let step = 0; step < 30 && window.scrollY + view < height(); step += 1) {
@@ -66,8 +66,8 @@ _SCROLL = """async () => {
   return height();
 }"""
 _HEIGHTS = "() => [document.documentElement?.scrollHeight ?? 0, window.innerHeight]"
-#: The document, or its length where that is over the limit; null: it is none that was fetched. Where a script gave the
-#: page another address, its links are relative to that: a <base> says so in what is read.
+#: The document, or its length if that is over the limit; null: it was not fetched. If a script changed the page's
+#: address, its links are relative to the new one: a <base> element records it.
 _READ = """(most) => {
   if (!/^https?:$/.test(location.protocol)) return null;
   const type = document.doctype ? new XMLSerializer().serializeToString(document.doctype) + "\\n" : "";
@@ -90,7 +90,7 @@ _READ = """(most) => {
 
 
 class Hung(Exception):
-    """The page, or the browser with it, does not answer."""
+    """The page or the browser does not answer."""
 
 
 class Crashed(Exception):
@@ -103,14 +103,14 @@ class TooLarge(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """What a visit saw."""
+    """The result of a visit."""
 
     html: bytes
     screenshot: bytes | None = None
     markdown: str | None = None
 
 
-#: shows a page and reads it
+#: navigates a page and reads it
 See = Callable[["Page"], Coroutine[Any, Any, Sight]]
 
 
@@ -126,9 +126,9 @@ async def new_context(browser: Browser, user_agent: str) -> BrowserContext:
 
 
 async def look(context: BrowserContext, gate: Gate, see: See, *, until: float) -> Sight:
-    """Open a page behind the gate and let `see` show and read it; `until`: boot clock.
+    """Opens a page behind the gate and lets `see` navigate and read it; `until`: boot clock.
 
-    Opening it is waited for no longer than anything else: a browser that dies or hangs meanwhile gives no answer.
+    Opening it has the same time limit: a browser that dies or hangs meanwhile never answers.
     """
     crashed: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
@@ -179,7 +179,7 @@ async def see_plainly(page: Page, gate: Gate, url: str, max_bytes: int, screensh
 
 
 async def come_to_rest(page: Page, gate: Gate) -> None:
-    """Until the page rests and shows something, was seen to its end, and rests again; or until that took too long."""
+    """Waits until the page is at rest with content, was scrolled to its end, and is at rest again; or too long."""
     with suppress(TimeoutError):
         async with asyncio.timeout(_RESTLESS_S):
             await _rest(page, gate)
@@ -189,10 +189,10 @@ async def come_to_rest(page: Page, gate: Gate) -> None:
 
 async def read(page: Page, max_bytes: int) -> bytes:
     if page.url.startswith("chrome-error:"):
-        raise Crashed("the browser shows a page of its own instead")
+        raise Crashed("the browser shows an internal page instead")
     found = await _evaluate(page, _READ, max_bytes)
     if found is None:
-        raise Crashed("the page was left for one that is not the site's")
+        raise Crashed("the page navigated away from its site")
     html = b"" if isinstance(found, int) else found.encode("utf-8", "replace")
     if isinstance(found, int) or len(html) > max_bytes:
         raise TooLarge(f"the document is over {max_bytes} bytes")
@@ -209,8 +209,8 @@ async def _rest(page: Page, gate: Gate) -> None:
 
 
 async def _fill(page: Page, gate: Gate) -> None:
-    """A page whose root element is still empty is given more time, until it has changed and rests again."""
-    # Half of what is left is for reading it.
+    """Gives a page whose root element is empty more time, until it has changed and is at rest again."""
+    # Half of the time that is left is for reading the page.
     until = boot_clock() + min(_EMPTY_S, (gate.until - boot_clock()) / 2)
     while (left_s := until - boot_clock()) > 0 and await _is_empty(page):
         await _evaluate(page, _NEXT_CHANGE, int(left_s * 1000))
@@ -227,7 +227,7 @@ async def _is_empty(page: Page) -> bool:
     given = (body, "text/html; charset=utf-8", page.url, "", True)
     try:
         return reading.within(_READ_S, reading.read, *given).browser == "empty_root"
-    except reading.ParseTimeout:  # whoever reads the page as a whole says so
+    except reading.ParseTimeout:  # reading the whole page reports it
         return False
 
 
@@ -249,7 +249,7 @@ async def _evaluate(page: Page, script: str, argument: Any) -> Any:
         try:
             return await page.evaluate(script, argument)
         except Exception as error:
-            # The page has begun again from its own start.
+            # The page was reloaded.
             if left == 1 or "context was destroyed" not in str(error):
                 raise
             await asyncio.sleep(_AGAIN_S)

@@ -1,4 +1,4 @@
-"""Proxy pools with health: a proxy that failed rests, longer each time; the next one takes its turn."""
+"""Proxy pools with health: a proxy that failed pauses, longer each time; the next one is used."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Proxies:
 
     def failed(self, pool: str, url: str, now: float) -> None:
         for proxy in self._find(pool, url):
-            # Requests that were under way together fail together: they count once.
+            # Requests that were under way at the same time fail together: they count once.
             if proxy.rests_until <= now:
                 proxy.failures += 1
                 proxy.rests_until = now + min(_FIRST_REST_S * 2 ** (proxy.failures - 1), _LONGEST_REST_S)

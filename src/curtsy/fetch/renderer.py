@@ -29,23 +29,23 @@ from curtsy.fetch.transfer import Done, FetchJob, Started, boot_clock
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext
 
-#: of a visit's time, for closing its context; a browser that takes longer is ended
+#: time at the end of a visit for closing its context; a browser that takes longer is ended
 _CLOSING_S = 3.0
-#: no page is shown with less time left
+#: no page is opened with less time left
 _LEAST_S = 1.0
-#: when browsers are started ahead, they may take so long
+#: a browser that is started in advance may take this long
 _AHEAD_S = 30.0
 _HTML = ("text/html", "application/xhtml+xml")
 
 
 class BrowserFetcher:
-    """One per process and loop. Every job ends in exactly one `done` call, its context closed before."""
+    """One per process and loop. Every job ends in exactly one `done` call, after its context is closed."""
 
     def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop, allows: Allows) -> None:
         self._settings, self._loop, self._allows = settings, loop, allows
         self._http = HttpFetcher(settings, loop)
-        self._strangers = ThirdPartyRobots(settings.robots_ttl_s)
-        self._statics = AssetCache()
+        self._third_parties = ThirdPartyRobots(settings.robots_ttl_s)
+        self._assets = AssetCache()
         self._ids = counter(1)
         self._active: dict[int, asyncio.Task[Outcome]] = {}
         self._sent: set[int] = set()
@@ -58,11 +58,11 @@ class BrowserFetcher:
 
     @property
     def trouble(self) -> str:
-        """Why nothing can be shown, after some tries; else nothing."""
+        """Why no page can be rendered, after some attempts; else empty."""
         return self._engines.trouble
 
     def start(self, job: FetchJob, done: Done, started: Started | None = None) -> None:
-        """Visit the page; `started(id, boot time)` is called just before the bytes of its request leave."""
+        """Visits the page; `started(id, boot time)` is called just before the bytes of its request leave."""
         if self._closed:
             outcome = Outcome(url=job.url, fault=Fault.CANCELLED, detail="the fetcher is closed", ended=boot_clock())
             self._loop.call_soon(done, job.id, outcome)
@@ -72,7 +72,7 @@ class BrowserFetcher:
         task.add_done_callback(lambda task: self._finished(visit, task, done))
 
     def cancel(self, job_id: int, unsent_only: bool = False) -> None:
-        """Break a visit off, if it is still under way (and nothing was sent yet): its `done` gets CANCELLED."""
+        """Cancels a visit that is under way: its `done` gets CANCELLED. `unsent_only`: unless something was sent."""
         task = self._active.get(job_id)
         if task is not None and not (unsent_only and job_id in self._sent):
             task.cancel()
@@ -81,13 +81,13 @@ class BrowserFetcher:
         return self._http.drop_idle(older_than_s)
 
     async def prepare(self, hosts: Iterable[tuple[str, int]]) -> None:
-        """Look names up and start the browser ahead, so that a slot's time is not spent on it."""
+        """Resolves names and starts the browser in advance, so that it takes no time of a slot."""
         await self._http.prepare(hosts)
         with suppress(CurtsyError, TimeoutError):
             await self._engines.ready(boot_clock() + _AHEAD_S)
 
     async def close(self) -> None:
-        """End every visit as cancelled, the browser and everything it started."""
+        """Ends every visit as canceled, the browser and everything it started."""
         if self._closed:
             return
         self._closed = True
@@ -127,7 +127,7 @@ class BrowserFetcher:
             if started is not None:
                 started(job.id, at)
 
-        # First the browser: a page that cannot be shown is not asked for.
+        # The browser first: a page that cannot be rendered is not fetched.
         try:
             await self._engines.ready(job.deadline - job.timeout_s / 2)
         except (CurtsyError, TimeoutError) as error:
@@ -143,14 +143,14 @@ class BrowserFetcher:
         job, until = visit.job, visit.until
         if until - boot_clock() < _LEAST_S:
             return visit.outcome(Fault.BROWSER, "no time was left to show the page")
-        # The browser may have been replaced while the page was on its way.
+        # The browser may have been replaced while the page was fetched.
         try:
             engine = await self._engines.ready(until - _LEAST_S)
         except (CurtsyError, TimeoutError) as error:
             return visit.outcome(Fault.BROWSER, str(error) or "the browser did not start in time")
         assert visit.main is not None
         gate = Gate(
-            job, visit.main, until, self._settings, self._send, self._allows, self._strangers, self._statics
+            job, visit.main, until, self._settings, self._send, self._allows, self._third_parties, self._assets
         )  # fmt: skip
         visit.gate = gate
         self._engines.enter(engine)
@@ -163,7 +163,7 @@ class BrowserFetcher:
             fault, detail = Fault.TOO_LARGE, str(error)
         except (Hung, Crashed, TimeoutError) as error:
             fault, detail = Fault.BROWSER, str(error) or "the browser does not answer"
-        except Exception as error:  # Playwright's own: its classes are known only where it is installed
+        except Exception as error:  # Playwright's errors: their classes exist only if it is installed
             fault, detail = Fault.BROWSER, str(error).partition("\n")[0][:500]
         finally:
             self._engines.leave(engine)
@@ -183,7 +183,7 @@ class BrowserFetcher:
             await self._leave(engine, gate, context)
 
     async def _leave(self, engine: Engine, gate: Gate, context: BrowserContext | None) -> None:
-        """After this nothing of the visit runs any more: a context that cannot be closed ends with its browser."""
+        """Ends everything of the visit: a context that cannot be closed ends with its browser."""
         leaving = asyncio.ensure_future(_leave(gate, context))
         task = asyncio.current_task()
         while not leaving.done():
@@ -192,7 +192,7 @@ class BrowserFetcher:
                 break
             except asyncio.CancelledError:
                 if task is not None:
-                    task.uncancel()  # it is being left already
+                    task.uncancel()  # the visit is being closed already
         if not leaving.done() or leaving.exception() is not None:
             leaving.cancel()
             if engine.chromium.alive:
@@ -220,7 +220,7 @@ class BrowserFetcher:
 
 
 class _Visit:
-    """What is known of a visit so far, so that it can be told however it ends."""
+    """What is known of a visit so far, for its outcome."""
 
     def __init__(self, job: FetchJob) -> None:
         self.job = job
@@ -229,12 +229,12 @@ class _Visit:
         self.main: Outcome | None = None
         self.gate: Gate | None = None
         self.sight: Sight | None = None
-        #: what showed the page
+        #: the browser and renderer
         self.by = ""
 
     @property
     def until(self) -> float:
-        """By then the page must be read; closing comes after."""
+        """When the page must be read; the rest of the time is for closing."""
         return min(self.job.deadline, self.begun + self.job.timeout_s) - _CLOSING_S
 
     def note(self, outcome: Outcome) -> None:
@@ -258,7 +258,7 @@ class _Visit:
 
 
 def is_shown(main: Outcome) -> bool:
-    """Is the response one that a browser would show as a page?"""
+    """Whether a browser would render the response as a page."""
     if main.fault is not None or not 200 <= main.status < 300 or main.status == 206 or not main.body:
         return False
     if (main.header("content-disposition") or "").strip().lower().startswith("attachment"):
@@ -268,7 +268,7 @@ def is_shown(main: Outcome) -> bool:
 
 
 def _as_read(main: Outcome) -> tuple[tuple[str, str], ...]:
-    """The document was read as text and is stored in UTF-8."""
+    """Headers of the rendered document: it is stored in UTF-8."""
     others = tuple(pair for pair in main.headers if pair[0].lower() != "content-type")
     return (*others, ("Content-Type", "text/html; charset=utf-8"))
 

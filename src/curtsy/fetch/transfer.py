@@ -18,12 +18,12 @@ from curtsy.fetch.curl_errors import fault_of
 from curtsy.fetch.guard import Target
 from curtsy.fetch.headers import BASE_HEADERS, Head, body_headers, header_lines, read_head, request_head, type_kept
 
-#: An idle connection is kept for two minutes: longer than any delay that is usual.
+#: an idle connection is kept for two minutes: longer than any usual delay
 _MAX_IDLE_S = 120
 
 #: libcurl rounds its timers to milliseconds and may be called late
 _CLOCK_SLACK_S = 0.05
-#: bytes that left within this time left at once
+#: bytes that left within this time count as sent at once
 _LATE_S = 0.02
 _LOWER_ESCAPE = re.compile(r"%(?:[a-f][0-9a-fA-F]|[0-9A-F][a-f])")
 
@@ -48,12 +48,12 @@ class FetchJob:
     timeout_s: float
     #: of the body, after decompression
     max_bytes: int
-    #: content types worth having, whole (`text/html`) or by prefix (`text/`); None: any
+    #: content types to keep, whole (`text/html`) or by prefix (`text/`); None: any
     keep_types: tuple[str, ...] | None = None
     #: conditional headers, cookies, host rules
     headers: tuple[tuple[str, str], ...] = ()
     proxy_pool: str | None = None
-    #: a body over the limit is cut there and given with the fault, instead of being dropped (robots.txt, sitemaps)
+    #: a body over the limit is truncated and returned with the fault, instead of dropped (robots.txt, sitemaps)
     keep_partial: bool = False
     #: sent by POST; None: a GET
     body: bytes | None = None
@@ -67,23 +67,23 @@ _NO_TARGET = Target("", "", 0, "")
 
 
 class Watch(Protocol):
-    """What a transfer asks its fetcher before bytes leave."""
+    """What a transfer calls in its fetcher before bytes leave."""
 
     def admit(self, transfer: Transfer, address: str) -> Fault | None:
-        """May this transfer send to this address? Counts it there."""
+        """Whether this transfer may send to this address. Counts it there."""
 
     def may_connect(self, transfer: Transfer, address: str) -> bool: ...
 
     def socket_opened(self, fd: int) -> None: ...
 
     def sending(self, transfer: Transfer) -> None:
-        """Its bytes leave now; `sent` is to be called when they have left."""
+        """Its bytes leave now; `sent` is called when they have left."""
 
     def callback_failed(self, error: Exception) -> None: ...
 
 
 class _HandedOver:
-    """A socket for libcurl, which takes a duplicate: ours is closed as soon as it has it."""
+    """A socket for libcurl, which duplicates it: ours is closed afterwards."""
 
     def __init__(self, connection: socket.socket):
         self._fd = connection.detach()
@@ -96,7 +96,7 @@ class _HandedOver:
 
 
 class Transfer:
-    """A curl handle, used for one request after the other."""
+    """A curl handle, used for one request after another."""
 
     __slots__ = (
         "_begun",
@@ -143,13 +143,13 @@ class Transfer:
         self.clear()
 
     def _set_up(self, user_agent: str, ca_file: str, connect_timeout_s: float) -> None:
-        """What is the same for every request on this handle."""
+        """Sets options that are the same for every request on this handle."""
         set_option = self.curl.setopt
         set_option(pycurl.NOSIGNAL, 1)
         set_option(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS)
         set_option(pycurl.FOLLOWLOCATION, 0)
         set_option(pycurl.NETRC, pycurl.NETRC_IGNORED)
-        set_option(pycurl.PROXY, "")  # the empty string keeps libcurl from reading the environment
+        set_option(pycurl.PROXY, "")  # with the empty string libcurl does not read the environment
         set_option(pycurl.NOPROXY, "")
         set_option(pycurl.PATH_AS_IS, 1)
         set_option(pycurl.HTTP09_ALLOWED, 0)
@@ -171,7 +171,7 @@ class Transfer:
         self.curl.transfer = self
 
     def clear(self) -> None:
-        """Forget the last request; its bytes are not kept in the pool."""
+        """Forgets the last request, so that the pool does not keep its bytes."""
         self.job = _NO_JOB
         self.done: Done = _nobody
         self._on_started: Started | None = None
@@ -181,7 +181,7 @@ class Transfer:
         #: the address that this transfer is counted at
         self.reserved: str | None = None
         self.started: float | None = None
-        #: libcurl has it
+        #: it was added to libcurl
         self.running = False
         self._fault: Fault | None = None
         self._detail = ""
@@ -209,7 +209,7 @@ class Transfer:
             self._fresh_connect = fresh
 
     def prepare(self, addresses: tuple[str, ...], mapped_port: int | None, proxy: str | None, total_s: float) -> None:
-        """Set what differs from the last request on this handle."""
+        """Sets options that differ from the last request on this handle."""
         job, target, set_option = self.job, self.target, self.curl.setopt
         self.addresses = addresses
         set_option(pycurl.URL, job.url)
@@ -220,12 +220,12 @@ class Transfer:
             set_option(pycurl.PROXY, proxy or "")
             self.proxy = proxy
         if mapped_port is not None:
-            # Options of earlier requests may stay: they name their host and port.
+            # Entries of earlier requests may stay: they apply to their host and port only.
             set_option(
                 pycurl.CONNECT_TO, [f"{_quoted(target.host)}:{target.port}:{_quoted(addresses[0])}:{mapped_port}"]
             )
         elif addresses and addresses[0] != target.host:
-            # "+": the entry times out in libcurl's own cache, which would else grow with every host.
+            # "+": the entry expires in libcurl's own cache, which would otherwise grow with every host.
             set_option(pycurl.RESOLVE, [f"+{target.host}:{target.port}:{','.join(map(_quoted, addresses))}"])
         if job.body is not None:
             set_option(pycurl.POST, 1)
@@ -265,9 +265,9 @@ class Transfer:
         now = boot_clock()
         job = self.job
         if self.started is not None:
-            # On a connection of its own the request was refused, which is the host's doing; a kept one just died.
+            # On a new connection the host refused the request; a kept connection just died.
             self._fault = Fault.RESET if self._fresh else Fault.RESENT
-            self._detail = "the connection died before an answer; not sent twice in one turn"
+            self._detail = "the connection closed before an answer; nothing is sent twice in one slot"
         elif now >= job.deadline:
             self._fault, self._detail = Fault.SLOT_EXPIRED, "the slot ran out before bytes left"
         else:
@@ -286,8 +286,8 @@ class Transfer:
         return pycurl.PREREQFUNC_OK  # type: ignore[no-any-return]
 
     def sent(self, now: float) -> None:
-        """A process that is not let run between reading the clock and sending sends later than it thinks: the host's
-        next turn would come that much too early."""
+        """A process that is not scheduled between reading the clock and sending sends later than it assumes: the host's
+        next request would come too early by that time."""
         if self.started is not None and now - self.started > _LATE_S:
             self.started = now
 
@@ -315,7 +315,7 @@ class Transfer:
         return -1
 
     def _body_wanted(self) -> bool:
-        """The headers are complete: is this body of a type and size worth reading, and how is it coded?"""
+        """The headers are complete: checks type and size of the body, and selects its decoder."""
         job = self.job
         self._head = head = read_head(self._lines)
         coding, content_type, length = body_headers(head)
@@ -334,10 +334,10 @@ class Transfer:
         return True
 
     def outcome(self, code: int, message: str, fault: Fault | None = None) -> Outcome:
-        """What came of the request; `fault` overrules (cancelled)."""
+        """The outcome of the request; `fault` overrides (cancelled)."""
         job = self.job
         sent = self.started is not None
-        # Without it, what came is the proxy's answer to CONNECT.
+        # Otherwise the response is the proxy's answer to CONNECT.
         head = (self._head or read_head(self._lines)) if sent else Head()
         status = head.status
         detail = self._detail or message
@@ -368,7 +368,7 @@ class Transfer:
         fault = fault_of(code, message, sent=sent, proxied=self.proxy is not None)
         if code == pycurl.E_OPERATION_TIMEDOUT:
             if not sent and boot_clock() >= self.job.deadline - _CLOCK_SLACK_S:
-                # The slot, not the time-out, ended it: not the host's fault.
+                # The slot ended it, not the timeout: the host is not at fault.
                 return Fault.SLOT_EXPIRED
             if sent and 200 <= status < 300:
                 content_type = body_headers(self._head or read_head(self._lines))[1]

@@ -32,7 +32,6 @@ ALLOWED = {
     ("core/observe.py", "structlog"): "start-up: 0.07 s that a run without log lines saves",
     ("export/pages.py", "pyarrow"): "extra `parquet`",
     ("extract/endpoint.py", "openai"): "extra `llm`",
-    ("fetch/browser.py", "curtsy.fetch.crawl4ai"): "extra `crawl4ai`",
     ("fetch/browser.py", "playwright.async_api"): "extra `browser`",
     ("grounding/schema.py", "curtsy.grounding.validation"): "start-up: jsonschema, for crawls with records only",
     ("mcp/server.py", "uvicorn"): "start-up: only `curtsy mcp --http` needs it",

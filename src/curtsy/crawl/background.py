@@ -39,7 +39,7 @@ class BackgroundTasks:
             except (FrontierUnavailable, StoreUnavailable) as error:
                 log("maintenance_failed", level="warning", error=str(error))
             except Exception as error:
-                # Maintenance must go on: without it, nothing that was lost would be found again.
+                # Maintenance must continue: without it, nothing that was lost would be found again.
                 count("unexpected_errors")
                 log("maintenance_broke", level="error", error=repr(error))
                 await asyncio.sleep(1.0)

@@ -109,7 +109,7 @@ class Turns:
     async def try_take(self, host: str, delay_s: float | None = None) -> tuple[Turn | None, float]:
         """A slot of the host, or None and the seconds to wait. `delay_s`: minimum delay; None: the setting's."""
         if self._host_policy.denies(host):
-            raise Denied(f"The host {host} is on the deny list and must not be asked.")
+            raise Denied(f"The host {host} is on the deny list: send it no requests.")
         least_s = self.settings.delay_s if delay_s is None else delay_s
         try:
             before = boot()

@@ -80,7 +80,7 @@ class HostWriter:
             queues.failing(tx, failing, now_ms)
         return frozenset(answered), frozenset(failing)
 
-    # Rules hold for the origin that was asked first, wherever its redirects led.
+    # Rules hold for the origin of the first request, wherever its redirects led.
 
     def _add_robots(self, tx: Any, returned: Returned, answer: RobotsDecision, rows: _Rows, now_ms: int) -> None:
         result = returned.result

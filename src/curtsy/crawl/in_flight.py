@@ -172,7 +172,7 @@ class InFlight:
             self._skip(lease, DENIED)
             return
         if rules.verdict == DENIED:
-            # The host is no longer denied, but its robots.txt must be asked for first.
+            # The host is no longer denied, but its robots.txt must be fetched first.
             self.give_back(lease, wait_ms=1000)
             return
         if (reason := refusal(rules.verdict, rules.robots, entry.url, self._settings.agent)) is not None:

@@ -20,7 +20,7 @@ from curtsy.store.engine import Store, read
 _BATCH = 1000
 #: batches read at a time: with several shards, the first queues may all belong to a full one
 _BATCHES = 20
-#: the next look comes after this long at the latest
+#: the longest pause before the next look
 _PAUSE_MS = 60_000
 
 

@@ -354,7 +354,7 @@ def _read_page(
 def _needed_browser(kind: Kind, *, lacks_content: bool) -> bool | None:
     """Whether the page needs a browser. A page without content after a visit counts against the next visit."""
     if kind is Kind.BROWSER:
-        # If the visit helped, the finding before it stands.
+        # If the visit helped, the finding before it remains.
         return False if lacks_content else None
     return lacks_content and kind is Kind.PAGE
 

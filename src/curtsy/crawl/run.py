@@ -87,7 +87,7 @@ class _Watch:
     ) -> None:
         self._shift, self._services, self._n, self._on_progress = shift, services, crawl.n, on_progress
         self._patience_s = _PATIENCE_S.get(crawl.render, 0.0)
-        #: why the crawl cannot go on
+        #: why the crawl cannot continue
         self.no_browser = ""
         self._reported_at = 0.0
         self._checked_at = boot()

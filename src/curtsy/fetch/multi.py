@@ -173,7 +173,7 @@ class Multi:
             return
         self._due = None
         self._act(pycurl.SOCKET_TIMEOUT, 0)
-        # libcurl reports a time only when it changes: if this was too early, it must be asked.
+        # libcurl reports a time only when it changes: if this was too early, query it.
         if self._due is None:
             self._on_timer(self._curl.timeout())
         self._collect()

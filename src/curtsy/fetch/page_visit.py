@@ -35,7 +35,7 @@ _AGAIN_S = 0.1
 
 #: replaces the history entry: a visit must not end at the empty page that a tab starts with
 _GO = "(url) => { setTimeout(() => location.replace(url), 0); }"
-#: Resolves when the document is loaded and did not change for so many milliseconds. Attributes are not observed:
+#: Resolves when the document is loaded and did not change for `ms` milliseconds. Attributes are not observed:
 #: animations change them forever.
 _AT_REST = """(ms) => new Promise((done) => {
   let timer = null;
@@ -49,7 +49,7 @@ _AT_REST = """(ms) => new Promise((done) => {
   observer.observe(document, {subtree: true, childList: true, characterData: true});
   wait();
 })"""
-#: Resolves when the document changes, or after so many milliseconds.
+#: Resolves when the document changes, or after `ms` milliseconds.
 _NEXT_CHANGE = """(ms) => new Promise((done) => {
   const observer = new MutationObserver(end);
   function end() { observer.disconnect(); done(null); }

@@ -50,7 +50,7 @@ class ThirdPartyRobots:
             while len(self._known) > _MAX_ORIGINS:
                 self._known.popitem(last=False)
         finally:
-            # Also after a visit that was broken off: those that waited find no rules, and refuse.
+            # Also after a visit that was canceled: those that waited find no rules, and refuse.
             del self._fetching[where]
             future.set_result(None)
 

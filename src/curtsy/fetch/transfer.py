@@ -41,7 +41,7 @@ class FetchJob:
     """One request to make."""
 
     id: int
-    #: normalised
+    #: normalized
     url: str
     #: boot clock; nothing may be sent after it, and the transfer ends by then
     deadline: float
@@ -240,7 +240,7 @@ class Transfer:
 
     def _ask_exactly(self, proxy: str | None) -> None:
         """libcurl writes `%2f` as `%2F`. To a server these may differ, and the stored URL must be the requested one."""
-        # A proxy that is no tunnel is asked for the whole URL. The option cannot be unset: the handle keeps using it.
+        # A proxy without a tunnel gets the whole URL. The option cannot be unset: the handle keeps using it.
         whole = self.target.scheme == "http" and proxy is not None and proxy.startswith("http")
         self.curl.setopt(pycurl.REQUEST_TARGET, self.job.url if whole else self.job.url[len(self.origin) :])
         self._exact = True

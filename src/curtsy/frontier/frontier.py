@@ -16,7 +16,7 @@ from curtsy.frontier import messages
 from curtsy.frontier.entry import encode, short_origin
 from curtsy.frontier.messages import (
     US,
-    GuestSlot,
+    ExternalSlot,
     LeaseReply,
     PushReply,
     ReapedLease,
@@ -36,7 +36,7 @@ from curtsy.frontier.shard import Shard
 
 #: bytes of Valkey memory per fingerprint in a full bucket, keys counted: measured 8.2 (Valkey 9) to 9.0 (Redis 7)
 SEEN_BYTES = 10
-#: a host that may not be asked for this long makes room for a queue that waits in the store
+#: a host that is not due for this long makes room for a queue that waits in the store
 _FAR_MS = 300_000
 #: queues that make room at a time
 _PARKED = 100
@@ -181,14 +181,14 @@ class Frontier:
             raise trouble
         return lost
 
-    async def slot(self, host: str, delay_s: float = 0) -> GuestSlot:
+    async def slot(self, host: str, delay_s: float = 0) -> ExternalSlot:
         """A slot for an external client, or how long it has to wait; -1: introduce the host first."""
         shard = self.shard_of(host)
         if not shard.may_lease:
-            return GuestSlot(None, 1000)
+            return ExternalSlot(None, 1000)
         raw = await shard.call("slot", host, self._slot_ms, int(delay_s * 1000))
         fence = fence_of(shard.epoch or 0, int(raw[1])) if raw[1] else None
-        return GuestSlot(fence, int(raw[2]), int(raw[3]), int(raw[4]))
+        return ExternalSlot(fence, int(raw[2]), int(raw[3]), int(raw[4]))
 
     # After a commit
 

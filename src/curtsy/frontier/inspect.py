@@ -18,7 +18,7 @@ class Sight:
     """The frontier's state of a host. Times are ms by its server's clock."""
 
     now_ms: int
-    #: when the host may be asked; None: no queue waits for it, or all its slots are taken
+    #: when the host is due; None: no queue waits for it, or all its slots are taken
     due_ms: int | None
     #: 0: never blocked
     blocked_until_ms: int

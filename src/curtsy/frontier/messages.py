@@ -79,7 +79,7 @@ class Times:
     next_ms: int
 
 
-class GuestSlot(NamedTuple):
+class ExternalSlot(NamedTuple):
     """The reply to an external client that asks for a slot."""
 
     #: None: not now
@@ -135,7 +135,7 @@ class Settled:
     """A lease whose commit is durable."""
 
     lease: Lease
-    #: None: settled for good; else tried again then, as `entry`
+    #: None: settled finally; else the time of the next attempt, as `entry`
     retry_ms: int | None = None
     entry: Entry | None = None
     #: it counts against max_pages

@@ -41,7 +41,7 @@ _ASK_S = 1.0
 #: client options of every connection
 OPTIONS: dict[str, Any] = {
     # The client would limit sending with asyncio.wait_for, which may swallow a cancellation before Python 3.12: a
-    # canceled task would go on forever. Callers limit the time with asyncio.timeout instead.
+    # canceled task would run forever. Callers limit the time with asyncio.timeout instead.
     "socket_timeout": None,
     "socket_connect_timeout": 5.0,
     "retry": Retry(NoBackoff(), 0),
@@ -109,7 +109,7 @@ class Servers:
         self._tls = _SCHEMES[parts.scheme][1]
         self._user, at, hosts = parts.netloc.rpartition("@")
         self._user += at
-        #: the Sentinels or cluster nodes that are asked
+        #: the Sentinels or cluster nodes to query
         self.seeds = [_address(word, _PORTS[self.family]) for word in hosts.split(",") if word]
         self.service, self._database = "", ""
         options = dict(parse_qsl(parts.query))

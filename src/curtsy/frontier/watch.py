@@ -23,7 +23,7 @@ class View:
     """One look at all shards."""
 
     now_ms: int = 0
-    #: shard -> lane -> hosts that may be asked now; hosts of suspects count in lane batch or render
+    #: shard -> lane -> hosts that are due now; hosts of suspects count in lane batch or render
     due: dict[int, dict[Lane, int]] = field(default_factory=dict)
     #: shard -> lane -> when the next host is due there
     soon: dict[int, dict[Lane, int | None]] = field(default_factory=dict)

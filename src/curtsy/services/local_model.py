@@ -154,7 +154,7 @@ class LocalModel:
             os.kill(int(where["pid"]), signal.SIGTERM)
             deadline = time.monotonic() + STOP_TIMEOUT_S
             while not try_lock(alive):
-                self._wait(deadline, "was asked to stop but does not")
+                self._wait(deadline, "does not stop")
             self._record.unlink(missing_ok=True)
             return True
         finally:

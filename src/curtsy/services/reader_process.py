@@ -25,7 +25,7 @@ _MEMORY_BYTES = 4 << 30
 _ENVIRONMENT = (
     "PATH", "LANG", "LC_ALL", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CURTSY_SLOW_PAGE",
 )  # fmt: skip
-#: nobody computes so long: it was stopped, or the machine sleeps
+#: a process that takes longer was suspended, or the machine sleeps
 _MAX_WAIT_S = 120.0
 
 
@@ -117,7 +117,7 @@ atexit.register(aside.close)
 
 def _done(request: dict[str, Any], body: bytes) -> Any:
     if request["task"] == "check":
-        from curtsy.extract.sources import sources_of
+        from curtsy.extract.sources import sources_of  # start-up: only pages for records need it
 
         sources_of("", request["url"], body, request["type"])
         return None
@@ -127,7 +127,7 @@ def _done(request: dict[str, Any], body: bytes) -> Any:
 def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
     for ignored in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(ignored, signal.SIG_IGN)  # whoever started it ends it
+        signal.signal(ignored, signal.SIG_IGN)  # its parent ends it
     given, taken = sys.stdin.buffer, sys.stdout.buffer
     while line := given.readline():
         request = json.loads(line)

@@ -146,7 +146,7 @@ class EmbeddedValkey:
         try:
             _ask(self.socket, b"SHUTDOWN NOSAVE\r\n")
             while not try_lock(alive):
-                self._wait(deadline, "was asked to stop but does not")
+                self._wait(deadline, "does not stop")
             self.socket.unlink(missing_ok=True)
             if self.socket.parent != self.data_dir:
                 shutil.rmtree(self.socket.parent, ignore_errors=True)

@@ -16,7 +16,7 @@ call(ARGV[9] == '1' and 'HSETNX' or 'HSET', key, 'left', ARGV[7])
 if call('HGET', key, 'left') ~= '0' then
   repeat
     local names = call('SPOP', P .. 'starved:' .. c, 1000)
-    for _, name in ipairs(names) do bench(host(name)) end
+    for _, name in ipairs(names) do schedule(host(name)) end
   until #names < 1000
 end
 finish()

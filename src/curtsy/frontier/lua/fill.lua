@@ -39,7 +39,7 @@ else
   call('HDEL', h.key, 'b:' .. c)
 end
 if call('EXISTS', q) == 1 then
-  bench(h)
+  schedule(h)
 else
   if n == 0 and rescan then call('HDEL', h.key, 'k:' .. c) end
   look_further(h, c)

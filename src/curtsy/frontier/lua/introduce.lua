@@ -36,7 +36,7 @@ for i = 1, tonumber(ARGV[3]) do
     if ARGV[2] == '2' then h.bl, h.nx = tonumber(f[3]), min(h.nx, tonumber(f[2])) end
     h.op, h.oph = tonumber(f[4]) or 0, tonumber(f[5]) or 0
     weigh(h)
-    bench(h)
+    schedule(h)
   end
 end
 finish()

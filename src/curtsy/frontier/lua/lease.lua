@@ -63,7 +63,7 @@ local function grant(h, c, r, entry, robots_ms, own_robots, x, lane, slot_ms)
     h.tn = h.tn + 1
     touch(h)
   end
-  unbench(h)
+  unschedule(h)
   granted[#granted + 1] = id .. US .. lease
 end
 
@@ -114,7 +114,7 @@ local function offer_entry(h, c, r, q, entry, lane, slot_ms)
   end
   if is_suspect(ask or entry) and not solo then
     call('LPUSH', q, entry)
-    if is_browsers(c) then place_browsers(h, 'render:solo', eligible(h)) else bench(h, 0, 'solo') end
+    if is_browsers(c) then place_browsers(h, 'render:solo', eligible(h)) else schedule(h, 0, 'solo') end
     return
   end
   if ask then
@@ -170,7 +170,7 @@ end
 local function serve(h, lane, slot_ms)
   local browsers = lane == 'render' or lane == 'render:solo'
   if browsers then h.bset = lane else h.la, h.was = lane, lane end
-  if not h.known or h.out >= h.ph or h.un ~= '' then return unbench(h) end
+  if not h.known or h.out >= h.ph or h.un ~= '' then return unschedule(h) end
   local crawls_here = turns(h, browsers)
   local cd, ph = care(crawls_here, 0, 64)
   if browsers then
@@ -181,7 +181,7 @@ local function serve(h, lane, slot_ms)
   if h.oph > 0 then ph = min(ph, h.oph) end
   -- A crawl's delay or per_host may have changed.
   if cd ~= h.cd or ph ~= h.ph then weigh(h) end
-  if eligible(h) > now then return bench(h, 0, not browsers and lane or nil) end
+  if eligible(h) > now then return schedule(h, 0, not browsers and lane or nil) end
   if browsers then return serve_browser(h, lane, slot_ms, crawls_here) end
   local wait
   for _, c in ipairs(crawls_here) do
@@ -190,7 +190,7 @@ local function serve(h, lane, slot_ms)
     if h.la == 'solo' and lane ~= 'solo' then return end
     if answer then wait = min(wait or answer, answer) end
   end
-  if wait then bench(h, wait, lane) else leave_bench(h) end
+  if wait then schedule(h, wait, lane) else leave_due(h) end
 end
 
 -- Affinity only orders hosts: own hosts first, then free ones, then those that their owner leaves waiting.

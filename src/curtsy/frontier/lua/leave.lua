@@ -10,12 +10,12 @@ local listed = call('EXISTS', P .. 'q:' .. name .. ':' .. c) == 1
 if listed or v[2] == '2' or (tonumber(v[3]) or 0) > 0 then
   call('HDEL', h.key, 'l:' .. c, 'k:' .. c)
   call('ZREM', P .. 'scans', name .. US .. c)
-  if listed then bench(h) else look_further(h, c) end
+  if listed then schedule(h) else look_further(h, c) end
   finish()
   return { tostring(now), 0, 0, scans }
 end
 drop(h, c)
-if h.la ~= '' then bench(h) end
+if h.la ~= '' then schedule(h) end
 finish()
 local w = call('HMGET', P .. 'crawl:' .. number_of(c), 'pairs', 'busy')
 local idle = (tonumber(w[1]) or 0) <= 0 and (tonumber(w[2]) or 0) <= 0

@@ -215,12 +215,12 @@ local function place_browsers(h, set, score)
 end
 
 -- The host has work for browsers only.
-local function leave_bench(h)
+local function leave_due(h)
   if h.la ~= '' then place(h, '', 0) end
 end
 
-local function unbench(h)
-  leave_bench(h)
+local function unschedule(h)
+  leave_due(h)
   if h.bn > 0 then place_browsers(h, '', 0) end
 end
 
@@ -234,11 +234,11 @@ local function waits_for_browser(h)
 end
 
 -- Puts a host into its due set, and into that of browsers; into none while its slots are taken or no queue needs it.
-local function bench(h, at_least, lane)
-  if not h.known or h.out >= h.ph or h.un ~= '' then return unbench(h) end
+local function schedule(h, at_least, lane)
+  if not h.known or h.out >= h.ph or h.un ~= '' then return unschedule(h) end
   local at, waits = max(eligible(h), at_least or 0), h.bn > 0 and waits_for_browser(h)
   if h.rn == 0 then
-    leave_bench(h)
+    leave_due(h)
   else
     place(h, lane or ((h.sl or h.hi == 'slow') and 'slow') or (h.hi and 'high') or 'batch',
       (waits and not h.bt) and at + COURTESY or at)
@@ -396,7 +396,7 @@ local function drop(h, c)
   if not in_ring(h, sibling_of(c)) then call('HINCRBY', P .. 'play', lane, -1) end
   if is_browsers(c) then call('HINCRBY', P .. 'play', 'render', -1) end
   weigh(h)
-  if h.rn == 0 then leave_bench(h) end
+  if h.rn == 0 then leave_due(h) end
   if is_browsers(c) and h.bn == 0 then place_browsers(h, '', 0) end
 end
 
@@ -450,7 +450,7 @@ local function give_back(c)
     if not name then return end
     local h = host(name)
     for _, queue in ipairs({ r.n, h.bn > 0 and r.n .. 'b' or nil }) do
-      if in_ring(h, queue) and call('EXISTS', P .. 'q:' .. name .. ':' .. queue) == 1 then return bench(h) end
+      if in_ring(h, queue) and call('EXISTS', P .. 'q:' .. name .. ':' .. queue) == 1 then return schedule(h) end
     end
   end
 end

@@ -44,7 +44,7 @@ for _ = 1, tonumber(ARGV[4]) do
     local h = host(name)
     if join_ring(h, c, cap) then
       list(h, c, at + 2, n)
-      if h.known then bench(h) else unknown_hosts[#unknown_hosts + 1] = name end
+      if h.known then schedule(h) else unknown_hosts[#unknown_hosts + 1] = name end
     else
       waiting[#waiting + 1] = number_of(c) .. ' ' .. name
     end

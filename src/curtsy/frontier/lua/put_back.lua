@@ -17,7 +17,7 @@ for i = 1, tonumber(ARGV[3]) do
       if call('EXISTS', P .. 'q:' .. name .. ':' .. c) == 0 then
         look_further(h, c)
       elseif h.la == '' or is_browsers(c) then
-        bench(h)
+        schedule(h)
       end
       if not h.known then unknown_hosts[#unknown_hosts + 1] = name end
     else

@@ -21,7 +21,7 @@ for i = 1, #over, 2 do
     h.un = ''
     touch(h)
   end
-  bench(h)
+  schedule(h)
 end
 
 -- The entry with one more crash; a crash while solo is caused by the URL.
@@ -62,7 +62,7 @@ for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'leases', '-inf', now, 'LIMIT', 0
     end
     if is_page(entry) then give_back(c) end
     less_busy(name, c)
-    bench(h)
+    schedule(h)
   end
 end
 
@@ -71,7 +71,7 @@ for _, member in ipairs(call('ZRANGEBYSCORE', P .. 'scans', '-inf', now, 'LIMIT'
   local f = split(member)
   local h = host(f[1])
   if in_ring(h, f[2]) then
-    if call('EXISTS', P .. 'q:' .. f[1] .. ':' .. f[2]) == 0 then look_further(h, f[2]) else bench(h) end
+    if call('EXISTS', P .. 'q:' .. f[1] .. ':' .. f[2]) == 0 then look_further(h, f[2]) else schedule(h) end
   end
 end
 finish()

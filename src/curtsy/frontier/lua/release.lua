@@ -103,7 +103,7 @@ local function release_all(at, n)
       if leased[i] and start_ms then times[#times], times[#times - 1] = nil, nil end
       put_url_back(id)
     end
-    bench(h, now + tonumber(wait))
+    schedule(h, now + tonumber(wait))
     answers[i] = start_ms and (str(start_ms) .. ' ' .. str(end_ms) .. ' ' .. str(eligible(h))) or '-'
   end
   many('ZREM', P .. 'slots', freed)
@@ -128,5 +128,5 @@ local function report_start(text)
     h.un = ''
     touch(h)
   end
-  bench(h)
+  schedule(h)
 end

@@ -9,7 +9,7 @@ local function ripen()
     local h = host(f[1])
     if in_ring(h, f[2]) then call('RPUSH', P .. 'q:' .. f[1] .. ':' .. f[2], f[3]) end
     less_busy(f[1], f[2])
-    bench(h)
+    schedule(h)
   end
   flush_due()
 end

@@ -20,7 +20,7 @@ for i = 1, rules do
       h.rd = tonumber(f[5])
       touch(h)
     end
-    bench(h)
+    schedule(h)
   end
 end
 at = at + 1 + rules

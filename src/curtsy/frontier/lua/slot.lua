@@ -21,6 +21,6 @@ if h.ph > 1 then
   h.un = id
   touch(h)
 end
-unbench(h)
+unschedule(h)
 finish()
 return { tostring(now), id, 0, d, h.ph }

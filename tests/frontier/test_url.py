@@ -83,7 +83,7 @@ def test_shards_to_bind_to_are_numbers_and_ranges(monkeypatch: pytest.MonkeyPatc
 
 
 def test_shards_that_are_not_there_are_refused() -> None:
-    with pytest.raises(SettingsError, match="no shard 4"):
+    with pytest.raises(SettingsError, match="Invalid shard 4"):
         Frontier("unix:///s", Settings(shards=4), "one", bound={0, 4})
     with pytest.raises(SettingsError, match="range of shards"):
         load(bind_shards="a-b")

@@ -40,7 +40,7 @@ def test_every_form_is_understood(url: str, family: str, seeds: list[tuple[str, 
         ("sentinel://one.test:1", "lacks the service"),
         ("sentinel:///crawl", "names no server"),
         ("cluster://", "names no server"),
-        ("cluster://one.test:port", "no host:port"),
+        ("cluster://one.test:port", "not host:port"),
     ],
 )
 def test_a_url_that_cannot_be_is_refused_in_words(url: str, said: str) -> None:

@@ -186,7 +186,7 @@ def test_it_ends_by_itself_after_its_watcher_was_killed(folder: Path) -> None:
     pid = local.pid
     assert pid is not None
     watcher = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    assert "embedded_watch" in Path(f"/proc/{watcher}/cmdline").read_text()
+    assert "valkey_watchdog" in Path(f"/proc/{watcher}/cmdline").read_text()
     os.kill(watcher, signal.SIGKILL)
     until(lambda: local.pid is None)
     assert gone(pid)

@@ -111,7 +111,7 @@ def test_an_error_of_the_reader_comes_through(given: dict[str, Any]) -> None:
 def test_a_crawl_that_has_finished_says_where_its_pages_are(given: dict[str, Any]) -> None:
     crawling = curtsy.crawl(START, max_pages=2, delay_s=0.01, **given)
     assert len(list(crawling)) == 2
-    with pytest.raises(curtsy.UsageError, match=rf"is finished, .* pages\('{crawling.id}'\)"):
+    with pytest.raises(curtsy.UsageError, match=rf"is finished .* pages\('{crawling.id}'\)"):
         list(crawling)
 
 
@@ -255,9 +255,9 @@ def test_a_crawl_may_have_each_lane_that_the_command_has(given: dict[str, Any], 
 def test_what_names_no_crawl_is_told(given: dict[str, Any]) -> None:
     list(curtsy.crawl(START, max_pages=1, **given))
     for look in (curtsy.resume, lambda id, **more: list(curtsy.pages(id, **more))):
-        with pytest.raises(curtsy.UsageError, match="named by its id"):
+        with pytest.raises(curtsy.UsageError, match="by its id"):
             look(5, data_dir=given["data_dir"])
-    with pytest.raises(curtsy.UsageError, match="named by its id"):
+    with pytest.raises(curtsy.UsageError, match="by its id"):
         list(curtsy.records(None, data_dir=given["data_dir"]))  # type: ignore[arg-type]
     with pytest.raises(curtsy.UsageError, match="max_pages"):
         curtsy.resume(max_pages="many", **given)  # type: ignore[arg-type]
@@ -459,7 +459,7 @@ def test_a_stage_without_its_function_is_a_dead_letter_that_can_be_replayed(
     done = command("failures", "replay", "--stage", "extract", "--data-dir", str(birds["data_dir"]))
     assert done.returncode == 0, done.stderr
     assert f'Resume with: curtsy.api.resume("{crawling.id}", extract=article)\n' in done.stdout
-    with pytest.raises(curtsy.UsageError, match="leave delay_s out"):
+    with pytest.raises(curtsy.UsageError, match="Remove delay_s"):
         list(curtsy.resume(crawling.id, extract=article, **birds))
     del birds["delay_s"]
     list(curtsy.resume(crawling.id, extract=article, **birds))

@@ -237,7 +237,7 @@ def test_a_data_folder_that_is_a_file_is_told(run: Run, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for words in (("status",), ("crawl", "http://a.test/")):
         told = run(*words, "--data-dir", "file")
-        assert (told.code, told.err) == (2, "curtsy: file is a file; --data-dir (data_dir) names a folder.\n")
+        assert (told.code, told.err) == (2, "curtsy: file is a file; --data-dir (data_dir) must name a folder.\n")
 
 
 def test_warc_has_the_stored_records(run: Run, crawled: Path, tmp_path: Path) -> None:

@@ -145,7 +145,7 @@ def test_secrets_are_not_stored_and_must_be_given_again(tmp_path: Path, web: Tin
 def test_a_hint_can_be_typed_where_the_program_is_not_on_the_path(folder: CrawlFolder, web: TinyWeb) -> None:
     id, _, _ = interrupted(folder, "--resolve", web.resolve_rule)
     plain = {"PATH": "/usr/bin:/bin", "CURTSY_DATA_DIR": str(folder.data)}
-    (said,) = [line for line in curtsy(folder, "status", **plain).stdout.splitlines() if line.startswith("Go on")]
+    (said,) = [line for line in curtsy(folder, "status", **plain).stdout.splitlines() if line.startswith("Resume with")]
     typed = said.partition(": ")[2]
     assert typed.startswith(f"CURTSY_DATA_DIR={folder.data} /")
     bare = {name: value for name, value in os.environ.items() if name != "CURTSY_DATA_DIR"} | {"PATH": "/usr/bin:/bin"}

@@ -24,7 +24,7 @@ from mcp import Client, StdioServerParameters
 from small_site import Say, SmallSite, linking
 from waiting import until
 
-from curtsy.client import http
+from curtsy.client.http import Client as ApiClient
 from curtsy.client.local import LocalBackend
 from curtsy.client.remote import RemoteBackend
 from curtsy.core.settings_loading import load
@@ -119,7 +119,7 @@ async def refused(client: Client, tool: str, **given: Any) -> str:
 async def research(client: Client) -> None:
     """What an agent does: crawl, look, search, read, extract."""
     assert {tool.name for tool in (await client.list_tools()).tools} == TOOLS
-    assert "data to judge" in (client.instructions or "")
+    assert "untrusted data" in (client.instructions or "")
     came = await call(client, "crawl", url=START, max_pages=6)
     assert (came["state"], came["pages"]) == ("finished", 6)
     assert {page["url"] for page in came["first_pages"]} >= {START, f"{START}about", f"{START}org"}
@@ -183,7 +183,8 @@ def test_arguments_that_do_not_fit_are_told_in_a_line_each(port: int) -> None:
         both = await refused(client, "extract", page=START, schema=5)
         assert both == "extract: schema: should be a valid string, or should be a valid dictionary"
         said = await refused(client, "crawl", url=START, include=[""])
-        assert said == "Error executing tool crawl: include: a pattern must have 1 to 1000 characters"
+        assert said.startswith("Error executing tool crawl: Invalid value")
+        assert said.endswith("for include: a pattern must have 1 to 1000 characters.")
         for tool in (await client.list_tools()).tools:
             assert tool.input_schema["additionalProperties"] is False
 
@@ -316,7 +317,7 @@ def test_a_control_plane_serves_the_same_tools(tmp_path: Path, folder: CrawlFold
             assert (await call(client, "status"))["pages"] == 4
             hits = await call(client, "search_pages", query="home")
             assert [page["url"] for page in hits["pages"]] == [START]
-            plane = RemoteBackend(http.Client(found[1]))
+            plane = RemoteBackend(ApiClient(found[1]))
             every = await asyncio.to_thread(lambda: list(plane.scan_pages(None, None)))
             assert len(every) == plane.count_pages(None) == 4
             rest = await asyncio.to_thread(lambda: list(plane.scan_pages(None, every[1][0])))
@@ -386,7 +387,7 @@ def test_an_agent_is_told_of_a_search_that_was_cut_short_and_goes_on(
             found = await call(client, "search_pages", query="geese", go_on=found["go_on"])
         urls += [page["url"] for page in found["pages"]]
         assert sorted(urls) == sorted(f"http://a.test/{n}" for n in range(12)), "each of them once"
-        assert "no `go_on`" in await refused(client, "search_pages", query="geese", go_on="1 OR 1=1")
+        assert "Invalid `go_on`" in await refused(client, "search_pages", query="geese", go_on="1 OR 1=1")
 
     ask(build(LocalBackend(settings), Limits()), work)
 

@@ -88,7 +88,7 @@ def test_a_body_over_the_limit_is_refused(apps: Callable[..., Flask]) -> None:
         {"proxy_pool": "none"},
         {"proxy": "http://proxy.test/"},
         {"render": "always"},
-        {"lane": "slow"},
+        {"lane": "fast"},
         {"max_pages": 0},
         {"max_pages": "5"},
         {"delay_s": -1},

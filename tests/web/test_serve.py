@@ -84,7 +84,7 @@ def test_a_key_made_by_a_command_opens_a_server_that_needs_one(tmp_path: Path, p
     key = made.stdout.strip()
     assert key.startswith("curtsy_")
     with serving(tmp_path / "served", postgres_url, "--host", "0.0.0.0") as served:
-        with pytest.raises(UsageError, match="key is needed"):
+        with pytest.raises(UsageError, match="needs an API key"):
             served.client.get("/v1/crawls")
         assert Client(served.url, key).get("/v1/crawls") == {"items": [], "next": None}
         with pytest.raises(UsageError, match="scope write"):
@@ -301,7 +301,7 @@ def test_without_an_api_a_crawl_is_handed_in_to_the_local_folder(tmp_path: Path)
     assert submitted.returncode == 0, submitted.stderr
     status = json.loads(run("status", submitted.stdout.strip(), "--json").stdout)
     assert (status["state"], status["pending"]) == ("running", 2)
-    for words in (("--lane", "slow"), ("--max-pages", "0"), ("--include", "("), ("--proxy-pool", "none")):
+    for words in (("--lane", "fast"), ("--max-pages", "0"), ("--include", "("), ("--proxy-pool", "none")):
         wrong = run("submit", "https://a.test/", *words)
         assert (wrong.returncode, wrong.stdout, wrong.stderr.count("\n")) == (2, "", 1), wrong.stderr
     assert run("submit").returncode == 2

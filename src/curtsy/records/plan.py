@@ -16,10 +16,9 @@ from typing import Any
 
 from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl, Definition
+from curtsy.grounding import rubrics, scoring
 from curtsy.grounding import schema as schemas
-from curtsy.grounding import scoring
 from curtsy.grounding.page_schema import extractors
-from curtsy.grounding.rubrics import scorers
 from curtsy.grounding.schema import Schema
 from curtsy.grounding.scoring import Scorer
 from curtsy.store import definitions
@@ -109,7 +108,7 @@ def missing_scorer(store: Store, crawl: Crawl) -> str | None:
     """The same for the function that scores them; one with a module is found by that."""
     first = (_body(store, crawl.rubric_hash) or "").partition("\n")[0] if crawl.rubric_hash is not None else ""
     name = first.removeprefix(_FUNCTION)
-    return name if first.startswith(_FUNCTION) and ":" not in name and name not in scorers else None
+    return name if first.startswith(_FUNCTION) and ":" not in name and name not in rubrics.scorers else None
 
 
 def missing_functions(store: Store, crawl: Crawl) -> dict[str, str]:

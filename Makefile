@@ -7,7 +7,7 @@
 #   make setup                        install what `make test` needs: extras, tools, the local model's weights
 #   make check                        lint, format, types, layers
 #   make chaos | bench                kills and losses | CPU per page beside peers; *-short: the forms CI runs
-#   make client                       the typed client, from the OpenAPI document
+#   make client                       docs/openapi.json and the typed client, after a change of the API
 #   make screenshots                  pictures of every page of the dashboard, in screenshots/
 #   make constraints                  pin the versions now installed
 #   make clean                        remove everything that was made
@@ -17,6 +17,7 @@ BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
 SETUP := $(VENV)/.setup
 SYSTEM := $(VENV)/.system
+CLIENT := src/curtsy/client/calls.py
 PEERS := .venv-bench
 PEERS_SETUP := $(PEERS)/.setup
 CRAWL4AI := .venv-crawl4ai
@@ -146,8 +147,15 @@ bench-short: $(SETUP) $(SYSTEM)
 	@$(BIN)/python -m bench --short $(ARGS)
 
 client: $(SETUP)
-	@$(BIN)/python -m curtsy.web.client_generator src/curtsy/client
-	@$(BIN)/ruff format --quiet src/curtsy/client
+	@$(BIN)/python -m curtsy.web.openapi > docs/openapi.new && mv docs/openapi.new docs/openapi.json
+	@$(BIN)/python tools/client_generator.py
+
+# An installation generates the client too; this rule does it when the document changes after that.
+$(CLIENT): docs/openapi.json tools/client_generator.py
+	@$$(PYTHON="$(PYTHON)" sh .ci/find-python) tools/client_generator.py
+	@touch $@
+
+crawl test test-crawl4ai test-airflow check chaos chaos-short bench bench-short screenshots: $(CLIENT)
 
 screenshots: $(SETUP) $(SYSTEM)
 	@$(BIN)/python tests/web/dashboard/screenshots.py screenshots
@@ -159,4 +167,5 @@ constraints: $(SETUP)
 
 clean:
 	rm -rf $(VENV) $(PEERS) $(CRAWL4AI) $(AIRFLOW) .curtsy out screenshots build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -f src/curtsy/client/calls.py src/curtsy/client/types.py
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

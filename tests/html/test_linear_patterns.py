@@ -40,7 +40,7 @@ from curtsy.rules.urls import normalise
 #: fetched content never reaches these; core/failpoints.py has a pattern that backtracks on purpose
 _ELSEWHERE = (
     "curtsy.tinyweb", "curtsy.cli", "curtsy.airflow", "curtsy.scrapy", "curtsy.__main__", "curtsy.core.settings",
-    "curtsy.store.migrations", "curtsy.services.local_model_server", "curtsy.web.client_generator",
+    "curtsy.store.migrations", "curtsy.services.local_model_server",
     "curtsy.core.failpoints",
 )  # fmt: skip
 _METHODS = ("search", "match", "fullmatch", "finditer", "findall", "sub", "split")

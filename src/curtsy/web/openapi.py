@@ -1,7 +1,12 @@
-"""The OpenAPI 3.1 document, generated from the declared endpoints."""
+"""The OpenAPI 3.1 document, generated from the declared endpoints.
+
+`python -m curtsy.web.openapi > docs/openapi.json` writes the copy in the repository, from which the build generates the
+HTTP client (`make client` does both). A test fails when the copy differs from the endpoints.
+"""
 
 from __future__ import annotations
 
+import json
 from http import HTTPStatus
 from typing import Any
 
@@ -24,6 +29,7 @@ _REQUEST_ID = {
     "description": "Your id for this request: 1 to 128 visible ASCII characters. An invalid id is replaced.",
     "schema": {"type": "string"},
 }
+_HEADERS = {"X-Request-Id": {"$ref": "#/components/headers/X-Request-Id"}}
 #: headers whose invalid values are refused; invalid values of others are ignored
 _PATTERNS = {"Idempotency-Key": "^[!-~]{1,255}$"}
 
@@ -33,6 +39,7 @@ Mode = tuple[Any, JsonSchemaMode]
 def document() -> dict[str, Any]:
     """Generated at each call; it does not change while the process runs."""
     refs, definitions = _schemas()
+    statuses = sorted({status for one in ENDPOINTS for status in one.all_problems})
     paths: dict[str, dict[str, Any]] = {}
     for one in ENDPOINTS:
         paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, refs, definitions)
@@ -48,6 +55,9 @@ def document() -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": {name: schema for name, schema in sorted(definitions.items()) if not name.endswith("Query")},
+            "responses": {str(status): _problem(status, refs) for status in statuses},
+            "parameters": {"X-Request-Id": _REQUEST_ID},
+            "headers": {"X-Request-Id": {"description": "Id of this request.", "schema": {"type": "string"}}},
             "securitySchemes": {
                 "key": {
                     "type": "http",
@@ -75,7 +85,7 @@ def _operation(one: Endpoint, refs: dict[Mode, Any], definitions: dict[str, Any]
         "summary": one.summary,
         "description": one.description,
         "tags": list(one.tags),
-        "parameters": [*_parameters(one, refs, definitions), _REQUEST_ID],
+        "parameters": [*_parameters(one, refs, definitions), {"$ref": "#/components/parameters/X-Request-Id"}],
         "responses": _responses(one, refs),
         "security": [] if one.scope is None else [{"key": [one.scope]}, {}],
     }
@@ -129,18 +139,37 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _responses(one: Endpoint, refs: dict[Mode, Any]) -> dict[str, Any]:
-    headers = {"X-Request-Id": {"description": "Id of this request.", "schema": {"type": "string"}}}
     found: dict[str, Any] = {}
     for status, answer in one.answers.items():
-        found[str(status)] = {"description": HTTPStatus(status).phrase, "headers": headers}
+        found[str(status)] = {"description": HTTPStatus(status).phrase, "headers": _HEADERS}
         if isinstance(answer, Media):
             schema = {} if answer.type == JSON else {"type": "string"}
             found[str(status)] |= {"description": answer.description, "content": {answer.type: {"schema": schema}}}
         elif answer is not None:
             found[str(status)] |= {"content": {JSON: {"schema": refs[answer, "serialization"]}}}
-    problem = {MEDIA_TYPE: {"schema": refs[ProblemDocument, "serialization"]}}
     for status in one.all_problems:
-        found.setdefault(
-            str(status), {"description": HTTPStatus(status).phrase, "headers": headers, "content": problem}
-        )
+        found.setdefault(str(status), {"$ref": f"#/components/responses/{status}"})
     return found
+
+
+def _problem(status: int, refs: dict[Mode, Any]) -> dict[str, Any]:
+    content = {MEDIA_TYPE: {"schema": refs[ProblemDocument, "serialization"]}}
+    return {"description": HTTPStatus(status).phrase, "headers": _HEADERS, "content": content}
+
+
+def file_text() -> str:
+    """docs/openapi.json: one line for each operation and component, so that a diff shows what changed."""
+
+    def lines(part: Any, depth: int) -> str:
+        if depth == 0 or not isinstance(part, dict):
+            return json.dumps(part, ensure_ascii=False)
+        items = [f"{json.dumps(key)}: {lines(value, depth - 1)}" for key, value in part.items()]
+        return "{\n" + ",\n".join(items) + "\n}"
+
+    return lines(document(), 3) + "\n"
+
+
+if __name__ == "__main__":
+    from curtsy.web import api  # noqa: F401 - declares the endpoints
+
+    print(file_text(), end="")

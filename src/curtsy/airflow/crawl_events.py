@@ -72,7 +72,7 @@ class Follower:
         await self._client.aclose()
 
     async def until_ended(self, id: str, poll_s: float, left: Callable[[], float | None]) -> dict[str, Any]:
-        """The status of the ended crawl; `state` is TIMED_OUT, GONE or REFUSED if there is none."""
+        """The status of the ended crawl; `state` is TIMED_OUT, GONE or REFUSED if the status is missing."""
         unavailable = False
         while (left_s := left()) is None or left_s > 0:
             try:

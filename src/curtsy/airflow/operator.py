@@ -35,7 +35,7 @@ class CurtsyCrawlOperator(BaseOperator):
     `on_dead_letters`: what more than `max_dead_letters` of them do: `fail`, `warn` or `ignore`; a retry after such a
     failure replays them in the same crawl. `crawl_timeout`: the crawl is cancelled after that long, and the task fails.
     `export_to`: files to write its pages to when it has ended, for example s3://bucket/{{ ds }}/pages.parquet; the
-    connection must name the store. `cancel_on_kill`: end the crawl when somebody ends the task.
+    connection must name the store. `cancel_on_kill`: cancel the crawl when a person ends the task.
     """
 
     template_fields: Sequence[str] = (
@@ -219,7 +219,7 @@ class CurtsyCrawlOperator(BaseOperator):
                 for name, value in given.items()
             }
         except ValueError as error:
-            raise UsageError(f"A number is none: {error}.") from None
+            raise UsageError(f"Invalid number: {error}.") from None
 
     def _until(self) -> float | None:
         return None if self.crawl_timeout is None else time.time() + self.crawl_timeout.total_seconds()

@@ -82,7 +82,7 @@ class CurtsyCrawlTrigger(BaseTrigger):
     async def on_kill(self) -> None:
         """Called when a person changes the task's state, not when the triggerer or the crawl ends.
 
-        Airflow also calls it in a triggerer that was suspended so long that another one took the trigger over. The task
+        Airflow also calls it in a triggerer that was suspended until another one took the trigger over. The task
         is still deferred then, so the crawl continues.
         """
         if self.cancel_on_kill:

@@ -211,13 +211,7 @@ def _judge_host(rows: Iterator[Request], rules: _Rules, verdict: Verdict) -> boo
 
 def coverage(verdict: Verdict) -> list[str]:
     """Say in sentences what the verdict covers and what it does not."""
-    lines = [
-        f"Judged: {verdict.requests} requests to {verdict.hosts} hosts, by the times that set each host's next slot."
-    ]
-    """What the verdict covers and what it does not, in sentences."""
-    lines = [
-        f"Judged: {verdict.requests} requests to {verdict.hosts} hosts, by the times that set the hosts' next turn."
-    ]
+    lines = [f"Checked: {verdict.requests} requests to {verdict.hosts} hosts."]
     if verdict.visits:
         lines.append(
             f"Browser visits among them: {verdict.visits}. They loaded {verdict.subresources} subresources: "

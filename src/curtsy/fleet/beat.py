@@ -1,6 +1,6 @@
-"""Celery Beat as the fleet's dispatcher: each tick waits for the frontier's bell and sends shifts.
+"""Celery Beat as the fleet's dispatcher: each tick waits for the frontier's list `wake` and sends shifts.
 
-The bell is a list that the frontier's scripts push to when a host becomes due. Entries that a user adds to
+The frontier's scripts push to this list when a host becomes due. Entries that a user adds to
 `beat_schedule` run too, to the second.
 """
 

@@ -1,7 +1,7 @@
-"""What Beat does in a tick: wait for the bell, reap expired leases, load queues, finish crawls, send shifts.
+"""What Beat does in a tick: wait for `wake`, reap expired leases, load queues, finish crawls, send shifts.
 
 Several Beats may run every step at once, and any step may be interrupted. `Fleet.issue` counts shifts and issues
-tickets in one step, so two Beats never send the same shift twice. The bell only says that there may be new work.
+tickets in one step, so two Beats never send the same shift twice. `wake` only says that there may be new work.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class Dispatcher:
     async def _send_due(self) -> tuple[watch.View, float]:
         """Send shifts for what is due.
 
-        Returns the view, and how long to wait for the bell: until the next host is due in a queue without a shift. A
+        Returns the view, and how long to wait for `wake`: until the next host is due in a queue without a shift. A
         running shift takes new hosts by itself; whether one shift is enough is checked a few times a second.
         """
         view = await watch.look(self.services.frontier)

@@ -264,7 +264,7 @@ class Scheduler(BaseScheduler):
         self.thread.settle(Settled(n=ready.held.n, state="failed", cause="unreadable", detail=why))
 
     def _postpone(self, ready: Ready) -> None:
-        """Scrapy was busy for so long that the slot has nearly expired."""
+        """Scrapy was busy until the slot had nearly expired."""
         self.thread.report(Report(turn=ready.turn, started=None, ended=boot()))
         if ready.held is not None:
             self.thread.settle(Settled(n=ready.held.n, state="open"))

@@ -242,7 +242,7 @@ def test_a_server_that_is_named_is_used_and_left_running(
     up: Callable[..., Running], web: TinyWeb, tmp_path: Path
 ) -> None:
     with EmbeddedValkey.enter(tmp_path / "elsewhere") as server:
-        running = up(frontier_url=f"{server.url}?db=2")
+        running = up(frontier_url=server.url)
         assert EmbeddedValkey.running(running.folder.data) is None
         crawl = running.client.submit({"delay_s": 0.02, "max_pages": 20}, orgs(web))
         until(lambda: running.state(crawl) == "finished", 60)

@@ -5,7 +5,7 @@ one shift too many is sent, or one a second late. A ticket is permission to star
 
     {fleet}:tickets:<queue>  ZSET  ticket -> ms until which its shift may start; a later one returns at once
     {fleet}:shifts:<queue>   ZSET  ticket -> ms until which its shift counts as running, renewed while it runs
-    {fleet}:seats            HASH  worker -> JSON { queues, seats, shards, until_ms }, by heartbeat
+    `{fleet}:seats`          HASH  worker -> JSON { queues, `seats`, shards, until_ms }, by heartbeat
     {fleet}:metrics          HASH  field -> sum over all processes
 
 Times are the server's. A queue is a lane (`batch`, `render`), or that of workers bound to shards (`batch.0-7`).

@@ -1,7 +1,7 @@
-"""What a person sees at a glance: reads whose cost does not grow with a crawl.
+"""Queries of the dashboard. Their cost does not grow with a crawl.
 
-Counts are those that the commit keeps. What is not counted anywhere is told from a bounded number of rows: the newest
-ones, or the numbers that pages get as they are stored. A number grows by one with every page of any crawl, so the
+Counts are those that the commit keeps. Other figures come from a bounded number of rows: the newest ones, or the
+numbers that pages get as they are stored. A number grows by one with every page of any crawl, so the
 difference between the first pages of two minutes is how many were stored in between: two steps into an index.
 """
 
@@ -173,7 +173,7 @@ def _shares(rows: Iterable[Any]) -> list[HostShare]:
 
 
 def requests_of_crawl(tx: Connection, crawl: int, most: int = LOOKED_AT) -> list[Request]:
-    """The newest requests of a crawl, by start: of at most so many rows around its newest pages."""
+    """The newest requests of a crawl, by start, from a limited number of rows around its newest pages."""
     fences = tx.execute(
         text("SELECT fence FROM pages WHERE crawl = :crawl ORDER BY n DESC LIMIT 200"), {"crawl": crawl}
     ).scalars()
@@ -276,7 +276,7 @@ def letter(tx: Connection, id: str) -> Failure | None:
 
 
 def review_queue(tx: Connection, crawl: int | None, most: int = 100_000) -> tuple[int, int]:
-    """(records that wait for a person, decisions made so far), at most so many of each."""
+    """(records that wait for review, decisions made so far); both counts stop at a limit."""
     which = "" if crawl is None else "AND crawl = :crawl"
     given = {"most": most} | ({} if crawl is None else {"crawl": crawl})
     waiting = text(
@@ -287,7 +287,7 @@ def review_queue(tx: Connection, crawl: int | None, most: int = 100_000) -> tupl
 
 
 def beside(tx: Connection, record: int, crawl: int | None) -> tuple[int | None, int | None]:
-    """The record that waits before this one, and the one behind it."""
+    """The records that wait for review before and after this one."""
     which = "" if crawl is None else "AND crawl = :crawl"
     given = {"n": record} | ({} if crawl is None else {"crawl": crawl})
     found = [

@@ -1,9 +1,9 @@
-"""Deletion: what is named in `deletions` goes, in small transactions, until nothing of it is left.
+"""Deletion: rows of `deletions` name what to delete. It is deleted in small transactions until nothing is left.
 
-A page goes in one transaction with everything that refers to it. A body that other pages refer to is moved to the
+A page is deleted in one transaction with everything that refers to it. A body that other pages refer to is moved to the
 oldest of them first. In the same transaction the places of bodies that no page refers to any more are noted in
-`erasures`; then they are overwritten (erasing.py), and only then the notes go. So a killed deletion goes on where it
-was, and no page ever refers to a body that is gone. Only one process deletes at a time (the lock `sweep`).
+`erasures`; then they are overwritten (erasure.py), and only then the notes are deleted. So a killed deletion continues
+where it stopped, and no page ever refers to a deleted body. Only one process deletes at a time (the lock `sweep`).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _SHARER = text(
 _PLACE = text(
     "UPDATE pages SET segment = :segment, body_offset = :offset, body_length = :length, same_as = NULL WHERE n = :n"
 )
-_REFER = text("UPDATE pages SET same_as = :heir WHERE same_as = :id AND n NOT IN :ns").bindparams(_NS)
+_REFER = text("UPDATE pages SET same_as = :successor WHERE same_as = :id AND n NOT IN :ns").bindparams(_NS)
 _DELETE = text("DELETE FROM pages WHERE n IN :ns").bindparams(_NS)
 _note = Bulk(
     "INSERT INTO erasures (segment, body_offset, body_length) SELECT v.name, v.body_offset, v.body_length FROM v "
@@ -79,7 +79,7 @@ class _Changed(Exception):
     """Another page began to refer to a page that is being deleted: plan again."""
 
 
-class _Heir(NamedTuple):
+class _Successor(NamedTuple):
     """The page that gets the body of one that goes."""
 
     n: int
@@ -187,19 +187,21 @@ def _delete(store: Store, segments: SegmentStore, one: Deletion, ns: Sequence[in
 # Bodies that others refer to
 
 
-def _move(store: Store, segments: SegmentStore, ns: Sequence[int]) -> dict[str, _Heir]:
+def _move(store: Store, segments: SegmentStore, ns: Sequence[int]) -> dict[str, _Successor]:
     """Write the bodies that outlive their pages once more; page that goes -> page that gets its body, and where."""
     with store.read() as tx:
         going = dict(pages.where(tx, f"p.n IN ({_listed(ns)})", {}, "p.n", len(ns)))
         wanted = _needed(tx, going)
-        heirs = dict(pages.where(tx, f"p.n IN ({_listed(wanted.values())})", {}, "p.n", len(wanted))) if wanted else {}
+        successors = (
+            dict(pages.where(tx, f"p.n IN ({_listed(wanted.values())})", {}, "p.n", len(wanted))) if wanted else {}
+        )
     items = []
     for id, n in wanted.items():
         page = next(page for page in going.values() if page.id == id)
         assert page.body is not None
-        items.append(_item(segments, page.body, heirs[n]))
+        items.append(_item(segments, page.body, successors[n]))
     refs = segments.append(items)
-    return {id: _Heir(n, ref) for (id, n), ref in zip(wanted.items(), refs, strict=True)}
+    return {id: _Successor(n, ref) for (id, n), ref in zip(wanted.items(), refs, strict=True)}
 
 
 def _needed(tx: Connection, going: dict[int, Page]) -> dict[str, int]:
@@ -226,34 +228,34 @@ def _sharer(tx: Connection, place: BodyRef, going: dict[int, Page]) -> int | Non
     return None if found is None else int(found)
 
 
-def _item(segments: SegmentStore, place: BodyRef, heir: Page) -> WarcItem:
-    """The body at that place as the heir's own response."""
+def _item(segments: SegmentStore, place: BodyRef, successor: Page) -> WarcItem:
+    """The body at that place as the successor's own response."""
     original = segments.read(place)
-    own = segments.read(heir.body) if heir.body is not None else original
+    own = segments.read(successor.body) if successor.body is not None else original
     answer = original if own.status == 304 else own
     return WarcItem(
-        url=heir.url,
-        fetched_ms=heir.fetched_ms,
+        url=successor.url,
+        fetched_ms=successor.fetched_ms,
         status=answer.status,
         headers=answer.headers,
         body=original.body,
-        sha256=heir.sha256 or "",
+        sha256=successor.sha256 or "",
         address=own.fields.get("warc-ip-address"),
-        facts=(("depth", str(heir.depth)),),
+        facts=(("depth", str(successor.depth)),),
     )
 
 
 # One transaction
 
 
-def _delete_rows(tx: Connection, one: Deletion, ns: Sequence[int], moved: dict[str, _Heir]) -> None:
-    numbers = pages.commit_bytes(tx, [heir.ref for heir in moved.values()])
+def _delete_rows(tx: Connection, one: Deletion, ns: Sequence[int], moved: dict[str, _Successor]) -> None:
+    numbers = pages.commit_bytes(tx, [successor.ref for successor in moved.values()])
     if is_postgresql(tx):
         tx.execute(_LOCK, {"ns": list(ns)})
     going = dict(pages.where(tx, f"p.n IN ({_listed(ns)})", {}, "p.n", len(ns)))
     if not going:
         return
-    left = _bequeath(tx, going, moved, numbers)
+    left = _hand_over(tx, going, moved, numbers)
     left += [page.body for page in going.values() if page.body is not None]
     tx.execute(_DELETE, {"ns": list(going)})
     subjects = sorted({(page.crawl, page.fp.hex()) for page in going.values()})
@@ -267,29 +269,29 @@ def _delete_rows(tx: Connection, one: Deletion, ns: Sequence[int], moved: dict[s
     tx.execute(_COUNT, {"by": len(going), "n": one.n})
 
 
-def _bequeath(
-    tx: Connection, going: dict[int, Page], moved: dict[str, _Heir], numbers: dict[str, int]
+def _hand_over(
+    tx: Connection, going: dict[int, Page], moved: dict[str, _Successor], numbers: dict[str, int]
 ) -> list[BodyRef]:
-    """Let pages that refer to a deleted page refer to its heir; returns the places that the heirs have left."""
+    """Let pages that refer to a deleted page refer to its successor; returns the places that successors left."""
     left: list[BodyRef] = []
     for id, oldest in _referrers(tx, going).items():
         page = next(page for page in going.values() if page.id == id)
-        heir = None if page.body is None else _sharer(tx, page.body, going)
-        if heir is None:
+        successor = None if page.body is None else _sharer(tx, page.body, going)
+        if successor is None:
             planned = moved.get(id)
             if planned is None or planned.n != oldest:
                 raise _Changed
-            heir = planned.n
+            successor = planned.n
             left += _place(tx, planned, numbers[planned.ref.segment])
-        ((_, named),) = pages.where(tx, f"p.n = {heir:d}", {}, "p.n", 1)
-        tx.execute(_REFER, {"heir": named.id, "id": id, "ns": list(going)})
+        ((_, named),) = pages.where(tx, f"p.n = {successor:d}", {}, "p.n", 1)
+        tx.execute(_REFER, {"successor": named.id, "id": id, "ns": list(going)})
     return left
 
 
-def _place(tx: Connection, heir: _Heir, segment: int) -> list[BodyRef]:
-    ((_, before),) = pages.where(tx, f"p.n = {heir.n:d}", {}, "p.n", 1)
-    place = {"segment": segment, "offset": heir.ref.offset, "length": heir.ref.length}
-    tx.execute(_PLACE, {**place, "n": heir.n})
+def _place(tx: Connection, successor: _Successor, segment: int) -> list[BodyRef]:
+    ((_, before),) = pages.where(tx, f"p.n = {successor.n:d}", {}, "p.n", 1)
+    place = {"segment": segment, "offset": successor.ref.offset, "length": successor.ref.length}
+    tx.execute(_PLACE, {**place, "n": successor.n})
     return [] if before.body is None else [before.body]
 
 

@@ -1,4 +1,4 @@
-"""Tables of guests: crawlers of another make whose requests are kept here."""
+"""Tables of external clients: other crawlers, such as Scrapy spiders, that keep their requests here."""
 
 from __future__ import annotations
 

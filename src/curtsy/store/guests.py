@@ -1,7 +1,7 @@
-"""Requests of guests: added once, held by one process at a time, done, or failed and replayed.
+"""Requests of external clients: added once, held by one process at a time, done, or failed and replayed.
 
-A request is held from the moment it is handed to a process until that process says what became of it. Whoever does not
-renew its hold loses it: the request is open again, and counts a crash.
+A process holds a request from the moment it takes it until it reports the outcome. A process that does not renew its
+hold loses it: the request is open again, and its crash is counted.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Settled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed:
-    """A dead letter of a guest."""
+    """A dead letter of an external client."""
 
     n: int
     name: str
@@ -135,7 +135,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One crawl of a guest, and how many of its requests are in which state."""
+    """One crawl of an external client, and how many of its requests are in which state."""
 
     n: int
     name: str
@@ -149,7 +149,7 @@ class Run:
 
 
 def begin(tx: Connection, name: str, now_ms: int) -> int:
-    """The run of that name that goes on, else a new one."""
+    """The running run of that name, or a new one."""
     tx.execute(_BEGIN, {"name": name, "now_ms": now_ms})
     return int(tx.execute(_RUNNING, {"name": name}).scalar_one())
 
@@ -233,7 +233,7 @@ def runs(tx: Connection, limit: int = 100) -> list[Run]:
 
 
 def replay(tx: Connection, letters: Iterable[int], now_ms: int) -> int:
-    """Open again; a run that had ended goes on. Those of a run that another of its name followed stay as they are."""
+    """Open dead letters again; a finished run continues, unless another run of its name followed."""
     opened = 0
     for n in unique_sorted(letters):
         tx.execute(_REOPEN, {"n": n})

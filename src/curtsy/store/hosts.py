@@ -137,7 +137,7 @@ def set_operator(
 
 
 def lift(tx: Connection, host: str, next_ms: int) -> None:
-    """The operator ends the wait that a host asked for: it may be asked at `next_ms` at the latest."""
+    """The operator ends the wait that a host requested: the host is due at `next_ms` or earlier."""
     tx.execute(_LIFT, {"host": host, "next_ms": next_ms})
     meta.add(tx, "operator", 1)
 

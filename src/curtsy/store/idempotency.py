@@ -17,14 +17,16 @@ KEPT_MS = 24 * 3_600_000
 #: a request that stores nothing for this long loses its hold
 HELD_MS = 15_000
 
+#: the column with the digest of the crawl's options
+_OPTIONS = "wishes"
 # The holder's row is locked by the update, so of two requests one sees the other's hold.
 _TAKE = text(
-    "INSERT INTO idempotency (caller, key, crawl, wishes, holder, held_until_ms, created_ms) "
-    "VALUES (:caller, :key, :crawl, :wishes, :holder, :until_ms, :now_ms) ON CONFLICT (caller, key) DO UPDATE SET "
+    f"INSERT INTO idempotency (caller, key, crawl, {_OPTIONS}, holder, held_until_ms, created_ms) "
+    f"VALUES (:caller, :key, :crawl, :{_OPTIONS}, :holder, :until_ms, :now_ms) ON CONFLICT (caller, key) DO UPDATE SET "
     "holder = CASE WHEN idempotency.held_until_ms <= :now_ms THEN excluded.holder ELSE idempotency.holder END, "
     "held_until_ms = CASE WHEN idempotency.held_until_ms <= :now_ms THEN excluded.held_until_ms "
     "ELSE idempotency.held_until_ms END "
-    "RETURNING crawl, wishes, received, digest, complete, holder"
+    f"RETURNING crawl, {_OPTIONS}, received, digest, complete, holder"
 )
 
 
@@ -44,7 +46,7 @@ class Submission:
 
 
 def take(tx: Connection, caller: str, key: str, *, crawl: str, wishes: str, holder: str, now_ms: int) -> Submission:
-    """The row of this key, made if there is none. It is ours if it says `holder`."""
+    """The row of this key, created if it does not exist. It is ours if its holder is `holder`."""
     old = idempotency.c.created_ms < now_ms - KEPT_MS
     tx.execute(delete(idempotency).where(old, idempotency.c.caller == caller, idempotency.c.key == key))
     values = {"caller": caller, "key": key, "crawl": crawl, "wishes": wishes, "holder": holder}
@@ -67,7 +69,7 @@ def stored(
 
 
 def let_go(tx: Connection, caller: str, key: str, holder: str) -> None:
-    """The request has ended; the next one may go on at once."""
+    """The request has ended; the next one may continue at once."""
     tx.execute(update(idempotency).where(*_held(caller, key, holder)).values(held_until_ms=0))
 
 

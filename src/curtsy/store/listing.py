@@ -1,7 +1,7 @@
 """Lists for people, page by page: pages of a crawl, dead letters, and how many dead letters of which kind.
 
-A list is walked along one index. What the other filters ask for is looked for in at most `WINDOW` rows per call, so
-that an answer never takes long: a page may then be short, or empty, although there is another one behind it.
+A list follows one index. The other filters examine at most `WINDOW` rows per call, so that a call is always fast. A
+page may then be short or empty although another one follows.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ def _dead_filters(wanted: LettersWanted, given: dict[str, Any]) -> str:
 
 
 class Group(NamedTuple):
-    """So many dead letters that agree in what was asked for; None: not asked."""
+    """The number of dead letters with these values; None for a field that was not grouped by."""
 
     cause: str | None
     host: str | None

@@ -1,4 +1,4 @@
-"""Answers of language models by the digest of what was asked, and how much each crawl has asked."""
+"""Answers of language models by the digest of the request, and the usage of each crawl."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def get(tx: Connection, key: str) -> str | None:
 
 
 def put(tx: Connection, key: str, answer: str, crawl: int, subject: str, at_ms: int) -> None:
-    """Kept with the crawl and subject that it was asked for: it goes when they go."""
+    """Store an answer with its crawl and subject; it is deleted with them."""
     tx.execute(_PUT, {"key": key, "crawl": crawl, "subject": subject, "answer": answer, "at_ms": at_ms})
 
 
 def spend(tx: Connection, crawl: int, usage: Usage) -> None:
-    """Count what was asked; one row per crawl, so that a cap holds for all its workers."""
+    """Count usage; one row per crawl, so that a cap holds for all its workers."""
     names = ("calls", "cached", "prompt_tokens", "completion_tokens", "cost")
     tx.execute(_SPEND, {"crawl": crawl, **{name: getattr(usage, name) for name in names}})
 

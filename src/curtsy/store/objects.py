@@ -120,8 +120,8 @@ class ObjectSegments:
 
     def _unavailable(self, verb: str, error: Exception) -> SegmentsUnavailable:
         return SegmentsUnavailable(
-            f"The object store {self._url} cannot be {verb}: {_first_line(error)}. See that it is reachable and that "
-            "the credentials in the environment allow it; the work goes on by itself when it is back."
+            f"The object store {self._url} cannot be {verb}: {_first_line(error)}. Check that it is reachable and "
+            "that the credentials in the environment allow it. Work continues when it is back."
         )
 
 

@@ -176,10 +176,10 @@ def under_way(tx: Connection, now_ms: int) -> int:
 
 
 def begin(tx: Connection, kind: str, n: int, now_ms: int, lease_ms: int = LEASE_MS) -> Row | None:
-    """Take a row up: its attempt counts from here, so that one that kills its worker does not do so for ever.
+    """Start a row. The attempt counts from here, so a row that kills its worker is not tried forever.
 
-    None if it is done, dead, waiting for its next try, in the hands of another process whose lease is not over, or of a
-    crawl that is paused or has been cancelled.
+    None if it is done, dead, waiting for its next try, leased by another process, or of a crawl that is paused or
+    canceled.
     """
     row = tx.execute(_BEGIN, {"n": n, "kind": kind, "now": now_ms, "until": now_ms + lease_ms}).first()
     return None if row is None else _row(row)

@@ -156,7 +156,7 @@ def chunk(
 
 
 def settled_to(tx: Connection, crawl: int) -> int:
-    """The number up to which no page of the crawl will appear any more: the newest one's; 0 if there is none.
+    """The number up to which no page of the crawl will appear any more: the number of the newest page, or 0.
 
     PostgreSQL allots numbers before commits, and commits finish in any order, so this waits for current writers. On
     SQLite there is one writer at a time.
@@ -167,7 +167,7 @@ def settled_to(tx: Connection, crawl: int) -> int:
 
 
 def last_of(tx: Connection, crawl: int, after: int, upto: int, most: int) -> tuple[int, bytes] | None:
-    """(number, fingerprint) of the last of the next `most` pages after a cursor; None if there are none."""
+    """(number, fingerprint) of the last of the next `most` pages after a cursor; None at the end."""
     found = tx.execute(_LAST_OF, {"crawl": crawl, "after": after, "upto": upto, "most": most}).first()
     return None if found is None else (int(found[0]), bytes(found[1]))
 
@@ -233,7 +233,7 @@ def hold(tx: Connection, keys: Iterable[Key], replaced: Iterable[tuple[bytes, in
 
 
 def committed(tx: Connection) -> dict[str, int]:
-    """Committed bytes of every segment. To be asked once their writers are known to be gone."""
+    """Committed bytes of every segment. Call it only when their writers are known to be gone."""
     if is_postgresql(tx):
         # The last commit of a killed process may still be running: wait for its transaction.
         tx.exec_driver_sql("LOCK TABLE segments IN SHARE MODE")

@@ -77,12 +77,11 @@ def forget_results(tx: Connection, crawl: int, subject: str) -> None:
 
 
 def add(tx: Connection, record: Record, cited: Iterable[Source] = (), again: bool = False) -> Record | None:
-    """Write a record with the sources that its evidence stands in; None if there was nothing new to write.
+    """Write a record with the sources of its evidence; None if there was nothing new to write.
 
-    A key that is there already stays as it is: the first one wins. With `again` (a new extraction) one that says
-    something else becomes the next version, and what nobody decided of is superseded. Where a person decided of a
-    version, that one stays, however many follow, and the new one is held beside it. So is one by a changed schema
-    where a person decided otherwise of what the older one made.
+    The first record of a key wins. With `again` (a new extraction) a different record becomes the next version and
+    supersedes an unreviewed one. A reviewed version stays, and the new one is held beside it. A record of a changed
+    schema is held too if a review of the older schema's record decided otherwise.
     """
     before = newest(tx, record)
     if before is not None:
@@ -216,7 +215,7 @@ def _in_states(statuses: Collection[str]) -> str:
 
 
 def settled_to(tx: Connection, crawl: int) -> int:
-    """The number up to which no record of the crawl will appear any more, as of pages; 0 if there is none."""
+    """The number up to which no record of the crawl will appear any more, as `pages.settled_to`; or 0."""
     if is_postgresql(tx):
         tx.exec_driver_sql("LOCK TABLE records IN SHARE MODE")
     return int(tx.execute(text("SELECT max(n) FROM records WHERE crawl = :crawl"), {"crawl": crawl}).scalar() or 0)

@@ -39,7 +39,7 @@ def chunk(tx: Connection, crawl: int, after: int = 0, limit: int = 500) -> list[
 
 
 def golden(tx: Connection, crawl: int | None, every: bool, after: int = 0, limit: int = 500) -> list[Review]:
-    """Decisions that shall become golden cases, or `every` one that says what a record should be."""
+    """Decisions marked as golden cases, or with `every` all that say what a record should be."""
     given = {"crawl": crawl or 0, "every": every, "after": after, "limit": limit}
     return [_review(row) for row in tx.execute(_GOLDEN, given)]
 

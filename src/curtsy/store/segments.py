@@ -39,7 +39,7 @@ class SegmentStore(Protocol):
         """The compressed record as it stands, for export."""
 
     def older_than(self, age_s: float) -> list[tuple[str, int]]:
-        """(name, bytes) of segments that nobody has written to for so long."""
+        """(name, bytes) of segments that were last written longer ago than this."""
 
     def size_at_rest(self, name: str) -> int | None:
         """Bytes of a segment whose writer is gone; None while it lives, or if there is no such segment."""
@@ -50,7 +50,7 @@ class SegmentStore(Protocol):
     def delete(self, names: Iterable[str]) -> int: ...
 
     def recover(self, committed: Callable[[], Mapping[str, int]]) -> int:
-        """Cut torn tails of writers that are gone; how many. `committed` is asked after they are known to be gone."""
+        """Cut torn tails of writers that are gone; how many. `committed` is called when they are known to be gone."""
 
     def close(self) -> None: ...
 

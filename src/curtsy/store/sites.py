@@ -98,7 +98,7 @@ def put_ready(tx: Connection, crawl: int, hosts: Iterable[str]) -> int:
 
 
 def put_all(tx: Connection, crawl: int) -> int:
-    """At the latest when a crawl has ended fetching: every site that has pages no record has seen."""
+    """Put every site with pages that no record covers; called when a crawl has finished fetching."""
     plan = tx.execute(_PLAN, {"crawl": crawl}).first()
     if plan is None or plan.per != "site":
         return 0

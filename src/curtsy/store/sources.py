@@ -1,4 +1,4 @@
-"""What evidence stands in: texts of pages, kept with the records that cite them, so that spans stay valid."""
+"""Sources of evidence: texts of pages, stored with the records that cite them, so that spans stay valid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts that only people ask for: they read many rows and are on nobody's path."""
+"""Counts for people: they read many rows and are not on a hot path."""
 
 from __future__ import annotations
 

@@ -10,17 +10,17 @@ Kept lean on the hot path: no foreign keys, short rows, few indexes.
     segments        WARC files and how many of their bytes are committed
     pages, requests, failures, hosts, robots
     schedules       cron + crawl                runs           (schedule, planned time): what came of it
-    outbox          what is still to be done    results        of stages, until the record is stored
+    outbox          pending work                results        of stages, until the record is stored
     definitions     schemas and rubrics as crawls were made with them, by hash
     records         structured items of pages and sites; their versions
-    sources         what their evidence stands in        citations      record -> pages it was made from
-    reviews         what people decided of records
-    llm_cache       answers of language models           llm_usage      what each crawl asked of them
-    deletions       what is to be deleted       erasures       records of segments that are to be overwritten
-    api_keys        who may ask over HTTP       idempotency    which crawl an Idempotency-Key made
+    sources         texts that their evidence cites      citations      record -> pages it was made from
+    reviews         decisions of people about records
+    llm_cache       answers of language models           llm_usage      usage of each crawl
+    deletions       pending deletions           erasures       records of segments to overwrite
+    api_keys        keys of the HTTP API        idempotency    which crawl an Idempotency-Key made
     guest_runs, guest_requests                  what Scrapy spiders keep here
 
-Those of stages and records are in record_tables, of schedules in schedule_tables, of guests in guest_tables.
+Those of stages and records are in record_tables, of schedules in schedule_tables, of external clients in guest_tables.
 """
 
 from __future__ import annotations

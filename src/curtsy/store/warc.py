@@ -2,9 +2,9 @@
 
 Each record is a gzip member of its own. Bodies are stored decoded, so `Content-Encoding` and `Transfer-Encoding` are
 renamed `X-Archive-Orig-*` and `Content-Length` is that of the stored body. Per fetched URL: request, metadata, resource
-(of a browser's visit: its picture, if one was asked for, and the Markdown of a renderer that makes its own), response
-(or revisit), in this order: the response's end is then the end of all that belongs to it. What a browser made of a page
-stands in its response; the metadata says so.
+(of a browser's visit: its screenshot, if requested, and the Markdown of a renderer that makes its own), response
+(or revisit), in this order: the response's end is then the end of all that belongs to it. The document that
+a browser made of a page is its response; the metadata says so.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ class _Ids:
         self._next = int(digits[20:31], 16)
 
     def take(self) -> tuple[str, str, str]:
-        """Three that nobody else has."""
+        """Three unique ids."""
         stem = f"{self._start}{self._next:011x}"
         self._next = (self._next + 1) & 0xFFFFFFFFFFF
         return stem + "0>", stem + "1>", stem + "2>"
@@ -247,9 +247,9 @@ _PART = 16_384
 
 
 def blank(length: int) -> bytes:
-    """A record of exactly so many bytes that says nothing: it takes the place of records that were deleted.
+    """An empty record of exactly this length, which replaces deleted records.
 
-    A gzip member of stored blocks, whose content is padded: what stands behind it keeps its place.
+    A gzip member of stored blocks with padded content: the records that follow keep their places.
     """
     fields = (
         f"WARC/1.1\r\nWARC-Type: metadata\r\nWARC-Record-ID: {_ids.take()[0]}\r\n"
@@ -287,7 +287,7 @@ def begins(data: bytes) -> int:
         except zlib.error as error:
             raise Damaged(f"A stored record cannot be decompressed: {error}.") from error
         if not member.eof:
-            raise Damaged("A stored record is cut short.")
+            raise Damaged("A stored record is incomplete.")
         kind = head.partition(b"WARC-Type: ")[2].partition(b"\r\n")[0]
         if kind not in (b"request", b"metadata", b"resource"):
             start = at
@@ -310,7 +310,7 @@ def read(member: bytes, ref: BodyRef | None = None) -> WarcRecord:
     except Damaged as error:
         if ref is None:
             raise
-        raise Damaged(f"{error} It stands in segment {ref.segment} at byte {ref.offset}.") from error
+        raise Damaged(f"{error} It is in segment {ref.segment} at byte {ref.offset}.") from error
 
 
 def _read(member: bytes) -> WarcRecord:
@@ -323,7 +323,7 @@ def _read(member: bytes) -> WarcRecord:
     told = fields.get("content-length", "")
     length = int(told) if told.isdecimal() else -1
     if not head.startswith(b"WARC/1.") or length < 0 or rest[length:] != _END:
-        raise Damaged("A stored record is cut short or is no WARC record.")
+        raise Damaged("A stored record is incomplete or not a WARC record.")
     block, status = rest[:length], 0
     headers: tuple[tuple[str, str], ...] = ()
     if fields.get("content-type", "").startswith("application/http"):

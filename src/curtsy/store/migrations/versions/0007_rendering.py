@@ -1,4 +1,4 @@
-"""Pages that wait for a browser: found by an index of their own; what was learnt of hosts that need one."""
+"""Pages that wait for a browser: an index of their own, and the counts of hosts that need one."""
 
 from alembic import op
 

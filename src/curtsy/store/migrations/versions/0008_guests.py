@@ -1,4 +1,4 @@
-"""Requests of guests: crawlers of another make that take their turns and keep their work here."""
+"""Requests of external clients: other crawlers that use our slots and keep their work here."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""Dead letters of stages are counted whenever somebody asks how far a crawl is."""
+"""An index that counts the dead letters of stages for the progress of a crawl."""
 
 from alembic import op
 

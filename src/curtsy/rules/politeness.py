@@ -1,4 +1,4 @@
-"""What an outcome does to its host: how long it is left alone, how its pause grows, when it counts as slow.
+"""Politeness after an outcome: how long its host is paused, how its adaptive delay changes, when it counts as slow.
 
 Pure: the time and the dice are arguments. Decided from status, headers and duration alone, never from the body.
 """

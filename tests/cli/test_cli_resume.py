@@ -136,7 +136,7 @@ def test_secrets_are_not_stored_and_must_be_given_again(tmp_path: Path, web: Tin
         )
         refused = curtsy(folder, "crawl", "--resume", id)
         assert refused.returncode == 2
-        assert "was made with hosts, which may hold secrets" in refused.stderr
+        assert "was made with hosts. They may hold secrets" in refused.stderr
         assert curtsy(folder, "crawl", "--resume", id, "--config", "test.toml").returncode == 0
     finally:
         folder.close()

@@ -221,5 +221,5 @@ def test_a_crawl_that_needs_a_browser_is_not_begun_without_one(tmp_path: Path) -
     (tmp_path / "curtsy.toml").write_text('chromium = "no-such-program"\n')
     result = curtsy("crawl", "https://a.test/", "--render", "auto", cwd=tmp_path)
     assert result.returncode == 4
-    assert "install Chromium" in result.stderr
+    assert "Install Chromium" in result.stderr
     assert not (tmp_path / ".curtsy" / "curtsy.sqlite").exists(), "nothing was stored"

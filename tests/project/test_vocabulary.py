@@ -14,8 +14,6 @@ from curtsy.cli.app import app
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "curtsy"
-#: folders whose strings are not rewritten yet; remove a folder to enforce the list there
-NOT_YET: tuple[str, ...] = ()
 
 #: text of the synthetic sites, not text for readers of this project
 CONTENT = ("tinyweb/pages.py", "tinyweb/words.py", "tinyweb/facts.py", "tinyweb/faults/", "grounding/vocabulary.py",
@@ -52,7 +50,6 @@ def helps(command: Any, name: str = "curtsy") -> Iterator[tuple[str, str]]:
         yield from helps(sub, f"{name} {sub.name}")
 
 
-@pytest.mark.skipif("cli" in NOT_YET, reason="the help texts are not rewritten yet")
 def test_the_help_texts_are_free_of_banned_phrases() -> None:
     assert {name: said for name, text in helps(app) if (said := found(text))} == {}
 
@@ -68,8 +65,6 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
 
 @pytest.mark.parametrize("folder", sorted({path.name for path in SOURCE.iterdir() if path.is_dir()} - {"__pycache__"}))
 def test_messages_and_docstrings_are_free_of_banned_phrases(folder: str) -> None:
-    if folder in NOT_YET:
-        pytest.skip("not rewritten yet")
     said = {
         f"{path.relative_to(SOURCE)}:{line}": phrases
         for path in sorted((SOURCE / folder).rglob("*.py"))
@@ -80,7 +75,6 @@ def test_messages_and_docstrings_are_free_of_banned_phrases(folder: str) -> None
     assert said == {}
 
 
-@pytest.mark.skipif("web" in NOT_YET, reason="the dashboard is not rewritten yet")
 @pytest.mark.parametrize("path", sorted((SOURCE / "web" / "templates").rglob("*.html")), ids=lambda path: path.name)
 def test_the_dashboard_is_free_of_banned_phrases(path: Path) -> None:
     text = re.sub(r"\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}|<[^>]*>", " ", path.read_text("utf-8"), flags=re.DOTALL)

@@ -162,7 +162,7 @@ def test_limits_and_errors_are_told(port: int) -> None:
         assert "no stored page" in await refused(client, "read_page", page="http://nowhere.test/")
         for wrong in ("../../etc/passwd", "9" * 30 + "-" + "0" * 32, "1-00"):
             assert "neither a page id nor a URL" in await refused(client, "read_page", page=wrong)
-        assert "unknown schema" in await refused(client, "extract", page=START, schema="os:system")
+        assert "no schema" in await refused(client, "extract", page=START, schema="os:system")
         assert "no words" in await refused(client, "search_pages", query="?!")
         assert "ffff" in await refused(client, "status", crawl="ffff")
 

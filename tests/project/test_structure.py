@@ -65,7 +65,10 @@ def imports(file: str) -> Iterator[Import]:
 
     def walk(node: ast.AST, in_function: bool) -> Iterator[Import]:
         for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+            # What only type checkers or `python -m` run is no import of the module.
+            if isinstance(child, ast.If) and any(
+                word in ast.unparse(child.test) for word in ("TYPE_CHECKING", "__main__")
+            ):
                 continue
             if isinstance(child, ast.Import):
                 yield from (Import(file, alias.name, child.lineno, in_function) for alias in child.names)

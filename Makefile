@@ -147,7 +147,7 @@ bench-short: $(SETUP) $(SYSTEM)
 	@$(BIN)/python -m bench --short $(ARGS)
 
 client: $(SETUP)
-	@$(BIN)/python -m curtsy.web.openapi > docs/openapi.new && mv docs/openapi.new docs/openapi.json
+	@$(BIN)/python -c 'from curtsy.web import api, openapi; print(openapi.file_text(), end="")' > docs/openapi.new && mv docs/openapi.new docs/openapi.json
 	@$(BIN)/python tools/client_generator.py
 
 # An installation generates the client too; this rule does it when the document changes after that.

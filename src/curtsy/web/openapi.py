@@ -167,9 +167,3 @@ def file_text() -> str:
         return "{\n" + ",\n".join(items) + "\n}"
 
     return lines(document(), 3) + "\n"
-
-
-if __name__ == "__main__":
-    from curtsy.web import api  # noqa: F401 - declares the endpoints
-
-    print(file_text(), end="")

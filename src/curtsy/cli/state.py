@@ -10,7 +10,7 @@ import typer
 from curtsy.cli import next_commands, show
 from curtsy.cli.backends import Api, backend
 from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl
-from curtsy.client.backend import Backend
+from curtsy.client.backend import Backend, Document
 
 _GOES_ON = ("loading", "running", "paused", "extracting")
 
@@ -32,8 +32,16 @@ def status(
     if as_json:
         show.document({"crawls": [show.ledger(one) for one in found]})
         return
-    columns = ["id", "state", "lane", "pages", "created", "ended"]
-    show.table(["crawl", *columns[1:]], [[one[column] for column in columns] for one in found])
+    columns = ["crawl", "state", "lane", "pages", "pending", "dead letters", "created", "ended"]
+    show.table(columns, map(_row, found))
+
+
+def _row(one: Document) -> list[Any]:
+    """The API lists crawls without their counts; those cells stay empty."""
+    counts = one.get("counts")
+    letters = None if counts is None else sum(counts["failed"].values()) + sum(counts.get("failed_stages", {}).values())
+    pending = None if counts is None else counts["pending"]
+    return [one["id"], one["state"], one["lane"], one["pages"], pending, letters, one["created"], one["ended"]]
 
 
 def pause(

@@ -241,7 +241,7 @@ def test_crawls_beyond_the_runs_to_keep_are_named(store: Store, settings: Settin
         ({"cron": "0 0 30 2 *"}, "never fires"),
         ({"zone": "Nowhere"}, "no time zone"),
         ({"seeds": []}, "at least one URL"),
-        ({"seeds": ["nonsense"]}, "no http or https URL"),
+        ({"seeds": ["nonsense"]}, "not an http or https URL"),
         ({"overlap": "both"}, "skip or queue"),
         ({"keep": 0}, "number of runs to keep"),
         ({"crawl": {"max_pages": 0}}, "max_pages"),

@@ -64,7 +64,7 @@ def test_tasks_that_outlive_the_limit_are_named(said: dict[str, str]) -> None:
         await task
 
     asyncio.run(scene())
-    assert "deaf test_stopping.py:" in said["tasks_left_behind"]
+    assert "deaf test_shutdown.py:" in said["tasks_left_behind"]
     assert "Event.wait locks.py:" in said["tasks_left_behind"]
 
 
@@ -87,7 +87,7 @@ def test_work_that_has_no_more_time_is_left_and_named(said: dict[str, str]) -> N
         return left and task.cancelled()
 
     assert asyncio.run(scene())
-    assert "waits test_stopping.py:" in said["cut_short"]
+    assert "waits test_shutdown.py:" in said["cut_short"]
 
 
 def test_work_that_fails_says_so() -> None:

@@ -248,7 +248,7 @@ def test_a_page_that_robots_forbid_is_not_loaded_by_a_visit(tmp_path: Path) -> N
 def test_a_crawl_whose_browser_never_starts_says_so_and_goes_on_when_it_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "_HOPELESS_S", {"always": 0.5})
+    monkeypatch.setattr(run, "_PATIENCE_S", {"always": 0.5})
     monkeypatch.setattr(browser, "_PAUSE_S", 0.2)
     program = tmp_path / "chromium"
     program.write_text("#!/bin/sh\necho 'no such library' >&2\nexit 1\n")

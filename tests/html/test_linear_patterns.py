@@ -41,7 +41,7 @@ from curtsy.rules.urls import normalise
 _ELSEWHERE = (
     "curtsy.tinyweb", "curtsy.cli", "curtsy.airflow", "curtsy.scrapy", "curtsy.__main__", "curtsy.core.settings",
     "curtsy.store.migrations", "curtsy.services.local_model_server",
-    "curtsy.core.failpoints",
+    "curtsy.core.failpoints", "curtsy.grounding.user_code",
 )  # fmt: skip
 _METHODS = ("search", "match", "fullmatch", "finditer", "findall", "sub", "split")
 
@@ -126,7 +126,13 @@ def _run(pattern: re.Pattern[Any], method: str, text: Any) -> Callable[[], objec
 def test_the_patterns_are_found() -> None:
     names = " ".join(PATTERNS)
     assert len(PATTERNS) > 100
-    for one in ("charset._USUAL_START", "links._TEXT_URL", "ground_dates.", "extract.chunks.", "robots._LINE_END"):
+    for one in (
+        "html.charset._USUAL_START",
+        "html.links._TEXT_URL",
+        "grounding.dates.",
+        "extract.chunks.",
+        "rules.robots._LINE_END",
+    ):
         assert f"curtsy.{one}" in names
 
 

@@ -28,11 +28,11 @@ from curtsy.core.outcome import Action, Decision, Fault, HostEffect, Outcome
 from curtsy.core.settings import Settings
 from curtsy.crawl import maintenance
 from curtsy.crawl.crawl_context import CrawlContext
-from curtsy.crawl.results import Finished
+from curtsy.crawl.results import PageFacts, Result, Returned
 from curtsy.crawl.transaction import Body, Links, Transaction
 from curtsy.frontier.messages import ReapedLease, ReapedSlot, Times
 from curtsy.records import stages
-from curtsy.rules.decide import RobotsDecision
+from curtsy.rules.robots_policy import RobotsDecision
 from curtsy.rules.urls import fingerprint
 from curtsy.store import crawls, deletion, hosts, outbox, pages, queues, sites, urls
 from curtsy.store.engine import Store
@@ -70,16 +70,16 @@ class World:
 
     def commit(self, pick: random.Random) -> None:
         group = [self._result(pick) for _ in range(pick.randint(4, 30))]
-        fresh = {(link.crawl, link.fp): link for done in group for link in done.links}
+        fresh = {(link.crawl, link.fp): link for done in group for link in done.result.links}
         bodies = {
-            done.lease.fence: Body(
+            done.result.lease.fence: Body(
                 sha256(b"x").hexdigest(), BodyRef(segment=f"s{pick.randrange(3)}", offset=1, length=1)
             )
             for done in group
         }
         self.store.run(self.transaction, group, Links(fresh=fresh), bodies, NOW)
 
-    def _result(self, pick: random.Random) -> Finished:
+    def _result(self, pick: random.Random) -> Returned:
         crawl, host, i = pick.choice(self.crawls).n, pick.choice(HOSTS).lower(), pick.randrange(URLS)
         url, fence = self.url(host, i), next(self.fences)
         lease = Lease(
@@ -88,24 +88,27 @@ class World:
         )  # fmt: skip
         links = [self._link(pick) for _ in range(pick.randrange(8))]
         times = Times(NOW + fence, NOW + fence, NOW + fence)
-        given: dict[str, Any] = {"lease": lease, "fp": fingerprint(url), "times": times, "links": links}
+        given: dict[str, Any] = {"lease": lease, "fp": fingerprint(url), "links": links}
         form = pick.randrange(8)
         if form < 4:
             outcome = Outcome(url=url, status=200, body=b"x", started=1.0, ended=2.0)
             member = f"m{pick.randrange(500)}.test" if form == 0 else None
-            return Finished(
-                decision=Decision(action=Action.DONE), outcome=outcome, page=form > 0, member=member,
-                effect=HostEffect(), needed_browser=bool(form == 3), **given,
+            result = Result(
+                decision=Decision(action=Action.DONE), outcome=outcome, page=PageFacts() if form > 0 else None,
+                member=member, effect=HostEffect(), needed_browser=bool(form == 3), **given,
             )  # fmt: skip
+            return Returned(result=result, times=times)
         outcome = Outcome(url=url, fault=Fault.DNS_NONE if form == 7 else Fault.TIMEOUT, ended=2.0)
         effect = HostEffect(failures=1, block_ms=5)
         if form < 6:
             decision = Decision(action=Action.DEAD, reason="timeout")
-            return Finished(decision=decision, outcome=outcome, effect=effect, **given)
+            return Returned(result=Result(decision=decision, outcome=outcome, effect=effect, **given), times=times)
         robots = RobotsDecision(verdict="forbid")
         given |= {"fp": b"", "links": []}
         decision = Decision(action=Action.RETRY)
-        return Finished(decision=decision, outcome=outcome, effect=effect, robots=robots, **given)
+        return Returned(
+            result=Result(decision=decision, outcome=outcome, effect=effect, robots=robots, **given), times=times
+        )
 
     def _link(self, pick: random.Random) -> NewUrl:
         host = pick.choice((*HOSTS, f"n{pick.randrange(3000)}.test")).lower()
@@ -137,7 +140,7 @@ class World:
     def bury(self, pick: random.Random) -> None:
         with self.store.read() as tx:
             found = queues.failing_since(tx, NOW * 2)
-        self.store.run(maintenance._bury, pick.sample(found, min(len(found), 6)))
+        self.store.run(maintenance._mark_dead, pick.sample(found, min(len(found), 6)))
 
     def reap(self, pick: random.Random) -> None:
         items: list[ReapedSlot | ReapedLease] = []

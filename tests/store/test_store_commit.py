@@ -238,7 +238,7 @@ def test_a_page_reads_back_as_written_and_is_never_replaced(store: Store, crawl:
         assert pages.by_id(tx, full.id) == full
         assert pages.get(tx, crawl, bare.fp) == bare
         assert pages.get(tx, crawl, _fp(3)) is None
-        with pytest.raises(UsageError, match="no page id"):
+        with pytest.raises(UsageError, match="not a page id"):
             pages.by_id(tx, "nonsense")
 
 

@@ -186,8 +186,9 @@ def is_steep(work: Callable[[int], Callable[[], object]], last: int = _LAST, tri
     """What was measured, if the time grows faster than the size each time it is looked at."""
     if _is_quick(work, last):
         return None
-    for _ in range(tries):
-        slope, size, taken = growth(work, last)
+    for attempt in range(tries):
+        # Larger inputs each time: a single step, such as a check that begins at some size, is not growth.
+        slope, size, taken = growth(work, last << attempt)
         if slope <= STEEP:
             return None
     return f"time grows with the power {slope:.2f}: {taken * 1000:.0f} ms for {size:,} characters"

@@ -134,7 +134,7 @@ def test_an_upload_whose_client_vanishes_goes_on_under_its_key(tmp_path: Path, s
             (begun,) = crawls.list_all(tx)
             assert (begun.state, crawls.counts(tx, begun.n).pending) == (CrawlState.LOADING, 5_000)
         headers = {"Content-Type": "application/x-ndjson", "Idempotency-Key": "key"}
-        answer = served.client._ask("POST", "/v1/crawls", body, headers)
+        answer = served.client._request("POST", "/v1/crawls", body, headers)
         assert answer["id"] == begun.id
         status = served.client.get(f"/v1/crawls/{begun.id}")
         assert (status["state"], status["counts"]["pending"]) == ("running", len(SEEDS))

@@ -51,7 +51,10 @@ class HostWriter:
         #: hosts that this process knows to fail
         self._failing = failing
 
-    def write(self, tx: Any, group: Sequence[Returned], now_ms: int) -> HostUpdates:
+    def write(
+        self, tx: Any, group: Sequence[Returned], opening: Sequence[tuple[int, str, str]], now_ms: int
+    ) -> HostUpdates:
+        """`opening`: the queues (crawl, host, lane) that the transaction opens next. All are locked in one order."""
         rows = _Rows()
         for returned in group:
             if returned.times is not None:
@@ -60,25 +63,25 @@ class HostWriter:
                 self._add_robots(tx, returned, returned.result.robots, rows, now_ms)
         hosts.upsert(tx, rows.states.values())
         hosts.upsert_robots(tx, rows.robots)
-        results = [returned.result for returned in group]
-        answered, failing = self._write_failures(tx, results, now_ms)
-        return HostUpdates(
-            rules=rows.rules, follows=rows.follows, answered=answered, failing=failing,
-            nameless=_mark_nameless(tx, results),
-        )  # fmt: skip
+        return self._mark_queues(tx, [returned.result for returned in group], rows, opening, now_ms)
 
-    def _write_failures(self, tx: Any, results: Sequence[Result], now_ms: int) -> tuple[frozenset[str], frozenset[str]]:
-        """(hosts that answer again, hosts that did not answer)."""
+    def _mark_queues(
+        self, tx: Any, results: Sequence[Result], rows: _Rows, opening: Sequence[tuple[int, str, str]], now_ms: int
+    ) -> HostUpdates:
+        """Mark the queues of hosts that answer again, that did not answer, and that do not exist."""
         known = self._failing
         answered = {r.lease.host for r in results if _is_answer(r) and (r.lease.failures or r.lease.host in known)}
         failing = {r.lease.host: _fault(r) for r in results if r.effect is not None and r.effect.failures > 0}
         forbid = [r for r in results if r.robots is not None and r.robots.verdict == "forbid"]
         failing |= {self._asked_first(r)[1]: _fault(r) for r in forbid}
-        if answered:
-            queues.recovered(tx, answered)
-        if failing:
-            queues.failing(tx, failing, now_ms)
-        return frozenset(answered), frozenset(failing)
+        nameless = {(r.lease.crawl, r.lease.host): Fault.DNS_NONE.value for r in results if _has_no_name(r)}
+        marked: set[tuple[int, str]] = set()
+        if answered or failing or nameless:
+            marked = queues.mark(tx, answered=answered, silent=failing, dead=nameless, opening=opening, now_ms=now_ms)
+        return HostUpdates(
+            rules=rows.rules, follows=rows.follows, answered=frozenset(answered), failing=frozenset(failing),
+            nameless=frozenset(marked),
+        )  # fmt: skip
 
     # Rules hold for the origin of the first request, wherever its redirects led.
 
@@ -141,14 +144,6 @@ class HostWriter:
 def _has_other_rules(tx: Any, host: str, where: str) -> bool:
     known = hosts.robots_of_hosts(tx, [host]).get(host, ())
     return any(origin_ != where and robots_policy.is_known(verdict) for origin_, _, _, verdict in known)
-
-
-def _mark_nameless(tx: Any, results: Sequence[Result]) -> frozenset[tuple[int, str]]:
-    return frozenset(
-        (result.lease.crawl, result.lease.host)
-        for result in results
-        if _has_no_name(result) and queues.mark_dead(tx, result.lease.crawl, result.lease.host, Fault.DNS_NONE.value)
-    )
 
 
 def _has_no_name(result: Result) -> bool:

@@ -100,8 +100,8 @@ class Transaction:
         bodies: Mapping[int, Body], now_ms: int,
     ) -> Written:  # fmt: skip
         left = self._lock_budgets(tx, group)
-        host_updates = self._hosts.write(tx, group, now_ms)
-        opened = self._open_queues(tx, links)
+        host_updates = self._hosts.write(tx, group, opening := self._queues_of(links), now_ms)
+        opened = queues.open_queues(tx, [(*queue, 0) for queue in opening]) if opening else {}
         newest = _newest(group)
         budget = _spend(tx, newest, left) if left else _Budget()
         surplus = budget.surplus
@@ -120,13 +120,13 @@ class Transaction:
         requests.insert(tx, _requests(group))
         failures.insert(tx, [self._failure(d, now_ms) for d in effective if d.decision.action is Action.DEAD])
         outbox.put(tx, self._extractions(kept, now_ms))
-        self._write_counts(tx, effective, kept, surplus, inserted.seqs)
+        versions = self._write_counts(tx, effective, kept, surplus, inserted.seqs)
         return Written(
             now_ms=now_ms, hosts=host_updates, inserted=inserted.seqs, stored=inserted.stored, known=links.known,
             refused=inserted.refused, surplus=surplus,
             used=frozenset(d.result.lease.fence for d in kept) | budget.counted,
             dead=frozenset(key for key, queue in opened.items() if queue.state == "dead"),
-            versions=_extend_members(tx, effective),
+            versions=versions,
             offered=frozenset((d.lease.crawl, d.sitemaps_of) for d in effective if d.sitemaps_of is not None),
         )  # fmt: skip
 
@@ -158,16 +158,16 @@ class Transaction:
 
     def _lock_budgets(self, tx: Any, group: Sequence[Returned]) -> dict[int, int]:
         """Pages left of the crawls in the group that have max_pages. Locks their rows."""
-        numbers = {d.result.lease.crawl for d in group if d.result.page is not None}
+        numbers = {d.result.lease.crawl for d in group if d.result.page is not None or d.result.member is not None}
         limited = {n for n in numbers if self._contexts[n].crawl.max_pages is not None}
         if not limited:
             return {}
         return {n: (most or 0) - pages_ for n, (most, pages_) in crawls.lock_budgets(tx, limited).items()}
 
-    def _open_queues(self, tx: Any, links: Links) -> dict[QueueKey, queues.Queue]:
+    def _queues_of(self, links: Links) -> list[tuple[int, str, str]]:
+        """(crawl, host, lane) of every queue that gets links."""
         wanted = {(link.crawl, link.host) for link in links.fresh.values()}
-        lanes = {n: self._contexts[n].crawl.lane.value for n, _ in wanted}
-        return queues.open_queues(tx, [(n, host, lanes[n], 0) for n, host in wanted]) if wanted else {}
+        return [(n, host, self._contexts[n].crawl.lane.value) for n, host in wanted]
 
     def _insert_links(
         self, tx: Any, fresh: Mapping[Key, NewUrl], opened: Mapping[QueueKey, queues.Queue], now_ms: int
@@ -226,7 +226,8 @@ class Transaction:
     def _write_counts(
         self, tx: Any, effective: Sequence[Result], kept: Sequence[Returned], surplus: frozenset[int],
         inserted: Iterable[Key],
-    ) -> None:  # fmt: skip
+    ) -> dict[int, int]:  # fmt: skip
+        """Pages, members and counts of crawls. Returns the versions of crawls whose members joined."""
         counts: dict[tuple[int, str, str], int] = {}
         for result in effective:
             state, reason = _state_of(result, surplus)
@@ -239,16 +240,16 @@ class Transaction:
         for returned in kept:
             crawl = returned.result.lease.crawl
             taken[crawl] = taken.get(crawl, 0) + 1
+        joined: dict[int, set[str]] = {}
+        for result in effective:
+            if result.member is not None:
+                joined.setdefault(result.lease.crawl, set()).add(result.member)
+        if joined:
+            crawls.lock(tx, {*taken, *joined})
         crawls.add_pages(tx, taken)
+        versions = {n: crawls.extend_members(tx, n, joined[n]) for n in sorted(joined)}
         crawls.add_counts(tx, counts)
-
-
-def _extend_members(tx: Any, effective: Sequence[Result]) -> dict[int, int]:
-    joined: dict[int, set[str]] = {}
-    for result in effective:
-        if result.member is not None:
-            joined.setdefault(result.lease.crawl, set()).add(result.member)
-    return {n: crawls.extend_members(tx, n, joined[n]) for n in sorted(joined)}
+        return versions
 
 
 def _effective_links(group: Sequence[Returned], effective: Sequence[Result], links: Links) -> Mapping[Key, NewUrl]:

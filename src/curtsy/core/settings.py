@@ -1,4 +1,4 @@
-"""One frozen Settings. Where its values come from, and how they must fit together, is in configuration.py.
+"""One frozen Settings. settings_loading.py reads its values and checks that they fit together.
 
 Every field is documented in docs/reference/settings.md; a test checks that.
 """

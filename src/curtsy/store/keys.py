@@ -42,10 +42,6 @@ def list_all(tx: Connection) -> list[ApiKey]:
     return [_key(row) for row in tx.execute(select(api_keys).order_by(api_keys.c.created_ms.desc(), api_keys.c.id))]
 
 
-def any_exists(tx: Connection) -> bool:
-    return tx.execute(select(api_keys.c.id).limit(1)).first() is not None
-
-
 def revoke(tx: Connection, id: str, now_ms: int) -> bool:
     """False if there is no such key; a second time changes nothing."""
     changed = update(api_keys).where(api_keys.c.id == id, api_keys.c.revoked_ms.is_(None)).values(revoked_ms=now_ms)

@@ -218,11 +218,6 @@ def mark(
     return {key for key in sorted(dead) if mark_dead(tx, *key, dead[key])}
 
 
-def failing(tx: Connection, hosts: Mapping[str, str], now_ms: int) -> None:
-    """These hosts do not answer: note since when and the fault, for every crawl that waits for them."""
-    mark(tx, silent=hosts, now_ms=now_ms)
-
-
 def faults(tx: Connection, host: str = "") -> dict[str, tuple[str, int]]:
     """host -> (the fault that its silence began with, since when), of all silent hosts or of one."""
     return {row[0]: (row[1], row[2]) for row in tx.execute(_FAULTS, {"host": host})}

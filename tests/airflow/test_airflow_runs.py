@@ -167,5 +167,5 @@ def test_the_connection_type_has_a_form_and_a_test(airflow: Airflow, plane: Plan
     began = time.monotonic()
     refused = airflow.ask("POST", "/api/v2/connections/test", {**body, "host": "http://127.0.0.1:1"})
     assert refused["status"] is False
-    assert "does not answer" in refused["message"]
+    assert "does not respond" in refused["message"]
     assert time.monotonic() - began < 30

@@ -14,9 +14,9 @@ import uvloop
 from crawl_folder import CrawlFolder, finish
 from small_site import Asked, Say, SmallSite, linking
 
+from curtsy.content import reading
 from curtsy.core.shutdown import StopFlag
 from curtsy.grounding import page_schema
-from curtsy.html import reading
 from curtsy.records import stages
 from curtsy.services import backends
 from curtsy.services.reader_process import aside

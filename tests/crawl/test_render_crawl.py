@@ -16,12 +16,12 @@ from waiting import until
 from warcio.archiveiterator import ArchiveIterator
 
 from curtsy.cli.results import judged
+from curtsy.content.needs_browser import SURE, is_probe
 from curtsy.core.errors import NoBrowser
 from curtsy.core.settings import Settings
 from curtsy.crawl import run
 from curtsy.fetch import browser
 from curtsy.fetch.chromium import find
-from curtsy.html.needs_browser import SURE, is_probe
 from curtsy.rules.urls import fingerprint
 from curtsy.store import hosts
 from curtsy.store.engine import Store

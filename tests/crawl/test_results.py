@@ -6,12 +6,12 @@ import random
 
 import pytest
 
+from curtsy.content.links import sitemap
 from curtsy.core.model import Crawl, Entry, Kind, Lane, Lease
 from curtsy.core.outcome import Action, Outcome
 from curtsy.core.settings import Settings
 from curtsy.crawl import results
 from curtsy.crawl.crawl_context import CrawlContext
-from curtsy.html.links import sitemap
 
 
 @pytest.mark.parametrize(("urls", "slices"), [(3, None), (2500, 3)])

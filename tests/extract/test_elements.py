@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from curtsy.content.document import Document
 from curtsy.core.observe import counters
 from curtsy.extract import elements, selectors
 from curtsy.extract.elements import Elements, is_light
 from curtsy.extract.sources import sources_of
 from curtsy.grounding import schema as schemas
 from curtsy.grounding.schema_hints import Selector
-from curtsy.html.document import Document
 
 HTML = """<main><h1 id=a>Who <b>we</b> are</h1><p>One <i>1</i></p><p>Two</p></main><a href=/x title="a b">y</a>"""
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from curtsy.content.document import Document
 from curtsy.core.claims import Claim, Rung, Source, SourceKind, Verdict
 from curtsy.grounding import judge, schema
 from curtsy.grounding.folded_text import plain
-from curtsy.html.document import Document
 from curtsy.tinyweb import facts
 from curtsy.tinyweb.facts import Kind, Organization
 from curtsy.tinyweb.pages import OrgSite, Shape

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from curtsy.content.document import Document, is_html
+from curtsy.content.links import LinkMemo, hrefs
 from curtsy.core.model import Page as StoredPage
-from curtsy.html.document import Document, is_html
-from curtsy.html.links import LinkMemo, hrefs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

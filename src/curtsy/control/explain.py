@@ -6,12 +6,12 @@ import asyncio
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from curtsy.content.needs_browser import goes_directly
 from curtsy.control.explain_text import MEANINGS, about_host, about_silence, next_slot, sentences, when
 from curtsy.core.errors import EpochLost, FrontierUnavailable
 from curtsy.core.model import Crawl, Failure, HostState, Kind, Page, Request, RobotsState, UrlState
 from curtsy.core.observe import log
 from curtsy.frontier.inspect import Sight, sight
-from curtsy.html.needs_browser import goes_directly
 from curtsy.rules import robots_policy
 from curtsy.rules.urls import Scope, fingerprint, host_key, normalise, origin
 from curtsy.services.valkey import EmbeddedValkey

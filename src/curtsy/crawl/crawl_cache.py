@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from curtsy.content.needs_browser import goes_directly, is_probe
 from curtsy.core.model import Crawl, CrawlState, Kind, Lease, Page
 from curtsy.core.observe import log
 from curtsy.core.settings import Settings
 from curtsy.crawl.crawl_context import CrawlContext
 from curtsy.crawl.host_policy import HostPolicy
 from curtsy.frontier.frontier import Frontier
-from curtsy.html.needs_browser import goes_directly, is_probe
 from curtsy.rules import network_profile, robots_policy
 from curtsy.rules.robots import Robots
 from curtsy.rules.urls import fingerprint, host_key, origin

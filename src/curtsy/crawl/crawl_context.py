@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from curtsy.content.links import LinkMemo
 from curtsy.core.model import Chain, Crawl, Kind, NewUrl
 from curtsy.core.outcome import Outcome
 from curtsy.core.settings import Settings
-from curtsy.html.links import LinkMemo
 from curtsy.rules.cookies import CookieJar
 from curtsy.rules.urls import Scope, fingerprint, host_key
 

@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from curtsy.content.links import sitemap
+from curtsy.content.reading import ParseTimeout, Reading, within
 from curtsy.core import metrics
 from curtsy.core.clock import boot
 from curtsy.core.model import Kind, Lane, Lease, Page
@@ -30,8 +32,6 @@ from curtsy.crawl.results import UNSENT, Result
 from curtsy.fetch.http import HttpFetcher
 from curtsy.fetch.transfer import Done, FetchJob, Started
 from curtsy.frontier.messages import Release
-from curtsy.html.links import sitemap
-from curtsy.html.reading import ParseTimeout, Reading, within
 from curtsy.rules.robots_policy import DENIED, refusal
 from curtsy.rules.urls import origin
 from curtsy.services.reader_process import aside

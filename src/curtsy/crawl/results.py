@@ -15,16 +15,16 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from curtsy.content.document import is_html, robots_tag
+from curtsy.content.links import SitemapContent, sitemap
+from curtsy.content.parser_limits import is_heavy
+from curtsy.content.reading import ParseTimeout, Reading, read, within
 from curtsy.core.model import Entry, Kind, Lease, NewUrl, Page, hot_value
 from curtsy.core.observe import count, log
 from curtsy.core.outcome import Action, Decision, Fault, HostEffect, Outcome
 from curtsy.core.settings import Settings
 from curtsy.crawl.crawl_context import CrawlContext
 from curtsy.frontier.messages import Release, Times
-from curtsy.html.document import is_html, robots_tag
-from curtsy.html.links import SitemapContent, sitemap
-from curtsy.html.parser_limits import is_heavy
-from curtsy.html.reading import ParseTimeout, Reading, read, within
 from curtsy.rules.decide import decide, next_chain
 from curtsy.rules.politeness import effect
 from curtsy.rules.robots import Robots

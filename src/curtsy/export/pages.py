@@ -19,11 +19,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from curtsy.content.document import Document, is_html
 from curtsy.core.errors import MissingPart, UsageError
 from curtsy.core.model import Crawl, Page
 from curtsy.core.settings import Settings
 from curtsy.export.targets import Folder, ObjectPlace, Target, check_file, check_parent, place, umask, write_whole
-from curtsy.html.document import Document, is_html
 from curtsy.store import pages, warc
 from curtsy.store.engine import Store
 from curtsy.store.segment_places import open_segments

@@ -18,10 +18,10 @@ import sys
 import threading
 from typing import IO, cast
 
+from curtsy.content.document import Document
 from curtsy.core.observe import count
 from curtsy.extract.selector_process import Element, css_elements
 from curtsy.grounding.schema_hints import Selector
-from curtsy.html.document import Document
 
 #: no evaluation takes this long: the process was stopped, or the machine is suspended
 _MAX_WAIT_S = 120.0

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from lxml import etree
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from curtsy.html import text as prose
+from curtsy.content import text as prose
 
 PAGE_SECONDS = 1.0
 _MEMORY_BYTES = 2 << 30

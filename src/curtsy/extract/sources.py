@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from curtsy.content import structured_data
+from curtsy.content.charset import charset_of, decode
+from curtsy.content.document import Document, is_html
 from curtsy.core.claims import Source, SourceKind
 from curtsy.extract.page_selection import roles_of
-from curtsy.html import structured_data
-from curtsy.html.charset import charset_of, decode
-from curtsy.html.document import Document, is_html
 
 #: characters of a text that is not HTML
 _MAX_TEXT = 2_000_000

@@ -8,10 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from curtsy.content import reading
+from curtsy.content.parser_limits import HEAVY_TAGS
 from curtsy.fetch.browser_requests import Gate
 from curtsy.fetch.transfer import boot_clock
-from curtsy.html import reading
-from curtsy.html.parser_limits import HEAVY_TAGS
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Page

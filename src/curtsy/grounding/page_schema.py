@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from curtsy.content.document import Document, is_html
 from curtsy.core.model import Page
-from curtsy.html.document import Document, is_html
 
 _HEADINGS = 100
 _HEADING_LENGTH = 300

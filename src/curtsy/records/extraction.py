@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
+from curtsy.content.parser_limits import is_heavy
+from curtsy.content.reading import ParseTimeout, within
 from curtsy.core.claims import Confidence, Evidence, Field, Rung, SourceKind, Verdict
 from curtsy.core.errors import CurtsyError, Damaged, MissingPart, SettingsError, UsageError
 from curtsy.core.model import Crawl
@@ -25,8 +27,6 @@ from curtsy.extract.ladder import PageSources
 from curtsy.grounding import judge, scoring
 from curtsy.grounding.page_schema import Stored, extractors, page_facts
 from curtsy.grounding.schema import Schema
-from curtsy.html.parser_limits import is_heavy
-from curtsy.html.reading import ParseTimeout, within
 from curtsy.records import crawl_model
 from curtsy.records import plan as plans
 from curtsy.records.plan import Plan

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from curtsy.content.document import Document, is_html
 from curtsy.core.errors import UsageError
 from curtsy.grounding import page_schema, rubrics, schema
 from curtsy.grounding.page_schema import Stored
-from curtsy.html.document import Document, is_html
 from curtsy.records.extraction import StageFault
 
 #: makes one item from a page, several, or none

@@ -18,8 +18,8 @@ import sys
 import threading
 from typing import IO, Any, cast
 
+from curtsy.content.reading import ParseTimeout, Reading, read
 from curtsy.core.observe import count
-from curtsy.html.reading import ParseTimeout, Reading, read
 
 _MEMORY_BYTES = 4 << 30
 _ENVIRONMENT = (

@@ -12,10 +12,10 @@ import uvloop
 from rendered import Stage, begin, page_job, rendering, visit
 from small_site import Asked, Say
 
+from curtsy.content.document import Document
 from curtsy.core.outcome import Fault, Outcome
 from curtsy.fetch import page_visit
 from curtsy.fetch.transfer import boot_clock
-from curtsy.html.document import Document
 from curtsy.tinyweb import TinyWeb, truth
 
 HOME = "http://a.small.test/"

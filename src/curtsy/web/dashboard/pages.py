@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from flask import Response
 
+from curtsy.content.charset import charset_of, decode
+from curtsy.content.document import Document, is_html
 from curtsy.core.errors import CurtsyError
 from curtsy.core.model import Page
 from curtsy.export import pages
-from curtsy.html.charset import charset_of, decode
-from curtsy.html.document import Document, is_html
 from curtsy.store import pages as stored
 from curtsy.store.segments import read_page
 from curtsy.web.api import pages as api

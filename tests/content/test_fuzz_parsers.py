@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from curtsy.html.document import Document, is_html, robots_tag
-from curtsy.html.links import LinkMemo, hrefs, sitemap
+from curtsy.content.document import Document, is_html, robots_tag
+from curtsy.content.links import LinkMemo, hrefs, sitemap
 from curtsy.rules.robots import Robots
 from curtsy.rules.urls import normalise
 

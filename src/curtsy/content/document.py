@@ -13,10 +13,10 @@ from typing import Any
 
 from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode
 
-from curtsy.html import structured_data
-from curtsy.html import text as prose
-from curtsy.html.charset import charset_of, decode
-from curtsy.html.parser_limits import tame
+from curtsy.content import structured_data
+from curtsy.content import text as prose
+from curtsy.content.charset import charset_of, decode
+from curtsy.content.parser_limits import tame
 from curtsy.rules.urls import normalise, parse
 
 __all__ = ["Document", "charset_of", "is_html", "refresh_target", "robots_tag"]

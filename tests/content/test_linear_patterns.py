@@ -20,6 +20,12 @@ import pytest
 from adversary import inputs, is_steep
 
 import curtsy
+from curtsy.content.charset import charset_of
+from curtsy.content.document import Document, is_html, refresh_target, robots_tag
+from curtsy.content.links import LinkMemo, hrefs, sitemap
+from curtsy.content.needs_browser import needs_browser
+from curtsy.content.parser_limits import tame
+from curtsy.content.structured_data import tidy
 from curtsy.extract.chunks import passages
 from curtsy.extract.prompts import plain, speaks_to_a_model
 from curtsy.grounding.dates import dates, times
@@ -27,12 +33,6 @@ from curtsy.grounding.folded_text import count_words, fold
 from curtsy.grounding.near_copies import find_quote
 from curtsy.grounding.number_words import numbers_in_words
 from curtsy.grounding.numbers import numbers
-from curtsy.html.charset import charset_of
-from curtsy.html.document import Document, is_html, refresh_target, robots_tag
-from curtsy.html.links import LinkMemo, hrefs, sitemap
-from curtsy.html.needs_browser import needs_browser
-from curtsy.html.parser_limits import tame
-from curtsy.html.structured_data import tidy
 from curtsy.rules.politeness import retry_after
 from curtsy.rules.robots import Robots
 from curtsy.rules.urls import normalise

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from curtsy.html.document import Document
-from curtsy.html.needs_browser import PROBES, SURE, goes_directly, is_probe, needs_browser
+from curtsy.content.document import Document
+from curtsy.content.needs_browser import PROBES, SURE, goes_directly, is_probe, needs_browser
 from curtsy.rules.urls import fingerprint
 from curtsy.tinyweb.facts import Kind, org_host, truth
 from curtsy.tinyweb.pages import OrgSite, Shape

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curtsy.html.document import Document
-from curtsy.html.links import LinkMemo, SitemapContent, hrefs, sitemap
+from curtsy.content.document import Document
+from curtsy.content.links import LinkMemo, SitemapContent, hrefs, sitemap
 from curtsy.rules.urls import normalise, strip_session
 
 URL = "http://a.test/dir/page?q"

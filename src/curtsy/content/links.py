@@ -7,8 +7,8 @@ import zlib
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from curtsy.html.charset import charset_of, decode
-from curtsy.html.document import Document, refresh_target
+from curtsy.content.charset import charset_of, decode
+from curtsy.content.document import Document, refresh_target
 from curtsy.rules.urls import normalise, strip_session
 
 _BLANK = "\t\n\f\r "

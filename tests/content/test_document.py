@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from curtsy.html.charset import decode, encoding_for
-from curtsy.html.document import Document, charset_of, is_html, refresh_target, robots_tag
-from curtsy.html.links import hrefs
-from curtsy.html.parser_limits import MAX_DEPTH, tame
+from curtsy.content.charset import decode, encoding_for
+from curtsy.content.document import Document, charset_of, is_html, refresh_target, robots_tag
+from curtsy.content.links import hrefs
+from curtsy.content.parser_limits import MAX_DEPTH, tame
 
 URL = "http://a.test/dir/page"
 HTML = "text/html"

@@ -13,7 +13,7 @@ from typing import Any
 
 from selectolax.lexbor import LexborNode
 
-from curtsy.html import text
+from curtsy.content import text
 from curtsy.rules.urls import parse
 
 _MAX_JSON_LENGTH = 1 << 20

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from curtsy.html.document import Document
+from curtsy.content.document import Document
 
 #: a page with so many words to read is worth having as it is
 ENOUGH_WORDS = 60

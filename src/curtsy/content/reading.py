@@ -2,7 +2,7 @@
 
 Invariant: no page blocks the loop or a stage for much longer than `parse_timeout_s`. Three mechanisms ensure it:
 
-    linear code    every pattern and every reader needs time in proportion to the page (tests/html/test_linear_patterns)
+    linear code    every pattern and every reader needs time in proportion to the page (test_linear_patterns.py)
     `within`       interrupts work that exceeds its CPU time: on the main thread by a kernel timer, whose signal
                    interrupts Python code and `re`; on other threads by an exception between two bytecodes
     a process      the HTML parser cannot be interrupted. A page that `parser_limits.is_heavy` is read in a separate
@@ -26,10 +26,10 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, NamedTuple, TypeVar
 
+from curtsy.content.document import Document
+from curtsy.content.links import hrefs
+from curtsy.content.needs_browser import needs_browser
 from curtsy.core import failpoints
-from curtsy.html.document import Document
-from curtsy.html.links import hrefs
-from curtsy.html.needs_browser import needs_browser
 
 T = TypeVar("T")
 #: how often, within its time, somebody looks at how long it takes

@@ -18,10 +18,12 @@ MEANINGS = {
     "gone": "the site says that it does not exist (404 or 410)",
     "redirect": "it redirects to a URL that the crawl knows",
     "type": "its content type is not in keep_types, so the body was not fetched",
+    "document_type": "it is a document of a kind that is not in document_types, so the body was not fetched",
     "not_modified": "it has not changed since the last crawl",
     "robots": "robots.txt disallows it",
     "noindex": "the page asks not to be indexed; its links were followed",
     "too_large": "its body exceeds max_body_mb",
+    "document_too_large": "it is a document larger than max_document_mb",
     "redirect_loop": "its redirects form a loop",
     "too_many_redirects": "its redirect chain is longer than max_redirects",
     "bad_redirect": "it redirects to something that is not an http or https URL",
@@ -40,6 +42,7 @@ MEANINGS = {
     "robots_unreachable": "robots.txt could not be fetched for longer than host_patience_s, so no page may be fetched",
     "host_unreachable": "the host has not answered for longer than host_patience_s",
     "parse_timeout": "reading it took longer than parse_timeout_s; its body is stored",
+    "no_room": "documents that were fetched before it use document_memory_mb; it is tried again when they are stored",
     "kills_worker": "the process that fetched it crashed twice while it was fetching nothing else",
 }
 

@@ -19,6 +19,9 @@ class Fault(StrEnum):
     PROTOCOL = "bad_response"  # not HTTP, broken framing, broken content coding
     TOO_LARGE = "too_large"  # body over the limit after decompression: broken off
     WRONG_TYPE = "type"  # content type not in keep_types: broken off after the headers
+    DOCUMENT_TOO_LARGE = "document_too_large"  # a document over max_document_mb: broken off
+    DOCUMENT_TYPE = "document_type"  # a document of a kind that document_types lacks: broken off after the headers
+    NO_ROOM = "no_room"  # documents of this process use document_memory_mb already: broken off, tried again
     FORBIDDEN_ADDRESS = "forbidden_address"  # the guard refused the address or scheme
     SLOT_EXPIRED = "slot_expired"  # the slot ran out before bytes left: nothing was sent
     ADDRESS_BUSY = "address_busy"  # per_address requests under way already: nothing was sent
@@ -30,8 +33,9 @@ class Fault(StrEnum):
 
 #: faults of transfers that we ended ourselves: the delay runs from the closing of their connection
 BROKEN_OFF = frozenset(
-    {Fault.TIMEOUT, Fault.TOO_LARGE, Fault.WRONG_TYPE, Fault.CANCELLED, Fault.PROTOCOL, Fault.RESENT}
-)
+    {Fault.TIMEOUT, Fault.TOO_LARGE, Fault.WRONG_TYPE, Fault.DOCUMENT_TOO_LARGE, Fault.DOCUMENT_TYPE, Fault.NO_ROOM,
+     Fault.CANCELLED, Fault.PROTOCOL, Fault.RESENT}
+)  # fmt: skip
 
 
 @hot_value()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, Field, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
@@ -24,9 +24,11 @@ KEEP_TYPES = (
     "application/ld+json",
     "application/rss+xml",
     "application/atom+xml",
-    "application/pdf",
     "text/",
 )
+#: kinds of documents; rules/document_types.py tells them apart
+DocumentKind = Literal["pdf", "docx", "xlsx", "pptx", "odt", "ods", "odp", "rtf", "epub", "csv", "text"]
+DOCUMENT_TYPES: tuple[DocumentKind, ...] = get_args(DocumentKind)
 
 #: what comes with the package's weights
 LOCAL_MODEL = "smollm2-135m-instruct"
@@ -142,6 +144,9 @@ class Settings(BaseSettings):
     backoff_s: float = Field(2.0, gt=0)
     backoff_cap_s: float = Field(300.0, gt=0)
     keep_types: tuple[str, ...] = KEEP_TYPES
+    document_types: tuple[DocumentKind, ...] = DOCUMENT_TYPES
+    max_document_mb: float = Field(50.0, gt=0, le=1000)
+    document_memory_mb: float = Field(256.0, gt=0)
     proxies: dict[str, tuple[str, ...]] = {}
     allow_private: Annotated[tuple[str, ...], NoDecode] = ()
     resolve: Annotated[tuple[str, ...], NoDecode] = ()

@@ -177,6 +177,11 @@ def check_chain(settings: Settings) -> None:
             f"connect_timeout_s {settings.connect_timeout_s} must not exceed fetch_timeout_s "
             f"{settings.fetch_timeout_s}."
         )
+    if settings.max_document_mb > settings.document_memory_mb:
+        raise SettingsError(
+            f"max_document_mb {settings.max_document_mb:g} must not exceed document_memory_mb "
+            f"{settings.document_memory_mb:g}: a document of that size would never have room. Raise document_memory_mb."
+        )
     _check_tasks(settings)
     _check_model(settings)
 

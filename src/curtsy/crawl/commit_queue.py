@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from curtsy.core.clock import boot
 from curtsy.core.settings import Settings
 from curtsy.crawl.results import Result, Returned
+from curtsy.fetch.document_limits import BodyBudget
 from curtsy.frontier.messages import Times
 
 
@@ -15,10 +16,13 @@ class CommitQueue:
     """One per process. A result is held from the end of its fetch, and joins the group when its slot is back."""
 
     def __init__(
-        self, settings: Settings, commit: Callable[[Sequence[Returned]], Awaitable[None]], durable: Callable[[], None]
-    ) -> None:
+        self, settings: Settings, commit: Callable[[Sequence[Returned]], Awaitable[None]], durable: Callable[[], None],
+        documents: BodyBudget | None = None,
+    ) -> None:  # fmt: skip
         self._settings = settings
         self._commit = commit
+        #: the memory of documents, which is free again when they are durable
+        self._documents = documents or BodyBudget(0)
         #: called when a group has become durable
         self._durable = durable
         #: results that are not durable yet, by fence
@@ -36,6 +40,7 @@ class CommitQueue:
     def begin(self) -> None:
         """A run begins. The leases of results that an earlier run did not commit expire."""
         self.held.clear()
+        self._documents.clear()
         self._waiting.clear()
         self.writing = []
         self._queue = asyncio.Queue()
@@ -76,6 +81,7 @@ class CommitQueue:
     def drop(self, fence: int) -> None:
         """The result cannot be completed: its lease expires."""
         self.held.pop(fence, None)
+        self._documents.free(fence)
         self._waiting.pop(fence, None)
 
     def _add(self, returned: Returned) -> None:
@@ -106,5 +112,6 @@ class CommitQueue:
             await self._commit(group)
             for returned in group:
                 self.held.pop(returned.result.lease.fence, None)
+                self._documents.free(returned.result.lease.fence)
             self.writing = []
             self._durable()

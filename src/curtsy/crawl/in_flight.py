@@ -29,6 +29,7 @@ from curtsy.crawl.crawl_context import CrawlContext
 from curtsy.crawl.host_policy import HostPolicy
 from curtsy.crawl.request_builder import RequestBuilder
 from curtsy.crawl.results import UNSENT, Result
+from curtsy.fetch.document_limits import DocumentLimits
 from curtsy.fetch.http import HttpFetcher
 from curtsy.fetch.transfer import Done, FetchJob, Started
 from curtsy.frontier.messages import Release
@@ -73,7 +74,7 @@ class InFlight:
     def __init__(
         self, settings: Settings, fetcher: HttpFetcher, crawl_cache: CrawlCache, host_policy: HostPolicy,
         groups: CommitQueue, stored: Callable[[Page], Awaitable[WarcRecord | None]], on_back: Callable[[], None],
-        browser: Callable[[], Fetcher],
+        browser: Callable[[], Fetcher], documents: DocumentLimits,
     ) -> None:  # fmt: skip
         self._settings, self._fetcher, self._crawl_cache = settings, fetcher, crawl_cache
         self._host_policy, self._groups = host_policy, groups
@@ -82,7 +83,8 @@ class InFlight:
         #: reads the stored response of a page
         self._stored = stored
         self._on_back = on_back
-        self._requests = RequestBuilder(settings)
+        self._documents = documents
+        self._requests = RequestBuilder(settings, documents)
         self._rng = random.Random()
         self.under_way: dict[int, _Request] = {}
         #: slots on their way back; True: with a result that waits for the times of its request
@@ -214,6 +216,8 @@ class InFlight:
         """A fetch ended: its slot goes back with the next exchange, its result joins a group."""
         request = self.under_way.pop(fence)
         lease = request.lease
+        if not outcome.body and self._documents.budget.used:
+            self._documents.budget.free(fence)
         if outcome.ended > lease.valid_until:
             # Happens only to a process that was suspended: the slot limits the transfer itself.
             outcome = replace(outcome, ended=max(lease.valid_until, outcome.started or 0.0))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from curtsy.core.model import Kind, Lease, Page
 from curtsy.core.settings import HostRule, Settings
 from curtsy.crawl.crawl_context import CrawlContext
+from curtsy.fetch.document_limits import DocumentLimits
 from curtsy.fetch.http import FetchJob
 from curtsy.rules.cookies import cookie_header
 from curtsy.rules.urls import host_key
@@ -18,8 +19,9 @@ _ROBOTS_BYTES = 512 * 1024
 class RequestBuilder:
     """Makes the fetch job of a lease from the settings and its crawl."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, documents: DocumentLimits | None = None) -> None:
         self._settings = settings
+        self._documents = documents or DocumentLimits.of(settings)
         self._page_bytes = int(settings.max_body_mb * 1_000_000)
         self._sitemap_bytes = int(settings.max_sitemap_mb * 1_000_000)
         #: the pool for hosts that have no pool in the settings
@@ -36,20 +38,23 @@ class RequestBuilder:
         pool = context.crawl.proxy_pool
         if lease.entry.kind is Kind.SITEMAP:
             return self._job(lease, headers, self._sitemap_bytes, None, True, pool)
-        job = self._job(lease, headers, self._page_bytes, self._settings.keep_types, False, pool)
+        job = self._job(
+            lease, headers, self._page_bytes, self._settings.keep_types, False, pool, self._documents
+        )  # fmt: skip
         if lease.entry.kind is Kind.BROWSER:
             return replace(job, timeout_s=self._settings.render_timeout_s)
         return job
 
     def _job(
         self, lease: Lease, headers: tuple[tuple[str, str], ...], max_bytes: int, keep: tuple[str, ...] | None,
-        partial: bool, pool: str | None = None,
+        partial: bool, pool: str | None = None, documents: DocumentLimits | None = None,
     ) -> FetchJob:  # fmt: skip
         rule = self._rule_of(lease)
         return FetchJob(
             id=lease.fence, url=lease.entry.url, deadline=lease.valid_until, timeout_s=self._settings.fetch_timeout_s,
             max_bytes=max_bytes, keep_types=keep, headers=headers, keep_partial=partial,
             proxy_pool=(rule.proxy_pool if rule is not None else None) or pool or self._pool,
+            documents=documents, fence=lease.fence,
         )  # fmt: skip
 
     def _rule_of(self, lease: Lease) -> HostRule | None:

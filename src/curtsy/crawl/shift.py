@@ -27,6 +27,7 @@ from curtsy.crawl.in_flight import InFlight
 from curtsy.crawl.lane_plan import BATCH, LANES, LanePlan
 from curtsy.crawl.maintenance import Maintenance
 from curtsy.crawl.outages import Outages
+from curtsy.fetch.document_limits import DocumentLimits
 from curtsy.fetch.http import HttpFetcher
 from curtsy.fetch.renderer import BrowserFetcher
 from curtsy.frontier.messages import LeaseReply
@@ -83,10 +84,11 @@ class Shift:
             frontier, store, services.segments, settings, self.contexts, self.maintenance, services.scans,
             self._outages.persist,
         )  # fmt: skip
-        self._groups = CommitQueue(settings, committer.commit, self._wake.set)
+        self._documents = DocumentLimits.of(settings)
+        self._groups = CommitQueue(settings, committer.commit, self._wake.set, self._documents.budget)
         self._in_flight = InFlight(
             settings, self.fetcher, self._crawl_cache, self.host_policy, self._groups, self._stored, self._wake_soon,
-            self._open_browser,
+            self._open_browser, self._documents,
         )  # fmt: skip
         self._plan = LanePlan(settings, lanes)
         self._timer: asyncio.TimerHandle | None = None
@@ -212,8 +214,10 @@ class Shift:
             await self._wait(reply)
 
     def _wants(self) -> list[tuple[Lane, int]]:
-        """Leases wanted per lane; none while two groups wait for the store, or many pages wait to be read."""
-        if self._groups.is_full or self._in_flight.reading > _READING:
+        """Leases wanted per lane; none while two groups wait for the store, many pages wait to be read, or another
+        document might have no room."""
+        full = not self._documents.budget.has_room(self._documents.max_bytes)
+        if full or self._groups.is_full or self._in_flight.reading > _READING:
             count("backpressure_turns")
             return self._plan.nothing
         slow = self._in_flight.of_lane(Lane.SLOW)

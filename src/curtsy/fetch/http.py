@@ -231,6 +231,8 @@ class HttpFetcher:
     def _end(self, transfer: Transfer, outcome: Outcome) -> None:
         job, done = transfer.job, transfer.done
         del self._active[job.id]
+        if job.documents is not None and outcome.fault is not None:
+            job.documents.budget.free(job.fence)
         self._unreserve(transfer)
         transfer.clear()
         if len(self._pool) < _MAX_POOLED:

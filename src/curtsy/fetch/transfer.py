@@ -15,8 +15,10 @@ from curtsy.core.model import hot_value
 from curtsy.core.outcome import BROKEN_OFF, Fault, Outcome
 from curtsy.fetch.content_codings import BadCoding, Decoder, TooLarge, decoder_for
 from curtsy.fetch.curl_errors import fault_of
+from curtsy.fetch.document_limits import STEP, DocumentLimits
 from curtsy.fetch.guard import Target
 from curtsy.fetch.headers import BASE_HEADERS, Head, body_headers, header_lines, read_head, request_head, type_kept
+from curtsy.rules.document_types import kind_of_response
 
 #: an idle connection is kept for two minutes: longer than any usual delay
 _MAX_IDLE_S = 120
@@ -57,6 +59,10 @@ class FetchJob:
     keep_partial: bool = False
     #: sent by POST; None: a GET
     body: bytes | None = None
+    #: documents have limits of their own; None: they are bodies like others
+    documents: DocumentLimits | None = None
+    #: of the lease: bytes of a document are taken from the budget in its name
+    fence: int = 0
 
 
 def _nobody(_id: int, _outcome: Outcome) -> None: ...
@@ -109,11 +115,13 @@ class Transfer:
         "_fresh",
         "_fresh_connect",
         "_head",
+        "_limits",
         "_lines",
         "_on_started",
         "_opened",
         "_posts",
         "_room",
+        "_taken",
         "_user_agent",
         "_watch",
         "address",
@@ -187,6 +195,10 @@ class Transfer:
         self._detail = ""
         self._decoder: Decoder | None = None
         self._begun = False
+        #: set if the body is a document
+        self._limits: DocumentLimits | None = None
+        #: bytes of the budget that are taken and not filled yet
+        self._taken = 0
         self._head: Head | None = None
         self._opened = self._fresh = False
         self._lines.clear()
@@ -301,14 +313,33 @@ class Transfer:
             try:
                 data = decoder.feed(data, self._room)
             except TooLarge:
-                return self._break_off(Fault.TOO_LARGE, f"over {self.job.max_bytes} bytes")
+                return self._too_large()
             except BadCoding as error:
                 return self._break_off(Fault.PROTOCOL, str(error))
         self._room -= len(data)
         self._chunks.append(data)
         if self._room < 0:
-            return self._break_off(Fault.TOO_LARGE, f"over {self.job.max_bytes} bytes")
+            return self._too_large()
+        if self._limits is not None and not self._fill(self._limits, len(data)):
+            return self._no_room(self._limits)
         return None
+
+    def _fill(self, limits: DocumentLimits, size: int) -> bool:
+        """Uses bytes of the budget; takes more where the length was not announced."""
+        while self._taken < size:
+            if not limits.budget.take(self.job.fence, STEP):
+                return False
+            self._taken += STEP
+        self._taken -= size
+        return True
+
+    def _no_room(self, limits: DocumentLimits) -> int:
+        return self._break_off(Fault.NO_ROOM, f"documents use {limits.budget.used} of {limits.budget.most} bytes")
+
+    def _too_large(self) -> int:
+        if self._limits is not None:
+            return self._break_off(Fault.DOCUMENT_TOO_LARGE, f"over {self._limits.max_bytes} bytes")
+        return self._break_off(Fault.TOO_LARGE, f"over {self.job.max_bytes} bytes")
 
     def _break_off(self, fault: Fault, detail: str) -> int:
         self._fault, self._detail = fault, detail
@@ -319,8 +350,7 @@ class Transfer:
         job = self.job
         self._head = head = read_head(self._lines)
         coding, content_type, length = body_headers(head)
-        if 200 <= head.status < 300 and not type_kept(content_type, job.keep_types):
-            self._fault, self._detail = Fault.WRONG_TYPE, content_type or ""
+        if 200 <= head.status < 300 and not self._type_wanted(head, content_type):
             return False
         if coding is not None:
             try:
@@ -328,8 +358,28 @@ class Transfer:
             except BadCoding as error:
                 self._fault, self._detail = Fault.PROTOCOL, str(error)
                 return False
-        elif length is not None and length > job.max_bytes and not job.keep_partial:
-            self._fault, self._detail = Fault.TOO_LARGE, f"Content-Length {length}"
+        elif length is not None and length > self._room and not job.keep_partial:
+            self._too_large()
+            self._detail = f"Content-Length {length}"
+            return False
+        elif self._limits is not None and length:
+            if not self._limits.budget.take(job.fence, length):
+                self._no_room(self._limits)
+                return False
+            self._taken = length
+        return True
+
+    def _type_wanted(self, head: Head, content_type: str | None) -> bool:
+        job, limits = self.job, self.job.documents
+        if limits is not None and (kind := _document_kind(head, content_type, job.url)) is not None:
+            if kind in limits.kinds:
+                self._limits, self._room = limits, limits.max_bytes
+                return True
+            if not type_kept(content_type, job.keep_types):
+                self._fault, self._detail = Fault.DOCUMENT_TYPE, f"{kind}: {content_type}"
+                return False
+        elif not type_kept(content_type, job.keep_types):
+            self._fault, self._detail = Fault.WRONG_TYPE, content_type or ""
             return False
         return True
 
@@ -371,9 +421,9 @@ class Transfer:
                 # The slot ended it, not the timeout: the host is not at fault.
                 return Fault.SLOT_EXPIRED
             if sent and 200 <= status < 300:
-                content_type = body_headers(self._head or read_head(self._lines))[1]
-                if not type_kept(content_type, self.job.keep_types):
-                    return Fault.WRONG_TYPE
+                head = self._head or read_head(self._lines)
+                if not self._type_wanted(head, body_headers(head)[1]):
+                    return self._fault or Fault.WRONG_TYPE
         return fault
 
     def _body(self, fault: Fault | None) -> bytes:
@@ -382,6 +432,13 @@ class Transfer:
             return chunks[0] if len(chunks) == 1 else b"".join(chunks)
         job = self.job
         return b"".join(self._chunks)[: job.max_bytes] if job.keep_partial and fault is Fault.TOO_LARGE else b""
+
+
+def _document_kind(head: Head, content_type: str | None, url: str) -> str | None:
+    if not content_type or content_type.startswith("text/html"):
+        return None
+    named = next((value for name, value in head.headers if name.lower() == "content-disposition"), None)
+    return kind_of_response(content_type, url, named)
 
 
 def _quoted(address: str) -> str:

@@ -1,13 +1,13 @@
 """decide(outcome, attempts): the next state of a URL. Pure: the random source is an argument.
 
 The stable words it uses:
-    done      "" (a page), redirect, gone, type, not_modified
-    skipped   too_large, redirect_loop, too_many_redirects, bad_redirect, forbidden_address
+    done      "" (a page), redirect, gone, type, document_type, not_modified
+    skipped   too_large, document_too_large, redirect_loop, too_many_redirects, bad_redirect, forbidden_address
     dead      refused, no_such_host, rate_limited, server_error, partial, http_<status>, and the faults' own words:
               dns_failed, connect_failed, tls_failed, timeout, connection_lost, bad_response, proxy_failed,
               browser_failed; and parse_timeout (reading the page took too long)
     retry     the same words, `cookie` (the page wants its cookie back), and for what was not the URL's doing:
-              slot_expired, address_busy, resent, cancelled
+              slot_expired, address_busy, resent, cancelled, no_room
 """
 
 from __future__ import annotations
@@ -33,8 +33,12 @@ _NOT_FOLLOWED = (305, 306)
 
 #: the status line and headers came; only the body is missing or unwanted
 _BODY_FAULTS = (Fault.RESET, Fault.PROTOCOL, Fault.TIMEOUT, Fault.TOO_LARGE, Fault.WRONG_TYPE)
+#: documents that have room later: the memory is free again when those before it are stored
+_ROOM_MS = 2_000
 #: not the URL's doing, so not an attempt
-UNCOUNTED = {Fault.SLOT_EXPIRED: 0, Fault.ADDRESS_BUSY: 250, Fault.RESENT: 0, Fault.CANCELLED: 0}
+UNCOUNTED = {
+    Fault.SLOT_EXPIRED: 0, Fault.ADDRESS_BUSY: 250, Fault.RESENT: 0, Fault.CANCELLED: 0, Fault.NO_ROOM: _ROOM_MS,
+}  # fmt: skip
 #: a name may be missing for a moment while its zone is being changed
 _NXDOMAIN_TRIES = 2
 
@@ -99,9 +103,9 @@ def cause_of(status: int) -> str:
 def _by_fault(fault: Fault, attempts: int, settings: Settings, rng: Random) -> Decision:
     if fault in UNCOUNTED:
         return Decision(action=Action.RETRY, reason=str(fault), delay_ms=UNCOUNTED[fault], counts=False)
-    if fault is Fault.WRONG_TYPE:
-        return Decision(action=Action.DONE, reason="type")
-    if fault in (Fault.TOO_LARGE, Fault.FORBIDDEN_ADDRESS):
+    if fault in (Fault.WRONG_TYPE, Fault.DOCUMENT_TYPE):
+        return Decision(action=Action.DONE, reason=str(fault))
+    if fault in (Fault.TOO_LARGE, Fault.DOCUMENT_TOO_LARGE, Fault.FORBIDDEN_ADDRESS):
         return Decision(action=Action.SKIP, reason=str(fault))
     tries = min(_NXDOMAIN_TRIES, settings.max_attempts) if fault is Fault.DNS_NONE else settings.max_attempts
     at_least_ms = MISSING_NAME_MS if fault is Fault.DNS_NONE else 0

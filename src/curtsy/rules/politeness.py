@@ -41,7 +41,9 @@ _BACK_OFF_STATUS = (429, 503)
 #: the host's own front cannot reach what is behind it
 _GATEWAY_STATUS = (502, 504)
 _HOST_FAULTS = (Fault.DNS_NONE, Fault.DNS_FAIL, Fault.CONNECT, Fault.TLS, Fault.TIMEOUT, Fault.RESET)
-_ANSWERED_FAULTS = (Fault.TOO_LARGE, Fault.WRONG_TYPE)
+_ANSWERED_FAULTS = (
+    Fault.TOO_LARGE, Fault.WRONG_TYPE, Fault.DOCUMENT_TOO_LARGE, Fault.DOCUMENT_TYPE, Fault.NO_ROOM
+)  # fmt: skip
 
 _FINE = HostEffect()
 

@@ -1,0 +1,194 @@
+"""A separate process that reads files, so that a file which crashes or blocks a reader ends only that process.
+
+`Documents` starts it for the first file, restarts it after it has ended, and replaces it after 200 files. Any thread
+may use it, one file at a time. The process reads requests from standard input: a line of JSON, `{"kind", "type",
+"bytes", "limits"}`, then the file. It answers each request with a line of JSON and the boxes (`wire.py`). The kernel
+kills it when a file exceeds its CPU time, and the parent when no answer comes. It exits at end of input.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import IO, Any, cast
+
+from curtsy.content.documents.model import FileText, Limits, Problem
+from curtsy.content.documents.wire import box_bytes, from_wire, to_wire
+from curtsy.core.observe import count, log
+
+_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
+#: files of one process: what a reader leaks ends with it
+_MOST_FILES = 200
+#: the text in JSON, twice (text and Markdown), with escapes
+_LINE_BYTES_PER_CHARACTER = 16
+_LINE_BYTES = 16 << 20
+_MOST_BOX_BYTES = 256 << 20
+#: the kernel ends a process that exceeds its CPU time with this signal
+_OVERTIME = signal.SIGPROF
+#: PDFium and Python end themselves with one of these when memory cannot be had
+_NO_MEMORY = frozenset((signal.SIGABRT, signal.SIGILL, signal.SIGTRAP))
+
+
+class Documents:
+    """The process of this one. After a fork the child has its own."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._child: subprocess.Popen[bytes] | None = None
+        self._owner = 0
+        self._files = 0
+        self._late = False
+
+    def read(self, kind: str, body: bytes, content_type: str | None = None, limits: Limits | None = None) -> FileText:
+        """The text of a file of that kind (`sniff.kind_of`). `problem` says what is wrong with it; nothing raises."""
+        limits = limits or Limits()
+        request = {"kind": kind, "type": content_type, "bytes": len(body), "limits": asdict(limits)}
+        line = json.dumps(request).encode() + b"\n"
+        with self._lock:
+            for _ in range(2):
+                answer = self._exchange(line, body, limits)
+                if answer is not None:
+                    self._files += 1
+                    if self._files >= _MOST_FILES:
+                        self._end()
+                    return answer
+                problem = _problem_of(self._end(), self._late)
+                if problem != "malformed":
+                    break
+                count("document_process_died")  # it may have died of an earlier file: once more, in a fresh one
+        return FileText(kind, problem=problem, truncated=True)
+
+    def close(self) -> None:
+        """Ends the process, if one was started here."""
+        with self._lock:
+            self._end()
+
+    def _exchange(self, line: bytes, body: bytes, limits: Limits) -> FileText | None:
+        child = self._running()
+        self._late = False
+        # By the clock it may take longer: the machine may be busy. Much longer is a process that waits.
+        waiting = threading.Timer(10 + 4 * limits.seconds, self._kill, (child,))
+        waiting.start()
+        try:
+            given, taken = cast(IO[bytes], child.stdin), cast(IO[bytes], child.stdout)
+            given.write(line)
+            given.write(body)
+            given.flush()
+            return _answer(taken, limits)
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+            return None
+        finally:
+            waiting.cancel()
+
+    def _kill(self, child: subprocess.Popen[bytes]) -> None:
+        self._late = True
+        child.kill()
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._owner != os.getpid():
+            self._child = None
+        if self._child is None:
+            # -P: modules of the working directory are not its own; of the environment it needs no secrets.
+            command = [sys.executable, "-P", "-m", "curtsy.services.document_process"]
+            self._child = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+            )  # fmt: skip
+            self._owner, self._files = os.getpid(), 0
+        return self._child
+
+    def _end(self) -> int | None:
+        """How it ended: one that still runs is ended."""
+        child, self._child = self._child, None
+        if child is None or self._owner != os.getpid():
+            return None
+        for pipe in (child.stdin, child.stdout):
+            try:
+                if pipe is not None:
+                    pipe.close()
+            except OSError:
+                pass
+        try:
+            return child.wait(0.5)  # it may just be ending
+        except subprocess.TimeoutExpired:
+            child.kill()
+            return child.wait()
+
+
+documents = Documents()
+atexit.register(documents.close)
+
+
+def _answer(taken: IO[bytes], limits: Limits) -> FileText | None:
+    line = taken.readline(_LINE_BYTES + _LINE_BYTES_PER_CHARACTER * limits.characters)
+    if not line.endswith(b"\n"):
+        return None
+    if line.startswith(b'{"failed"'):
+        failed = json.loads(line)
+        log("document_reader_failed", level="warning", kind=failed["kind"], error=failed["failed"])
+        return FileText(str(failed["kind"]), problem="malformed", truncated=True)
+    size = box_bytes(line)
+    packed = taken.read(min(size, _MOST_BOX_BYTES)) if size else b""
+    return from_wire(line, packed) if len(packed) == size else None
+
+
+def _problem_of(ended: int | None, late: bool) -> Problem:
+    if late or ended == -_OVERTIME:
+        return "timeout"
+    return "memory" if ended is not None and -ended in _NO_MEMORY else "malformed"
+
+
+def _restrict() -> None:
+    """The process opens no file for writing, and few at a time. It leaves no core dump."""
+    for what, most in ((resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0), (resource.RLIMIT_NOFILE, 64)):
+        resource.setrlimit(what, (most, most))
+
+
+def _done(request: dict[str, Any], body: bytes) -> bytes:
+    from curtsy.content.documents.reading import read_document  # start-up: the readers, for the child process only
+
+    limits = Limits(**request["limits"])
+    try:
+        with _limited(limits):
+            return to_wire(read_document(request["kind"], body, limits, request["type"]))
+    except MemoryError:
+        return to_wire(FileText(request["kind"], problem="memory", truncated=True))
+    except Exception as error:  # a defect of a reader: the file is reported as malformed, and the parent logs the error
+        return json.dumps({"failed": repr(error)[:1000], "kind": request["kind"]}).encode() + b"\n"
+
+
+@contextmanager
+def _limited(limits: Limits) -> Iterator[None]:
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    signal.setitimer(signal.ITIMER_PROF, limits.seconds)
+    resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def main() -> None:
+    _restrict()
+    for ignored in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ignored, signal.SIG_IGN)  # its parent ends it
+    given, taken = sys.stdin.buffer, sys.stdout.buffer
+    while line := given.readline():
+        request = json.loads(line)
+        body = given.read(request["bytes"])
+        taken.write(_done(request, body))
+        taken.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -129,6 +129,24 @@ def test_the_path_of_a_url_passes_each_folder_once_and_names_files_that_exist() 
     assert [name for name in files if not (ROOT / "src" / "curtsy" / name).exists()] == []
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/tutorial.md", "docs/architecture.md"])
+def test_the_first_pages_have_short_sentences(page: str) -> None:
+    text = re.sub(r"```.*?```", "\n\n", (ROOT / page).read_text("utf-8"), flags=re.DOTALL)
+    text = re.sub(r"^(?: {4}|#|\||!\[).*$", "", text, flags=re.MULTILINE)  # code, headings, tables, images
+    text = re.sub(r"^\s*(?:[-*]|\d+\.)\s+", "\n\n", text, flags=re.MULTILINE)  # each list item is a paragraph
+    text = re.sub(r"`[^`]*`", "X", re.sub(r"\]\([^)]*\)", "]", text))
+    sentences = re.split(r"\n\s*\n|(?<=[.?!:])\**\s+(?=[A-Z\[*])", text)
+    assert [" ".join(said.split()) for said in sentences if len(said.split()) > 25] == []
+
+
+def test_the_glossary_explains_the_terms_of_the_overview() -> None:
+    overview, _, glossary = (DOCS / "architecture.md").read_text("utf-8").partition("## Glossary")
+    defined = set(re.findall(r"^\| ([a-zURL ]+) \|", glossary, re.MULTILINE))
+    terms = {"shard", "filter of seen URLs", "settle", "scan", "origin", "lane", "lease", "slot", "fence", "shift"}
+    assert {term for term in terms if term not in defined} == set()
+    assert {term for term in terms if term not in overview} == set()
+
+
 def test_every_file_to_start_with_exists() -> None:
     text = (DOCS / "architecture.md").read_text("utf-8").partition("## The folders")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `(\w+)/`(?:, `\w+/`)* \| [^|]+ \| ([^|]+) \|", text, re.MULTILINE)

@@ -77,8 +77,8 @@ def _about_row(facts: UrlFacts, now_ms: int) -> list[str]:
         ]
     kept = f" Its page is {facts.page.id}, status {facts.page.status}." if facts.page else ""
     if facts.page and facts.page.truncated:
-        kept += " It is truncated: it goes beyond what the HTML parser can bear, and the rest of it was not read."
-    return [f"It is {row.state} since {when(row.settled_ms)}{why and ','}{why}.{kept}"]
+        kept += " It is truncated: it exceeds the limits of the HTML parser, which did not read the rest."
+    return [f"It is {row.state}{why and f' as{why}'}. Curtsy decided this at {when(row.settled_ms)}.{kept}"]
 
 
 def _about_unknown(facts: UrlFacts) -> list[str]:

@@ -71,6 +71,16 @@ def test_a_variable_that_is_no_setting_is_told_and_ignored(tmp_path: Path, monke
     assert warned == ["curtsy: There is no setting CURTSY_DELAY (it is ignored), perhaps you mean CURTSY_DELAY_S."]
 
 
+def test_a_deprecated_variable_works_with_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CURTSY_WORKER_SEATS", "3")
+    result = curtsy("status", cwd=tmp_path)
+    warned = [line for line in result.stderr.splitlines() if "SEATS" in line]
+    assert warned == [
+        "curtsy: The variable CURTSY_WORKER_SEATS is deprecated and will be removed in the next version. "
+        "Use CURTSY_WORKER_PROCESSES."
+    ]
+
+
 @pytest.mark.parametrize("words", [("status",), ("serve", "--port", "0"), ("worker",), ("beat",), ("doctor",)])
 def test_a_settings_file_that_the_environment_names_and_is_not_there_is_told(
     words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

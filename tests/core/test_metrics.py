@@ -54,3 +54,13 @@ def test_a_label_cannot_break_the_text() -> None:
 def test_large_sums_are_written_in_full() -> None:
     metrics.inc("curtsy_pages_total", 123_456_789, status="2xx")
     assert metrics.render(metrics.drain()).splitlines()[-1].endswith(" 123456789")
+
+
+def test_a_renamed_metric_is_written_under_both_names() -> None:
+    fields: dict[str, float] = {}
+    metrics.gauge(fields, "curtsy_worker_processes", 3)
+    lines = metrics.render(fields).splitlines()
+    assert "curtsy_worker_processes 3" in lines
+    assert lines[-3:] == [
+        "# HELP curtsy_seats Deprecated: use curtsy_worker_processes.", "# TYPE curtsy_seats gauge", "curtsy_seats 3"
+    ]  # fmt: skip

@@ -16,7 +16,7 @@ _SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGCHLD}
 
 def environment(settings: Settings, config: Path | None) -> dict[str, str]:
     """The environment that gives a child the same settings, and ends it with this process."""
-    found = dict(os.environ) | {"CURTSY_DATA_DIR": str(settings.data_dir), "CURTSY_KEEPER": str(os.getpid())}
+    found = dict(os.environ) | {"CURTSY_DATA_DIR": str(settings.data_dir), "CURTSY_PARENT_PID": str(os.getpid())}
     if config is not None:
         found["CURTSY_CONFIG"] = str(config)
     return found

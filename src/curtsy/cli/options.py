@@ -14,7 +14,7 @@ from curtsy.cli.show import note
 from curtsy.core import observe
 from curtsy.core.errors import SettingsError
 from curtsy.core.settings import Settings
-from curtsy.core.settings_loading import load, strays
+from curtsy.core.settings_loading import load_with_notes, strays
 from curtsy.store import crawls
 from curtsy.store.engine import Store
 
@@ -59,7 +59,7 @@ def settings_from(config: Path | None, data_dir: Path | None, **overrides: Any) 
     """Settings with the changes of the command line; configures logging."""
     for stray in strays(os.environ):
         note(f"curtsy: {stray}")
-    settings = load(config, data_dir=data_dir, **overrides)
+    settings = load_with_notes(lambda line: note(f"curtsy: {line}"), config, data_dir=data_dir, **overrides)
     if settings.data_dir.exists() and not settings.data_dir.is_dir():
         raise SettingsError(f"{settings.data_dir} is a file; --data-dir (data_dir) must name a folder.")
     observe.configure(settings.log_level, settings.log_format)

@@ -48,7 +48,7 @@ def up(
     Restarts parts that exit. Press Ctrl-C to stop everything.
     """
     loaded = settings_from(
-        config, data_dir, api_host=host, api_port=port, api_processes=processes, worker_seats=workers
+        config, data_dir, api_host=host, api_port=port, api_processes=processes, worker_processes=workers
     )
     loaded.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     with only_one(loaded.data_dir):
@@ -69,11 +69,13 @@ def parts_of(settings: Settings, config: Path | None, flower: int | None) -> lis
     parts = [
         Part(name="beat", command=(*celery_command("beat", quiet=True),)),
         Part(name="api", command=(*_serve(settings, config),)),
-        Part(name="worker", works=True, command=(*worker_command("worker@%h", served, settings.worker_seats, True),)),
+        Part(
+            name="worker", works=True, command=(*worker_command("worker@%h", served, settings.worker_processes, True),)
+        ),
         Part(name="high", works=True, command=(*worker_command("high@%h", [bind(ALWAYS, bound)], 1, True),)),
     ]
     if chromium.is_installed(settings):
-        alone = settings.model_copy(update={"worker_seats": 1})
+        alone = settings.model_copy(update={"worker_processes": 1})
         parts.append(Part(name="render", works=True, command=(*render_command("render@%h", alone, bound, True),)))
     if flower is not None:
         parts.append(Part(name="flower", command=(*_flower(flower),)))

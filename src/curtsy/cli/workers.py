@@ -42,7 +42,7 @@ def worker(
 
     They fetch pages and make records. SIGTERM or Ctrl-C stops them cleanly.
     """
-    settings = settings_from(config, data_dir, worker_seats=concurrency)
+    settings = settings_from(config, data_dir, worker_processes=concurrency)
     bound = shards_text(shards_of(shards, _shards(settings))) if shards else shards_text(settings.bind_shards)
     served = [bind(queue, bound) for queue in (queues.split(",") if queues else SERVED)]
     me = name or "worker"
@@ -50,7 +50,7 @@ def worker(
         chromium.check_installed(settings)
         commands = [render_command(f"{me}@%h", settings, bound)]
     else:
-        commands = [worker_command(f"{me}@%h", served, settings.worker_seats)]
+        commands = [worker_command(f"{me}@%h", served, settings.worker_processes)]
     if high and served != [bind(ALWAYS, bound)]:
         commands.append(worker_command(f"{me}-high@%h", [bind(ALWAYS, bound)], 1))
     raise typer.Exit(keep(commands, settings, config))
@@ -74,14 +74,14 @@ def _shards(settings: Settings) -> int:
     return settings.shards or default_shards(settings.frontier_url)
 
 
-def worker_command(name: str, queues: list[str], seats: int | None, quiet: bool = False) -> list[str]:
-    words = ["-n", name, "-Q", ",".join(queues), *(["-c", str(seats)] if seats else [])]
+def worker_command(name: str, queues: list[str], processes: int | None, quiet: bool = False) -> list[str]:
+    words = ["-n", name, "-Q", ",".join(queues), *(["-c", str(processes)] if processes else [])]
     return celery_command("worker", *words, "--without-gossip", "--without-mingle", quiet=quiet)
 
 
 def render_command(name: str, settings: Settings, shards: str, quiet: bool = False) -> list[str]:
     """By default one process with one browser; the process and its browser are replaced after some shifts."""
-    words = worker_command(name, [bind(RENDER, shards)], settings.worker_seats or 1, quiet)
+    words = worker_command(name, [bind(RENDER, shards)], settings.worker_processes or 1, quiet)
     return [*words, "--max-tasks-per-child", str(settings.render_shifts_per_process)]
 
 

@@ -35,8 +35,10 @@ METRICS: dict[str, tuple[str, str]] = {
     "curtsy_in_flight": (GAUGE, "Slots that are out: requests under way."),
     "curtsy_running_crawls": (GAUGE, "Crawls that are running."),
     "curtsy_running_shifts": (GAUGE, "Shifts that are running."),
-    "curtsy_seats": (GAUGE, "Processes of live workers."),
+    "curtsy_worker_processes": (GAUGE, "Processes of live workers."),
 }
+#: name -> deprecated name of a counter or gauge, written too until the next version
+OLD_NAMES = {"curtsy_worker_processes": "curtsy_seats"}
 
 #: upper ends of the buckets, in seconds
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -98,6 +100,9 @@ def render(fields: Mapping[str, float]) -> str:
         own = _histogram(name, fields) if kind == HISTOGRAM else _plain(name, fields)
         if own:
             lines += [f"# HELP {name} {said}", f"# TYPE {name} {kind}", *own]
+            if old := OLD_NAMES.get(name):
+                renamed = [old + line.removeprefix(name) for line in own]
+                lines += [f"# HELP {old} Deprecated: use {name}.", f"# TYPE {old} {kind}", *renamed]
     return "\n".join(lines) + "\n" if lines else ""
 
 

@@ -117,7 +117,7 @@ class Settings(BaseSettings):
 
     # The fleet
     broker_url: str | None = None
-    worker_seats: int | None = Field(None, ge=1, le=256)
+    worker_processes: int | None = Field(None, ge=1, le=256)
     shift_s: float = Field(30.0, gt=0)
     ticket_s: float = Field(30.0, gt=0)
     commit_timeout_s: float = Field(30.0, gt=0)

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -25,13 +26,16 @@ NO_SETTINGS = (
     "CURTSY_SLOW_PAGE",
     "CURTSY_FRONTIER_EXAMPLES",
     _CONFIG,
-    "CURTSY_KEEPER",
+    "CURTSY_PARENT_PID",
+    "CURTSY_KEEPER",  # deprecated name of CURTSY_PARENT_PID
     "CURTSY_API_URL",
     "CURTSY_API_KEY",
 )
+#: deprecated name of a setting -> its name; removed in the next version
+OLD_NAMES = {"worker_seats": "worker_processes"}
 #: they say where a crawl is, how it is watched, who serves it and how long it is kept: they are not its own
 _OF_THE_PLACE = {
-    "data_dir", "store_url", "log_level", "log_format", "flower_url", "bind_shards", "broker_url", "worker_seats",
+    "data_dir", "store_url", "log_level", "log_format", "flower_url", "bind_shards", "broker_url", "worker_processes",
     "webhook_secret", "webhook_old_secret", "chromium",
     *(name for name in Settings.model_fields if name.startswith(("api_", "retain_"))),
 }  # fmt: skip
@@ -67,12 +71,12 @@ def load(config: Path | None = None, kept: Mapping[str, Any] | None = None, **ov
     `kept` are those of a crawl that is resumed: stronger than a `curtsy.toml` that lies here, weaker than all that is
     given.
     """
-    told = from_file(config)
+    told = _with_new_names(from_file(config))
     is_named = config is not None or of_environment() is not None
-    given = {key: value for key, value in overrides.items() if value is not None}
+    given = _with_new_names({key: value for key, value in overrides.items() if value is not None})
     try:
         # The environment must win over the file, and the command line over both.
-        from_env = Settings().model_dump(exclude_unset=True)
+        from_env = _old_variables() | Settings().model_dump(exclude_unset=True)
         from_crawl = {name: value for name, value in (kept or {}).items() if name in Settings.model_fields}
         from_both = {**from_crawl, **told} if is_named else {**told, **from_crawl}
         settings = Settings(**{**from_both, **from_env, **given})
@@ -85,6 +89,39 @@ def load(config: Path | None = None, kept: Mapping[str, Any] | None = None, **ov
         raise SettingsError("Invalid settings (see docs/reference/settings.md): " + "; ".join(lines)) from error
     check_chain(settings)
     return _as_hosts_are_named(settings)
+
+
+def load_with_notes(note: Callable[[str], object], config: Path | None = None, **overrides: Any) -> Settings:
+    """Like `load`, but passes deprecation warnings to `note`: Python hides them from users of a command."""
+    with warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always", DeprecationWarning)
+        settings = load(config, **overrides)
+    for warning in raised:
+        note(str(warning.message))
+    return settings
+
+
+def _with_new_names(given: dict[str, Any]) -> dict[str, Any]:
+    for old, new in OLD_NAMES.items():
+        if old in given:
+            _warn_of(f"The setting {old}", new)
+            given = {new: given[old]} | {name: value for name, value in given.items() if name != old}
+    return given
+
+
+def _old_variables() -> dict[str, Any]:
+    """Settings from variables with deprecated names."""
+    found: dict[str, Any] = {}
+    for old, new in OLD_NAMES.items():
+        if (value := os.environ.get(PREFIX + old.upper())) is not None:
+            _warn_of(f"The variable {PREFIX + old.upper()}", PREFIX + new.upper())
+            found[new] = value
+    return found
+
+
+def _warn_of(what: str, new: str) -> None:
+    message = f"{what} is deprecated and will be removed in the next version. Use {new}."
+    warnings.warn(message, DeprecationWarning, stacklevel=4)
 
 
 def _as_hosts_are_named(settings: Settings) -> Settings:
@@ -142,7 +179,8 @@ def _perhaps(name: str, prefix: str = "") -> str:
 def strays(environment: Iterable[str]) -> list[str]:
     """One line for each variable that looks like a setting but is unknown, with the most similar setting."""
     names = sorted(name for name in environment if name.startswith(PREFIX) and name not in NO_SETTINGS)
-    unknown = [name for name in names if name[len(PREFIX) :].lower().split("__")[0] not in Settings.model_fields]
+    known = {*Settings.model_fields, *OLD_NAMES}
+    unknown = [name for name in names if name[len(PREFIX) :].lower().split("__")[0] not in known]
     return [
         f"There is no setting {name} (it is ignored){_perhaps(name[len(PREFIX) :].lower(), PREFIX)}."
         for name in unknown

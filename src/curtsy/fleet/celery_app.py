@@ -55,8 +55,11 @@ _flag = mmap.mmap(-1, 1)
 @cache
 def the_settings() -> Settings:
     """The settings, loaded on first use."""
-    found = settings_loading.load()
+    notes: list[str] = []
+    found = settings_loading.load_with_notes(notes.append)
     observe.configure(found.log_level, found.log_format)
+    for note in notes:
+        log("setting_deprecated", level="warning", message=note)
     return found
 
 
@@ -160,7 +163,7 @@ def _configuration() -> dict[str, Any]:
         # Messages stay in the queue, where any idle process can take them. A busy worker would hold a prefetched one.
         "worker_disable_prefetch": redis,
         "worker_cancel_long_running_tasks_on_connection_loss": False,
-        "worker_concurrency": given.worker_seats,
+        "worker_concurrency": given.worker_processes,
         # Our log lines are complete; Celery would wrap them.
         "worker_redirect_stdouts": False,
     }
@@ -244,7 +247,7 @@ async def _heartbeats(me: Worker) -> None:
 
 def exit_with_parent() -> None:
     """Exit if the `curtsy` process that started this one is gone, even if it was killed."""
-    parent = os.environ.get("CURTSY_KEEPER")
+    parent = os.environ.get("CURTSY_PARENT_PID") or os.environ.get("CURTSY_KEEPER")  # the second is the old name
     if parent and os.getppid() != int(parent):
         os.kill(os.getpid(), signal.SIGTERM)
 

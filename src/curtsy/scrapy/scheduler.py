@@ -24,7 +24,7 @@ from curtsy.core.clock import boot
 from curtsy.core.errors import CurtsyError, MissingPart
 from curtsy.core.observe import log
 from curtsy.core.settings import Settings
-from curtsy.core.settings_loading import load
+from curtsy.core.settings_loading import OLD_NAMES, load
 from curtsy.crawl.external_slots import Report, Turn
 from curtsy.rules.urls import host_key, normalise
 from curtsy.scrapy.frontier_thread import NO_HOST, FrontierThread, LocalRequest, Ready, is_usable
@@ -327,7 +327,7 @@ class DupeFilter(BaseDupeFilter):
 
 def curtsy_settings(project: Any) -> Settings:
     """The settings in a Scrapy project: `CURTSY_DELAY_S` is `delay_s`. curtsy.toml and the environment apply too."""
-    names = {name: f"CURTSY_{name.upper()}" for name in Settings.model_fields}
+    names = {name: f"CURTSY_{name.upper()}" for name in (*Settings.model_fields, *OLD_NAMES)}
     given = {name: project.get(key) for name, key in names.items() if project.get(key) is not None}
     unknown = [key for key in project if re.match("CURTSY_", key) and key not in (*names.values(), "CURTSY_RUN")]
     if unknown:

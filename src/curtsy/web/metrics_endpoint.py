@@ -21,7 +21,7 @@ async def of_frontier(frontier: Frontier, fields: dict[str, float]) -> None:
 
 
 async def of_fleet(fleet: Fleet, fields: dict[str, float]) -> None:
-    metrics.gauge(fields, "curtsy_seats", sum(worker.processes for worker in await fleet.workers()))
+    metrics.gauge(fields, "curtsy_worker_processes", sum(worker.processes for worker in await fleet.workers()))
     running = [await fleet.running(lane.value) for lane in LANES]
     metrics.gauge(fields, "curtsy_running_shifts", sum(running))
 

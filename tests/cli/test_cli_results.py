@@ -440,6 +440,7 @@ def test_the_audit_of_a_polite_log_passes(run: Run, crawled: Path) -> None:
         "subresources": 0,
         "third_party": 0,
         "third_hosts": 0,
+        "external_requests": 0,
         "guests": 0,
     }
     assert run("audit").out.endswith("Polite.\n")

@@ -122,7 +122,7 @@ def test_writing(served: str) -> None:
     server = curtsy.connect(served)
     made = server.submit(seeds=["https://c.test/"], max_pages=3, idempotency_key="once")
     assert server.submit(seeds=["https://c.test/"], max_pages=3, idempotency_key="once")["id"] == made["id"]
-    assert server.crawl(made["id"])["wishes"]["max_pages"] == 3
+    assert server.crawl(made["id"])["options"]["max_pages"] == 3
     assert server.pause(made["id"])["state"] == "paused"
     assert server.resume(made["id"])["state"] == "running"
     events = server.events(made["id"])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curtsy.control.audit import GUEST, MAX_FINDINGS, Verdict, coverage, judge
+from curtsy.control.audit import EXTERNAL, MAX_FINDINGS, Verdict, coverage, judge
 from curtsy.core.model import SUBRESOURCE, Kind, Request, RobotsState
 from curtsy.core.outcome import Fault
 from curtsy.crawl import external_slots
@@ -63,6 +63,7 @@ def test_an_empty_log_is_polite() -> None:
         "subresources": 0,
         "third_party": 0,
         "third_hosts": 0,
+        "external_requests": 0,
         "guests": 0,
     }
 
@@ -268,29 +269,33 @@ def test_a_visit_that_loads_what_robots_forbid_is_found() -> None:
     assert counts(verdict_of(visit(0, 1), loaded(200, 1, 2), robots=None))[2] == 1, "the visit, not what it loaded"
 
 
-def asked_by_guest(at_ms: int, fence: int, url: str = "https://a.test/private", took_ms: int = 100) -> Request:
+def external_request(at_ms: int, fence: int, url: str = "https://a.test/private", took_ms: int = 100) -> Request:
     return request(at_ms, fence, took_ms=took_ms, kind=external_slots.KIND, crawl=None, url=url)
 
 
-def test_robots_txt_is_the_guests_own_business() -> None:
-    rows = (asked_by_guest(0, 1, "https://a.test/robots.txt"), asked_by_guest(1000, 2), asked_by_guest(2000, 3, ""))
+def test_robots_txt_is_not_judged_for_external_clients() -> None:
+    rows = (
+        external_request(0, 1, "https://a.test/robots.txt"),
+        external_request(1000, 2),
+        external_request(2000, 3, ""),
+    )
     for robots in (RULES, None):
         verdict = verdict_of(*rows, robots=robots)
         assert (counts(verdict), verdict.unaccounted) == ((0, 0, 0), 0)
-        assert (verdict.requests, verdict.hosts, verdict.guests) == (3, 1, 3)
+        assert (verdict.requests, verdict.hosts, verdict.external_requests) == (3, 1, 3)
         assert any("Requests of external clients (Scrapy, Airflow) among them: 3" in line for line in coverage(verdict))
 
 
-def test_guests_keep_their_distance_like_all_others() -> None:
-    assert counts(verdict_of(asked_by_guest(0, 1, took_ms=1500), asked_by_guest(1400, 2))) == (1, 0, 0)
-    assert counts(verdict_of(request(0, 1), asked_by_guest(999, 2))) == (0, 1, 0)
-    assert counts(verdict_of(asked_by_guest(0, 1), request(999, 2))) == (0, 1, 0)
+def test_the_delay_applies_to_external_clients_too() -> None:
+    assert counts(verdict_of(external_request(0, 1, took_ms=1500), external_request(1400, 2))) == (1, 0, 0)
+    assert counts(verdict_of(request(0, 1), external_request(999, 2))) == (0, 1, 0)
+    assert counts(verdict_of(external_request(0, 1), request(999, 2))) == (0, 1, 0)
 
 
-def test_rules_that_a_guest_asked_for_are_not_those_of_a_crawl() -> None:
-    verdict = verdict_of(asked_by_guest(0, 1, "https://a.test/robots.txt"), request(1000, 2), robots=None)
+def test_rules_that_an_external_client_fetched_are_not_those_of_a_crawl() -> None:
+    verdict = verdict_of(external_request(0, 1, "https://a.test/robots.txt"), request(1000, 2), robots=None)
     assert counts(verdict) == (0, 0, 1)
 
 
-def test_guests_are_known_by_the_kind_that_they_are_logged_with() -> None:
-    assert external_slots.KIND == GUEST
+def test_external_requests_have_the_kind_that_they_are_logged_with() -> None:
+    assert external_slots.KIND == EXTERNAL

@@ -65,7 +65,7 @@ class Project:
         with self.store() as store:
             verdict = judged(store, "curtsy")
         assert verdict.polite, verdict.findings
-        assert verdict.guests == verdict.requests - verdict.presumed > 0
+        assert verdict.external_requests == verdict.requests - verdict.presumed > 0
         return judge.main([str(self.web.log), "--delay", str(DELAY_S)]) == 0
 
 

@@ -56,7 +56,7 @@ def test_a_crawl_is_stored_and_listed_in_the_frontier(client: FlaskClient, app: 
         "pages": 0, "done": 0, "pending": 3, "pending_render": 0, "skipped": {}, "failed": {},
         "failed_stages": {},
     }  # fmt: skip
-    assert status["wishes"]["max_pages"] == 7
+    assert status["options"]["max_pages"] == 7
     assert status["estimated_end"] is None
     bridge = app.extensions["curtsy"]
     bridge.listing()[1]()
@@ -127,7 +127,7 @@ def test_pages_are_rendered_only_where_the_settings_list_the_renderer(apps: Call
     client = apps(api_renderers=("playwright",)).test_client()
     made = post(client, SEEDS, render="auto")
     assert made.status_code == 202
-    assert client.get(f"/v1/crawls/{made.get_json()['id']}").get_json()["wishes"]["render"] == "auto"
+    assert client.get(f"/v1/crawls/{made.get_json()['id']}").get_json()["options"]["render"] == "auto"
     assert post(client, SEEDS, render="sometimes").status_code == 422
 
 

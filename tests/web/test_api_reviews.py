@@ -185,7 +185,7 @@ def test_a_crawl_over_http_names_listed_schemas_or_brings_its_own(apps: Callable
     for wish in (named, {"schema": own}):
         answer = client.post("/v1/crawls", json={**seeds, **wish})
         assert answer.status_code == 202, answer.get_data(as_text=True)
-    found = client.get("/v1/crawls/last").get_json()["wishes"]
+    found = client.get("/v1/crawls/last").get_json()["options"]
     assert (found["schema"], found["rubric"]) == ("Shop", None)
     refused = [
         {"schema": "page"},

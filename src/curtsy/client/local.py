@@ -319,7 +319,8 @@ def _body(tx: Any, segments: SegmentStore, page: Page) -> bytes | None:
 def _status(found: control.Status) -> Document:
     crawl, counts = found.crawl, found.counts
     names = [field.alias or name for name, field in CrawlRequest.model_fields.items() if name != "webhook_secret"]
-    options = {name: getattr(crawl, name) for name in names if hasattr(crawl, name)}
+    values = {name: getattr(crawl, name) for name in names if hasattr(crawl, name)}
+    options = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
     return {
         "id": crawl.id, "state": crawl.state.value, "reason": crawl.reason, "lane": crawl.lane.value,
         "scope": crawl.scope, "pages": crawl.pages, "request_id": crawl.request_id,
@@ -332,7 +333,7 @@ def _status(found: control.Status) -> Document:
             "failed_stages": dict(counts.failed_stages),
         },
         "pages_per_s": round(found.pages_per_s, 3), "estimated_end": timestamp(found.ends_ms),
-        "wishes": {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()},
+        "options": options, "wishes": options,  # `wishes` is the deprecated name of `options`
     }  # fmt: skip
 
 

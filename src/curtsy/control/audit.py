@@ -7,8 +7,8 @@ For each unit of politeness (host) it counts:
     robots_violations  pages or sitemaps requested although the rules in force disallow them, or before robots.txt
 A browser visit is one request, and the delay runs from its end. The subresources that it loads are counted, and judged
 by the stored robots rules; they are neither early nor overlaps.
-Requests of external clients (`guests`: Scrapy, Airflow) are judged by their times only, because these clients apply
-robots.txt themselves.
+Requests of external clients (`external_requests`: Scrapy, Airflow) are judged by their times only, because these
+clients apply robots.txt themselves.
 `unaccounted` counts what cannot be judged: the rules in force then are no longer stored, or a page has no row in the
 log. `gaps` counts losses of Valkey: requests in flight at that moment are not in the log, and the quiet time after each
 loss separates them from later requests.
@@ -28,7 +28,7 @@ from curtsy.rules.robots import Robots
 from curtsy.rules.urls import origin
 
 #: the request kind of external clients, as in `curtsy.crawl.external_slots`, which would import the whole frontier
-GUEST = "g"
+EXTERNAL = "g"
 #: findings kept for display; all are counted
 MAX_FINDINGS = 20
 
@@ -64,7 +64,7 @@ class Verdict:
     third_party: int = 0
     third_hosts: int = 0
     #: requests of external clients, whose robots rules are not judged
-    guests: int = 0
+    external_requests: int = 0
     findings: list[Finding] = field(default_factory=list)
 
     @property
@@ -75,7 +75,7 @@ class Verdict:
         """The fields of `audit --json`."""
         fields = asdict(self)
         del fields["findings"]
-        return fields
+        return fields | {"guests": self.external_requests}  # the deprecated name of `external_requests`
 
     def find(self, what: str, row: Request, detail: str) -> None:
         setattr(self, what, getattr(self, what) + 1)
@@ -201,8 +201,8 @@ def _judge_host(rows: Iterator[Request], rules: _Rules, verdict: Verdict) -> boo
         verdict.requests += 1
         verdict.presumed += row.nature == "presumed"
         times.judge(row, verdict)
-        if row.kind == GUEST:
-            verdict.guests += 1
+        if row.kind == EXTERNAL:
+            verdict.external_requests += 1
         else:
             rules.judge(row, verdict)
     verdict.third_hosts += verdict.third_party > others_before
@@ -218,10 +218,10 @@ def coverage(verdict: Verdict) -> list[str]:
             f"{verdict.subresources - verdict.third_party} from the visited hosts, one at a time within the visit, and "
             f"{verdict.third_party} from {verdict.third_hosts} other hosts."
         )
-    if verdict.guests:
+    if verdict.external_requests:
         lines.append(
-            f"Requests of external clients (Scrapy, Airflow) among them: {verdict.guests}. Only their times are "
-            "judged; these clients apply robots.txt themselves."
+            f"Requests of external clients (Scrapy, Airflow) among them: {verdict.external_requests}. Only their "
+            "times are judged; these clients apply robots.txt themselves."
         )
     if verdict.presumed:
         lines.append(

@@ -69,7 +69,10 @@ class CrawlStatus(CrawlSummary):
     estimated_end: Time | None = Field(
         description="At the current rate and without new links; null if there is no basis for an estimate."
     )
-    wishes: dict[str, str | int | float | bool | list[str] | None] = Field(description="The options of the crawl.")
+    options: dict[str, str | int | float | bool | list[str] | None] = Field(description="The options of the crawl.")
+    wishes: dict[str, str | int | float | bool | list[str] | None] = Field(
+        description="Old name of `options`; it will be removed in the next version.", deprecated=True
+    )
 
 
 class CrawlsQuery(Paged):
@@ -100,12 +103,14 @@ def check_offered(options: CrawlRequest, settings: Settings, where: str) -> None
 
 def status_of(status: Status) -> CrawlStatus:
     names = [field.alias or name for name, field in CrawlRequest.model_fields.items() if name != "webhook_secret"]
-    options = {name: getattr(status.crawl, name) for name in names if hasattr(status.crawl, name)}
+    values = {name: getattr(status.crawl, name) for name in names if hasattr(status.crawl, name)}
+    options = {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
     return fill(
         CrawlStatus,
         status.crawl,
         counts=fill(CrawlCounts, status.counts),
         pages_per_s=round(status.pages_per_s, 3),
         estimated_end=status.ends_ms,
-        wishes={name: list(value) if isinstance(value, tuple) else value for name, value in options.items()},
+        options=options,
+        wishes=options,
     )

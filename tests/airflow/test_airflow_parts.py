@@ -14,6 +14,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException, TaskDeferred
 from airflow_plane import Plane
 
+import curtsy.airflow
 from curtsy.airflow import CurtsyCrawlOperator, CurtsyHook
 from curtsy.airflow.crawl_events import GONE, TIMED_OUT, Follower
 from curtsy.airflow.crawl_identity import join, key_of
@@ -22,7 +23,7 @@ from curtsy.airflow.hook import place_of
 from curtsy.airflow.host_waiters import LEAD_S, waiters_of
 from curtsy.core.clock import boot
 from curtsy.core.errors import UsageError
-from curtsy.crawl.external_slots import TurnOver
+from curtsy.crawl.external_slots import SlotExpired
 from curtsy.tinyweb import TinyWeb
 from curtsy.tinyweb.judge import judge
 
@@ -55,14 +56,14 @@ def context(run: str, notes: Notes | None = None) -> dict[str, Any]:
 
 
 def test_every_try_joins_the_same_crawl_also_if_its_note_was_lost(plane: Plane) -> None:
-    seeds, wishes = ["http://org-0003.tinyweb.test/"], {"max_pages": 2}
+    seeds, options = ["http://org-0003.tinyweb.test/"], {"max_pages": 2}
     notes = Notes()
-    first = join(plane.server, context("same", notes), seeds, wishes)
-    again = join(plane.server, context("same", notes), seeds, wishes)
-    died = join(plane.server, context("same", Notes()), seeds, wishes)
+    first = join(plane.server, context("same", notes), seeds, options)
+    again = join(plane.server, context("same", notes), seeds, options)
+    died = join(plane.server, context("same", Notes()), seeds, options)
     assert first.status["id"] == again.status["id"] == died.status["id"]
     assert (first.before, again.before) == (False, True)
-    other = join(plane.server, context("other"), seeds, wishes)
+    other = join(plane.server, context("other"), seeds, options)
     assert other.status["id"] != first.status["id"]
 
 
@@ -268,10 +269,10 @@ def test_what_still_runs_when_its_turn_expires_is_broken_off(plane: Plane) -> No
         held = desk.take("long.test")
         assert held is not None
         began = boot()
-        with pytest.raises(TurnOver), desk.holding(held):
+        with pytest.raises(SlotExpired), desk.holding(held):
             time.sleep(20)
         assert boot() - began < 5
-        with pytest.raises(TurnOver):
+        with pytest.raises(SlotExpired):
             held.check()
 
 
@@ -337,3 +338,32 @@ def test_the_hook_finds_the_api_and_says_when_it_is_away(plane: Plane, monkeypat
     assert CurtsyHook().test_connection() == (True, "The API is ready and accepts the key.")
     monkeypatch.setenv("AIRFLOW_CONN_CURTSY_DEFAULT", "curtsy://127.0.0.1:1")
     assert CurtsyHook().test_connection()[0] is False
+
+
+# Deprecated names
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("TurnOver", "SlotExpired"), ("current_turn", "current_slot"), ("host_turn", "host_slot")]
+)
+def test_a_deprecated_name_of_the_package_works_with_a_warning(old: str, new: str) -> None:
+    with pytest.warns(DeprecationWarning, match=f"curtsy.airflow.{old} is now called {new}"):
+        assert getattr(curtsy.airflow, old) is getattr(curtsy.airflow, new)
+
+
+def test_the_deprecated_argument_of_the_operator_works_with_a_warning() -> None:
+    with pytest.warns(DeprecationWarning, match="The argument wishes is now called options"):
+        operator = CurtsyCrawlOperator(task_id="t", seeds=["http://a.test/"], wishes={"per_host": 2})
+    assert operator.options == {"per_host": 2}
+    with pytest.warns(DeprecationWarning, match="The attribute wishes is now called options"):
+        assert operator.wishes == {"per_host": 2}
+
+
+def test_the_deprecated_method_of_a_slot_works_with_a_warning(desk: SlotThread) -> None:
+    held = desk.take("renamed.test")
+    assert held is not None
+    with pytest.warns(DeprecationWarning, match="HeldSlot.told is now called report_response"):
+        held.told(503, {"Retry-After": "9"}, "http://renamed.test/")
+    report = held.report()
+    assert (report.status, report.headers, report.url) == (503, (("retry-after", "9"),), "http://renamed.test/")
+    desk.give_back(held)

@@ -77,20 +77,20 @@ def watched(airflow: Airflow, plane: Plane, id: str, more_pages: int) -> list[tu
 def test_twenty_runs_share_five_hosts_politely(airflow: Airflow, plane: Plane, web: TinyWeb) -> None:
     crawl = plane.server.submit(seeds=[f"http://{host}/" for host in SHARED], max_pages=10, delay_s=DELAY_S)
     for n in range(20):
-        airflow.trigger("guests", f"run-{n}", url=f"http://{SHARED[n // 4]}/")
+        airflow.trigger("own_requests", f"run-{n}", url=f"http://{SHARED[n // 4]}/")
     most = 0
 
     def ended() -> bool:
         nonlocal most
-        states = Counter(airflow.states("guests").values())
+        states = Counter(airflow.states("own_requests").values())
         most = max(most, states["deferred"])
         return states["success"] + states["failed"] == 20
 
     airflow.until(ended, 240)
-    assert airflow.events("guests", "state mismatch") == []
-    assert set(airflow.states("guests").values()) == {"success"}, airflow.said()
-    assert airflow.tries("guests") == {1}
-    assert len(airflow.events("guests", "deferred")) >= 3, "some had to wait, and did so in the triggerer"
+    assert airflow.events("own_requests", "state mismatch") == []
+    assert set(airflow.states("own_requests").values()) == {"success"}, airflow.said()
+    assert airflow.tries("own_requests") == {1}
+    assert len(airflow.events("own_requests", "deferred")) >= 3, "some had to wait, and did so in the triggerer"
     assert most > 0
     plane.server.wait(crawl["id"], 60)
     lines = [line for line in web.requests() if line.host.partition(":")[0] in SHARED]

@@ -42,7 +42,7 @@ def key_of(ti: Any) -> str:
     return f"airflow-{hashlib.sha256(named.encode()).hexdigest()[:40]}"
 
 
-def join(server: Server, context: Mapping[str, Any], seeds: Sequence[str], wishes: Mapping[str, Any]) -> Joined:
+def join(server: Server, context: Mapping[str, Any], seeds: Sequence[str], options: Mapping[str, Any]) -> Joined:
     """The crawl of the task: that of an earlier try, or a new one."""
     note = _note(context)
     first = int(note.get("number", 0)) or 1
@@ -53,7 +53,7 @@ def join(server: Server, context: Mapping[str, Any], seeds: Sequence[str], wishe
         first += 1
     key = key_of(context["ti"])
     for number in range(first, first + _MOST):
-        id = _submit(server, seeds, wishes, f"{key}-{number}")
+        id = _submit(server, seeds, options, f"{key}-{number}")
         status = _status(server, id)
         if status is not None and status["state"] not in LOST:
             _write(context, id, number)
@@ -66,10 +66,10 @@ def delivered(context: Mapping[str, Any], id: str, number: int) -> None:
     _write(context, id, number, delivered=True)
 
 
-def _submit(server: Server, seeds: Sequence[str], wishes: Mapping[str, Any], key: str) -> str:
+def _submit(server: Server, seeds: Sequence[str], options: Mapping[str, Any], key: str) -> str:
     if len(seeds) > _MANY:
-        return server.submit_many(seeds, idempotency_key=key, **wishes)
-    return server.submit(seeds=list(seeds), idempotency_key=key, **wishes)["id"]
+        return server.submit_many(seeds, idempotency_key=key, **options)
+    return server.submit(seeds=list(seeds), idempotency_key=key, **options)["id"]
 
 
 def _status(server: Server, id: str) -> CrawlStatus | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
+import warnings
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from typing import Any, Self, TypeVar
 from curtsy.core.clock import boot
 from curtsy.core.loop_thread import LoopThread
 from curtsy.core.settings import Settings
-from curtsy.crawl.external_slots import Report, Turn, TurnOver, Turns, open_turns
+from curtsy.crawl.external_slots import Report, SlotExpired, Turn, Turns, open_turns
 
 T = TypeVar("T")
 #: time limit for opening the store and the frontier, and for releasing a slot
@@ -44,14 +45,21 @@ class HeldSlot:
         return self._turn.left_s
 
     def check(self) -> None:
-        """Raises TurnOver if the slot has expired. Call it before each request."""
+        """Raises SlotExpired if the slot has expired. Call it before each request."""
         self._turn.check()
 
-    def told(self, status: int, headers: Mapping[str, str] | Iterable[tuple[str, str]] = (), url: str = "") -> None:
+    def report_response(
+        self, status: int, headers: Mapping[str, str] | Iterable[tuple[str, str]] = (), url: str = ""
+    ) -> None:
         """Report the response: a 429 or 503 with Retry-After then applies to all clients of the frontier."""
         lines = headers.items() if isinstance(headers, Mapping) else headers
         self._status, self._url = status, url
         self._headers = tuple((str(name).lower(), str(value)) for name, value in lines)
+
+    def told(self, status: int, headers: Mapping[str, str] | Iterable[tuple[str, str]] = (), url: str = "") -> None:
+        """Deprecated name of `report_response`."""
+        warnings.warn("HeldSlot.told is now called report_response", DeprecationWarning, stacklevel=2)
+        self.report_response(status, headers, url)
 
     def report(self) -> Report:
         return Report(
@@ -119,7 +127,7 @@ class SlotThread:
 
     @contextmanager
     def holding(self, held: HeldSlot) -> Iterator[HeldSlot]:
-        """Releases the slot at the end. Code that still runs when the slot expires is aborted with TurnOver."""
+        """Releases the slot at the end. Code that still runs when the slot expires is aborted with SlotExpired."""
         try:
             with self._alarm(held):
                 yield held
@@ -159,4 +167,4 @@ class SlotThread:
         return lambda: self._do(cancel())
 
 
-__all__ = ["HeldSlot", "SlotThread", "TurnOver"]
+__all__ = ["HeldSlot", "SlotExpired", "SlotThread"]

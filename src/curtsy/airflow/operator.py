@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -30,7 +31,7 @@ _NUMBERS: dict[str, type[int] | type[float]] = {"max_pages": int, "max_depth": i
 class CurtsyCrawlOperator(BaseOperator):
     """Submits a crawl and waits for its end: in the triggerer, or with `deferrable=False` on the worker.
 
-    `seeds` is a list, or a text with a URL per word. `wishes` has the other fields of
+    `seeds` is a list, or a text with a URL per word. `options` has the other fields of
     `POST /v1/crawls` (docs/reference/api.md).
     `on_dead_letters`: what more than `max_dead_letters` of them do: `fail`, `warn` or `ignore`; a retry after such a
     failure replays them in the same crawl. `crawl_timeout`: the crawl is cancelled after that long, and the task fails.
@@ -39,10 +40,10 @@ class CurtsyCrawlOperator(BaseOperator):
     """
 
     template_fields: Sequence[str] = (
-        "seeds", "scope", "include", "exclude", "max_pages", "max_depth", "delay_s", "schema", "wishes", "export_to",
+        "seeds", "scope", "include", "exclude", "max_pages", "max_depth", "delay_s", "schema", "options", "export_to",
         "curtsy_conn_id",
     )  # fmt: skip
-    template_fields_renderers = {"seeds": "json", "wishes": "json", "schema": "json"}  # noqa: RUF012
+    template_fields_renderers = {"seeds": "json", "options": "json", "schema": "json"}  # noqa: RUF012
     operator_extra_links = (CurtsyCrawlLink(),)
     ui_color = "#e8f0e4"
 
@@ -57,6 +58,7 @@ class CurtsyCrawlOperator(BaseOperator):
         max_depth: int | str | None = None,
         delay_s: float | str | None = None,
         schema: str | dict[str, Any] | None = None,
+        options: Mapping[str, Any] | None = None,
         wishes: Mapping[str, Any] | None = None,
         on_dead_letters: DeadLetters = "warn",
         max_dead_letters: int = 0,
@@ -73,7 +75,9 @@ class CurtsyCrawlOperator(BaseOperator):
             raise ValueError(f"on_dead_letters is {on_dead_letters!r}: use fail, warn or ignore")
         self.seeds, self.scope, self.include, self.exclude = seeds, scope, include, exclude
         self.max_pages, self.max_depth, self.delay_s, self.schema = max_pages, max_depth, delay_s, schema
-        self.wishes, self.export_to = wishes, export_to
+        if wishes is not None:
+            warnings.warn("The argument wishes is now called options", DeprecationWarning, stacklevel=3)
+        self.options, self.export_to = wishes if options is None else options, export_to
         self.on_dead_letters, self.max_dead_letters = on_dead_letters, max_dead_letters
         self.crawl_timeout, self.cancel_on_kill, self.poll_s = crawl_timeout, cancel_on_kill, poll_s
         self.deferrable, self.curtsy_conn_id = deferrable, curtsy_conn_id
@@ -81,13 +85,19 @@ class CurtsyCrawlOperator(BaseOperator):
         #: for on_kill: a signal handler cannot request a connection from Airflow
         self._held: tuple[Server, str] | None = None
 
+    @property
+    def wishes(self) -> Mapping[str, Any] | None:
+        """Deprecated name of `options`."""
+        warnings.warn("The attribute wishes is now called options", DeprecationWarning, stacklevel=2)
+        return self.options
+
     # Called by Airflow
 
     def execute(self, context: Any) -> dict[str, Any]:
         place = CurtsyHook(self.curtsy_conn_id).place()
         server = Server(place.url, place.key)
         try:
-            joined = crawl_identity.join(server, context, self._seeds(), self._wishes())
+            joined = crawl_identity.join(server, context, self._seeds(), self._options())
             self._take_up(context, place, server, joined)
         except Unavailable:
             raise  # a retry joins the same crawl
@@ -206,12 +216,12 @@ class CurtsyCrawlOperator(BaseOperator):
             raise UsageError("There are no seeds: give at least one URL.")
         return seeds
 
-    def _wishes(self) -> dict[str, Any]:
+    def _options(self) -> dict[str, Any]:
         named = {
             "scope": self.scope, "include": _listed(self.include), "exclude": _listed(self.exclude),
             "max_pages": self.max_pages, "max_depth": self.max_depth, "delay_s": self.delay_s, "schema": self.schema,
         }  # fmt: skip
-        given = {name: value for name, value in named.items() if value is not None} | dict(self.wishes or {})
+        given = {name: value for name, value in named.items() if value is not None} | dict(self.options or {})
         try:
             # Templates produce text.
             return {

@@ -6,7 +6,7 @@ clock. A trigger takes no slot and passes none on; it only decides when to try.
 1. The task starts on a worker and requests the slot for at most `patience_s`. With a slot, continue at 3.
 2. Otherwise it defers. The trigger queues for the host and fires when a slot is likely to be free: continue at 1.
    A task that loses the race (to a crawl, a spider, another task) defers again.
-3. The function runs. If it still runs when the slot expires, it is aborted with TurnOver.
+3. The function runs. If it still runs when the slot expires, it is aborted with SlotExpired.
 4. The slot is released, and the delay of the host starts. If the process is killed, the slot expires, and the delay
    starts then.
 """
@@ -28,19 +28,19 @@ from curtsy.airflow.trigger import CurtsyHostSlotTrigger
 from curtsy.core.errors import UsageError
 from curtsy.rules.urls import host_named
 
-_current: ContextVar[HeldSlot] = ContextVar("curtsy_turn")
+_current: ContextVar[HeldSlot] = ContextVar("curtsy_slot")
 
 
-def current_turn() -> HeldSlot:
+def current_slot() -> HeldSlot:
     """The slot that the function of a `@polite_slot` task holds."""
     try:
         return _current.get()
     except LookupError:
-        raise UsageError("There is no slot here. Call current_turn() inside a function with @polite_slot.") from None
+        raise UsageError("There is no slot here. Call current_slot() inside a function with @polite_slot.") from None
 
 
 @contextmanager
-def host_turn(where: str, *, curtsy_conn_id: str = DEFAULT, delay_s: float | None = None) -> Iterator[HeldSlot]:
+def host_slot(where: str, *, curtsy_conn_id: str = DEFAULT, delay_s: float | None = None) -> Iterator[HeldSlot]:
     """A slot inside any task. It waits on the worker: use it for further requests of a running task."""
     with SlotThread(CurtsyHook(curtsy_conn_id).place().settings()) as thread:
         held = thread.take(host_named(where, thread.settings.politeness_unit), delay_s)

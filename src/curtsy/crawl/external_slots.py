@@ -41,7 +41,7 @@ class Denied(CurtsyError):
     """The host is on the operator's deny list."""
 
 
-class TurnOver(CurtsyError):
+class SlotExpired(CurtsyError):
     """The slot has expired: nothing may be sent with it."""
 
 
@@ -63,9 +63,9 @@ class Turn:
         return self.valid_until - boot()
 
     def check(self) -> None:
-        """Raises TurnOver if there is no time left to send anything."""
+        """Raises SlotExpired if there is no time left to send anything."""
         if self.left_s <= 0:
-            raise TurnOver(f"The slot of {self.host} has expired: take another one before the next request.")
+            raise SlotExpired(f"The slot of {self.host} has expired: take another one before the next request.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

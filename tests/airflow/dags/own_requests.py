@@ -7,7 +7,7 @@ import os
 
 from airflow.sdk import Asset, dag, task
 
-from curtsy.airflow import CurtsyCrawlOperator, current_turn, polite_slot
+from curtsy.airflow import CurtsyCrawlOperator, current_slot, polite_slot
 
 CRAWLED = Asset("crawled", uri="curtsy://tests/crawled")
 
@@ -25,15 +25,15 @@ def ask(url: str) -> int:
         connection.close()
 
 
-@dag(dag_id="guests", schedule=None, max_active_runs=50, params={"url": ""})
-def guests() -> None:
+@dag(dag_id="own_requests", schedule=None, max_active_runs=50, params={"url": ""})
+def own_requests() -> None:
     # Without retries: a try that fails, for whatever reason, fails the test.
     @polite_slot(delay_s=3.0, patience_s=0.5, retries=0)
     def fetch(url: str) -> int:
-        turn = current_turn()
-        turn.check()
+        slot = current_slot()
+        slot.check()
         status = ask(url)
-        turn.told(status, url=url)
+        slot.report_response(status, url=url)
         return status
 
     fetch("{{ params.url }}")
@@ -64,7 +64,7 @@ def after_a_crawl() -> None:
     see()
 
 
-guests()
+own_requests()
 ended_by_hand()
 on_a_worker()
 after_a_crawl()

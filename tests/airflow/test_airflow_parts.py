@@ -225,7 +225,7 @@ def test_the_follower_gives_up_on_time_and_on_what_is_not_there(plane: Plane) ->
     assert asyncio.run(follow()) == [TIMED_OUT, GONE, "cancelled"]
 
 
-# Turns
+# Slots
 
 
 @pytest.fixture
@@ -255,7 +255,7 @@ def test_turns_of_tasks_and_crawls_keep_the_delay(desk: SlotThread, plane: Plane
     assert judge(recent, 0.5).ok, judge(recent, 0.5).summary()
 
 
-def test_a_turn_that_is_not_to_be_had_in_time_is_not_taken(desk: SlotThread) -> None:
+def test_a_slot_that_is_not_free_in_time_is_not_taken(desk: SlotThread) -> None:
     first = desk.take("busy.test", 30.0)
     assert first is not None
     assert desk.take("busy.test", 30.0, within_s=0.3) is None
@@ -263,7 +263,7 @@ def test_a_turn_that_is_not_to_be_had_in_time_is_not_taken(desk: SlotThread) -> 
     assert desk.take("busy.test", 30.0, within_s=0.3) is None, "its delay has begun"
 
 
-def test_what_still_runs_when_its_turn_expires_is_broken_off(plane: Plane) -> None:
+def test_what_still_runs_when_its_slot_expires_is_aborted(plane: Plane) -> None:
     short = plane.settings().model_copy(update={"slot_margin_s": 28.5})
     with SlotThread(short) as desk:
         held = desk.take("long.test")
@@ -293,7 +293,7 @@ def test_of_those_that_wait_for_a_host_one_is_sent_at_a_time(desk: SlotThread, p
         tasks = [asyncio.create_task(one()) for _ in range(3)]
         for _ in tasks:
             await sent.get()
-            with pytest.raises(TimeoutError):  # nobody takes the turn: nobody else is sent
+            with pytest.raises(TimeoutError):  # no task takes the slot, so no other is sent
                 await asyncio.wait_for(sent.get(), LEAD_S + 0.6)
             held = await asyncio.to_thread(desk.take, host)
             assert held is not None

@@ -18,7 +18,7 @@ from typing import Any, Self, TypeVar
 from curtsy.core.clock import boot
 from curtsy.core.loop_thread import LoopThread
 from curtsy.core.settings import Settings
-from curtsy.crawl.external_slots import Report, SlotExpired, Turn, Turns, open_turns
+from curtsy.crawl.external_slots import ExternalSlot, ExternalSlots, Report, SlotExpired, open_external_slots
 
 T = TypeVar("T")
 #: time limit for opening the store and the frontier, and for releasing a slot
@@ -30,23 +30,23 @@ _WORTH_S = 1.0
 class HeldSlot:
     """A host slot that a task holds."""
 
-    def __init__(self, turn: Turn) -> None:
-        self._turn = turn
+    def __init__(self, slot: ExternalSlot) -> None:
+        self._slot = slot
         self.started = boot()
         self._url, self._status, self._headers = "", 0, ()  # type: tuple[str, int, tuple[tuple[str, str], ...]]
 
     @property
     def host(self) -> str:
-        return self._turn.host
+        return self._slot.host
 
     @property
     def left_s(self) -> float:
         """Seconds until the slot expires: use it as the timeout of the request."""
-        return self._turn.left_s
+        return self._slot.left_s
 
     def check(self) -> None:
         """Raises SlotExpired if the slot has expired. Call it before each request."""
-        self._turn.check()
+        self._slot.check()
 
     def report_response(
         self, status: int, headers: Mapping[str, str] | Iterable[tuple[str, str]] = (), url: str = ""
@@ -63,7 +63,7 @@ class HeldSlot:
 
     def report(self) -> Report:
         return Report(
-            turn=self._turn, started=self.started, ended=boot(), url=self._url, status=self._status,
+            slot=self._slot, started=self.started, ended=boot(), url=self._url, status=self._status,
             headers=self._headers,
         )  # fmt: skip
 
@@ -74,7 +74,7 @@ class SlotThread:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._thread = LoopThread("curtsy-slots")
-        self._opened: Future[Turns] = Future()
+        self._opened: Future[ExternalSlots] = Future()
         self._leave: asyncio.Event | None = None
         self._keeping: Future[None] | None = None
 
@@ -96,8 +96,8 @@ class SlotThread:
     async def _keep(self) -> None:
         self._leave = asyncio.Event()
         try:
-            async with open_turns(self.settings) as turns:
-                self._opened.set_result(turns)
+            async with open_external_slots(self.settings) as slots:
+                self._opened.set_result(slots)
                 await self._leave.wait()
         except BaseException as error:
             if self._opened.done():
@@ -109,18 +109,18 @@ class SlotThread:
 
     def take(self, host: str, delay_s: float | None = None, within_s: float | None = None) -> HeldSlot | None:
         """A slot of the host; None if none is free within that time."""
-        turns = self._opened.result()
+        slots = self._opened.result()
 
-        async def taken() -> Turn | None:
+        async def taken() -> ExternalSlot | None:
             try:
                 async with asyncio.timeout(within_s):
-                    return await turns.take(host, delay_s)
+                    return await slots.take(host, delay_s)
             except TimeoutError:
                 return None
 
-        while (turn := self._do(taken())) is not None and turn.left_s < _WORTH_S:
-            self.give_back(HeldSlot(turn))  # this process was suspended meanwhile
-        return None if turn is None else HeldSlot(turn)
+        while (slot := self._do(taken())) is not None and slot.left_s < _WORTH_S:
+            self.give_back(HeldSlot(slot))  # this process was suspended meanwhile
+        return None if slot is None else HeldSlot(slot)
 
     def give_back(self, held: HeldSlot) -> None:
         self._do(self._opened.result().give_back([held.report()]))

@@ -1,8 +1,8 @@
 """Slots for external clients: a Scrapy spider, an Airflow task or a script takes a host's slot before it fetches.
 
-No host gets two requests at once, or two within its delay, from crawls and external clients that share one frontier. A
-`Turn` is such a slot. It lasts as long as a slot, less a margin, and nothing may be sent after it. What the client
-reports when it returns the slot (times, status, Retry-After) counts like a result of a crawl.
+No host gets two requests at once, or two within its delay, from crawls and external clients that share one frontier. An
+`ExternalSlot` lasts as long as a slot, less a margin, and nothing may be sent after it. What the client reports when it
+returns the slot (times, status, Retry-After) counts like a result of a crawl.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class SlotExpired(CurtsyError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class ExternalSlot:
     """A host's slot that an external client holds."""
 
     host: str
@@ -72,7 +72,7 @@ class Turn:
 class Report:
     """What a client did with its slot. Times are the boot clock; `started` None: nothing was sent."""
 
-    turn: Turn
+    slot: ExternalSlot
     started: float | None
     ended: float
     url: str = ""
@@ -81,8 +81,8 @@ class Report:
     fault: Fault | None = None
 
 
-class Turns:
-    """One per process and loop; made by `open_turns`."""
+class ExternalSlots:
+    """One per process and loop; made by `open_external_slots`."""
 
     def __init__(self, services: Services) -> None:
         self.services, self.settings = services, services.settings
@@ -106,18 +106,18 @@ class Turns:
             await end([self._maintaining])
         await self._maintenance.stop()
 
-    async def try_take(self, host: str, delay_s: float | None = None) -> tuple[Turn | None, float]:
+    async def try_take(self, host: str, delay_s: float | None = None) -> tuple[ExternalSlot | None, float]:
         """A slot of the host, or None and the seconds to wait. `delay_s`: minimum delay; None: the setting's."""
         if self._host_policy.denies(host):
             raise Denied(f"The host {host} is on the deny list: send it no requests.")
         least_s = self.settings.delay_s if delay_s is None else delay_s
         try:
             before = boot()
-            slot = await self._frontier.slot(host, least_s)
-            if slot.wait_ms < 0:
+            reply = await self._frontier.slot(host, least_s)
+            if reply.wait_ms < 0:
                 await introduce_hosts(self._frontier, self._store, {host})
                 before = boot()
-                slot = await self._frontier.slot(host, least_s)
+                reply = await self._frontier.slot(host, least_s)
         except EpochLost as error:
             await self._outages.recover(error)
             return None, 0.1
@@ -126,28 +126,28 @@ class Turns:
             if isinstance(error, FrontierUnavailable):
                 await self._outages.look_for_server(error)
             return None, 1.0
-        if slot.fence is None:
-            return None, max(0.005, slot.wait_ms / 1000)
+        if reply.fence is None:
+            return None, max(0.005, reply.wait_ms / 1000)
         shard = self._frontier.shard_of(host).number
-        return Turn(
-            host=host, fence=slot.fence, shard=shard, delay_ms=slot.delay_ms, per_host=slot.per_host,
+        return ExternalSlot(
+            host=host, fence=reply.fence, shard=shard, delay_ms=reply.delay_ms, per_host=reply.per_host,
             valid_until=before + self.settings.slot_validity_s,
         ), 0.0  # fmt: skip
 
-    async def take(self, host: str, delay_s: float | None = None) -> Turn:
+    async def take(self, host: str, delay_s: float | None = None) -> ExternalSlot:
         """Waits for a slot. If it is canceled while waiting, no slot stays taken."""
         while True:
             asking = asyncio.ensure_future(self.try_take(host, delay_s))
             try:
-                turn, wait_s = await asyncio.shield(asking)
+                slot, wait_s = await asyncio.shield(asking)
             except asyncio.CancelledError:
                 with suppress(Exception):
-                    turn, _ = await asking
-                    if turn is not None:
-                        await self.give_back([Report(turn=turn, started=None, ended=boot())])
+                    slot, _ = await asking
+                    if slot is not None:
+                        await self.give_back([Report(slot=slot, started=None, ended=boot())])
                 raise
-            if turn is not None:
-                return turn
+            if slot is not None:
+                return slot
             await asyncio.sleep(min(wait_s, _LONGEST_WAIT_S))
 
     async def give_back(self, reports: Sequence[Report]) -> None:
@@ -156,24 +156,24 @@ class Turns:
             return
         releases = [self._release(report) for report in reports]
         reply = await self._outages.persist(lambda: self._frontier.lease([], releases))
-        rows = [_row(report, reply.times.get(report.turn.fence)) for report in reports]
+        rows = [_row(report, reply.times.get(report.slot.fence)) for report in reports]
         sent = [row for row in rows if row is not None]
         if sent:
             await self._outages.persist(lambda: in_thread(self._store.run, requests.insert, sent))
 
     @asynccontextmanager
-    async def turn(self, host: str, delay_s: float | None = None) -> AsyncIterator[Turn]:
-        """`async with turns.turn(host):` for one request; an error inside does not count against the host."""
+    async def slot(self, host: str, delay_s: float | None = None) -> AsyncIterator[ExternalSlot]:
+        """`async with slots.slot(host):` for one request; an error inside does not count against the host."""
         taken = await self.take(host, delay_s)
         started = boot()
         try:
             yield taken
         finally:
-            await asyncio.shield(self.give_back([Report(turn=taken, started=started, ended=boot())]))
+            await asyncio.shield(self.give_back([Report(slot=taken, started=started, ended=boot())]))
 
     def _release(self, report: Report) -> Release:
         return Release(
-            lease=_lease(report.turn), started=report.started, ended=min(report.ended, report.turn.valid_until),
+            lease=_lease(report.slot), started=report.started, ended=min(report.ended, report.slot.valid_until),
             broken_off=True, effect=self._effect(report),
         )  # fmt: skip
 
@@ -207,34 +207,34 @@ class Turns:
 
 
 @asynccontextmanager
-async def open_turns(settings: Settings, opened: Store | None = None) -> AsyncIterator[Turns]:
+async def open_external_slots(settings: Settings, opened: Store | None = None) -> AsyncIterator[ExternalSlots]:
     """Slots of the frontier of these settings: `frontier_url`, or the private one of the data folder."""
     services = backends.build(settings, opened)
     try:
         await services.open()
-        turns = Turns(services)
-        await turns.start()
+        slots = ExternalSlots(services)
+        await slots.start()
         try:
-            yield turns
+            yield slots
         finally:
-            await turns.stop()
+            await slots.stop()
     finally:
         await services.close()
 
 
-def _lease(turn: Turn) -> Lease:
+def _lease(slot: ExternalSlot) -> Lease:
     return Lease(
-        fence=turn.fence, shard=turn.shard, host=turn.host, crawl=0, crawl_version=0, lane=Lane.BATCH,
-        entry=Entry(url=""), delay_ms=turn.delay_ms, per_host=turn.per_host, robots_ms=0, valid_until=turn.valid_until,
+        fence=slot.fence, shard=slot.shard, host=slot.host, crawl=0, crawl_version=0, lane=Lane.BATCH,
+        entry=Entry(url=""), delay_ms=slot.delay_ms, per_host=slot.per_host, robots_ms=0, valid_until=slot.valid_until,
     )  # fmt: skip
 
 
 def _row(report: Report, times: Times | None) -> Request | None:
     if times is None or report.started is None:
         return None
-    turn = report.turn
+    slot = report.slot
     return Request(
-        fence=turn.fence, crawl=None, host=turn.host, url=report.url, start_ms=times.start_ms, end_ms=times.end_ms,
-        kind=KIND, status=report.status, fault=report.fault.value if report.fault else None, delay_ms=turn.delay_ms,
-        per_host=turn.per_host,
+        fence=slot.fence, crawl=None, host=slot.host, url=report.url, start_ms=times.start_ms, end_ms=times.end_ms,
+        kind=KIND, status=report.status, fault=report.fault.value if report.fault else None, delay_ms=slot.delay_ms,
+        per_host=slot.per_host,
     )  # fmt: skip

@@ -16,7 +16,6 @@ from curtsy.frontier import messages
 from curtsy.frontier.entry import encode, short_origin
 from curtsy.frontier.messages import (
     US,
-    ExternalSlot,
     LeaseReply,
     PushReply,
     ReapedLease,
@@ -28,6 +27,7 @@ from curtsy.frontier.messages import (
     Scan,
     Settled,
     SettleReply,
+    SlotReply,
     counter_of,
     fence_of,
 )
@@ -181,14 +181,14 @@ class Frontier:
             raise trouble
         return lost
 
-    async def slot(self, host: str, delay_s: float = 0) -> ExternalSlot:
+    async def slot(self, host: str, delay_s: float = 0) -> SlotReply:
         """A slot for an external client, or how long it has to wait; -1: introduce the host first."""
         shard = self.shard_of(host)
         if not shard.may_lease:
-            return ExternalSlot(None, 1000)
+            return SlotReply(None, 1000)
         raw = await shard.call("slot", host, self._slot_ms, int(delay_s * 1000))
         fence = fence_of(shard.epoch or 0, int(raw[1])) if raw[1] else None
-        return ExternalSlot(fence, int(raw[2]), int(raw[3]), int(raw[4]))
+        return SlotReply(fence, int(raw[2]), int(raw[3]), int(raw[4]))
 
     # After a commit
 

@@ -79,7 +79,7 @@ class Times:
     next_ms: int
 
 
-class ExternalSlot(NamedTuple):
+class SlotReply(NamedTuple):
     """The reply to an external client that asks for a slot."""
 
     #: None: not now

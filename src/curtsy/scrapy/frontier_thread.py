@@ -23,7 +23,7 @@ from curtsy.core.loop_thread import LoopThread
 from curtsy.core.observe import log
 from curtsy.core.settings import Settings
 from curtsy.core.threads import in_thread
-from curtsy.crawl.external_slots import Denied, Report, Turn, Turns, open_turns
+from curtsy.crawl.external_slots import Denied, ExternalSlot, ExternalSlots, Report, open_external_slots
 from curtsy.store import guests
 from curtsy.store.engine import read
 from curtsy.store.guests import Held, NewRequest, Settled
@@ -54,7 +54,7 @@ class LocalRequest:
 class Ready:
     """A request that may be downloaded now."""
 
-    turn: Turn
+    slot: ExternalSlot
     held: Held | None = None
     local: LocalRequest | None = None
 
@@ -94,7 +94,7 @@ class FrontierThread:
         self.error: BaseException | None = None
         self._opened: Future[None] = Future()
         self._wake: asyncio.Event | None = None
-        self._turns: Turns | None = None
+        self._slots: ExternalSlots | None = None
         self._run = 0
         self._thread = LoopThread("curtsy-frontier", self._work, on_end=self._over)
 
@@ -132,10 +132,10 @@ class FrontierThread:
         with self._lock:
             return self._received != self._written or bool(self.ready or self._locals) or self._pending
 
-    def take(self, host: str) -> Future[Turn]:
+    def take(self, host: str) -> Future[ExternalSlot]:
         """A slot for a download that was not scheduled: robots.txt, an inline request."""
-        assert self._turns is not None
-        return self._thread.submit(self._turns.take(host, self._delay_s(host)))
+        assert self._slots is not None
+        return self._thread.submit(self._slots.take(host, self._delay_s(host)))
 
     def close(self, *, ended: bool) -> None:
         """Return held requests; `ended`: the run is over if no process has requests of it."""
@@ -162,8 +162,8 @@ class FrontierThread:
 
     async def _work(self) -> None:
         self._wake = asyncio.Event()
-        async with open_turns(self.settings) as turns:
-            self._turns = turns
+        async with open_external_slots(self.settings) as slots:
+            self._slots = slots
             self._run = await self._store(guests.begin, self._name, clock.now_ms())
             self._opened.set_result(None)
             look_at = renew_at = 0.0
@@ -183,8 +183,8 @@ class FrontierThread:
 
     async def _store(self, fn: Callable[..., T], *args: Any) -> T:
         """Waits for an unavailable database; changes stay in memory meanwhile."""
-        assert self._turns is not None
-        store = self._turns.services.store
+        assert self._slots is not None
+        store = self._slots.services.store
         while True:
             try:
                 return await in_thread(store.run, fn, *args)
@@ -202,11 +202,11 @@ class FrontierThread:
             self._hosts.update(row.host for row in inbox.adds)
             self._active.difference_update(row.n for row in inbox.settled)
         if inbox.reports:
-            assert self._turns is not None
-            await self._turns.give_back(inbox.reports)
+            assert self._slots is not None
+            await self._slots.give_back(inbox.reports)
             # The next time of the host is queried again when it has work.
             for report in inbox.reports:
-                self._due.pop(report.turn.host, None)
+                self._due.pop(report.slot.host, None)
         if inbox.adds or inbox.settled:
             self._pending = await self._has_pending()
         with self._lock:
@@ -217,16 +217,16 @@ class FrontierThread:
     async def _look(self) -> None:
         """Finds requests that other processes added, or abandoned when they died."""
         await self._store(guests.lapse, self._run, clock.now_ms())
-        assert self._turns is not None
-        self._hosts.update(await read(self._turns.services.store, guests.open_hosts, self._run))
+        assert self._slots is not None
+        self._hosts.update(await read(self._slots.services.store, guests.open_hosts, self._run))
         pending = await self._has_pending()
         if self._pending and not pending:
             self._notify()
         self._pending = pending
 
     async def _has_pending(self) -> bool:
-        assert self._turns is not None
-        return await read(self._turns.services.store, guests.has_pending, self._run)
+        assert self._slots is not None
+        return await read(self._slots.services.store, guests.has_pending, self._run)
 
     async def _hand_out(self) -> None:
         """Takes slots of hosts with work, then their requests. Without a request the slot is released."""
@@ -236,44 +236,44 @@ class FrontierThread:
         if not hosts:
             return
         found = await asyncio.gather(*(self._try(host) for host in hosts))
-        turns = {turn.host: turn for turn in found if turn is not None}
-        if not turns:
+        slots = {slot.host: slot for slot in found if slot is not None}
+        if not slots:
             return
-        local = self._take_locals(turns)
-        wanted = [host for host in turns if host not in local]
+        local = self._take_locals(slots)
+        wanted = [host for host in slots if host not in local]
         rows = await self._store(guests.take, self._run, wanted, self._holder, _until_ms()) if wanted else []
         got = {row.host: row for row in rows}
         self._active.update(row.n for row in rows)
         unused = [host for host in wanted if host not in got]
         self._hosts.difference_update(unused)
         if unused:
-            assert self._turns is not None
-            await self._turns.give_back([Report(turn=turns[h], started=None, ended=boot()) for h in unused])
+            assert self._slots is not None
+            await self._slots.give_back([Report(slot=slots[h], started=None, ended=boot()) for h in unused])
         with self._lock:
-            self.ready.extend(Ready(turn=turns[host], held=row) for host, row in got.items())
-            self.ready.extend(Ready(turn=turns[host], local=one) for host, one in local.items())
+            self.ready.extend(Ready(slot=slots[host], held=row) for host, row in got.items())
+            self.ready.extend(Ready(slot=slots[host], local=one) for host, one in local.items())
         if got or local:
             self._notify()
 
-    def _take_locals(self, turns: dict[str, Turn]) -> dict[str, LocalRequest]:
+    def _take_locals(self, slots: dict[str, ExternalSlot]) -> dict[str, LocalRequest]:
         found = {}
         with self._lock:
-            for host in turns:
+            for host in slots:
                 if waiting := self._locals.get(host):
                     found[host] = waiting.popleft()
                     if not waiting:
                         del self._locals[host]
         return found
 
-    async def _try(self, host: str) -> Turn | None:
-        assert self._turns is not None
+    async def _try(self, host: str) -> ExternalSlot | None:
+        assert self._slots is not None
         try:
-            turn, wait_s = await self._turns.try_take(host, self._delay_s(host))
+            slot, wait_s = await self._slots.try_take(host, self._delay_s(host))
         except Denied as error:
             await self._refuse(host, str(error))
             return None
         self._due[host] = boot() + wait_s
-        return turn
+        return slot
 
     def _delay_s(self, host: str) -> float:
         if host == NO_HOST:
@@ -305,10 +305,10 @@ class FrontierThread:
     async def _end(self) -> None:
         """Releases unused slots, then held requests."""
         with self._lock:
-            unused = [Report(turn=one.turn, started=None, ended=boot()) for one in self.ready]
+            unused = [Report(slot=one.slot, started=None, ended=boot()) for one in self.ready]
             self.ready.clear()
-        assert self._turns is not None
-        await self._turns.give_back(unused)
+        assert self._slots is not None
+        await self._slots.give_back(unused)
         await self._write()
         await self._store(guests.give_back, self._run, self._holder)
         if self._ended:
@@ -321,8 +321,8 @@ def _write(tx: Any, run: int, adds: list[NewRequest], settled: list[Settled], ho
     return len(fresh)
 
 
-def is_usable(turn: Turn) -> bool:
-    return turn.left_s >= _LEAST_S
+def is_usable(slot: ExternalSlot) -> bool:
+    return slot.left_s >= _LEAST_S
 
 
 def _until_ms() -> int:

@@ -25,7 +25,7 @@ from curtsy.core.errors import CurtsyError, MissingPart
 from curtsy.core.observe import log
 from curtsy.core.settings import Settings
 from curtsy.core.settings_loading import OLD_NAMES, load
-from curtsy.crawl.external_slots import Report, Turn
+from curtsy.crawl.external_slots import ExternalSlot, Report
 from curtsy.rules.urls import host_key, normalise
 from curtsy.scrapy.frontier_thread import NO_HOST, FrontierThread, LocalRequest, Ready, is_usable
 from curtsy.scrapy.sessions import Sessions, middlewares_of
@@ -51,7 +51,7 @@ class ActiveRequest:
     #: None: it exists only in this process
     n: int | None
     #: None: it was lent to robots.txt, or expired
-    turn: Turn | None
+    slot: ExternalSlot | None
     #: when the download started; None: not yet
     started: float | None = None
     #: its slot was released
@@ -156,7 +156,7 @@ class Scheduler(BaseScheduler):
         self._count_duplicates()
         while thread.ready:
             ready = thread.ready.popleft()
-            if not is_usable(ready.turn):
+            if not is_usable(ready.slot):
                 self._postpone(ready)
                 continue
             request = self._request_of(ready)
@@ -181,29 +181,29 @@ class Scheduler(BaseScheduler):
 
     def give_back(self, active: ActiveRequest) -> None:
         """Release its slot, which expired before anything was sent."""
-        if active.turn is not None:
-            self.thread.report(Report(turn=active.turn, started=None, ended=boot()))
-            active.turn = None
+        if active.slot is not None:
+            self.thread.report(Report(slot=active.slot, started=None, ended=boot()))
+            active.slot = None
 
-    def lend(self, host: str) -> Turn | None:
+    def lend(self, host: str) -> ExternalSlot | None:
         """The slot of a request that waits for robots.txt: otherwise both would wait for each other."""
         for active in self._active.values():
-            turn = active.turn
-            if turn is not None and turn.host == host and active.started is None and is_usable(turn):
-                active.turn = None
-                return turn
+            slot = active.slot
+            if slot is not None and slot.host == host and active.started is None and is_usable(slot):
+                active.slot = None
+                return slot
         return None
 
     def ended(self, active: ActiveRequest, status: int, headers: tuple[tuple[str, str], ...], fault: str) -> None:
         """Its download has ended: release the slot before the response is processed."""
-        if active.reported or active.turn is None:
+        if active.reported or active.slot is None:
             return
         active.reported = True
         active.cause, active.detail = (
             (f"status {status}", "") if status in _NO_ANSWER else (fault.partition(":")[0], fault)
         )
         self.thread.report(
-            Report(turn=active.turn, started=active.started, ended=boot(), url=active.request.url, status=status,
+            Report(slot=active.slot, started=active.started, ended=boot(), url=active.request.url, status=status,
                    headers=headers)
         )  # fmt: skip
 
@@ -214,9 +214,9 @@ class Scheduler(BaseScheduler):
             if slot is not None and active.request in slot.inprogress:
                 continue
             del self._active[key]
-            if not active.reported and active.turn is not None:
+            if not active.reported and active.slot is not None:
                 self.thread.report(
-                    Report(turn=active.turn, started=active.started, ended=boot(), url=active.request.url)
+                    Report(slot=active.slot, started=active.started, ended=boot(), url=active.request.url)
                 )
             if active.n is None:
                 continue
@@ -255,17 +255,17 @@ class Scheduler(BaseScheduler):
                 self._refuse(ready, f"{type(error).__name__}: {error}")
                 return None
         request.meta[NUMBER], request.meta[TURN] = number, True
-        self._active[number] = ActiveRequest(request, None if ready.held is None else number, ready.turn)
+        self._active[number] = ActiveRequest(request, None if ready.held is None else number, ready.slot)
         return request
 
     def _refuse(self, ready: Ready, why: str) -> None:
         assert ready.held is not None
-        self.thread.report(Report(turn=ready.turn, started=None, ended=boot()))
+        self.thread.report(Report(slot=ready.slot, started=None, ended=boot()))
         self.thread.settle(Settled(n=ready.held.n, state="failed", cause="unreadable", detail=why))
 
     def _postpone(self, ready: Ready) -> None:
         """Scrapy was busy until the slot had nearly expired."""
-        self.thread.report(Report(turn=ready.turn, started=None, ended=boot()))
+        self.thread.report(Report(slot=ready.slot, started=None, ended=boot()))
         if ready.held is not None:
             self.thread.settle(Settled(n=ready.held.n, state="open"))
         elif ready.local is not None:

@@ -13,7 +13,7 @@ from scrapy.http import Response
 from scrapy.utils.httpobj import urlparse_cached
 
 from curtsy.core.clock import boot
-from curtsy.crawl.external_slots import Report, Turn
+from curtsy.crawl.external_slots import ExternalSlot, Report
 from curtsy.scrapy.frontier_thread import NO_HOST, is_usable
 from curtsy.scrapy.scheduler import Scheduler
 
@@ -47,21 +47,21 @@ class SlotMiddleware:
             return
         active = scheduler.active_of(request)
         if active is not None:
-            turn = active.turn
-            if turn is None or not is_usable(turn):
+            slot = active.slot
+            if slot is None or not is_usable(slot):
                 scheduler.give_back(active)
-                turn = active.turn = await self._take(host)
+                slot = active.slot = await self._take(host)
             active.started = boot()
         else:
-            turn = scheduler.lend(host) or await self._take(host)
-            request.meta[_OWN] = (turn, boot())
-        self._limit(request, host, turn)
+            slot = scheduler.lend(host) or await self._take(host)
+            request.meta[_OWN] = (slot, boot())
+        self._limit(request, host, slot)
 
-    def _limit(self, request: Request, host: str, turn: Turn) -> None:
+    def _limit(self, request: Request, host: str, slot: ExternalSlot) -> None:
         """A slot is not renewed: slower downloads are aborted, and nothing waits in the downloader with a slot."""
         meta = request.meta
         meta[_GIVEN] = (meta.get("download_timeout"), meta.get("download_slot"))
-        left_s = turn.left_s - _MARGIN_S
+        left_s = slot.left_s - _MARGIN_S
         meta["download_timeout"] = min(float(meta.get("download_timeout") or left_s), left_s)
         # A separate one: the settings or other requests of the project's download slots could let our slots expire.
         meta["download_slot"] = f"curtsy {host}"
@@ -89,15 +89,15 @@ class SlotMiddleware:
     def _end(self, request: Request, status: int, headers: tuple[tuple[str, str], ...], fault: str) -> None:
         if _GIVEN in request.meta:
             self._restore(request)
-        own: tuple[Turn, float] | None = request.meta.pop(_OWN, None)
+        own: tuple[ExternalSlot, float] | None = request.meta.pop(_OWN, None)
         if own is not None:
-            report = Report(turn=own[0], started=own[1], ended=boot(), url=request.url, status=status, headers=headers)
+            report = Report(slot=own[0], started=own[1], ended=boot(), url=request.url, status=status, headers=headers)
             self._scheduler.thread.report(report)
         active = self._scheduler.active_of(request)
         if active is not None:
             self._scheduler.ended(active, status, headers, fault)
 
-    async def _take(self, host: str) -> Turn:
+    async def _take(self, host: str) -> ExternalSlot:
         return await asyncio.wrap_future(self._scheduler.thread.take(host))
 
     @property

@@ -352,10 +352,10 @@ def test_a_deprecated_name_of_the_package_works_with_a_warning(old: str, new: st
 
 
 def test_the_deprecated_argument_of_the_operator_works_with_a_warning() -> None:
-    with pytest.warns(DeprecationWarning, match="The argument wishes is now called options"):
+    with pytest.warns(DeprecationWarning, match="The argument `wishes` is now called `options`"):
         operator = CurtsyCrawlOperator(task_id="t", seeds=["http://a.test/"], wishes={"per_host": 2})
     assert operator.options == {"per_host": 2}
-    with pytest.warns(DeprecationWarning, match="The attribute wishes is now called options"):
+    with pytest.warns(DeprecationWarning, match="The attribute `wishes` is now called `options`"):
         assert operator.wishes == {"per_host": 2}
 
 

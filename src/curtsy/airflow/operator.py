@@ -76,7 +76,7 @@ class CurtsyCrawlOperator(BaseOperator):
         self.seeds, self.scope, self.include, self.exclude = seeds, scope, include, exclude
         self.max_pages, self.max_depth, self.delay_s, self.schema = max_pages, max_depth, delay_s, schema
         if wishes is not None:
-            warnings.warn("The argument wishes is now called options", DeprecationWarning, stacklevel=3)
+            warnings.warn("The argument `wishes` is now called `options`", DeprecationWarning, stacklevel=3)
         self.options, self.export_to = wishes if options is None else options, export_to
         self.on_dead_letters, self.max_dead_letters = on_dead_letters, max_dead_letters
         self.crawl_timeout, self.cancel_on_kill, self.poll_s = crawl_timeout, cancel_on_kill, poll_s
@@ -88,7 +88,7 @@ class CurtsyCrawlOperator(BaseOperator):
     @property
     def wishes(self) -> Mapping[str, Any] | None:
         """Deprecated name of `options`."""
-        warnings.warn("The attribute wishes is now called options", DeprecationWarning, stacklevel=2)
+        warnings.warn("The attribute `wishes` is now called `options`", DeprecationWarning, stacklevel=2)
         return self.options
 
     # Called by Airflow

@@ -19,8 +19,11 @@ def is_number(cell: str) -> bool:
     return len(cell) < 40 and _NUMBER.fullmatch(cell) is not None
 
 
-def guess_header_rows(rows: Sequence[Sequence[str]]) -> int:
-    """1 if the first row names the columns: it has no numbers, no gaps and no repetition."""
+def guess_header_rows(rows: Sequence[Sequence[str]], needs_numbers: bool = False) -> int:
+    """1 if the first row names the columns: it has no numbers, no gaps and no repetition.
+
+    `needs_numbers`: some column must have numbers below its name, because a table of text alone may have no names.
+    """
     if len(rows) < 2:
         return 0
     first = rows[0]
@@ -31,7 +34,12 @@ def guess_header_rows(rows: Sequence[Sequence[str]]) -> int:
         return 0
     if len(set(named)) < len(named):
         return 0
-    return 1
+    return int(not needs_numbers or any(_is_of_numbers(rows, column) for column in range(width)))
+
+
+def _is_of_numbers(rows: Sequence[Sequence[str]], column: int) -> bool:
+    cells = [row[column] for row in rows[1:] if len(row) > column and row[column]]
+    return bool(cells) and 2 * sum(map(is_number, cells)) > len(cells)
 
 
 def _is_value(cell: str) -> bool:

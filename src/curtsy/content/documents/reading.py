@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from curtsy.content.documents import plain
+from curtsy.content.documents import pdf, plain
 from curtsy.content.documents.builder import Builder, Unreadable
 from curtsy.content.documents.model import FileText, Limits, Problem
 
 _READERS: dict[str, Callable[[Builder, bytes, str | None], None]] = {
+    "pdf": pdf.read_pdf,
     "csv": plain.read_csv,
     "text": plain.read_text,
 }

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from typer import Context
 
-from curtsy.cli.commands import PANELS
+from curtsy.cli.app import app
+from curtsy.cli.commands import PANELS, LazyCommand
 
 
 def shown(*words: str) -> list[str]:
@@ -38,3 +42,21 @@ def test_the_overview_lists_a_command_per_line() -> None:
     lines = shown()
     assert len(lines) <= 40
     assert not [line for line in lines if line.startswith("  ") and line.endswith("...")], "summaries are not cut"
+
+
+def helps(command: Any, name: str) -> Iterator[tuple[str, str]]:
+    command = command.load() if isinstance(command, LazyCommand) else command
+    yield name, command.get_help(Context(command, info_name=name, terminal_width=80, max_content_width=80))
+    for sub in getattr(command, "commands", {}).values():
+        yield from helps(sub, f"{name} {sub.name}")
+
+
+def test_no_help_shows_a_type_an_empty_default_or_a_cut_summary() -> None:
+    shown_to_users = [
+        one for command in app.commands.values() if not command.hidden for one in helps(command, "curtsy")
+    ]
+    assert len(shown_to_users) > 40
+    for name, text in shown_to_users:
+        assert "range>" not in text, name
+        assert "[default: ]" not in text, name
+        assert not [line for line in text.partition("Commands:")[2].splitlines() if line.endswith("...")], name

@@ -20,7 +20,7 @@ Api = Annotated[
         "--api",
         metavar="URL",
         envvar="CURTSY_API_URL",
-        help="Use this API instead; its key in CURTSY_API_KEY.",
+        help="Use this API server; set its key in CURTSY_API_KEY.",
         rich_help_panel="Storage",
     ),
 ]

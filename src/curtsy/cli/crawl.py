@@ -51,7 +51,7 @@ def crawl(
         typer.Option(
             "--resolve",
             metavar="HOST=ADDR:PORT",
-            help="Connect there instead of using DNS; * matches any name.",
+            help="Use this address, not DNS; * matches any text.",
             rich_help_panel="Network",
         ),
     ] = None,

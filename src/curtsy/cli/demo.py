@@ -35,7 +35,8 @@ def demo(
 ) -> None:
     """Crawl a part of the built-in test web and audit the result.
 
-    With --schema it also extracts records and compares them with the known facts.
+    With --schema, it also extracts records, scores them (with the rubric `esg`
+    unless --rubric names another), and compares them with the known facts.
     """
     scored = rubric or (None if schema is None else "esg")
     request = request_of({"schema": schema, "rubric": scored, "llm": llm, "render": render})

@@ -23,7 +23,7 @@ Since = Annotated[
     str | None,
     typer.Option("--since", metavar="TIME", help="Only since then: 30m, 12h or 7d ago, or 2026-01-31."),
 ]
-Limit = Annotated[int, typer.Option("--limit", min=1, max=1_000_000, help="At most N.")]
+Limit = Annotated[int, typer.Option("--limit", min=1, max=1_000_000, metavar="N", help="At most N.")]
 
 
 @app.command("list")
@@ -70,7 +70,7 @@ def replay(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Open dead letters again; a spider of that name fetches them."""
+    """Mark dead letters as open; their spider fetches them again."""
     with stored(config, data_dir) as (_, store):
         with store.read() as tx:
             found = guests.failed(tx, name or "", since_ms(since, time.time()), limit)

@@ -63,7 +63,7 @@ def replay(
     as_json: AsJson = False,
     api: Api = None,
 ) -> None:
-    """Open dead letters again.
+    """Mark dead letters as open, so that they are retried.
 
     Workers, or `curtsy crawl --resume`, then process them.
     """

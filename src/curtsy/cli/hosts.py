@@ -27,7 +27,7 @@ Host = Annotated[str, typer.Argument(metavar="HOST", help="hostname[:port], or a
 @app.command("list")
 def list_(
     notable: Annotated[bool, typer.Option("--notable", help="Only blocked, failing, slow or denied hosts.")] = False,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=10**9, help="At most N.")] = 1000,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=10**9, metavar="N", help="At most N.")] = 1000,
     config: Config = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
@@ -82,9 +82,11 @@ def unblock(host: Host, config: Config = None, data_dir: DataDir = None, as_json
 def delay(
     host: Host,
     seconds: Annotated[
-        float | None, typer.Argument(min=0, max=86400, help="Minimum seconds between requests; omit to reset.")
+        float | None, typer.Argument(metavar="SECONDS", min=0, max=86400, help="Minimum delay; omit it to reset.")
     ] = None,
-    per_host: Annotated[int | None, typer.Option("--per-host", min=1, max=64, help="Concurrent requests.")] = None,
+    per_host: Annotated[
+        int | None, typer.Option("--per-host", min=1, max=64, metavar="N", help="Concurrent requests.")
+    ] = None,
     config: Config = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,

@@ -21,10 +21,12 @@ app = Commands("Create, list and revoke API keys.")
 
 @app.command()
 def create(
-    name: Annotated[str, typer.Option("--name", metavar="TEXT", help="Its owner or purpose.")],
+    name: Annotated[str, typer.Option("--name", metavar="TEXT", help="Owner or purpose of the key.")],
     scopes: Annotated[
         str,
-        typer.Option("--scopes", metavar="read,write,admin", help="What it may do; write includes read, admin all."),
+        typer.Option(
+            "--scopes", metavar="read,write,admin", help="What it may do. write includes read; admin includes both."
+        ),
     ] = "read",
     expires: Annotated[
         str, typer.Option("--expires", metavar="90d|never", help="How long it is valid: 12h, 90d or never.")

@@ -16,7 +16,9 @@ from curtsy.web.auth import is_loopback
 def mcp(
     http: Annotated[bool, typer.Option("--http", help="Serve over HTTP instead of standard input and output.")] = False,
     host: Annotated[str, typer.Option("--host", metavar="ADDR", help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 chooses a free one.")] = 8090,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, metavar="PORT", help="Port; 0 chooses a free one.")
+    ] = 8090,
     max_pages: Annotated[
         int, typer.Option("--max-pages", min=1, max=100_000, metavar="N", help="Maximum pages of one call.")
     ] = 100,

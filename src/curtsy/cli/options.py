@@ -24,7 +24,7 @@ Config = Annotated[
 ]
 DataDir = Annotated[
     Path | None,
-    typer.Option("--data-dir", metavar="DIR", help="Folder of database and pages.", rich_help_panel="Storage"),
+    typer.Option("--data-dir", metavar="DIR", help="Folder of the database and the pages.", rich_help_panel="Storage"),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.", rich_help_panel="Output")]
 WhichCrawl = Annotated[str, typer.Argument(metavar="CRAWL", help="Id of a crawl, the beginning of it, or `last`.")]
@@ -51,7 +51,7 @@ ModelKind = Annotated[
     typer.Option("--llm", metavar="MODEL", help="Language model: none, local or endpoint.", rich_help_panel="Records"),
 ]
 OfCrawl = Annotated[
-    str | None, typer.Option("--crawl", metavar="ID", help="Id of a crawl, the beginning of it, or `last`.")
+    str | None, typer.Option("--crawl", metavar="ID", help="Only this crawl: its id, the beginning of it, or `last`.")
 ]
 
 

@@ -19,11 +19,9 @@ from curtsy.records import review
 
 app = Commands("Review records that need a decision.")
 Which = Annotated[int, typer.Argument(metavar="RECORD", min=1, max=2**63 - 1, help="Number of a record.")]
-By = Annotated[
-    str | None, typer.Option("--by", metavar="NAME", help="Who decides. By default the user of this machine.")
-]
-Note = Annotated[str, typer.Option("--note", metavar="TEXT", help="The reason.")]
-Golden = Annotated[bool, typer.Option("--golden", help="Mark it as a golden case.")]
+By = Annotated[str | None, typer.Option("--by", metavar="NAME", help="Who decides.", show_default="your login name")]
+Note = Annotated[str, typer.Option("--note", metavar="TEXT", help="The reason.", show_default=False)]
+Golden = Annotated[bool, typer.Option("--golden", help="Mark the record for export-golden.")]
 #: characters shown around a quote
 _AROUND = 60
 
@@ -54,7 +52,7 @@ def list_(
 def show(
     record: Which, api: Api = None, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False
 ) -> None:
-    """Show a record with its evidence, withheld values and decisions."""
+    """Show a record with its evidence and decisions."""
     found = backend(api, config, data_dir).review(record)
     if as_json:
         shown.document(found)
@@ -114,9 +112,9 @@ def correct(
 
 @app.command("export-golden")
 def export_golden(
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where to write a folder per case.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the cases, one folder each.")],
     record: Annotated[
-        list[int] | None, typer.Option("--record", metavar="N", help="Only these records, also unmarked ones.")
+        list[int] | None, typer.Option("--record", metavar="N", help="This record, even if unmarked; may be repeated.")
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="All approved or corrected records.")] = False,
     crawl: OfCrawl = None,
@@ -124,7 +122,10 @@ def export_golden(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write golden cases: pages, schema and correct values of reviewed records."""
+    """Write reviewed records as test cases.
+
+    A case has the stored pages, the schema and the correct values.
+    """
     with stored(config, data_dir) as (settings, store):
         n, segments = number_of(store, crawl), pages.segments_of(settings)
         made = review.export_golden(store, segments, out, crawl=n, every=every, only=frozenset(record or ()))

@@ -19,7 +19,7 @@ Which = Annotated[str, typer.Argument(metavar="SCHEDULE", help="Name or id of a 
 
 @app.command("list")
 def list_(api: Api = None, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """List schedules and when each is due."""
+    """List schedules with their next runs."""
     found = backend(api, config, data_dir).schedules()
     if as_json:
         show.document({"schedules": found})
@@ -38,7 +38,7 @@ def add(
     from_: From = None,
     zone: Annotated[str, typer.Option("--zone", metavar="NAME", help="Time zone of CRON.")] = "UTC",
     overlap: Annotated[
-        str, typer.Option("--overlap", metavar="skip|queue", help="If the previous run is not over.")
+        str, typer.Option("--overlap", metavar="skip|queue", help="What to do if the previous run is still active.")
     ] = "skip",
     keep: Annotated[
         int | None, typer.Option("--keep", min=1, metavar="N", help="Keep the crawls of the newest N runs only.")
@@ -68,7 +68,7 @@ def remove(
 def pause(
     schedule: Which, api: Api = None, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False
 ) -> None:
-    """Pause a schedule; a crawl that runs continues."""
+    """Pause a schedule; its running crawl continues."""
     _change(schedule, "pause", api, config, data_dir, as_json)
 
 
@@ -76,7 +76,7 @@ def pause(
 def resume(
     schedule: Which, api: Api = None, config: Config = None, data_dir: DataDir = None, as_json: AsJson = False
 ) -> None:
-    """Resume a paused schedule; missed runs are not made up for."""
+    """Resume a paused schedule; missed runs are not repeated."""
     _change(schedule, "resume", api, config, data_dir, as_json)
 
 
@@ -101,7 +101,7 @@ def runs(
 def changes(
     crawl: WhichCrawl = "last",
     against: Annotated[
-        str | None, typer.Option("--against", metavar="ID", help="Compare with this crawl, not the previous run.")
+        str | None, typer.Option("--against", metavar="ID", help="Compare with this crawl instead of the previous run.")
     ] = None,
     kind: Annotated[
         str | None,

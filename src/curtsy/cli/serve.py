@@ -12,7 +12,9 @@ from curtsy.web.serving import serve as run
 
 def serve(
     host: Annotated[str | None, typer.Option("--host", metavar="ADDR", help="Address to listen on.")] = None,
-    port: Annotated[int | None, typer.Option("--port", min=0, max=65535, help="Port; 0 chooses a free one.")] = None,
+    port: Annotated[
+        int | None, typer.Option("--port", min=0, max=65535, metavar="PORT", help="Port; 0 chooses a free one.")
+    ] = None,
     processes: Annotated[
         int | None, typer.Option("--processes", min=1, max=64, metavar="N", help="Number of processes.")
     ] = None,

@@ -56,9 +56,9 @@ def resume(
     crawl: WhichCrawl = "last", config: Config = None, data_dir: DataDir = None, as_json: AsJson = False,
     api: Api = None,
 ) -> None:  # fmt: skip
-    """Let a paused crawl continue.
+    """Resume a paused crawl.
 
-    `curtsy crawl --resume` does the work if no process is crawling.
+    If no process is crawling, run `curtsy crawl --resume` instead.
     """
     _change(crawl, "resume", config, data_dir, as_json, api)
 

@@ -24,28 +24,29 @@ from curtsy.fleet.supervisor import Part, Supervisor, free_port, only_one, reach
 def up(
     host: Annotated[str | None, typer.Option("--host", metavar="ADDR", help="Address of the API.")] = None,
     port: Annotated[
-        int | None, typer.Option("--port", min=0, max=65535, help="Port of the API; 0 chooses a free one.")
+        int | None,
+        typer.Option("--port", min=0, max=65535, metavar="PORT", help="Port of the API; 0 chooses a free one."),
     ] = None,
     workers: Annotated[
         int | None,
         typer.Option(
-            "--workers", min=1, max=256, metavar="N", help="Worker processes.", show_default="number of cores"
+            "--workers", min=1, max=256, metavar="N", help="Number of worker processes.", show_default="number of cores"
         ),
     ] = None,
     processes: Annotated[
-        int | None, typer.Option("--processes", min=1, max=64, metavar="N", help="Processes of the API.")
+        int | None, typer.Option("--processes", min=1, max=64, metavar="N", help="Number of API processes.")
     ] = None,
     flower: Annotated[
         int | None,
-        typer.Option("--flower", min=1, max=65535, metavar="PORT", help="Also run Flower, on this port of loopback."),
+        typer.Option("--flower", min=1, max=65535, metavar="PORT", help="Also run Flower, on this port of 127.0.0.1."),
     ] = None,
     config: Config = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run Valkey, workers, beat and the API on this machine.
+    """Run Valkey, workers, Beat and the API on this machine.
 
-    Restarts parts that exit. Press Ctrl-C to stop everything.
+    It restarts parts that exit. Press Ctrl-C to stop everything.
     """
     loaded = settings_from(
         config, data_dir, api_host=host, api_port=port, api_processes=processes, worker_processes=workers

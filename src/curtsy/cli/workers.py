@@ -22,19 +22,21 @@ RENDER = "render"
 
 def worker(
     queues: Annotated[
-        str | None, typer.Option("--queues", metavar="A,B", help="Queues to serve.", show_default="all but render")
+        str | None, typer.Option("--queues", metavar="A,B", help="Queues to serve.", show_default="all except render")
     ] = None,
     concurrency: Annotated[
         int | None,
-        typer.Option("--concurrency", min=1, max=256, metavar="N", help="Processes.", show_default="number of cores"),
+        typer.Option(
+            "--concurrency", min=1, max=256, metavar="N", help="Number of processes.", show_default="number of cores"
+        ),
     ] = None,
     shards: Annotated[
         str | None, typer.Option("--shards", metavar="0-7", help="Crawl only hosts of these frontier shards.")
     ] = None,
     name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="Distinguishes workers on one machine.")
+        str | None, typer.Option("--name", metavar="NAME", help="Name of this worker, if a machine runs several.")
     ] = None,
-    high: Annotated[bool, typer.Option("--high/--no-high", help="Add a process for fetch.high only.")] = True,
+    high: Annotated[bool, typer.Option("--high/--no-high", help="Add a process that serves only fetch.high.")] = True,
     config: Config = None,
     data_dir: DataDir = None,
 ) -> None:
@@ -59,7 +61,8 @@ def worker(
 def beat(config: Config = None, data_dir: DataDir = None) -> None:
     """Run the scheduler of a fleet.
 
-    It dispatches shifts, ends crawls and fires schedules. Several may run at once.
+    It gives work to the workers, ends crawls and starts scheduled crawls.
+    Several may run at once.
     """
     settings = settings_from(config, data_dir)
     raise typer.Exit(keep([celery_command("beat")], settings, config))

@@ -7,8 +7,9 @@ import time
 
 import pytest
 
-from curtsy.content.charset import decode, encoding_for
+from curtsy.content.charset import decode
 from curtsy.content.document import Document, charset_of, is_html, refresh_target, robots_tag
+from curtsy.content.encoding_labels import encoding_for
 from curtsy.content.links import hrefs
 from curtsy.content.parser_limits import MAX_DEPTH, tame
 
@@ -33,6 +34,10 @@ def parse(html: str | bytes, content_type: str = "text/html; charset=utf-8", url
         (b"x", "text/html; CHARSET = latin1 ; x", "windows-1252"),
         (b"x", "text/html; charset=bogus", "windows-1252"),
         (b"x", "text/html; charset=utf-16", "utf-16le"),
+        (b"x", "text/html;charset=utf-8, text/html", "utf-8"),
+        (b"x", "text/html, text/html; charset=koi8-r", "koi8-r"),
+        (b"x", 'text/html; charset="koi8-r', "koi8-r"),
+        (b"x", "text/html; charset='koi8-r", "koi8-r"),
         (b"\xef\xbb\xbfx", "text/html; charset=koi8-r", "utf-8"),
         (b"\xfe\xff\0x", "text/html; charset=utf-8", "utf-16be"),
         (b"\xff\xfex\0", None, "utf-16le"),

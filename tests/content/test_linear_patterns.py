@@ -127,8 +127,8 @@ def test_the_patterns_are_found() -> None:
     names = " ".join(PATTERNS)
     assert len(PATTERNS) > 100
     for one in (
-        "html.charset._USUAL_START",
-        "html.links._TEXT_URL",
+        "content.charset._USUAL_START",
+        "content.links._TEXT_URL",
         "grounding.dates.",
         "extract.chunks.",
         "rules.robots._LINE_END",

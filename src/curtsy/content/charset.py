@@ -1,7 +1,8 @@
 """Which encoding a body is in, by the WHATWG rules, and its text. No I/O; bad bytes never raise.
 
-A byte order mark wins, then the charset of the Content-Type header, then what the document declares, then
-windows-1252. Names are those of the Encoding Standard wherever Python knows them, else Python's.
+A byte order mark wins, then the charset of the Content-Type header, then what the document declares. A body without
+any of these is UTF-8 if its bytes are, else what `charset_guess.py` makes of it. Names are those of the Encoding
+Standard wherever Python knows them, else Python's.
 """
 
 from __future__ import annotations
@@ -11,35 +12,17 @@ import re
 from functools import cache, lru_cache
 from typing import Any, cast
 
-from webencodings.labels import LABELS
+from curtsy.content.charset_guess import guess
+from curtsy.content.encoding_labels import FALLBACK, SINGLE_BYTE, encoding_for
 
 #: within these bytes a declaration counts wherever it stands; beyond them only while the head has not ended, as
 #: browsers do it (the standard leaves it open how long they wait)
 PRESCAN_BYTES = 1024
 #: the end of all patience
 _PRESCAN_LIMIT_BYTES = 128 * 1024
-FALLBACK = "windows-1252"
-
-#: encodings of the standard whose codec has another name in Python, or is a superset of theirs
-_CODECS = {
-    "big5": "big5hkscs",
-    "euc-jp": "euc_jp",
-    "euc-kr": "cp949",
-    "gbk": "gb18030",
-    "iso-2022-jp": "iso2022_jp",
-    "iso-8859-8-i": "iso-8859-8",
-    "macintosh": "mac-roman",
-    "shift_jis": "cp932",
-    "windows-874": "cp874",
-    "x-mac-cyrillic": "mac-cyrillic",
-}
-_ENCODINGS = {label: _CODECS.get(name, name) for label, name in LABELS.items()}
-_SINGLE_BYTE = frozenset(
-    name for name in _ENCODINGS.values() if name.startswith(("iso-8859", "windows", "koi8", "mac", "cp874"))
-)
 
 _BLANK = b"\t\n\f\r "
-_HTTP_CHARSET = re.compile(r""";\s*charset\s*=\s*(?:"([^"]*)"|'([^']*)'|([^;\s]+))""", re.IGNORECASE)
+_HTTP_CHARSET = re.compile(r"""[;,]\s*charset\s*=\s*(?:"([^"]*)"?|'([^']*)'?|([^;,\s]+))""", re.IGNORECASE)
 _META_CHARSET = re.compile(
     rb"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)"|'([^']*)'|([^"'\t\n\f\r ;][^\t\n\f\r ;]*)|)"""
 )
@@ -55,13 +38,10 @@ _HEAD_TAGS = frozenset((b"script", b"noscript", b"style", b"link", b"meta", b"ob
 _TEXT_TAGS = frozenset((b"script", b"style", b"title", b"textarea", b"xmp", b"iframe", b"noembed", b"noframes"))
 
 
-def encoding_for(label: str) -> str | None:
-    """The codec for a label of the Encoding Standard; None if there is no such label."""
-    return _ENCODINGS.get(label.strip("\t\n\f\r ").lower())
-
-
-def charset_of(body: bytes, content_type: str | None, prescan_bytes: int = PRESCAN_BYTES) -> str:
-    """The encoding of a body: BOM, HTTP, declaration in the document, or windows-1252 (XML and JSON: UTF-8)."""
+def charset_of(
+    body: bytes, content_type: str | None, prescan_bytes: int = PRESCAN_BYTES, *, url: str | None = None
+) -> str:
+    """The encoding of a body: BOM, HTTP, declaration in the document, or its bytes (XML and JSON: UTF-8)."""
     if body.startswith(b"\xef\xbb\xbf"):
         return "utf-8"
     if body.startswith(b"\xfe\xff"):
@@ -75,13 +55,18 @@ def charset_of(body: bytes, content_type: str | None, prescan_bytes: int = PRESC
         return "utf-8"
     if kind.endswith("xml") and "html" not in kind:
         return _xml_encoding(body) or "utf-8"
-    return prescan(body, prescan_bytes) or FALLBACK
+    return prescan(body, prescan_bytes) or guess(body, url)
+
+
+def media_type(content_type: str | None) -> str:
+    """`text/html` for `Text/HTML; charset=utf-8, text/html`: the first type of a header, in lower case."""
+    return (content_type or "").partition(";")[0].partition(",")[0].strip().lower()
 
 
 @lru_cache(maxsize=1024)
 def _http(content_type: str) -> tuple[str | None, str]:
     """(encoding named by the header, media type in lower case)"""
-    kind = content_type.partition(";")[0].strip().lower()
+    kind = media_type(content_type)
     found = _HTTP_CHARSET.search(content_type)
     label = found and next((group for group in found.groups() if group is not None), None)
     return (encoding_for(label) if label else None), kind
@@ -239,7 +224,7 @@ def decode(body: bytes, charset: str) -> str:
         return body.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace")
     if charset in ("utf-16le", "utf-16be"):
         return body.decode(charset, "replace").removeprefix("\ufeff")
-    if charset in _SINGLE_BYTE:
+    if charset in SINGLE_BYTE:
         return codecs.charmap_decode(body, "replace", _table(charset))[0]
     return body.decode(charset, "replace")
 

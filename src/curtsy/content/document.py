@@ -15,7 +15,7 @@ from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode
 
 from curtsy.content import structured_data
 from curtsy.content import text as prose
-from curtsy.content.charset import charset_of, decode
+from curtsy.content.charset import charset_of, decode, media_type
 from curtsy.content.parser_limits import tame
 from curtsy.rules.urls import normalise, parse
 
@@ -90,7 +90,7 @@ class Document:
     @classmethod
     def parse(cls, body: bytes, content_type: str | None, url: str, agent: str = "curtsy") -> Document:
         """Never raises, whatever the bytes."""
-        charset = charset_of(body, content_type)
+        charset = charset_of(body, content_type, url=url)
         html, truncated = tame(_as_utf8(body, charset))
         tree = LexborHTMLParser(html)
         root = tree.root
@@ -259,7 +259,7 @@ _RULES_WITH_VALUE = frozenset(("unavailable_after", "max-snippet", "max-image-pr
 
 def is_html(content_type: str | None, body: bytes) -> bool:
     """By its type; where the server gives none that says anything, by its first bytes."""
-    kind = (content_type or "").partition(";")[0].strip().lower()
+    kind = media_type(content_type)
     if kind in _HTML_TYPES:
         return True
     return kind in _UNKNOWN_TYPES and _HTML_START.match(body[:1024]) is not None

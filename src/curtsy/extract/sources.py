@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from curtsy.content import structured_data
-from curtsy.content.charset import charset_of, decode
+from curtsy.content.charset import charset_of, decode, media_type
 from curtsy.content.document import Document, is_html
 from curtsy.core.claims import Source, SourceKind
 from curtsy.extract.page_selection import roles_of
@@ -50,8 +50,8 @@ def sources_of(page_id: str, url: str, body: bytes, content_type: str | None) ->
         document = Document.parse(body, content_type, url)
         text, title, data = document.text(), document.title, structured_data.tidy(document.structured())
         return _made(page_id, url, title, text, data, document)
-    kind = (content_type or "").partition(";")[0].strip().lower()
-    text = decode(body[:_MAX_TEXT], charset_of(body, content_type)) if kind.startswith("text/") else ""
+    kind = media_type(content_type)
+    text = decode(body[:_MAX_TEXT], charset_of(body, content_type, url=url)) if kind.startswith("text/") else ""
     return _made(page_id, url, None, text, [], None)
 
 

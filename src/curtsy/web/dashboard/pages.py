@@ -76,7 +76,7 @@ def reading(req: PageRequest, row: Page) -> Reading:
     if is_html(row.content_type, record.body):
         text = Document.parse(record.body, row.content_type, row.url).text()
     elif kind.startswith(_TEXTS):
-        text = decode(record.body, charset_of(record.body, row.content_type))
+        text = decode(record.body, charset_of(record.body, row.content_type, url=row.url))
     else:
         return Reading(headers=record.headers, why="The body is not text. Download it instead.")
     return Reading(headers=record.headers, text=words.inert(text[:_MOST_TEXT]), cut=len(text) > _MOST_TEXT)

@@ -28,7 +28,7 @@ from curtsy.services import backends
 from curtsy.store import crawls
 from curtsy.store.engine import Store
 from curtsy.tinyweb import TinyWeb
-from curtsy.tinyweb.judge import Verdict, judge
+from curtsy.tinyweb.politeness_check import Verdict, judge
 from tests.support.postgres_server import PgServer, start_postgres
 
 T = TypeVar("T")

@@ -22,7 +22,7 @@ from bench.report import Section, number
 from curtsy.services.valkey import EmbeddedValkey
 from curtsy.tinyweb import TinyWeb
 from curtsy.tinyweb.accesslog import Line
-from curtsy.tinyweb.judge import judge
+from curtsy.tinyweb.politeness_check import judge
 
 SPIDER = Path(__file__).parent / "peers" / "org_spider.py"
 DELAY_S = 0.25

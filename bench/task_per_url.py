@@ -18,7 +18,7 @@ from bench.parts import Parts
 from bench.plan import Plan
 from bench.report import Bar, Section, number
 from curtsy.tinyweb import TinyWeb
-from curtsy.tinyweb.judge import judge
+from curtsy.tinyweb.politeness_check import judge
 
 DELAYS_S = (0.0, 1.0)
 #: the other one is given up after so many times the ideal

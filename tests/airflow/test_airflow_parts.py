@@ -25,7 +25,7 @@ from curtsy.core.clock import boot
 from curtsy.core.errors import UsageError
 from curtsy.crawl.external_slots import SlotExpired
 from curtsy.tinyweb import TinyWeb
-from curtsy.tinyweb.judge import judge
+from curtsy.tinyweb.politeness_check import judge
 
 pytestmark = pytest.mark.timeout(120)
 

@@ -13,7 +13,7 @@ from airflow_plane import Plane
 from airflow_stack import Airflow
 
 from curtsy.tinyweb import TinyWeb
-from curtsy.tinyweb.judge import judge
+from curtsy.tinyweb.politeness_check import judge
 
 if find_spec("airflow") is None:
     pytest.skip("Airflow has an environment of its own: make test-airflow", allow_module_level=True)

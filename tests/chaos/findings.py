@@ -14,7 +14,7 @@ from pathlib import Path
 from warcio.archiveiterator import ArchiveIterator
 
 from curtsy.tinyweb.accesslog import read
-from curtsy.tinyweb.judge import judge
+from curtsy.tinyweb.politeness_check import judge
 from tests.chaos import site
 from tests.chaos.crawler import Crawler
 from tests.chaos.metronome import Stall, as_early_as_can_be

@@ -16,7 +16,7 @@ from waiting import until
 from curtsy.store.engine import Store
 from curtsy.tinyweb import TinyWeb
 from curtsy.tinyweb.accesslog import Line
-from curtsy.tinyweb.judge import judge
+from curtsy.tinyweb.politeness_check import judge
 
 PAGES = 12
 ORG = "http://org-{:04}.tinyweb.test/"

@@ -19,7 +19,7 @@ from waiting import until
 
 from curtsy.services.valkey import EmbeddedValkey
 from curtsy.tinyweb import TinyWeb
-from curtsy.tinyweb.judge import judge
+from curtsy.tinyweb.politeness_check import judge
 
 #: the site's own scheduling on shared cores
 TOLERANCE_S = 0.05

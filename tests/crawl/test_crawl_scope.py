@@ -9,7 +9,7 @@ import pytest
 from crawl_folder import CrawlFolder
 
 from curtsy.tinyweb import TinyWeb
-from curtsy.tinyweb.judge import judge
+from curtsy.tinyweb.politeness_check import judge
 
 FAULTS = (
     "gone", "trap-calendar", "redirect-chain", "redirect-host", "redirect-private-seed", "nofollow", "noindex",

@@ -17,7 +17,7 @@ from curtsy.store import crawls, pages
 from curtsy.store.engine import Store
 from curtsy.store.segments import read_page
 from curtsy.tinyweb import TinyWeb
-from curtsy.tinyweb.judge import judge
+from curtsy.tinyweb.politeness_check import judge
 
 HOSTS, PAGES = 3, 8
 FAULTS = ("duplicates", "redirect-host", "refused", "noindex")

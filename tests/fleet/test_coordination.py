@@ -1,4 +1,4 @@
-"""Tickets, running shifts and seats on a real server."""
+"""Tickets, running shifts and worker processes on a real server."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_two_that_ask_at_once_get_no_more_than_one_would(server: Server) -> None
     on(server, work)
 
 
-def test_without_seats_one_shift_is_promised(server: Server) -> None:
+def test_without_workers_one_shift_is_promised(server: Server) -> None:
     async def work(fleet: Fleet) -> None:
         assert len((await fleet.issue("slow", 10_000)).tickets) == 1
         assert len((await fleet.issue("slow", 10_000)).tickets) == 0
@@ -107,7 +107,7 @@ def test_a_ticket_is_used_once(server: Server) -> None:
     on(server, work)
 
 
-def test_seats_count_for_the_queues_that_a_worker_serves(server: Server) -> None:
+def test_processes_count_for_the_queues_that_a_worker_serves(server: Server) -> None:
     async def work(fleet: Fleet) -> None:
         await fleet.heartbeat(_four("a", "fetch.batch", "fetch.slow"))
         await fleet.heartbeat(_four("b", "fetch.batch.0-7"))

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from frontier_servers import World, blocked
 
-from curtsy.frontier.inspect import Sight, look, prospect, sight
+from curtsy.frontier.inspect import HostSnapshot, inspect_host, prospect, snapshot
 
 pytest_plugins = ["frontier_fixtures"]
 
 
-def seen(world: World, path: str, host: str = "a.test") -> Sight:
-    return world.run(look(world.frontier, host, 1, f"https://{host}{path}"))
+def seen(world: World, path: str, host: str = "a.test") -> HostSnapshot:
+    return world.run(inspect_host(world.frontier, host, 1, f"https://{host}{path}"))
 
 
 def everything(world: World) -> dict[bytes, Any]:
@@ -76,13 +76,13 @@ def test_a_host_is_due_or_blocked_until_then(world: World) -> None:
     world.crawl(delay_s=20.0)
     world.add(1, "a.test", "/1", "/2")
     world.finish(world.one())
-    found = world.run(look(world.frontier, "a.test"))
+    found = world.run(inspect_host(world.frontier, "a.test"))
     assert found.due_ms is not None
     assert 15_000 < found.due_ms - found.now_ms <= 20_010
     assert found.blocked_until_ms == 0
     world.advance(25)
     world.back(world.one(), effect=blocked(90_000))
-    found = world.run(look(world.frontier, "a.test"))
+    found = world.run(inspect_host(world.frontier, "a.test"))
     assert 85_000 < found.blocked_until_ms - found.now_ms <= 90_000
 
 
@@ -118,7 +118,7 @@ def test_looking_changes_nothing(world: World) -> None:
     before = everything(world)
     for path in ("/1", "/2", "/nowhere"):
         seen(world, path)
-    world.run(look(world.frontier, "nobody.test"))
+    world.run(inspect_host(world.frontier, "nobody.test"))
     assert everything(world) == before
 
 
@@ -126,7 +126,9 @@ def test_looking_changes_nothing(world: World) -> None:
 def test_only_the_epoch_that_the_store_knows_is_asked(world: World, shift: int) -> None:
     world.crawl()
     world.add(1, "a.test", "/1")
-    found = world.run(sight(world.server.url, world.settings, [world.epoch + shift], "a.test", 1, "https://a.test/1"))
+    found = world.run(
+        snapshot(world.server.url, world.settings, [world.epoch + shift], "a.test", 1, "https://a.test/1")
+    )
     assert (found is None) == bool(shift)
 
 

@@ -9,7 +9,7 @@ from frontier_servers import World, paths, released
 
 from curtsy.core.model import CrawlState, Entry, Kind, Lane, Lease
 from curtsy.frontier import watch
-from curtsy.frontier.inspect import look
+from curtsy.frontier.inspect import inspect_host
 from curtsy.frontier.messages import Rules, Scan, Settled, SettleReply
 
 pytest_plugins = ["frontier_fixtures"]
@@ -270,6 +270,6 @@ def test_a_shift_is_wanted_only_while_a_page_for_a_browser_is_listed(world: Worl
 def test_looking_tells_where_a_page_for_a_browser_stands(world: World) -> None:
     world.crawl(delay_s=0)
     add(world, "/b1", "/b2")
-    seen = world.run(look(world.frontier, "a.test", 1, "https://a.test/b2", render=True))
+    seen = world.run(inspect_host(world.frontier, "a.test", 1, "https://a.test/b2", render=True))
     assert (seen.loaded, seen.listed, seen.behind) == (True, 2, 1)
     assert seen.due_ms is not None

@@ -41,7 +41,7 @@ def test_a_queue_that_leaves_makes_room_and_one_process_is_told(small: World) ->
 def test_nobody_is_told_once_none_waits(small: World) -> None:
     small.run(small.frontier.drop([(1, "a.test")]))
     (room,) = small.run(small.frontier.room()).rooms
-    small.run(small.frontier.seen_to(room, none_wait=True, pause_ms=0))
+    small.run(small.frontier.lane_loaded(room, none_wait=True, pause_ms=0))
     small.advance(100)
     assert small.run(small.frontier.room()).rooms == []
 
@@ -50,14 +50,14 @@ def test_what_came_to_wait_after_the_store_was_read_is_not_forgotten(small: Worl
     small.run(small.frontier.drop([(1, "a.test")]))
     (room,) = small.run(small.frontier.room()).rooms
     small.run(small.frontier.waits([Lane.BATCH]))
-    small.run(small.frontier.seen_to(room, none_wait=True, pause_ms=0))
+    small.run(small.frontier.lane_loaded(room, none_wait=True, pause_ms=0))
     assert len(small.run(small.frontier.room()).rooms) == 1
 
 
 def test_a_lane_whose_queues_wait_for_a_time_is_left_until_then(small: World) -> None:
     small.run(small.frontier.drop([(1, "a.test")]))
     (room,) = small.run(small.frontier.room()).rooms
-    small.run(small.frontier.seen_to(room, none_wait=False, pause_ms=30_000))
+    small.run(small.frontier.lane_loaded(room, none_wait=False, pause_ms=30_000))
     small.advance(29)
     assert small.run(small.frontier.room()).rooms == []
     small.advance(2)

@@ -26,7 +26,7 @@ from curtsy.services.epochs import confirm, open_epoch
 from curtsy.services.valkey import find_server
 from curtsy.store.engine import Store
 from curtsy.tinyweb import TinyWeb
-from curtsy.tinyweb.judge import judge
+from curtsy.tinyweb.politeness_check import judge
 
 SHORT_SLOT: dict[str, Any] = {"slot_s": 4, "fetch_timeout_s": 1, "start_slack_s": 1, "slot_margin_s": 0.5}
 

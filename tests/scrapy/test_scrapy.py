@@ -15,7 +15,7 @@ from waiting import wait_for
 
 from curtsy.cli.results import judged
 from curtsy.core.settings import Settings
-from curtsy.store import guests
+from curtsy.store import external_requests
 from curtsy.store.engine import Store
 from curtsy.tinyweb import TinyWeb, judge
 
@@ -91,7 +91,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     assert {item["by"] for item in items} == {"parse", "parse_page"}
     assert all(item["from"] for item in items if item["by"] == "parse_page"), "meta comes back as it was given"
     with one.store() as store, store.read() as tx:
-        (run,) = guests.runs(tx)
+        (run,) = external_requests.runs(tx)
     assert (run.name, run.state, run.open, run.held, run.failed) == ("organisations", "finished", 0, 0, 0)
     return {item["url"].partition(".test:")[2].partition("/")[2] for item in items}
 
@@ -140,7 +140,7 @@ def test_what_failed_for_good_is_a_dead_letter_and_replays_to_success(tmp_path: 
         while True:
             one.run("-s", "RETRY_ENABLED=0", hosts="flapping-500")
             with one.store() as store, store.read() as tx:
-                letters = guests.failed(tx)
+                letters = external_requests.failed(tx)
             if not letters:
                 break
             assert {letter.cause for letter in letters} == {"status 500"}, one.log()

@@ -79,7 +79,7 @@ def test_queues_that_a_lost_frontier_did_not_take_are_put_back_after_a_recovery(
             crawl = await submit.submit(built, Crawl(id="one", request_id="r"), [SEED])
             assert built.scans.pending(crawl.n)
             await until_carried_out(built)
-            seen = await inspect.look(built.frontier, "a.test", crawl.n, SEED)
+            seen = await inspect.inspect_host(built.frontier, "a.test", crawl.n, SEED)
             assert seen.loaded
             assert seen.listed == 1
 

@@ -22,7 +22,7 @@ from waiting import until
 from curtsy.tinyweb import TinyWeb
 from curtsy.tinyweb.__main__ import main
 from curtsy.tinyweb.accesslog import Line, read
-from curtsy.tinyweb.judge import judge
+from curtsy.tinyweb.politeness_check import judge
 
 #: between the last byte of an answer and the look at the clock, on a busy machine
 SLACK_US = 50_000

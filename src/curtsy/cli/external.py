@@ -13,7 +13,7 @@ from curtsy.cli.commands import Commands
 from curtsy.cli.options import AsJson, Config, DataDir, stored
 from curtsy.core import clock
 from curtsy.core.times import since_ms, timestamp
-from curtsy.store import guests
+from curtsy.store import external_requests
 
 app = Commands("List and replay requests of external clients (Scrapy).")
 Name = Annotated[
@@ -30,7 +30,7 @@ Limit = Annotated[int, typer.Option("--limit", min=1, max=1_000_000, metavar="N"
 def list_(config: Config = None, data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """List the runs of external clients, newest first."""
     with stored(config, data_dir) as (_, store), store.read() as tx:
-        runs = [asdict(run) for run in guests.runs(tx)]
+        runs = [asdict(run) for run in external_requests.runs(tx)]
     for run in runs:
         run["started"], run["ended"] = timestamp(run.pop("started_ms")), timestamp(run.pop("ended_ms"))
     if as_json:
@@ -51,7 +51,7 @@ def failures(
 ) -> None:
     """List the dead letters of external clients, oldest first."""
     with stored(config, data_dir) as (_, store), store.read() as tx:
-        found = guests.failed(tx, name or "", since_ms(since, time.time()), limit)
+        found = external_requests.failed(tx, name or "", since_ms(since, time.time()), limit)
     rows = [{**asdict(one), "at": timestamp(one.at_ms)} for one in found]
     if as_json:
         show.document({"failures": rows})
@@ -73,10 +73,10 @@ def replay(
     """Mark dead letters as open; their spider fetches them again."""
     with stored(config, data_dir) as (_, store):
         with store.read() as tx:
-            found = guests.failed(tx, name or "", since_ms(since, time.time()), limit)
+            found = external_requests.failed(tx, name or "", since_ms(since, time.time()), limit)
         opened = len(found)
         if not dry_run:
-            opened = store.run(guests.replay, [one.n for one in found], clock.now_ms())
+            opened = store.run(external_requests.replay, [one.n for one in found], clock.now_ms())
     if as_json:
         show.document({"replayed": opened, "dry_run": dry_run})
     else:

@@ -134,7 +134,7 @@ class LocalBackend:
                 facts = explaining.with_frontier(tx, facts, settings)
                 return explaining.document(replace(facts, program=self._program, options=self._options), now_ms)
             host = resolve_host(tx, host, settings.politeness_unit)
-            seen = explaining.see(tx, settings, host)
+            seen = explaining.frontier_snapshot(tx, settings, host)
             why, fields = explaining.of_host(tx, host, now_ms, seen, self._program, self._options)
             return fields | {"why": why}
 

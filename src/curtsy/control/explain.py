@@ -11,7 +11,7 @@ from curtsy.control.explain_text import MEANINGS, about_host, about_silence, nex
 from curtsy.core.errors import EpochLost, FrontierUnavailable
 from curtsy.core.model import Crawl, Failure, HostState, Kind, Page, Request, RobotsState, UrlState
 from curtsy.core.observe import log
-from curtsy.frontier.inspect import Sight, sight
+from curtsy.frontier.inspect import HostSnapshot, snapshot
 from curtsy.rules import robots_policy
 from curtsy.rules.urls import Scope, fingerprint, host_key, normalise, origin
 from curtsy.services.valkey import EmbeddedValkey
@@ -44,7 +44,7 @@ class UrlFacts:
     #: the fault because of which the host is silent, and since when
     silent: tuple[str, int] | None = None
     #: the frontier's state; None: not asked, or not available
-    sight: Sight | None = None
+    snapshot: HostSnapshot | None = None
     #: how the suggested commands begin, and the options that they repeat: --data-dir, --config
     program: str = "curtsy"
     options: str = ""
@@ -82,13 +82,15 @@ def with_frontier(tx: Connection, facts: UrlFacts, settings: Settings) -> UrlFac
     if facts.crawl is None or facts.row is None or facts.row.state != UrlState.OPEN:
         return facts
     render = facts.row.kind == Kind.BROWSER
-    return replace(facts, sight=see(tx, settings, facts.host.host, facts.crawl.n, facts.url, render=render))
+    return replace(
+        facts, snapshot=frontier_snapshot(tx, settings, facts.host.host, facts.crawl.n, facts.url, render=render)
+    )
 
 
-def see(
+def frontier_snapshot(
     tx: Connection, settings: Settings, host: str, crawl: int | None = None, url: str | None = None,
     *, render: bool = False,
-) -> Sight | None:  # fmt: skip
+) -> HostSnapshot | None:  # fmt: skip
     """Return the frontier's state of a host or URL; None if its server does not run or has no data of this store."""
     server = settings.frontier_url
     if server is None:
@@ -101,7 +103,7 @@ def see(
     epochs = [int(meta.get(tx, f"epoch:{shard}") or 0) for shard in range(shards)]
     try:
         given = settings.model_copy(update={"shards": shards})
-        return asyncio.run(sight(server, given, epochs, host, crawl, url, render=render))
+        return asyncio.run(snapshot(server, given, epochs, host, crawl, url, render=render))
     except (EpochLost, FrontierUnavailable) as error:
         log("frontier_not_asked", level="warning", error=str(error))
         return None
@@ -114,7 +116,7 @@ def _best_crawl(tx: Connection, fp: bytes) -> Crawl | None:
     return crawls.by_n(tx, newest[0].n) if newest else None
 
 
-def frontier_fields(seen: Sight | None) -> dict[str, Any] | None:
+def frontier_fields(seen: HostSnapshot | None) -> dict[str, Any] | None:
     """`frontier` in `explain --json`; docs/reference/output.md has the fields."""
     if seen is None:
         return None
@@ -154,13 +156,13 @@ def document(facts: UrlFacts, now_ms: int) -> dict[str, Any]:
         "robots": {"allowed": facts.allowed, "rule": facts.rule},
         "host": asdict(facts.host),
         "fault": facts.silent[0] if facts.silent else None,
-        "frontier": frontier_fields(facts.sight),
+        "frontier": frontier_fields(facts.snapshot),
         "why": sentences(facts, now_ms),
     }
 
 
 def of_host(
-    tx: Connection, host: str, now_ms: int, seen: Sight | None = None, program: str = "curtsy", options: str = ""
+    tx: Connection, host: str, now_ms: int, seen: HostSnapshot | None = None, program: str = "curtsy", options: str = ""
 ) -> tuple[list[str], dict[str, Any]]:
     """Sentences and fields about a host."""
     state = hosts.get(tx, host)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from curtsy.core.model import CrawlState, HostState, Kind, UrlState
-from curtsy.frontier.inspect import Sight
+from curtsy.frontier.inspect import HostSnapshot
 from curtsy.rules.urls import origin
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def sentences(facts: UrlFacts, now_ms: int) -> list[str]:
     if facts.row is not None and facts.row.state == UrlState.OPEN:
         its_host = about_host(facts.host, now_ms, facts.program, facts.options)
         silence = about_silence(facts.host.host, facts.silent)
-        said[1:1] = [*silence, *_about_sight(facts.sight), *_about_crawl(facts), *its_host]
+        said[1:1] = [*silence, *_about_snapshot(facts.snapshot), *_about_crawl(facts), *its_host]
     return said
 
 
@@ -122,7 +122,7 @@ def _about_crawl(facts: UrlFacts) -> list[str]:
     return [f"The crawl is {crawl.state}, so it counts as skipped ({crawl.reason or crawl.state})."]
 
 
-def _about_sight(seen: Sight | None) -> list[str]:
+def _about_snapshot(seen: HostSnapshot | None) -> list[str]:
     """Where the URL is in the frontier, and when its host is due."""
     if seen is None:
         return []
@@ -132,7 +132,7 @@ def _about_sight(seen: Sight | None) -> list[str]:
     return [*said, *next_slot(seen)]
 
 
-def _place(seen: Sight) -> str:
+def _place(seen: HostSnapshot) -> str:
     if seen.leased_ms is not None or seen.lease_expiry_ms is not None:
         since = f" since {when(seen.leased_ms)}" if seen.leased_ms else ""
         return f"A process holds it{since}{f' ({seen.owner})' if seen.owner else ''}: it is being fetched or stored."
@@ -152,7 +152,7 @@ def _place(seen: Sight) -> str:
     return f"It waits in the store; {seen.listed:,} URLs of its queue are listed before it."
 
 
-def next_slot(seen: Sight | None) -> list[str]:
+def next_slot(seen: HostSnapshot | None) -> list[str]:
     """When a host is due, according to the frontier."""
     if seen is None:
         return []

@@ -36,7 +36,7 @@ class CrawlCache:
 
     def __init__(
         self, frontier: Frontier, store: Store, settings: Settings, host_policy: HostPolicy,
-        scans: Scans, *, network: network_profile.Ways | None = None,
+        scans: Scans, *, network: network_profile.NetworkProfile | None = None,
         on_halt: Callable[[set[int]], None] = lambda crawls: None,
     ) -> None:  # fmt: skip
         self._frontier, self._store, self._settings = frontier, store, settings

@@ -37,7 +37,7 @@ async def load(frontier: Frontier, store: Store) -> tuple[list[Scan], bool]:
         scans += found
         crowded |= pause_ms is not None
         for room in rooms:
-            await frontier.seen_to(room, none_wait=pause_ms is None, pause_ms=pause_ms or 0)
+            await frontier.lane_loaded(room, none_wait=pause_ms is None, pause_ms=pause_ms or 0)
     return scans, crowded
 
 

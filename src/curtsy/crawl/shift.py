@@ -58,7 +58,7 @@ class Shift:
 
     def __init__(
         self, services: Services, stop: StopFlag, tidy: Callable[[], None] | None = None, *,
-        lanes: tuple[Lane, ...] = LANES, network: network_profile.Ways | None = None,
+        lanes: tuple[Lane, ...] = LANES, network: network_profile.NetworkProfile | None = None,
         ends_when_quiet: bool = False, sweeps: bool = True,
     ) -> None:  # fmt: skip
         """`network`: leave crawls with other proxy or DNS settings to other processes. `ends_when_quiet`: a run ends

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from curtsy.core.errors import MissingPart
 from curtsy.core.settings import Settings
 from curtsy.fetch.browser_requests import Gate
-from curtsy.fetch.page_visit import Crashed, Sight, come_to_rest, read
+from curtsy.fetch.page_visit import Crashed, VisitResult, come_to_rest, read
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page
@@ -68,7 +68,7 @@ class Guide:
     def _pages(self) -> Any:
         return self._crawler.crawler_strategy.browser_manager
 
-    async def see(self, page: Page, gate: Gate, url: str, max_bytes: int, screenshot: bool) -> Sight:
+    async def see(self, page: Page, gate: Gate, url: str, max_bytes: int, screenshot: bool) -> VisitResult:
         name = f"visit-{next(self._numbers)}"
         seen = self._visits[page] = _Seen(gate, max_bytes)
         # A session makes it use an existing page.
@@ -83,7 +83,7 @@ class Guide:
         if seen.html is None:
             raise Crashed(f"Crawl4AI gave no page: {_line(result.error_message)}")
         picture = base64.b64decode(result.screenshot) if result.screenshot else None
-        return Sight(html=seen.html, screenshot=picture, markdown=_markdown(result))
+        return VisitResult(html=seen.html, screenshot=picture, markdown=_markdown(result))
 
     def _wishes(self, session: str, screenshot: bool) -> Any:
         return self._library.CrawlerRunConfig(

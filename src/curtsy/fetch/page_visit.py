@@ -102,7 +102,7 @@ class TooLarge(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class VisitResult:
     """The result of a visit."""
 
     html: bytes
@@ -111,7 +111,7 @@ class Sight:
 
 
 #: navigates a page and reads it
-See = Callable[["Page"], Coroutine[Any, Any, Sight]]
+See = Callable[["Page"], Coroutine[Any, Any, VisitResult]]
 
 
 async def new_context(browser: Browser, user_agent: str) -> BrowserContext:
@@ -125,7 +125,7 @@ async def new_context(browser: Browser, user_agent: str) -> BrowserContext:
     )
 
 
-async def look(context: BrowserContext, gate: Gate, see: See, *, until: float) -> Sight:
+async def look(context: BrowserContext, gate: Gate, see: See, *, until: float) -> VisitResult:
     """Opens a page behind the gate and lets `see` navigate and read it; `until`: boot clock.
 
     Opening it has the same time limit: a browser that dies or hangs meanwhile never answers.
@@ -139,7 +139,7 @@ async def look(context: BrowserContext, gate: Gate, see: See, *, until: float) -
     def gone(_: Any) -> None:
         crash("the browser ended")
 
-    async def opened() -> Sight:
+    async def opened() -> VisitResult:
         await gate.install(context)
         page = await context.new_page()
         gate.watch(page)
@@ -169,13 +169,13 @@ async def look(context: BrowserContext, gate: Gate, see: See, *, until: float) -
             browser.remove_listener("disconnected", gone)
 
 
-async def see_plainly(page: Page, gate: Gate, url: str, max_bytes: int, screenshot: bool) -> Sight:
+async def see_plainly(page: Page, gate: Gate, url: str, max_bytes: int, screenshot: bool) -> VisitResult:
     async with page.expect_navigation(wait_until="commit", timeout=0):
         await page.evaluate(_GO, url)
     await come_to_rest(page, gate)
     html = await read(page, max_bytes)
     picture = await _picture(page) if screenshot else None
-    return Sight(html=html, screenshot=picture)
+    return VisitResult(html=html, screenshot=picture)
 
 
 async def come_to_rest(page: Page, gate: Gate) -> None:

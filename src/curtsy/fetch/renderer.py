@@ -22,7 +22,7 @@ from curtsy.fetch.asset_cache import AssetCache
 from curtsy.fetch.browser import Engine, Engines
 from curtsy.fetch.browser_requests import Allows, Gate
 from curtsy.fetch.http import HttpFetcher
-from curtsy.fetch.page_visit import Crashed, Hung, Sight, TooLarge, look, new_context, see_plainly
+from curtsy.fetch.page_visit import Crashed, Hung, TooLarge, VisitResult, look, new_context, see_plainly
 from curtsy.fetch.third_party_robots import ThirdPartyRobots
 from curtsy.fetch.transfer import Done, FetchJob, Started, boot_clock
 
@@ -156,7 +156,7 @@ class BrowserFetcher:
         self._engines.enter(engine)
         count("pages_rendered")
         try:
-            visit.sight = await self._look(engine, gate, job, until)
+            visit.result = await self._look(engine, gate, job, until)
             visit.by = f"Chromium {engine.browser.version}, {self._settings.renderer}"
             fault, detail = None, ""
         except TooLarge as error:
@@ -169,7 +169,7 @@ class BrowserFetcher:
             self._engines.leave(engine)
         return visit.outcome(fault, detail or (f"the page leads to {gate.led_to}" if gate.led_to else ""))
 
-    async def _look(self, engine: Engine, gate: Gate, job: FetchJob, until: float) -> Sight:
+    async def _look(self, engine: Engine, gate: Gate, job: FetchJob, until: float) -> VisitResult:
         context: BrowserContext | None = None
         try:
             async with asyncio.timeout(until - boot_clock()):
@@ -228,7 +228,7 @@ class _Visit:
         self.started: float | None = None
         self.main: Outcome | None = None
         self.gate: Gate | None = None
-        self.sight: Sight | None = None
+        self.result: VisitResult | None = None
         #: the browser and renderer
         self.by = ""
 
@@ -247,13 +247,13 @@ class _Visit:
                 url=self.job.url, fault=fault, detail=detail, started=self.started, ended=boot_clock(),
                 broken_off=self.started is not None,
             )  # fmt: skip
-        sight = self.sight if fault is None else None
+        result = self.result if fault is None else None
         return replace(
-            main, headers=_as_read(main) if sight else main.headers, body=sight.html if sight else b"",
+            main, headers=_as_read(main) if result else main.headers, body=result.html if result else b"",
             fault=fault, detail=detail, ended=boot_clock(), answered=main.ended, broken_off=True,
             subresources=tuple(self.gate.log) if self.gate is not None else (),
-            rendered_by=self.by if sight else "",
-            screenshot=sight.screenshot if sight else None, markdown=sight.markdown if sight else None,
+            rendered_by=self.by if result else "",
+            screenshot=result.screenshot if result else None, markdown=result.markdown if result else None,
         )  # fmt: skip
 
 

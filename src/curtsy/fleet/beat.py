@@ -64,7 +64,7 @@ class Scheduler(beat.Scheduler):  # type: ignore[misc]
             await asyncio.sleep(1.0)
             return
         assert self._dispatcher is not None
-        await self._dispatcher.tick()
+        await self._dispatcher.dispatch()
 
     async def _open(self) -> bool:
         """Create the services; False if one is unavailable. The next tick tries again."""

@@ -5,7 +5,7 @@ one shift too many is sent, or one a second late. A ticket is permission to star
 
     {fleet}:tickets:<queue>  ZSET  ticket -> ms until which its shift may start; a later one returns at once
     {fleet}:shifts:<queue>   ZSET  ticket -> ms until which its shift counts as running, renewed while it runs
-    `{fleet}:seats`          HASH  worker -> JSON { queues, `seats`, shards, until_ms }, by heartbeat
+    {fleet}:workers          HASH  worker -> JSON { queues, processes, shards, until_ms }, by heartbeat
     {fleet}:metrics          HASH  field -> sum over all processes
 
 Times are the server's. A queue is a lane (`batch`, `render`), or that of workers bound to shards (`batch.0-7`).
@@ -76,7 +76,7 @@ class Fleet:
         names = [os.urandom(8).hex() for _ in range(min(_AT_ONCE, due))]
         s, lane = self._settings, lane_of(queue)
         limit = {Lane.SLOW: s.slow_concurrency, Lane.RENDER: s.render_concurrency}.get(lane, s.concurrency)
-        keys = [_tickets(queue), _shifts(queue), "{fleet}:seats"]
+        keys = [_tickets(queue), _shifts(queue), "{fleet}:workers"]
         life_ms = int(self._settings.ticket_s * 1000)
         raw = await self._plain.script("fleet_issue", keys, celery_queue(queue), due, limit, life_ms, *names)
         issued, processes, running, outstanding = map(int, raw)
@@ -116,17 +116,19 @@ class Fleet:
     # Workers
 
     async def heartbeat(self, worker: Worker) -> None:
-        said = json.dumps({"queues": list(worker.queues), "seats": worker.processes, "shards": worker.shards or ""})
-        await self._plain.script("fleet_sit", ["{fleet}:seats"], worker.name, said, int(HEARTBEAT_LIFE_S * 1000))
+        said = json.dumps({"queues": list(worker.queues), "processes": worker.processes, "shards": worker.shards or ""})
+        await self._plain.script(
+            "fleet_heartbeat", ["{fleet}:workers"], worker.name, said, int(HEARTBEAT_LIFE_S * 1000)
+        )
 
     async def leave(self, name: str) -> None:
         """The worker stops and takes no more shifts."""
-        await self._plain.command("HDEL", "{fleet}:seats", name)
+        await self._plain.command("HDEL", "{fleet}:workers", name)
 
     async def workers(self) -> list[Worker]:
         """Workers whose last heartbeat has not expired."""
         now_ms = await self._now_ms()
-        raw = _pairs(await self._plain.command("HGETALL", "{fleet}:seats"))
+        raw = _pairs(await self._plain.command("HGETALL", "{fleet}:workers"))
         found = [_worker(name, json.loads(said)) for name, said in raw.items()]
         return sorted((w for w in found if w.until_ms > now_ms), key=lambda w: w.name)
 
@@ -168,7 +170,11 @@ def _worker(name: str, said: dict[str, Any]) -> Worker:
     # An empty list comes back from Lua as an empty table.
     queues = tuple(said["queues"]) if said["queues"] else ()
     return Worker(
-        name=name, queues=queues, processes=said["seats"], shards=said["shards"] or None, until_ms=int(said["until_ms"])
+        name=name,
+        queues=queues,
+        processes=said["processes"],
+        shards=said["shards"] or None,
+        until_ms=int(said["until_ms"]),
     )
 
 

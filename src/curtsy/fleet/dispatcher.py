@@ -28,7 +28,7 @@ from curtsy.services.epochs import confirm
 from curtsy.store import crawls
 from curtsy.store.engine import read
 
-#: the longest wait for the bell
+#: the longest wait for `wake`
 _TICK_S = 1.0
 #: how often crawls are checked and changes are read from the store
 _CRAWLS_S = 0.5
@@ -64,7 +64,7 @@ class _Work(NamedTuple):
 
 
 class Dispatcher:
-    """One per Beat; everything runs on its loop, inside `tick`."""
+    """One per Beat; everything runs on its loop, inside `dispatch`."""
 
     def __init__(self, services: Services, fleet: Fleet, send: Send, depth: Depth, chores: list[Chore]) -> None:
         self.services, self.fleet = services, fleet
@@ -74,7 +74,7 @@ class Dispatcher:
         self._host_policy = HostPolicy(frontier, store)
         self._crawl_cache = CrawlCache(frontier, store, services.settings, self._host_policy, services.scans)
         self._outages = Outages(frontier, store, services.scans, StopFlag(), services.revive, lambda: None)
-        self._bell = watch.Bell(frontier)
+        self._wake = watch.WakeWaiter(frontier)
         self._chores = chores
         #: chore -> when it runs next
         self._chore_at = {name: boot() + min(every_s, _FIRST_S) for name, every_s, _ in chores}
@@ -84,7 +84,7 @@ class Dispatcher:
         self._began = False
         self._maintaining: asyncio.Task[None] | None = None
 
-    async def tick(self) -> None:
+    async def dispatch(self) -> None:
         """Wait until something may be due, and send shifts for it. Never raises a temporary error."""
         if not self._began:
             self._begin()
@@ -94,7 +94,7 @@ class Dispatcher:
 
     async def close(self) -> None:
         with suppress(Exception):
-            await self._bell.close()
+            await self._wake.close()
         if self._maintaining is not None:
             await end([self._maintaining, *self._doing.values()])
         await self._maintenance.stop()
@@ -123,7 +123,7 @@ class Dispatcher:
         return True
 
     async def _step(self) -> None:
-        await self._bell.wait(self._wait_s)
+        await self._wake.wait(self._wait_s)
         view, host_s = await self._send_due()
         if view.next_s == 0.0:
             self._maintenance.hurry()

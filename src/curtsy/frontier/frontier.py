@@ -262,9 +262,9 @@ class Frontier:
             messages.read_room(raw, shard.number, reply)
         return reply
 
-    async def seen_to(self, room: Room, *, none_wait: bool, pause_ms: int) -> None:
+    async def lane_loaded(self, room: Room, *, none_wait: bool, pause_ms: int) -> None:
         """The claimed room is filled. `none_wait`: the store has no more queues; else look again after the pause."""
-        await self.shards[room.shard].call("seen_to", room.lane.value, room.mark, int(none_wait), pause_ms)
+        await self.shards[room.shard].call("lane_loaded", room.lane.value, room.mark, int(none_wait), pause_ms)
 
     async def introduce(
         self, hosts: Sequence[HostState], robots: Sequence[RobotsState] = (), *, again: bool = False, lift: bool = False

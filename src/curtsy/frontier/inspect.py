@@ -14,7 +14,7 @@ from curtsy.frontier.shard import Shard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class HostSnapshot:
     """The frontier's state of a host. Times are ms by its server's clock."""
 
     now_ms: int
@@ -47,10 +47,10 @@ class Sight:
     lease_expiry_ms: int | None = None
 
 
-async def sight(
+async def snapshot(
     server: str, settings: Settings, epochs: Sequence[int], host: str, crawl: int | None = None,
     url: str | None = None, *, render: bool = False,
-) -> Sight | None:  # fmt: skip
+) -> HostSnapshot | None:  # fmt: skip
     """Asks the server at this address; None if it does not hold the store's epoch of the host's shard."""
     frontier = Frontier(server, settings, "explain")
     try:
@@ -59,14 +59,14 @@ async def sight(
         if not facts.valid or facts.number is None or facts.number != epochs[shard.number]:
             return None
         shard.adopt(facts.number, facts.run_id)
-        return await look(frontier, host, crawl, url, render=render)
+        return await inspect_host(frontier, host, crawl, url, render=render)
     finally:
         await frontier.close()
 
 
-async def look(
+async def inspect_host(
     frontier: Frontier, host: str, crawl: int | None = None, url: str | None = None, *, render: bool = False
-) -> Sight:
+) -> HostSnapshot:
     """Under the epoch that was adopted; without a crawl and a URL, of the host alone. `render`: the URL waits for a
     browser."""
     shard = frontier.shard_of(host)
@@ -75,7 +75,7 @@ async def look(
     raw = await shard.call("look", host, queue, rest)
     expiry, slot, times = raw[14], raw[15].decode(), raw[16].decode()
     waiting = raw[8] and rest and raw[12] == b"" and not raw[13]
-    return Sight(
+    return HostSnapshot(
         now_ms=int(raw[0]),
         due_ms=_ms(raw[1]),
         blocked_until_ms=int(raw[2]),

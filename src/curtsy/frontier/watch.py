@@ -84,7 +84,7 @@ async def retire(frontier: Frontier) -> None:
         await shard.command("DEL", f"%owner:{frontier.owner}")
 
 
-class Bell:
+class WakeWaiter:
     """BLPOP on the `wake` list of every shard. A pending BLPOP continues between two waits: no signal is lost."""
 
     def __init__(self, frontier: Frontier) -> None:

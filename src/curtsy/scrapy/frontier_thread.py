@@ -24,9 +24,9 @@ from curtsy.core.observe import log
 from curtsy.core.settings import Settings
 from curtsy.core.threads import in_thread
 from curtsy.crawl.external_slots import Denied, ExternalSlot, ExternalSlots, Report, open_external_slots
-from curtsy.store import guests
+from curtsy.store import external_requests
 from curtsy.store.engine import read
-from curtsy.store.guests import Held, NewRequest, Settled
+from curtsy.store.external_requests import Held, NewRequest, Settled
 
 T = TypeVar("T")
 
@@ -164,7 +164,7 @@ class FrontierThread:
         self._wake = asyncio.Event()
         async with open_external_slots(self.settings) as slots:
             self._slots = slots
-            self._run = await self._store(guests.begin, self._name, clock.now_ms())
+            self._run = await self._store(external_requests.begin, self._name, clock.now_ms())
             self._opened.set_result(None)
             look_at = renew_at = 0.0
             while not self._closing:
@@ -172,7 +172,7 @@ class FrontierThread:
                 now = boot()
                 if now >= renew_at:
                     renew_at = now + _RENEW_S
-                    await self._store(guests.renew, list(self._active), self._holder, _until_ms())
+                    await self._store(external_requests.renew, list(self._active), self._holder, _until_ms())
                 await self._write()
                 if now >= look_at:
                     look_at = now + _LOOK_S
@@ -216,9 +216,9 @@ class FrontierThread:
 
     async def _look(self) -> None:
         """Finds requests that other processes added, or abandoned when they died."""
-        await self._store(guests.lapse, self._run, clock.now_ms())
+        await self._store(external_requests.lapse, self._run, clock.now_ms())
         assert self._slots is not None
-        self._hosts.update(await read(self._slots.services.store, guests.open_hosts, self._run))
+        self._hosts.update(await read(self._slots.services.store, external_requests.open_hosts, self._run))
         pending = await self._has_pending()
         if self._pending and not pending:
             self._notify()
@@ -226,7 +226,7 @@ class FrontierThread:
 
     async def _has_pending(self) -> bool:
         assert self._slots is not None
-        return await read(self._slots.services.store, guests.has_pending, self._run)
+        return await read(self._slots.services.store, external_requests.has_pending, self._run)
 
     async def _hand_out(self) -> None:
         """Takes slots of hosts with work, then their requests. Without a request the slot is released."""
@@ -241,7 +241,7 @@ class FrontierThread:
             return
         local = self._take_locals(slots)
         wanted = [host for host in slots if host not in local]
-        rows = await self._store(guests.take, self._run, wanted, self._holder, _until_ms()) if wanted else []
+        rows = await self._store(external_requests.take, self._run, wanted, self._holder, _until_ms()) if wanted else []
         got = {row.host: row for row in rows}
         self._active.update(row.n for row in rows)
         unused = [host for host in wanted if host not in got]
@@ -282,11 +282,11 @@ class FrontierThread:
 
     async def _refuse(self, host: str, why: str) -> None:
         """The requests of a denied host become dead letters."""
-        held = await self._store(guests.take, self._run, [host], self._holder, _until_ms())
+        held = await self._store(external_requests.take, self._run, [host], self._holder, _until_ms())
         if not held:
             self._hosts.discard(host)
         letters = [Settled(n=row.n, state="failed", cause="denied", detail=why) for row in held]
-        await self._store(guests.settle, letters, self._holder, clock.now_ms())
+        await self._store(external_requests.settle, letters, self._holder, clock.now_ms())
         with self._lock:
             self._locals.pop(host, None)
 
@@ -310,14 +310,14 @@ class FrontierThread:
         assert self._slots is not None
         await self._slots.give_back(unused)
         await self._write()
-        await self._store(guests.give_back, self._run, self._holder)
+        await self._store(external_requests.give_back, self._run, self._holder)
         if self._ended:
-            await self._store(guests.end, self._run, clock.now_ms())
+            await self._store(external_requests.end, self._run, clock.now_ms())
 
 
 def _write(tx: Any, run: int, adds: list[NewRequest], settled: list[Settled], holder: str, now_ms: int) -> int:
-    fresh = guests.add(tx, run, adds, now_ms)
-    guests.settle(tx, settled, holder, now_ms)
+    fresh = external_requests.add(tx, run, adds, now_ms)
+    external_requests.settle(tx, settled, holder, now_ms)
     return len(fresh)
 
 

@@ -29,7 +29,7 @@ from curtsy.crawl.external_slots import ExternalSlot, Report
 from curtsy.rules.urls import host_key, normalise
 from curtsy.scrapy.frontier_thread import NO_HOST, FrontierThread, LocalRequest, Ready, is_usable
 from curtsy.scrapy.sessions import Sessions, middlewares_of
-from curtsy.store.guests import NewRequest, Settled
+from curtsy.store.external_requests import NewRequest, Settled
 
 #: meta keys of a request's number in the store and of its slot; copies of a request inherit them
 NUMBER, TURN = "_curtsy_n", "_curtsy_turn"

@@ -18,9 +18,9 @@ Kept lean on the hot path: no foreign keys, short rows, few indexes.
     llm_cache       answers of language models           llm_usage      usage of each crawl
     deletions       pending deletions           erasures       records of segments to overwrite
     api_keys        keys of the HTTP API        idempotency    which crawl an Idempotency-Key made
-    guest_runs, guest_requests                  what Scrapy spiders keep here
+    guest_runs, guest_requests                  requests of Scrapy spiders
 
-Those of stages and records are in record_tables, of schedules in schedule_tables, of external clients in guest_tables.
+Stages and records are in record_tables, schedules in schedule_tables, external clients in external_tables.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ if call('EXISTS', q) == 1 then
   schedule(h)
 else
   if n == 0 and rescan then call('HDEL', h.key, 'k:' .. c) end
-  look_further(h, c)
+  request_refill(h, c)
 end
 finish()
 rouse()

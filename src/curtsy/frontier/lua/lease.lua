@@ -137,7 +137,7 @@ local function offer(h, c, lane, slot_ms)
   local left, first = 1, nil
   while left > 0 do
     local entry = call('LPOP', q)
-    if not entry then return look_further(h, c) end
+    if not entry then return request_refill(h, c) end
     local answer, wait = offer_entry(h, c, r, q, entry, lane, slot_ms)
     if answer ~= false then return answer end
     left = first and left - 1 or min(LOOKED_AT, call('LLEN', q)) - 1

@@ -10,7 +10,7 @@ local listed = call('EXISTS', P .. 'q:' .. name .. ':' .. c) == 1
 if listed or v[2] == '2' or (tonumber(v[3]) or 0) > 0 then
   call('HDEL', h.key, 'l:' .. c, 'k:' .. c)
   call('ZREM', P .. 'scans', name .. US .. c)
-  if listed then schedule(h) else look_further(h, c) end
+  if listed then schedule(h) else request_refill(h, c) end
   finish()
   return { tostring(now), 0, 0, scans }
 end

@@ -413,7 +413,7 @@ local function want_scan(h, c, cursor)
 end
 
 -- A queue with nothing listed: refill behind the cursor; rescan if nothing of it is under way; else wait.
-local function look_further(h, c)
+local function request_refill(h, c)
   local v = call('HMGET', h.key, 'b:' .. c, 'k:' .. c, 'x:' .. c)
   if v[1] and v[2] then
     want_scan(h, c, v[2])
@@ -431,7 +431,7 @@ local function less_busy(name, c)
   call('HDEL', key, 'x:' .. c)
   local h = host(name)
   if not in_ring(h, c) then return call('HDEL', key, 'k:' .. c) end
-  if call('EXISTS', P .. 'q:' .. name .. ':' .. c) == 0 then look_further(h, c) end
+  if call('EXISTS', P .. 'q:' .. name .. ':' .. c) == 0 then request_refill(h, c) end
 end
 
 local function more_busy(name, c)

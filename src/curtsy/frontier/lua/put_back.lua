@@ -15,7 +15,7 @@ for i = 1, tonumber(ARGV[3]) do
     if join_ring(h, c, cap) then
       if not stood then call('HSET', h.key, 'b:' .. c, 1) end
       if call('EXISTS', P .. 'q:' .. name .. ':' .. c) == 0 then
-        look_further(h, c)
+        request_refill(h, c)
       elseif h.la == '' or is_browsers(c) then
         schedule(h)
       end

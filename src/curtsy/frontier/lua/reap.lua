@@ -71,7 +71,7 @@ for _, member in ipairs(call('ZRANGEBYSCORE', P .. 'scans', '-inf', now, 'LIMIT'
   local f = split(member)
   local h = host(f[1])
   if in_ring(h, f[2]) then
-    if call('EXISTS', P .. 'q:' .. f[1] .. ':' .. f[2]) == 0 then look_further(h, f[2]) else schedule(h) end
+    if call('EXISTS', P .. 'q:' .. f[1] .. ':' .. f[2]) == 0 then request_refill(h, f[2]) else schedule(h) end
   end
 end
 finish()

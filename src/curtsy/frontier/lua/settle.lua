@@ -34,7 +34,7 @@ local function look_for_row(h, c)
   join_ring(h, c, math.huge)
   local lock = call('HGET', h.key, 'l:' .. c)
   if lock and tonumber(lock) > now then return call('HSET', h.key, 'b:' .. c, 2) end
-  if call('EXISTS', P .. 'q:' .. h.name .. ':' .. c) == 0 then look_further(h, c) end
+  if call('EXISTS', P .. 'q:' .. h.name .. ':' .. c) == 0 then request_refill(h, c) end
 end
 
 local touched, ids, n = {}, {}, tonumber(ARGV[at])

@@ -8,7 +8,7 @@ from curtsy.core import clock
 from curtsy.core.errors import EpochLost, Unavailable
 from curtsy.core.model import HostState
 from curtsy.core.observe import log
-from curtsy.frontier.inspect import Sight, look
+from curtsy.frontier.inspect import HostSnapshot, inspect_host
 from curtsy.store import hosts, queues
 from curtsy.web.models.hosts import (
     Block,
@@ -118,13 +118,13 @@ def _status(call: Call, name: str) -> HostStatus:
     )
 
 
-def inspect(call: Call, host: str, crawl: int | None = None, url: str | None = None) -> Sight | None:
+def inspect(call: Call, host: str, crawl: int | None = None, url: str | None = None) -> HostSnapshot | None:
     """The host, and the URL, in the frontier; None while the frontier is unavailable."""
     services = call.services
     if services is None:
         return None
     try:
-        return call.backend.wait(look(services.frontier, host, crawl, url), 5.0)
+        return call.backend.wait(inspect_host(services.frontier, host, crawl, url), 5.0)
     except (EpochLost, Unavailable) as error:
         log("frontier_unavailable", level="warning", error=str(error))
         return None

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from curtsy.core.model import HostState
-from curtsy.frontier.inspect import Sight
+from curtsy.frontier.inspect import HostSnapshot
 from curtsy.web.models.fields import Time, fill
 from curtsy.web.paging import Paged
 
@@ -94,7 +94,7 @@ def summary_of(state: HostState, now_ms: int) -> HostSummary:
     return HostSummary.model_validate(_summary(state, now_ms))
 
 
-def status_of(state: HostState, now_ms: int, seen: Sight | None, default_s: float, **fields: Any) -> HostStatus:
+def status_of(state: HostState, now_ms: int, seen: HostSnapshot | None, default_s: float, **fields: Any) -> HostStatus:
     known = _summary(state, now_ms)
     if seen is not None and seen.due_ms is not None:
         known["next_allowed"] = seen.due_ms if seen.due_ms > seen.now_ms else None
@@ -124,7 +124,7 @@ def _summary(state: HostState, now_ms: int) -> dict[str, Any]:
     }
 
 
-def _delay(state: HostState, seen: Sight | None, default_s: float) -> Delay:
+def _delay(state: HostState, seen: HostSnapshot | None, default_s: float) -> Delay:
     parts = {"operator": state.operator_delay_ms, "robots": state.robots_delay_ms, "adaptive": state.adaptive_ms}
     longest = max(ms or 0 for ms in parts.values())
     in_force_ms = seen.delay_ms if seen is not None and seen.delay_ms else max(longest, int(default_s * 1000))

@@ -6,8 +6,8 @@ from sqlalchemy import BigInteger, Column, Identity, Index, Integer, LargeBinary
 
 from curtsy.store.tables import Serial, may, metadata, need, partial
 
-# One crawl of a guest; of one name there is one that runs.
-guest_runs = Table(
+# One run of an external client; at most one per name is running.
+external_runs = Table(
     "guest_runs",
     metadata,
     Column("n", Serial, Identity(), primary_key=True),
@@ -19,7 +19,7 @@ guest_runs = Table(
           info={"where": "state = 'running'"}),
 )  # fmt: skip
 
-guest_requests = Table(
+external_requests = Table(
     "guest_requests",
     metadata,
     Column("n", Serial, Identity(), primary_key=True),

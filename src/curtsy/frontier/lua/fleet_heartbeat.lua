@@ -1,7 +1,7 @@
--- fleet_sit.lua: a worker's heartbeat: its queues and seats, for a while by the server's clock.
+-- fleet_heartbeat.lua: a worker's heartbeat: its queues and processes, for a while by the server's clock.
 --
--- KEYS  1 {fleet}:seats
--- ARGV  1 worker   2 JSON { queues, seats, shards }   3 ms for which it counts
+-- KEYS  1 {fleet}:workers
+-- ARGV  1 worker   2 JSON { queues, processes, shards }   3 ms for which it counts
 local clock = redis.call('TIME')
 local said = cjson.decode(ARGV[2])
 said.until_ms = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000) + tonumber(ARGV[3])

@@ -1,12 +1,12 @@
-"""Requests of guests: kept once, in their order, held by one process at a time."""
+"""Requests of external clients: kept once, in their order, held by one process at a time."""
 
 from __future__ import annotations
 
 import threading
 
-from curtsy.store import guests
+from curtsy.store import external_requests
 from curtsy.store.engine import Store
-from curtsy.store.guests import MOST_CRASHES, Held, NewRequest, Settled
+from curtsy.store.external_requests import MOST_CRASHES, Held, NewRequest, Settled
 
 NOW, LATER = 1_000, 40_000
 
@@ -16,13 +16,13 @@ def request(name: str, rank: int = 0, host: str = "a.test") -> NewRequest:
 
 
 def begun(store: Store, *rows: NewRequest) -> int:
-    run = store.run(guests.begin, "spider", NOW)
-    store.run(guests.add, run, rows, NOW)
+    run = store.run(external_requests.begin, "spider", NOW)
+    store.run(external_requests.add, run, rows, NOW)
     return run
 
 
 def taken(store: Store, run: int, holder: str = "me", host: str = "a.test") -> Held | None:
-    found = store.run(guests.take, run, [host], holder, LATER)
+    found = store.run(external_requests.take, run, [host], holder, LATER)
     return found[0] if found else None
 
 
@@ -37,14 +37,14 @@ def names(store: Store, run: int) -> list[str]:
 def test_of_equal_priority_the_older_goes_first_within_one_batch_too(store: Store) -> None:
     order = [f"{(n * 37) % 100:02d}" for n in range(100)]
     run = begun(store, *(request(name) for name in order), request("first", rank=-1))
-    store.run(guests.add, run, [request("last"), request("second", rank=-1)], NOW)
+    store.run(external_requests.add, run, [request("last"), request("second", rank=-1)], NOW)
     assert names(store, run) == ["first", "second", *order, "last"]
 
 
 def test_a_request_is_kept_once(store: Store) -> None:
     run = begun(store, request("a"), request("b"))
     again = NewRequest(key=b"a", host="a.test", url="http://a.test/a", rank=-5, payload="of another")
-    assert store.run(guests.add, run, [again, request("c"), request("c", rank=-9)], NOW) == {b"c"}
+    assert store.run(external_requests.add, run, [again, request("c"), request("c", rank=-9)], NOW) == {b"c"}
     assert names(store, run) == ["a", "b", "c"]
 
 
@@ -57,7 +57,7 @@ def test_processes_that_add_the_same_in_opposite_orders_do_not_wait_for_each_oth
     def add(mine: list[NewRequest]) -> None:
         with Store.open(store_url) as own:
             parts = (mine[start : start + 50] for start in range(0, len(mine), 50))
-            fresh.extend(len(own.run(guests.add, run, part, NOW)) for part in parts)
+            fresh.extend(len(own.run(external_requests.add, run, part, NOW)) for part in parts)
 
     threads = [threading.Thread(target=add, args=(mine,)) for mine in (rows, rows[::-1])]
     for thread in threads:
@@ -71,28 +71,28 @@ def test_processes_that_add_the_same_in_opposite_orders_do_not_wait_for_each_oth
 
 def test_only_the_holder_settles_and_a_host_gives_one_at_a_time(store: Store) -> None:
     run = begun(store, request("a"), request("b"), request("c", host="b.test"))
-    assert store.run(guests.open_hosts, run) == ["a.test", "b.test"]
+    assert store.run(external_requests.open_hosts, run) == ["a.test", "b.test"]
     held = taken(store, run)
     assert held is not None
-    store.run(guests.settle, [Settled(n=held.n)], "somebody else", NOW)
-    assert store.run(guests.renew, [held.n], "me", LATER) == {held.n}
-    store.run(guests.settle, [Settled(n=held.n, state="failed", cause="status 503")], "me", NOW)
-    assert store.run(guests.renew, [held.n], "me", LATER) == set()
-    (letter,) = store.run(guests.failed)
+    store.run(external_requests.settle, [Settled(n=held.n)], "somebody else", NOW)
+    assert store.run(external_requests.renew, [held.n], "me", LATER) == {held.n}
+    store.run(external_requests.settle, [Settled(n=held.n, state="failed", cause="status 503")], "me", NOW)
+    assert store.run(external_requests.renew, [held.n], "me", LATER) == set()
+    (letter,) = store.run(external_requests.failed)
     assert (letter.url, letter.cause) == ("http://a.test/a", "status 503")
-    assert store.run(guests.has_pending, run)
+    assert store.run(external_requests.has_pending, run)
 
 
 def test_what_a_dead_process_held_is_open_again_until_it_has_killed_too_many(store: Store) -> None:
     run = begun(store, request("a"))
     for crash in range(1, MOST_CRASHES + 1):
         assert taken(store, run) is not None, crash
-        assert store.run(guests.lapse, run, LATER) == 0, "it has not lapsed yet"
-        assert store.run(guests.lapse, run, LATER + 1) == 1
+        assert store.run(external_requests.lapse, run, LATER) == 0, "it has not lapsed yet"
+        assert store.run(external_requests.lapse, run, LATER + 1) == 1
     assert taken(store, run) is None
-    (letter,) = store.run(guests.failed)
+    (letter,) = store.run(external_requests.failed)
     assert letter.cause == "kills_worker"
-    assert store.run(guests.replay, [letter.n], NOW) == 1
+    assert store.run(external_requests.replay, [letter.n], NOW) == 1
     held = taken(store, run)
     assert held is not None
     assert held.crashes == 0
@@ -100,16 +100,16 @@ def test_what_a_dead_process_held_is_open_again_until_it_has_killed_too_many(sto
 
 def test_a_run_ends_when_nothing_of_it_is_left_and_goes_on_with_a_replay(store: Store) -> None:
     run = begun(store, request("a"))
-    assert not store.run(guests.end, run, NOW)
+    assert not store.run(external_requests.end, run, NOW)
     held = taken(store, run)
     assert held is not None
-    assert not store.run(guests.end, run, NOW)
-    assert store.run(guests.give_back, run, "me") == 1
+    assert not store.run(external_requests.end, run, NOW)
+    assert store.run(external_requests.give_back, run, "me") == 1
     held = taken(store, run)
     assert held is not None
-    store.run(guests.settle, [Settled(n=held.n, state="failed", cause="callback")], "me", NOW)
-    assert store.run(guests.end, run, NOW)
-    assert store.run(guests.replay, [held.n], NOW) == 1
-    assert store.run(guests.begin, "spider", NOW) == run, "the same one"
-    (found,) = store.run(guests.runs)
+    store.run(external_requests.settle, [Settled(n=held.n, state="failed", cause="callback")], "me", NOW)
+    assert store.run(external_requests.end, run, NOW)
+    assert store.run(external_requests.replay, [held.n], NOW) == 1
+    assert store.run(external_requests.begin, "spider", NOW) == run, "the same one"
+    (found,) = store.run(external_requests.runs)
     assert (found.state, found.open, found.failed) == ("running", 1, 0)

@@ -1,4 +1,4 @@
--- seen_to.lua: the caller has loaded the waiting queues of a lane, as far as there was room.
+-- lane_loaded.lua: the caller has loaded the waiting queues of a lane, as far as there was room.
 --
 -- ARGV  2 lane   3 mark, as room.lua gave it   4 none wait any more (1 | 0)   5 ms until the next look
 -- Returns { now }

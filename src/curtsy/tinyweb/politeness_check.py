@@ -1,6 +1,6 @@
 """Judge whether a crawler was polite, from the server's access log only, with what the generator knows of its hosts.
 
-`python -m curtsy.tinyweb.judge LOG --delay 0.5` prints the verdict and exits with 1 if there are violations.
+`python -m curtsy.tinyweb.politeness_check LOG --delay 0.5` prints the verdict and exits with 1 if there are violations.
 """
 
 from __future__ import annotations
@@ -198,7 +198,9 @@ def _determines_rules(status: int) -> bool:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Return exit code 0 for a clean log, 1 for violations or an empty log, 2 if the log cannot be read."""
-    parser = argparse.ArgumentParser(prog="python -m curtsy.tinyweb.judge", description="Was the crawler polite?")
+    parser = argparse.ArgumentParser(
+        prog="python -m curtsy.tinyweb.politeness_check", description="Was the crawler polite?"
+    )
     parser.add_argument("log", type=Path)
     parser.add_argument("--delay", type=float, required=True, help="seconds between two starts on a host")
     parser.add_argument("--tolerance-ms", type=float, default=50.0)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from curtsy.tinyweb import judge as judging
+from curtsy.tinyweb import politeness_check as judging
 from curtsy.tinyweb.accesslog import AccessLog, Line, read
-from curtsy.tinyweb.judge import judge
+from curtsy.tinyweb.politeness_check import judge
 
 ORG = "org-0001.tinyweb.test"
 

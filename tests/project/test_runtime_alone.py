@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -15,7 +16,8 @@ from packaging.utils import canonicalize_name
 
 from curtsy.tinyweb import TinyWeb
 
-CONSTRAINTS = Path(__file__).parents[2] / "constraints.txt"
+ROOT = Path(__file__).parents[2]
+CONSTRAINTS = ROOT / "constraints.txt"
 #: Python imports it at its start, in child processes too
 HIDE = """
 import importlib.machinery, sys
@@ -33,11 +35,13 @@ sys.meta_path[sys.meta_path.index(importlib.machinery.PathFinder)] = Finder
 
 def dependencies() -> set[str]:
     """What `pip install curtsy` installs beside it."""
+    # Not the metadata of the installed package: an editable install does not follow changes of this file.
+    own = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
     found: dict[tuple[str, str], None] = {}
     waiting = [("curtsy", "")]
     while waiting:
         name, extra = waiting.pop()
-        for wanted in map(Requirement, metadata.requires(name) or ()):
+        for wanted in map(Requirement, own if name == "curtsy" else metadata.requires(name) or ()):
             if wanted.marker is None or wanted.marker.evaluate({"extra": extra}):
                 new = {(canonicalize_name(wanted.name), each) for each in ("", *wanted.extras)} - found.keys()
                 found |= dict.fromkeys(new)

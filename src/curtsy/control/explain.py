@@ -105,7 +105,7 @@ def frontier_snapshot(
         given = settings.model_copy(update={"shards": shards})
         return asyncio.run(snapshot(server, given, epochs, host, crawl, url, render=render))
     except (EpochLost, FrontierUnavailable) as error:
-        log("frontier_not_asked", level="warning", error=str(error))
+        log("frontier_unavailable", level="warning", error=str(error))
         return None
 
 

@@ -139,7 +139,7 @@ class CrawlCache:
             ):
                 self.foreign.add(n)
                 log(
-                    "crawl_left_alone",
+                    "crawl_skipped",
                     level="warning",
                     crawl=crawl.id,
                     reason="its proxy or DNS settings differ from this process's",

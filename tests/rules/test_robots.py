@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curtsy.rules.robots import MAX_BYTES, Robots
+from curtsy.rules.urls import normalise
 
 SITE = "http://a.test"
 
@@ -61,6 +62,18 @@ def star(*lines: str) -> str:
         ("/ツ", "/%E3%83%84", True),
         ("/%e3%83%84", "/%E3%83%84", True),
         ("/%zz", "/%zz", True),
+        ("/my folder/", "/my%20folder/x", True),
+        ("/my folder/", "/my folder/x", True),
+        ("/my%20folder/", "/my%20folder/x", True),
+        ("/my folder/", "/my+folder/x", False),
+        ('/a<b>"c"{d}^e`f|g', "/a%3Cb%3E%22c%22%7Bd%7D%5Ee%60f%7Cg", True),
+        ("/a{b}", "/a%7bb%7d", True),
+        ("/*?q={term}$", "/s?q=%7Bterm%7D", True),
+        ("/a\\b", "/a%5Cb", True),
+        ("/a\\b", "/a/b", False),
+        ("/?q='x", "/?q=%27x", True),
+        ("/straße", "/stra%C3%9Fe", True),
+        ("/[a]", "/%5Ba%5D", False),
         ("/?q=*&x", "/?q=1&x", True),
         ("", "/", False),
     ],
@@ -283,3 +296,10 @@ def test_matching_agrees_with_a_simple_matcher(pattern: str, path: str) -> None:
         return bool(s) and s[0] == p[0] and simple(p[1:], s[1:])
 
     assert allows(star(f"Disallow: {pattern}"), path) != simple(pattern, path)
+
+
+@pytest.mark.parametrize("path", ["/my folder/x", '/a<b>"c"', "/a{b}^c`d", "/a|b", "/straße", "/?q='x", "/?q={a}|b"])
+def test_a_rule_holds_for_the_url_that_a_link_of_the_same_text_becomes(path: str) -> None:
+    url = normalise(SITE + path)
+    assert url is not None
+    assert not Robots.parse(star(f"Disallow: {path}").encode()).allows(url, "curtsy")

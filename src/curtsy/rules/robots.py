@@ -2,8 +2,9 @@
 
 A file is a list of groups; a group names agents and then has rules. All groups that name our product token count
 together; if none does, the groups for `*` do. The longest matching rule wins, and `allow` wins a tie.
-Where the two sources differ, the RFC holds: percent-encoded unreserved characters are decoded before comparison,
-`/robots.txt` is always allowed, and lines other than rules never end a group.
+Where the two sources differ, the RFC holds: percent-encoded unreserved characters are decoded before comparison, and
+characters that a URL cannot hold (`/my folder/`) are escaped; `/robots.txt` is always allowed, and lines other than
+rules never end a group.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ _BLANK = " \t\n\v\f\r"
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _PRODUCT_TOKEN = re.compile(r"[A-Za-z_-]*")
 _ESCAPED = re.compile(r"%[0-9A-Fa-f]{2}")
+#: characters that URLs hold only escaped, and "'", which the URL standard escapes in queries but not in paths
+_NEVER_IN_URLS = re.compile(r"""[\x00-\x20"'<>\\^`{|}\x7f]""")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 # Keys match by prefix, and frequent typos count, as in Google's parser.
@@ -255,11 +258,16 @@ def _with_index_pages(rules: list[_Rule]) -> Iterator[_Rule]:
 
 
 def _normal(text: str) -> str:
-    """Octets beyond ASCII escaped, escapes in upper case, escaped unreserved characters decoded."""
+    """What URLs escape is escaped, escapes are in upper case, escaped unreserved characters decoded."""
     if not text.isascii():
         octets = text.encode("utf-8", "surrogateescape" if _only_escapes(text) else "replace")
         text = "".join(chr(octet) if octet < 0x80 else f"%{octet:02X}" for octet in octets)
+    text = _NEVER_IN_URLS.sub(_escape, text)
     return _ESCAPED.sub(_unescape, text) if "%" in text else text
+
+
+def _escape(found: re.Match[str]) -> str:
+    return f"%{ord(found.group()):02X}"
 
 
 def _only_escapes(text: str) -> bool:

@@ -71,10 +71,10 @@ def peers(plan: Plan, say: Callable[[str], None]) -> list[Section]:
 
 def _method(plan: Plan) -> str:
     return (
-        f"Pages of about 20 KB with {site.LINKS_PER_PAGE} links, delay 0, every page once; the home pages are "
-        "the seeds. "
-        "CPU is user and system time of all processes of the crawler, from start to end. "
-        f"Medians of {plan.repeats} interleaved repeats, smallest and largest in brackets."
+        f"Pages have about 20 KB and {site.LINKS_PER_PAGE} links. The delay is 0, and the home pages are the seeds. "
+        "Each crawler fetches every page once. "
+        "CPU is user and system time of all processes of the crawler, from start to end. Values are medians of "
+        f"{plan.repeats} interleaved repeats, with the smallest and the largest in brackets."
     )
 
 

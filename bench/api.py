@@ -141,7 +141,7 @@ def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
         Bar(what="p99 of status requests during the upload, ms", value=p99 * 1000, limit=250),
     )
     method = (
-        "`curtsy serve` with two processes, PostgreSQL and Valkey on the same cores as the load; no crawl is running."
+        "`curtsy serve` has two processes. PostgreSQL, Valkey and the load run on the same cores. No crawl is running."
     )
     return [Section(title="The API", text=method, head=("figure", "measured"), rows=rows, bars=bars)]
 

@@ -135,11 +135,11 @@ def lists(made: Made) -> dict[str, str]:
     crawl, deep = f"/crawls/{made.crawl.id}", encode(0, made.first + made.pages * 9 // 10)
     return {
         "pages, first 50": f"{crawl}/pages",
-        "pages, 50 after nine tenths of them": f"{crawl}/pages?cursor={deep}",
+        "pages, 50 after the first 90 %": f"{crawl}/pages?cursor={deep}",
         "pages of one host": f"{crawl}/pages?host=host-00042.test",
         "pages with an unusual status": f"{crawl}/pages?status=203",
         "pages by words in title or URL": f"{crawl}/pages?q=article+9",
-        "pages by words that none has": f"{crawl}/pages?q=nothing",
+        "pages by words that occur nowhere": f"{crawl}/pages?q=nothing",
         "failures, first 50 and groups by cause": "/failures",
         "failures, groups by host": "/failures?by=host",
         "failures of one cause and their groups": "/failures?cause=timeout",
@@ -200,18 +200,19 @@ def _figures(plan: Plan, say: Callable[[str], None], kind: str, folder: Path, ur
         more = {what: measured(port, path, plan.repeats) for what, path in others(made).items()}
     times = {"overview": large, **shown, **more}
     rows = tuple((what, f"{statistics.median(ms):.0f}", f"{max(ms):.0f}") for what, ms in times.items())
-    rows += (("overview, with a hundredth of the pages", f"{statistics.median(small):.0f}", f"{max(small):.0f}"),)
+    rows += (("overview, with 1 % of the pages", f"{statistics.median(small):.0f}", f"{max(small):.0f}"),)
     bars = (
         Bar(what=f"slowest list on {kind}, ms", value=max(map(statistics.median, shown.values())), limit=300),
         Bar(
-            what=f"overview on {kind}: all pages / a hundredth of them",
+            what=f"overview on {kind}: all pages / 1 % of them",
             value=statistics.median(large) / statistics.median(small),
             limit=2.0,
         ),
     )
     text = (
-        f"`curtsy serve` with one process over {plan.shown_pages:,} pages and requests of one running crawl on "
-        f"{HOSTS:,} hosts and {plan.shown_pages // PAGES_PER_LETTER:,} dead letters; whole HTML pages, over loopback."
+        f"`curtsy serve` has one process. The store has {plan.shown_pages:,} pages and requests of one running crawl, "
+        f"{HOSTS:,} hosts and {plan.shown_pages // PAGES_PER_LETTER:,} dead letters. Times are those of whole "
+        "HTML pages over loopback."
     )
     return Section(
         title=f"The dashboard on {kind}", text=text, head=("page", "median, ms", "longest, ms"), rows=rows, bars=bars

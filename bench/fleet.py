@@ -186,11 +186,10 @@ def run(hosts: int, pages: int, say: Callable[[str], None] = lambda _: None) -> 
 def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
     found = run(plan.fleet_hosts, plan.fleet_pages, say)
     text = (
-        f"Two workers with {SEATS} processes each, Beat, PostgreSQL and Valkey by URL, and the "
-        f"tiny web, all on the same {os.cpu_count()} cores; {plan.fleet_hosts} hosts x {plan.fleet_pages} pages of "
-        f"{PAGE_KB:.0f} KB, delay {DELAY_S:g} s, checked against the server's log with a tolerance of "
-        f"{TOLERANCE_MS:.0f} ms for its own "
-        "scheduling. A request is sent within milliseconds of its lease. Worker time is the duration of shifts, by the "
+        f"Two workers with {SEATS} processes each, Beat, PostgreSQL, Valkey and the tiny web share the same "
+        f"{os.cpu_count()} cores. They crawl {plan.fleet_hosts} hosts x {plan.fleet_pages} pages of "
+        f"{PAGE_KB:.0f} KB with a delay of {DELAY_S:g} s. The server's log shows violations, with a tolerance "
+        f"of {TOLERANCE_MS:.0f} ms for its own scheduling. Worker time is the duration of shifts in the "
         "metrics. [Decision 18](../decisions/0018-what-holds-a-seat.md) defines waiting."
     )
     title = f"A fleet: {number(plan.fleet_hosts)} hosts x {plan.fleet_pages} pages"

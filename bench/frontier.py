@@ -246,7 +246,7 @@ def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
         ),
     )
     text = (
-        "One client, the embedded Valkey, delay 0 (the longest lists), paths of about 24 characters. The "
-        "in-process filter is not used here."
+        "One client uses the embedded Valkey. The delay is 0, which gives the longest lists. Paths have about 24 "
+        "characters. The in-process filter is off."
     )
     return [Section(title="Frontier", text=text, head=("figure", "measured"), rows=rows, bars=bars)]

@@ -66,7 +66,10 @@ def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
         ("of it quiet period and delay", f"{SLOT_S + DELAY_S:.2f} s"),
         ("beyond them", f"{back.beyond_quiet_s:.2f} s"),
     )
-    text = f"FLUSHALL under a running crawl of {hosts:,} hosts, slots of {SLOT_S:g} s, delay {DELAY_S:g} s."
+    text = (
+        f"The command FLUSHALL deletes the frontier during a crawl of {hosts:,} hosts. Slots last {SLOT_S:g} "
+        f"s, and the delay is {DELAY_S:g} s."
+    )
     bar = Bar(what="first lease after FLUSHALL, beyond the quiet period", value=back.beyond_quiet_s, limit=5, unit=" s")
     return [Section(title="Loss of the frontier", text=text, head=("figure", "measured"), rows=rows, bars=(bar,))]
 

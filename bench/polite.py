@@ -56,9 +56,9 @@ def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
     steady = steady_of(polite, plan.polite_steady_s)
     goal = min(plan.polite_hosts / DELAY_S, free_rate)
     text = (
-        f"{plan.polite_hosts:,} hosts x {pages} pages; {plan.polite_steady_s} s of steady state, from every host's "
-        "second page on, by the crawl's own request log. Lateness: start of a request minus the host's previous start "
-        "and the delay; the frontier adds 10 ms as a safety margin."
+        f"The crawl has {plan.polite_hosts:,} hosts with {pages} pages each. The request log of the crawl supplies the "
+        f"numbers, for {plan.polite_steady_s} s that begin after the first page of every host. Lateness is the "
+        "time between two starts on a host minus the delay. It includes a safety margin of 10 ms."
     )
     rows = (
         ("pages/s with --delay 0", number(free_rate)),

@@ -82,22 +82,22 @@ def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
     part = max(1, len(settled) // 3)
     growth = statistics.fmean(settled[-part:]) / statistics.fmean(settled[:part])
     text = (
-        f"{total:,} pages of {plan.render_hosts} script-only hosts of the tiny web in one worker, "
-        f"{Settings().render_concurrency} visits at a time. The browser is replaced every "
-        f"{Settings().render_recycle_pages} pages, and killed once halfway ({again} visits were repeated). "
-        f"{total / wall_s:.1f} pages/s, {1000 * watch.cpu_s / total:.0f} ms of CPU per page, including the browser. "
-        f"No Chromium process was left at the end, after kill -9 of the browser, or after kill -9 of the "
-        "worker."
+        f"One worker visits {total:,} pages of {plan.render_hosts} hosts whose pages need JavaScript, "
+        f"{Settings().render_concurrency} at a time. It replaces the browser every {Settings().render_recycle_pages} "
+        f"pages. The benchmark kills the browser once halfway, and {again} visits were repeated. The worker rendered "
+        f"{total / wall_s:.1f} pages/s, with {1000 * watch.cpu_s / total:.0f} ms of CPU per page including "
+        "the browser. No Chromium process was left at the end, after kill -9 of the browser, or after kill "
+        "-9 of the worker."
     )
-    rows = tuple((f"{first + 1:,} on", f"{mean:.0f}", f"{most:.0f}") for first, mean, most in windows)
+    rows = tuple((f"from {first + 1:,}", f"{mean:.0f}", f"{most:.0f}") for first, mean, most in windows)
     bars = (
         Bar(what="memory, last third / first third, without the first window", value=growth, limit=1.1),
-        Bar(what="most memory, largest window / smallest, after the first", value=max(peaks) / min(peaks), limit=1.1),
+        Bar(what="peak memory, largest window / smallest, after the first", value=max(peaks) / min(peaks), limit=1.1),
         Bar(
             what="mean memory, largest window / smallest, after the first", value=max(settled) / min(settled), limit=1.1
         ),
     )
-    return [Section(title="Rendering", text=text, head=("pages", "mean MB", "most MB"), rows=rows, bars=bars)]
+    return [Section(title="Rendering", text=text, head=("pages", "mean MB", "peak MB"), rows=rows, bars=bars)]
 
 
 def _start(web: TinyWeb, hosts: int, pages: int) -> subprocess.Popen[str]:

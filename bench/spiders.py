@@ -76,11 +76,11 @@ def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
         counts = (found.lost, found.asked_twice, found.overlaps, found.early)
         rows.append((side.name, *map(str, counts), number(found.pages_per_s)))
     text = (
-        f"The same spider, {plan.spider_hosts} hosts x {plan.spider_pages} pages of the tiny web, robots.txt obeyed, "
-        f"DOWNLOAD_DELAY {DELAY_S:g} s, two processes; one is killed (kill -9) halfway, the other continues until "
-        "it ends. Lost: pages that were never fetched. Fetched twice: without start pages and robots.txt. "
-        f"Overlaps and early starts: by the server's log, beyond {TOLERANCE_MS} ms. Pages/s: one process, no delay, "
-        "including its start."
+        f"Two processes run the same spider on {plan.spider_hosts} hosts x {plan.spider_pages} pages of the tiny web. "
+        f"The spider obeys robots.txt, and DOWNLOAD_DELAY is {DELAY_S:g} s. One process is killed (kill -9) "
+        "halfway, and the other continues to the end. A lost page was never fetched. Start pages and "
+        "robots.txt do not count as fetched twice. The server's log shows overlaps and early starts, with a "
+        f"tolerance of {TOLERANCE_MS} ms. Pages/s are those of one process without a delay, including its start."
     )
     head = ("scheduler", "lost", "fetched twice", "overlaps", "early", "pages/s, no delay")
     return [Section(title="Scrapy on the frontier, compared with scrapy-redis", text=text, head=head, rows=tuple(rows))]

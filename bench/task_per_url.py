@@ -78,18 +78,16 @@ def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
     )  # fmt: skip
     seats = len(fleet.WORKERS) * fleet.SEATS
     text = (
-        f"{plan.task_hosts} hosts x {plan.task_pages} pages of {fleet.PAGE_KB:.0f} KB on the tiny web, {seats} worker "
-        "processes in two workers each, one Valkey as broker each, measured one after the other on the same "
-        "cores. Pages per "
-        "second from the first request to the last one's end; with a delay of 1 s, the maximum without violations is "
-        f"{plan.task_hosts}. CPU of all processes except the web server, from the first seed on. Memory: peak of "
-        "`used_memory` minus its value before the first seed, divided by pages; it includes fixed parts such as "
-        "buffers of "
-        "clients. Violations by the server's log with a tolerance of 50 ms. Curtsy fetches robots.txt and "
-        "stores bodies, rows and its "
-        "request log durably in segments and PostgreSQL. The other crawler (httpx in the task, SADD, a counter "
-        "per host and "
-        "second, retry with a countdown; `bench/peers/celery_tasks.py`) stores nothing."
+        f"Both crawlers fetch {plan.task_hosts} hosts x {plan.task_pages} pages of {fleet.PAGE_KB:.0f} KB "
+        f"from the tiny web, one after the other on the same cores. Each has {seats} worker processes in two "
+        "workers, and one Valkey as broker. Pages per second count from the first request to the end of the "
+        f"last one. With a delay of 1 s, the maximum without violations is {plan.task_hosts}. CPU is that of "
+        "all processes except the web server, from the first seed on. Memory is the peak of `used_memory` "
+        "minus its value before the first seed, divided by pages. It includes fixed parts such as buffers of "
+        "clients. The server's log shows violations, with a tolerance of 50 ms. Curtsy fetches robots.txt. "
+        "It stores bodies, rows and its request log durably in segments and PostgreSQL. The other crawler "
+        "stores nothing. Each of its tasks uses httpx, SADD, a counter per host and second, and a retry with "
+        "a countdown (`bench/peers/celery_tasks.py`)."
     )
     mine, other = (next(f for f in found if f.name == name and f.delay_s == 1.0) for name in (OURS, THEIRS))
     bars = (

@@ -81,6 +81,27 @@ def test_every_shared_option_is_documented() -> None:
     assert all(f"`{option}" in head for option in SHARED)
 
 
+#: a command in a code block, between backticks, or after `&&`
+_COMMAND = re.compile(r"(?:^    |`|&& )curtsy ([a-z][^`\n#|]*)", re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in DOCUMENTS if "decisions" not in path.parts and path.name != "CHANGELOG.md"],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)  # fmt: skip
+def test_every_command_line_in_the_documentation_is_valid(path: Path) -> None:
+    known = {tuple(name.split()[1:]): command for name, command in commands()}
+    groups = {name[:1] for name in known if len(name) == 2}
+    for line in _COMMAND.findall(path.read_text("utf-8").replace("\\\n", " ")):
+        words = line.split()
+        command = known.get(tuple(words[:2])) or known.get(tuple(words[:1]))
+        assert command or tuple(words[:1]) in groups, f"`curtsy {line}`: there is no such command"
+        if command and words[0] != "tinyweb":  # it has its own parser
+            options = {*SHARED, *(o for one in command.params for o in (*one.opts, *one.secondary_opts))}
+            used = {word.split("=")[0].strip("[](),;.") for word in words if word.lstrip("[").startswith("--")}
+            assert used <= options, f"`curtsy {line}`: {used - options}"
+
+
 @pytest.mark.parametrize("code", ["0", "1", "2", "3", "4", "70"])
 def test_every_exit_code_is_documented(code: str) -> None:
     assert re.search(rf"\b{code} [a-z]", (DOCS / "reference" / "commands.md").read_text("utf-8"))

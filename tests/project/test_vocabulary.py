@@ -1,9 +1,11 @@
-"""Phrases that readers must read twice do not occur in the documentation, the help texts or the messages."""
+"""Phrases that readers must read twice do not occur in the documentation, help texts, messages or comments."""
 
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,14 @@ SOURCE = ROOT / "src" / "curtsy"
 #: text of the synthetic sites, not text for readers of this project
 CONTENT = ("tinyweb/pages.py", "tinyweb/words.py", "tinyweb/facts.py", "tinyweb/faults/", "grounding/vocabulary.py",
            "extract/chunks.py")  # fmt: skip
+#: suffix or name of a file -> how its comments begin
+COMMENT_MARKS = dict.fromkeys(
+    (".toml", ".yaml", ".yml", ".service", ".target", ".sh", ".example", "Dockerfile", ".render", ".dockerignore"),
+    r"(?:^|\s)#",
+) | {
+    ".lua": "--",
+    ".sql": "--",
+}
 _LINES = (ROOT / "tests" / "project" / "banned_phrases.txt").read_text("utf-8").splitlines()
 BANNED = [line for line in _LINES if line and not line.startswith("#")]
 _PATTERN = re.compile(r"(?<![\w/.-])(?:" + "|".join(BANNED) + r")(?![\w/-])", re.IGNORECASE)
@@ -73,6 +83,47 @@ def test_messages_and_docstrings_are_free_of_banned_phrases(folder: str) -> None
         if (phrases := found(text))
     }
     assert said == {}
+
+
+def comments(path: Path) -> Iterator[tuple[int, str]]:
+    """The comments of a file: of a Python module by its tokens, of other files by the mark of their language."""
+    text = path.read_text("utf-8")
+    if path.suffix == ".py":
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+        found = [(token.start[0], token.string) for token in tokens if token.type == tokenize.COMMENT]
+    else:
+        mark = re.compile(COMMENT_MARKS[path.suffix or path.name] + ".*")
+        lines = enumerate(text.splitlines(), 1)
+        found = [(number, match[0]) for number, line in lines if (match := mark.search(line))]
+    for number, comment in found:
+        yield number, re.sub(r"`[^`]*`", " ", comment)
+
+
+def with_comments() -> Iterator[Path]:
+    for folder in (SOURCE, ROOT / "deploy"):
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and (path.suffix == ".py" or (path.suffix or path.name) in COMMENT_MARKS):
+                yield path
+
+
+def test_comments_are_free_of_banned_phrases() -> None:
+    paths = list(with_comments())
+    assert {".py", ".lua", ".toml", ".yaml", ".service"} <= {path.suffix for path in paths}
+    said = {
+        f"{path.relative_to(ROOT)}:{line}": phrases
+        for path in paths
+        for line, comment in comments(path)
+        if (phrases := found(comment))
+    }
+    assert said == {}
+
+
+def test_a_banned_phrase_in_a_comment_is_found(tmp_path: Path) -> None:
+    for name, text in (("a.py", "x = 1  # whoever\n"), ("a.lua", "local x -- whoever\n"), ("a.sql", "-- whoever\n")):
+        (tmp_path / name).write_text(text)
+        assert [found(comment) for _, comment in comments(tmp_path / name)] == [["whoever"]]
+    (tmp_path / "b.py").write_text("x = 'whoever'  # `whoever`\n")
+    assert [found(comment) for _, comment in comments(tmp_path / "b.py")] == [[]]
 
 
 @pytest.mark.parametrize("path", sorted((SOURCE / "web" / "templates").rglob("*.html")), ids=lambda path: path.name)

@@ -155,7 +155,7 @@ class Follower:
 
     @staticmethod
     async def _pause(seconds: float, left_s: float | None) -> None:
-        # Jitter: clients that were told to retry later must not return at the same time.
+        # Jitter: clients with the same Retry-After must not return at the same time.
         seconds *= random.uniform(0.8, 1.2)
         await asyncio.sleep(seconds if left_s is None else max(0.0, min(seconds, left_s)))
 

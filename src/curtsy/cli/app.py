@@ -1,6 +1,6 @@
 """The table of all commands, in the order in which --help lists them.
 
-Summaries stand here so that `curtsy --help` imports no command; a command's own help begins with the same line.
+Summaries are here so that `curtsy --help` imports no command; a command's own help begins with the same line.
 """
 
 from __future__ import annotations

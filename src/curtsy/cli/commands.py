@@ -47,7 +47,7 @@ class Commands(typer.Typer):
 
 
 class LazyCommand(TyperCommand):
-    """Stands for a command until it is used or its help is shown; then its module is imported."""
+    """Placeholder for a command until it is used or its help is shown; then its module is imported."""
 
     def __init__(
         self,

@@ -47,7 +47,7 @@ _PAGE = (
 
 
 def frontier_runs(settings: Settings) -> bool:
-    """Whether a frontier must be told of a change. Without one, the next process reads it from the store."""
+    """Whether a frontier must be notified of a change. Without one, the next process reads it from the store."""
     return settings.frontier_url is not None or EmbeddedValkey.running(settings.data_dir) is not None
 
 

@@ -15,7 +15,7 @@ from typing import Any, cast
 from curtsy.content.charset_guess import guess
 from curtsy.content.encoding_labels import FALLBACK, SINGLE_BYTE, encoding_for
 
-#: within these bytes a declaration counts wherever it stands; beyond them only while the head has not ended, as
+#: within these bytes a declaration counts anywhere; beyond them only while the head has not ended, as
 #: browsers do it (the standard leaves it open how long they wait)
 PRESCAN_BYTES = 1024
 #: the end of all patience

@@ -70,10 +70,10 @@ class Document:
     #: by <meta name="robots"> or one that names our agent
     robots_noindex: bool
     robots_nofollow: bool
-    #: normalised
+    #: normalized
     canonical: str | None
     language: str | None
-    #: where <meta http-equiv="refresh"> leads, normalised
+    #: where <meta http-equiv="refresh"> leads, normalized
     refresh: str | None
     #: it leads its visitor elsewhere at once, and all of them, not only those without scripts
     leads_on: bool
@@ -84,7 +84,7 @@ class Document:
     #: their attributes
     attributes: list[dict[str, str | None]]
     tree: LexborHTMLParser
-    #: parts of the page are missing here: it went beyond the bounds of taming.py
+    #: parts of the page are missing: it exceeds the limits of parser_limits.py
     truncated: bool = False
 
     @classmethod

@@ -10,11 +10,11 @@ import re
 
 from curtsy.content.document import Document
 
-#: a page with so many words to read is worth having as it is
+#: a page with at least this number of words needs no browser
 ENOUGH_WORDS = 60
-#: with fewer than so many it says nothing
+#: a page with fewer words has no content
 FEW_WORDS = 10
-#: with so many links it is a way to others, whatever its text
+#: a page with at least this number of links is an index and needs no browser
 ENOUGH_LINKS = 3
 #: a root element with less text than this is empty: room for "Loading ..."
 _EMPTY_CHARS = 24
@@ -22,15 +22,15 @@ _ROOTS = (
     "#root, #app, #__next, #__nuxt, #___gatsby, #q-app, #main-app, #react-root, #app-root, #svelte, "
     "app-root, my-app, [ng-app], [data-reactroot], [data-ng-app], [v-cloak]"
 )
-#: what a browser would run; data and templates are none
+#: types of scripts that a browser runs; data and templates are excluded
 _CODE = frozenset(("", "module", "text/javascript", "application/javascript", "text/ecmascript", "text/babel"))
 _HINT = re.compile(r"java\s*script|enable\s+(?:js|scripts)|browser", re.IGNORECASE)
 
-#: so many pages of a host must have needed a browser before the next ones go there directly
+#: the next pages of a host go to a browser directly after this number of pages needed one
 SURE = 8
-#: and so many times as many as those that did not
+#: ... and if they are this many times the number of pages that needed none
 RATIO = 8
-#: one page in so many is asked plainly all the same: a host may have changed, or was judged by its worst pages
+#: one page of this number is still fetched without a browser: the host may have changed
 PROBES = 10
 
 

@@ -57,7 +57,7 @@ class _Meanings(dict[bytes, tuple[bytes, int, int, bool] | None]):
         return found
 
 
-#: of all names that pages have made up, so many are remembered
+#: number of element names, beyond those of HTML, that are remembered
 _MOST_MEANINGS = 1_000
 _meanings = _Meanings()
 

@@ -32,7 +32,7 @@ from curtsy.content.needs_browser import needs_browser
 from curtsy.core import failpoints
 
 T = TypeVar("T")
-#: how often, within its time, somebody looks at how long it takes
+#: number of checks of the elapsed time within the time limit
 _LOOKS = 5
 
 
@@ -54,7 +54,7 @@ class Reading(NamedTuple):
     links: list[str]
     #: parts of the page could not be read
     truncated: bool
-    #: why it needs a browser; None: it does not, or nobody asked
+    #: why it needs a browser; None: it does not, or it was not checked
     browser: str | None
 
 

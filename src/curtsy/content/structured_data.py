@@ -125,7 +125,7 @@ def _microdata(root: LexborNode, base_url: str) -> list[dict[str, Any]]:
 
 
 def _rdfa(root: LexborNode, base_url: str) -> list[dict[str, Any]]:
-    """RDFa Lite, in the form of microdata. What stands outside of any `typeof`, as OpenGraph does, is of no thing."""
+    """RDFa Lite, in the form of microdata. What is outside of any `typeof`, as OpenGraph does, is of no thing."""
     items = _Items()
     for node, attributes in _elements(root, "[typeof],[property]"):
         item: dict[str, Any] | None = None

@@ -39,7 +39,7 @@ _BLOCKS = frozenset(
 )
 _CELLS = frozenset(("td", "th"))
 _PRE = frozenset(("pre", "listing", "xmp"))
-#: what is struck out is no part of what stands beside it
+#: struck text is not joined with the text next to it
 _STRUCK = frozenset(("s", "del", "strike"))
 #: a style that hides
 _HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
@@ -292,7 +292,7 @@ class _Writer:
             self._wrap(kind, node, start)
         content = "".join(self._pieces)
         self._pieces.clear()
-        # A span that goes on into the next block begins anew there.
+        # A span that continues in the next block starts again there.
         self._spans = [(kind, node, 0) for kind, node, _ in self._spans]
         return " ".join(content.replace("\0", " ").split())
 

@@ -1,4 +1,4 @@
-"""What is said of a page or a site, and where it stands: the values of extraction, from claim to judged field.
+"""Values of a page or a site, and where they are found: the values of extraction, from claim to judged field.
 
     Source      a piece of a page that claims may rest on: its text, its structured data, its attributes
     Claim       a value for one leaf of a schema, as a rung of the ladder found it, with what it rests on
@@ -34,9 +34,9 @@ class Rung(StrEnum):
 
 
 class Verdict(StrEnum):
-    SUPPORTED = "supported"  # the value stands in its source as it is
+    SUPPORTED = "supported"  # the source contains the value literally
     DERIVED = "derived"  # it follows from its quote by the rules of its type
-    JUDGED = "judged"  # a boolean or one of a list of words: somebody's judgement
+    JUDGED = "judged"  # a boolean or one of a list of words: a judgment of the model
     UNSUPPORTED = "unsupported"  # withheld
 
 
@@ -67,7 +67,7 @@ class Claim:
     rung: Rung
     #: what it was read from
     source: Source
-    #: words of the source that it rests on, as whoever made the claim gives them; None: look for the value itself
+    #: words of the source that support it, as its extractor quotes them; None: search for the value itself
     quote: str | None = None
 
 

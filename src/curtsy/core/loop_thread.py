@@ -90,7 +90,7 @@ class LoopThread:
                 finally:
                     with self._lock:
                         self._loop, self._stopped = None, True
-        except BaseException as raised:  # it is raised where somebody waits for the result
+        except BaseException as raised:  # it is raised where the result is awaited
             error = raised
         self._ready.set()
         if self._on_end is not None:

@@ -119,7 +119,7 @@ def _histogram(name: str, fields: Mapping[str, float]) -> list[str]:
         inner = labels[1:-1]
         total = 0.0
         for top in tops:
-            # `le` stands where the sorting of labels put it.
+            # `le` is in the sorted position of its name.
             parts = sorted([*_split(inner), f'le="{top}"'])
             key = f"{name}_bucket{{{','.join(parts)}}}"
             total += fields.get(key, 0.0)
@@ -131,7 +131,7 @@ def _histogram(name: str, fields: Mapping[str, float]) -> list[str]:
 
 
 def _split(labels: str) -> list[str]:
-    """`a="x",b="y"` -> its parts; a comma may stand inside of a value."""
+    """`a="x",b="y"` -> its parts; a value may contain a comma."""
     parts: list[str] = []
     quoted, start = False, 0
     for at, letter in enumerate(labels):

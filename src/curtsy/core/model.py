@@ -131,7 +131,7 @@ class Crawl:
     definitions: tuple[Definition, ...] = field(default=(), repr=False)
     #: number of the schedule whose run it is
     schedule: int | None = None
-    #: told when the crawl has ended, signed with the secret (None: the deployment's)
+    #: notified when the crawl has ended, signed with the secret (None: the deployment's)
     webhook: str | None = None
     webhook_secret: str | None = field(default=None, repr=False)
 
@@ -193,7 +193,7 @@ class Lease:
     robots_ms: int
     #: the worker's boot-time clock (seconds) after which nothing may be sent
     valid_until: float
-    #: when it was asked for, by the worker's clock, and granted, by the server's; 0: not known
+    #: when the worker requested it (worker clock) and the server granted it (server clock); 0: unknown
     asked_at: float = 0.0
     granted_ms: int = 0
     solo: bool = False
@@ -204,7 +204,7 @@ class Lease:
 
 @hot_value()
 class BodyRef:
-    """Where a body stands: a gzip member of a segment."""
+    """The location of a body: a gzip member of a segment."""
 
     segment: str
     offset: int
@@ -230,7 +230,7 @@ class HostState:
     """A host as the store remembers it. `None` means never learnt."""
 
     host: str
-    #: not to be asked before
+    #: no request before this time
     next_ms: int = 0
     blocked_until_ms: int = 0
     #: set by the operator for this host
@@ -257,7 +257,7 @@ class RobotsState:
     #: at most 500 KiB; empty where the status allows everything
     body: bytes = b""
     #: `rules` (parse body) | `allow` (4xx) | `forbid` (unreachable: only while it is being retried) |
-    #: `forbidden_address`, `denied` (nothing was asked there: its URLs are skipped for that reason)
+    #: `forbidden_address`, `denied` (nothing was requested; its URLs are skipped for this reason)
     verdict: str = "rules"
 
 
@@ -354,7 +354,7 @@ class Schedule:
     cron: str
     #: IANA name of the time zone in which `cron` is read
     zone: str = "UTC"
-    #: the wishes of each run, as fields of Crawl
+    #: the options of each run, as fields of Crawl
     crawl: dict[str, Any] = field(default_factory=dict)
     seeds: tuple[str, ...] = ()
     #: what becomes of a run that is due while the last one is still going: `skip` | `queue`
@@ -362,7 +362,7 @@ class Schedule:
     enabled: bool = True
     #: when it is due; None: never again
     next_ms: int | None = None
-    #: crawls of so many runs are kept; None: all
+    #: number of runs whose crawls are kept; None: all
     keep: int | None = None
     created_ms: int = 0
     request_id: str = ""

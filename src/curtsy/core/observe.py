@@ -19,7 +19,7 @@ request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 counters: Counter[str] = Counter()
 
 _SECRET_WORDS = ("authorization", "cookie", "password", "secret", "token", "api_key")
-#: passwords in URLs, and the secrets of API keys, wherever they stand
+#: passwords in URLs, and the secrets of API keys, anywhere in the text
 _SECRETS = re.compile(r"((?<=://)[^\s/@:]*:(?=[^\s/@]+@)|curtsy_[0-9a-f]{12}_)[^\s/@&\"']+")
 
 
@@ -55,7 +55,7 @@ def log(action: str, level: str = "info", **fields: Any) -> None:
     try:
         getattr(_logger(_wanted[1]), level)(action, **fields)
     except OSError:
-        # The disk that takes the log is full, or its reader is gone: the work goes on.
+        # The log's disk is full, or its reader is gone: the work continues without this line.
         counters["log_lines_lost"] += 1
 
 

@@ -17,15 +17,15 @@ class Fault(StrEnum):
     TIMEOUT = "timeout"  # total time is up
     RESET = "connection_lost"  # closed or reset before the response was complete
     PROTOCOL = "bad_response"  # not HTTP, broken framing, broken content coding
-    TOO_LARGE = "too_large"  # body over the limit after decompression: broken off
-    WRONG_TYPE = "type"  # content type not in keep_types: broken off after the headers
-    DOCUMENT_TOO_LARGE = "document_too_large"  # a document over max_document_mb: broken off
-    DOCUMENT_TYPE = "document_type"  # a document of a kind that document_types lacks: broken off after the headers
-    NO_ROOM = "no_room"  # documents of this process use document_memory_mb already: broken off, tried again
+    TOO_LARGE = "too_large"  # body over the limit after decompression: aborted
+    WRONG_TYPE = "type"  # content type not in keep_types: aborted after the headers
+    DOCUMENT_TOO_LARGE = "document_too_large"  # a document over max_document_mb: aborted
+    DOCUMENT_TYPE = "document_type"  # a document of a kind that document_types lacks: aborted after the headers
+    NO_ROOM = "no_room"  # documents of this process use document_memory_mb already: aborted, tried again
     FORBIDDEN_ADDRESS = "forbidden_address"  # the guard refused the address or scheme
     SLOT_EXPIRED = "slot_expired"  # the slot ran out before bytes left: nothing was sent
     ADDRESS_BUSY = "address_busy"  # per_address requests under way already: nothing was sent
-    RESENT = "resent"  # libcurl wanted to send a second time: broken off
+    RESENT = "resent"  # libcurl wanted to send a second time: aborted
     CANCELLED = "cancelled"  # the shift is ending, or the crawl was paused
     PROXY = "proxy_failed"  # no proxy of the pool answers
     BROWSER = "browser_failed"  # the response came, but the browser crashed or hung on it
@@ -78,7 +78,7 @@ class Outcome:
     http_version: str = ""
     #: header lines that were sent, for the WARC request record (credentials removed)
     request_head: bytes = b""
-    #: when the response itself was complete, where a browser's visit went on after it
+    #: when the response itself was complete, if the browser's visit lasted longer
     answered: float | None = None
     #: requests of the visit beside the page's own
     subresources: tuple[Subresource, ...] = ()
@@ -135,5 +135,5 @@ class Decision:
     delay_ms: int = 0
     #: this try counts as an attempt
     counts: bool = True
-    #: where a redirect leads, normalised
+    #: where a redirect leads, normalized
     location: str | None = None

@@ -40,11 +40,11 @@ class Record:
     low_confidence: bool = False
     #: rung -> how many published values came from it
     rungs: dict[str, int] = field(default_factory=dict)
-    #: what a language model was asked for it
+    #: use of a language model for it
     usage: dict[str, Any] = field(default_factory=dict)
     #: of a site: number of its newest page when the record was made
     as_of: int = 0
-    #: when a person decided of it; None: nobody did
+    #: when a person reviewed it; None: never
     reviewed_ms: int | None = None
     created_ms: int = 0
     request_id: str = ""
@@ -63,10 +63,10 @@ class Review:
     who: str
     at_ms: int
     note: str = ""
-    #: JSON pointer -> the right value; None: there is none
+    #: JSON pointer -> the right value; None: no value
     correction: dict[str, Any] | None = None
     #: the record's data before
     before: dict[str, Any] = field(default_factory=dict)
-    #: it shall become a golden case
+    #: whether it becomes a golden case
     golden: bool = False
     request_id: str = ""

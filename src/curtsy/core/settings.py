@@ -35,7 +35,7 @@ LOCAL_MODEL = "smollm2-135m-instruct"
 #: what a setting's name begins with in the environment
 PREFIX = "CURTSY_"
 
-#: what can stand in a header line: more would begin another line, or cannot be sent
+#: characters that a header line may contain: others start another line, or cannot be sent
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _HEADER_VALUE = re.compile(r"[ -~\t]*\Z")
 #: headers that say where a request ends and whose it is: ours to send
@@ -213,7 +213,7 @@ class Settings(BaseSettings):
     @classmethod
     def _one_line(cls, value: str | None) -> str | None:
         if value is not None and _HEADER_VALUE.match(value) is None:
-            raise ValueError(f"{value!r} cannot stand in a header: use printable ASCII on one line")
+            raise ValueError(f"{value!r} is not valid in a header: use printable ASCII on one line")
         return value
 
     @field_validator("store_url", "frontier_url")

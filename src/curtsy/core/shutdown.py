@@ -89,7 +89,7 @@ def end_now(after_s: float, code: int, loop: asyncio.AbstractEventLoop | None) -
 
 
 def places(loop: asyncio.AbstractEventLoop | None) -> Iterator[str]:
-    """Where the tasks of a loop and the threads of this process stand."""
+    """The stacks of a loop's tasks and of this process's threads."""
     if loop is not None and not loop.is_closed():
         yield from (place_of(task) for task in asyncio.all_tasks(loop))
     names = {thread.ident: thread.name for thread in threading.enumerate()}

@@ -28,7 +28,7 @@ _GONE = (404, 410)
 _REFUSED = (401, 403, 451)
 _TRY_AGAIN = (408, 425, 429)
 _REDIRECTS = (301, 302, 303, 307, 308)
-#: 305 would make us use a proxy that a stranger names; 306 is its unused sibling
+#: 305 would make us use a proxy that the server names; 306 is its unused sibling
 _NOT_FOLLOWED = (305, 306)
 
 #: the status line and headers came; only the body is missing or unwanted
@@ -159,7 +159,7 @@ def redirect_target(outcome: Outcome) -> str | None:
     value = outcome.header("location")
     if not value or outcome.status in _NOT_FOLLOWED:
         return None
-    # The header's bytes stand for themselves: those beyond ASCII are escaped, whatever encoding they were meant in.
+    # The header's bytes are taken literally: those beyond ASCII are escaped, whatever encoding they were meant in.
     raw = value.encode("latin-1", "replace")
     text = "".join(chr(byte) if byte < 0x80 else f"%{byte:02X}" for byte in raw)
     return normalise(text, outcome.url)

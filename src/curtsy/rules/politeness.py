@@ -38,7 +38,7 @@ _BUSY_RETRY_MS = 250
 
 #: the host asks us to go away for a while
 _BACK_OFF_STATUS = (429, 503)
-#: the host's own front cannot reach what is behind it
+#: the host's reverse proxy cannot reach its backend
 _GATEWAY_STATUS = (502, 504)
 _HOST_FAULTS = (Fault.DNS_NONE, Fault.DNS_FAIL, Fault.CONNECT, Fault.TLS, Fault.TIMEOUT, Fault.RESET)
 _ANSWERED_FAULTS = (
@@ -130,7 +130,7 @@ def _pause_ms(outcome: Outcome, failures: int, adaptive_ms: int | None, settings
     new_ms = target_ms if adaptive_ms is None else old_ms + _WEIGHT * (target_ms - old_ms)
     # Above: a host that needs more than the cap per page is in the slow lane, and the cap keeps it crawlable.
     new_ms = min(new_ms, 1000 * settings.max_adaptive_delay_s)
-    # Below: a pause that faded under what a healthy host would get is none.
+    # A pause that decayed below that of a healthy host counts as no pause.
     if new_ms < 1000 * settings.latency_factor * _HEALTHY_S:
         return 0
     return old_ms if abs(new_ms - old_ms) < _NOTABLE * old_ms else round(new_ms)

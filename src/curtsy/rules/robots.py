@@ -42,7 +42,7 @@ class _Rule:
     allow: bool
     #: normal form: escapes decoded or in upper case, never empty
     pattern: str
-    #: as it stands in the file, for people
+    #: as written in the file, for display
     line: str
 
 
@@ -129,7 +129,7 @@ class Robots:
     def __init__(self, groups: list[_Group], delays: dict[str, float], sitemaps: tuple[str, ...]) -> None:
         self._groups = groups
         self._delays = delays
-        #: as they stand in the file: absolute by the protocol, but not checked
+        #: as written in the file: absolute by the protocol, but not checked
         self.sitemaps = sitemaps
         self._matchers: dict[str, _Matcher] = {}
 

@@ -25,9 +25,9 @@ DENIED = "denied"
 _MAX_REDIRECTS = 5
 #: how long a redirected robots.txt may take before its origin asks again
 FOLLOW_MS = 60_000
-#: an origin that may not be asked is looked at again after this long
+#: an origin that may not be fetched is checked again after this long
 UNASKED_MS = 60_000
-#: an origin whose robots.txt fails, while other origins of its host have theirs, is asked so many times less often
+#: an origin whose robots.txt fails, while other origins of its host have theirs, is requested less often by this factor
 _BESIDE_OTHERS = 10
 _LEAST_PAUSE_MS = 250
 #: third parties of a rendered page: an answer is kept for at most this long, a failure for this long

@@ -22,10 +22,10 @@ from curtsy.core.model import Crawl
 if TYPE_CHECKING:
     from tldextract import TLDExtract
 
-#: longer patterns are refused: nobody writes them by hand, and their automata eat memory
+#: longer patterns are refused: their automata use much memory
 MAX_PATTERN_LENGTH = 1_000
 _PATTERN_MEMORY_BYTES = 4 << 20
-#: all before the last "@": in what cannot be parsed nobody knows where a password ends
+#: all before the last "@": in an invalid URL the end of a password is unknown
 _CREDENTIALS = re.compile(r"\A([a-z][a-z0-9+.-]*://)?.*@", re.DOTALL | re.IGNORECASE)
 
 
@@ -59,7 +59,7 @@ def normalise(url: str, base: str | None = None) -> str | None:
     cut = href.find("#")
     if cut >= 0:
         href = href[:cut]
-    # The serialiser escapes "@" everywhere in the authority but before the host.
+    # The serializer escapes "@" everywhere in the authority but before the host.
     start = href.index("//") + 2
     at = href.rfind("@", start, href.index("/", start))
     return href if at < 0 else href[:start] + href[at + 1 :]

@@ -21,7 +21,7 @@ from curtsy.store.rows import Bulk
 
 #: rows of the request log that are looked at for one picture
 LOOKED_AT = 5_000
-#: of a host's timeline: it may stand between many requests of others
+#: of a host's timeline: it may be between many requests of others
 AROUND = 20_000
 #: bits of a fence below its epoch
 _COUNTER_BITS = 40
@@ -226,7 +226,7 @@ def requests_of_url(tx: Connection, host: str, url: str, fp: bytes, limit: int =
     for query in _TRACES:
         fences.update(int(fence) for fence in tx.execute(query, {"fp": fp, "host": host}).scalars())
     fences = {fence for fence in fences if fence > 0}
-    if not fences:  # not yet answered, or a robots.txt: it may stand among the newest of its host
+    if not fences:  # not yet answered, or a robots.txt: it may be among the newest of its host
         return [one for one in reversed(requests_of_host(tx, host, AROUND)) if one.url == url][:limit]
     some = [one for fence in sorted(fences) for one in requests_under(tx, fence)]
     some += _beside(tx, max(fences), AROUND, _BEFORE, "host = :host AND url = :url", {"host": host, "url": url})

@@ -42,7 +42,7 @@ T = TypeVar("T")
 _BUSY_MS = 10_000
 #: pauses before a failed transaction is run again; a database restart takes a few seconds
 _PAUSES_S = (0.02, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
-#: serialisation failure, deadlock, lock time-out, and a server that goes down or comes up
+#: serialization failure, deadlock, lock time-out, and a server that goes down or comes up
 _DEADLOCK = "40P01"
 _SQLSTATES = frozenset({"40001", _DEADLOCK, "55P03", "57P01", "57P02", "57P03", "25P03"})
 #: busy, locked, I/O error

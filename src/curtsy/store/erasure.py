@@ -79,7 +79,7 @@ def _erase(store: Store, segments: SegmentStore, name: str) -> None:
     begun = [one for one in doomed if one.start is not None]
     _overwrite(store, segments, name, begun)
     fresh = [one for one in doomed if one.start is None]
-    # An object is asked for once, not for every record.
+    # An object is requested once, not for every record.
     whole = segments.read_whole(name) if fresh and isinstance(segments, ObjectSegments) else None
     planned = [one._replace(start=_start(segments, name, one, ends, whole)) for one in fresh]
     store.run(_begin, [(name, one.offset, one.start) for one in planned])

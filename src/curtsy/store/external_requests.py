@@ -14,7 +14,7 @@ from sqlalchemy import Connection, text
 
 from curtsy.store.rows import Bulk, is_postgresql, unique_sorted
 
-#: a request whose process died so often is a dead letter
+#: a request whose process died this often becomes a dead letter
 MOST_CRASHES = 3
 
 _BEGIN = text(

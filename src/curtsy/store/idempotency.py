@@ -36,7 +36,7 @@ class Submission:
 
     #: id of its crawl
     crawl: str
-    #: digest of what the crawl shall be
+    #: digest of the crawl's options
     wishes: str
     #: bytes of the body whose seeds are stored, and their digest
     received: int

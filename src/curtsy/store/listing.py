@@ -15,12 +15,12 @@ from curtsy.core.model import Failure, Page
 from curtsy.store import failures, pages
 
 WINDOW = 20_000
-#: groups that are told at most
+#: maximum number of groups in a reply
 MOST_GROUPS = 1000
 
-#: where a list of pages goes on: (fetched_ms or 0, n)
+#: where a list of pages continues: (fetched_ms or 0, n)
 Place = tuple[int, int]
-#: where a list of dead letters goes on: ('f', at_ms, fence, ordinal), then ('d', crawl, host, seq)
+#: where a list of dead letters continues: ('f', at_ms, fence, ordinal), then ('d', crawl, host, seq)
 Letter = tuple[str, int, str, int]
 
 
@@ -31,7 +31,7 @@ class PagesWanted(NamedTuple):
     since_ms: int | None = None
     #: beginning of the URL; `host` is its host
     prefix: str | None = None
-    #: words that stand in the URL or the title, in any case
+    #: words in the URL or the title, in any case
     text: str | None = None
 
 
@@ -48,7 +48,7 @@ def pages_of(
         along.append("(p.fetched_ms, p.n) > (:at, :n)" if by_time else "p.n > :n")
         given |= {"at": after[0], "n": after[1]}
         if by_time:
-            # The index is entered there, not at the beginning of what was asked for.
+            # The index is entered there, not at the start of the requested range.
             given["since_ms"] = max(after[0], wanted.since_ms or 0)
     end = None
     if others:
@@ -178,7 +178,7 @@ def _of_dead_hosts(
     found = [failures.of_dead_row(row[1:]) for row in rows[:limit]]
     if len(rows) <= limit:
         return found, None
-    # Nothing of them was asked for yet: the next page begins before the first.
+    # None of them was requested yet: the next page begins before the first.
     seq, crawl, host = (rows[limit - 1][0], rows[limit - 1][1], rows[limit - 1][4]) if limit else (0, 0, "")
     return found, ("d", crawl, host, seq)
 

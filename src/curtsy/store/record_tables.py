@@ -30,7 +30,7 @@ outbox = Table(
     need("attempts", Integer, "0"),
     need("next_ms", BigInteger),
     may("sent_ms", BigInteger),
-    may("begun_ms", BigInteger),  # since when somebody works at it
+    may("begun_ms", BigInteger),  # since when a process works on it
     need("request_id", Text, "''"),
     UniqueConstraint("kind", "crawl", "subject", name="outbox_key"),
     partial("outbox_due", "crawl", "next_ms", where="state = 'open' AND kind <> 'webhook'"),

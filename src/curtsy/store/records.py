@@ -32,7 +32,7 @@ _VERSIONS = (
     "AND ordinal = :ordinal"
 )
 _NEWEST = f"{_VERSIONS} ORDER BY version DESC LIMIT 1"
-#: the versions that people decided of, but for those that another one took the place of
+#: the versions that a person reviewed, except replaced ones
 _STANDING = text(f"{_VERSIONS} AND reviewed_ms IS NOT NULL AND status <> 'superseded'")
 #: what people decided of the same subject when the schema of that name said something else
 _BY_OLDER_SCHEMA = text(
@@ -51,7 +51,7 @@ _DECIDED = text(
     "UPDATE records SET status = :status, data = :data, fields = :fields, withheld = :withheld, scores = :scores, "
     "rungs = :rungs, low_confidence = :low, reviewed_ms = :reviewed_ms WHERE n = :n"
 )
-#: what a list shows unless it is told otherwise
+#: what a list shows by default
 PUBLISHED = ("published",)
 
 
@@ -198,7 +198,7 @@ def chunk(
         conditions.append("schema_hash = :schema_hash")
         given["schema_hash"] = schema_hash
     if statuses:
-        # Words of ours, spelt out: the small indexes are found only so.
+        # Constants in the text of the statement: the partial indexes match only literals.
         conditions.append(_in_states(statuses))
     if low_confidence is not None:
         conditions.append("low_confidence = :low")

@@ -118,8 +118,8 @@ def _drop_months(tx: Connection, before_ms: int) -> int:
     return dropped
 
 
-#: A request may be told twice, by its worker and by whoever found the worker dead, and then with times that differ a
-#: little: the worker takes off them what its message was under way. Its fence says that it is one.
+#: A request may be reported twice, by its worker and by the process that found the worker dead. Both rows have the same
+#: fence. Their times differ a little: the worker subtracts the travel time of its message.
 _OUTDONE = (
     "((nature = 'presumed' AND EXISTS (SELECT 1 FROM requests k WHERE k.fence = r.fence AND k.nature = 'sent')) OR "
     "(COALESCE(fault, '') = 'lost' AND EXISTS (SELECT 1 FROM requests k WHERE k.fence = r.fence "

@@ -24,7 +24,7 @@ schedules = Table(
     need("name", Text),
     need("cron", Text),
     need("zone", Text),
-    need("crawl", Text),  # JSON: the wishes of each run
+    need("crawl", Text),  # JSON: the options of each run
     need("seeds", Text),  # JSON list
     need("overlap", Text, "'skip'"),  # skip | queue
     need("enabled", Boolean, "true"),

@@ -23,7 +23,7 @@ from curtsy.store import pages, warc
 from curtsy.store.warc import Packed, WarcItem, WarcRecord
 
 _SUFFIX = ".warc.gz"
-#: a file not yet locked by its writer; nobody else looks at it
+#: a file not yet locked by its writer; no other process reads it
 _NEW = ".new"
 
 
@@ -31,12 +31,12 @@ class SegmentStore(Protocol):
     """Where bodies go: a folder, or an object store."""
 
     def append(self, items: Sequence[WarcItem | Packed]) -> list[BodyRef]:
-        """Durable on return; where each response (or revisit) record stands."""
+        """Durable on return; where each response (or revisit) record is."""
 
     def read(self, ref: BodyRef) -> WarcRecord: ...
 
     def read_bytes(self, ref: BodyRef) -> bytes:
-        """The compressed record as it stands, for export."""
+        """The compressed record as stored, for export."""
 
     def older_than(self, age_s: float) -> list[tuple[str, int]]:
         """(name, bytes) of segments that were last written longer ago than this."""
@@ -60,7 +60,7 @@ def new_name(writer_id: str, number: int) -> str:
 
 
 def pack(name: str, start: int, items: Sequence[WarcItem | Packed]) -> tuple[list[bytes], list[BodyRef]]:
-    """The bytes of these items from offset `start` of a segment (it begins with a warcinfo), and where each stands."""
+    """The bytes of these items from offset `start` of a segment (it begins with a warcinfo), and their locations."""
     parts: list[bytes] = []
     refs: list[BodyRef] = []
     if start == 0:
@@ -126,7 +126,7 @@ class Segments:
             name = new_name(self._writer_id, self._count)
             new = self._folder / (name + _NEW)
             file = os.open(new, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o644)
-            # Locked before it has its name: whoever finds it by name knows that its writer lives.
+            # Locked before it has its name: a process that finds it by name knows that its writer is alive.
             fcntl.flock(file, fcntl.LOCK_EX)
             new.rename(self._folder / name)
             _sync_folder(self._folder)

@@ -44,5 +44,5 @@ def of(tx: Connection, record: int) -> list[Source]:
 
 
 def _storable(given: str) -> str:
-    # No database takes half of a surrogate pair, PostgreSQL no zero; what stands for them is as long.
+    # No database takes half of a surrogate pair, PostgreSQL no zero; their replacement has the same length.
     return given.replace("\0", "\ufffd").encode("utf-8", "replace").decode()

@@ -46,7 +46,7 @@ from sqlalchemy import (
 
 metadata = MetaData()
 
-#: SQLite's rowid must be spelt INTEGER
+#: SQLite's rowid must be declared INTEGER
 Serial = BigInteger().with_variant(Integer, "sqlite")
 
 
@@ -266,7 +266,7 @@ failures = Table(
     partial("failures_stages", "crawl", "stage", where="replayed_ms IS NULL AND stage <> 'fetch'"),
 )
 
-# A row stays until everything that it names is gone, so a killed deletion goes on.
+# A row stays until everything that it names is gone, so a killed deletion can continue.
 deletions = Table(
     "deletions",
     metadata,
@@ -345,7 +345,7 @@ idempotency = Table(
     need("caller", Text),
     need("key", Text),
     need("crawl", Text),  # id
-    need("wishes", Text),  # digest of what the crawl shall be
+    need("wishes", Text),  # digest of the crawl's options
     need("received", BigInteger, "0"),  # bytes whose seeds are stored
     need("digest", Text, "''"),  # of those bytes
     need("complete", Boolean, "false"),

@@ -242,7 +242,7 @@ def warc_date(ms: int) -> str:
 
 #: of deflate
 _STORED_BLOCK = 65_535
-#: records are looked through in parts of so many bytes
+#: records are searched in parts of this number of bytes
 _PART = 16_384
 
 
@@ -304,7 +304,7 @@ def _compress(data: bytes) -> bytes:
 
 
 def read(member: bytes, ref: BodyRef | None = None) -> WarcRecord:
-    """Read one record from its gzip member; Damaged if it is not whole or its digest differs, with where it stands."""
+    """Read one record from its gzip member; Damaged if it is not whole or its digest differs, with its location."""
     try:
         return _read(member)
     except Damaged as error:

@@ -78,7 +78,7 @@ CLAIMS = (
     ("In {year} {value} percent of our packaging was made from recycled fibre", "percent", 52, 99),
 )
 
-#: Ordinary sentences that state no fact about the organisation.
+#: Ordinary sentences that state no fact about the organization.
 SENTENCES = (
     "Visitors are welcome on weekdays, and the kettle is usually on.",
     "The work is slow at first, and then one day it is simply how things are done.",
@@ -106,7 +106,7 @@ SENTENCES = (
     "Our suppliers know us by name, and we know where their goods come from.",
 )  # fmt: skip
 
-#: Decoys: years, places and figures that belong to somebody else.
+#: Decoys: years, places and figures that belong to another organization.
 DECOYS = (
     "Our neighbour, the Old Tannery Museum, opened its doors in {year} and moved to {city} later.",
     "The building was put up in {year} for a maker of sailcloth and has had many tenants since.",

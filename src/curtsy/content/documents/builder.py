@@ -11,7 +11,7 @@ from typing import Any
 from curtsy.content.documents.headers import LOOKED_ROWS, guess_header_columns, guess_header_rows
 from curtsy.content.documents.model import Boxes, FileText, Heading, Limits, Merged, Part, PartKind, Problem, Table
 
-#: a reader looks at the clock after so many blocks
+#: a reader checks its time limit after this number of blocks
 _BLOCKS_PER_LOOK = 64
 #: a reader stops at this share of its CPU time, and returns what it has
 _SOFT_SHARE = 0.8

@@ -238,7 +238,7 @@ def _with_tables(rows: list[Row]) -> list[Block]:
 
 
 def _table_end(rows: list[Row], start: int) -> int:
-    """Where the rows with several runs end. One row with a single run may stand among them: a cell of two lines."""
+    """Where the rows with several runs end. One row with a single run may be among them: a cell of two lines."""
     end = n = start
     while n < len(rows):
         if n > start and rows[n].y0 - rows[n - 1].y1 > 2.5 * (rows[n - 1].y1 - rows[n - 1].y0):

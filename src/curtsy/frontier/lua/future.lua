@@ -1,4 +1,4 @@
--- future.lua: which of these hosts may not be asked yet? Read only; the store keeps the result.
+-- future.lua: which of these hosts may receive no request yet? Read only; the store keeps the result.
 --
 -- ARGV  2 ... hosts
 -- Returns { now, "host 0x1f ms before which it is not asked 0x1f ms until it is blocked" of those }

@@ -1,4 +1,4 @@
--- introduce.lua: a host's facts from the store, once per epoch; only then may it be asked.
+-- introduce.lua: a host's facts from the store, once per epoch; it receives no request before.
 --
 -- ARGV  2 again (1: also for hosts already known: the operator changed something, a block only grows;
 --                2: the operator also lifts the block: the host is due one delay after its last start)

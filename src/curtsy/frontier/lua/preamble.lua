@@ -3,7 +3,7 @@
 -- KEYS[1]  {shard}:epoch  HASH  n        epoch number allotted by the store
 --                               run_id   the server's, when the epoch began
 --                               layout   version of this key map
---                               quiet    ms: no host of this epoch is asked before this, plus its delay
+--                               quiet    ms: no host of this epoch receives a request before this, plus its delay
 --                               ctr      last lease counter
 --                               scan     last scan number
 --                               halt     how many times a crawl was paused or ended
@@ -13,11 +13,11 @@
 -- Keys of an epoch, all under P = {shard}:e<n>:
 -- A queue is one crawl's work on one host. Its name is the crawl, or `<crawl>b` if its pages wait for a browser. Below,
 -- c is a queue or a crawl: counts by crawl include both of its queues.
---   due:<lane>        ZSET  host -> ms it may next be asked. A host is in one of due:high|batch|slow, and in due:render
+--   due:<lane>        ZSET  host -> ms of its next request at the earliest. A host is in one of due:high|batch|slow, and in due:render
 --                           too if pages of it wait for a browser
 --   due:solo          ZSET  hosts whose head is a suspect (two crashes): asked with nothing else in flight
 --   due:render:solo   ZSET  the same for pages that wait for a browser
---   host:<host>       HASH  ls     ms: the base of the delay: last start, or the end of a transfer broken off
+--   host:<host>       HASH  ls     ms: the base of the delay: last start, or the end of an aborted transfer
 --                           out    slots out
 --                           ow la  process that asked it last; its due set
 --                           v      what rarely changes, as one MessagePack array in the order of PACKED:
@@ -50,7 +50,7 @@
 --   ld                HASH  <id> the lease as granted; s<id> its slot "host leased_ms delay ph crawl";
 --                           t<id> "start end" once released
 --   delayed           ZSET  host 0x1f crawl 0x1f entry -> ms
---   scans             ZSET  host 0x1f crawl -> expiry of the scan that was asked for
+--   scans             ZSET  host 0x1f crawl -> expiry of the requested scan
 --   reaped            LIST  what the store must learn of expired slots and leases
 --   owner:<id>        STRING  exists while the process lives
 --   seen, seen:<c>, seen:<c>:<g>:<b>   see seen.lua

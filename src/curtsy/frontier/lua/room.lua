@@ -1,7 +1,7 @@
 -- room.lua: lanes with queues that wait in the store. If there is room, the caller loads them. If not, queues of
--- hosts that may not be asked for long make room: they wait in the store instead.
+-- hosts that must not receive a request for long make room: they wait in the store instead.
 --
--- ARGV  2 queues that may be loaded per lane in this shard   3 ms: a host that may not be asked before this long makes room
+-- ARGV  2 queues that may be loaded per lane in this shard   3 ms: a host whose next request is later than this makes room
 --       4 at most this many make room   5 ms for which the caller claims a lane
 -- Returns { now, lanes "lane room mark", parked "crawl until host" }
 local cap, far, limit, turn = tonumber(ARGV[2]), now + tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])

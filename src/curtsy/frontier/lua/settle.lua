@@ -4,7 +4,7 @@
 --         until 'p<ms>' while a redirect of robots.txt is followed; delay in ms, '-' to leave it)
 --       then the number of releases, then each (release.lua): robots entries keep their slot until then
 --       then the number of settled leases, then each "id 0x1f action 0x1f used 0x1f at 0x1f entry"
---         action d  settled for good;  r  again at `at` ms, as `entry`; if that belongs to the crawl's other queue (a page
+--         action d  settled finally;  r  again at `at` ms, as `entry`; if that belongs to the crawl's other queue (a page
 --                   that needs a browser), a scan finds it there
 --         used   1  it counts against max_pages
 -- Returns { now, releases, scans, crawls with no queue left and nothing under way }

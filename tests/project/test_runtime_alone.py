@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -63,7 +64,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CrawlFol
     (tmp_path / "hide").mkdir()
     (tmp_path / "hide" / "sitecustomize.py").write_text(HIDE.format(hidden=hidden))
     with TinyWeb.start(hosts=1, pages=8, faults=False) as web:
-        monkeypatch.setenv("PYTHONPATH", str(tmp_path / "hide"))
+        monkeypatch.setenv("PYTHONPATH", f"{tmp_path / 'hide'}:{ROOT / 'src'}")
         made = CrawlFolder(tmp_path, web)
         yield made
         made.close()
@@ -74,6 +75,13 @@ def test_a_crawl_makes_pages_and_records_without_extras_and_tools(folder: CrawlF
     told = folder.run(*words, "--schema", "organization", "--rubric", "esg")
     assert told["pages"] >= 8
     assert told["records"] == {"published": 1}
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_parts_of_a_fleet_start_without_extras_and_tools() -> None:
+    modules = "curtsy.fleet.celery_app, curtsy.fleet.beat, curtsy.fleet.worker_process, curtsy.web.factory"
+    ran = subprocess.run([sys.executable, "-c", f"import {modules}"], text=True, capture_output=True, check=False)
+    assert ran.returncode == 0, ran.stderr
 
 
 def test_what_needs_an_extra_names_it(folder: CrawlFolder) -> None:

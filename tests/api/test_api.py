@@ -547,3 +547,21 @@ def test_a_log_has_lines(given: dict[str, Any]) -> None:
     shown.update(Counts(pages=2))  # too soon
     assert log.getvalue() == "1 pages, 0 pending, 0 skipped, 0 failed\n"
     assert shown_line(Counts(skipped={"robots": 1}, waiting="a host")).endswith("1 skipped, 0 failed; a host")
+
+
+def test_a_document_has_text_markdown_and_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = b"name,site\nplum,http://a.small.test/plum\n"
+    with SmallSite({"/l.csv": Say(table, headers=(("Content-Type", "text/csv"),)), "/plum": linking()}) as site:
+        given = {**SHORT, "data_dir": tmp_path / "data", "resolve": (site.resolve_rule,)}
+        found = {page.url: page for page in curtsy.crawl(f"{START}l.csv", delay_s=0.01, **given)}
+    page = found[f"{START}l.csv"]
+    assert page.document_facts is not None
+    assert page.document_facts.kind == "csv"
+    assert (page.is_html, page.text()) == (False, "name\tsite\nplum\thttp://a.small.test/plum")
+    assert page.markdown().startswith("| name | site |")
+    file = page.file()
+    assert file is not None
+    assert [label.text for label in file.labels_at(len("name\tsite\nplum\t"), len(file.text))] == ["site", "plum"]
+    html = found.get(f"{START}plum")
+    assert html is None or html.file() is None

@@ -23,7 +23,7 @@ from object_store import object_store, use
 from obstore.store import from_url
 from postgres_server import start_postgres
 from pyarrow import parquet
-from small_site import SmallSite, linking
+from small_site import Say, SmallSite, linking
 from stored_pages import StoredPages
 from warcio.archiveiterator import ArchiveIterator
 
@@ -533,3 +533,31 @@ def test_an_upload_that_breaks_off_leaves_nothing(s3: Any) -> None:
         target_of("s3://exports/half.bin").put(blocks())  # type: ignore[union-attr]
     assert "Contents" not in s3.list_objects_v2(Bucket="exports")
     assert "Uploads" not in s3.list_multipart_uploads(Bucket="exports")
+
+
+def test_a_document_is_exported_with_its_facts_and_as_markdown(tmp_path: Path) -> None:
+    table = b"name,price\nplum,1\n"
+    found = {
+        "/": linking("/list.csv", "/empty.txt"),
+        "/list.csv": Say(table, headers=(("Content-Type", "text/csv"),)),
+        "/empty.txt": Say(b" \n", headers=(("Content-Type", "text/plain"),)),
+    }
+    with SmallSite(found) as site:
+        folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule])
+        try:
+            folder.crawl("http://a.small.test/")
+            for name in ("pages.jsonl", "pages.parquet", "pages.csv", "md"):
+                folder.run("export", "last", "--out", str(tmp_path / name))
+        finally:
+            folder.close()
+    lines = [json.loads(line) for line in (tmp_path / "pages.jsonl").read_text().splitlines()]
+    facts = {line["url"].rpartition("/")[2]: (line["document"], line["problem"]) for line in lines}
+    assert facts == {"": (None, None), "list.csv": ("csv", None), "empty.txt": ("text", "no_text")}
+    rows = parquet.read_table(tmp_path / "pages.parquet").to_pylist()
+    assert rows == lines
+    assert "document,problem,document_pages" in (tmp_path / "pages.csv").read_text().splitlines()[0]
+    written = {path.name: path.read_text() for path in (tmp_path / "md").rglob("*.md")}
+    (csv_text,) = (text for name, text in written.items() if name.startswith("list.csv"))
+    assert "| plum | 1 |" in csv_text
+    assert 'document: "csv"' in csv_text
+    assert any('problem: "no_text"' in text for text in written.values())

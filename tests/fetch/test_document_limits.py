@@ -10,13 +10,13 @@ import pytest
 import uvloop
 from raw_server import answering, fetch, fetching, serving
 
+from curtsy.content.documents.sniff import announced
 from curtsy.core.errors import SettingsError
 from curtsy.core.outcome import Action, Fault, Outcome
 from curtsy.core.settings import Settings
 from curtsy.core.settings_loading import load
 from curtsy.fetch.document_limits import BodyBudget, DocumentLimits
 from curtsy.rules.decide import decide
-from curtsy.rules.document_types import kind_of_response
 
 KEPT = ("text/html", "text/")
 PDF = "application/pdf"
@@ -76,14 +76,13 @@ def test_a_kind_that_is_not_wanted_is_not_fetched() -> None:
         ("application/zip", "http://a.test/r.docx", None, "docx"),
         ("Text/CSV; charset=utf-8", "http://a.test/r", None, "csv"),
         ("text/html", "http://a.test/r.pdf", None, None),
-        (None, "http://a.test/r.pdf", None, None),
         ("image/png", "http://a.test/r.pdf", None, None),
     ],
 )
 def test_the_name_decides_where_the_type_says_nothing(
-    content_type: str | None, url: str, disposition: str | None, kind: str | None
+    content_type: str, url: str, disposition: str | None, kind: str | None
 ) -> None:
-    assert kind_of_response(content_type, url, disposition) == kind
+    assert announced(content_type, url, disposition) == kind
 
 
 def test_a_document_under_a_vague_type_is_fetched_by_its_name() -> None:

@@ -6,8 +6,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from curtsy.content.document import Document, is_html
+from curtsy.content.documents.model import FileText
 from curtsy.content.links import LinkMemo, hrefs
+from curtsy.core.document_facts import DocumentFacts
 from curtsy.core.model import Page as StoredPage
+from curtsy.services import stored_files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +42,8 @@ class Page:
     same_as: str | None
     #: parts of it could not be read
     truncated: bool
+    #: of a PDF or another document: kind, author, dates, and why it was not read completely; else None
+    document_facts: DocumentFacts | None
     #: the body after content decoding; None if it was not kept
     content: bytes | None = field(repr=False)
 
@@ -47,34 +52,40 @@ class Page:
         return is_html(self.content_type, self.content or b"")
 
     def document(self) -> Document:
-        """The parsed page: its text, Markdown, structured data, tree."""
+        """The parsed HTML page: its text, Markdown, structured data, tree."""
         return Document.parse(self.content or b"", self.content_type, self.url)
 
+    def file(self) -> FileText | None:
+        """A PDF or another document as it was read: its text, pages, tables, headings. None: it is something else.
+
+        It is read in another process, with limits.
+        """
+        return stored_files.file_of(self.content or b"", self.content_type, self.url)
+
     def text(self) -> str:
-        """The visible text; empty unless it is HTML or plain text."""
-        if not self.is_html:
-            plain = (self.content_type or "").startswith("text/")
-            return (self.content or b"").decode(self.charset or "utf-8", "replace") if plain else ""
-        return self.document().text()
+        """The visible text, also of documents; empty for bodies without text, such as pictures."""
+        return stored_files.text_of(self.content or b"", self.content_type, self.url)
 
     def markdown(self) -> str:
-        """As Markdown; other types as their text."""
-        return self.document().markdown() if self.is_html else self.text()
+        """As Markdown, also documents; other types as their text."""
+        return stored_files.markdown_of(self.content or b"", self.content_type, self.url)
 
     def links(self) -> list[str]:
         """The normalized URLs of its links, without those marked nofollow."""
         if not self.is_html:
-            return []
+            file = self.file()
+            return [] if file is None else list(dict.fromkeys(LinkMemo().resolve_all(self.url, list(file.links))))
         document = self.document()
         return list(dict.fromkeys(LinkMemo().resolve_all(document.base_url, hrefs(document))))
 
 
 def view(page: StoredPage, crawl: str, content: bytes | None) -> Page:
     """The page with its body; None if the body was not kept."""
-    names = (name for name in Page.__slots__ if name not in ("crawl", "fetched", "content"))
+    names = (name for name in Page.__slots__ if name not in ("crawl", "fetched", "content", "document_facts"))
     return Page(
         **{name: getattr(page, name) for name in names},
         crawl=crawl,
+        document_facts=page.document,
         fetched=datetime.fromtimestamp(page.fetched_ms / 1000, UTC),
         content=content,
     )

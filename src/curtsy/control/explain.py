@@ -153,6 +153,7 @@ def document(facts: UrlFacts, now_ms: int) -> dict[str, Any]:
         "retry_at": when(row.retry_ms) if row and row.retry_ms else None,
         "page": facts.page.id if facts.page else None,
         "truncated": facts.page.truncated if facts.page else None,
+        "document": asdict(facts.page.document) if facts.page and facts.page.document else None,
         "robots": {"allowed": facts.allowed, "rule": facts.rule},
         "host": asdict(facts.host),
         "fault": facts.silent[0] if facts.silent else None,

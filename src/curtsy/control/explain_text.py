@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from curtsy.core.document_facts import PROBLEMS, DocumentFacts
 from curtsy.core.model import CrawlState, HostState, Kind, UrlState
 from curtsy.frontier.inspect import HostSnapshot
 from curtsy.rules.urls import origin
@@ -76,9 +77,22 @@ def _about_row(facts: UrlFacts, now_ms: int) -> list[str]:
             f"--cause {row.reason}{facts.options}",
         ]
     kept = f" Its page is {facts.page.id}, status {facts.page.status}." if facts.page else ""
-    if facts.page and facts.page.truncated:
+    if facts.page and facts.page.document is not None:
+        kept += about_document(facts.page.document)
+    elif facts.page and facts.page.truncated:
         kept += " It is truncated: it exceeds the limits of the HTML parser, which did not read the rest."
     return [f"It is {row.state}{why and f' as{why}'}. Curtsy decided this at {when(row.settled_ms)}.{kept}"]
+
+
+def about_document(facts: DocumentFacts) -> str:
+    """What kind of document it is, and what was not read of it."""
+    said = f" It is a document ({facts.kind}{f', {facts.pages:,} pages' if facts.pages > 1 else ''})."
+    if facts.problem:
+        meaning = PROBLEMS.get(facts.problem)
+        said += (
+            f" It was not read completely, {facts.problem!r}{f': {meaning}' if meaning else ''}. Its body is stored."
+        )
+    return said
 
 
 def _about_unknown(facts: UrlFacts) -> list[str]:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar, dataclass_transform
 
+from curtsy.core.document_facts import DocumentFacts
+
 T = TypeVar("T")
 
 
@@ -309,6 +311,8 @@ class Page:
     language: str | None = None
     #: parts of it could not be read: it goes beyond what the HTML parser can bear
     truncated: bool = False
+    #: None: it is not a document
+    document: DocumentFacts | None = None
     #: 304 or same digest as before
     unchanged: bool = False
     body: BodyRef | None = None

@@ -26,7 +26,7 @@ KEEP_TYPES = (
     "application/atom+xml",
     "text/",
 )
-#: kinds of documents; rules/document_types.py tells them apart
+#: kinds of documents; content/documents/sniff.py tells them apart
 DocumentKind = Literal["pdf", "docx", "xlsx", "pptx", "odt", "ods", "odp", "rtf", "epub", "csv", "text"]
 DOCUMENT_TYPES: tuple[DocumentKind, ...] = get_args(DocumentKind)
 
@@ -147,6 +147,10 @@ class Settings(BaseSettings):
     document_types: tuple[DocumentKind, ...] = DOCUMENT_TYPES
     max_document_mb: float = Field(50.0, gt=0, le=1000)
     document_memory_mb: float = Field(256.0, gt=0)
+    document_timeout_s: float = Field(20.0, ge=0.1, le=600)
+    document_reader_mb: float = Field(2048.0, ge=256)
+    max_document_pages: int = Field(2_000, ge=1)
+    document_ocr: bool = False
     proxies: dict[str, tuple[str, ...]] = {}
     allow_private: Annotated[tuple[str, ...], NoDecode] = ()
     resolve: Annotated[tuple[str, ...], NoDecode] = ()

@@ -9,17 +9,19 @@ from __future__ import annotations
 import asyncio
 import random
 import re
+import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from curtsy.content.documents.model import FileText
 from curtsy.content.links import sitemap
 from curtsy.content.reading import ParseTimeout, Reading, within
 from curtsy.core import metrics
 from curtsy.core.clock import boot
 from curtsy.core.model import Kind, Lane, Lease, Page
 from curtsy.core.observe import count, log
-from curtsy.core.outcome import Outcome
+from curtsy.core.outcome import Fault, Outcome
 from curtsy.core.settings import Settings
 from curtsy.core.threads import in_thread
 from curtsy.crawl import results
@@ -35,6 +37,7 @@ from curtsy.fetch.transfer import Done, FetchJob, Started
 from curtsy.frontier.messages import Release
 from curtsy.rules.robots_policy import DENIED, refusal
 from curtsy.rules.urls import origin
+from curtsy.services.document_process import documents, limits_of
 from curtsy.services.reader_process import aside
 from curtsy.store.warc import WarcRecord
 
@@ -98,8 +101,10 @@ class InFlight:
         #: stored bodies and long sitemaps that are being read
         self.reading = 0
         self.tasks: set[asyncio.Task[None]] = set()
-        #: one heavy page is read at a time
-        self._aside = asyncio.Lock()
+        #: one heavy page is read at a time, and one document
+        self._aside, self._reader = asyncio.Lock(), asyncio.Lock()
+        #: the run ends: documents that are not read yet are fetched again
+        self._no_time = asyncio.Event()
 
     def begin(self) -> None:
         """A run begins: nothing of an earlier one is under way."""
@@ -107,6 +112,7 @@ class InFlight:
         self.back.clear()
         self.starts.clear()
         self.reading = 0
+        self._no_time.clear()
 
     @property
     def leases(self) -> list[Lease]:
@@ -216,8 +222,7 @@ class InFlight:
         """A fetch ended: its slot goes back with the next exchange, its result joins a group."""
         request = self.under_way.pop(fence)
         lease = request.lease
-        if not outcome.body and self._documents.budget.used:
-            self._documents.budget.free(fence)
+        self._note_document(fence, outcome)
         if outcome.ended > lease.valid_until:
             # Happens only to a process that was suspended: the slot limits the transfer itself.
             outcome = replace(outcome, ended=max(lease.valid_until, outcome.started or 0.0))
@@ -242,10 +247,20 @@ class InFlight:
         self._bring(result, result.release())
         if not result.is_complete:
             self.reading += 1
-            heavy = result.is_heavy
-            self.spawn(self._read_heavy(request, result) if heavy else self._read_long(result, request.context))
+            aside = result.is_heavy or result.unread is not None
+            self.spawn(self._read_heavy(request, result) if aside else self._read_long(result, request.context))
 
-    def _result(self, request: _Request, outcome: Outcome, reading: Reading | None = None) -> Result:
+    def _note_document(self, fence: int, outcome: Outcome) -> None:
+        budget = self._documents.budget
+        if outcome.fault is Fault.NO_ROOM:
+            # Its size is unknown: assume what makes the process careful.
+            budget.note(self._documents.max_bytes // 10)
+        elif outcome.fault is None:
+            budget.note(budget.held(fence) if budget.used else 0)
+        if not outcome.body and budget.used:
+            budget.free(fence)
+
+    def _result(self, request: _Request, outcome: Outcome, reading: Reading | FileText | None = None) -> Result:
         assert request.context is not None
         rules = self._crawl_cache.rules.get(origin(request.lease.entry.url))
         return results.of_url(
@@ -278,13 +293,15 @@ class InFlight:
 
     async def _read_stored(self, request: _Request, previous: Page, result: Result, outcome: Outcome) -> None:
         try:
+            if previous.document is not None:
+                await self._documents.budget.room(result.lease.fence, previous.size)
             record = await self._stored(previous)
             if record is None:
                 raise LookupError("its record is missing")
             headers = _renewed(record.headers, outcome.headers)
             stored = replace(outcome, status=200, headers=headers, body=record.body)
             again = self._result(request, stored)
-            if again.is_heavy:
+            if again.is_heavy or again.unread is not None:
                 again = await self._read_aside(request, again)
             result = results.completed(result, again)
         except Exception as error:
@@ -295,7 +312,7 @@ class InFlight:
         self._groups.hold(result)
 
     async def _read_heavy(self, request: _Request, result: Result) -> None:
-        """A page that may block the parser for long: the loop continues in the meantime."""
+        """A document, or a page that may block the parser for long: the loop continues in the meantime."""
         lease = result.lease
         try:
             result = results.completed(result, await self._read_aside(request, result))
@@ -314,6 +331,8 @@ class InFlight:
 
     async def _read_aside(self, request: _Request, result: Result) -> Result:
         """The page as a separate process reads it."""
+        if result.unread is not None:
+            return await self._read_document(request, result, result.unread)
         context, outcome = request.context, result.outcome
         assert context is not None
         assert outcome is not None
@@ -326,6 +345,30 @@ class InFlight:
         except ParseTimeout:
             return results.give_up(result, s)
         return self._result(request, outcome, reading)
+
+    async def _read_document(self, request: _Request, result: Result, kind: str) -> Result:
+        """A document as its process reads it. What is wrong with it is a fact of its page, not a failure."""
+        outcome = result.outcome
+        assert outcome is not None
+        count("documents")
+        stop, limits = threading.Event(), limits_of(self._settings)
+        async with self._reader:
+            if self._no_time.is_set():
+                return results.fetch_again(result)
+            given = (kind, outcome.body, outcome.header("content-type"), limits, stop)
+            reading = asyncio.ensure_future(in_thread(documents.facts, *given))
+            late = asyncio.ensure_future(self._no_time.wait())
+            await asyncio.wait((reading, late), return_when=asyncio.FIRST_COMPLETED)
+            late.cancel()
+            if not reading.done():
+                documents.abort(stop)
+                await asyncio.wait((reading,))
+                return results.fetch_again(result)
+        return self._result(request, outcome, reading.result())
+
+    def give_up_documents(self) -> None:
+        """The run ends: documents that are not read yet are fetched again by another run."""
+        self._no_time.set()
 
     async def _read_long(self, result: Result, context: CrawlContext) -> None:
         """A long sitemap: the loop does other work between the slices of its links."""

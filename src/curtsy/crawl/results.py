@@ -15,10 +15,13 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from curtsy.content.document import is_html, robots_tag
+from curtsy.content.document import MAX_TITLE_LENGTH, is_html, robots_tag
+from curtsy.content.documents.model import FileText
+from curtsy.content.documents.sniff import kind_of
 from curtsy.content.links import SitemapContent, sitemap
 from curtsy.content.parser_limits import is_heavy
 from curtsy.content.reading import ParseTimeout, Reading, read, within
+from curtsy.core.document_facts import DocumentFacts
 from curtsy.core.model import Entry, Kind, Lease, NewUrl, Page, hot_value
 from curtsy.core.observe import count, log
 from curtsy.core.outcome import Action, Decision, Fault, HostEffect, Outcome
@@ -52,6 +55,8 @@ class PageFacts:
     language: str | None = None
     #: parts of the page could not be read
     truncated: bool = False
+    #: None: it is not a document
+    document: DocumentFacts | None = None
 
 
 @hot_value(eq=False)
@@ -85,6 +90,8 @@ class Result:
     is_complete: bool = True
     #: the page must be read in another process: it may block the parser
     is_heavy: bool = False
+    #: the kind of a document that must be read in another process
+    unread: str | None = None
 
     def release(self, *, hold: bool = False) -> Release:
         """The slot on its way back, with the effect on its host. `hold`: only its times, the slot follows later."""
@@ -155,11 +162,12 @@ def unasked_robots(lease: Lease, reason: str, now: float) -> Result:
 
 def of_url(
     lease: Lease, outcome: Outcome, context: CrawlContext, settings: Settings, rng: random.Random,
-    previous: Page | None = None, robots: Robots | None = None, reading: Reading | None = None,
+    previous: Page | None = None, robots: Robots | None = None, reading: Reading | FileText | None = None,
 ) -> Result:  # fmt: skip
     """The result of a page or a sitemap.
 
-    `robots`: the rules of its origin, whose sitemaps are offered with it. `reading`: the facts of a heavy page.
+    `robots`: the rules of its origin, whose sitemaps are offered with it. `reading`: the facts of a heavy page or a
+    document.
     """
     entry = lease.entry
     decision = decide(outcome, entry.attempts, settings, chain=entry.chain, rng=rng)
@@ -193,6 +201,7 @@ def of_url(
         # A page that waits for a browser joins with its visit.
         member=member if found.retry is None else None,
         needed_browser=found.needed_browser, is_complete=found.is_complete, is_heavy=found.is_heavy,
+        unread=found.unread,
     )  # fmt: skip
 
 
@@ -231,6 +240,14 @@ def ask_again(before: Result, reason: str) -> Result:
     )
 
 
+def fetch_again(before: Result) -> Result:
+    """The run ends before its document was read: the URL stays open, and this was not an attempt."""
+    return replace(
+        before, decision=Decision(action=Action.RETRY, reason="cancelled", counts=False), retry=before.lease.entry,
+        page=None, links=(), sitemaps_of=None, is_complete=True, unread=None,
+    )  # fmt: skip
+
+
 def with_links(before: Result, links: Sequence[NewUrl]) -> Result:
     """A long sitemap whose links have been read."""
     return replace(before, links=[*links, *before.links], is_complete=True)
@@ -247,6 +264,7 @@ class _Found:
     needed_browser: bool | None = None
     is_complete: bool = True
     is_heavy: bool = False
+    unread: str | None = None
 
 
 def _next_try(entry: Entry, outcome: Outcome, decision: Decision) -> Entry:
@@ -319,12 +337,12 @@ def _header_rules(outcome: Outcome, settings: Settings) -> tuple[bool, bool]:
 
 
 def _read_page(
-    entry: Entry, outcome: Outcome, context: CrawlContext, settings: Settings, reading: Reading | None
+    entry: Entry, outcome: Outcome, context: CrawlContext, settings: Settings, reading: Reading | FileText | None
 ) -> _Found:
     content_type = outcome.header("content-type")
     noindex, nofollow = _header_rules(outcome, settings)
     page, needed, links = PageFacts(), None, []
-    if is_html(content_type, outcome.body):
+    if is_html(content_type, outcome.body) and not isinstance(reading, FileText):
         if reading is None:
             if is_heavy(outcome.body):
                 return _Found(_KEPT, page=page, is_complete=False, is_heavy=True)
@@ -346,9 +364,25 @@ def _read_page(
     elif content_type and content_type.partition(";")[0].strip().lower() in _FEEDS and not nofollow:
         content = within(settings.parse_timeout_s, sitemap, outcome.body, MAX_SITEMAP_URLS)
         links = context.new_links(entry.url, content.urls, entry.depth + 1)
+    elif not (noindex and nofollow) and (kind := kind_of(content_type, outcome.body, entry.url)) is not None:
+        if not isinstance(reading, FileText):
+            if kind in settings.document_types:
+                return _Found(_KEPT, page=page, is_complete=False, unread=kind)
+        else:
+            page = _document(reading)
+            links = [] if nofollow else context.new_links(entry.url, list(reading.links), entry.depth + 1)
     if noindex:
         return _Found(Decision(action=Action.SKIP, reason="noindex"), links, needed_browser=needed)
     return _Found(_KEPT, links, page, needed_browser=needed)
+
+
+def _document(file: FileText) -> PageFacts:
+    facts = DocumentFacts(
+        kind=file.kind, problem=file.problem, pages=file.page_count, author=file.author[:MAX_TITLE_LENGTH],
+        created=file.created, modified=file.modified, ocr=file.ocr,
+    )  # fmt: skip
+    title = " ".join(file.title.split())[:MAX_TITLE_LENGTH]
+    return PageFacts(title=title or None, language=file.language or None, truncated=file.truncated, document=facts)
 
 
 def _needed_browser(kind: Kind, *, lacks_content: bool) -> bool | None:

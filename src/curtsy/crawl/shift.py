@@ -223,7 +223,15 @@ class Shift:
         slow = self._in_flight.of_lane(Lane.SLOW)
         visits = self._visits() if Lane.RENDER in self._plan.lanes else 0
         others = len(self._in_flight.under_way) + len(self._waiting) - slow - visits
-        return self._plan.wants(others, slow, visits)
+        wanted = self._plan.wants(others, slow, visits)
+        room = self._documents.budget.requests()
+        return wanted if room is None else self._fitting(wanted, room)
+
+    def _fitting(self, wanted: list[tuple[Lane, int]], room: int) -> list[tuple[Lane, int]]:
+        """Per lane, no more leases than have room for the documents that they may bring; at least one at a time."""
+        busy = len(self._in_flight.under_way) + len(self._waiting)
+        left = max(room - busy, 0 if busy else 1)
+        return [(lane, min(n, left)) for lane, n in wanted]
 
     def _visits(self) -> int:
         waiting = sum(lease.lane is Lane.RENDER for lease in self._waiting.values())
@@ -387,6 +395,7 @@ class Shift:
                 self._in_flight.cancel_all(unsent_only=True)
             await self._drain_round()
         self._in_flight.cancel_all()
+        self._in_flight.give_up_documents()
         ended = boot()
         # A canceled visit ends when its browser context is closed: its slot must go back for a clean end.
         while (self._is_busy() or not self._groups.is_empty) and (

@@ -210,6 +210,7 @@ class Transaction:
             etag=None if rendered else outcome.header("etag"),
             last_modified=None if rendered else outcome.header("last-modified"),
             canonical=facts.canonical, language=facts.language, truncated=facts.truncated,
+            document=facts.document,
             unchanged=body.unchanged, body=body.ref,
             same_as=body.same_as, request_id=self._contexts[lease.crawl].crawl.request_id,
         )  # fmt: skip

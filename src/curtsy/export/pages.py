@@ -19,11 +19,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from curtsy.content.document import Document, is_html
+from curtsy.content.document import is_html
+from curtsy.core.document_facts import DocumentFacts
 from curtsy.core.errors import MissingPart, UsageError
 from curtsy.core.model import Crawl, Page
 from curtsy.core.settings import Settings
 from curtsy.export.targets import Folder, ObjectPlace, Target, check_file, check_parent, place, umask, write_whole
+from curtsy.services.stored_files import markdown_of
 from curtsy.store import pages, warc
 from curtsy.store.engine import Store
 from curtsy.store.segment_places import open_segments
@@ -71,6 +73,12 @@ COLUMNS = {
     "unchanged": "bool",
     "same_as": "string",
     "truncated": "bool",
+    "document": "string",
+    "problem": "string",
+    "document_pages": "int32",
+    "author": "string",
+    "created": "string",
+    "modified": "string",
 }
 
 
@@ -196,8 +204,18 @@ def row_of(page: Page) -> dict[str, Any]:
     body = page.body
     row = {name: getattr(page, name, None) for name in COLUMNS}
     row["fetched_at"] = datetime.fromtimestamp(page.fetched_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    row |= _document(page.document)
     row["segment"] = None if body is None else f"{body.segment}:{body.offset}:{body.length}"
     return row
+
+
+def _document(facts: DocumentFacts | None) -> dict[str, Any]:
+    if facts is None:
+        return {"document": None}
+    return {
+        "document": facts.kind, "problem": facts.problem or None, "document_pages": facts.pages or None,
+        "author": facts.author or None, "created": facts.created or None, "modified": facts.modified or None,
+    }  # fmt: skip
 
 
 def _joined(parts: Iterable[bytes]) -> Iterator[bytes]:
@@ -333,19 +351,19 @@ def _markdown_folder(store: Store, segments: SegmentStore, found: Iterator[Page]
 
 
 def write_markdown(store: Store, segments: SegmentStore, page: Page, folder: Folder) -> bool:
-    """Write one page as host/path.md; return False if it has no HTML body."""
+    """Write one page or document as host/path.md; return False if it has no text."""
     return _write_markdown(store, segments, page, lambda name, data: folder.write(name, [data]))
 
 
 def _write_markdown(store: Store, segments: SegmentStore, page: Page, write: Callable[[str, bytes], None]) -> bool:
     with store.read() as tx:
         record = read_page(tx, segments, page)
-    if record is None or not record.body or not is_html(page.content_type, record.body):
+    if record is None or not record.body or not (page.document or is_html(page.content_type, record.body)):
         return False
     facts = {name: value for name, value in row_of(page).items() if value is not None}
     # JSON is YAML: no value of a page can end the front matter.
     front = "".join(f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in facts.items())
-    text = Document.parse(record.body, page.content_type, page.url).markdown()
+    text = markdown_of(record.body, page.content_type, page.url)
     write(file_name(page), f"---\n{front}---\n\n{text.strip()}\n".encode("utf-8", "replace"))
     return True
 

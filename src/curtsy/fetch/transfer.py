@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import pycurl
 
+from curtsy.content.documents.sniff import announced
 from curtsy.core.model import hot_value
 from curtsy.core.outcome import BROKEN_OFF, Fault, Outcome
 from curtsy.fetch.content_codings import BadCoding, Decoder, TooLarge, decoder_for
@@ -18,7 +19,6 @@ from curtsy.fetch.curl_errors import fault_of
 from curtsy.fetch.document_limits import STEP, DocumentLimits
 from curtsy.fetch.guard import Target
 from curtsy.fetch.headers import BASE_HEADERS, Head, body_headers, header_lines, read_head, request_head, type_kept
-from curtsy.rules.document_types import kind_of_response
 
 #: an idle connection is kept for two minutes: longer than any usual delay
 _MAX_IDLE_S = 120
@@ -438,7 +438,7 @@ def _document_kind(head: Head, content_type: str | None, url: str) -> str | None
     if not content_type or content_type.startswith("text/html"):
         return None
     named = next((value for name, value in head.headers if name.lower() == "content-disposition"), None)
-    return kind_of_response(content_type, url, named)
+    return announced(content_type, url, named)
 
 
 def _quoted(address: str) -> str:

@@ -18,12 +18,13 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import IO, Any, cast
 
-from curtsy.content.documents.model import FileText, Limits, Problem
+from curtsy.content.documents.model import Boxes, FileText, Limits, Problem
 from curtsy.content.documents.wire import box_bytes, from_wire, to_wire
 from curtsy.core.observe import count, log
+from curtsy.core.settings import Settings
 
 _ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
 #: files of one process: what a reader leaks ends with it
@@ -38,6 +39,16 @@ _OVERTIME = signal.SIGPROF
 _NO_MEMORY = frozenset((signal.SIGABRT, signal.SIGILL, signal.SIGTRAP))
 
 
+_NO_TEXT: dict[str, Any] = {"text": "", "markdown": "", "parts": (), "headings": (), "tables": (), "boxes": Boxes()}
+
+
+def limits_of(settings: Settings) -> Limits:
+    return Limits(
+        seconds=settings.document_timeout_s, memory_bytes=int(settings.document_reader_mb * 1_000_000),
+        pages=settings.max_document_pages, ocr=settings.document_ocr,
+    )  # fmt: skip
+
+
 class Documents:
     """The process of this one. After a fork the child has its own."""
 
@@ -47,14 +58,36 @@ class Documents:
         self._owner = 0
         self._files = 0
         self._late = False
+        #: of the file that is being read
+        self._stop: threading.Event | None = None
 
     def read(self, kind: str, body: bytes, content_type: str | None = None, limits: Limits | None = None) -> FileText:
         """The text of a file of that kind (`sniff.kind_of`). `problem` says what is wrong with it; nothing raises."""
-        limits = limits or Limits()
-        request = {"kind": kind, "type": content_type, "bytes": len(body), "limits": asdict(limits)}
-        line = json.dumps(request).encode() + b"\n"
+        return self._ask({"kind": kind, "type": content_type}, body, limits or Limits())
+
+    def facts(
+        self, kind: str, body: bytes, content_type: str | None, limits: Limits, stop: threading.Event | None = None
+    ) -> FileText:
+        """As `read`, without the text and what points into it. `stop` ends it early (`abort`)."""
+        return self._ask({"kind": kind, "type": content_type, "facts": True}, body, limits, stop)
+
+    def abort(self, stop: threading.Event) -> None:
+        """Ends the call that has this event, from another thread."""
+        stop.set()
+        if self._stop is stop and (child := self._child) is not None and self._owner == os.getpid():
+            child.kill()
+
+    def _ask(
+        self, asked: dict[str, Any], body: bytes, limits: Limits, stop: threading.Event | None = None
+    ) -> FileText:  # fmt: skip
+        kind = asked["kind"]
+        line = json.dumps({**asked, "bytes": len(body), "limits": asdict(limits)}).encode() + b"\n"
+        problem: Problem = "timeout"
         with self._lock:
+            self._stop = stop
             for _ in range(2):
+                if stop is not None and stop.is_set():
+                    return FileText(kind, problem="timeout", truncated=True)
                 answer = self._exchange(line, body, limits)
                 if answer is not None:
                     self._files += 1
@@ -159,7 +192,8 @@ def _done(request: dict[str, Any], body: bytes) -> bytes:
     limits = Limits(**request["limits"])
     try:
         with _limited(limits):
-            return to_wire(read_document(request["kind"], body, limits, request["type"]))
+            read = read_document(request["kind"], body, limits, request["type"])
+            return to_wire(replace(read, **_NO_TEXT) if request.get("facts") else read)
     except MemoryError:
         return to_wire(FileText(request["kind"], problem="memory", truncated=True))
     except Exception as error:  # a defect of a reader: the file is reported as malformed, and the parent logs the error

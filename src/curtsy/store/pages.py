@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
 
+from curtsy.core.document_facts import DocumentFacts
 from curtsy.core.errors import UsageError
 from curtsy.core.model import BodyRef, Page
 from curtsy.store.rows import Bulk, Insert, Lock, Row, is_postgresql, unique_sorted
@@ -19,7 +20,7 @@ from curtsy.store.urls import Key
 _FIELDS = (
     "p.fp, p.crawl, p.fence, p.url, p.host, p.status, p.fetched_ms, p.depth, p.content_type, p.charset, p.title, "
     "p.sha256, p.size, p.etag, p.last_modified, p.canonical, p.language, p.unchanged, s.name, p.body_offset, "
-    "p.body_length, p.same_as, p.request_id, p.truncated"
+    "p.body_length, p.same_as, p.request_id, p.truncated, p.document"
 )
 _NAMES = tuple(name.strip().removeprefix("p.") for name in _FIELDS.split(",")[:18])
 _BEFORE, _AFTER = attrgetter(*_NAMES[:11]), attrgetter(*_NAMES[12:])
@@ -41,7 +42,7 @@ _insert = Insert(
     "fp bytea, crawl bigint, fence bigint, url text, host text, status int, fetched_ms bigint, "
     "depth int, content_type text, charset text, title text, sha256 bytea, size bigint, etag text, "
     "last_modified text, canonical text, language text, unchanged boolean, segment bigint, "
-    "body_offset bigint, body_length bigint, same_as text, request_id text, truncated boolean",
+    "body_offset bigint, body_length bigint, same_as text, request_id text, truncated boolean, document text",
     newer="fence",
     unless="pages.sha256 <> excluded.sha256 "
     "AND EXISTS (SELECT 1 FROM pages o WHERE o.same_as = pages.crawl || '-' || {hex})",
@@ -121,14 +122,16 @@ def _row(page: Page, numbers: Mapping[str, int]) -> Row:
     body = page.body
     place = (None, None, None) if body is None else (numbers[body.segment], body.offset, body.length)
     sha256 = None if page.sha256 is None else bytes.fromhex(page.sha256)
-    return (*_BEFORE(page), sha256, *_AFTER(page), *place, page.same_as, page.request_id, page.truncated)
+    document = None if page.document is None else page.document.dump()
+    return (*_BEFORE(page), sha256, *_AFTER(page), *place, page.same_as, page.request_id, page.truncated, document)
 
 
 def _page(row: Sequence[Any]) -> Page:
     values = dict(zip(_NAMES, row[:18], strict=True))
-    sha256, (segment, offset, length, same_as, request_id, truncated) = values["sha256"], row[18:24]
+    sha256, (segment, offset, length, same_as, request_id, truncated, document) = values["sha256"], row[18:25]
     values |= {"sha256": None if sha256 is None else sha256.hex(), "unchanged": bool(values["unchanged"])}
     values |= {"same_as": same_as, "request_id": request_id, "truncated": bool(truncated)}
+    values["document"] = None if document is None else DocumentFacts.load(document)
     body = None if segment is None else BodyRef(segment=segment, offset=offset, length=length)
     return Page(id=page_id(values["crawl"], values["fp"]), body=body, **values)
 
@@ -152,7 +155,7 @@ def chunk(
     """Pages of a crawl in the order they were committed, after a cursor; and the next cursor."""
     given = {"crawl": crawl, "after": after, "limit": limit}
     rows = tx.execute(_CHUNK, given).all() if upto is None else tx.execute(_CHUNK_UPTO, {**given, "upto": upto}).all()
-    return [_page(row) for row in rows], (rows[-1][24] if rows else after)
+    return [_page(row) for row in rows], (rows[-1][25] if rows else after)
 
 
 def settled_to(tx: Connection, crawl: int) -> int:
@@ -181,7 +184,7 @@ def numbered(tx: Connection, crawl: int, n: int) -> bytes | None:
 def where(tx: Connection, condition: str, given: Mapping[str, Any], order: str, limit: int) -> list[tuple[int, Page]]:
     """(number, page) of the pages `p` that fulfil a condition."""
     query = text(f"SELECT {_FIELDS}, p.n FROM {_FROM} WHERE {condition} ORDER BY {order} LIMIT :limit")
-    return [(row[24], _page(row)) for row in tx.execute(query, {**given, "limit": limit})]
+    return [(row[25], _page(row)) for row in tx.execute(query, {**given, "limit": limit})]
 
 
 def how_many(tx: Connection, crawl: int | None = None) -> int:

@@ -103,6 +103,7 @@ sources = Table(
     need("kind", Text),  # text | structured | attribute
     need("url", Text),
     need("text", Text),
+    may("parts", Text),  # JSON: pages, sheets or slides of a document
     PrimaryKeyConstraint("crawl", "page", "sha256"),
 )
 

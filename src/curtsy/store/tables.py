@@ -206,6 +206,7 @@ pages = Table(
     may("same_as", Text),
     need("request_id", Text),
     need("truncated", Boolean, "false"),
+    may("document", Text),  # JSON: DocumentFacts
     # fp first: the same index answers "when was this URL last fetched, in any crawl?"
     UniqueConstraint("fp", "crawl", name="pages_key"),
     Index("pages_crawl", "crawl", "n"),

@@ -72,11 +72,27 @@ def kind_of(content_type: str | None, body: bytes, url: str) -> str | None:
     return meant if body and said in _TYPES else None
 
 
+def announced(content_type: str, url: str, disposition: str | None = None) -> str | None:
+    """The kind that the headers of a response and its URL announce, before the body arrives; None: no document.
+
+    >>> announced("application/octet-stream", "http://a.test/files/report.pdf?v=2")
+    'pdf'
+    """
+    said = content_type.partition(";")[0].strip().lower()
+    if said not in _VAGUE:
+        return _TYPES.get(said)
+    attached = (disposition or "").lower().partition("filename")[2].lstrip("*=\"' ").partition(";")[0].strip("\"' ")
+    return _EXTENSIONS.get(_ending(attached)) or _EXTENSIONS.get(_extension(url)) or _TYPES.get(said)
+
+
 def _extension(url: str) -> str:
     try:
-        name = urlsplit(url).path.rpartition("/")[2]
+        return _ending(urlsplit(url).path.rpartition("/")[2])
     except ValueError:
         return ""
+
+
+def _ending(name: str) -> str:
     return name.rpartition(".")[2].lower() if "." in name else ""
 
 

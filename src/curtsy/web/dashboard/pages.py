@@ -8,9 +8,12 @@ from flask import Response
 
 from curtsy.content.charset import charset_of, decode
 from curtsy.content.document import Document, is_html
+from curtsy.content.documents.model import Limits
+from curtsy.core.document_facts import PROBLEMS
 from curtsy.core.errors import CurtsyError
 from curtsy.core.model import Page
 from curtsy.export import pages
+from curtsy.services.stored_files import file_of
 from curtsy.store import pages as stored
 from curtsy.store.segments import read_page
 from curtsy.web.api import pages as api
@@ -22,6 +25,8 @@ from curtsy.web.routing import Download
 _MOST_BYTES = 4_000_000
 #: characters of text that are shown
 _MOST_TEXT = 60_000
+#: a person does not wait longer for a document
+_LIMITS = Limits(seconds=5.0, pages=100)
 _TEXTS = ("text/", "application/json", "application/ld+json", "application/xml")
 
 
@@ -42,7 +47,7 @@ def page(req: PageRequest, id: str) -> Response:
     with req.store.read() as tx:
         row = stored.by_id(tx, found.id)
     read = Reading(why="It was deleted meanwhile.") if row is None else reading(req, row)
-    return req.render("page.html", page=found, read=read)
+    return req.render("page.html", page=found, read=read, problems=PROBLEMS)
 
 
 @view("GET", "/pages/<id>/content")
@@ -70,6 +75,10 @@ def reading(req: PageRequest, row: Page) -> Reading:
         segments.close()
     if record is None or record.type not in ("response", "revisit"):
         return Reading(why="The body was not stored.")
+    if (file := file_of(record.body, row.content_type, row.url, _LIMITS)) is not None:
+        text, cut = words.inert(file.text[:_MOST_TEXT]), file.truncated or len(file.text) > _MOST_TEXT
+        why = "" if text else "The document has no text that can be shown. Download it instead."
+        return Reading(headers=record.headers, text=text, cut=cut, why=why)
     if len(record.body) > _MOST_BYTES:
         return Reading(headers=record.headers, why="The body is too large to show. Download it instead.")
     kind = (row.content_type or "").lower()

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from curtsy.web.models.documents import DocumentInfo
 from curtsy.web.models.fields import Address, CrawlId, Name, either
 
 
@@ -39,6 +40,7 @@ class Explanation(BaseModel):
     attempts: int | None
     retry_at: str | None
     page: str | None = Field(description="Id of the resulting page.")
+    document: DocumentInfo | None = Field(None, description="If that page is a document.")
     truncated: bool | None = Field(None, description="Whether parts of that page could not be read; null: no page.")
     dead_letter: str | None = Field(description="Id; `POST /v1/failures/replay` retries it.")
     robots: dict[str, Any] | list[dict[str, Any]] = Field(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, Field
 
 from curtsy.core.model import Page
+from curtsy.web.models.documents import DocumentInfo
 from curtsy.web.models.fields import Address, Name, Since, Time, fill
 from curtsy.web.paging import Paged
 
@@ -31,6 +32,7 @@ class PageOf(BaseModel):
     unchanged: bool = Field(description="Since an earlier crawl.")
     same_as: str | None = Field(description="Id of the page whose identical body is stored for both.")
     truncated: bool = Field(description="Parts of the page could not be read; the stored body is complete.")
+    document: DocumentInfo | None = Field(description="If the page is a document; else null.")
     has_content: bool = Field(description="Whether `/v1/pages/{id}/content` has a body.")
     request_id: str
 
@@ -46,4 +48,5 @@ class PagesQuery(Paged):
 
 
 def page_of(page: Page, crawl: str) -> PageOf:
-    return fill(PageOf, page, crawl=crawl, has_content=page.body is not None)
+    document = None if page.document is None else fill(DocumentInfo, page.document)
+    return fill(PageOf, page, crawl=crawl, document=document, has_content=page.body is not None)

@@ -1,0 +1,2 @@
+ALTER TABLE pages ADD COLUMN document TEXT;
+ALTER TABLE sources ADD COLUMN parts TEXT;

@@ -348,7 +348,7 @@ def test_structured_data_is_gathered_from_its_places() -> None:
                 },
             },
         },
-        {"kind": "rdfa", "data": {"type": "schema:Person", "properties": {"url": "http://a.test/p"}}},
+        {"kind": "rdfa", "data": {"type": "http://schema.org/Person", "properties": {"url": "http://a.test/p"}}},
     ]
 
 

@@ -281,3 +281,47 @@ def test_a_locator_that_leads_nowhere_has_no_text() -> None:
     assert structured.text_at(data, "/0/data/name") == "Alder Trust"
     for locator in ("/0/data/nothing", "/9/data/name", "/0/data/name/0", "", "/x", "/0/data/name /0/data/nothing"):
         assert structured.text_at(data, locator) is None
+
+
+# Microformats, cards and Dublin Core
+
+
+def test_a_card_is_of_an_organization_if_its_name_is_one() -> None:
+    card = "<div class=vcard><b class='fn org'>Alder Trust</b><b class=tel>+47 55 01 22 33</b></div>"
+    assert said(page(card))["/name"] == ["Alder Trust"]
+    assert said(page("<div class=vcard><b class=fn>Ann Lee</b><b class=org>Alder Trust</b></div>")) == {}
+
+
+def test_an_item_without_properties_has_its_text() -> None:
+    schema = schemas.inline(
+        {"type": "object", "properties": {"brand": {"type": "string"}}, "x-curtsy": {"types": ["Product"]}}
+    )
+    html = (
+        "<div itemscope itemtype=http://schema.org/Product><b itemprop=brand itemscope itemtype=x/Brand>Acme</b></div>"
+    )
+    assert said(page(html), schema) == {"/brand": ["Acme"]}
+
+
+@pytest.mark.parametrize(
+    ("key", "element"),
+    [
+        ("twitter:title", '<meta name="twitter:title" content="T">'),
+        ("twitter:title", '<meta property="twitter:title" content="T">'),
+        ("meta:twitter:title", '<meta name="twitter:title" content="T">'),
+        ("og:title", '<meta name="og:title" content="T">'),
+        ("meta:DC.title", '<meta name="DC.Title" content="T">'),
+        ("meta:x:title", '<meta name="x:title" content="T">'),
+        ("x:title", '<meta property="x:title" content="T">'),
+    ],
+)
+def test_meta_elements_are_found_by_their_names(key: str, element: str) -> None:
+    schema = schemas.inline(
+        {"type": "object", "properties": {"a": {"type": "string"}}, "x-curtsy": {"structured": {"a": [key]}}}
+    )
+    assert said(page(element), schema) == {"/a": ["T"]}
+
+
+def test_an_element_without_an_address_is_no_evidence_for_one() -> None:
+    schema = schemas.inline({"type": "object", "properties": {"url": {"type": "string"}, "image": {"type": "string"}}})
+    html = "<div itemscope itemtype=http://schema.org/Product><a itemprop=url></a><img itemprop=image src=''></div>"
+    assert said(page(html), schema) == {}

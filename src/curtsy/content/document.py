@@ -13,7 +13,7 @@ from typing import Any
 
 from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode
 
-from curtsy.content import structured_data
+from curtsy.content import structured
 from curtsy.content import text as prose
 from curtsy.content.charset import charset_of, decode, media_type
 from curtsy.content.parser_limits import tame
@@ -130,12 +130,13 @@ class Document:
         return prose.markdown(self.tree.root, lambda href: parse(href, self.base_url))
 
     def structured(self) -> list[dict[str, Any]]:
-        """[{"kind": "json-ld" | "opengraph" | "meta" | "microdata" | "rdfa", "data": ...}, ...] in that order."""
+        """[{"kind": ..., "data": ...}, ...]; the kinds in this order: json-ld, opengraph, twitter, dublin-core, meta,
+        microdata, rdfa, microformats."""
         root = self.tree.root
         return (
             []
             if root is None
-            else structured_data.read(root, (node for node in self.nodes if node.tag == "meta"), self.base_url)
+            else structured.read(root, (node for node in self.nodes if node.tag == "meta"), self.base_url)
         )
 
 

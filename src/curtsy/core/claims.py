@@ -19,7 +19,7 @@ from typing import Any
 
 class SourceKind(StrEnum):
     TEXT = "text"  # what a reader sees
-    STRUCTURED = "structured"  # JSON-LD, microdata, RDFa, OpenGraph, meta as one JSON document; a JSON pointer leads in
+    STRUCTURED = "structured"  # JSON-LD, microdata, RDFa, microformats, meta as one JSON document; a pointer leads in
     ATTRIBUTE = "attribute"  # of an element that a selector finds
 
 

@@ -1,7 +1,7 @@
 """The entities in a page's structured data, and which of them a record is about.
 
-JSON-LD, microdata and RDFa get one form: an entity has types, properties and the JSON pointer to it. References by
-`@id` within a page are resolved.
+JSON-LD, microdata, RDFa and microformats get one form: an entity has types, properties and the JSON pointer to it.
+References by `@id` within a page are resolved.
 """
 
 from __future__ import annotations
@@ -22,6 +22,17 @@ _MAIN = ("mainEntity", "mainEntityOfPage")
 _OF_SITES = ("mainEntity", "about", "publisher", "copyrightHolder", "provider")
 _SITES = frozenset(("WebSite", "WebPage", "AboutPage", "ContactPage"))
 _MAX_ENTITIES = 500
+_KINDS_OF_ENTITIES = frozenset(("json-ld", "microdata", "rdfa", "microformats"))
+#: microformat -> the type of schema.org that it is
+_MICROFORMATS = {
+    "h-entry": "Article",
+    "h-event": "Event",
+    "h-product": "Product",
+    "h-recipe": "Recipe",
+    "h-review": "Review",
+}
+#: keys of an item of microdata, RDFa or microformats
+_ITEM = frozenset(("type", "id", "vocab", "properties", "value", "children"))
 #: distance from the site of an entity that names another domain
 _OTHER_DOMAIN = 3
 _MAX_STEPS = 4
@@ -50,7 +61,7 @@ class Entities:
         self._by_id: dict[str, Entity] = {}
         self._roots: list[Entity] = []
         for at, entry in enumerate(data):
-            if entry.get("kind") in ("json-ld", "microdata", "rdfa") and isinstance(entry.get("data"), dict):
+            if entry.get("kind") in _KINDS_OF_ENTITIES and isinstance(entry.get("data"), dict):
                 self._roots += _roots(entry["data"], f"/{at}/data")
                 self._name(entry["data"], f"/{at}/data")
 
@@ -122,9 +133,11 @@ def _is_reference(value: Mapping[str, Any]) -> bool:
 
 
 def entity(value: Mapping[str, Any], pointer: str) -> Entity:
-    """Make an entity from an object in JSON-LD, or from an item of microdata or RDFa."""
-    if isinstance(value.get("properties"), dict) and set(value) <= {"properties", "type"}:
-        return Entity(_types(value.get("type")), value["properties"], f"{pointer}/properties")
+    """Make an entity from an object in JSON-LD, or from an item of microdata, RDFa or microformats."""
+    if isinstance(value.get("properties"), dict) and set(value) <= _ITEM:
+        return Entity(_item_types(value), value["properties"], f"{pointer}/properties")
+    if isinstance(value.get("value"), str) and set(value) <= _ITEM:
+        return Entity(_types(value.get("type")), value, pointer)
     return Entity(_types(value.get("@type")), value, pointer)
 
 
@@ -140,6 +153,15 @@ def values(value: Any, pointer: str) -> Iterator[tuple[Any, str]]:
 def _types(value: Any) -> frozenset[str]:
     named = value if isinstance(value, list) else str(value).split() if value else []
     return frozenset(local(one) for one in named if isinstance(one, str))
+
+
+def _item_types(item: Mapping[str, Any]) -> frozenset[str]:
+    """Return the types of an item. A card whose name is its organization describes that, any other a person."""
+    types = _types(item.get("type"))
+    if "h-card" in types:
+        name = item["properties"].get("name")
+        types |= {"Organization" if name and item["properties"].get("org") == name else "Person"}
+    return types | {_MICROFORMATS[one] for one in types & _MICROFORMATS.keys()}
 
 
 def local(name: str) -> str:

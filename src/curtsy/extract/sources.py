@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from curtsy.content import structured_data
 from curtsy.content.charset import charset_of, decode, media_type
 from curtsy.content.document import Document, is_html
+from curtsy.content.structured import tidy
 from curtsy.core.claims import Source, SourceKind
 from curtsy.extract.page_selection import roles_of
 
@@ -48,7 +48,7 @@ def sources_of(page_id: str, url: str, body: bytes, content_type: str | None) ->
     """Never raises, for any bytes. A page that is neither HTML nor text has no words."""
     if is_html(content_type, body):
         document = Document.parse(body, content_type, url)
-        text, title, data = document.text(), document.title, structured_data.tidy(document.structured())
+        text, title, data = document.text(), document.title, tidy(document.structured())
         return _made(page_id, url, title, text, data, document)
     kind = media_type(content_type)
     text = decode(body[:_MAX_TEXT], charset_of(body, content_type, url=url)) if kind.startswith("text/") else ""

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any, NamedTuple
 
+from curtsy.content.structured import meta_tags
 from curtsy.core.claims import Claim, Rung, Source, SourceKind
 from curtsy.extract.entities import Entities, Entity, entity, values
 from curtsy.extract.items import together
@@ -38,16 +39,16 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "headline": ("headline", "name", "og:title"),
     "description": ("description", "og:description", "meta:description"),
     "summary": ("abstract", "description", "og:description"),
-    "phone": ("telephone", "contactPoint.telephone"),
-    "telephone": ("telephone", "contactPoint.telephone"),
+    "phone": ("telephone", "contactPoint.telephone", "tel"),
+    "telephone": ("telephone", "contactPoint.telephone", "tel"),
     "email": ("email", "contactPoint.email"),
     "website": ("url",),
     "founded": ("foundingDate",),
     "founded_year": ("foundingDate",),
     "founding_year": ("foundingDate",),
     "headquarters": ("{address.addressLocality}, {address.addressCountry}", "location.name"),
-    "city": ("address.addressLocality",),
-    "country": ("address.addressCountry",),
+    "city": ("address.addressLocality", "adr.locality"),
+    "country": ("address.addressCountry", "adr.country-name"),
     "author": ("author.name", "author", "meta:author"),
     "publisher": ("publisher.name", "og:site_name"),
     "published": ("datePublished", "article:published_time"),
@@ -185,7 +186,7 @@ class _Reader:
     def __init__(self, data: list[dict[str, Any]], schema: Schema, url: str) -> None:
         self._entities = Entities(data)
         self._subjects = self._entities.about(schema.types, url)
-        self._flat = [(entry, at) for at, entry in enumerate(data) if entry.get("kind") in ("opengraph", "meta")]
+        self._flat = [(entry, at) for at, entry in enumerate(data) if entry.get("kind") in meta_tags.KINDS]
 
     def about_one(self, schema: Schema, leaves: Sequence[Leaf]) -> _Reader:
         """Restrict it to the entity with the most of these leaves (the first of equal ones), and others of its name."""
@@ -216,12 +217,14 @@ class _Reader:
             yield from self._of(key, subject)
 
     def _named(self, key: str) -> Iterator[Stated]:
-        """`og:title` of OpenGraph, `meta:description` of other meta elements."""
-        kind, name = ("meta", key.removeprefix("meta:")) if key.startswith("meta:") else ("opengraph", key)
+        """`og:title`, `twitter:site`; `meta:description` of `<meta name>`, also `meta:dc.title`."""
+        kind, name = meta_tags.place(
+            key.lower().removeprefix("meta:"), "meta" if key.startswith("meta:") else "opengraph"
+        )
         for entry, at in self._flat:
             if entry["kind"] == kind and isinstance(entry.get("data"), dict):
-                pointer = step(f"/{at}/data", name.lower())
-                many = list(values(entry["data"].get(name.lower()), pointer))
+                pointer = step(f"/{at}/data", name)
+                many = list(values(entry["data"].get(name), pointer))
                 for number, (value, where) in enumerate(many):
                     if text := _scalar_text(value):
                         # Lists of equal length are about the same items.

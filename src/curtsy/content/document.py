@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode
@@ -16,7 +16,13 @@ from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode
 from curtsy.content import structured
 from curtsy.content import text as prose
 from curtsy.content.charset import charset_of, decode, media_type
+from curtsy.content.markdown import markdown
 from curtsy.content.parser_limits import tame
+from curtsy.content.streamed import placements_of
+from curtsy.content.text import VisibleText
+from curtsy.content.visibility import visibility_of
+from curtsy.content.walk import PageTree
+from curtsy.core.text_layout import Label, Visibility
 from curtsy.rules.urls import normalise, parse
 
 __all__ = ["Document", "charset_of", "is_html", "refresh_target", "robots_tag"]
@@ -86,6 +92,8 @@ class Document:
     tree: LexborHTMLParser
     #: parts of the page are missing: it exceeds the limits of parser_limits.py
     truncated: bool = False
+    _page_tree: PageTree | None = field(default=None, init=False, repr=False, compare=False)
+    _visible: VisibleText | None = field(default=None, init=False, repr=False, compare=False)
 
     @classmethod
     def parse(cls, body: bytes, content_type: str | None, url: str, agent: str = "curtsy") -> Document:
@@ -121,13 +129,34 @@ class Document:
             truncated=truncated,
         )
 
+    def page_tree(self) -> PageTree:
+        """Return the tree with the visibility of its elements, and where streamed content belongs."""
+        if self._page_tree is None:
+            root = self.tree.root
+            self._page_tree = PageTree(None) if root is None else page_tree(root)
+        return self._page_tree
+
+    def visible(self) -> VisibleText:
+        """Return what a reader can read, with its layout."""
+        if self._visible is None:
+            self._visible = prose.read(self.page_tree())
+        return self._visible
+
     def text(self) -> str:
-        """What a reader sees: one line per block, no scripts, styles or templates."""
-        return prose.text(self.tree.root)
+        """Return what a reader can read: one line per block, no scripts, styles, templates or hidden parts."""
+        return self.visible().text
+
+    def visibility_at(self, start: int, end: int) -> Visibility:
+        """Return the visibility of a span of the text."""
+        return self.visible().layout.visibility_at(start, end)
+
+    def labels_at(self, start: int, end: int) -> tuple[Label, ...]:
+        """Return the row labels, column labels or terms of a span of the text."""
+        return self.visible().layout.labels_at(start, end)
 
     def markdown(self) -> str:
         """The page as Markdown: headings, paragraphs, lists, links, emphasis, code, tables, quotations."""
-        return prose.markdown(self.tree.root, lambda href: parse(href, self.base_url))
+        return markdown(self.page_tree(), lambda href: parse(href, self.base_url))
 
     def structured(self) -> list[dict[str, Any]]:
         """[{"kind": ..., "data": ...}, ...]; the kinds in this order: json-ld, opengraph, twitter, dublin-core, meta,
@@ -138,6 +167,10 @@ class Document:
             if root is None
             else structured.read(root, (node for node in self.nodes if node.tag == "meta"), self.base_url)
         )
+
+
+def page_tree(root: LexborNode) -> PageTree:
+    return PageTree(root, visibility_of(root), placements_of(root))
 
 
 class _Head:

@@ -1,379 +1,231 @@
-"""The text and the Markdown of a parsed page. Walks the tree without recursion: pages may be nested deeply."""
+"""The visible text of a page, with its layout: which parts a reader must open first, and the labels of table cells.
+
+The text has one line per block and tabs between the cells of a row. Blanks are collapsed, and characters that take no
+room (soft hyphens, zero-width spaces) are left out. Each piece of text is final when it is written, so that every
+element has an exact span. docs/reference/visible-text.md has the rules.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
-from typing import cast
+from collections.abc import Collection
+from typing import NamedTuple
 
 from selectolax.lexbor import LexborNode
 
-_UNSEEN = frozenset(
-    (
-        *("script", "style", "noscript", "template", "head", "iframe", "object", "canvas", "svg", "math", "datalist"),
-        *("audio", "video", "select", "textarea", "noframes", "noembed", "title", "-comment", "-doctype"),
-    )
-)
-_BLOCKS = frozenset(
-    (
-        *("address", "article", "aside", "blockquote", "body", "br", "caption", "center", "dd", "details", "dialog"),
-        *("dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5"),
-        *(
-            "h6",
-            "header",
-            "hgroup",
-            "hr",
-            "html",
-            "legend",
-            "li",
-            "listing",
-            "main",
-            "menu",
-            "nav",
-            "ol",
-            "option",
-            "p",
-        ),
-        *("pre", "search", "section", "summary", "table", "tbody", "tfoot", "thead", "tr", "ul", "xmp"),
-    )
-)
-_CELLS = frozenset(("td", "th"))
-_PRE = frozenset(("pre", "listing", "xmp"))
+from curtsy.content.tables import Tables
+from curtsy.content.walk import BLOCKS, MARKS, PRE, PageTree, walk
+from curtsy.core.text_layout import TextLayout, Visibility, VisibilitySpan
+
 #: struck text is not joined with the text next to it
 _STRUCK = frozenset(("s", "del", "strike"))
-#: a style that hides
-_HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
-#: footnotes and exponents: `300²`, not `3002`
-_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+#: exponents and footnotes: `300²`, not `3002`; `1,234ᵃ`, not `1,234a`
+_RAISED = str.maketrans("0123456789+-abcdefghijklmnoprstuvwxyz", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ")
+#: soft hyphen, zero-width space, word joiner, byte order mark: they only say where a line may break
+_NO_WIDTH = dict.fromkeys((0xAD, 0x200B, 0x2060, 0xFEFF))
 
-#: (node, its tag, True on the way in and False on the way out); text nodes only on the way in
-_Step = tuple[LexborNode, str, bool]
+# Separators; the strongest since the last text is written before the next.
+_NONE, _SPACE, _TAB, _LINE = range(4)
+_SIGNS = ("", " ", "\t", "\n")
+
+# What an element means for the text.
+_BLOCK, _PRE, _STRIKE, _SUP, _RUBY, _RT, _TABLE, _ROW, _CELL, _TERM, _MARK = range(11)
+_MEANING = (
+    dict.fromkeys(BLOCKS, _BLOCK)
+    | dict.fromkeys(PRE, _PRE)
+    | dict.fromkeys(_STRUCK, _STRIKE)
+    | {"sup": _SUP, "ruby": _RUBY, "rt": _RT, "table": _TABLE, "tr": _ROW, "td": _CELL, "th": _CELL}
+    | dict.fromkeys(("dl", "dt", "dd"), _TERM)
+    | dict.fromkeys(MARKS.values(), _MARK)
+)
+_VISIBILITY = {tag: visibility for visibility, tag in MARKS.items()}
 
 
-def _walk(root: LexborNode) -> Iterator[_Step]:
-    """Everything that can be seen, in document order."""
-    node: LexborNode | None = root
-    depth = 0
-    while node is not None:
-        tag = node.tag or ""
+class Span(NamedTuple):
+    """An element and its part of the text."""
+
+    node: LexborNode
+    start: int
+    end: int
+
+
+class VisibleText(NamedTuple):
+    text: str
+    layout: TextLayout
+    #: of the elements that were asked for, in the order of their ends
+    spans: list[Span]
+
+
+def text(root: LexborNode | None, limit: int | None = None, tree: PageTree | None = None) -> str:
+    """Return the text of an element; stops after about `limit` characters and elements.
+
+    `tree` says what is hidden on its page; without it, hidden elements count too.
+    """
+    return "" if root is None else read(PageTree(root) if tree is None else tree, root, limit).text
+
+
+def read(
+    tree: PageTree, root: LexborNode | None = None, limit: int | None = None, spans_of: Collection[str] = ()
+) -> VisibleText:
+    """Return the text and its layout, and the spans of elements with the tags `spans_of`."""
+    writer = _Writer()
+    tables = Tables()
+    meaning_of = _MEANING.get
+    write, separate = writer.write, writer.separate
+    spans: list[Span] = []
+    starts: list[int] = []
+    steps = 0
+    for node, tag, entering in walk(tree, root):
         if tag == "-text":
-            yield node, tag, True
-        elif tag not in _UNSEEN and not _is_hidden(node):
-            yield node, tag, True
-            child = node.first_child
-            if child is not None:
-                node, depth = child, depth + 1
-                continue
-            yield node, tag, False
-        while depth and (following := node.next) is None:
-            node, depth = cast(LexborNode, node.parent), depth - 1
-            yield node, node.tag or "", False
-        if not depth:
-            return
-        node = following
-
-
-def _is_hidden(node: LexborNode) -> bool:
-    attributes = node.attributes
-    if not attributes:
-        return False
-    style = attributes.get("style")
-    return "hidden" in attributes or (style is not None and _HIDING.search(style) is not None)
-
-
-def text(root: LexborNode | None, limit: int | None = None) -> str:
-    """One line per block, blanks collapsed, tabs between cells; stops after about `limit` characters and elements."""
-    if root is None:
-        return ""
-    parts: list[str] = []
-    size = preformatted = raised = 0
-    for node, tag, entering in _walk(root):
-        if tag == "-text":
-            content = (node.text_content or "").replace("\t", " ")
-            if raised and content.strip().isdecimal():
-                content = content.translate(_RAISED)
-            parts.append(content.replace("\n", "\0") if preformatted else content.replace("\n", " "))
-            size += len(content)
-        elif tag in _BLOCKS:
-            parts.append("\n")
-            if tag in _PRE:
-                preformatted += 1 if entering else -1
-        elif tag in _CELLS:
-            parts.append("\t")
-        elif tag in _STRUCK:
-            parts.append(" ")
-        elif tag == "sup":
-            raised += 1 if entering else -1
-        size += 1
-        if limit is not None and size > limit:
-            break
-    lines = "".join(parts).replace("\0", "\n").split("\n")
-    return "\n".join(line for line in map(_collapsed, lines) if line)
-
-
-def _collapsed(line: str) -> str:
-    if "\t" not in line:
-        return " ".join(line.split())
-    return "\t".join(cell for cell in (" ".join(cell.split()) for cell in line.split("\t")) if cell)
-
-
-_SPECIAL = re.compile(r"([\\`*\[\]<])")
-#: what would begin a heading, list, quotation, rule or fence; the group is what a backslash goes before
-_LINE_START = re.compile(r"(?:[0-9]{1,9}(?=[.)](?:\s|$)))?((?:#{1,6}|[-+>.)])(?=\s|$)|={3,}|-{3,}|~{3})")
-_HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
-_EMPHASIS = {"b": "**", "strong": "**", "i": "*", "em": "*", "del": "~~", "s": "~~", "strike": "~~"}
-_BLANK = " \t\n\f\r\0"
-_SPANS = {"a": "a", "code": "code", "kbd": "code", "samp": "code", "tt": "code"} | {tag: tag for tag in _EMPHASIS}
-_LISTS = frozenset(("ul", "ol", "menu", "dir"))
-#: deeper lists, quotations and emphasis are not marked: the marks would grow with the square of the depth
-_MAX_MARKS = 12
-
-
-def markdown(root: LexborNode | None, resolve: Callable[[str], str | None]) -> str:
-    """CommonMark with tables; `resolve` makes a link absolute, or gives None to leave it out."""
-    if root is None:
-        return ""
-    writer = _Writer(resolve)
-    for node, tag, entering in _walk(root):
-        if tag == "-text":
-            writer.text(node.text_content or "")
-        elif entering:
-            writer.enter(tag, node)
+            write(node.text_content or "")
         else:
-            writer.leave(tag)
-    writer.end_block()
-    return "\n".join(writer.lines) + "\n" if writer.lines else ""
+            if tag in spans_of:
+                if entering:
+                    starts.append(writer.size)
+                else:
+                    spans.append(Span(node, starts.pop(), writer.size))
+            meaning = meaning_of(tag)
+            if meaning is not None:
+                if meaning == _BLOCK:
+                    separate(_LINE)
+                else:
+                    _apply(writer, tables, meaning, node, tag, entering)
+        if limit is not None:
+            steps += 1
+            if writer.size + steps > limit:
+                break
+    whole = "".join(writer.parts)
+    layout = TextLayout(tuple(writer.unseen()), tables.cells(whole))
+    return VisibleText(whole, layout, [_trimmed(span, whole) for span in spans])
 
 
-class _Mark:
-    """What a list item or quotation puts before its lines."""
+def _trimmed(span: Span, whole: str) -> Span:
+    """An element does not begin with the separator before it."""
+    start = span.start
+    return span._replace(start=start + 1) if start < span.end and whole[start].isspace() else span
 
-    __slots__ = ("first", "rest", "used")
 
-    def __init__(self, first: str, rest: str) -> None:
-        self.first = first
-        self.rest = rest
-        self.used = False
+def _apply(writer: _Writer, tables: Tables, meaning: int, node: LexborNode, tag: str, entering: bool) -> None:
+    if meaning == _CELL:
+        writer.cell(entering, tables.in_data_table)
+        tables.cell(node, tag, entering, writer.size)
+    elif meaning == _ROW:
+        writer.separate(_LINE)
+        tables.row(node, entering)
+    elif meaning == _TABLE:
+        writer.separate(_LINE)
+        tables.table(node, entering)
+    elif meaning == _TERM:
+        writer.separate(_LINE)
+        tables.term(tag, entering, writer.size)
+    elif meaning == _PRE:
+        writer.separate(_LINE)
+        writer.preformatted += 1 if entering else -1
+    elif meaning == _STRIKE:
+        writer.separate(_SPACE)
+    elif meaning == _SUP:
+        writer.raised += 1 if entering else -1
+    elif meaning == _MARK:
+        writer.mark(_VISIBILITY[tag], entering)
+    else:
+        writer.ruby(meaning == _RT, entering)
 
 
 class _Writer:
-    """Gathers inline pieces until a block ends, then writes it behind the marks of its lists and quotations.
+    """Gathers the text. Pieces begin and end with a character that is not blank."""
 
-    Within pieces, NUL stands for a line break.
-    """
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        #: characters written
+        self.size = 0
+        self.preformatted = self.raised = 0
+        self._pending = _NONE
+        #: no text was written since the data cell began: a block does not leave its row
+        self._at_cell_start = False
+        self._annotations: list[list[str]] = []
+        self._in_annotation = 0
+        self._visibility = [Visibility.VISIBLE]
+        self._since = 0
+        self._unseen: list[VisibilitySpan] = []
 
-    def __init__(self, resolve: Callable[[str], str | None]) -> None:
-        self.lines: list[str] = []
-        self._resolve = resolve
-        self._pieces: list[str] = []
-        self._marks: list[_Mark] = []
-        #: items and quotations too deep to be marked
-        self._unmarked = 0
-        #: next number of each open list; None: bullets
-        self._lists: list[int | None] = []
-        #: open links, emphasis and code: kind, element, where it begins in `_pieces`
-        self._spans: list[tuple[str, LexborNode, int]] = []
-        self._heading = 0
-        self._pre = 0
-        self._table = 0
-        self._rows: list[list[str]] = []
-        #: the next list item follows without a blank line
-        self._tight = False
+    def separate(self, strength: int) -> None:
+        if strength > self._pending and not self._at_cell_start:
+            self._pending = strength
 
-    def text(self, content: str) -> None:
-        is_code = self._pre or (self._spans and self._spans[-1][0] == "code")
-        self._pieces.append(content if is_code else _SPECIAL.sub(r"\\\1", content))
-
-    def enter(self, tag: str, node: LexborNode) -> None:
-        if tag in _SPANS:
-            if not self._pre and len(self._spans) < _MAX_MARKS:
-                self._spans.append((_SPANS[tag], node, len(self._pieces)))
-        elif tag == "br":
-            self._pieces.append("\n" if self._pre else "\0")
-        elif tag == "img":
-            self._image(node)
-        elif tag == "tr" and self._table:
-            self._rows.append([])
-        elif tag in _BLOCKS:
-            if self._table and tag != "table":
-                self._pieces.append(" ")
-            else:
-                self.end_block()
-                self._open(tag, node)
-
-    def leave(self, tag: str) -> None:
-        if tag in _SPANS:
-            if self._spans and self._spans[-1][0] == _SPANS[tag]:
-                self._wrap(*self._spans.pop())
-        elif tag in _CELLS and self._table:
-            self._end_cell()
-        elif tag == "caption" and self._table:
-            self._write([self._take()])
-        elif tag == "table":
-            self._end_table()
-        elif tag in _BLOCKS and tag != "br" and not self._table:
-            self.end_block()
-            self._close(tag)
-
-    def _open(self, tag: str, node: LexborNode) -> None:
-        if tag in _HEADINGS:
-            self._heading = _HEADINGS[tag]
-        elif tag in _PRE:
-            self._pre += 1
-        elif tag == "hr":
-            self._write(["---"])
-        elif tag == "table":
-            self._table += 1
-        elif tag in _LISTS:
-            self._lists.append(_start(node) if tag == "ol" else None)
-        elif tag == "blockquote":
-            self._mark("> ", "> ")
-        elif tag == "dd" or (tag == "li" and not (self._lists and self._lists[-1] is not None)):
-            self._mark("- ", "  ")
-        elif tag == "li":
-            number = cast(int, self._lists[-1])
-            self._lists[-1] = number + 1
-            self._mark(f"{number}. ", " " * len(f"{number}. "))
-
-    def _mark(self, first: str, rest: str) -> None:
-        if len(self._marks) < _MAX_MARKS:
-            self._marks.append(_Mark(first, rest))
+    def write(self, content: str) -> None:
+        if not content.isascii():
+            content = content.translate(_NO_WIDTH)
+        if self.preformatted and "\n" in content:
+            for number, line in enumerate(content.split("\n")):
+                if number:
+                    self.separate(_LINE)
+                self._line(line)
         else:
-            self._unmarked += 1
+            self._line(content)
 
-    def _close(self, tag: str) -> None:
-        if tag in _HEADINGS:
-            self._heading = 0
-        elif tag in _PRE:
-            self._pre = max(0, self._pre - 1)
-        elif tag in ("blockquote", "li", "dd"):
-            if self._unmarked:
-                self._unmarked -= 1
-            elif self._marks:
-                self._marks.pop()
-            self._tight = tag != "blockquote"
-        elif tag in _LISTS and self._lists:
-            self._lists.pop()
-            self._tight = bool(self._lists)
-
-    def _wrap(self, kind: str, node: LexborNode, start: int) -> None:
-        """Puts the marks of a span around what was gathered since it began."""
-        inner = "".join(self._pieces[start:])
-        core = inner.strip(_BLANK)
-        if core:
-            before, after = " " * (inner[0] in _BLANK), " " * (inner[-1] in _BLANK)
-            self._pieces[start:] = [before + self._span(kind, core, node) + after]
-
-    def _span(self, kind: str, core: str, node: LexborNode) -> str:
-        if kind == "a":
-            href = (node.attributes.get("href") or "").strip()
-            target = self._resolve(href) if href and not href.startswith("#") else None
-            if target is None or target.startswith("javascript:"):
-                return core
-            return f"[{core.replace(chr(0), ' ')}]({_link(target)})"
-        if kind == "code":
-            fence, pad = ("``", " ") if "`" in core else ("`", "")
-            return f"{fence}{pad}{core.replace(chr(0), ' ')}{pad}{fence}"
-        mark = _EMPHASIS[kind]
-        # The same emphasis within itself would end it.
-        return core if core.startswith(mark) and core.endswith(mark) else f"{mark}{core}{mark}"
-
-    def _image(self, node: LexborNode) -> None:
-        attributes = node.attributes
-        alt, source = (attributes.get("alt") or "").strip(), (attributes.get("src") or "").strip()
-        target = self._resolve(source) if alt and source and not source.startswith("data:") else None
-        if target is not None:
-            label = _SPECIAL.sub(r"\\\1", " ".join(alt.split()))
-            self._pieces.append(f"![{label}]({_link(target)})")
-
-    def _take(self) -> str:
-        """What was gathered, on one line."""
-        for kind, node, start in reversed(self._spans):
-            self._wrap(kind, node, start)
-        content = "".join(self._pieces)
-        self._pieces.clear()
-        # A span that continues in the next block starts again there.
-        self._spans = [(kind, node, 0) for kind, node, _ in self._spans]
-        return " ".join(content.replace("\0", " ").split())
-
-    def _end_cell(self) -> None:
-        if not self._rows:
-            self._rows.append([])
-        self._rows[-1].append(self._take().replace("|", "\\|"))
-
-    def _end_table(self) -> None:
-        self._table = max(0, self._table - 1)
-        if self._table:
+    def _line(self, content: str) -> None:
+        words = content.split()
+        if not words:
+            if content and self._pending < _SPACE:
+                self._pending = _SPACE
             return
-        rows = [row for row in self._rows if any(row)]
-        self._rows = []
-        width = max((len(row) for row in rows), default=0)
-        if width == 1:
-            for row in rows:
-                self._write(row)
-        elif width > 1 and width * len(rows) <= _MAX_TABLE_CELLS:
-            rows = [row + [""] * (width - len(row)) for row in rows]
-            rows.insert(1, ["---"] * width)
-            self._write([f"| {' | '.join(row)} |" for row in rows])
+        piece = " ".join(words)
+        if self._in_annotation:
+            self._annotations[-1].append(piece)
+            return
+        if self.raised and (piece.isdecimal() or len(piece) == 1):
+            piece = piece.translate(_RAISED)
+        pending = self._pending
+        if pending < _SPACE and content[0].isspace():
+            pending = _SPACE
+        self._put(piece, pending)
+        self._pending = _SPACE if content[-1].isspace() else _NONE
+
+    def _put(self, piece: str, separator: int) -> None:
+        if separator and self.size:
+            self.parts.append(_SIGNS[separator])
+            self.size += 1
+        self.parts.append(piece)
+        self.size += len(piece)
+        self._at_cell_start = False
+
+    def cell(self, entering: bool, is_data: bool) -> None:
+        """In a data table, blocks at the edges of a cell do not end the line of the row."""
+        if self._pending < _TAB or (is_data and not entering):
+            self._pending = _TAB
+        self._at_cell_start = entering and is_data
+
+    def ruby(self, is_annotation: bool, entering: bool) -> None:
+        """Readings follow the whole word: `東京(とうきょう)`, so that the word itself stays in one piece."""
+        if is_annotation:
+            if self._annotations:
+                self._in_annotation += 1 if entering else -1
+        elif entering:
+            self._annotations.append([])
         else:
-            for row in rows:
-                self._write([" | ".join(row)])
-        self.end_block()
+            reading = "".join(self._annotations.pop())
+            self._in_annotation = 0
+            if reading:
+                self._put(f"({reading})", _NONE)
+                self._pending = _NONE
 
-    def end_block(self) -> None:
-        """Writes what was gathered."""
-        if not self._pieces:
-            return
-        if self._pre:
-            self._write_code("".join(self._pieces))
-            self._pieces.clear()
-            return
-        for kind, node, start in reversed(self._spans):
-            self._wrap(kind, node, start)
-        lines = [" ".join(line.split()) for line in "".join(self._pieces).split("\0")]
-        self._pieces.clear()
-        self._spans = [(kind, node, 0) for kind, node, _ in self._spans]
-        lines = [line for line in lines if line]
-        if lines and self._heading:
-            self._write([f"{'#' * self._heading} {' '.join(lines)}"])
-        elif lines:
-            lines = [_protected(line) for line in lines]
-            self._write([line + "\\" for line in lines[:-1]] + [lines[-1]])
+    def mark(self, visibility: Visibility, entering: bool) -> None:
+        before = self._visibility[-1]
+        if not entering:
+            self._visibility.pop()
+        elif visibility is Visibility.VISIBLE:
+            self._visibility.append(self._visibility[-2] if len(self._visibility) > 1 else before)
+        elif before is Visibility.VISIBLE:
+            self._visibility.append(visibility)
+        else:
+            self._visibility.append(before)
+        if self._visibility[-1] is not before:
+            self._close(before)
 
-    def _write_code(self, content: str) -> None:
-        if content.strip():
-            longest = max((len(run) for run in re.findall(r"`{3,}", content)), default=2)
-            fence = "`" * (longest + 1)
-            self._write([fence, *content.strip("\n").split("\n"), fence])
+    def unseen(self) -> list[VisibilitySpan]:
+        self._close(self._visibility[-1])
+        return self._unseen
 
-    def _write(self, block: list[str]) -> None:
-        if not any(block):
-            return
-        fresh = any(not mark.used for mark in self._marks)
-        if self.lines and not (self._tight and fresh):
-            self.lines.append("".join(mark.rest for mark in self._marks if mark.used).rstrip())
-        for line in block:
-            marks = "".join(mark.rest if mark.used else mark.first for mark in self._marks)
-            self.lines.append((marks + line).rstrip())
-            for mark in self._marks:
-                mark.used = True
-        self._tight = bool(self._lists)
-
-
-#: tables beyond this are written row by row: one long row must not widen thousands of short ones
-_MAX_TABLE_CELLS = 100_000
-
-
-def _protected(line: str) -> str:
-    """The line so that it does not begin anything but a paragraph."""
-    found = _LINE_START.match(line)
-    return line if found is None else f"{line[: found.start(1)]}\\{line[found.start(1) :]}"
-
-
-def _start(node: LexborNode) -> int:
-    start = (node.attributes.get("start") or "").strip()
-    return int(start) if start.isascii() and start.isdigit() and len(start) < 10 else 1
-
-
-def _link(target: str) -> str:
-    return target.replace(" ", "%20").replace("(", "%28").replace(")", "%29")
+    def _close(self, visibility: Visibility) -> None:
+        if visibility is not Visibility.VISIBLE and self.size > self._since:
+            self._unseen.append(VisibilitySpan(self._since, self.size, visibility))
+        self._since = self.size

@@ -1,0 +1,125 @@
+"""Walks over what a page says, in document order. `text.py` and `markdown.py` are built on it.
+
+The walk has no recursion: pages may be nested deeply. It leaves out what no reader sees (`visibility.py`), and visits
+content that scripts only move to a placeholder at its placeholder (`streamed.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, cast
+
+from selectolax.lexbor import LexborNode
+
+from curtsy.core.text_layout import Visibility
+
+UNSEEN = frozenset(
+    ("script", "style", "noscript", "template", "head", "iframe", "object", "canvas", "svg", "math", "datalist",
+     "audio", "video", "select", "textarea", "noframes", "noembed", "title", "rp", "-comment", "-doctype")
+)  # fmt: skip
+BLOCKS = frozenset(
+    ("address", "article", "aside", "blockquote", "body", "br", "caption", "center", "dd", "details", "dialog", "dir",
+     "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6",
+     "header", "hgroup", "hr", "html", "legend", "li", "listing", "main", "menu", "nav", "ol", "option", "p", "pre",
+     "search", "section", "summary", "table", "tbody", "tfoot", "thead", "tr", "ul", "xmp")
+)  # fmt: skip
+CELLS = frozenset(("td", "th"))
+PRE = frozenset(("pre", "listing", "xmp"))
+
+#: (node, its tag, True on the way in and False on the way out); text nodes only on the way in. Around an element
+#: that is not simply visible, there is a step with the value of its visibility as tag: `-collapsed`
+Step = tuple[LexborNode, str, bool]
+#: visibility -> the tag of its step. `-visible` ends what the parent began: a `summary` in closed `details`
+MARKS = {
+    Visibility.COLLAPSED: "-collapsed",
+    Visibility.SCREEN_READER: "-screen_reader",
+    Visibility.VISIBLE: "-visible",
+}
+
+
+class Placement(NamedTuple):
+    """Streamed content that replaces a placeholder: its parent element, and the last node that it replaces."""
+
+    content: LexborNode
+    last: LexborNode
+
+
+@dataclass(frozen=True, slots=True)
+class PageTree:
+    """A tree, and what is known of its elements by their `mem_id`; elements that are not listed are visible."""
+
+    root: LexborNode | None
+    visibility: Mapping[int, Visibility] = field(default_factory=dict)
+    placements: Mapping[int, Placement] = field(default_factory=dict)
+
+
+class _Return(NamedTuple):
+    """Where the walk continues after streamed content."""
+
+    node: LexborNode
+    depth: int
+    marks: list[tuple[int, LexborNode, str]]
+
+
+def walk(tree: PageTree, root: LexborNode | None = None) -> Iterator[Step]:
+    """Yield everything that a reader may see of the page, or of one element of it."""
+    node = root if root is not None else tree.root
+    visibility = tree.visibility
+    depth = 0
+    #: depth, element and tag of open marks
+    marks: list[tuple[int, LexborNode, str]] = []
+    returns: list[_Return] = []
+    placed: set[int] = set()
+    while node is not None:
+        tag = node.tag or ""
+        if tag == "-text":
+            yield node, tag, True
+        elif tag in UNSEEN:
+            if tag == "template" and (place := _placement(tree, node, placed)) is not None:
+                child = place.content.first_child
+                if child is not None:
+                    returns.append(_Return(place.last, depth, marks))
+                    node, depth, marks = child, 1, []
+                    continue
+                node = place.last
+        elif visibility and (state := visibility.get(node.mem_id)) is not None:
+            if state is not Visibility.HIDDEN:
+                yield node, MARKS[state], True
+                yield node, tag, True
+                child = node.first_child
+                if child is not None:
+                    marks.append((depth, node, MARKS[state]))
+                    node, depth = child, depth + 1
+                    continue
+                yield node, tag, False
+                yield node, MARKS[state], False
+        else:
+            yield node, tag, True
+            child = node.first_child
+            if child is not None:
+                node, depth = child, depth + 1
+                continue
+            yield node, tag, False
+        while True:
+            while depth and (following := node.next) is None:
+                node, depth = cast(LexborNode, node.parent), depth - 1
+                if depth or not returns:
+                    yield node, node.tag or "", False
+                if marks and marks[-1][0] == depth:
+                    yield marks[-1][1], marks.pop()[2], False
+            if depth or not returns:
+                break
+            node, depth, marks = returns.pop()
+        if not depth:
+            return
+        node = following
+
+
+def _placement(tree: PageTree, node: LexborNode, placed: set[int]) -> Placement | None:
+    """Return the content of a placeholder, if it was not visited yet."""
+    place = tree.placements.get(node.mem_id) if tree.placements else None
+    if place is None or place.content.mem_id in placed:
+        return None
+    placed.add(place.content.mem_id)
+    return place

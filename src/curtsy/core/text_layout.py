@@ -1,0 +1,158 @@
+"""What a text alone does not say: which parts a reader must open first, and the labels of table cells.
+
+    Visibility   how a part of a page reaches its reader
+    Label        a row label, column label or term, with its place in the text
+    Cell         a span of the text and its labels
+    TextLayout   all of this for one text: `visibility_at`, `labels_at`
+
+Spans count characters of the page's visible text (`content/text.py`). Pure values, without I/O.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, NamedTuple
+
+
+class Visibility(StrEnum):
+    VISIBLE = "visible"
+    COLLAPSED = "collapsed"  # a reader must open it first: accordions, tabs, `details`
+    SCREEN_READER = "screen_reader"  # for assistive technology only
+    HIDDEN = "hidden"  # no part of the text
+
+
+class LabelKind(StrEnum):
+    ROW = "row"
+    COLUMN = "column"
+    TERM = "term"  # a `dt`
+
+
+class Label(NamedTuple):
+    """`text` is the part of the visible text from `start` to `end`."""
+
+    kind: LabelKind
+    text: str
+    start: int
+    end: int
+
+
+class Cell(NamedTuple):
+    """A table cell or `dd`: its span, and its labels from the outer to the inner, rows before columns."""
+
+    start: int
+    end: int
+    labels: tuple[Label, ...]
+
+
+class VisibilitySpan(NamedTuple):
+    start: int
+    end: int
+    visibility: Visibility
+
+
+#: of one span
+_MAX_LABELS = 8
+#: cells of a span that are compared for the labels that they share
+_MAX_COMPARED = 64
+
+
+@dataclass(frozen=True)
+class TextLayout:
+    """Spans are sorted by their start. Those of `unseen` do not overlap; those of `cells` may contain each other."""
+
+    unseen: tuple[VisibilitySpan, ...] = ()
+    cells: tuple[Cell, ...] = ()
+
+    def visibility_at(self, start: int, end: int) -> Visibility:
+        """Return the visibility of a span. If its parts differ, the first part that is not visible counts."""
+        at = bisect_right(self._unseen_ends, start)
+        if at < len(self.unseen) and self.unseen[at].start < max(end, start + 1):
+            return self.unseen[at].visibility
+        return Visibility.VISIBLE
+
+    def labels_at(self, start: int, end: int) -> tuple[Label, ...]:
+        """Return the labels of the cell that contains a span; of several cells in a span, the labels that all share."""
+        at: int | None = bisect_right(self._cell_starts, start) - 1
+        found: list[tuple[Label, ...]] = []
+        while at is not None and at >= 0:
+            if end <= self.cells[at].end:
+                found.append(self.cells[at].labels)
+            at = self._parents[at]
+        if found:
+            return tuple(dict.fromkeys(label for labels in reversed(found) for label in labels))[:_MAX_LABELS]
+        return self._shared(start, end)
+
+    def cells_within(self, start: int, end: int) -> Sequence[Cell]:
+        """Return the cells that begin in a span."""
+        return self.cells[bisect_left(self._cell_starts, start) : bisect_left(self._cell_starts, end)]
+
+    def _shared(self, start: int, end: int) -> tuple[Label, ...]:
+        within = self.cells_within(start, end)
+        if not within or len(within) > _MAX_COMPARED:
+            return ()
+        return tuple(label for label in within[0].labels if all(label in cell.labels for cell in within))
+
+    @cached_property
+    def _unseen_ends(self) -> list[int]:
+        return [span.end for span in self.unseen]
+
+    @cached_property
+    def _cell_starts(self) -> list[int]:
+        return [cell.start for cell in self.cells]
+
+    @cached_property
+    def _parents(self) -> list[int | None]:
+        """The cell around each cell."""
+        parents: list[int | None] = []
+        around: list[int] = []
+        for number, cell in enumerate(self.cells):
+            while around and self.cells[around[-1]].end < cell.end:
+                around.pop()
+            parents.append(around[-1] if around else None)
+            around.append(number)
+        return parents
+
+    def as_json(self) -> dict[str, Any]:
+        """Return a compact form; labels are stored once. Empty if there is nothing to say."""
+        labels = list(dict.fromkeys(label for cell in self.cells for label in cell.labels))
+        numbers = {label: number for number, label in enumerate(labels)}
+        found: dict[str, Any] = {}
+        if self.unseen:
+            found["unseen"] = [[span.start, span.end, span.visibility.value] for span in self.unseen]
+        if self.cells:
+            found["labels"] = [[label.kind.value, label.start, label.end] for label in labels]
+            found["cells"] = [[one.start, one.end, [numbers[label] for label in one.labels]] for one in self.cells]
+        return found
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any], text: str) -> TextLayout:
+        """The inverse of `as_json`; `text` is the text that the spans count in."""
+        labels = [Label(LabelKind(kind), text[start:end], start, end) for kind, start, end in data.get("labels", ())]
+        return cls(
+            unseen=tuple(VisibilitySpan(start, end, Visibility(kind)) for start, end, kind in data.get("unseen", ())),
+            cells=tuple(
+                Cell(start, end, tuple(labels[number] for number in numbers))
+                for start, end, numbers in data.get("cells", ())
+            ),
+        )
+
+
+EMPTY_LAYOUT = TextLayout()
+
+
+def joined(labels: Sequence[Label]) -> str:
+    """Return labels for display.
+
+    >>> joined([Label(LabelKind.ROW, "Emissions (t)", 0, 13), Label(LabelKind.COLUMN, "2023", 14, 18)])
+    'Emissions (t) | 2023'
+    """
+    return " | ".join(_one_line(labels))
+
+
+def _one_line(labels: Sequence[Label]) -> Iterator[str]:
+    for label in labels:
+        yield " ".join(label.text.split())

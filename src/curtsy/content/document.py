@@ -20,7 +20,7 @@ from curtsy.content.markdown import markdown
 from curtsy.content.parser_limits import tame
 from curtsy.content.streamed import placements_of
 from curtsy.content.text import VisibleText
-from curtsy.content.visibility import visibility_of
+from curtsy.content.visibility import judge
 from curtsy.content.walk import PageTree
 from curtsy.core.text_layout import Label, Visibility
 from curtsy.rules.urls import normalise, parse
@@ -170,7 +170,9 @@ class Document:
 
 
 def page_tree(root: LexborNode) -> PageTree:
-    return PageTree(root, visibility_of(root), placements_of(root))
+    """Return a tree with the visibility of its elements, and where streamed content belongs."""
+    judged = judge(root)
+    return PageTree(root, judged.states, placements_of(root) if judged.may_be_streamed else {})
 
 
 class _Head:

@@ -1,6 +1,6 @@
 """Content that a server streams after the page and that a script moves to its placeholder, as React does.
 
-The page has `<template id="B:2">` where the content belongs, with a substitute behind it until `<!--/$-->`. Later it
+The page has `<template id="B:2">` where the content belongs, and after it a substitute up to `<!--/$-->`. Later it
 has `<div hidden id="S:2">` with the content, and a script that calls `$RC("B:2", "S:2")`.
 """
 

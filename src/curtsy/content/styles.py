@@ -12,7 +12,7 @@ class Hiding(Enum):
     NONE = "none"
     #: not displayed: what a script does when it opens something
     CLOSED = "closed"
-    #: moved out of sight, transparent or without size: what nobody is meant to read
+    #: moved out of sight, transparent or without size: not for readers
     TRICK = "trick"
     #: a reveal animation begins with it: the text becomes visible when the reader gets there
     ANIMATED = "animated"

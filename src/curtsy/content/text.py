@@ -8,6 +8,7 @@ element has an exact span. docs/reference/visible-text.md has the rules.
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 from typing import NamedTuple
 
 from selectolax.lexbor import LexborNode
@@ -51,7 +52,7 @@ class Span(NamedTuple):
 class VisibleText(NamedTuple):
     text: str
     layout: TextLayout
-    #: of the elements that were asked for, in the order of their ends
+    #: of the requested elements, in the order of their ends
     spans: list[Span]
 
 
@@ -94,7 +95,7 @@ def read(
             if writer.size + steps > limit:
                 break
     whole = "".join(writer.parts)
-    layout = TextLayout(tuple(writer.unseen()), tables.cells(whole))
+    layout = TextLayout(tuple(writer.unseen()), partial(tables.cells, whole))
     return VisibleText(whole, layout, [_trimmed(span, whole) for span in spans])
 
 

@@ -1,13 +1,14 @@
 """What a reader sees of a page: which elements are permanently hidden, collapsed, or for screen readers only.
 
-Content that a reader can open is content: accordions, tabs, `details`, "read more". It is told from text that nobody
-is meant to read by structure: a visible control refers to it, or the names of its classes say so. Stylesheets and
-scripts are not evaluated. docs/reference/visible-text.md has the rules.
+Content that a reader can open is content: accordions, tabs, `details`, "read more". Structure distinguishes it from
+hidden text: a visible control refers to it, or the names of its classes say so. Stylesheets and scripts are not
+evaluated. docs/reference/visible-text.md has the rules.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from selectolax.lexbor import LexborNode
 
@@ -52,9 +53,15 @@ _MAX_CONTROLS = 8
 _MAX_IDS = 50
 
 
-def visibility_of(root: LexborNode) -> dict[int, Visibility]:
+class Judged(NamedTuple):
+    states: dict[int, Visibility]
+    #: it has hidden elements as React streams them
+    may_be_streamed: bool
+
+
+def judge(root: LexborNode) -> Judged:
     """Return the visibility of elements by their `mem_id`; others are as visible as their parents."""
-    return _Page(root).states()
+    return _Page(root).judged()
 
 
 class _Page:
@@ -68,7 +75,7 @@ class _Page:
         #: ancestors that are known to be displayed or not
         self._reachable: dict[int, bool] = {}
 
-    def states(self) -> dict[int, Visibility]:
+    def judged(self) -> Judged:
         candidates = [(node, node.attributes) for node in _once(self._root.css(_CANDIDATES))]
         hidings = [hiding(node.tag or "", attributes) for node, attributes in candidates]
         self._undisplayed = {
@@ -77,7 +84,8 @@ class _Page:
         for (node, attributes), how in zip(candidates, hidings, strict=True):
             self._judge(node, attributes, how)
         self._close_panels({name for _, attributes in candidates for name in _closed(attributes)})
-        return self._states
+        streamed = any("hidden" in attributes and "S:" in (attributes.get("id") or "") for _, attributes in candidates)
+        return Judged(self._states, streamed)
 
     def _judge(self, node: LexborNode, attributes: Attributes, how: Hiding) -> None:
         if node.tag == "details":
@@ -225,7 +233,7 @@ def _follows_a_control(node: LexborNode) -> bool:
     return before is not None and before.tag in _OPENERS and before.css_first("[aria-expanded]") is not None
 
 
-#: what a control stands in; others could be large
+#: elements that may contain a control; others could be large
 _OPENERS = frozenset(
     ("button", "a", "h1", "h2", "h3", "h4", "h5", "h6", "dt", "summary")
 )  # fmt: skip

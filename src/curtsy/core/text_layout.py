@@ -11,8 +11,7 @@ Spans count characters of the page's visible text (`content/text.py`). Pure valu
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -60,12 +59,28 @@ _MAX_LABELS = 8
 _MAX_COMPARED = 64
 
 
-@dataclass(frozen=True)
 class TextLayout:
-    """Spans are sorted by their start. Those of `unseen` do not overlap; those of `cells` may contain each other."""
+    """Spans are sorted by their start. Those of `unseen` do not overlap; those of `cells` may contain each other.
 
-    unseen: tuple[VisibilitySpan, ...] = ()
-    cells: tuple[Cell, ...] = ()
+    Immutable. A function that finds the cells is called on first use: most texts are never asked for labels.
+    """
+
+    def __init__(
+        self,
+        unseen: tuple[VisibilitySpan, ...] = (),
+        cells: tuple[Cell, ...] | Callable[[], tuple[Cell, ...]] = (),
+    ) -> None:
+        self.unseen = unseen
+        self._cells = cells
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        return self._cells() if callable(self._cells) else self._cells
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TextLayout) and (self.unseen, self.cells) == (other.unseen, other.cells)
+
+    __hash__ = None  # type: ignore[assignment]
 
     def visibility_at(self, start: int, end: int) -> Visibility:
         """Return the visibility of a span. If its parts differ, the first part that is not visible counts."""

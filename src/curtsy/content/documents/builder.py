@@ -192,12 +192,29 @@ class Builder:
         if not problem and not text.strip():
             problem = "no_text"
         facts: dict[str, Any] = self._facts
+        parts = self._parts or _sections(self._headings, text)
         return FileText(
             self.kind, text, "\n\n".join(self._blocks) + "\n" * bool(self._blocks),
-            tuple(self._parts), tuple(self._headings), tuple(self._tables), self.boxes, tuple(self._links),
+            tuple(parts), tuple(self._headings), tuple(self._tables), self.boxes, tuple(self._links),
             problem=problem, truncated=problem not in ("", "no_text"),
-            page_count=max(self.page_count, len(self._parts)), ocr=self.ocr, **facts,
+            page_count=max(self.page_count, len(self._parts), bool(text)), ocr=self.ocr, **facts,
         )  # fmt: skip
+
+
+def _sections(headings: Sequence[Heading], text: str) -> list[Part]:
+    """The parts of a file without pages: they start at the headings of its highest level, if it has several."""
+    if not text:
+        return []
+    levels = sorted({heading.level for heading in headings})
+    tops = next(
+        (found for level in levels if len(found := [one for one in headings if one.level == level]) > 1), headings[:1]
+    )
+    starts = [(one.start, text[one.start : one.end][:_MOST_FACT_CHARACTERS]) for one in tops]
+    if not starts or starts[0][0] > 0:
+        starts.insert(0, (0, ""))
+    ends = [start - 1 for start, _ in starts[1:]] + [len(text)]
+    spans = zip(starts, ends, strict=True)
+    return [Part("section", n, label, start, end) for n, ((start, label), end) in enumerate(spans, 1)]
 
 
 class _MarkdownTable:

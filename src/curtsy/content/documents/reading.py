@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from curtsy.content.documents import pdf, plain
+from curtsy.content.documents import docx, epub, odf, pdf, plain, pptx, rtf, xlsx
 from curtsy.content.documents.builder import Builder, Unreadable
 from curtsy.content.documents.model import FileText, Limits, Problem
 
 _READERS: dict[str, Callable[[Builder, bytes, str | None], None]] = {
     "pdf": pdf.read_pdf,
+    "docx": docx.read_docx,
+    "xlsx": xlsx.read_xlsx,
+    "pptx": pptx.read_pptx,
+    "odt": odf.read_odf,
+    "ods": odf.read_odf,
+    "odp": odf.read_odf,
+    "rtf": rtf.read_rtf,
+    "epub": epub.read_epub,
     "csv": plain.read_csv,
     "text": plain.read_text,
 }

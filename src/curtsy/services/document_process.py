@@ -100,6 +100,11 @@ class Documents:
                 count("document_process_died")  # it may have died of an earlier file: once more, in a fresh one
         return FileText(kind, problem=problem, truncated=True)
 
+    @property
+    def process_id(self) -> int | None:
+        """Of the process that runs now, if one does."""
+        return None if self._child is None else self._child.pid
+
     def close(self) -> None:
         """Ends the process, if one was started here."""
         with self._lock:

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
-
 import pytest
+from office_files import packed
 
 from curtsy.content.documents.sniff import kind_of
 
 
 def _zip(*names: str, mimetype: str = "") -> bytes:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as file:
-        if mimetype:
-            file.writestr("mimetype", mimetype)
-        for name in names:
-            file.writestr(name, "x" * 2000)
-    return packed.getvalue()
+    return packed(dict.fromkeys(names, "x" * 2000), mimetype)
 
 
 DOCX = _zip("[Content_Types].xml", "_rels/.rels", "word/document.xml")

@@ -102,7 +102,7 @@ class Builder:
         merged: Sequence[Merged] = (),
     ) -> None:
         """Rows of cells, one after the other. Labels are guessed where they are None. One column is paragraphs."""
-        cleaned = ([clean(cell) for cell in row] for row in rows)
+        cleaned = ([clean(cell) if cell else "" for cell in row] for row in rows)
         first = list(islice(cleaned, LOOKED_ROWS))
         width = max((n + 1 for row in first for n, cell in enumerate(row) if cell), default=0)
         if width <= 1:
@@ -192,7 +192,9 @@ class Builder:
         if not problem and not text.strip():
             problem = "no_text"
         facts: dict[str, Any] = self._facts
-        parts = self._parts or _sections(self._headings, text)
+        size = len(text)
+        parts = [part._replace(start=min(part.start, size), end=min(part.end, size)) for part in self._parts]
+        parts = parts or _sections(self._headings, text)
         return FileText(
             self.kind, text, "\n\n".join(self._blocks) + "\n" * bool(self._blocks),
             tuple(parts), tuple(self._headings), tuple(self._tables), self.boxes, tuple(self._links),

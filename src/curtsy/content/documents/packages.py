@@ -8,12 +8,13 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 from urllib.parse import unquote
 from xml.parsers import expat
 
 from curtsy.content.documents.builder import Builder, Unreadable
-from curtsy.content.documents.model import Limits
+from curtsy.content.documents.model import Limits, Problem
 
 _CHUNK = 64 * 1024
 #: a part that is read as a whole, not as events
@@ -180,15 +181,18 @@ def events(chunks: Iterable[bytes], most_depth: int) -> Iterator[Event]:
     parser.StartElementHandler = start
     parser.EndElementHandler = end
     parser.CharacterDataHandler = lambda text: add(Event(TEXT, text))
-    try:
-        for chunk in chunks:
-            parser.Parse(chunk, False)
-            yield from waiting
-            waiting.clear()
-        parser.Parse(b"", True)
-    except (expat.ExpatError, ValueError, LookupError):
+    problem: Problem = ""
+    for chunk in chain(chunks, (b"",)):
+        try:
+            parser.Parse(chunk, not chunk)
+        except (expat.ExpatError, ValueError, LookupError):
+            problem = "malformed"
+        except Unreadable as ended:
+            problem = ended.problem
         yield from waiting
-        raise Unreadable("malformed") from None
+        waiting.clear()
+        if problem:
+            raise Unreadable(problem)
 
 
 def _refuse(*_args: object) -> None:

@@ -283,6 +283,21 @@ def test_a_locator_that_leads_nowhere_has_no_text() -> None:
         assert structured.text_at(data, locator) is None
 
 
+# Repaired JSON-LD
+
+
+def test_a_value_of_repaired_json_says_so() -> None:
+    found = page('<script type=application/ld+json>{"@type": "Organization", "name": "Alder", /* x */}</script>')
+    (claim,) = structured.claims(ORGANIZATION, found)
+    field = judge.judge(claim, ORGANIZATION.leaf_for(claim.path))
+    assert (field.value, field.verdict, field.note) == ("Alder", Verdict.SUPPORTED, "repaired: comment, comma")
+
+
+def test_a_value_of_valid_json_says_nothing() -> None:
+    claim = structured.claims(ORGANIZATION, jsonld(ALDER))[0]
+    assert judge.judge(claim, ORGANIZATION.leaf_for(claim.path)).note == ""
+
+
 # Microformats, cards and Dublin Core
 
 

@@ -69,6 +69,8 @@ class Claim:
     source: Source
     #: words of the source that support it, as its extractor quotes them; None: search for the value itself
     quote: str | None = None
+    #: what was repaired in the JSON that it was read from
+    repaired: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -126,7 +126,16 @@ def _of_leaf(schema: Schema, leaf: Leaf, reader: _Reader) -> list[_Valued]:
 def _claim(page: PageSources, path: str, stated: Stated, value: Any) -> Claim:
     locator = " ".join(pointer.replace("%", "%25").replace(" ", "%20") for pointer in stated.pointers)
     source = Source(SourceKind.STRUCTURED, page.page, page.url, "\n".join(stated.texts), locator)
-    return Claim(path=path, value=value, rung=Rung.STRUCTURED, source=source, quote=source.text)
+    repaired = _repaired(page.data, stated.pointers)
+    return Claim(
+        path=path, value=value, rung=Rung.STRUCTURED, source=source, quote=source.text, repaired=repaired
+    )  # fmt: skip
+
+
+def _repaired(data: list[dict[str, Any]], pointers: Iterable[str]) -> tuple[str, ...]:
+    """Return what was repaired in the entries that the pointers lead to."""
+    entries = dict.fromkeys(int(pointer.split("/", 2)[1]) for pointer in pointers)
+    return tuple(dict.fromkeys(one for at in entries for one in data[at].get("repaired", ())))
 
 
 # Items

@@ -157,8 +157,13 @@ def _field(claim: Claim, value: Any, ruling: Ruling, place: _Place, claimed_quot
     )  # fmt: skip
     return Field(
         path=claim.path, value=value, rung=claim.rung, verdict=ruling.verdict or Verdict.UNSUPPORTED,
-        evidence=(evidence,), note=ruling.note, claimed_quote=claimed_quote,
+        evidence=(evidence,), note=_note(claim, ruling), claimed_quote=claimed_quote,
     )  # fmt: skip
+
+
+def _note(claim: Claim, ruling: Ruling) -> str:
+    repaired = f"repaired: {', '.join(claim.repaired)}" if claim.repaired else ""
+    return "; ".join(one for one in (ruling.note, repaired) if one)
 
 
 def _withheld(claim: Claim, value: Any, note: str) -> Field:

@@ -35,7 +35,9 @@ class FieldInfo(BaseModel):
     value: Any
     rung: str = Field(description="What found it: `structured`, `selector`, `llm`, `function` or `person`.")
     verdict: str = Field(description="`supported`, `derived`, `judged`; of withheld values also `unsupported`.")
-    note: str = Field(description="The rule that derives the value from its quote, if the quote differs.")
+    note: str = Field(
+        description="The rule that derives the value from its quote, if they differ; what was repaired in its JSON."
+    )
     evidence: list[EvidenceInfo]
 
 

@@ -298,6 +298,16 @@ def test_a_value_of_valid_json_says_nothing() -> None:
     assert judge.judge(claim, ORGANIZATION.leaf_for(claim.path)).note == ""
 
 
+# References
+
+
+def test_a_relative_reference_leads_to_the_whole_name() -> None:
+    schema = schema_of(publisher={"type": "string"})
+    article = {"@type": "Article", "publisher": {"@id": "#org"}}
+    graph = {"@graph": [article, {"@type": "Organization", "@id": f"{URL}#org", "name": "Alder Trust"}]}
+    assert said(jsonld(graph), schema) == {"/publisher": ["Alder Trust"]}
+
+
 # Microformats, cards and Dublin Core
 
 

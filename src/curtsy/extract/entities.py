@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from curtsy.grounding.json_pointer import step
-from curtsy.rules.urls import registrable_domain
+from curtsy.rules.urls import parse, registrable_domain
 
 #: properties that name the main entity
 _MAIN = ("mainEntity", "mainEntityOfPage")
@@ -57,7 +57,8 @@ class Entity:
 class Entities:
     """All entities in a page's data."""
 
-    def __init__(self, data: list[dict[str, Any]]) -> None:
+    def __init__(self, data: list[dict[str, Any]], url: str) -> None:
+        self._url = url
         self._by_id: dict[str, Entity] = {}
         self._roots: list[Entity] = []
         for at, entry in enumerate(data):
@@ -70,7 +71,7 @@ class Entities:
         if isinstance(value, dict):
             name = value.get("@id")
             if isinstance(name, str) and not _is_reference(value):
-                self._by_id.setdefault(name, entity(value, pointer))
+                self._by_id.setdefault(self._absolute(name), entity(value, pointer))
             for key, inner in value.items():
                 if isinstance(inner, dict | list):
                     self._name(inner, step(pointer, key))
@@ -78,10 +79,14 @@ class Entities:
             for at, inner in enumerate(value):
                 self._name(inner, f"{pointer}/{at}")
 
+    def _absolute(self, name: str) -> str:
+        """`#org` and the URL of the page with `#org` are the same name."""
+        return parse(name, self._url) or name
+
     def followed(self, value: Any, pointer: str) -> tuple[Any, str]:
         """Return the value, or the target of a reference."""
         if isinstance(value, dict) and _is_reference(value):
-            target = self._by_id.get(value["@id"])
+            target = self._by_id.get(self._absolute(value["@id"]))
             if target is not None:
                 return target.properties, target.pointer
         return value, pointer

@@ -193,7 +193,7 @@ class _Reader:
     """Resolves keys in the data of a page."""
 
     def __init__(self, data: list[dict[str, Any]], schema: Schema, url: str) -> None:
-        self._entities = Entities(data)
+        self._entities = Entities(data, url)
         self._subjects = self._entities.about(schema.types, url)
         self._flat = [(entry, at) for at, entry in enumerate(data) if entry.get("kind") in meta_tags.KINDS]
 

@@ -25,7 +25,7 @@ import pytest
 from warcio.checker import Checker
 
 from curtsy.rules.urls import normalise
-from curtsy.tinyweb import TinyWeb, faults, judge
+from curtsy.tinyweb import TinyWeb, faults, politeness_check
 from curtsy.tinyweb.accesslog import read
 from curtsy.tinyweb.faults.registry import FaultHost
 from curtsy.tinyweb.web import Web
@@ -194,7 +194,7 @@ def test_audit_finds_nothing_and_knows_every_request(whole: Whole) -> None:
 
 
 def test_the_servers_own_log_is_clean(whole: Whole) -> None:
-    verdict = judge.judge(whole.log, DELAY_S)
+    verdict = politeness_check.judge(whole.log, DELAY_S)
     print(
         f"{verdict.requests} requests, largest overlap {verdict.largest_overlap_ms:.1f} ms, "
         f"largest shortfall {verdict.largest_shortfall_ms:.1f} ms"
@@ -227,7 +227,7 @@ def test_two_processes_do_the_same_as_one(tmp_path: Path) -> None:
     counted = ("overlaps", "early", "robots_violations", "presumed", "unaccounted", "gaps")
     assert {name: verdict[name] for name in counted} == dict.fromkeys(counted, 0)
     knows_every_request(both, verdict)
-    seen = judge.judge(both.log, DELAY_S)
+    seen = politeness_check.judge(both.log, DELAY_S)
     assert seen.ok, seen.summary()
 
 

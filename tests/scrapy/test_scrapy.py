@@ -17,7 +17,7 @@ from curtsy.cli.results import judged
 from curtsy.core.settings import Settings
 from curtsy.store import external_requests
 from curtsy.store.engine import Store
-from curtsy.tinyweb import TinyWeb, judge
+from curtsy.tinyweb import TinyWeb, politeness_check
 
 SPIDER = Path(__file__).parent / "spider_orgs.py"
 DELAY_S = 0.15
@@ -66,7 +66,7 @@ class Project:
             verdict = judged(store, "curtsy")
         assert verdict.polite, verdict.findings
         assert verdict.external_requests == verdict.requests - verdict.presumed > 0
-        return judge.main([str(self.web.log), "--delay", str(DELAY_S)]) == 0
+        return politeness_check.main([str(self.web.log), "--delay", str(DELAY_S)]) == 0
 
 
 def project(tmp_path: Path, web: TinyWeb) -> Project:

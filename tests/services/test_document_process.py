@@ -15,15 +15,21 @@ from curtsy.services.document_process import Documents
 CSV = b"name,price\nplum,1\npear,2\n"
 
 
+#: children that other tests of this process left
+_others: set[int] = set()
+
+
 @pytest.fixture
 def documents() -> Iterator[Documents]:
+    _others.clear()
+    _others.update(child.pid for child in psutil.Process().children())
     process = Documents()
     yield process
     process.close()
 
 
 def _children() -> list[psutil.Process]:
-    return psutil.Process().children()
+    return [child for child in psutil.Process().children() if child.pid not in _others]
 
 
 def test_a_file_is_read_in_another_process(documents: Documents) -> None:

@@ -19,6 +19,7 @@ from bench import (
     frontier,
     loss,
     polite,
+    real,
     render,
     report,
     site,
@@ -30,7 +31,7 @@ from bench.measure import RunFailed
 from bench.plan import FULL, SHORT, Plan, serve
 from bench.report import Bar, Section
 
-PARTS = ("crawl", "peers", "frontier", "loss", "polite", "fleet", "tasks", "api", "dashboard", "scrapy")
+PARTS = ("crawl", "peers", "real", "frontier", "loss", "polite", "fleet", "tasks", "api", "dashboard", "scrapy")
 #: run only when they are named: they take long
 NAMED = ("render",)
 
@@ -116,6 +117,7 @@ def run_parts(plan: Plan, wanted: Sequence[str], say: Callable[[str], None]) -> 
     parts = {
         "crawl": crawl,
         "peers": peers,
+        "real": real.figures,
         "frontier": frontier.figures,
         "loss": loss.figures,
         "polite": polite.figures,

@@ -23,13 +23,17 @@ pid {folder}/nginx.pid;
 error_log {folder}/error.log error;
 events {{ worker_connections {connections}; multi_accept on; }}
 http {{
-  access_log off;
+  log_format pages '$host$request_uri $status $sent_http_content_type';
+  access_log {log};
   sendfile on;
   tcp_nopush on;
   keepalive_timeout 65;
   keepalive_requests 1000000;
-  types {{ text/html html; text/plain txt; }}
-  charset utf-8;
+  types {{
+    text/html html htm; text/plain txt; text/css css; text/javascript js;
+    image/png png; image/gif gif; image/svg+xml svg; application/pdf pdf;
+  }}
+  charset {charset};
   client_body_temp_path {folder}/body;
   proxy_temp_path {folder}/proxy;
   fastcgi_temp_path {folder}/fastcgi;
@@ -60,6 +64,15 @@ def find() -> str:
 @contextmanager
 def serving(site: Site, folder: Path) -> Iterator[None]:
     """nginx serves the site until the block ends."""
+    with serving_folder(site.folder, site.port, folder, charset="utf-8"):
+        yield
+
+
+@contextmanager
+def serving_folder(
+    root: Path, port: int, folder: Path, *, log: Path | None = None, charset: str = "off"
+) -> Iterator[None]:
+    """nginx serves `root/<host>` of every host until the block ends. `log`: one line per request."""
     folder.mkdir(parents=True, exist_ok=True)
     files = min(65536, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     config = CONFIG.format(
@@ -67,14 +80,16 @@ def serving(site: Site, folder: Path) -> Iterator[None]:
         folder=folder,
         files=files,
         connections=files // 2,
-        port=site.port,
-        site=site.folder.resolve(),
+        port=port,
+        site=root.resolve(),
+        log="off" if log is None else f"{log} pages",
+        charset=charset,
     )
     (folder / "nginx.conf").write_text(config)
     argv = [find(), "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", str(folder / "error.log")]
     process = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
     try:
-        _wait_until_open(process, site.port)
+        _wait_until_open(process, port)
         yield
     finally:
         process.send_signal(signal.SIGTERM)

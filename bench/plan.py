@@ -36,6 +36,8 @@ class Plan:
     #: of the spider on our frontier and on scrapy-redis
     spider_hosts: int
     spider_pages: int
+    #: manuals from Debian packages
+    real_sites: int
     port: int
     #: python of the environment that has the other crawlers; None: without them
     peers: str | None
@@ -58,6 +60,7 @@ FULL: dict[str, int] = {
     "render_pages": 100,
     "spider_hosts": 10,
     "spider_pages": 30,
+    "real_sites": 6,
 }
 SHORT: dict[str, int] = {
     "repeats": 1,
@@ -76,6 +79,7 @@ SHORT: dict[str, int] = {
     "render_pages": 15,
     "spider_hosts": 2,
     "spider_pages": 6,
+    "real_sites": 2,
 }
 
 

@@ -46,8 +46,12 @@ Context = ParsedHttpCrawlingContext[LexborHTMLParser]
 
 
 async def follow(context: Context) -> None:
-    # Every link of the site leads to a host of the site, so no narrower strategy is needed.
+    # Every link of the synthetic site leads to a host of the site, so no narrower strategy is needed.
     await context.enqueue_links(strategy="all")
+
+
+async def follow_own(context: Context) -> None:
+    await context.enqueue_links(strategy="same-hostname")
 
 
 class FollowNew:
@@ -68,7 +72,7 @@ class FollowNew:
             await context.add_requests(sorted(new))
 
 
-async def crawl(seeds: list[str], concurrency: int, *, robots: bool, dedup: bool) -> int:
+async def crawl(seeds: list[str], concurrency: int, *, robots: bool, dedup: bool, own: bool) -> int:
     crawler_class = AbstractHttpCrawler.create_parsed_http_crawler_class(LexborParser())
     crawler = crawler_class(
         http_client=ImpitHttpClient(
@@ -85,7 +89,7 @@ async def crawl(seeds: list[str], concurrency: int, *, robots: bool, dedup: bool
         respect_robots_txt_file=robots,
     )
 
-    crawler.router.default_handler(FollowNew(seeds) if dedup else follow)
+    crawler.router.default_handler(FollowNew(seeds) if dedup else follow_own if own else follow)
     statistics = await crawler.run(seeds)
     return int(statistics.requests_finished)
 
@@ -96,10 +100,11 @@ def main() -> None:
     parser.add_argument("--concurrency", type=int, default=32)
     parser.add_argument("--robots", action="store_true")
     parser.add_argument("--dedup", action="store_true")
+    parser.add_argument("--own-hosts", action="store_true", dest="own", help="follow no link to another host")
     options = parser.parse_args()
     logging.disable(logging.WARNING)
     seeds = options.seeds.read_text().split()
-    crawling = crawl(seeds, options.concurrency, robots=options.robots, dedup=options.dedup)
+    crawling = crawl(seeds, options.concurrency, robots=options.robots, dedup=options.dedup, own=options.own)
     print(json.dumps({"pages": asyncio.run(crawling)}))
 
 

@@ -7,6 +7,7 @@
 #   make setup                        install what `make test` needs: extras, tools, the local model's weights
 #   make check                        lint, format, types, layers
 #   make chaos | bench                kills and losses | CPU per page beside peers; *-short: the forms CI runs
+#   make judge [ARGS=...]             how well pages and documents are read, beside other libraries, in .venv-judge/
 #   make client                       docs/openapi.json and the typed client, after a change of the API
 #   make screenshots                  pictures of every page of the dashboard, in screenshots/
 #   make constraints                  pin the versions now installed
@@ -24,6 +25,8 @@ CRAWL4AI := .venv-crawl4ai
 CRAWL4AI_SETUP := $(CRAWL4AI)/.setup
 AIRFLOW := .venv-airflow
 AIRFLOW_SETUP := $(AIRFLOW)/.setup
+JUDGE := .venv-judge
+JUDGE_SETUP := $(JUDGE)/.setup
 PACKAGES := redis-server nginx-light rabbitmq-server chromium
 JOBS := 5
 PIP_FLAGS := --quiet --disable-pip-version-check
@@ -31,7 +34,7 @@ PIP_FLAGS := --quiet --disable-pip-version-check
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup system crawl test test-crawl4ai airflow-setup test-airflow check chaos chaos-short bench bench-short client screenshots constraints clean
+.PHONY: help setup system crawl test test-crawl4ai airflow-setup test-airflow check chaos chaos-short bench bench-short judge client screenshots constraints clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -146,6 +149,15 @@ bench: $(SETUP) $(SYSTEM) $(PEERS_SETUP)
 bench-short: $(SETUP) $(SYSTEM)
 	@$(BIN)/python -m bench --short $(ARGS)
 
+$(JUDGE_SETUP): tests/judge/requirements.txt
+	@python=$$(PYTHON="$(PYTHON)" sh .ci/find-python) || exit 1; \
+	echo "Installing the libraries to compare with into $(JUDGE)"; "$$python" -m venv --clear $(JUDGE)
+	@$(JUDGE)/bin/python -m pip install $(PIP_FLAGS) --no-deps -r tests/judge/requirements.txt
+	@touch $@
+
+judge: $(SETUP) $(JUDGE_SETUP)
+	@$(BIN)/python -m tests.judge --peers $(JUDGE)/bin/python $(ARGS)
+
 client: $(SETUP)
 	@$(BIN)/python -c 'from curtsy.web import api, openapi; print(openapi.file_text(), end="")' > docs/openapi.new && mv docs/openapi.new docs/openapi.json
 	@$(BIN)/python tools/client_generator.py
@@ -155,7 +167,7 @@ $(CLIENT): docs/openapi.json tools/client_generator.py
 	@$$(PYTHON="$(PYTHON)" sh .ci/find-python) tools/client_generator.py
 	@touch $@
 
-crawl test test-crawl4ai test-airflow check chaos chaos-short bench bench-short screenshots: $(CLIENT)
+crawl test test-crawl4ai test-airflow check chaos chaos-short bench bench-short judge screenshots: $(CLIENT)
 
 screenshots: $(SETUP) $(SYSTEM)
 	@$(BIN)/python tests/web/dashboard/screenshots.py screenshots
@@ -166,6 +178,6 @@ constraints: $(SETUP)
 	@mv constraints.new constraints.txt && touch $(RUNTIME) $(SETUP)
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(CRAWL4AI) $(AIRFLOW) .curtsy out screenshots build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS) $(JUDGE) $(CRAWL4AI) $(AIRFLOW) .curtsy out screenshots build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	rm -f src/curtsy/client/calls.py src/curtsy/client/types.py
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

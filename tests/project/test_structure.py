@@ -44,7 +44,7 @@ ALLOWED = {
     ("store/migrations/__init__.py", "alembic.config"): "start-up: 0.1 s that only a database of another version needs",
 }
 #: folders of tests/ that belong to no folder of the package
-OTHER_TESTS = {"chaos", "golden", "project", "support"}
+OTHER_TESTS = {"chaos", "golden", "judge", "project", "support"}
 
 
 class Import(NamedTuple):

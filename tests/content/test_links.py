@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from curtsy.content.document import Document
 from curtsy.content.links import LinkMemo, SitemapContent, hrefs, sitemap
-from curtsy.rules.urls import normalise, strip_session
+from curtsy.rules.folding import strip_session
+from curtsy.rules.urls import normalise
 
 URL = "http://a.test/dir/page?q"
 

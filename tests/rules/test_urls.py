@@ -19,7 +19,6 @@ from curtsy.rules.urls import (
     parse,
     registrable_domain,
     short,
-    strip_session,
 )
 
 BASE = "http://a.test/b/c/d;p?q"
@@ -159,27 +158,6 @@ def test_what_names_no_host_is_refused_without_its_password(name: str) -> None:
     with pytest.raises(UsageError, match="is no host") as told:
         host_named(name)
     assert "hunter2" not in str(told.value)
-
-
-@pytest.mark.parametrize(
-    ("url", "stripped"),
-    [
-        ("http://a.test/x;jsessionid=0A1B.node1?q=1", "http://a.test/x?q=1"),
-        ("http://a.test/x;JSESSIONID=0A1B/y", "http://a.test/x/y"),
-        ("http://a.test/?PHPSESSID=abc&b=2", "http://a.test/?b=2"),
-        ("http://a.test/?a=1&PHPSESSID=abc", "http://a.test/?a=1"),
-        ("http://a.test/?PHPSESSID=abc", "http://a.test/"),
-        ("http://a.test/?ASPSESSIONIDQQ=abc", "http://a.test/"),
-        ("http://a.test/?sid=0cc175b9c0f1b6a831c399e269772661", "http://a.test/"),
-        ("http://a.test/(S(abcdefghij1234567890abcd))/p.aspx", "http://a.test/p.aspx"),
-        ("http://a.test/?sid=12", "http://a.test/?sid=12"),
-        ("http://a.test/?session=9", "http://a.test/?session=9"),
-        ("http://a.test/?s=search+words", "http://a.test/?s=search+words"),
-        ("http://a.test/sessions/inside?cid=1", "http://a.test/sessions/inside?cid=1"),
-    ],
-)
-def test_session_ids_are_removed_and_look_alikes_stay(url: str, stripped: str) -> None:
-    assert strip_session(url) == stripped
 
 
 def crawl(**fields: object) -> Crawl:

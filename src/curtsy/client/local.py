@@ -28,6 +28,7 @@ from curtsy.core.settings import Settings
 from curtsy.core.times import since_ms, timestamp
 from curtsy.export.pages import segments_of
 from curtsy.records import plan, review, serialize
+from curtsy.rules.folding import Folding
 from curtsy.rules.urls import fingerprint
 from curtsy.services import backends
 from curtsy.services.valkey import EmbeddedValkey
@@ -261,10 +262,10 @@ class LocalBackend:
 
     def page_of_url(self, url: str, crawl: str | None) -> Document | None:
         with self._store() as store, store.read() as tx:
-            if crawl is not None:
-                return self._shown(tx, pages.get(tx, crawls.get(tx, crawl).n, fingerprint(url)))
-            newest = pages.where(tx, "p.fp = :fp", {"fp": fingerprint(url)}, "p.n DESC", 1)
-            return self._shown(tx, newest[0][1] if newest else None)
+            of = None if crawl is None else crawls.get(tx, crawl).n
+            folded = Folding.of(self.settings).links(url)
+            found = _page_of(tx, url, of) or (None if folded == url else _page_of(tx, folded, of))
+            return self._shown(tx, found)
 
     @staticmethod
     def _shown(tx: Any, page: Page | None) -> Document | None:
@@ -355,6 +356,14 @@ def _review(store: Store, known: review.ReviewCase) -> Document:
 def _schedule(schedule: Schedule) -> Document:
     next_ms = schedule.next_ms if schedule.enabled else None
     return scheduling.shown(schedule) | {"next": timestamp(next_ms), "created": timestamp(schedule.created_ms)}
+
+
+def _page_of(tx: Any, url: str, crawl: int | None) -> Page | None:
+    """The page of a URL in a crawl; without one, the newest."""
+    if crawl is not None:
+        return pages.get(tx, crawl, fingerprint(url))
+    newest = pages.where(tx, "p.fp = :fp", {"fp": fingerprint(url)}, "p.n DESC", 1)
+    return newest[0][1] if newest else None
 
 
 def _page(page: Page, crawl: str) -> Document:

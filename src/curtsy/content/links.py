@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from curtsy.content.charset import charset_of, decode
 from curtsy.content.document import Document, refresh_target
-from curtsy.rules.urls import normalise, strip_session
+from curtsy.rules.folding import strip_session
+from curtsy.rules.urls import normalise
 
 _BLANK = "\t\n\f\r "
 _LINK_RELATIONS = frozenset(("next", "canonical", "alternate"))
@@ -83,21 +84,22 @@ class LinkMemo:
     plain relative one on all pages of a folder; others (queries, fragments, odd schemes) are resolved each time.
     """
 
-    __slots__ = ("_limit", "_size", "_tables")
+    __slots__ = ("_fold", "_limit", "_size", "_tables")
 
     #: longer links are not worth remembering
     MAX_LENGTH = 1_000
 
-    def __init__(self, limit: int = 100_000) -> None:
+    def __init__(self, limit: int = 100_000, fold: Callable[[str], str] = strip_session) -> None:
         self._limit = limit
+        self._fold = fold
         self._size = 0
         self._tables: dict[str, dict[str, str | None]] = {}
 
     def resolve(self, base_url: str, href: str) -> str | None:
-        """The normal URL, without session ids, or None where it cannot be crawled."""
+        """The folded URL, or None where it cannot be crawled."""
         key = self._key(href, *_prefixes(base_url))
         if key is None:
-            return _resolve(base_url, href)
+            return self._resolve(base_url, href)
         table = self._table(key)
         try:
             return table[href]
@@ -105,7 +107,7 @@ class LinkMemo:
             return self._learn(table, base_url, href, None)
 
     def resolve_all(self, base_url: str, links: Iterable[str], done: Container[str] = ()) -> list[str]:
-        """The normal URLs of a page's links, in order, each once; what cannot be crawled is left out.
+        """The folded URLs of a page's links, in order, each once; what cannot be crawled is left out.
 
         So are URLs that are `done`, permanently: from then on, their links cost one table lookup.
         """
@@ -126,7 +128,7 @@ class LinkMemo:
             elif self._key(href, origin, folder) is not None:
                 table, key = of_folder, folder
             else:
-                url = _resolve(base_url, href)
+                url = self._resolve(base_url, href)
                 if url is not None and url not in done:
                     found[url] = None
                 continue
@@ -167,10 +169,13 @@ class LinkMemo:
             self._size += 1
         return table
 
+    def _resolve(self, base_url: str, href: str) -> str | None:
+        url = normalise(href, base_url)
+        return None if url is None else self._fold(url)
+
     def _learn(self, table: dict[str, str | None], base_url: str, href: str, prefix: str | None) -> str | None:
         url = None if prefix is None else _glued(prefix, href)
-        if url is None:
-            url = _resolve(base_url, href)
+        url = self._resolve(base_url, href) if url is None else self._fold(url)
         if len(href) <= self.MAX_LENGTH:
             if self._size >= self._limit:
                 self.clear()
@@ -198,11 +203,6 @@ def _glued(prefix: str, href: str) -> str | None:
     if href.startswith("http"):
         return href if _PLAIN_URL.fullmatch(href) is not None else None
     return prefix + href if _PLAIN_LINK.fullmatch(href) is not None else None
-
-
-def _resolve(base_url: str, href: str) -> str | None:
-    url = normalise(href, base_url)
-    return None if url is None else strip_session(url)
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from curtsy.core.model import Crawl, Failure, HostState, Kind, Page, Request, Ro
 from curtsy.core.observe import log
 from curtsy.frontier.inspect import HostSnapshot, snapshot
 from curtsy.rules import robots_policy
+from curtsy.rules.folding import Folding
 from curtsy.rules.urls import Scope, fingerprint, host_key, normalise, origin
 from curtsy.services.valkey import EmbeddedValkey
 from curtsy.store import crawls, dashboard_queries, failures, hosts, meta, pages, queues, urls
@@ -45,16 +47,27 @@ class UrlFacts:
     silent: tuple[str, int] | None = None
     #: the frontier's state; None: not asked, or not available
     snapshot: HostSnapshot | None = None
+    #: the URL of the query, if it was folded into `url`, and the rules that changed it
+    folded_from: str | None = None
+    folded_by: tuple[str, ...] = ()
     #: how the suggested commands begin, and the options that they repeat: --data-dir, --config
     program: str = "curtsy"
     options: str = ""
 
 
 def of_url(tx: Connection, url: str, settings: Settings, crawl: Crawl | None) -> UrlFacts:
-    """Collect the facts of a normalized URL. Without a crawl, use the newest one that knows it, or else the newest."""
+    """Collect the facts of a normalized URL. Without a crawl, use the newest one that knows it, or else the newest.
+
+    If no crawl knows it as it is, they are the facts of the URL that it is folded into.
+    """
+    asked, folding = url, Folding.of(settings)
+    crawl = crawl or _best_crawl(tx, [fingerprint(url), fingerprint(folding.links(url))])
+    if crawl is not None:
+        folding = _folding_of(tx, crawl, settings)
+    if (folded := folding.links(url)) != url and (crawl is None or urls.get(tx, crawl.n, fingerprint(url)) is None):
+        url = folded
     fp = fingerprint(url)
     host = host_key(url, settings.politeness_unit)
-    crawl = crawl or _best_crawl(tx, fp)
     row = urls.get(tx, crawl.n, fp) if crawl else None
     state = hosts.get_robots(tx, [origin(url)]).get(origin(url))
     rules = robots_policy.parsed(state)
@@ -74,7 +87,15 @@ def of_url(tx: Connection, url: str, settings: Settings, crawl: Crawl | None) ->
         requests=tuple(dashboard_queries.requests_of_url(tx, host, url, fp)),
         out_of_scope=Scope.of(crawl).admits(url, 0) if crawl and row is None else None,
         silent=queues.faults(tx, host).get(host),
+        folded_from=None if url == asked else asked,
+        folded_by=() if url == asked else tuple(folding.links.changed_by(asked)),
     )
+
+
+def _folding_of(tx: Connection, crawl: Crawl, settings: Settings) -> Folding:
+    """The rules that the crawl was made with."""
+    kept = crawls.settings_of(tx, crawl.n).get("settings", {})
+    return Folding(kept.get("fold", settings.fold), kept.get("tracking_parameters", settings.tracking_parameters))
 
 
 def with_frontier(tx: Connection, facts: UrlFacts, settings: Settings) -> UrlFacts:
@@ -109,9 +130,10 @@ def frontier_snapshot(
         return None
 
 
-def _best_crawl(tx: Connection, fp: bytes) -> Crawl | None:
-    if known := urls.known_to(tx, fp, 1):
-        return crawls.by_n(tx, known[0][0])
+def _best_crawl(tx: Connection, fps: Iterable[bytes]) -> Crawl | None:
+    for fp in fps:
+        if known := urls.known_to(tx, fp, 1):
+            return crawls.by_n(tx, known[0][0])
     newest = crawls.list_all(tx, limit=1)
     return crawls.by_n(tx, newest[0].n) if newest else None
 
@@ -145,6 +167,9 @@ def document(facts: UrlFacts, now_ms: int) -> dict[str, Any]:
     row = facts.row
     return {
         "url": facts.url,
+        "folded_from": facts.folded_from,
+        "folded_by": list(facts.folded_by),
+        "canonical": facts.page.canonical if facts.page else None,
         "crawl": facts.crawl.id if facts.crawl else None,
         "state": row.state if row else None,
         "reason": row.reason or None if row else facts.out_of_scope,

@@ -48,6 +48,17 @@ MEANINGS = {
 }
 
 
+#: rule of the setting `fold` -> what it says about a URL
+FOLDS = {
+    "escapes": "it escapes characters that need no escape, or writes escapes in lower case",
+    "sessions": "it contains a session id",
+    "tracking": "it has tracking_parameters",
+    "order": "its parameters are in another order",
+    "index": "it names the default document of its folder",
+    "empty_query": "its query is empty",
+}
+
+
 def sentences(facts: UrlFacts, now_ms: int) -> list[str]:
     """Say where the URL is and why it is not done, most important first."""
     said = [*_about_row(facts, now_ms), *_about_robots(facts), *_about_requests(facts)]
@@ -55,6 +66,20 @@ def sentences(facts: UrlFacts, now_ms: int) -> list[str]:
         its_host = about_host(facts.host, now_ms, facts.program, facts.options)
         silence = about_silence(facts.host.host, facts.silent)
         said[1:1] = [*silence, *_about_snapshot(facts.snapshot), *_about_crawl(facts), *its_host]
+    return _about_folding(facts) + said
+
+
+def _about_folding(facts: UrlFacts) -> list[str]:
+    """The URL that the URL of the query was folded into, and what the site says about it."""
+    if facts.folded_from is None:
+        return []
+    rules = "; ".join(f"{name}: {FOLDS[name]}" for name in facts.folded_by)
+    said = [f"It was folded into {facts.url} ({rules}). The setting fold names the rules. The rest concerns that URL."]
+    canonical = facts.page.canonical if facts.page else None
+    if canonical == facts.url:
+        said.append("That page names itself as its canonical URL, which confirms it.")
+    elif canonical == facts.folded_from:
+        said.append("But that page names the unfolded URL as its canonical URL.")
     return said
 
 
@@ -77,6 +102,8 @@ def _about_row(facts: UrlFacts, now_ms: int) -> list[str]:
             f"--cause {row.reason}{facts.options}",
         ]
     kept = f" Its page is {facts.page.id}, status {facts.page.status}." if facts.page else ""
+    if facts.page and facts.page.canonical not in (None, facts.url, facts.folded_from):
+        kept += f" It names {facts.page.canonical} as its canonical URL."
     if facts.page and facts.page.document is not None:
         kept += about_document(facts.page.document)
     elif facts.page and facts.page.truncated:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from curtsy.core.errors import RefusedSeeds
 from curtsy.core.settings import Settings
 from curtsy.fetch.guard import Network, address_allowed, check_url, is_address, networks
+from curtsy.rules.folding import Folding
 from curtsy.rules.urls import normalise, veiled
 
 #: refused seeds that an error names
@@ -15,13 +16,15 @@ MOST_REFUSED = 20
 
 
 def check(seed: str, settings: Settings | None = None, *, public: bool = False) -> str:
-    """The normal form of a seed. Raises ValueError with the reason if the seed cannot be crawled.
+    """The folded form of a seed. Raises ValueError with the reason if the seed cannot be crawled.
 
     With `public` an address that the settings do not allow is refused too. Names are checked when they are resolved.
     """
     url = normalise(seed.strip())
     if url is None:
         raise ValueError(f"{veiled(seed.strip())[:100]!r} is not an http or https URL")
+    if settings is not None:
+        url = Folding.of(settings).named(url)
     if settings is not None and len(url) > settings.max_url_length:
         most = settings.max_url_length
         raise ValueError(f"{veiled(url)[:60]}... has {len(url):,} characters; max_url_length is {most:,}")

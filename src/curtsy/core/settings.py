@@ -30,6 +30,18 @@ KEEP_TYPES = (
 DocumentKind = Literal["pdf", "docx", "xlsx", "pptx", "odt", "ods", "odp", "rtf", "epub", "csv", "text"]
 DOCUMENT_TYPES: tuple[DocumentKind, ...] = get_args(DocumentKind)
 
+#: rules by which equivalent URLs are one, in the order in which rules/folding.py applies them
+FoldRule = Literal["escapes", "sessions", "tracking", "order", "index", "empty_query"]
+FOLD_RULES: tuple[FoldRule, ...] = get_args(FoldRule)
+#: parameters that advertisers, mail services and analytics add to links, and that no page is chosen by
+TRACKING_PARAMETERS = (
+    *("utm_*", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "gad_source", "gad_campaignid", "srsltid", "_ga", "_gl"),
+    *("fbclid", "fb_action_ids", "fb_action_types", "msclkid", "twclid", "ttclid", "li_fat_id", "igshid", "igsh"),
+    *("yclid", "ysclid", "_openstat", "mc_cid", "mc_eid", "mkt_tok", "_hsenc", "_hsmi", "__hssc", "__hstc", "__hsfp"),
+    *("hsctatracking", "vero_id", "vero_conv", "oly_anon_id", "oly_enc_id", "ml_subscriber", "ml_subscriber_hash"),
+    *("wickedid", "rb_clickid", "epik", "s_kwcid", "ef_id", "mtm_*", "pk_campaign", "pk_kwd", "piwik_*", "matomo_*"),
+)
+
 #: what comes with the package's weights
 LOCAL_MODEL = "smollm2-135m-instruct"
 #: what a setting's name begins with in the environment
@@ -38,6 +50,8 @@ PREFIX = "CURTSY_"
 #: characters that a header line may contain: others start another line, or cannot be sent
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _HEADER_VALUE = re.compile(r"[ -~\t]*\Z")
+#: a name, or the beginning of names
+_PARAMETER = re.compile(r"[^\s&=?#*]+\*?\Z")
 #: headers that say where a request ends and whose it is: ours to send
 _OUR_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection", "te", "trailer", "upgrade"})
 #: what the frontier's client understands
@@ -182,6 +196,10 @@ class Settings(BaseSettings):
     llm_max_cost_per_crawl: float | None = Field(None, ge=0)
     llm_threads: int = Field(1, ge=1, le=256)
 
+    # Equivalent URLs
+    fold: tuple[FoldRule, ...] = ("escapes", "empty_query", "sessions", "tracking")
+    tracking_parameters: tuple[str, ...] = TRACKING_PARAMETERS
+
     # Traps
     max_url_length: int = Field(2083, ge=64)
     max_urls_per_host: int = Field(1_000_000, ge=1)
@@ -250,6 +268,14 @@ class Settings(BaseSettings):
     def _model_key(cls, value: str | None) -> str | None:
         if value is not None and _HEADER_VALUE.match(value) is None:
             raise ValueError("it has a character that cannot be sent: use printable ASCII on one line")
+        return value
+
+    @field_validator("tracking_parameters")
+    @classmethod
+    def _parameters(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            if _PARAMETER.match(name) is None:
+                raise ValueError(f"{name!r} is no name of a parameter, for example gclid or utm_*")
         return value
 
     @field_validator("deny_hosts")

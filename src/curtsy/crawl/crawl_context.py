@@ -10,6 +10,7 @@ from curtsy.core.model import Chain, Crawl, Kind, NewUrl
 from curtsy.core.outcome import Outcome
 from curtsy.core.settings import Settings
 from curtsy.rules.cookies import CookieJar
+from curtsy.rules.folding import Folding
 from curtsy.rules.urls import Scope, fingerprint, host_key
 
 #: links remembered per crawl and process: about 30 MB when full
@@ -28,7 +29,8 @@ class CrawlContext:
         self._denies = denies
         self._settings = settings
         self._unit = settings.politeness_unit
-        self._memo = LinkMemo(_REMEMBERED)
+        self.folding = Folding.of(settings)
+        self._memo = LinkMemo(_REMEMBERED, self.folding.links)
         #: normalized URLs that are out of scope or denied, or whose rows are in the store
         self._done: set[str] = set()
         #: normalized URL -> the row it would make
@@ -107,7 +109,7 @@ class CrawlContext:
         return link
 
     def row(self, url: str, depth: int, kind: Kind = Kind.PAGE, chain: Chain | None = None) -> NewUrl | None:
-        """The row that a normalized URL without session ids would make; None: it is out of scope or denied.
+        """The row that a folded URL would make; None: it is out of scope or denied.
 
         Include and exclude patterns apply to pages, not to the sitemaps that list them.
         """

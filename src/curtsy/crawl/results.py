@@ -22,7 +22,7 @@ from curtsy.content.links import SitemapContent, sitemap
 from curtsy.content.parser_limits import is_heavy
 from curtsy.content.reading import ParseTimeout, Reading, read, within
 from curtsy.core.document_facts import DocumentFacts
-from curtsy.core.model import Entry, Kind, Lease, NewUrl, Page, hot_value
+from curtsy.core.model import Chain, Entry, Kind, Lease, NewUrl, Page, hot_value
 from curtsy.core.observe import count, log
 from curtsy.core.outcome import Action, Decision, Fault, HostEffect, Outcome
 from curtsy.core.settings import Settings
@@ -32,7 +32,7 @@ from curtsy.rules.decide import decide, next_chain
 from curtsy.rules.politeness import effect
 from curtsy.rules.robots import Robots
 from curtsy.rules.robots_policy import RobotsDecision, decide_robots, host_effect, not_asked
-from curtsy.rules.urls import fingerprint, normalise, origin
+from curtsy.rules.urls import fingerprint, normalise, origin, short
 
 #: URLs used of one sitemap; the rest of a larger one is ignored
 MAX_SITEMAP_URLS = 50_000
@@ -277,11 +277,18 @@ def _next_try(entry: Entry, outcome: Outcome, decision: Decision) -> Entry:
 def _redirect(entry: Entry, outcome: Outcome, location: str, context: CrawlContext) -> list[NewUrl]:
     """The target becomes a URL of its own, so its host's politeness holds. A seed's redirect may leave the scope."""
     chain = next_chain(entry.chain, outcome, seed=entry.depth == 0)
+    location = _folded_target(location, chain, context)
     kind = Kind.PAGE if entry.kind is Kind.BROWSER else entry.kind
     if entry.depth == 0:
         return [context.any_row(location, 0, kind, replace(chain, seed=True))]
     row = context.row(location, entry.depth, kind, chain)
     return [] if row is None else [row]
+
+
+def _folded_target(location: str, chain: Chain, context: CrawlContext) -> str:
+    """The target folded; as it is if it folds into a URL that led to it: the server insists on this one."""
+    folded = context.folding.named(location)
+    return location if folded != location and short(fingerprint(folded)) in chain.trail else folded
 
 
 def _read_sitemap(entry: Entry, outcome: Outcome, context: CrawlContext, settings: Settings) -> _Found:
@@ -361,6 +368,9 @@ def _read_page(
                 return _Found(Decision(action=Action.RENDER, reason="render"), retry=retry, needed_browser=True)
         if not (nofollow or reading.nofollow):
             links = context.new_links(reading.base_url, reading.links, entry.depth + 1)
+            if reading.canonical is not None and context.folding.is_contradicted(entry.url, reading.canonical):
+                named = context.row(reading.canonical, entry.depth)
+                links += [] if named is None else [named]
     elif content_type and content_type.partition(";")[0].strip().lower() in _FEEDS and not nofollow:
         content = within(settings.parse_timeout_s, sitemap, outcome.body, MAX_SITEMAP_URLS)
         links = context.new_links(entry.url, content.urls, entry.depth + 1)

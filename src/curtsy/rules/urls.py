@@ -146,51 +146,6 @@ def registrable_domain(host: str) -> str:
     return ".".join(name.rsplit(".", 2)[-2:])
 
 
-# Session ids: the first names never mean anything else; the second also name sections and stories, so their value
-# must look like a token too.
-_SESSION_NAMES = frozenset(
-    (
-        *(
-            "jsessionid",
-            "phpsessid",
-            "phpsession",
-            "sessid",
-            "sessionid",
-            "session_id",
-            "session-id",
-            "cfid",
-            "cftoken",
-        ),
-        *("cfsessionid", "zenid", "oscsid", "xtcsid", "plentyshop_session", "jservsessionid", "wosid", "sidsession"),
-    )
-)
-_SESSION_MAYBE = frozenset(("sid", "session", "sess", "s", "ssid", "psession"))
-_SESSION_HINT = re.compile(r"(?i)sess|[?&;]s(?:id)?=|sid=|cfid|cftoken|zenid|/\([a-z]\(")
-_SESSION_TOKEN = re.compile(r"(?=.*[0-9])[0-9A-Za-z_-]{16,}\Z")
-_SESSION_PATH = re.compile(r"(?i);(?:jsessionid|phpsessid|sessionid|sid|jservsessionid)=[^/;?]*")
-_SESSION_SEGMENT = re.compile(r"(?i)/\((?:[a-z]\([0-9a-z]{20,}\))+\)(?=/)")
-
-
-def strip_session(url: str) -> str:
-    """A normal URL without session ids, so that a site that puts a new one into every link is still finite."""
-    if _SESSION_HINT.search(url) is None:
-        return url
-    path, mark, query = url.partition("?")
-    path = _SESSION_SEGMENT.sub("", _SESSION_PATH.sub("", path))
-    if not mark:
-        return path
-    kept = [pair for pair in query.split("&") if not _is_session(pair)]
-    return f"{path}?{'&'.join(kept)}" if kept else path
-
-
-def _is_session(pair: str) -> bool:
-    name, _, value = pair.partition("=")
-    name = name.lower()
-    if name in _SESSION_NAMES or name.startswith("aspsessionid"):
-        return True
-    return name in _SESSION_MAYBE and _SESSION_TOKEN.match(value) is not None
-
-
 @dataclass(frozen=True, slots=True)
 class Scope:
     """Which links are URLs of a crawl."""

@@ -34,7 +34,7 @@ def _explain_url(call: Call, query: ExplainQuery) -> Explanation:
     with call.store.read() as tx:
         facts = explaining.of_url(tx, url, call.settings, crawl)
     if facts.crawl is not None and facts.row is not None and facts.row.state == UrlState.OPEN:
-        facts = replace(facts, snapshot=inspect(call, host, facts.crawl.n, url))
+        facts = replace(facts, snapshot=inspect(call, host, facts.crawl.n, facts.url))
     fields = explaining.document(facts, now_ms)
     return Explanation.model_validate(fields | {"host": host, "dead_letter": _dead_letter(facts), "queues": []})
 

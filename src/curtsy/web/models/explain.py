@@ -30,6 +30,9 @@ class Explanation(BaseModel):
 
     why: list[str] = Field(description="For people; the most important reason first.")
     url: str | None
+    folded_from: str | None = Field(None, description="The URL of the query, if it was folded into `url`.")
+    folded_by: list[str] | None = Field(None, description="Rules of the setting `fold` that changed it.")
+    canonical: str | None = Field(None, description="The canonical URL that the page names.")
     host: str
     crawl: str | None = Field(description="The crawl that was examined.")
     state: str | None = Field(

@@ -266,7 +266,7 @@ def deep(levels: int) -> dict[str, Any]:
         ({**of(a=TEXT), "x-curtsy": {"selectors": {"a": {"pattern": r"a.{1000}b.{900}c"}}}}, "is too expensive"),
         ({**of(a=TEXT), "x-curtsy": {"selectors": {"a": {"pattern": r"a.{900}c"}}}}, "are too expensive for a schema"),
         ({**of(a=TEXT), "x-curtsy": {"selectors": {"a": {"xpath": "//p"}}}}, "xpath is only allowed in schema files"),
-        ({**of(a=TEXT), "x-curtsy": {"selectors": {"a": {"attribute": "href"}}}}, "needs css, xpath or pattern"),
+        ({**of(a=TEXT), "x-curtsy": {"selectors": {"a": {"attribute": "href"}}}}, "needs css, xpath, label or pattern"),
         (of(a={**TEXT, "x-curtsy": {"css": "p", "colour": 1}}), "/a: unknown key 'colour'"),
         (of(a={**TEXT, "x-curtsy": []}), "/a is not a table"),
         (of(a={**TEXT, "x-curtsy": {"structured": "{a} of {b}"}}), "is not a template"),

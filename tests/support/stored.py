@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
+from curtsy.content.documents.sniff import kind_of
+from curtsy.core.document_facts import DocumentFacts
 from curtsy.core.model import BodyRef, Crawl, CrawlState, Failure, Kind, Lane, NewUrl, Page, UrlState, new_id
 from curtsy.core.settings import Settings
 from curtsy.rules.urls import fingerprint, host_key
@@ -25,7 +27,8 @@ def crawl(store: Store, state: CrawlState = CrawlState.FINISHED, **fields: Any) 
 def add_pages(
     store: Store, segments: SegmentStore, crawl: Crawl, found: Sequence[tuple[str, bytes]], **fields: Any
 ) -> list[Page]:
-    """Pages (URL, body) with records in a segment; a body that an earlier one has becomes a revisit."""
+    """Pages (URL, body) with records in a segment; a body that an earlier one has becomes a revisit. Documents are
+    known by their bytes and their URL."""
     firsts: dict[bytes, tuple[str, int]] = {}
     items, made = [], []
     for i, (url, body) in enumerate(found):
@@ -43,6 +46,8 @@ def add_pages(
             "status": 200, "content_type": "text/html", "depth": 0, "size": len(body), "request_id": "made",
             "same_as": None if twin is None else pages.page_id(crawl.n, fingerprint(twin[0])),
         }  # fmt: skip
+        if (kind := kind_of("application/octet-stream", body, url)) is not None:
+            given |= {"content_type": "application/octet-stream", "document": DocumentFacts(kind=kind)}
         made.append(
             {"id": pages.page_id(crawl.n, fp), "crawl": crawl.n, "fp": fp, "url": url, "host": host_key(url, "host"),
              "fetched_ms": at_ms, "sha256": digest, "fence": i + 1} | given | fields

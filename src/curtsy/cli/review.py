@@ -15,7 +15,7 @@ from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, number_of, stor
 from curtsy.cli.show import say
 from curtsy.core.errors import UsageError
 from curtsy.export import pages
-from curtsy.records import review
+from curtsy.records import evidence, review
 
 app = Commands("Review records that need a decision.")
 Which = Annotated[int, typer.Argument(metavar="RECORD", min=1, max=2**63 - 1, help="Number of a record.")]
@@ -172,8 +172,9 @@ def _print(found: dict[str, Any]) -> None:
         value = json.dumps(field["value"], ensure_ascii=False)
         say(f"  {field['path']} = {value}  [{field['verdict']}, {field['rung']}]")
         for one in field["evidence"]:
-            place = " ".join(filter(None, (one["url"], one["locator"])))
-            say(f"      {_context(texts.get(one['sha256']), one)}  ({place})")
+            labels = evidence.labels_of(one)
+            said = _context(texts.get(one["sha256"]), one)
+            say(f"      {f'{labels}: ' if labels else ''}{said}  ({evidence.place_of(one)})")
     for field in found["withheld"]:
         value = json.dumps(field["value"], ensure_ascii=False)
         say(f"  WITHHELD {field['path']} = {value}  [{field['note'] or field['verdict']}, {field['rung']}]")
@@ -184,10 +185,10 @@ def _print(found: dict[str, Any]) -> None:
         say(f"  {one['at']} {one['who']} {one['decision']}{note}")
 
 
-def _context(text: str | None, evidence: dict[str, Any]) -> str:
+def _context(text: str | None, one: dict[str, Any]) -> str:
     """The quote with the text around it."""
-    if text is None or evidence["source"] != "text":
-        return f"»{evidence['quote']}«"
-    start, end = evidence["start"], evidence["end"]
+    if text is None or one["source"] != "text":
+        return f"»{one['quote']}«"
+    start, end = one["start"], one["end"]
     before, after = text[max(0, start - _AROUND) : start], text[end : end + _AROUND]
     return " ".join(f"{before}»{text[start:end]}«{after}".split())

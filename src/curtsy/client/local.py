@@ -348,7 +348,7 @@ def _review(store: Store, known: review.ReviewCase) -> Document:
         crawl = crawls.ids(tx, [record.crawl]).get(record.crawl)
     names = ("decision", "who", "note", "correction", "before", "golden")
     history = [{**{name: getattr(one, name) for name in names}, "at": timestamp(one.at_ms)} for one in known.history]
-    withheld = [{"note": "", "claimed_quote": None, **one} for one in record.withheld]
+    withheld = serialize.withheld(record)
     sources = [one._asdict() | {"page": f"{record.crawl}-{one.page}"} for one in known.sources]
     return _record(record) | {"crawl": crawl, "withheld": withheld, "sources": sources, "reviews": history}
 

@@ -16,6 +16,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
+from curtsy.core.text_layout import EMPTY_LAYOUT, Label, PageBox, Part, TextLayout, Visibility
+
 
 class SourceKind(StrEnum):
     TEXT = "text"  # what a reader sees
@@ -51,6 +53,8 @@ class Source:
     text: str
     #: JSON pointer into the structured data, or the selector; empty for text
     locator: str = ""
+    #: what else is known of its spans: visibility, labels of cells, pages of a document
+    layout: TextLayout = field(default_factory=lambda: EMPTY_LAYOUT, compare=False, repr=False)
 
     @cached_property
     def sha256(self) -> str:
@@ -69,6 +73,8 @@ class Claim:
     source: Source
     #: words of the source that support it, as its extractor quotes them; None: search for the value itself
     quote: str | None = None
+    #: the exact place of the value in the source, if it is known: a table cell. Its labels name the value
+    span: tuple[int, int] | None = None
     #: what was repaired in the JSON that it was read from
     repaired: tuple[str, ...] = ()
 
@@ -87,6 +93,16 @@ class Evidence:
     start: int
     end: int
     quote: str
+    #: whether a reader sees it without opening something first
+    visibility: Visibility = Visibility.VISIBLE
+    #: of the table cell with the value: row labels, then column labels, or the term of a definition
+    labels: tuple[Label, ...] = ()
+    #: page, sheet, slide or chapter of a document
+    part: Part | None = None
+    #: of the quote on a page of a PDF, one per line
+    boxes: tuple[PageBox, ...] = ()
+    #: the words were recognized in a picture
+    ocr: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

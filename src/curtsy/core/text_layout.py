@@ -3,7 +3,10 @@
     Visibility   how a part of a page reaches its reader
     Label        a row label, column label or term, with its place in the text
     Cell         a span of the text and its labels
-    TextLayout   all of this for one text: `visibility_at`, `labels_at`
+    Part         a page, sheet, slide or chapter of a document
+    PageBox      a place on a page of a PDF
+    Section      a heading, with where its text begins
+    TextLayout   all of this for one text: `visibility_at`, `labels_at`, `part_at`, `boxes_at`
 
 Spans count characters of the page's visible text (`content/text.py`). Pure values, without I/O.
 """
@@ -47,6 +50,37 @@ class Cell(NamedTuple):
     labels: tuple[Label, ...]
 
 
+class Part(NamedTuple):
+    """A part of a document: what kind it is, its number from 1, and its name, which may be empty."""
+
+    #: `page` | `sheet` | `slide` | `chapter` | `section`
+    kind: str
+    number: int
+    #: name of a sheet, title of a slide or chapter, printed number of a page
+    label: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.number}" + (f" ({self.label})" if self.label else "")
+
+
+class PageBox(NamedTuple):
+    """A rectangle on a page of a PDF: points (1/72 inch) from the top left corner of the page."""
+
+    #: from 1
+    page: int
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+
+
+class Section(NamedTuple):
+    """`title` is the heading of the text from `start` to the next section."""
+
+    start: int
+    title: str
+
+
 class VisibilitySpan(NamedTuple):
     start: int
     end: int
@@ -64,6 +98,11 @@ class TextLayout:
 
     Immutable. A function that finds the cells is called on first use: most texts are never asked for labels.
     """
+
+    #: the text was recognized in pictures of pages (OCR)
+    recognized: bool = False
+    #: the sections of a document, in order
+    sections: Sequence[Section] = ()
 
     def __init__(
         self,
@@ -100,6 +139,14 @@ class TextLayout:
         if found:
             return tuple(dict.fromkeys(label for labels in reversed(found) for label in labels))[:_MAX_LABELS]
         return self._shared(start, end)
+
+    def part_at(self, start: int) -> Part | None:
+        """Return the part of a document at an offset; None if the text has no parts."""
+        return None
+
+    def boxes_at(self, start: int, end: int) -> tuple[PageBox, ...]:
+        """Return where a span stands on the pages of a PDF, one box per line; empty for other texts."""
+        return ()
 
     def cells_within(self, start: int, end: int) -> Sequence[Cell]:
         """Return the cells that begin in a span."""

@@ -1,7 +1,8 @@
-"""Select the pages of a site for a record: by the patterns of its schema, or by a page's role.
+"""Select the pages and documents of a site for a record: by the patterns of its schema, or by a page's role.
 
 A page's role is derived from the words of its path, then from its title and the text of links to it, in English,
-German, French, Spanish, Italian and Dutch. Pure: nothing is fetched or parsed.
+German, French, Spanish, Italian and Dutch. Documents do not compete with pages: a report adds to the page that links to
+it. The folder of a document says little about it, so its depth does not count. Pure: nothing is fetched or parsed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from curtsy.content.documents.sniff import EXTENSIONS
 from curtsy.grounding.schema import Schema
 from curtsy.grounding.schema_hints import ROLES, compiled
 
@@ -32,6 +34,9 @@ _NOT_A_WORD = re.compile(r"[^a-z0-9]+")
 ENOUGH = 3.0
 #: maximum number of pages of a role; claims are often spread over several pages
 _BEST = {"claims": 3}
+_BEST_FILES = {"claims": 3, "report": 3}
+#: words in the name of a document: `2024-annual-report-of-alder-trust-en`
+_MOST_FILE_WORDS = 10
 MAX_PAGES = 20
 
 
@@ -42,13 +47,15 @@ class Candidate(NamedTuple):
     title: str | None = None
     #: the text of a link to the page
     label: str | None = None
+    #: it is a document: a PDF, an office file, ...
+    is_file: bool = False
 
 
 def choose(schema: Schema, candidates: Sequence[tuple[str, str | None] | Candidate]) -> list[str]:
     """Return the URLs for the record of a site, most relevant first; at most 20.
 
-    For each role these are the best pages; for a pattern, all that match. If no page matches, the home page is
-    used, or the page nearest to it.
+    For each role these are the best pages and the best documents; for a pattern, all that match. If no page matches,
+    the home page is used, or the page nearest to it.
     """
     pages = [Candidate(*one) for one in candidates]
     wanted = schema.pages or ("home", *_PHRASES)
@@ -58,6 +65,9 @@ def choose(schema: Schema, candidates: Sequence[tuple[str, str | None] | Candida
         chosen |= dict.fromkeys(found)
     if not schema.pages:
         chosen |= dict.fromkeys(page.url for page in sorted(pages, key=_nearness))
+    # Pages before documents: the values of a site's own pages are preferred.
+    files = {page.url for page in pages if page.is_file}
+    chosen = dict.fromkeys(sorted(chosen, key=files.__contains__))
     if not chosen and pages and not any(one not in ROLES for one in wanted):
         chosen[min(pages, key=_nearness).url] = None
     return list(chosen)[:MAX_PAGES]
@@ -68,14 +78,14 @@ def fits(wanted: Sequence[str], url: str, roles: frozenset[str]) -> bool:
     return not wanted or any(one in roles if one in ROLES else matches(one, url) for one in wanted)
 
 
-def applies(schema: Schema, url: str, title: str | None = None) -> bool:
-    """Return whether a schema with one record per page applies to this page."""
-    return fits(schema.pages, url, roles_of(url, title))
+def applies(schema: Schema, url: str, title: str | None = None, *, is_file: bool = False) -> bool:
+    """Return whether a schema with one record per page applies to this page or document."""
+    return fits(schema.pages, url, roles_of(url, title, is_file=is_file))
 
 
-def roles_of(url: str, title: str | None = None, label: str | None = None) -> frozenset[str]:
+def roles_of(url: str, title: str | None = None, label: str | None = None, *, is_file: bool = False) -> frozenset[str]:
     """Return the roles of a page, as far as its URL and title show them."""
-    page = Candidate(url, title, label)
+    page = Candidate(url, title, label, is_file)
     return frozenset(role for role in ROLES if score(role, page) >= ENOUGH)
 
 
@@ -94,8 +104,14 @@ def matches(pattern: str, url: str) -> bool:
 
 
 def _best(role: str, pages: Sequence[Candidate]) -> list[str]:
-    ranked = sorted(((score(role, page), page.url) for page in pages), key=lambda one: (-one[0], len(one[1]), one[1]))
-    return [url for points, url in ranked[: _BEST.get(role, 1)] if points >= ENOUGH]
+    read = [page for page in pages if not page.is_file]
+    files = [page for page in pages if page.is_file]
+    return _ranked(role, read)[: _BEST.get(role, 1)] + _ranked(role, files)[: _BEST_FILES.get(role, 1)]
+
+
+def _ranked(role: str, pages: Sequence[Candidate]) -> list[str]:
+    scored = sorted(((score(role, page), page.url) for page in pages), key=lambda one: (-one[0], len(one[1]), one[1]))
+    return [url for points, url in scored if points >= ENOUGH]
 
 
 def _nearness(page: Candidate) -> tuple[int, int, str]:
@@ -106,10 +122,13 @@ def score(role: str, page: Candidate) -> float:
     """Return how well a page matches a role; less than 3: not at all.
 
     A path with exactly the name gets 10 points, one with the words among others 6, a parent 5; a title or link with
-    exactly the name 5, one with the words 2. Each deeper level costs 2, a query 1.
+    exactly the name 5, one with the words 2. Each deeper level costs 2, a query 1. For a document, which may be in any
+    folder, level and query cost nothing.
     """
     segments = _segments(page.url)
     query = bool(urlsplit(page.url).query)
+    if page.is_file:
+        return _file_points(page, segments, _PHRASES[role]) if role in _PHRASES else 0.0
     if role == "home":
         return 10.0 if not query and all(segment in _HOME for segment in segments) else 0.0
     phrases = _PHRASES[role]
@@ -117,6 +136,17 @@ def score(role: str, page: Candidate) -> float:
     said = [_words(text) for text in (page.title, page.label) if text]
     points += max((_text_points(text, phrases) for text in said), default=0.0)
     return points - 2.0 * max(len(segments) - 1, 0) - query
+
+
+def _file_points(page: Candidate, segments: list[str], phrases: tuple[str, ...]) -> float:
+    name, _, ending = (segments[-1] if segments else "").rpartition(" ")
+    name = name if name and ending in EXTENSIONS else f"{name} {ending}".strip()
+    points = 10.0 if name in phrases else 6.0 if len(name.split()) <= _MOST_FILE_WORDS and _has(name, phrases) else 0.0
+    said = [part for text in (page.title, page.label) if text for part in _words(text)]
+    if any(part in phrases for part in said):
+        return points + 5.0
+    # Titles of documents are sentences: `Sustainability report of Alder Trust for the year 2023`.
+    return points + 4.0 * any(len(part.split()) <= _MOST_FILE_WORDS and _has(part, phrases) for part in said)
 
 
 def _path_points(segments: list[str], phrases: tuple[str, ...]) -> float:

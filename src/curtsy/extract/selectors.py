@@ -1,7 +1,8 @@
-"""The second rung: values that selectors find, by CSS, XPath, or patterns over the text.
+"""The second rung: values that selectors find, by CSS, XPath, labels of table cells, or patterns over the text.
 
 The evidence of a pattern in the page's text is the sentence around the match. The evidence of an element is its text or
-attribute, and the locator is the selector. Patterns take time linear in the text; `elements` bounds the others.
+attribute, and the locator is the selector. The evidence of a table cell is the cell, with its labels. Patterns take
+time linear in the text; `elements` bounds the others.
 
 Items of a list that are texts or numbers are distinguished by their values. Items that are objects are distinguished by
 their positions (see `items`), so that the values of each come from one place.
@@ -16,7 +17,9 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from curtsy.core.claims import Claim, Rung, Source, SourceKind
+from curtsy.core.text_layout import EMPTY_LAYOUT, TextLayout, Visibility, VisibilitySpan
 from curtsy.extract import items
+from curtsy.extract.cells import labelled
 from curtsy.extract.elements import Elements, is_light
 from curtsy.extract.items import Cell, Column
 from curtsy.extract.page_selection import fits
@@ -26,8 +29,9 @@ from curtsy.extract.values import coerced
 from curtsy.grounding.schema import Leaf, Schema
 from curtsy.grounding.schema_hints import Selector, compiled
 
-#: characters of the page's text that patterns search
+#: characters of the text that patterns search; documents are longer than pages
 _MAX_TEXT = 250_000
+_MAX_FILE_TEXT = 1_000_000
 _MAX_SENTENCE = 400
 #: of one leaf on one page
 _MAX_VALUES = 3
@@ -59,6 +63,10 @@ class Found(NamedTuple):
     #: parts of the quote around the match
     before: str = ""
     after: str = ""
+    #: of a table cell
+    span: tuple[int, int] | None = None
+    #: the other labels of a cell whose label several cells have: one must name the subject
+    others: tuple[str, ...] | None = None
 
 
 def claims(
@@ -103,7 +111,8 @@ def _of_leaf(schema: Schema, leaf: Leaf, view: _View, names: Mapping[str, Sequen
 
 
 def _claim(path: str, value: Any, found: Found) -> Claim:
-    return Claim(path=path, value=value, rung=Rung.SELECTOR, source=found.source, quote=found.quote)
+    quote = None if found.span is not None else found.quote
+    return Claim(path=path, value=value, rung=Rung.SELECTOR, source=found.source, quote=quote, span=found.span)
 
 
 def _is_about(selector: Selector, found: Found, names: Mapping[str, Sequence[str]]) -> bool:
@@ -111,9 +120,19 @@ def _is_about(selector: Selector, found: Found, names: Mapping[str, Sequence[str
         return False
     if any(compiled(pattern).search(found.quote) for pattern in selector.without):
         return False
-    if selector.subject is None or _WE_BEFORE.search(found.before) or _WE_AFTER.match(found.after):
+    if selector.subject is None:
+        return True
+    if found.span is not None:
+        return found.others is None or _is_of(found.others, names.get(selector.subject, ()))
+    if _WE_BEFORE.search(found.before) or _WE_AFTER.match(found.after):
         return True
     return any(_names(found, name) for name in names.get(selector.subject, ()) if name)
+
+
+def _is_of(labels: Sequence[str], names: Sequence[str]) -> bool:
+    """The cell of a table about several: its other label is a name of the subject."""
+    wanted = {" ".join(name.casefold().split()) for name in names}
+    return any(" ".join(label.casefold().split()) in wanted for label in labels)
 
 
 def _names(found: Found, name: str) -> bool:
@@ -208,7 +227,10 @@ class _View:
 
     def matches(self, selector: Selector, aside: bool = False) -> Iterator[_Match]:
         """Yield the matching elements, or the matches in the page's text; `aside` as in `Elements.found`."""
-        if selector.css is None and selector.xpath is None:
+        if selector.label is not None:
+            for one in self._in_cells(selector, selector.label):
+                yield (), iter((one,))
+        elif selector.css is None and selector.xpath is None:
             for one in self._in_text(selector):
                 yield (), iter((one,))
         elif self._elements is not None:
@@ -220,15 +242,39 @@ class _View:
             return
         locator = f"css:{selector.css}" if selector.css is not None else f"xpath:{selector.xpath}"
         locator += f" @{selector.attribute}" if selector.attribute else ""
-        source = Source(SourceKind.ATTRIBUTE, self.page.page, self.page.url, text, locator)
+        layout = EMPTY_LAYOUT if selector.attribute else self._visibility_of(text)
+        source = Source(SourceKind.ATTRIBUTE, self.page.page, self.page.url, text, locator, layout)
         if selector.pattern is None:
             yield Found(text, source, text)
         else:
             for match in _matches(selector.pattern, text):
                 yield Found(_group(match), source, text)
 
+    def _visibility_of(self, text: str) -> TextLayout:
+        """An element whose text a reader sees nowhere without opening something is collapsed."""
+        page, at = self.page.text, -1
+        seen = Visibility.VISIBLE
+        for _ in range(_MAX_TRIED):
+            at = page.text.find(text, at + 1)
+            if at < 0:
+                break
+            seen = page.layout.visibility_at(at, at + len(text))
+            if seen is Visibility.VISIBLE:
+                return EMPTY_LAYOUT
+        return EMPTY_LAYOUT if seen is Visibility.VISIBLE else TextLayout((VisibilitySpan(0, len(text), seen),))
+
+    def _in_cells(self, selector: Selector, label: str) -> Iterator[Found]:
+        source = self.page.text
+        for cell in labelled(source, label):
+            found = Found(cell.text, source, cell.quote, span=(cell.start, cell.end), others=cell.others)
+            if selector.pattern is None:
+                yield found
+            else:
+                for match in _matches(selector.pattern, cell.text):
+                    yield found._replace(text=_group(match))
+
     def _in_text(self, selector: Selector) -> Iterator[Found]:
-        text = self.page.text.text[:_MAX_TEXT]
+        text = self.page.text.text[: _MAX_TEXT if self.page.file_kind is None else _MAX_FILE_TEXT]
         for match in _matches(selector.pattern or "", text):
             start, end = sentence_around(text, *match.span())
             said = text[start:end]

@@ -9,12 +9,15 @@ from typing import Any
 
 from curtsy.content.charset import charset_of, decode, media_type
 from curtsy.content.document import Document, is_html
+from curtsy.content.documents.layout import FileLayout
+from curtsy.content.documents.model import FileText
 from curtsy.content.structured import tidy
 from curtsy.core.claims import Source, SourceKind
+from curtsy.core.text_layout import EMPTY_LAYOUT, TextLayout
 from curtsy.extract.page_selection import roles_of
 
-#: characters of a text that is not HTML
-_MAX_TEXT = 2_000_000
+#: characters of a text that is not HTML: some 400 pages of a report
+MAX_TEXT = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class PageSources:
     document: Document | None
     #: the page's roles, by its URL and title
     roles: frozenset[str]
+    #: `pdf`, `docx`, ...; None: the page is no document
+    file_kind: str | None = None
 
     @cached_property
     def structured(self) -> Source:
@@ -44,26 +49,31 @@ class PageSources:
         return len(self.text.text.split())
 
 
-def sources_of(page_id: str, url: str, body: bytes, content_type: str | None) -> PageSources:
-    """Never raises, for any bytes. A page that is neither HTML nor text has no words."""
+def sources_of(
+    page_id: str, url: str, body: bytes, content_type: str | None, file: FileText | None = None
+) -> PageSources:
+    """Never raises, for any bytes. `file` is the document in the body, if it is one: reading it needs a process with
+    limits (`services.stored_files`). Without it, a body that is neither HTML nor text has no words."""
+    if file is not None:
+        return _of_file(page_id, url, file)
     if is_html(content_type, body):
         document = Document.parse(body, content_type, url)
-        text, title, data = document.text(), document.title, tidy(document.structured())
-        return _made(page_id, url, title, text, data, document)
+        visible = document.visible()
+        source = _text(page_id, url, visible.text, visible.layout)
+        return PageSources(
+            page_id, url, document.title, source, tidy(document.structured()), document, roles_of(url, document.title)
+        )
     kind = media_type(content_type)
-    text = decode(body[:_MAX_TEXT], charset_of(body, content_type, url=url)) if kind.startswith("text/") else ""
-    return _made(page_id, url, None, text, [], None)
+    text = decode(body[:MAX_TEXT], charset_of(body, content_type, url=url)) if kind.startswith("text/") else ""
+    return PageSources(page_id, url, None, _text(page_id, url, text), [], None, roles_of(url))
 
 
-def _made(
-    page_id: str, url: str, title: str | None, text: str, data: list[dict[str, Any]], document: Document | None
-) -> PageSources:
-    return PageSources(
-        page=page_id,
-        url=url,
-        title=title,
-        text=Source(SourceKind.TEXT, page_id, url, text),
-        data=data,
-        document=document,
-        roles=roles_of(url, title),
-    )
+def _of_file(page_id: str, url: str, file: FileText) -> PageSources:
+    text = file.text[:MAX_TEXT]
+    source = _text(page_id, url, text, FileLayout(file, len(text)))
+    title = file.title or None
+    return PageSources(page_id, url, title, source, [], None, roles_of(url, title, is_file=True), file.kind)
+
+
+def _text(page_id: str, url: str, text: str, layout: TextLayout = EMPTY_LAYOUT) -> Source:
+    return Source(SourceKind.TEXT, page_id, url, text, layout=layout)

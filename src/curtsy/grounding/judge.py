@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from curtsy.core.claims import Claim, Confidence, Evidence, Field, Rung, SourceKind, Verdict
+from curtsy.core.claims import Claim, Confidence, Evidence, Field, Rung, Source, SourceKind, Verdict
 from curtsy.grounding import json_pointer, value_types
 from curtsy.grounding.folded_text import fold, needles, occurrences
 from curtsy.grounding.merge import JudgedClaim, merged
@@ -88,6 +88,9 @@ def _places(claim: Claim, value: Any) -> tuple[list[_Place], str]:
         span = json_pointer.find(source.text, source.locator)
         if span is not None:
             return [_at_pointer(source.text, span)], ""
+    if claim.span is not None:
+        start, end = claim.span
+        return [_Place(Passage(text=source.text, start=start, end=end, named=True), start, end)], ""
     if claim.quote is not None and claim.quote.strip():
         return _quoted(claim, value)
     if source.kind is SourceKind.ATTRIBUTE:
@@ -150,15 +153,30 @@ def _by_itself(claim: Claim, value: Any, leaf: Leaf) -> Field | None:
 
 
 def _field(claim: Claim, value: Any, ruling: Ruling, place: _Place, claimed_quote: str | None = None) -> Field:
-    source = claim.source
-    evidence = Evidence(
-        page=source.page, url=source.url, source=source.kind, locator=source.locator, sha256=source.sha256,
-        start=place.start, end=place.end, quote=source.text[place.start : place.end],
-    )  # fmt: skip
+    evidence = _evidence(claim.source, value, place.start, place.end)
     return Field(
         path=claim.path, value=value, rung=claim.rung, verdict=ruling.verdict or Verdict.UNSUPPORTED,
         evidence=(evidence,), note=_note(claim, ruling), claimed_quote=claimed_quote,
     )  # fmt: skip
+
+
+def _evidence(source: Source, value: Any, start: int, end: int) -> Evidence:
+    layout = source.layout
+    return Evidence(
+        page=source.page, url=source.url, source=source.kind, locator=source.locator, sha256=source.sha256,
+        start=start, end=end, quote=source.text[start:end], visibility=layout.visibility_at(start, end),
+        labels=layout.labels_at(*_narrowed(source.text, value, start, end)), part=layout.part_at(start),
+        boxes=layout.boxes_at(start, end), ocr=layout.recognized,
+    )  # fmt: skip
+
+
+def _narrowed(text: str, value: Any, start: int, end: int) -> tuple[int, int]:
+    """Return where a quote says the value: of a quoted row, only the cell with the value has the labels meant."""
+    forms = (value,) if isinstance(value, str) else (str(value), f"{value:,}") if isinstance(value, int) else ()
+    for form in forms:
+        if form and (at := text.find(form, start, end)) >= 0:
+            return at, at + len(form)
+    return start, end
 
 
 def _note(claim: Claim, ruling: Ruling) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from curtsy.content.document import Document, is_html
+from curtsy.content.documents.model import FileText
 from curtsy.core.model import Page
 
 _HEADINGS = 100
@@ -19,6 +20,8 @@ class Stored(NamedTuple):
     page: Page
     body: bytes
     content_type: str | None
+    #: the document in the body, if it is one
+    file: FileText | None = None
 
 
 def page_facts(source: Stored) -> list[dict[str, Any]]:
@@ -26,6 +29,8 @@ def page_facts(source: Stored) -> list[dict[str, Any]]:
     page = source.page
     facts: dict[str, Any] = {"url": page.url, "title": page.title, "description": None, "language": page.language}
     facts |= {"canonical": page.canonical, "headings": [], "structured": [], "words": 0}
+    if source.file is not None:
+        return [facts | _of_file(source.file)]
     if is_html(source.content_type, source.body):
         document = Document.parse(source.body, source.content_type, page.url)
         structured = _structured(document)
@@ -35,6 +40,15 @@ def page_facts(source: Stored) -> list[dict[str, Any]]:
     elif (source.content_type or "").startswith("text/"):
         facts["words"] = len(source.body.split())
     return [facts]
+
+
+def _of_file(file: FileText) -> dict[str, Any]:
+    headings = [
+        {"level": one.level, "text": file.text[one.start : one.end][:_HEADING_LENGTH]}
+        for one in file.headings[:_HEADINGS]
+    ]
+    found = {"headings": headings, "words": len(file.text.split())}
+    return found | {name: value for name in ("title", "language") if (value := getattr(file, name))}
 
 
 def _structured(document: Document) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """Hints for finding the values of a schema, from `x-curtsy` and from a TOML file next to the schema.
 
     about the schema    per, pages, types, structured, selectors, allow_judged
-    about a leaf        structured, selectors (or css, xpath, attribute, pattern directly), allow_judged, long
+    about a leaf        structured, selectors (or css, xpath, attribute, label, pattern directly), allow_judged, long
 
 Leaves are named by their path, `/contact/email` or `contact.email`; a list means its items. Expressions are checked
 here, so that a crawl does not fail on them later.
@@ -22,7 +22,9 @@ from curtsy.grounding import patterns
 from curtsy.grounding.patterns import program_size
 
 #: roles of the pages of a site; `extract.page_selection` has their names
-ROLES = frozenset(("home", "about", "contact", "imprint", "claims", "people", "projects", "news", "products", "jobs"))
+ROLES = frozenset(
+    ("home", "about", "contact", "imprint", "claims", "report", "people", "projects", "news", "products", "jobs")
+)
 MAX_EXPRESSION = 500
 MAX_PATTERN = 2_000
 _MAX_SELECTORS = 20
@@ -35,17 +37,19 @@ MAX_OUTSIDE_PROGRAMS = 5_000
 #: only separators between its parts
 _TEMPLATE = re.compile(r"\{[^{}]+\}(?:[\s,;|]+\{[^{}]+\})*")
 _TOP = frozenset(("per", "pages", "types", "structured", "selectors", "allow_judged"))
-_INNER = frozenset(("structured", "selectors", "css", "xpath", "attribute", "pattern", "allow_judged", "long"))
+_INNER = frozenset(("structured", "selectors", "css", "xpath", "attribute", "label", "pattern", "allow_judged", "long"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selector:
-    """Where to find a leaf. `pattern` is searched in the element's text, or without an element in the page's text."""
+    """Where to find a leaf. `pattern` is searched in the element's text, in the cell's text, or in the page's text."""
 
     css: str | None = None
     xpath: str | None = None
     #: attribute of the element; None: its text
     attribute: str | None = None
+    #: pattern of a label: the value is in a table cell with such a row or column label, or is the definition of a term
+    label: str | None = None
     #: the value is its group `value`, its first group, or the whole match
     pattern: str | None = None
     #: the value is the sentence with the match
@@ -175,7 +179,7 @@ def _judged(value: Any, leaves: set[str]) -> set[str]:
 
 
 def _inner_selectors(mark: dict[str, Any], place: str) -> tuple[Selector, ...]:
-    short = {key: mark[key] for key in ("css", "xpath", "attribute", "pattern") if key in mark}
+    short = {key: mark[key] for key in ("css", "xpath", "attribute", "label", "pattern") if key in mark}
     own = (_selector(short, place),) if short else ()
     return own + (_selectors(mark["selectors"], place) if "selectors" in mark else ())
 
@@ -194,9 +198,9 @@ def _selector(value: Any, place: str) -> Selector:
     if isinstance(value, str):
         return Selector(css=value)
     if not isinstance(value, dict):
-        raise UsageError(f"{place}: a selector must be a table with css, xpath or pattern")
+        raise UsageError(f"{place}: a selector must be a table with css, xpath, label or pattern")
     _known(value, _SELECTOR, f"{place}: selector")
-    for key in ("css", "xpath", "attribute", "pattern", "subject"):
+    for key in ("css", "xpath", "attribute", "label", "pattern", "subject"):
         if key in value and not (isinstance(value[key], str) and value[key].strip()):
             raise UsageError(f"{place}: {key} is not a string")
     if not isinstance(value.get("sentence", False), bool):
@@ -219,7 +223,7 @@ def _check_work(selectors: Mapping[str, tuple[Selector, ...]]) -> None:
         one
         for many in selectors.values()
         for found in many
-        for one in (found.pattern, *found.also, *found.without)
+        for one in (found.label, found.pattern, *found.also, *found.without)
         if one
     }
     if sum(program_size(compiled(pattern)) for pattern in patterns) > MAX_OUTSIDE_PROGRAMS:
@@ -227,8 +231,11 @@ def _check_work(selectors: Mapping[str, tuple[Selector, ...]]) -> None:
 
 
 def _check_parts(selector: Selector, trusted: bool) -> None:
-    if selector.css is None and selector.xpath is None and selector.pattern is None:
-        raise UsageError("a selector needs css, xpath or pattern")
+    named = (selector.css, selector.xpath, selector.label)
+    if not any(one is not None for one in (*named, selector.pattern)):
+        raise UsageError("a selector needs css, xpath, label or pattern")
+    if selector.label is not None and (selector.css is not None or selector.xpath is not None):
+        raise UsageError("a selector with a label cannot have css or xpath")
     if selector.css is not None and selector.xpath is not None:
         raise UsageError("a selector cannot have both css and xpath")
     if selector.attribute is not None and selector.css is None and selector.xpath is None:
@@ -239,9 +246,9 @@ def _check_parts(selector: Selector, trusted: bool) -> None:
         if not trusted:
             raise UsageError("xpath is only allowed in schema files; use css")
         _check_xpath(selector.xpath)
-    if selector.sentence and (selector.pattern is None or selector.css or selector.xpath):
-        raise UsageError("sentence needs a pattern over the text, without css or xpath")
-    for pattern in (selector.pattern, *selector.also, *selector.without):
+    if selector.sentence and (selector.pattern is None or any(named)):
+        raise UsageError("sentence needs a pattern over the text, without css, xpath or label")
+    for pattern in (selector.label, selector.pattern, *selector.also, *selector.without):
         if pattern is not None:
             compiled(pattern)
 

@@ -158,10 +158,11 @@ def facts_of(page: Read, schema: str | dict[str, Any]) -> dict[str, Any]:
             id=page.id, crawl=0, fp=b"", url=page.url, host="", status=page.status, fetched_ms=0, depth=0,
             content_type=page.content_type, charset=page.charset, title=page.title,
         )  # fmt: skip
-        (found,) = page_schema.page_facts(page_schema.Stored(row, page.body or b"", page.content_type))
+        (found,) = page_schema.page_facts(page_schema.Stored(row, page.body or b"", page.content_type, page.file()))
         return answer | {"data": found}
     wanted = _schema(schema)
-    sources = [ladder.sources_of(page.id, page.url, page.body or b"", page.content_type)]
+    body = page.body or b""
+    sources = [ladder.sources_of(page.id, page.url, body, page.content_type, page.file())]
     claims = ladder.extract(wanted, sources, None).claims
     fields = judge.settle(wanted, claims, llm.prompt_texts(wanted.leaves))
     words = sum(source.words for source in sources)
@@ -183,4 +184,11 @@ def _schema(schema: str | dict[str, Any]) -> schemas.Schema:
 def _evidence(fields: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     for field in fields:
         quotes = [one["quote"] for one in field["evidence"]]
-        yield {"path": field["path"], "value": field["value"], "verdict": field["verdict"], "quotes": quotes}
+        where = [where for one in field["evidence"] if (where := _where(one))]
+        said = {"path": field["path"], "value": field["value"], "verdict": field["verdict"], "quotes": quotes}
+        yield said | ({"where": where} if where else {})
+
+
+def _where(one: dict[str, Any]) -> dict[str, Any]:
+    """What the quote alone does not say: labels of its table cell, page of a document, visibility."""
+    return {name: one[name] for name in ("labels", "part", "visibility", "ocr") if name in one}

@@ -16,21 +16,23 @@ from typing import Any, TypeVar
 
 from curtsy.content.parser_limits import is_heavy
 from curtsy.content.reading import ParseTimeout, within
-from curtsy.core.claims import Confidence, Evidence, Field, Rung, SourceKind, Verdict
+from curtsy.core.claims import Confidence, Field, Rung, Verdict
 from curtsy.core.errors import CurtsyError, Damaged, MissingPart, SettingsError, UsageError
 from curtsy.core.model import Crawl
 from curtsy.core.observe import log
 from curtsy.core.record import Record
 from curtsy.core.settings import Settings
 from curtsy.extract import ladder, llm, page_selection
-from curtsy.extract.ladder import PageSources
+from curtsy.extract.ladder import Candidate, PageSources
 from curtsy.grounding import judge, scoring
 from curtsy.grounding.page_schema import Stored, extractors, page_facts
 from curtsy.grounding.schema import Schema
-from curtsy.records import crawl_model
+from curtsy.records import crawl_model, evidence
 from curtsy.records import plan as plans
 from curtsy.records.plan import Plan
+from curtsy.services.document_process import limits_of
 from curtsy.services.reader_process import aside
+from curtsy.services.stored_files import file_of
 from curtsy.store import pages, sites
 from curtsy.store.engine import Store
 from curtsy.store.outbox import Row
@@ -89,13 +91,17 @@ def extract(parts: Parts, crawl: Crawl, row: Row, _found: dict[str, Any]) -> lis
     stored = _stored(parts, row.crawl, row.subject)
     if stored is None:
         return []  # it was deleted, or its body was not kept
+    is_file = stored.page.document is not None
+    if plan.function is None and not page_selection.applies(
+        plan.schema, stored.page.url, stored.page.title, is_file=is_file
+    ):
+        return []
+    stored = _with_file(parts, stored)
     if plan.function is not None:
         function = extractors[plan.function]
         # A function of a user has no time limit.
         found = _in_time(parts, stored, function, stored) if function is page_facts else function(stored)
         return [_of_facts(facts) for facts in found]
-    if not page_selection.applies(plan.schema, stored.page.url, stored.page.title):
-        return []
     found = run_ladder(parts, crawl, row.subject, plan.schema, [_sources(parts, stored)])
     return [{**item, "url": stored.page.url} for item in found]
 
@@ -104,10 +110,10 @@ def _of_site(parts: Parts, crawl: Crawl, row: Row, plan: Plan, host: str) -> lis
     with parts.store.read() as tx:
         as_of = sites.newest_page(tx, row.crawl, host)
         listed = sites.pages_of(tx, row.crawl, host)
-    by_url = {url: fp for fp, url, _ in listed}
-    chosen = ladder.choose(plan.schema, [(url, title) for _, url, title in listed])
+    by_url = {url: fp for fp, url, _, _ in listed}
+    chosen = ladder.choose(plan.schema, [Candidate(url, title, is_file=is_file) for _, url, title, is_file in listed])
     stored = [_stored(parts, row.crawl, by_url[url]) for url in chosen]
-    pages_of_site = [_sources(parts, one) for one in stored if one is not None]
+    pages_of_site = [_sources(parts, _with_file(parts, one)) for one in stored if one is not None]
     found = run_ladder(parts, crawl, row.subject, plan.schema, pages_of_site)
     home = chosen[0] if chosen else f"https://{host}/"
     return [{**item, "url": home, "as_of": as_of} for item in found]
@@ -125,9 +131,16 @@ def _stored(parts: Parts, crawl: int, subject: str) -> Stored | None:
     return None if record is None else Stored(page, record.body, page.content_type)
 
 
+def _with_file(parts: Parts, stored: Stored) -> Stored:
+    """Read the document in the body, if it is one: in a process of its own, with its own limits of time and memory."""
+    limits = limits_of(parts.settings)
+    return stored._replace(file=file_of(stored.body, stored.content_type, stored.page.url, limits))
+
+
 def _sources(parts: Parts, stored: Stored) -> PageSources:
     page = stored.page
-    return _in_time(parts, stored, ladder.sources_of, page.id, page.url, stored.body, stored.content_type)
+    given = (page.id, page.url, stored.body, stored.content_type, stored.file)
+    return _in_time(parts, stored, ladder.sources_of, *given)
 
 
 def _in_time(parts: Parts, stored: Stored, work: Callable[..., T], *given: Any) -> T:
@@ -137,7 +150,7 @@ def _in_time(parts: Parts, stored: Stored, work: Callable[..., T], *given: Any) 
     """
     seconds, page = parts.settings.parse_timeout_s, stored.page
     try:
-        if is_heavy(stored.body):
+        if stored.file is None and is_heavy(stored.body):
             aside.check(seconds, stored.body, stored.content_type, page.url)
         return within(seconds, work, *given)
     except ParseTimeout as error:
@@ -229,7 +242,7 @@ def field_of(field: Field) -> dict[str, Any]:
         "value": field.value,
         "rung": field.rung.value,
         "verdict": field.verdict.value,
-        "evidence": [{**asdict(one), "source": one.source.value} for one in field.evidence],
+        "evidence": [evidence.to_json(one) for one in field.evidence],
     }
     optional = {"note": field.note, "claimed_quote": field.claimed_quote}
     return found | {name: value for name, value in optional.items() if value}
@@ -237,10 +250,10 @@ def field_of(field: Field) -> dict[str, Any]:
 
 def field_from(data: dict[str, Any]) -> Field:
     """The inverse of `field_of`."""
-    evidence = tuple(Evidence(**{**one, "source": SourceKind(one["source"])}) for one in data["evidence"])
     return Field(
         path=data["path"], value=data["value"], rung=Rung(data["rung"]), verdict=Verdict(data["verdict"]),
-        evidence=evidence, note=data.get("note", ""), claimed_quote=data.get("claimed_quote"),
+        evidence=tuple(map(evidence.from_json, data["evidence"])), note=data.get("note", ""),
+        claimed_quote=data.get("claimed_quote"),
     )  # fmt: skip
 
 

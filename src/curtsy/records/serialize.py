@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from curtsy.core.record import Record
+from curtsy.records import evidence
 from curtsy.store import crawls, pages, records
 from curtsy.store.engine import Store
 
@@ -23,9 +24,20 @@ _PLAIN = (
 
 def line(record: Record) -> dict[str, Any]:
     """Everything except the creation time, whose form depends on the output."""
-    fields = [{name: one.get(name, "") for name in _OF_FIELD} for one in record.fields]
+    fields = [field_line(one) for one in record.fields]
     page = pages.page_id(record.crawl, bytes.fromhex(record.subject)) if record.kind == "page" else None
     return {"id": str(record.n), "page": page, **{name: getattr(record, name) for name in _PLAIN}, "fields": fields}
+
+
+def field_line(field: dict[str, Any]) -> dict[str, Any]:
+    """A value with its evidence, with all their keys."""
+    found = {name: field.get(name, "") for name in _OF_FIELD}
+    return found | {"evidence": [evidence.completed(one) for one in field.get("evidence", ())]}
+
+
+def withheld(record: Record) -> list[dict[str, Any]]:
+    """The values that are not published, for reviewers."""
+    return [field_line(one) | {"claimed_quote": one.get("claimed_quote")} for one in record.withheld]
 
 
 def of_crawl(

@@ -182,7 +182,7 @@ def _dead_letter(tx: Any, row: Row, settings: Settings, now_ms: int) -> Failure:
     page = None if site is not None else pages.get(tx, row.crawl, bytes.fromhex(row.subject))
     url = str(row.payload.get("url", "")) if page is None else page.url
     if site is not None:
-        known = [origin(url) for _, url, _ in sites.pages_of(tx, row.crawl, site, 1)]
+        known = [origin(url) for _, url, *_ in sites.pages_of(tx, row.crawl, site, 1)]
         url = f"{known[0] if known else f'https://{site}'}/"
     # A site or a deleted page has no fence: the crawl and the row identify its dead letters.
     fence = page.fence if page is not None else -(row.crawl << 40) - row.n

@@ -35,8 +35,8 @@ _UNSEEN = text(
     "ORDER BY q.host LIMIT :limit"
 )
 _PAGES = text(
-    "SELECT fp, url, title FROM pages WHERE host = :host AND crawl = :crawl AND status IN (200, 304) "
-    "ORDER BY depth, n LIMIT :limit"
+    "SELECT fp, url, title, document IS NOT NULL FROM pages WHERE host = :host AND crawl = :crawl "
+    "AND status IN (200, 304) ORDER BY depth, n LIMIT :limit"
 )
 
 
@@ -64,10 +64,11 @@ def newest_page(tx: Connection, crawl: int, host: str) -> int:
     return int(tx.execute(_NEWEST, {"crawl": crawl, "host": host}).scalar() or 0)
 
 
-def pages_of(tx: Connection, crawl: int, host: str, limit: int = 5000) -> list[tuple[str, str, str | None]]:
-    """(fingerprint in hexadecimal digits, URL, title) of its pages, those near the seeds first."""
+def pages_of(tx: Connection, crawl: int, host: str, limit: int = 5000) -> list[tuple[str, str, str | None, bool]]:
+    """(fingerprint in hexadecimal digits, URL, title, whether it is a document) of its pages, those near the seeds
+    first."""
     found = tx.execute(_PAGES, {"crawl": crawl, "host": host, "limit": limit})
-    return [(bytes(fp).hex(), url, title) for fp, url, title in found]
+    return [(bytes(fp).hex(), url, title, bool(is_file)) for fp, url, title, is_file in found]
 
 
 def close(tx: Connection, crawl: int, host: str) -> bool:

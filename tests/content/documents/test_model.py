@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from curtsy.content.documents.headers import guess_header_rows
 from curtsy.content.documents.model import Box, Boxes, FileText, Heading, Label, Merged, Part, Table
 from curtsy.content.documents.wire import box_bytes, from_wire, to_wire
 
@@ -83,3 +84,8 @@ def test_a_result_is_the_same_in_the_other_process() -> None:
 def test_bytes_that_are_no_result_are_refused(line: bytes) -> None:
     with pytest.raises((ValueError, TypeError, KeyError)):
         from_wire(line, b"")
+
+
+def test_a_year_names_a_column_only_above_numbers() -> None:
+    assert guess_header_rows([["Founded", "1954"], ["Staff", "12"], ["Name", "Alder"]]) == 0
+    assert guess_header_rows([["Measure", "2022", "2023"], ["Emissions", "120", "97"], ["Water", "45", "41"]]) == 1

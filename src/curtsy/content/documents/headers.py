@@ -34,6 +34,8 @@ def guess_header_rows(rows: Sequence[Sequence[str]], needs_numbers: bool = False
         return 0
     if len(set(named)) < len(named):
         return 0
+    if any(_is_year(cell) and not _is_of_numbers(rows, column) for column, cell in enumerate(first)):
+        return 0  # `Founded | 1954` above other facts is a fact, `Emissions | 2023` above numbers names a column
     return int(not needs_numbers or any(_is_of_numbers(rows, column) for column in range(width)))
 
 

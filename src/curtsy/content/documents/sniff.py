@@ -41,7 +41,8 @@ _TYPES = {
     "text/markdown": "text",
     "text/x-rst": "text",
 }
-_EXTENSIONS = {
+#: ending of a file name -> kind
+EXTENSIONS = {
     "pdf": "pdf", "docx": "docx", "docm": "docx", "dotx": "docx", "xlsx": "xlsx", "xlsm": "xlsx", "xltx": "xlsx",
     "pptx": "pptx", "pptm": "pptx", "ppsx": "pptx", "odt": "odt", "ott": "odt", "ods": "ods", "ots": "ods",
     "odp": "odp", "otp": "odp", "rtf": "rtf", "epub": "epub", "csv": "csv", "tsv": "csv",
@@ -61,7 +62,7 @@ _HTML_STARTS = (b"<!doctype html", b"<html", b"<head", b"<body", b"<!--", b"<scr
 def kind_of(content_type: str | None, body: bytes, url: str) -> str | None:
     """The kind of the file, as in `FileText.kind`; None for HTML and everything that no reader reads."""
     said = (content_type or "").partition(";")[0].strip().lower()
-    named = _EXTENSIONS.get(_extension(url))
+    named = EXTENSIONS.get(_extension(url))
     if found := _by_bytes(body, _TYPES.get(said) or named):
         return found
     meant = named if said in _VAGUE and named is not None else _TYPES.get(said)
@@ -82,7 +83,7 @@ def announced(content_type: str, url: str, disposition: str | None = None) -> st
     if said not in _VAGUE:
         return _TYPES.get(said)
     attached = (disposition or "").lower().partition("filename")[2].lstrip("*=\"' ").partition(";")[0].strip("\"' ")
-    return _EXTENSIONS.get(_ending(attached)) or _EXTENSIONS.get(_extension(url)) or _TYPES.get(said)
+    return EXTENSIONS.get(_ending(attached)) or EXTENSIONS.get(_extension(url)) or _TYPES.get(said)
 
 
 def _extension(url: str) -> str:

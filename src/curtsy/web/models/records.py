@@ -15,6 +15,33 @@ Status = Literal["published", "held", "rejected", "superseded"]
 Kind = Literal["new", "changed", "unchanged", "gone", "moved", "unread"]
 
 
+class LabelInfo(BaseModel):
+    """A label of a table cell: `text[start:end]` of the source."""
+
+    kind: Literal["row", "column", "term"]
+    text: str
+    start: int
+    end: int
+
+
+class PartInfo(BaseModel):
+    """A part of a document."""
+
+    kind: Literal["page", "sheet", "slide", "chapter", "section"]
+    number: int = Field(description="From 1.")
+    label: str = Field(description="Name of a sheet, title of a slide or chapter, printed number of a page; or empty.")
+
+
+class BoxInfo(BaseModel):
+    """A rectangle on a page of a PDF: points (1/72 inch) from the top left corner."""
+
+    page: int = Field(description="From 1.")
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+
+
 class EvidenceInfo(BaseModel):
     """A place in a page that supports a value."""
 
@@ -26,6 +53,13 @@ class EvidenceInfo(BaseModel):
     start: int
     end: int
     quote: str
+    visibility: Literal["visible", "collapsed", "screen_reader", "hidden"] = Field(
+        description="`collapsed`: a reader must open something first; `screen_reader`: for assistive technology only."
+    )
+    labels: list[LabelInfo] = Field(description="Of the table cell with the value: rows, then columns; or its term.")
+    part: PartInfo | None = Field(description="Page, sheet, slide or chapter of a document; null for other pages.")
+    boxes: list[BoxInfo] = Field(description="Where the quote stands on pages of a PDF, one per line; else empty.")
+    ocr: bool = Field(description="The words were recognized in a picture of the page.")
 
 
 class FieldInfo(BaseModel):

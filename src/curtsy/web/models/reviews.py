@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from curtsy.core.record import Record
+from curtsy.records import serialize
 from curtsy.records.review import ReviewCase
 from curtsy.web.models.fields import CrawlId, Time, Word, fill
 from curtsy.web.models.records import FieldInfo, RecordInfo, record_fields
@@ -86,8 +87,7 @@ class ReviewRequest(BaseModel):
 
 def review_fields(record: Record, crawl: str) -> dict[str, Any]:
     """The fields of a ReviewItem."""
-    withheld = [{"note": "", "claimed_quote": None} | one for one in record.withheld]
-    return record_fields(record) | {"crawl": crawl, "withheld": withheld}
+    return record_fields(record) | {"crawl": crawl, "withheld": serialize.withheld(record)}
 
 
 def review_of(known: ReviewCase, crawl: str) -> RecordReview:

@@ -12,7 +12,9 @@ time: a page that `is_heavy` is read in a process that can be killed.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
+
+import re2
 
 #: below both, the page is parsed as it is: the worst costs half a second, nearly all cost a millisecond
 _EASY_TAGS = 1_500
@@ -34,6 +36,15 @@ _VALUE = rb"""=[\t\n\f\r ]*+(?:"[^"]*+"|'[^']*+'|[^"'\t\n\f\r >][^\t\n\f\r >]*+)
 _TAG = re.compile(rb"<(/?[a-zA-Z][a-zA-Z0-9-]*+)((?:[^>=]++|" + _VALUE + rb")*+)>?+")
 _VALUES = re.compile(_VALUE)
 _TEXT = re.compile(rb"<!--|<(?:script|style|textarea|title|xmp|iframe|noembed|noframes)(?=[\t\n\f\r />])")
+
+#: names of tags; the same tags as those of `_TAG` where `_MISLEADING` occurs nowhere
+_NAME = re.compile(rb"<([a-z/][a-z0-9-]*+)")
+# A `>` in a quoted value, or the start of a tag within another one. RE2: one pass over the page, without going back.
+_MISLEADING = re2.compile(
+    rb"""=[\t\n\f\r ]*(?:"[^">]*>|'[^'>]*>)|<[a-z/](?:[^<>]|<+[^<>a-z/])*<+[a-z/]""",
+)
+#: tags whose order `_is_ordinary` does not look at: more of them cost less, and fewer pages are ordinary
+_SOME_TAGS = 256
 
 _NEVER_DEEP = frozenset(
     b"area base br col embed frame hr img input link meta param source track wbr image "
@@ -74,10 +85,69 @@ def tame(html: bytes) -> tuple[bytes, bool]:
     if len(html) <= _EASY_BYTES and html.count(b"<") <= _EASY_TAGS:
         return html, False
     seen = _without_text(html.lower())
+    if _is_ordinary(seen):
+        return html, False
     end, has_long = _look(seen)
     if has_long:
         return _shortened(html[:end], seen[:end]), True
     return (html, False) if end == len(html) else (html[:end], True)
+
+
+def _is_ordinary(html: bytes) -> bool:
+    """Whether the page is certainly within the bounds; if not, `_look` decides. Nearly all pages are, and this costs a
+    third of a look."""
+    if _MISLEADING.search(html) is not None or _has_long_gap(html):
+        return False
+    names = _NAME.findall(html)
+    return len(names) <= MAX_TAGS and _is_shallow(names)
+
+
+def _has_long_gap(html: bytes) -> bool:
+    """Whether a tag may be too long: somewhere MAX_TAG_BYTES follow each other without a `>`."""
+    at, last = 0, len(html) - MAX_TAG_BYTES
+    while at < last:
+        at = html.rfind(b">", at, at + MAX_TAG_BYTES) + 1
+        if not at:
+            return True
+    return False
+
+
+def _is_shallow(names: list[bytes]) -> bool:
+    """Whether depth and rebuilt elements stay within the bounds in any order of each _SOME_TAGS tags.
+
+    After some tags, at most `max(0, open - closed) + opened` elements of a name are open: most of them if all end tags
+    come first. While they are read, at most `open + opened` are.
+    """
+    opened: defaultdict[bytes, int] = defaultdict(int)
+    depth = formatting = rebuilt = 0
+    for at in range(0, len(names), _SOME_TAGS):
+        new: list[tuple[bytes, int]] = []
+        new_depth = new_formatting = closed = closed_formatting = rebuilding = 0
+        for tag, times in Counter(names[at : at + _SOME_TAGS]).items():
+            meaning = _meanings[tag]
+            if meaning is None:
+                continue
+            name, step, formats, rebuilds = meaning
+            if step < 0:
+                ends = min(opened[name], times)
+                opened[name] -= ends
+                closed += ends
+                closed_formatting += ends * formats
+                continue
+            if rebuilds:
+                rebuilding += times
+            if step:
+                new.append((name, times))
+                new_depth += times
+                new_formatting += times * formats
+        rebuilt += (formatting + new_formatting) * rebuilding
+        if depth + new_depth > MAX_DEPTH or rebuilt > MAX_REBUILT:
+            return False
+        for name, times in new:
+            opened[name] += times
+        depth += new_depth - closed
+        formatting += new_formatting - closed_formatting
+    return True
 
 
 def _look(html: bytes) -> tuple[int, bool]:

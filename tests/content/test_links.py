@@ -93,6 +93,16 @@ def test_the_memo_agrees_with_the_parser_on_any_link(pairs: list[tuple[str, str]
         assert memo.resolve(base, href) == url
 
 
+@given(
+    st.sampled_from(BASES), st.lists(st.text(alphabet="#/.?:@hx\\ \t\n\x0b\x85\u2028\ud800", max_size=6), max_size=9)
+)
+def test_links_to_parts_of_a_page_are_links_to_the_page(base: str, links: list[str]) -> None:
+    parsed = [normalise(href, base) for href in links]
+    memo = LinkMemo()
+    for _ in range(2):
+        assert memo.resolve_all(base, links) == list(dict.fromkeys(url for url in parsed if url is not None))
+
+
 def test_links_to_what_is_done_are_left_out_from_then_on() -> None:
     memo, base, done = LinkMemo(), "http://a.test/dir/page", {"http://a.test/x"}
     links = ["/x", "../x", "x", "http://a.test/x", "x?q"]

@@ -118,14 +118,16 @@ class LinkMemo:
         # In a folder of the root "../x" is "/x".
         below_root = is_plain and folder.count("/") == 4
         found: dict[str, None] = {}
-        for href in links:
+        for href in _without_fragments(links):
             if href[:1] == "/":
                 table, key = of_origin, origin
+            elif href in of_folder:
+                table, key = of_folder, folder
             elif below_root and href[:3] == "../" and href[3:4].isalnum():
                 table, key, href = of_origin, origin, href[2:]
             elif href[:4] == "http" and href.startswith(("http://", "https://")):
                 table, key = of_all, ""
-            elif self._key(href, origin, folder) is not None:
+            elif href and self._key(href, origin, folder) is not None:
                 table, key = of_folder, folder
             else:
                 url = self._resolve(base_url, href)
@@ -182,6 +184,16 @@ class LinkMemo:
             table[href] = url
             self._size += 1
         return url
+
+
+def _without_fragments(links: Iterable[str]) -> Iterable[str]:
+    """The links, each once, without the fragments that their URLs lose anyway: a manual links to many parts of a page.
+
+    The URL parser removes white space at the end of a link, but not before a fragment: such a link stays whole.
+    """
+    return dict.fromkeys(
+        href if (cut := href.find("#")) < 0 or (cut and href[cut - 1] <= " ") else href[:cut] for href in links
+    )
 
 
 def _prefixes(base_url: str) -> tuple[str, str]:

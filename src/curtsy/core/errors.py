@@ -13,7 +13,9 @@
       UploadHeld            another request is sending the same upload: wait for it
       Unavailable           a backend is unavailable or missing: wait and try again, or fix it as the message says
         FrontierUnavailable   Valkey/Redis does not answer
+          FrontierRefused       it answers and refuses (no memory left, no rights): a person must act
         StoreUnavailable      the database does not answer
+          StoreUnwritable       it answers and refuses (read-only, disk full, no rights): a person must act
         SegmentsUnavailable   the segment store cannot be written or read (disk full, object store down)
         MissingPart           a program or package is not installed
       EpochLost             the frontier's memory is gone or another epoch rules: rebuild, then continue
@@ -95,6 +97,10 @@ class SegmentsUnavailable(Unavailable):
 
 class Unwritable(Unavailable):
     """Full or read-only: a retry does not help; a person must act."""
+
+
+class FrontierRefused(FrontierUnavailable, Unwritable):
+    """Valkey/Redis answers and refuses: no memory left, no rights."""
 
 
 class StoreUnwritable(StoreUnavailable, Unwritable):

@@ -8,28 +8,12 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
 import hiredis
-from redis.exceptions import (
-    AskError,
-    ClusterDownError,
-    ReadOnlyError,
-    RedisError,
-    ResponseError,
-    TryAgainError,
-)
-from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import TimeoutError as RedisTimeoutError
+from redis.exceptions import RedisError
 
 from curtsy.core.clock import boot
-from curtsy.core.errors import EpochLost, FrontierUnavailable
+from curtsy.core.errors import FrontierRefused
+from curtsy.frontier.server_errors import NoMaster, translated
 from curtsy.frontier.servers import Node, Servers, connect, policy_of
-
-
-class OtherRun(RedisError):
-    """The server behind this connection is not the run that the epoch belongs to."""
-
-
-class NoMaster(RedisError):
-    """The server behind this connection refuses writes."""
 
 
 class Link:
@@ -129,32 +113,17 @@ class Link:
 
     @contextmanager
     def _translating(self) -> Iterator[None]:
-        """Translates errors of the client into the two that a caller can act on."""
+        """Translates errors of the client into those that a caller can act on."""
         try:
             yield
-        except OtherRun as error:
-            self.doubt()
-            raise EpochLost(f"The frontier server was restarted ({error}).") from error
-        except (AskError, ReadOnlyError) as error:
-            self.doubt()
-            raise EpochLost(f"The frontier's keys have moved to another server ({error}).") from error
-        except NoMaster as error:
-            self.doubt()
-            raise FrontierUnavailable(
-                "The frontier server is a replica and refuses writes. Wait for the failover to end, or name the "
-                "master in frontier_url."
-            ) from error
-        except (RedisConnectionError, RedisTimeoutError, OSError, ClusterDownError, TryAgainError) as error:
-            self.doubt()
-            said = str(error).rstrip(".") or "it took too long"
-            raise FrontierUnavailable(
-                f"The frontier server (Valkey/Redis) does not answer: {said}. "
-                "Check that it runs and that frontier_url is correct."
-            ) from error
-        except ResponseError as error:
-            if "EPOCH" in str(error):
-                raise EpochLost(f"The frontier has another epoch ({error}).") from error
-            raise
+        except (RedisError, OSError) as error:
+            known = translated(error)
+            if known is None:
+                raise
+            # A refusal says nothing about where the keys are, nor does another epoch on the same server.
+            if not isinstance(known, FrontierRefused) and "EPOCH" not in str(error):
+                self.doubt()
+            raise known from error
 
 
 def _packed(*words: Any) -> list[bytes]:

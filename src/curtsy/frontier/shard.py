@@ -11,7 +11,8 @@ from redis.exceptions import NoScriptError, ResponseError
 from curtsy.core.clock import ServerClock, boot
 from curtsy.core.errors import EpochLost
 from curtsy.frontier import scripts
-from curtsy.frontier.connection import Link, OtherRun, run_id_of
+from curtsy.frontier.connection import Link, run_id_of
+from curtsy.frontier.server_errors import OtherRun
 from curtsy.frontier.servers import Node, Servers
 
 #: version of the key map in lua/preamble.lua; another version in the server counts as loss

@@ -15,7 +15,7 @@ from typing import Any
 
 from curtsy.core import clock
 from curtsy.core.clock import boot
-from curtsy.core.errors import EpochLost, FrontierUnavailable, SettingsError
+from curtsy.core.errors import EpochLost, FrontierUnavailable, SettingsError, StoreUnavailable
 from curtsy.core.failpoints import point
 from curtsy.core.model import HostState, Lane, Request, RobotsState
 from curtsy.core.observe import count, log
@@ -318,9 +318,11 @@ async def write_clean(frontier: Frontier, store: Store) -> bool:
             if any(known) or await shard.command("LLEN", "%reaped"):
                 return False
             rows = await shard.future_times()
-        except (EpochLost, FrontierUnavailable):
+            await in_thread(store.run, _mark_clean, shard.number, shard.epoch, rows)
+        except (EpochLost, FrontierUnavailable, StoreUnavailable) as error:
+            # The next start waits for a quiet period: that is all.
+            log("no_clean_end", level="info", error=str(error))
             return False
-        await in_thread(store.run, _mark_clean, shard.number, shard.epoch, rows)
     return True
 
 

@@ -14,17 +14,16 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, BinaryIO, Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, InvalidRequestError
+from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, InvalidRequestError
 from sqlalchemy.exc import TimeoutError as SqlTimeout
 
 from curtsy.core import metrics
 from curtsy.core.errors import (
     CurtsyError,
-    Damaged,
     MissingPart,
     SchemaMismatch,
     StoreUnavailable,
@@ -33,6 +32,7 @@ from curtsy.core.errors import (
 )
 from curtsy.core.observe import count, log
 from curtsy.core.threads import in_thread
+from curtsy.store.database_errors import Full, Passing, ReadOnly, translated
 from curtsy.store.migrations import HEAD, migrate, version
 
 P = ParamSpec("P")
@@ -42,19 +42,8 @@ T = TypeVar("T")
 _BUSY_MS = 10_000
 #: pauses before a failed transaction is run again; a database restart takes a few seconds
 _PAUSES_S = (0.02, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
-#: serialization failure, deadlock, lock time-out, and a server that goes down or comes up
-_DEADLOCK = "40P01"
-_SQLSTATES = frozenset({"40001", _DEADLOCK, "55P03", "57P01", "57P02", "57P03", "25P03"})
-#: busy, locked, I/O error
-_SQLITE_PASSING = frozenset({5, 6, 10})
-#: disk full
-_SQLITE_FULL, _POSTGRESQL_FULL = 13, "53100"
 #: the longest pause for a full disk: the user must learn of it soon
 _FULL_PAUSE_S = 0.1
-#: read-only, cannot open
-_SQLITE_SHUT = frozenset({8, 14})
-#: corrupt, not a database
-_SQLITE_DAMAGED = frozenset({11, 26})
 
 #: mode of folders that we create: the database holds the secrets of sessions and webhooks
 _OURS_ALONE = 0o700
@@ -68,20 +57,6 @@ _SQLITE_PRAGMAS = (
     "PRAGMA wal_autocheckpoint=4000",
     "PRAGMA journal_size_limit=67108864",
 )
-
-
-class _Passing(StoreUnavailable):
-    """A temporary error: the same transaction may succeed a moment later."""
-
-    def __init__(self, message: str, *, deadlock: bool = False) -> None:
-        super().__init__(message)
-        self.cause = "deadlock" if deadlock else "unavailable"
-
-
-class _Full(StoreUnwritable):
-    """The disk is full. Space may be freed at any moment, or never, so retries end soon."""
-
-    cause = "disk_full"
 
 
 class Store:
@@ -146,13 +121,20 @@ class Store:
                 with connection.begin():
                     yield connection
         except DBAPIError as error:
-            raise _translate(self.where, error.orig, error.connection_invalidated) or error from error
-        except (InvalidRequestError, SqlTimeout) as error:
+            raise self._known(error.orig, error.connection_invalidated) or error from error
+        except (InvalidRequestError, DisconnectionError, SqlTimeout) as error:
             # A connection that broke during a transaction; the next one is new.
-            raise _Passing(f"The database {self.where} was interrupted: {error}") from error
+            raise Passing(f"The database {self.where} was interrupted: {error}") from error
         except self._engine.dialect.loaded_dbapi.Error as error:
             # `rows` talks to the driver directly.
-            raise _translate(self.where, error) or error from error
+            raise self._known(error) or error from error
+
+    def _known(self, error: BaseException | None, disconnected: bool = False) -> CurtsyError | None:
+        known = translated(self.where, error, disconnected)
+        if isinstance(known, ReadOnly):
+            # A setting of the session, or a server that became a standby, stays with the connection.
+            self._engine.dispose()
+        return known
 
     def run(self, fn: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `fn(tx, ...)` in a transaction; repeat it after a deadlock, a restart or a busy database.
@@ -163,8 +145,8 @@ class Store:
             try:
                 with self.begin() as tx:
                     return fn(tx, *args, **kwargs)
-            except (_Passing, _Full) as error:
-                if isinstance(error, _Full) and pause_s > _FULL_PAUSE_S:
+            except (Passing, Full) as error:
+                if isinstance(error, Full) and pause_s > _FULL_PAUSE_S:
                     raise
                 count("store_retries")
                 metrics.inc("curtsy_store_retries_total", cause=error.cause)
@@ -184,8 +166,7 @@ class Store:
 
     @contextmanager
     def _file_lock(self, name: str, wait_s: float) -> Iterator[None]:
-        path = Path(f"{self._lock_folder}.{name}.lock")
-        with path.open("ab") as file:
+        with _opened(Path(f"{self._lock_folder}.{name}.lock")) as file:
             # flock, not lockf: it belongs to the open file, so two threads exclude each other too.
             _wait_for(lambda: _flock(file.fileno()), name, wait_s)
             yield
@@ -352,33 +333,13 @@ def _postgresql_engine(url: URL) -> Engine:
         raise MissingPart("PostgreSQL needs psycopg: pip install 'curtsy[postgres]'.") from error
 
 
-def _translate(where: str, error: BaseException | None, disconnected: bool = False) -> CurtsyError | None:
-    """The driver's error as an error for the user; None for a bug of ours, which is raised unchanged."""
-    said = next(iter(str(error).strip().splitlines()), type(error).__name__)
-    code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
-    if code in _SQLITE_DAMAGED:
-        return Damaged(
-            f"{where} is damaged or not a database ({said}). Restore it from a copy, or use another --data-dir."
-        )
-    if code in _SQLITE_SHUT:
-        return StoreUnwritable(f"The database {where} cannot be opened for writing: {said}. Fix its permissions.")
-    if code == _SQLITE_FULL or getattr(error, "sqlstate", None) == _POSTGRESQL_FULL:
-        return _Full(f"The disk of the database {where} is full ({said}). Free some space; nothing is lost.")
-    if not disconnected and not _is_passing(error, code):
-        return None
-    return _Passing(
-        f"The database {where} does not answer: {said}. Check that it is running, reachable and has disk space; "
-        "a crawl can be resumed when it is back.",
-        deadlock=getattr(error, "sqlstate", None) == _DEADLOCK,
-    )
-
-
-def _is_passing(error: BaseException | None, sqlite_code: int) -> bool:
-    state: str | None = getattr(error, "sqlstate", None)
-    if sqlite_code or state:
-        return sqlite_code in _SQLITE_PASSING or state in _SQLSTATES or (state or "").startswith(("08", "53"))
-    # psycopg: the connection could not be made, or broke before the server could say why
-    return type(error).__name__ in ("OperationalError", "InterfaceError")
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return path.open("ab")
+    except OSError as error:
+        raise StoreUnwritable(
+            f"The folder of the database cannot be written: {error}. Fix its permissions or disk."
+        ) from error
 
 
 def _flock(descriptor: int) -> bool:

@@ -225,8 +225,12 @@ class Segments:
         for name in names:
             file = _lock_abandoned(self._folder / name)
             if file is not None:
-                (self._folder / name).unlink(missing_ok=True)
-                os.close(file)
+                try:
+                    (self._folder / name).unlink(missing_ok=True)
+                except OSError as error:
+                    raise SegmentsUnavailable(f"The segment {name} cannot be deleted: {error}.") from error
+                finally:
+                    os.close(file)
                 deleted += 1
         return deleted
 
@@ -250,11 +254,15 @@ def _lock_abandoned(path: Path) -> int | None:
         file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise SegmentsUnavailable(f"The segment {path} cannot be opened: {error}. Fix its permissions.") from error
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    except OSError as error:
         os.close(file)
-        return None
+        if isinstance(error, BlockingIOError):
+            return None
+        raise SegmentsUnavailable(f"The segment {path} cannot be locked: {error}.") from error
     return file
 
 
@@ -265,8 +273,11 @@ def _cut(path: Path, file: int, committed: int | None) -> bool:
     if size < committed:
         log("segment_too_short", level="error", segment=path.name, bytes=size, committed=committed)
         return False
-    os.ftruncate(file, committed)
-    os.fdatasync(file)
+    try:
+        os.ftruncate(file, committed)
+        os.fdatasync(file)
+    except OSError as error:
+        raise SegmentsUnwritable(f"The segment {path} cannot be cut: {error}. Free or repair its disk.") from error
     log("torn_tail_cut", segment=path.name, bytes=size - committed)
     return True
 

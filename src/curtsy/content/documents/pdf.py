@@ -177,8 +177,16 @@ def _links(document: pdfium.PdfDocument, page: pdfium.PdfPage) -> list[str]:
             if 0 < size < 10_000:
                 buffer = ctypes.create_string_buffer(size)
                 raw.FPDFAction_GetURIPath(document, action, buffer, size)
-                found.append(buffer.value.decode("utf-8", "replace"))
+                found.append(_decoded(buffer.value))
     return found
+
+
+def _decoded(address: bytes) -> str:
+    """Addresses should be ASCII. Some files have UTF-8 in them, others the encoding of PDF, much like Latin-1."""
+    try:
+        return address.decode()
+    except UnicodeDecodeError:
+        return address.decode("latin-1")
 
 
 def _facts(builder: Builder, document: pdfium.PdfDocument) -> None:

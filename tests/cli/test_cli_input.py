@@ -107,8 +107,14 @@ def test_pages_that_wait_for_a_browser_are_told_beside_the_pending_ones() -> Non
 
 def test_what_is_waited_for_is_said_in_a_few_words() -> None:
     troubled = {"a": ("dns_failed", 112.5), "b": ("timeout", 130.0), "c": ("timeout", 99.0)}
-    assert describe_wait(troubled, 0, 100.0) == "waiting: 2 hosts do not answer (dns_failed, timeout), next try in 13 s"
-    assert describe_wait({"a": ("dns_failed", 112.0)}, 0, 100.0).startswith("waiting: 1 host does not answer")
+    assert describe_wait(troubled, 0, 100.0) == (
+        "waiting for 2 hosts that do not answer: a (dns_failed), b (timeout); next try in 13 s"
+    )
+    assert describe_wait({"a": ("dns_failed", 112.0)}, 0, 100.0).startswith(
+        "waiting for 1 host that does not answer: a"
+    )
+    many = {f"h{n}": ("timeout", 110.0 + n) for n in range(5)}
+    assert "h2 (timeout), ...; next try in 10 s" in describe_wait(many, 0, 100.0)
     assert describe_wait({}, 39.2, 100.0) == "waiting: the next host is due in 40 s"
     assert describe_wait({}, 0.2, 100.0) == ""
     assert sentence(Counts(pages=1, pending=2, waiting="waiting: x"), None) == "1 pages, 2 pending, waiting: x"

@@ -173,9 +173,8 @@ def test_a_page_that_was_not_modified_is_logged_as_it_was_answered(folder: Crawl
 
 
 def test_a_name_that_does_not_exist_is_looked_up_twice(folder: CrawlFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("politeness", "decide"):
-        monkeypatch.setattr(f"curtsy.rules.{module}.MISSING_NAME_MS", 300)
-    monkeypatch.setattr("curtsy.fetch.dns._FAILURE_TTL_S", 0.2)
+    monkeypatch.setattr("curtsy.rules.politeness.MISSING_NAME_MS", 300)
+    monkeypatch.setattr("curtsy.fetch.dns._MISSING_TTL_S", 0.2)
 
     async def scene() -> tuple[Counts, int]:
         async with dns_serving({}) as names:

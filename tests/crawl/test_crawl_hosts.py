@@ -151,7 +151,7 @@ def test_a_host_whose_name_was_not_found_says_so_and_is_asked_once_it_has_an_add
     with SmallSite({"/": linking()}) as site:
         stuck = folder.start("crawl", url)
         assert stuck.stderr is not None
-        until_said(stuck.stderr, "waiting: 1 host does not answer (dns_failed), next try in ")
+        until_said(stuck.stderr, "waiting for 1 host that does not answer: one.small.test (dns_failed); next try in ")
         why = folder.run("explain", url)
         assert why["fault"] == "dns_failed"
         assert any("has not answered since" in said for said in why["why"])

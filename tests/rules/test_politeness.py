@@ -8,7 +8,14 @@ import pytest
 
 from curtsy.core.outcome import Fault, HostEffect, Outcome
 from curtsy.core.settings import Settings
-from curtsy.rules.politeness import backoff_ms, effect, retry_after, robots_delay_ms
+from curtsy.rules.politeness import (
+    backoff_ms,
+    effect,
+    least_patience_ms,
+    patience_ms,
+    retry_after,
+    robots_delay_ms,
+)
 from curtsy.rules.robots import Robots
 
 #: Sun, 06 Nov 1994 08:49:37 GMT
@@ -187,3 +194,19 @@ def test_crawl_delay_is_capped() -> None:
     robots = Robots.parse(b"User-agent: *\nCrawl-delay: 86400\n")
     assert robots_delay_ms(robots, "curtsy", SETTINGS) == int(SETTINGS.robots_delay_cap_s * 1000)
     assert robots_delay_ms(Robots.parse(b""), "curtsy", SETTINGS) is None
+
+
+@pytest.mark.parametrize(
+    ("fault", "has_answered", "patience_s"),
+    [
+        ("timeout", False, 60), ("connection_lost", False, 60), ("dns_failed", False, 60),
+        ("connect_failed", False, 15), ("tls_failed", False, 15), ("no_such_host", False, 15),
+        ("connect_failed", True, 3600), ("timeout", True, 3600),
+        ("status_503", False, 3600), ("status_429", False, 3600),
+    ],
+)  # fmt: skip
+def test_a_host_that_never_answered_has_less_patience(fault: str, has_answered: bool, patience_s: int) -> None:
+    assert patience_ms(fault, has_answered, Settings()) == patience_s * 1000
+    short = Settings(host_patience_s=2)
+    assert patience_ms(fault, has_answered, short) == 2000
+    assert least_patience_ms(Settings()) == 15_000

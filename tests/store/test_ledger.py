@@ -231,8 +231,8 @@ def test_a_host_fails_from_the_first_failure_until_it_recovers(store: Store) -> 
     n = _crawl(store).n
     with store.begin() as tx:
         _add(tx, n, 1)
-        queues.mark(tx, silent={"a.test": "dns_failed", "unknown.test": "timeout"}, now_ms=100)
-        queues.mark(tx, silent={"a.test": "timeout"}, now_ms=200)
+        queues.mark(tx, silent={"a.test": ("dns_failed", "SERVFAIL"), "unknown.test": ("timeout", "")}, now_ms=100)
+        queues.mark(tx, silent={"a.test": ("timeout", "")}, now_ms=200)
         assert queues.faults(tx) == queues.faults(tx, "a.test") == {"a.test": ("dns_failed", 100)}
         assert [queue.failing_since_ms for queue in queues.failing_since(tx, 150)] == [100]
         assert queues.failing_since(tx, 99) == []
@@ -282,7 +282,7 @@ def test_patience_with_silent_hosts_begins_anew(store: Store) -> None:
     with store.begin() as tx:
         for crawl in (n, other):
             queues.open_queues(tx, [(crawl, host, "batch", 1) for host in ("a.test", "b.test", "c.test")])
-        queues.mark(tx, silent=dict.fromkeys(("a.test", "b.test", "c.test"), "timeout"), now_ms=5)
+        queues.mark(tx, silent=dict.fromkeys(("a.test", "b.test", "c.test"), ("timeout", "")), now_ms=5)
         queues.mark_dead(tx, n, "c.test", "host_unreachable")
         queues.reset_patience(tx, n, "a.test")
         since = {(q.crawl, q.host): q.failing_since_ms for q in queues.failing_since(tx, 10)}

@@ -37,6 +37,9 @@ def crawl(
         str | None, typer.Option("--resume", metavar="ID", help="Resume a crawl: its id, or `last`.")
     ] = None,
     processes: Annotated[int, typer.Option("--processes", min=1, max=256, metavar="N", help="Use N processes.")] = 1,
+    give_up: Annotated[
+        bool, typer.Option("--give-up", help="Do not wait for hosts that do not answer when the rest is done.")
+    ] = False,
     out: Annotated[
         str | None,
         typer.Option(
@@ -87,7 +90,7 @@ def crawl(
     else:
         what = crawl_of(request, settings, new_id())
     target = target_of(out)
-    ended = run_and_export(settings, what, seeds.read(urls or (), from_), target, processes, as_json, options)
+    ended = run_and_export(settings, what, seeds.read(urls or (), from_), target, processes, as_json, options, give_up)
     _finish(ended, settings, target, as_json)
 
 
@@ -130,13 +133,14 @@ def run_and_export(
     processes: int,
     as_json: bool,
     options: Mapping[str, Any] | None = None,
+    give_up: bool = False,
 ) -> Ended:
     """Run a crawl and export it if it finishes: an interrupted crawl writes no file that looks complete."""
     chosen = pages.format_of(out, None) if out else None
     if chosen is not None:
         pages.check_target(out, chosen)
     with progress.for_terminal(quiet=as_json) as shown:
-        ended = drive(settings, what, seeds, shown.update, processes, options)
+        ended = drive(settings, what, seeds, shown.update, processes, options, give_up)
     if chosen is not None and not ended.interrupted:
         with Store.open(settings.effective_store_url) as store:
             pages.export(store, pages.segments_of(settings), ended.crawl, out, chosen)
@@ -151,6 +155,8 @@ def _finish(ended: Ended, settings: Settings, out: Target, as_json: bool) -> Non
         show.document(show.ledger(ended.status) | records | {"counters": ended.counters})
         if ended.interrupted and out is not None:
             show.note(_not_exported(ended, out))
+        elif not ended.interrupted and not ended.counts.pages:
+            show.note(_no_page(ended))
     else:
         print_summary(ended, settings, out)
     raise typer.Exit(ended.exit_code)
@@ -180,11 +186,20 @@ def print_summary(ended: Ended, settings: Settings, out: Target) -> None:
         show.say(f"pages are in  {out}")
     if ended.records.get("held"):
         show.say(f"Some records need a review: {next_commands.command('review', 'list')}")
-    if not counts.pages and counts.skipped:
-        why = [f"{reason}: {MEANINGS.get(reason, 'see `curtsy explain URL`')}." for reason in sorted(counts.skipped)]
-        show.say(f"No page was fetched. {' '.join(why)}")
+    if not counts.pages:
+        show.say(_no_page(ended))
     if counts.failed or counts.failed_stages:
         show.say(f"Show dead letters: {next_commands.command('failures', 'list', '--crawl', ended.crawl.id)}")
+
+
+def _no_page(ended: Ended) -> str:
+    """Say why a crawl has no page, in one line."""
+    if (failure := ended.failure) is not None:
+        why = [f"{failure.url}: {failure.cause}{failure.detail and f' ({failure.detail})'}."]
+    else:
+        reasons = sorted(ended.counts.skipped)
+        why = [f"{reason}: {MEANINGS.get(reason, 'see `curtsy explain URL`')}." for reason in reasons]
+    return " ".join(("No page was fetched.", *why))
 
 
 def _not_exported(ended: Ended, out: Target) -> str:

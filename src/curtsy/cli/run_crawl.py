@@ -17,12 +17,13 @@ from typing import Any
 import uvloop
 
 from curtsy.cli import DEAD_LETTERS, DONE, INTERRUPTED, UNAVAILABLE, Interrupted, next_commands
+from curtsy.cli.keys_pressed import Keys
 from curtsy.cli.show import note
 from curtsy.control import retention, submit
 from curtsy.control.crawls import elapsed_s
 from curtsy.core import clock
 from curtsy.core.errors import NoBrowser, UnknownCrawl
-from curtsy.core.model import Counts, Crawl, CrawlState
+from curtsy.core.model import Counts, Crawl, CrawlState, Failure
 from curtsy.core.observe import counters
 from curtsy.core.settings import Settings
 from curtsy.core.settings_loading import keep
@@ -30,7 +31,7 @@ from curtsy.core.shutdown import StopFlag, end_by
 from curtsy.crawl import run
 from curtsy.fetch import chromium
 from curtsy.services import backends
-from curtsy.store import crawls, records, summaries
+from curtsy.store import crawls, failures, records, summaries
 from curtsy.store.engine import Store
 
 #: after the drain, a helper has this long to commit and exit
@@ -51,6 +52,8 @@ class Ended:
     counters: dict[str, int]
     #: by status
     records: dict[str, int] = field(default_factory=dict)
+    #: of a crawl without a page: a URL that failed, and why
+    failure: Failure | None = None
 
     @property
     def status(self) -> dict[str, Any]:
@@ -68,7 +71,8 @@ class Ended:
     def exit_code(self) -> int:
         if self.interrupted:
             return INTERRUPTED
-        return DEAD_LETTERS if self.counts.failed or self.counts.failed_stages else DONE
+        # A crawl without a page did not do what it was for, even if every URL was only skipped.
+        return DEAD_LETTERS if self.counts.failed or self.counts.failed_stages or not self.counts.pages else DONE
 
 
 def drive(
@@ -78,13 +82,14 @@ def drive(
     on_progress: Callable[[Counts], None],
     processes: int = 1,
     options: Mapping[str, Any] | None = None,
+    give_up: bool = False,
 ) -> Ended:
     """Submit a new crawl, or resume the one of that id with changed options; run it until it ends or is interrupted."""
     # Until the loop handles it, Ctrl-C interrupts at once, also while seeds are awaited.
     signal.signal(signal.SIGINT, _raise_interrupt)
     try:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            counted = runner.run(_drive(settings, what, seeds, on_progress, processes, options))
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner, Keys(give_up) as keys:
+            counted = runner.run(_drive(settings, what, seeds, on_progress, processes, options, keys))
     except KeyboardInterrupt:
         counted = {}
         _give_up(settings, what)
@@ -103,6 +108,7 @@ async def _drive(
     on_progress: Callable[[Counts], None],
     processes: int,
     options: Mapping[str, Any] | None,
+    keys: Keys,
 ) -> dict[str, int]:
     stop = StopFlag()
     _check_renderer(settings, what)
@@ -116,8 +122,11 @@ async def _drive(
             crawl = await submit.submit(built, what, seeds)
         _handle_signals(stop, next_commands.resume(crawl.id, keep(settings)), helpers)
         helpers.start(crawl.n, processes - 1)
+        keys.listen(asyncio.get_running_loop())
         try:
-            await run.run(built, crawl.n, on_progress, stop, tidy=lambda: retention.tidy(built))
+            await run.run(
+                built, crawl.n, on_progress, stop, tidy=lambda: retention.tidy(built), gives_up=lambda: keys.gives_up
+            )
         except NoBrowser as error:
             raise NoBrowser(f"{error}\n{next_commands.resume(crawl.id, keep(settings))}") from error
         if crawl.schema is not None or crawl.webhook is not None:
@@ -163,14 +172,21 @@ def _ended(store: Store, id: str, counted: dict[str, int]) -> Ended:
             crawl = crawls.get(tx, id)
         except UnknownCrawl:
             raise Interrupted(INTERRUPTED) from None  # its first seeds were not written yet
+        counts = crawls.counts(tx, crawl.n)
         return Ended(
             crawl=crawl,
-            counts=crawls.counts(tx, crawl.n),
+            counts=counts,
+            failure=None if counts.pages else _a_failure(tx, crawl.n),
             hosts=summaries.hosts_of(tx, crawl.n),
             elapsed_s=elapsed_s(crawl, clock.now_ms()),
             counters=counted,
             records=records.counts(tx, crawl.n, crawl.schema_hash) if crawl.schema is not None else {},
         )
+
+
+def _a_failure(tx: Any, n: int) -> Failure | None:
+    found = failures.find(tx, crawl=n, limit=1) or failures.of_dead_hosts(tx, crawl=n, limit=1)
+    return found[0] if found else None
 
 
 def _handle_signals(stop: StopFlag, hint: str, helpers: Helpers) -> None:

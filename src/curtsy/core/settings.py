@@ -105,6 +105,7 @@ class Settings(BaseSettings):
     robots_delay_cap_s: float = Field(60.0, ge=0)
     retry_after_cap_s: float = Field(3600.0, ge=1)
     host_patience_s: float = Field(3600.0, gt=0)
+    new_host_patience_s: float = Field(60.0, gt=0)
     robots_ttl_s: float = Field(86400.0, gt=0, le=86400)
     deny_hosts: tuple[str, ...] = ()
     hosts: dict[str, HostRule] = {}
@@ -150,6 +151,7 @@ class Settings(BaseSettings):
     # Fetching
     fetch_timeout_s: float = Field(20.0, gt=0)
     connect_timeout_s: float = Field(10.0, gt=0)
+    ca_file: Path | None = None
     max_body_mb: float = Field(10.0, gt=0)
     parse_timeout_s: float = Field(1.0, ge=0.05, le=600)
     max_sitemap_mb: float = Field(50.0, gt=0)

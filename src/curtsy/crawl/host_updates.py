@@ -19,6 +19,8 @@ from curtsy.rules.robots_policy import RobotsDecision
 from curtsy.rules.urls import host_key, origin, short
 from curtsy.store import hosts, queues
 
+_MAX_DETAIL = 300
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostUpdates:
@@ -71,10 +73,10 @@ class HostWriter:
         """Mark the queues of hosts that answer again, that did not answer, and that do not exist."""
         known = self._failing
         answered = {r.lease.host for r in results if _is_answer(r) and (r.lease.failures or r.lease.host in known)}
-        failing = {r.lease.host: _fault(r) for r in results if r.effect is not None and r.effect.failures > 0}
+        failing = {r.lease.host: _failure(r) for r in results if r.effect is not None and r.effect.failures > 0}
         forbid = [r for r in results if r.robots is not None and r.robots.verdict == "forbid"]
-        failing |= {self._asked_first(r)[1]: _fault(r) for r in forbid}
-        nameless = {(r.lease.crawl, r.lease.host): Fault.DNS_NONE.value for r in results if _has_no_name(r)}
+        failing |= {self._asked_first(r)[1]: _failure(r) for r in forbid}
+        nameless = _nameless(tx, results)
         marked: set[tuple[int, str]] = set()
         if answered or failing or nameless:
             marked = queues.mark(tx, answered=answered, silent=failing, dead=nameless, opening=opening, now_ms=now_ms)
@@ -146,6 +148,17 @@ def _has_other_rules(tx: Any, host: str, where: str) -> bool:
     return any(origin_ != where and robots_policy.is_known(verdict) for origin_, _, _, verdict in known)
 
 
+def _nameless(tx: Any, results: Sequence[Result]) -> dict[tuple[int, str], str]:
+    """Queues of hosts whose name was looked up for robots.txt and does not exist: twice, or three times if the host has
+    answered before."""
+    found = [r.lease for r in results if _has_no_name(r)]
+    states = hosts.get_many(tx, {lease.host for lease in found}) if found else {}
+    known = {host for host, state in states.items() if state.last_ok_ms}
+    return {
+        (lease.crawl, lease.host): Fault.DNS_NONE.value for lease in found if lease.failures > (lease.host in known)
+    }
+
+
 def _has_no_name(result: Result) -> bool:
     """The host's name was looked up for its robots.txt, not for the first time, and does not exist."""
     outcome, lease = result.outcome, result.lease
@@ -153,10 +166,12 @@ def _has_no_name(result: Result) -> bool:
     return own and outcome is not None and outcome.fault is Fault.DNS_NONE and lease.failures > 0
 
 
-def _fault(result: Result) -> str:
-    """The fault, or the status that counts as one."""
+def _failure(result: Result) -> tuple[str, str]:
+    """The fault, or the status that counts as one; and what it said."""
     outcome = result.outcome
-    return "" if outcome is None else outcome.fault.value if outcome.fault else f"status_{outcome.status}"
+    if outcome is None:
+        return "", ""
+    return (outcome.fault.value if outcome.fault else f"status_{outcome.status}"), outcome.detail[:_MAX_DETAIL]
 
 
 def _is_answer(result: Result) -> bool:

@@ -8,6 +8,8 @@ from enum import Enum
 
 #: shorter gaps do not count as waiting: a host that is due within this time is worth staying for
 GAP_S = 0.05
+#: hosts that the description of a wait names
+_MAX_NAMED = 3
 
 
 class Doing(Enum):
@@ -53,10 +55,11 @@ class IdleTime:
 
 
 def describe_wait(troubled: Mapping[str, tuple[str, float]], due_s: float, now: float) -> str:
-    """`waiting: 2 hosts do not answer (dns_failed), next try in 12 s`."""
-    left = sorted((until, fault) for fault, until in troubled.values() if until > now)
+    """`waiting for 2 hosts that do not answer: a.test (dns_failed), b.test (timeout); next try in 12 s`."""
+    left = sorted((until, host, fault) for host, (fault, until) in troubled.items() if until > now)
     if left:
-        faults = ", ".join(sorted({fault for _, fault in left}))
-        hosts = "1 host does not answer" if len(left) == 1 else f"{len(left):,} hosts do not answer"
-        return f"waiting: {hosts} ({faults}), next try in {math.ceil(left[0][0] - now)} s"
+        hosts = "1 host that does not answer" if len(left) == 1 else f"{len(left):,} hosts that do not answer"
+        named = ", ".join(f"{host} ({fault})" for _, host, fault in left[:_MAX_NAMED])
+        more = ", ..." if len(left) > _MAX_NAMED else ""
+        return f"waiting for {hosts}: {named}{more}; next try in {math.ceil(left[0][0] - now)} s"
     return f"waiting: the next host is due in {math.ceil(due_s)} s" if due_s > 1 else ""

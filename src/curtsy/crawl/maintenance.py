@@ -15,6 +15,7 @@ from curtsy.core.threads import in_thread
 from curtsy.crawl.queue_loading import load
 from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.messages import ReapedLease, ReapedSlot, Settled
+from curtsy.rules.politeness import least_patience_ms, patience_ms
 from curtsy.rules.urls import fingerprint
 from curtsy.services.scans import ScanListener, Scans
 from curtsy.store import crawls, failures, hosts, outbox, queues, requests, sites, urls
@@ -166,18 +167,29 @@ class Maintenance(ScanListener):
                 del self.failing[host]
 
     async def mark_dead_hosts(self) -> None:
-        """A host whose requests failed during all of host_patience is dead for the crawls that wait for it.
+        """A host whose requests failed during all of its patience is dead for the crawls that wait for it.
 
         Only a failure after that time counts: a crawl that was stopped, or a host that asked for a long pause, gets
         another attempt.
         """
         if not self.failing:
             return
-        patience_ms = int(self.frontier.settings.host_patience_s * 1000)
-        failing = await read(self.store, queues.failing_since, max(self.failing.values()) - patience_ms)
-        found = [q for q in failing if self.failing.get(q.host, 0) - (q.failing_since_ms or 0) >= patience_ms]
-        if not found:
-            return
+        settings = self.frontier.settings
+        before_ms = max(self.failing.values()) - least_patience_ms(settings)
+        failing = await read(self.store, queues.failing_since, before_ms)
+        found = [
+            q for q, has_answered in failing
+            if self.failing.get(q.host, 0) - (q.failing_since_ms or 0) >= patience_ms(q.reason, has_answered, settings)
+        ]  # fmt: skip
+        if found:
+            await self._bury(found)
+
+    async def give_up(self, n: int) -> None:
+        """If every host that the crawl still has work on fails, all of them are dead for it."""
+        if found := await read(self.store, queues.all_failing, n):
+            await self._bury(found)
+
+    async def _bury(self, found: list[queues.Queue]) -> None:
         dead = await in_thread(self.store.run, _mark_dead, found)
         await self.frontier.drop([(q.crawl, q.host) for q, _ in dead])
         for q, reason in dead:

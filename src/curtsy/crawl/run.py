@@ -37,11 +37,13 @@ _GC_OBJECTS = 20_000
 async def run(
     services: Services, n: int, on_progress: Callable[[Counts], None] | None = None, stop: StopFlag | None = None,
     alone: bool = True, render: bool = True, tidy: Callable[[], None] | None = None,
+    gives_up: Callable[[], bool] = lambda: False,
 ) -> Counts:  # fmt: skip
     """Crawls until the crawl has ended, is paused, or the stop flag is set.
 
     `alone`: the process does nothing else. `render`: this process starts a browser if pages of the crawl need one.
-    `tidy`: applies the retention settings; called about once an hour.
+    `tidy`: applies the retention settings; called about once an hour. `gives_up`: whether hosts that do not answer are
+    given up as soon as nothing else is left to fetch.
     """
     crawl = await read(services.store, crawls.by_n, n)
     shift = Shift(
@@ -55,7 +57,7 @@ async def run(
         log("hosts_not_lifted", level="warning", error=str(error))
     if alone:
         tune()
-    watch = _Watch(shift, services, crawl, on_progress)
+    watch = _Watch(shift, services, crawl, on_progress, gives_up)
     try:
         await shift.run(watch.ended)
     finally:
@@ -83,9 +85,11 @@ class _Watch:
     """Whether the crawl has ended: asked in every round, answered mostly from memory."""
 
     def __init__(
-        self, shift: Shift, services: Services, crawl: Crawl, on_progress: Callable[[Counts], None] | None
-    ) -> None:
+        self, shift: Shift, services: Services, crawl: Crawl, on_progress: Callable[[Counts], None] | None,
+        gives_up: Callable[[], bool],
+    ) -> None:  # fmt: skip
         self._shift, self._services, self._n, self._on_progress = shift, services, crawl.n, on_progress
+        self._gives_up = gives_up
         self._patience_s = _PATIENCE_S.get(crawl.render, 0.0)
         #: why the crawl cannot continue
         self.no_browser = ""
@@ -101,6 +105,8 @@ class _Watch:
         if self._n in idle or now - self._checked_at >= 1.0:
             idle.discard(self._n)
             self._checked_at = now
+            if self._gives_up():
+                await self._shift.maintenance.give_up(self._n)
             self.no_browser = self._shift.no_browser(self._patience_s)
             return bool(self.no_browser) or await self._shift.background.is_finished(self._n)
         return False

@@ -24,6 +24,8 @@ from curtsy.fetch.guard import is_address
 _MAX_LOOKUPS = 64
 _MIN_TTL_S, _MAX_TTL_S = 60.0, 3600.0
 _FAILURE_TTL_S = 60.0
+#: less than the time before the second lookup (rules/politeness.py)
+_MISSING_TTL_S = 4.0
 #: about 20 MB; over it the oldest tenth is dropped
 _MAX_CACHED = 50_000
 
@@ -192,7 +194,8 @@ class _Lookup:
         bad = [e for e in self._errors if e not in _NO_NAME and e not in _BAD_NAME]
         fault = Fault.DNS_FAIL if bad else Fault.DNS_NONE
         code = (bad or self._errors or [pycares.errno.ARES_ENODATA])[0]
-        return Answer(fault=fault, detail=f"DNS: {_words(code)}", expires=now + _FAILURE_TTL_S)
+        detail = f"DNS: {self._host}: {_words(code)}"
+        return Answer(fault=fault, detail=detail, expires=now + (_FAILURE_TTL_S if bad else _MISSING_TTL_S))
 
 
 _ADDRESS_TYPES = (pycares.QUERY_TYPE_A, pycares.QUERY_TYPE_AAAA)

@@ -48,7 +48,7 @@ class HttpFetcher:
         self._pool: list[Transfer] = []
         self._busy: dict[str, int] = {}
         self._ruled = {rule.rpartition("=")[2].rpartition(":")[0].strip("[]") for rule in settings.resolve}
-        self._ca_file = os.environ.get("SSL_CERT_FILE") or certifi.where()
+        self._ca_file = str(settings.ca_file or os.environ.get("SSL_CERT_FILE") or certifi.where())
         self._closed = False
 
     @property

@@ -18,7 +18,7 @@ from curtsy.core.model import Chain
 from curtsy.core.outcome import Action, Decision, Fault, Outcome
 from curtsy.core.settings import Settings
 from curtsy.rules.cookies import brings_cookie, next_cookies
-from curtsy.rules.politeness import MISSING_NAME_MS, backoff_ms, wait_ms
+from curtsy.rules.politeness import MISSING_AGAIN_MS, backoff_ms, wait_ms
 from curtsy.rules.urls import fingerprint, normalise, short
 
 _RNG = Random()
@@ -108,7 +108,7 @@ def _by_fault(fault: Fault, attempts: int, settings: Settings, rng: Random) -> D
     if fault in (Fault.TOO_LARGE, Fault.DOCUMENT_TOO_LARGE, Fault.FORBIDDEN_ADDRESS):
         return Decision(action=Action.SKIP, reason=str(fault))
     tries = min(_NXDOMAIN_TRIES, settings.max_attempts) if fault is Fault.DNS_NONE else settings.max_attempts
-    at_least_ms = MISSING_NAME_MS if fault is Fault.DNS_NONE else 0
+    at_least_ms = MISSING_AGAIN_MS if fault is Fault.DNS_NONE else 0
     return _retry_or_die(str(fault), attempts, tries, settings, rng, at_least_ms)
 
 

@@ -30,8 +30,10 @@ _NOTABLE = 0.1
 _SLOW_FAILURES = 2
 _SLOW_S = 5.0
 
-#: The resolver remembers a missing name for 60 s: asked again sooner, the second answer would be the first one.
-MISSING_NAME_MS = 61_000
+#: A name that does not exist is looked up again after the first time (it may just be being set up), and after later
+#: times. The resolver forgets a missing name sooner than that.
+MISSING_NAME_MS = 5_000
+MISSING_AGAIN_MS = 61_000
 
 #: the host is due again this soon after its address was found busy
 _BUSY_RETRY_MS = 250
@@ -71,7 +73,7 @@ def effect(
     if outcome.status in _GATEWAY_STATUS or fault in _HOST_FAULTS or (fault is Fault.PROTOCOL and not outcome.status):
         block_ms = backoff_ms(failures, settings, rng)
         if fault is Fault.DNS_NONE:
-            block_ms = max(block_ms, MISSING_NAME_MS)
+            block_ms = max(block_ms, MISSING_AGAIN_MS if failures else MISSING_NAME_MS)
         return _with_pause(outcome, failures + 1, adaptive_ms, settings, block_ms)
     if fault in _ANSWERED_FAULTS:
         return _answered(outcome, adaptive_ms, settings)
@@ -87,6 +89,28 @@ def backoff_ms(failures: int, settings: Settings, rng: Random = _RNG) -> int:
     """
     ceiling_s = min(settings.backoff_cap_s, settings.backoff_s * 2 ** min(failures, 30))
     return int(1000 * max(min(settings.backoff_s / 2, ceiling_s), rng.uniform(0, ceiling_s)))
+
+
+#: a host that fails like this at its first requests is unlikely to be there later
+_DEFINITE = frozenset((Fault.DNS_NONE.value, Fault.CONNECT.value, Fault.TLS.value))
+_DEFINITE_SHARE = 0.25
+
+
+def patience_ms(fault: str, has_answered: bool, settings: Settings) -> int:
+    """How long a host may fail before it is dead for a crawl; `fault` began its failures.
+
+    A host that has answered before, or answers with an error status, is there. One that never answered may not exist.
+    """
+    patience_s = settings.host_patience_s
+    if not has_answered and not fault.startswith("status_"):
+        share = _DEFINITE_SHARE if fault in _DEFINITE else 1.0
+        patience_s = min(patience_s, settings.new_host_patience_s * share)
+    return int(1000 * patience_s)
+
+
+def least_patience_ms(settings: Settings) -> int:
+    """The shortest time that `patience_ms` returns."""
+    return int(1000 * min(settings.host_patience_s, settings.new_host_patience_s * _DEFINITE_SHARE))
 
 
 def wait_ms(outcome: Outcome, settings: Settings, now_s: float | None = None) -> int | None:

@@ -268,8 +268,9 @@ def letter(tx: Connection, id: str) -> Failure | None:
     if row is None or queue is None or queue.state != "dead":
         return None
     return failures.of_dead_row(
-        (row.crawl, row.fp, row.url, row.host, queue.reason, row.attempts, row.fence, queue.failing_since_ms)
-    )
+        (row.crawl, row.fp, row.url, row.host, queue.reason, row.attempts, row.fence, queue.failing_since_ms,
+         queue.detail)
+    )  # fmt: skip
 
 
 # The review queue

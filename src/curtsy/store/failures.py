@@ -35,7 +35,7 @@ _OF_STAGES = text(
 )
 # CROSS JOIN and +u.seq keep SQLite from walking all of `urls`: it begins with the dead queues, which are few.
 _DEAD = text(
-    "SELECT u.crawl, u.fp, u.url, u.host, q.reason, u.attempts, u.fence, q.failing_since_ms "
+    "SELECT u.crawl, u.fp, u.url, u.host, q.reason, u.attempts, u.fence, q.failing_since_ms, q.detail "
     "FROM queues q CROSS JOIN urls u WHERE u.crawl = q.crawl AND u.host = q.host AND u.state = 'open' "
     "AND q.state = 'dead' AND (q.crawl = :crawl OR :crawl = 0) AND (q.host = :host OR :host = '') "
     "AND (q.reason = :cause OR :cause = '') AND +u.seq > :after ORDER BY +u.seq LIMIT :limit"
@@ -87,8 +87,8 @@ def of_dead_hosts(
 
 
 def of_dead_row(row: Sequence[Any]) -> Failure:
-    """Of (crawl, fp, url, host, reason, attempts, fence, failing since)."""
-    n, fp, url, name, reason, attempts, fence, since_ms = row
+    """Of (crawl, fp, url, host, reason, attempts, fence, failing since, detail)."""
+    n, fp, url, name, reason, attempts, fence, since_ms, detail = row
     return Failure(
         id=f"{n}-{fp.hex()}",
         crawl=n,
@@ -96,7 +96,7 @@ def of_dead_row(row: Sequence[Any]) -> Failure:
         url=url,
         host=name,
         cause=reason,
-        detail="its host did not answer for longer than host_patience_s",
+        detail=f"its host {name} does not answer{detail and f': {detail}'}",
         attempts=attempts,
         fence=fence,
         at_ms=since_ms or 0,

@@ -156,7 +156,7 @@ def _written(
 
 # The order of the small index of dead queues, then of the index of open rows: nothing is sorted.
 _DEAD = (
-    "SELECT u.seq, u.crawl, u.fp, u.url, u.host, q.reason, u.attempts, u.fence, q.failing_since_ms "
+    "SELECT u.seq, u.crawl, u.fp, u.url, u.host, q.reason, u.attempts, u.fence, q.failing_since_ms, q.detail "
     "FROM queues q CROSS JOIN urls u WHERE u.crawl = q.crawl AND u.host = q.host AND u.state = 'open' "
     "AND q.state = 'dead' AND coalesce(q.failing_since_ms, 0) >= :since_ms {} ORDER BY q.crawl, q.host, u.seq "
     "LIMIT :limit"

@@ -15,6 +15,8 @@ from sqlalchemy import Connection, text
 
 from curtsy.store.rows import Bulk, Lock, is_postgresql, unique_sorted
 
+#: queues that are given up at a time
+_MOST_GIVEN_UP = 10_000
 #: (crawl, host)
 Key = tuple[int, str]
 
@@ -30,10 +32,12 @@ class Queue(NamedTuple):
     added: int
     #: since when every request of this host has failed; None: it answers
     failing_since_ms: int | None
+    #: what the first of these failures said
+    detail: str
 
 
-_COLUMNS = "crawl, host, lane, next_ms, state, reason, added, failing_since_ms"
-_LISTED = "q.crawl, q.host, q.lane, q.next_ms, q.state, q.reason, q.added, q.failing_since_ms"
+_COLUMNS = "crawl, host, lane, next_ms, state, reason, added, failing_since_ms, detail"
+_LISTED = "q.crawl, q.host, q.lane, q.next_ms, q.state, q.reason, q.added, q.failing_since_ms, q.detail"
 
 _lock = Lock("queues", "crawl bigint, host text")
 _NEW = "INSERT INTO queues (crawl, host, lane, state, added) SELECT crawl, host, lane, 'open', added FROM v WHERE true "
@@ -63,16 +67,18 @@ _loaded = Bulk(
 _to_mark = Bulk(
     "SELECT q.crawl, q.host FROM v JOIN queues q ON q.host = v.host WHERE "
     "(v.answered AND q.failing_since_ms IS NOT NULL) OR "
-    "(v.silent AND q.state = 'open' AND q.failing_since_ms IS NULL)",
-    "host text, answered boolean, silent boolean",
+    "(v.silent AND q.state = 'open' AND q.failing_since_ms IS NULL) OR "
+    "(v.present AND q.state = 'open' AND substr(q.reason, 1, 7) <> 'status_')",
+    "host text, answered boolean, silent boolean, present boolean",
 )
 _failing = Bulk(
-    "UPDATE queues SET failing_since_ms = v.now_ms, reason = v.fault FROM v WHERE queues.crawl = v.crawl "
-    "AND queues.host = v.host AND queues.state = 'open' AND queues.failing_since_ms IS NULL",
-    "crawl bigint, host text, now_ms bigint, fault text",
+    "UPDATE queues SET failing_since_ms = coalesce(queues.failing_since_ms, v.now_ms), reason = v.fault, "
+    "detail = v.detail FROM v WHERE queues.crawl = v.crawl AND queues.host = v.host AND queues.state = 'open'",
+    "crawl bigint, host text, now_ms bigint, fault text, detail text",
 )
 _recovered = Bulk(
-    "UPDATE queues SET failing_since_ms = NULL, reason = CASE WHEN state = 'open' THEN '' ELSE reason END "
+    "UPDATE queues SET failing_since_ms = NULL, detail = CASE WHEN state = 'open' THEN '' ELSE detail END, "
+    "reason = CASE WHEN state = 'open' THEN '' ELSE reason END "
     "FROM v WHERE queues.crawl = v.crawl AND queues.host = v.host AND queues.failing_since_ms IS NOT NULL",
     "crawl bigint, host text",
 )
@@ -90,7 +96,7 @@ _DEAD = text(
     "UPDATE queues SET state = 'dead', reason = :reason WHERE crawl = :crawl AND host = :host AND state <> 'dead'"
 )
 _REVIVE = text(
-    "UPDATE queues SET state = 'open', reason = '', failing_since_ms = NULL "
+    "UPDATE queues SET state = 'open', reason = '', detail = '', failing_since_ms = NULL "
     "WHERE crawl = :crawl AND host = :host AND state = 'dead'"
 )
 _FAILING_OF = text(
@@ -104,7 +110,8 @@ _reset_patience = Bulk(
 )
 # `host > ''` is always true: it lets SQLite search the small index of failing queues.
 _FAILING = text(
-    f"SELECT {_LISTED} FROM queues q CROSS JOIN crawls c WHERE q.host > '' AND q.failing_since_ms <= :before_ms "
+    f"SELECT h.last_ok_ms, {_LISTED} FROM queues q CROSS JOIN crawls c LEFT JOIN hosts h ON h.host = q.host "
+    "WHERE q.host > '' AND q.failing_since_ms <= :before_ms "
     "AND +q.crawl = c.n AND q.state = 'open' AND c.state IN ('running', 'loading')"
 )
 _FAULTS = text(
@@ -201,20 +208,21 @@ def mark(
     tx: Connection,
     *,
     answered: Collection[str] = (),
-    silent: Mapping[str, str] = MappingProxyType({}),
+    silent: Mapping[str, tuple[str, str]] = MappingProxyType({}),
     dead: Mapping[Key, str] = MappingProxyType({}),
     opening: Iterable[tuple[int, str, str]] = (),
     now_ms: int = 0,
 ) -> set[Key]:
-    """Mark the queues of hosts that answered, of silent hosts (with the fault), and dead queues (with the reason).
+    """Mark the queues of hosts that answered, of silent hosts (with fault and detail), and dead queues (with a reason).
 
     Returns the queues that were not dead before. `opening` names queues that the transaction opens afterwards.
     """
-    hosts = [(host, host in answered, host in silent) for host in unique_sorted((*answered, *silent))]
+    present = {host for host, (fault, _) in silent.items() if fault.startswith("status_")}
+    hosts = [(host, host in answered, host in silent, host in present) for host in unique_sorted((*answered, *silent))]
     found = unique_sorted((row[0], row[1]) for row in _to_mark(tx, hosts))
     lock(tx, [*found, *dead], opening)
     _recovered(tx, [key for key in found if key[1] in answered])
-    _failing(tx, [(*key, now_ms, silent[key[1]]) for key in found if key[1] in silent])
+    _failing(tx, [(*key, now_ms, *silent[key[1]]) for key in found if key[1] in silent])
     return {key for key in sorted(dead) if mark_dead(tx, *key, dead[key])}
 
 
@@ -228,9 +236,15 @@ def recovered(tx: Connection, hosts: Iterable[str]) -> None:
     mark(tx, answered=set(hosts))
 
 
-def failing_since(tx: Connection, before_ms: int) -> list[Queue]:
-    """Open queues of running crawls whose host has not answered since `before_ms` or longer."""
-    return sorted(Queue(*row) for row in tx.execute(_FAILING, {"before_ms": before_ms}))
+def failing_since(tx: Connection, before_ms: int) -> list[tuple[Queue, bool]]:
+    """Open queues of running crawls whose host fails since `before_ms` or longer, and whether it has ever answered."""
+    return sorted((Queue(*row[1:]), bool(row[0])) for row in tx.execute(_FAILING, {"before_ms": before_ms}))
+
+
+def all_failing(tx: Connection, crawl: int) -> list[Queue]:
+    """Open queues of a crawl if the hosts of all of them fail; else none."""
+    found = [Queue(*row) for row in tx.execute(_OPEN, {"crawl": crawl, "host": "", "limit": _MOST_GIVEN_UP})]
+    return found if all(queue.failing_since_ms is not None for queue in found) else []
 
 
 def open_of(

@@ -133,6 +133,7 @@ queues = Table(
     need("reason", Text, "''"),
     need("added", BigInteger, "0"),  # URLs ever added, for max_urls_per_host
     may("failing_since_ms", BigInteger),
+    need("detail", Text, "''"),  # what the first of its failures said
     PrimaryKeyConstraint("crawl", "host"),
     Index("queues_host", "host"),
     partial("queues_open", "crawl", "host", where="state = 'open'"),

@@ -1,0 +1,116 @@
+"""Hosts that do not answer: a crawl does not wait long for one that never did, and says what is wrong with it."""
+
+from __future__ import annotations
+
+import os
+import pty
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from crawl_folder import CrawlFolder
+from small_site import Asked, Say, SmallSite, linking
+from waiting import until
+
+#: the default patience of an hour, with quick attempts
+PATIENT = {"host_patience_s": 3600, "allow_private": ["127.0.0.0/8"]}
+
+
+@pytest.fixture
+def refused() -> Iterator[str]:
+    """A URL whose port refuses connections: it is bound, and nothing listens."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{bound.getsockname()[1]}/"
+
+
+def test_a_host_that_never_answered_is_given_up_soon(tmp_path: Path, refused: str) -> None:
+    folder = CrawlFolder(tmp_path, **PATIENT, new_host_patience_s=4)
+    counts = folder.crawl(refused)
+    assert counts.failed == {"robots_unreachable": 1}
+    (letter,) = folder.run("failures", "list")["failures"]
+    host = refused.removeprefix("http://").rstrip("/")
+    assert f"its host {host} does not answer: " in letter["detail"]
+    assert "connect" in letter["detail"]
+    folder.close()
+
+
+def test_a_host_that_answers_with_an_error_status_keeps_its_patience(tmp_path: Path) -> None:
+    calls = threading.Semaphore(0)
+
+    def robots(_: Asked) -> Say:
+        calls.release()
+        return Say(b"Later.", 503)
+
+    with SmallSite({"/robots.txt": robots, "/": linking()}) as site:
+        folder = CrawlFolder(tmp_path, **PATIENT, new_host_patience_s=0.1, resolve=[site.resolve_rule])
+        crawl = folder.start("crawl", "http://a.small.test/")
+        # With the patience of a host that never answered, it would be dead after the second request.
+        assert all(calls.acquire(timeout=30) for _ in range(4))
+        crawl.terminate()
+        assert crawl.wait(30) == 3
+        folder.close()
+
+
+def test_a_host_that_answered_before_keeps_its_patience(tmp_path: Path) -> None:
+    with SmallSite({"/": linking()}) as site:
+        patience = {**PATIENT, "new_host_patience_s": 0.1, "max_attempts": 1000}
+        folder = CrawlFolder(tmp_path, **patience, resolve=[site.resolve_rule])
+        folder.crawl("http://a.small.test/")
+    crawl = folder.start("crawl", "http://a.small.test/")
+    until(lambda: folder.rows("SELECT 1 FROM urls WHERE crawl = 2 AND attempts >= 4") != [])
+    assert folder.rows("SELECT state FROM queues WHERE crawl = 2") == [("open",)]
+    crawl.terminate()
+    assert crawl.wait(30) == 3
+    folder.close()
+
+
+def test_giving_up_ends_what_a_crawl_waits_for(tmp_path: Path, refused: str) -> None:
+    with SmallSite({"/": linking()}) as site:
+        folder = CrawlFolder(tmp_path, **PATIENT, new_host_patience_s=3600, resolve=[site.resolve_rule])
+        found = folder.run("crawl", "http://a.small.test/", refused, "--give-up", code=1)
+    assert (found["pages"], found["failed"]) == (1, {"robots_unreachable": 1})
+    folder.close()
+
+
+def test_a_key_gives_up_what_a_crawl_waits_for(tmp_path: Path, refused: str) -> None:
+    folder = CrawlFolder(tmp_path, **PATIENT, new_host_patience_s=3600)
+    ours, theirs = pty.openpty()
+    # setsid makes the terminal the controlling one of a new session, as a shell does.
+    command = ["setsid", "--ctty", sys.executable, "-m", "curtsy.cli", "crawl", refused, "--config", str(folder.config)]
+    crawl = subprocess.Popen(command, cwd=tmp_path, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE)
+    os.close(theirs)
+    shown = b""
+    while b"pending" not in shown:
+        shown += os.read(ours, 65536)
+    os.write(ours, b"g")
+    drain = threading.Thread(target=_drain, args=(ours,), daemon=True)
+    drain.start()
+    said = crawl.communicate(timeout=60)[0].decode()
+    assert crawl.returncode == 1
+    assert f"No page was fetched. {refused}: robots_unreachable (its host " in said
+    os.close(ours)
+    folder.close()
+
+
+def _drain(terminal: int) -> None:
+    try:
+        while os.read(terminal, 65536):
+            pass
+    except OSError:
+        pass
+
+
+def test_a_crawl_without_a_page_exits_with_1_and_says_why(tmp_path: Path) -> None:
+    robots = Say(b"User-agent: *\nDisallow: /\n")
+    with SmallSite({"/robots.txt": robots, "/": linking()}) as site:
+        folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule])
+        crawl = folder.start("crawl", "http://a.small.test/")
+        said, _ = crawl.communicate(timeout=60)
+        folder.close()
+    assert crawl.returncode == 1
+    assert "No page was fetched. robots: robots.txt disallows it" in said

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import office_files
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from curtsy.content.documents.layout import FileLayout
+from curtsy.core.text_layout import TextLayout
+from curtsy.extract import prompts
 from curtsy.extract.chunks import choose, passages, relates, sentences, tokens_of
+from curtsy.grounding import schema as schemas
 from curtsy.grounding.schema import Leaf
+from curtsy.services.document_process import documents
 
 FOUNDED = Leaf(path="/founded_year", type="integer", description="The year in which it was founded.")
 EMAIL = Leaf(path="/contact/email", type="string", description="Where to write to.")
 NAME = Leaf(path="/name", type="string")
+EMISSIONS = Leaf(path="/emissions", type="number")
+SCHEMA = schemas.inline({"title": "Figures", "type": "object", "properties": {"emissions": {"type": "number"}}})
 FILLER = "The weather in the valley was mild that week, and the fields were green as far as anybody could see. "
 
 
@@ -100,3 +108,50 @@ def test_whatever_the_texts_passages_are_spans_in_order_and_within_the_budget(te
     shown = choose(texts, [FOUNDED, EMAIL], budget)
     assert sum(one.tokens for one in shown) <= budget
     assert shown == choose(texts, [FOUNDED, EMAIL], budget)
+
+
+# Documents
+
+
+def document() -> tuple[str, TextLayout]:
+    body = "".join(
+        (
+            office_files.paragraph("History", "Heading1"),
+            *(office_files.paragraph(FILLER * 4) for _ in range(9)),
+            office_files.paragraph("The mill was bought in 1931."),
+            office_files.paragraph("Figures", "Heading1"),
+            *(office_files.paragraph(FILLER * 4) for _ in range(9)),
+        )
+    )
+    styles = '<w:style w:styleId="Heading1"><w:name w:val="heading 1"/></w:style>'
+    file = documents.read("docx", office_files.docx(body, styles=styles))
+    assert [file.text[one.start : one.end] for one in file.headings] == ["History", "Figures"]
+    return file.text, FileLayout(file, len(file.text))
+
+
+def test_a_passage_of_a_document_has_the_heading_of_its_section() -> None:
+    text, layout = document()
+    found = passages(text, layout=layout)
+    bought = next(one for one in found if "1931" in one.text)
+    assert bought.context == "History"
+    assert next(one for one in found if one.text.startswith("Figures")).context == ""  # it has its heading
+    assert found[-1].context == "Figures"
+    assert not any("1931" in one.text and "Figures" in one.text for one in found)
+
+
+def test_the_heading_decides_which_passages_of_a_document_are_shown() -> None:
+    text, layout = document()
+    wanted = Leaf(path="/history", type="string")
+    assert all(one.context == "History" for one in choose([text], [wanted], 400, layouts=[layout])[1:])
+
+
+def test_rows_of_a_table_are_shown_with_the_labels_of_their_columns() -> None:
+    rows: list[list[str | float]] = [["Measure", "2022", "2023"]]
+    rows += [[f"Emissions of the plant number {n} in tonnes", n, n + 1] for n in range(40)]
+    file = documents.read("xlsx", office_files.xlsx({"Figures": office_files.sheet(rows)}))
+    found = passages(file.text, layout=FileLayout(file, len(file.text)))
+    assert found[-1].text.startswith("Emissions of the plant number 39")
+    assert found[-1].context == "2022 | 2023"
+    prompt = prompts.extraction(SCHEMA, [EMISSIONS], [file.text], 4000, layouts=[FileLayout(file, len(file.text))])
+    assert prompt is not None
+    assert prompt.content.count("(2022 | 2023)") == 1

@@ -206,6 +206,12 @@ class TextLayout:
 EMPTY_LAYOUT = TextLayout()
 
 
+def section_at(sections: Sequence[Section], start: int) -> Section | None:
+    """Return the section that contains an offset."""
+    at = bisect_right(sections, start, key=lambda section: section.start) - 1
+    return sections[at] if at >= 0 else None
+
+
 def joined(labels: Sequence[Label]) -> str:
     """Return labels for display.
 

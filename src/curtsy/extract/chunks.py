@@ -8,6 +8,9 @@
 Pure and deterministic: the same pages and leaves give the same choice, so that answers can be cached. Passages are
 ranked for each leaf by BM25 over its words, with a bonus for text that looks like its values (an @ for an email). The
 leaves choose in turn, so a leaf with many matching paragraphs does not displace the others.
+
+The layout of a text adds to each passage what it lacks: the heading of its section in a document, and the labels of the
+columns of its table. No passage goes beyond a section.
 """
 
 from __future__ import annotations
@@ -17,9 +20,11 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
+from curtsy.core.text_layout import EMPTY_LAYOUT, LabelKind, TextLayout, section_at
 from curtsy.grounding.schema import Leaf
 
 #: longer paragraphs are split between sentences; shorter ones, such as headings, are joined with the next
@@ -30,6 +35,9 @@ _K1, _B = 1.2, 0.75
 #: the look of a value counts as much as two rare words; the beginning of a page less than one
 _LOOK_BONUS, _LEAD_BONUS = 4.0, 0.5
 _LEAD_PASSAGES = 3
+#: characters of a context, and cells of a passage whose labels it has
+_MAX_CONTEXT = 300
+_MAX_CELLS = 100
 
 #: words that occur near a value but also elsewhere, and looks that are unambiguous
 _LOOSE = frozenset(("since", "history", "year", "people", "team", "percent", "box", "e", "by", "day"))
@@ -70,7 +78,10 @@ class Passage:
     start: int
     end: int
     text: str
+    #: with its context
     tokens: int
+    #: heading and column labels, if the passage does not contain them
+    context: str = ""
 
 
 def tokens_of(text: str) -> int:
@@ -79,8 +90,30 @@ def tokens_of(text: str) -> int:
     return len(text) // 3 + plain // 2 + 1
 
 
-def passages(text: str, page: int = 0, leave_out: Callable[[str], bool] = lambda _: False) -> list[Passage]:
+def passages(
+    text: str,
+    page: int = 0,
+    leave_out: Callable[[str], bool] = lambda _: False,
+    layout: TextLayout = EMPTY_LAYOUT,
+) -> list[Passage]:
     """Return non-empty paragraphs; a heading is joined with the text after it. Lines to leave out are omitted."""
+    cut = _paragraphs(text, page, leave_out, {section.start for section in layout.sections})
+    return [_in_context(one, layout, leave_out) for one in cut]
+
+
+def _in_context(one: Passage, layout: TextLayout, leave_out: Callable[[str], bool]) -> Passage:
+    section = section_at(layout.sections, one.start)
+    said = [] if section is None or section.start >= one.start else [section.title]
+    cells = islice(layout.cells_within(one.start, one.end), _MAX_CELLS)
+    columns = (label for cell in cells for label in cell.labels if label.kind is LabelKind.COLUMN)
+    said += dict.fromkeys(" ".join(label.text.split()) for label in columns if label.start < one.start)
+    context = " | ".join(said)[:_MAX_CONTEXT]
+    if not context or leave_out(context):
+        return one
+    return replace(one, tokens=one.tokens + tokens_of(context), context=context)
+
+
+def _paragraphs(text: str, page: int, leave_out: Callable[[str], bool], starts: set[int]) -> list[Passage]:
     found: list[Passage] = []
     lines = list(_lines(text))
     bad = _left_out([text[start:end] for start, end in lines], leave_out)
@@ -89,7 +122,7 @@ def passages(text: str, page: int = 0, leave_out: Callable[[str], bool] = lambda
         if number in bad:
             continue
         first = line_start if start is None else start
-        goes_on = number + 1 < len(lines) and number + 1 not in bad
+        goes_on = number + 1 < len(lines) and number + 1 not in bad and lines[number + 1][0] not in starts
         if line_end - first < _SHORT_CHARS and goes_on:
             start = first
             continue
@@ -113,9 +146,16 @@ def choose(
     leaves: Sequence[Leaf],
     budget_tokens: int,
     leave_out: Callable[[str], bool] = lambda _: False,
+    layouts: Sequence[TextLayout] = (),
 ) -> list[Passage]:
-    """Return the passages to show, ordered by page and position. All of them if they fit, except those to leave out."""
-    everything = [one for page, text in enumerate(texts) for one in passages(text, page, leave_out)]
+    """Return the passages to show, ordered by page and position. All of them if they fit, except those to leave out.
+    `layouts` has one layout for each text, or none."""
+    known = layouts or [EMPTY_LAYOUT] * len(texts)
+    everything = [
+        one
+        for page, (text, layout) in enumerate(zip(texts, known, strict=True))
+        for one in passages(text, page, leave_out, layout)
+    ]
     if sum(one.tokens for one in everything) <= budget_tokens:
         return everything
     rankings = _rankings(everything, leaves)
@@ -187,7 +227,7 @@ def _passage(text: str, start: int, end: int, page: int) -> Passage:
 
 def _rankings(everything: Sequence[Passage], leaves: Sequence[Leaf]) -> list[list[int]]:
     """Return, for each leaf, the numbers of all passages, best first."""
-    bags = [Counter(_terms(one.text)) for one in everything]
+    bags = [Counter(_terms(f"{one.context} {one.text}")) for one in everything]
     usual = max(1.0, sum(map(len, bags)) / max(1, len(bags)))
     holding = Counter(word for bag in bags for word in bag)
     leads = {number for number, one in enumerate(everything) if _is_lead(everything, number, one)}

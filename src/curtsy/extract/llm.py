@@ -186,7 +186,8 @@ class Model:
         self, schema: Schema, leaves: Sequence[Leaf], sources: Sequence[Source], deadline: float
     ) -> tuple[list[Claim], Usage]:
         texts = [source.text for source in sources]
-        prompt = prompts.extraction(schema, leaves, texts, self._context_tokens, self.style)
+        layouts = [source.layout for source in sources]
+        prompt = prompts.extraction(schema, leaves, texts, self._context_tokens, self.style, layouts)
         if prompt is None:
             return [], Usage()
         form = answer_schema.schema_of(leaves, self.style, bounded=self.local)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from curtsy.core.text_layout import TextLayout
 from curtsy.extract import answer_schema
 from curtsy.extract.answer_schema import Style
 from curtsy.extract.chunks import Passage, choose, tokens_of
@@ -66,10 +67,11 @@ def prompt_texts(leaves: Sequence[Leaf]) -> list[str]:
 
 
 def extraction(
-    schema: Schema, leaves: Sequence[Leaf], texts: Sequence[str], budget_tokens: int, style: Style = Style.QUOTE
-) -> Prompt | None:
+    schema: Schema, leaves: Sequence[Leaf], texts: Sequence[str], budget_tokens: int, style: Style = Style.QUOTE,
+    layouts: Sequence[TextLayout] = (),
+) -> Prompt | None:  # fmt: skip
     """Return the prompt for these pages; None if they have no text."""
-    shown = choose(texts, leaves, budget_tokens, leave_out=speaks_to_a_model)
+    shown = choose(texts, leaves, budget_tokens, leave_out=speaks_to_a_model, layouts=layouts)
     if not shown:
         return None
     content = _content(shown, len(texts))
@@ -127,11 +129,13 @@ def _text(name: str) -> str:
 
 def _content(shown: Sequence[Passage], pages: int) -> str:
     found: list[str] = []
-    before = -1
+    before, context = -1, ""
     for one in shown:
         if one.page != before and pages > 1:
             found.append(f"(page {one.page + 1})")
-        before = one.page
+        if one.context and (one.context, one.page) != (context, before):
+            found.append(f"({plain(one.context)})")
+        before, context = one.page, one.context
         found.append(plain(one.text))
     return "\n".join(found)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from itertools import islice
@@ -110,9 +109,3 @@ def _covered(merged: Sequence[Merged]) -> dict[tuple[int, int], int]:
 
 def _over(labels: Sequence[Label | None], column: int | None) -> Label | None:
     return labels[column] if column is not None and column < len(labels) else None
-
-
-def section_at(sections: Sequence[Section], start: int) -> Section | None:
-    """Return the section that contains an offset."""
-    at = bisect_right(sections, start, key=lambda section: section.start) - 1
-    return sections[at] if at >= 0 else None

@@ -156,7 +156,6 @@ $(JUDGE_SETUP): tests/judge/requirements.txt
 	@touch $@
 
 judge: $(SETUP) $(JUDGE_SETUP)
-	@sh .ci/system-packages poppler-utils
 	@$(BIN)/python -m tests.judge --peers $(JUDGE)/bin/python $(ARGS)
 
 client: $(SETUP)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -85,6 +86,7 @@ def test_the_demo_prints_it(made: tuple[Store, Crawl], capsys: pytest.CaptureFix
     assert "unsupported values exported: 0" in said
     assert "/sustainability_claims/*" in said
     assert "review queue" in said
+    assert re.search(r"/founded_year .* \(\S+\.(pdf|xlsx), (page|sheet) \d\)", said)
 
 
 def test_the_evaluation_finds_what_is_wrong(made: tuple[Store, Crawl]) -> None:

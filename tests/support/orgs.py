@@ -24,11 +24,11 @@ from curtsy.tinyweb.pages import SECTIONS, OrgSite, Shape
 
 
 def bodies(numbers: Iterable[int]) -> list[tuple[str, bytes]]:
-    """(URL, HTML) of the sections of those organisations' sites."""
+    """(URL, body) of the sections and documents of those organisations' sites."""
     found = []
     for number in numbers:
         site = OrgSite(org_host(number), Shape(), 1)
-        answers = [(path, site.answer(path)) for path in SECTIONS]
+        answers = [(path, site.answer(path)) for path in (*SECTIONS, site.document) if path]
         found += [
             (f"http://{site.host}{path}", answer.wire[len(answer.head) :])
             for path, answer in answers

@@ -8,7 +8,9 @@ import re
 
 import pytest
 
-from curtsy.tinyweb.facts import Kind, Organization, org_host, org_number, truth
+from curtsy.content.documents.model import FileText
+from curtsy.services import stored_files
+from curtsy.tinyweb.facts import Kind, Organization, Place, org_host, org_number, truth
 from curtsy.tinyweb.pages import OrgSite, Shape
 
 HOSTS = [org_host(number) for number in range(20)]
@@ -57,8 +59,46 @@ def test_every_fact_stands_where_the_truth_says(host: str) -> None:
         if place.source == "structured":
             assert place.pointer
             assert at_pointer(structured(site.html(place.path)), place.pointer) == place.quote
+        elif place.source == "document":
+            assert site.org.kind is Kind.SCANNED or place.quote in document_text(site, place), place
         else:
             assert place.quote in text_of(site, place.path), place
+
+
+def document_text(site: OrgSite, place: Place) -> str:
+    """The text of the page or sheet of a document; lines that were wrapped are joined."""
+    file = document_of(site)
+    part = file.parts[(place.part or 0) - 1]
+    return " ".join(file.text[part.start : part.end].split())
+
+
+def document_of(site: OrgSite) -> FileText:
+    answer = site.answer(site.document or "")
+    assert answer.status == 200
+    found = stored_files.file_of(answer.wire[len(answer.head) :], None, f"http://{site.host}{site.document}")
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "problem"),
+    [(Kind.PDF, ""), (Kind.PDF_TABLE, ""), (Kind.XLSX, ""), (Kind.SCANNED, "no_text"), (Kind.BROKEN, "malformed")],
+)
+def test_documents_hold_facts_that_no_page_states(kind: Kind, problem: str) -> None:
+    site = next(site for site in map(OrgSite, HOSTS, [Shape()] * 20) if site.org.kind is kind)
+    assert document_of(site).problem == problem
+    pages = " ".join(text_of(site, path) for path in site.paths if path != site.document)
+    assert str(site.org.founded_year) not in pages
+    assert str(site.org.headquarters) not in pages
+    if kind is Kind.PDF:
+        assert not any(claim.text in pages for claim in site.org.sustainability_claims)
+
+
+def test_nobody_can_read_the_facts_of_a_broken_file() -> None:
+    known = truth(org_host(17))
+    assert known.kind is Kind.BROKEN
+    assert known.founded_year is known.headquarters is None
+    assert known.where("founded_year") == ()
 
 
 def facts_of(org: Organization) -> dict[str, list[str]]:
@@ -67,7 +107,7 @@ def facts_of(org: Organization) -> dict[str, list[str]]:
     return {
         "name": [org.name],
         "mission": [org.mission or ""],
-        "founded_year": [str(org.founded_year)],
+        "founded_year": [str(org.founded_year or "")],
         "headquarters": [city, country],
         "contact.email": [org.contact.email],
         "contact.phone": [org.contact.phone or ""],

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from curtsy.cli import show
 from curtsy.core.model import Crawl
 from curtsy.core.record import Record
-from curtsy.records import evaluation, serialize
+from curtsy.records import evaluation, evidence, serialize
 from curtsy.records.evaluation import Report, Tally
 from curtsy.store import records
 from curtsy.store.engine import Store
@@ -34,17 +35,14 @@ def print_records(store: Store, crawl: Crawl) -> None:
     with store.read() as tx:
         counts = records.counts(tx, crawl.n, crawl.schema_hash)
     show.say(f"records       {show.reasons(counts)}")
-    for place, record in enumerate(serialize.of_crawl(store, crawl.id)):
-        if place == _RECORDS:
-            show.say("  ... `curtsy records` prints all of them.")
-            break
+    for record in _chosen(store, crawl):
         total = record.scores.get("total")
         scored = f", {record.scores['rubric']} {total:.0f} of 100" if total is not None else ""
         show.say(f"\n  {record.url}  (record {record.n}, words {record.confidence.get('words')}{scored})")
         for field in record.fields:
-            quote = " ".join(field["evidence"][0]["quote"].split()) if field["evidence"] else ""
             value = json.dumps(field["value"], ensure_ascii=False)
-            show.say(f"    {field['path']:<28} {_cut(value, 60)}  <- {field['rung']}: {_cut(quote, 60)!r}")
+            show.say(f"    {field['path']:<28} {_cut(value, 60)}  <- {field['rung']}: {_said(field)}")
+    show.say("  ... `curtsy records` prints all of them.")
     show.say("\nreview queue")
     for record in _held(store, crawl):
         why = ", ".join(record.confidence.get("reasons", ()))
@@ -52,6 +50,32 @@ def print_records(store: Store, crawl: Crawl) -> None:
             f"  {record.n:>5}  {why:<12} {len(record.fields)} values, {len(record.withheld)} withheld  {record.url}"
         )
     show.say("  Show one: `curtsy review show N`; decide: `curtsy review approve|reject|correct N`.")
+
+
+def _chosen(store: Store, crawl: Crawl) -> list[Record]:
+    """The first records, and the first with evidence from a document."""
+    chosen: list[Record] = []
+    for record in serialize.of_crawl(store, crawl.id):
+        if len(chosen) < _RECORDS - 1 or _is_of_document(record):
+            chosen.append(record)
+        if len(chosen) >= _RECORDS and any(map(_is_of_document, chosen)):
+            break
+    return chosen
+
+
+def _is_of_document(record: Record) -> bool:
+    return any("part" in one for field in record.fields for one in field["evidence"])
+
+
+def _said(field: dict[str, Any]) -> str:
+    """The quote of a value, with its labels in a table and its place in a document."""
+    if not field["evidence"]:
+        return "''"
+    one = field["evidence"][0]
+    labels, part = evidence.labels_of(one), one.get("part")
+    said = f"{labels}: {one['quote']}" if labels else one["quote"]
+    where = "" if part is None else f" ({one['url'].rpartition('/')[2]}, {part['kind']} {part['number']})"
+    return f"{_cut(' '.join(said.split()), 60)!r}{where}"
 
 
 def _held(store: Store, crawl: Crawl) -> list[Record]:

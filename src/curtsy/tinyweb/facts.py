@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 
@@ -24,13 +24,36 @@ class Kind(StrEnum):
     THIN = "thin"  # under 100 words a page: name and e-mail, nothing else
     SCRIPT = "script"  # an empty root element, filled by an inline script
     FETCHED = "fetched"  # an empty root element, filled by a script that fetches JSON
+    PDF = "pdf"  # prose; some facts are only in a PDF
+    PDF_TABLE = "pdf_table"  # ... only in a table of a PDF
+    XLSX = "xlsx"  # ... only in a workbook
+    SCANNED = "scanned"  # ... only in a PDF of pictures
+    BROKEN = "broken"  # ... only in a PDF that is cut off: no reader can read them
 
 
-#: host number modulo 10 -> kind
+#: host number modulo 20 -> kind
 _KINDS = (
     Kind.JSONLD, Kind.PROSE, Kind.JSONLD, Kind.PROSE, Kind.SCRIPT, Kind.JSONLD, Kind.THIN, Kind.PROSE, Kind.JSONLD,
-    Kind.FETCHED,
+    Kind.FETCHED, Kind.PDF, Kind.PDF_TABLE, Kind.XLSX, Kind.PROSE, Kind.SCRIPT, Kind.SCANNED, Kind.THIN, Kind.BROKEN,
+    Kind.JSONLD, Kind.FETCHED,
 )  # fmt: skip
+_OF_TABLES = ("founded_year", "headquarters", "contact.phone", "contact.address")
+#: kind -> the facts that are only in its document
+IN_DOCUMENT = {
+    Kind.PDF: ("founded_year", "headquarters", "sustainability_claims"),
+    Kind.PDF_TABLE: _OF_TABLES,
+    Kind.XLSX: _OF_TABLES,
+    Kind.SCANNED: ("founded_year", "headquarters"),
+    Kind.BROKEN: ("founded_year", "headquarters"),
+}
+#: kind -> the path of its document
+DOCUMENTS = {
+    Kind.PDF: "/files/sustainability-report.pdf",
+    Kind.PDF_TABLE: "/files/fact-sheet.pdf",
+    Kind.XLSX: "/files/key-figures.xlsx",
+    Kind.SCANNED: "/files/annual-report.pdf",
+    Kind.BROKEN: "/files/annual-report.pdf",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,13 +89,15 @@ class Project:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """The place of a fact. `text`: the quote is in the page's visible text (for script kinds, once rendered);
-    `structured`: the quote is the value at `pointer` of the page's JSON-LD."""
+    `structured`: the quote is the value at `pointer` of the page's JSON-LD; `document`: the quote is in the document,
+    on the page or sheet `part` (of a scan, once its text is recognized)."""
 
     fact: str
     path: str
     source: str
     quote: str
     pointer: str | None = None
+    part: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +146,13 @@ def truth(host: str, seed: int = 1, *, plain: bool = False) -> Organization:
     >>> truth("org-0000.tinyweb.test").kind
     <Kind.JSONLD: 'jsonld'>
     """
+    written = organization(host, seed, plain=plain)
+    return replace(written, founded_year=None, headquarters=None) if written.kind is Kind.BROKEN else written
+
+
+@lru_cache(maxsize=4096)
+def organization(host: str, seed: int = 1, *, plain: bool = False) -> Organization:
+    """Return what the site of `host` is made from: the truth, and facts in a file that no reader can read."""
     number = org_number(host)
     if number is None:
         raise ValueError(f"{host!r} is not an organization of the tiny web, such as {org_host(7)!r}")
@@ -209,12 +241,33 @@ def _with_places(org: Organization) -> Organization:
     if org.kind is not Kind.JSONLD:
         said.append(("founded_year", "/about", founded_sentence(org)))
         said.append(("contact.phone", "/contact", org.contact.phone or ""))
-    places = [Place(fact=fact, path=path, source="text", quote=quote) for fact, path, quote in said]
+    elsewhere = IN_DOCUMENT.get(org.kind, ())
+    places = [
+        Place(fact=fact, path=path, source="text", quote=quote) for fact, path, quote in said if fact not in elsewhere
+    ]
     if org.kind is Kind.JSONLD:
         places += _structured_places(org)
-    return Organization(
-        **{name: getattr(org, name) for name in org.__slots__ if name != "places"}, places=tuple(places)
-    )
+    return replace(org, places=(*places, *_document_places(org)))
+
+
+def _document_places(org: Organization) -> list[Place]:
+    """The places of facts in a document that can be read."""
+    if org.kind in (Kind.PDF_TABLE, Kind.XLSX):
+        values = (str(org.founded_year), org.headquarters, org.contact.phone, org.contact.address)
+        said = [(fact, value or "") for fact, value in zip(_OF_TABLES, values, strict=True)]
+        part = 1 if org.kind is Kind.PDF_TABLE else 2
+        return [_in_document(org, fact, quote, part) for fact, quote in said]
+    if org.kind not in (Kind.PDF, Kind.SCANNED):
+        return []
+    found = [("founded_year", founded_sentence(org)), ("headquarters", headquarters_sentence(org))]
+    places = [_in_document(org, fact, quote, 2) for fact, quote in found]
+    if org.kind is Kind.PDF:
+        places += [_in_document(org, "sustainability_claims", one.text, 3) for one in org.sustainability_claims]
+    return places
+
+
+def _in_document(org: Organization, fact: str, quote: str, part: int) -> Place:
+    return Place(fact=fact, path=DOCUMENTS[org.kind], source="document", quote=quote, part=part)
 
 
 def _structured_places(org: Organization) -> list[Place]:

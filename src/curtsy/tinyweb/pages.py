@@ -7,7 +7,7 @@ import random
 import zlib
 from dataclasses import dataclass
 
-from curtsy.tinyweb import facts, words
+from curtsy.tinyweb import documents, facts, words
 from curtsy.tinyweb.answers import NOT_FOUND, Answer, tagged, text
 from curtsy.tinyweb.facts import Kind, Organization
 
@@ -70,7 +70,9 @@ class OrgSite:
         self.host = host
         self.shape = shape
         self.seed = seed
-        self.org = facts.truth(host, seed, plain=shape.plain)
+        self.org = facts.organization(host, seed, plain=shape.plain)
+        #: the path of its document, if it has one
+        self.document = facts.DOCUMENTS.get(self.org.kind)
         self.paths = _paths(self.org, shape)
         self._index = {path: number for number, path in enumerate(self.paths)}
         # A crawl requests each page once, so rendering determines its cost: shared parts are made here.
@@ -82,6 +84,9 @@ class OrgSite:
 
     def answer(self, target: str) -> Answer:
         """Return the answer of a path; 404 if there is no page."""
+        if target == self.document:
+            body, content_type = documents.body(self.org, self._paragraphs)
+            return tagged(body, content_type)
         if target in self._index:
             # These determine the page, and are cheaper to hash than its bytes.
             version = f"{self.seed} {self.host} {target} {self.shape}"
@@ -132,8 +137,13 @@ class OrgSite:
     def _has_data(self, path: str) -> bool:
         return self.org.kind is Kind.JSONLD and path in ("/", "/about")
 
+    def _paragraphs(self, count: int) -> list[str]:
+        """Text without facts, and a decoy, for the document."""
+        dice = random.Random(f"{self.seed}:{self.host}:document:{count}")
+        return [dice.choice(self._pool[POOL:]), *dice.sample(self._pool[:POOL], count - 1)]
+
     def _sections(self) -> list[str]:
-        return [path for path in SECTIONS if path in self._index]
+        return [path for path in (*SECTIONS, self.document) if path in self._index]
 
     def _ring(self, path: str) -> str:
         """Links to the next pages of the ring, so that every page is reached from any other."""
@@ -197,13 +207,15 @@ def _paths(org: Organization, shape: Shape) -> list[str]:
     if org.kind is Kind.THIN:
         return list(THIN_PAGES)
     projects = [f"/projects/{project.slug}" for project in org.projects]
-    paths = [*SECTIONS, *projects]
+    document = facts.DOCUMENTS.get(org.kind)
+    paths = [*SECTIONS, *([document] if document else []), *projects]
     paths += [f"/news/{number:04d}" for number in range(1, shape.pages - len(paths) + 1)]
     return paths[: max(shape.pages, 1)]
 
 
 def _label(path: str) -> str:
-    return path.strip("/").replace("/", " ").replace("-", " ").capitalize() or "Home"
+    named = path.removeprefix("/files/").partition(".")[0]
+    return named.strip("/").replace("/", " ").replace("-", " ").capitalize() or "Home"
 
 
 def _heading(org: Organization, path: str) -> str:
@@ -212,20 +224,30 @@ def _heading(org: Organization, path: str) -> str:
 
 def _stated(org: Organization, path: str) -> list[str]:
     """Return the sentences of a page that state facts; the places in facts.py quote them."""
-    founded = f"{facts.founded_sentence(org)}." if org.kind is not Kind.JSONLD else "It began with a few neighbours."
-    phone = f"Telephone: {org.contact.phone}." if org.kind is not Kind.JSONLD else "We prefer letters and e-mail."
+    elsewhere = facts.IN_DOCUMENT.get(org.kind, ())
+    in_data = ("founded_year", "contact.phone") if org.kind is Kind.JSONLD else ()
+
+    def said(fact: str, sentence: str, otherwise: str = "") -> str:
+        return otherwise if fact in elsewhere or fact in in_data else sentence
+
     match path:
         case "/":
             return [f"Welcome to {org.name}.", f"{facts.mission_sentence(org)}."]
         case "/about":
-            return [f"{founded} {facts.headquarters_sentence(org)}.", f"{facts.mission_sentence(org)}."]
+            founded = said("founded_year", f"{facts.founded_sentence(org)}.", "It began with a few neighbours.")
+            headquarters = said("headquarters", f" {facts.headquarters_sentence(org)}.")
+            return [founded + headquarters, f"{facts.mission_sentence(org)}."]
         case "/contact":
-            return [f"Write to us: {org.contact.email}. {phone}", f"Visit us: {org.contact.address}."]
+            phone = said("contact.phone", f"Telephone: {org.contact.phone}.", "We prefer letters and e-mail.")
+            address = said("contact.address", f"Visit us: {org.contact.address}.", "Visitors are welcome.")
+            return [f"Write to us: {org.contact.email}. {phone}", address]
         case "/people":
             return [f"{person.name}, {person.role}." for person in org.people]
         case "/projects":
             return [f"{project.name} has been running since {project.started_year}." for project in org.projects]
         case "/claims":
+            if "sustainability_claims" in elsewhere:
+                return ["What we achieved is in our sustainability report."]
             return [f"{claim.text}." for claim in org.sustainability_claims]
     for project in org.projects:
         if path == f"/projects/{project.slug}":

@@ -13,8 +13,8 @@ from curtsy.tinyweb.pages import INTERNAL, OrgSite, Shape
 CONTROL = f"control.{DOMAIN}"
 #: bytes of rendered pages of organizations in the cache; beyond it, pages are rendered again
 CACHE_BYTES = 32_000_000
-#: organizations in the demo (`make crawl`)
-DEMO_HOSTS = 12
+#: organizations in the demo (`make crawl`): all kinds, also those with documents
+DEMO_HOSTS = 18
 #: hosts with faults in the demo that end within half a minute at a delay of 0.5 s
 DEMO_FAULTS = (
     "robots-disallow", "robots-longest", "robots-crawl-delay", "robots-404", "robots-redirect-host", "robots-bom",

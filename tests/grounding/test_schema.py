@@ -27,7 +27,7 @@ def of(**properties: Any) -> dict[str, Any]:
 
 
 def test_the_built_in_schemas_are_complete() -> None:
-    assert schemas.built_in() == ("organization", "page")
+    assert schemas.built_in() == ("article", "event", "job", "organization", "page", "product")
     organization = schemas.load("organization")
     assert organization.per == "site"
     assert [leaf.path for leaf in organization.leaves] == [

@@ -110,7 +110,7 @@ def test_an_unknown_schema_is_told_before_anything_is_written(folder: CrawlFolde
     process = folder.start("crawl", "http://a.small.test/", "--schema", "recipe")
     _, said = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert "unknown schema: 'recipe'. Use one of organization, page" in said
+    assert "unknown schema: 'recipe'. Use one of article, event, job, organization, page, product" in said
 
 
 def test_a_crawl_extracts_until_its_outbox_is_empty(folder: CrawlFolder) -> None:

@@ -41,6 +41,7 @@ for command in (
     LazyCommand("records", "curtsy.cli.records:records", "Print the records of a crawl as JSON lines."),
     LazyCommand("review", "curtsy.cli.review:app", "Review records that need a decision."),
     LazyCommand("extract", "curtsy.cli.extract:extract", "Extract records again from the stored pages of a crawl."),
+    LazyCommand("judge", "curtsy.cli.judge:judge", "Judge extraction against labeled pages."),
     LazyCommand("up", "curtsy.cli.up:up", "Run Valkey, workers, Beat and the API on this machine."),
     LazyCommand("worker", "curtsy.cli.workers:worker", "Run worker processes of a fleet."),
     LazyCommand("beat", "curtsy.cli.workers:beat", "Run the scheduler of a fleet."),

@@ -55,6 +55,8 @@ class Source:
     locator: str = ""
     #: what else is known of its spans: visibility, labels of cells, pages of a document
     layout: TextLayout = field(default_factory=lambda: EMPTY_LAYOUT, compare=False, repr=False)
+    #: of the page, as a language tag; None: unknown
+    language: str | None = field(default=None, compare=False)
 
     @cached_property
     def sha256(self) -> str:

@@ -7,7 +7,7 @@ References by `@id` within a page are resolved.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,8 @@ _ITEM = frozenset(("type", "id", "vocab", "properties", "value", "children"))
 #: distance from the site of an entity that names another domain
 _OTHER_DOMAIN = 3
 _MAX_STEPS = 4
+#: share of the words of a name that the page's title or heading must have
+_SAME_NAME = 0.6
 #: type -> its subtypes
 _KINDS: dict[str, frozenset[str]] = {
     name: frozenset(kinds)
@@ -91,23 +93,39 @@ class Entities:
                 return target.properties, target.pointer
         return value, pointer
 
-    def about(self, types: tuple[str, ...], url: str) -> list[Entity]:
+    def about(self, types: tuple[str, ...], url: str, titles: Sequence[str] = ()) -> list[Entity]:
         """Return the entities of these types that a record can be made from; without types, all of the page.
 
         Several entities with different names, none of them of this site, are a list of others: then the result is
         empty. An entity that names another domain belongs to that domain, such as the agency that made the site.
+        `titles` are the title and heading of the page: they name its article, product or event.
         """
         found = [one for one in self._reachable() if not types or is_a(one, types)]
         if not types or not found:
             return found
+        if not _are_organizations(types):
+            return self._main(found, url, titles)
         nearest = min(_distance(one, url) for one in found)
         if nearest == _OTHER_DOMAIN:
             return []
         found = [one for one in found if _distance(one, url) == nearest]
-        names = {str(one.properties["name"]).casefold() for one in found if one.properties.get("name")}
+        names = {name.casefold() for one in found if (name := _name_of(one))}
         if len(names) < 2:
             return found
         return [] if nearest else found[:1]
+
+    def _main(self, found: list[Entity], url: str, titles: Sequence[str]) -> list[Entity]:
+        """Return the main entity of a page, perhaps described several times; of a list of others, none."""
+        names = {name.casefold() for one in found if (name := _name_of(one))}
+        if len(names) < 2:
+            return [one for one in found if _distance(one, url) < _OTHER_DOMAIN] or [
+                one for one in found if _is_titled(one, titles)
+            ]
+        own = [one for one in found if _is_at(one, url)]
+        named = [one for one in own or found if _is_titled(one, titles)]
+        main = named or own
+        first = {_name_of(one).casefold() for one in main[:1]}
+        return [one for one in main if _name_of(one).casefold() in first]
 
     def _reachable(self) -> Iterator[Entity]:
         seen: set[str] = set()
@@ -176,6 +194,38 @@ def local(name: str) -> str:
 
 def is_a(found: Entity, types: tuple[str, ...]) -> bool:
     return any(one in found.types or found.types & _KINDS.get(one, frozenset()) for one in types)
+
+
+def _are_organizations(types: tuple[str, ...]) -> bool:
+    return any(one == "Organization" or one in _KINDS["Organization"] for one in types)
+
+
+def _name_of(found: Entity) -> str:
+    """Return the headline or name of an entity."""
+    for key in ("headline", "name", "title"):
+        for value, _ in values(found.properties.get(key), ""):
+            if isinstance(value, str) and value.strip():
+                return " ".join(value.split())
+    return ""
+
+
+def _is_at(found: Entity, url: str) -> bool:
+    """Return whether the entity says that it is on this page."""
+    said = [value for key in ("url", "@id", "mainEntityOfPage") for value, _ in values(found.properties.get(key), "")]
+    said = [one.get("@id") or one.get("url") if isinstance(one, dict) else one for one in said]
+    return any(_page(one) == _page(url) for one in said if isinstance(one, str))
+
+
+def _page(url: str) -> str:
+    return url.partition("#")[0].partition("?")[0].rstrip("/").partition("://")[2].removeprefix("www.")
+
+
+def _is_titled(found: Entity, titles: Sequence[str]) -> bool:
+    """Return whether the title or heading of the page has most words of the entity's name."""
+    words = set(_name_of(found).casefold().split())
+    return bool(words) and any(
+        len(words & set(title.casefold().split())) >= _SAME_NAME * len(words) for title in titles if title
+    )
 
 
 def _distance(found: Entity, url: str) -> int:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from curtsy.core.claims import Claim, Extraction
-from curtsy.extract import selectors, structured
+from curtsy.extract import articles, selectors, structured
 from curtsy.extract.page_selection import Candidate, applies, choose
 from curtsy.extract.sources import PageSources, sources_of
 from curtsy.grounding import judge
@@ -34,7 +34,7 @@ class ValueFinder(Protocol):
 def extract(schema: Schema, pages: Sequence[PageSources], model: ValueFinder | None = None) -> Extraction:
     """Return all claims for one record from these pages; the most relevant page comes first."""
     collected = _Claims(schema)
-    for rung in (_structured, _selectors):
+    for rung in (_structured, _selectors, _articles):
         if missing := _missing(schema, collected.claims):
             collected.add(rung(schema, pages, missing, collected.claims))
     missing = _missing(schema, collected.claims)
@@ -49,7 +49,7 @@ def _structured(
     schema: Schema, pages: Sequence[PageSources], missing: Sequence[Leaf], _found: Sequence[Claim]
 ) -> Iterable[Claim]:
     for page in pages:
-        yield from structured.claims(schema, page, missing)
+        yield from articles.credible(schema, page, structured.claims(schema, page, missing))
 
 
 def _selectors(
@@ -64,6 +64,13 @@ def _selectors(
             claims = selectors.claims(schema, page, some, known)
             _learn(known, claims)
             yield from claims
+
+
+def _articles(
+    schema: Schema, pages: Sequence[PageSources], missing: Sequence[Leaf], _found: Sequence[Claim]
+) -> Iterable[Claim]:
+    for page in pages if schema.per == "page" else ():
+        yield from articles.claims(schema, page, missing)
 
 
 def _learn(known: dict[str, list[str]], claims: Iterable[Claim]) -> None:

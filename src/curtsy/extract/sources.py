@@ -59,7 +59,7 @@ def sources_of(
     if is_html(content_type, body):
         document = Document.parse(body, content_type, url)
         visible = document.visible()
-        source = _text(page_id, url, visible.text, visible.layout)
+        source = _text(page_id, url, visible.text, visible.layout, document.language)
         return PageSources(
             page_id, url, document.title, source, tidy(document.structured()), document, roles_of(url, document.title)
         )
@@ -70,10 +70,10 @@ def sources_of(
 
 def _of_file(page_id: str, url: str, file: FileText) -> PageSources:
     text = file.text[:MAX_TEXT]
-    source = _text(page_id, url, text, FileLayout(file, len(text)))
+    source = _text(page_id, url, text, FileLayout(file, len(text)), file.language or None)
     title = file.title or None
     return PageSources(page_id, url, title, source, [], None, roles_of(url, title, is_file=True), file.kind)
 
 
-def _text(page_id: str, url: str, text: str, layout: TextLayout = EMPTY_LAYOUT) -> Source:
-    return Source(SourceKind.TEXT, page_id, url, text, layout=layout)
+def _text(page_id: str, url: str, text: str, layout: TextLayout = EMPTY_LAYOUT, language: str | None = None) -> Source:
+    return Source(SourceKind.TEXT, page_id, url, text, layout=layout, language=language)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from curtsy.content.structured import meta_tags
 from curtsy.core.claims import Claim, Rung, Source, SourceKind
-from curtsy.extract.entities import Entities, Entity, entity, values
+from curtsy.extract.entities import Entities, Entity, entity, local, values
 from curtsy.extract.items import together
 from curtsy.extract.sources import PageSources
 from curtsy.extract.values import coerced
@@ -32,6 +32,37 @@ _MAX_ITEMS = 50
 _MAX_TEXT = 2_000
 _PART = re.compile(r"\{([^{}]+)\}")
 _ADDRESS = ("streetAddress", "postalCode", "addressLocality", "addressRegion", "addressCountry")
+_AUTHOR = (
+    "author.name", "author", "creator.name", "creator", "meta:author", "article:author", "meta:article:author",
+    "meta:parsely-author", "meta:sailthru.author", "meta:citation_author", "meta:dc.creator", "meta:dcterms.creator",
+    "meta:byl", "meta:article.author", "og:article:author", "og:author", "meta:authors",
+)  # fmt: skip
+_PUBLISHED = (
+    "datePublished", "article:published_time", "meta:article:published_time", "og:article:published_time",
+    "og:published_time", "meta:parsely-pub-date", "meta:sailthru.date", "meta:citation_publication_date",
+    "meta:citation_date", "meta:citation_online_date", "meta:dc.date.issued", "meta:dc.date.created", "meta:dc.date",
+    "meta:dcterms.issued", "meta:dcterms.created", "meta:dcterms.date", "meta:pubdate", "meta:publishdate",
+    "meta:publish-date", "meta:publish_date", "meta:published", "meta:date", "meta:publication_date",
+    "meta:article.published", "meta:datepublished", "dateCreated", "uploadDate",
+)  # fmt: skip
+_MODIFIED = (
+    "dateModified", "article:modified_time", "og:updated_time", "meta:article:modified_time", "meta:last-modified",
+    "meta:dcterms.modified", "meta:dc.date.modified", "meta:lastmod",
+)  # fmt: skip
+_PRICE = (
+    "offers.price", "offers.lowPrice", "offers.offers.price", "offers.priceSpecification.price",
+    "hasVariant.offers.price", "hasVariant.offers.lowPrice", "hasVariant.offers.priceSpecification.price", "price",
+    "product:price:amount", "og:price:amount",
+)  # fmt: skip
+_CURRENCY = (
+    "offers.priceCurrency", "offers.offers.priceCurrency", "offers.priceSpecification.priceCurrency",
+    "hasVariant.offers.priceCurrency", "hasVariant.offers.priceSpecification.priceCurrency", "priceCurrency",
+    "product:price:currency", "og:price:currency",
+)  # fmt: skip
+_OTHER_PRICES = frozenset(
+    ("ListPrice", "StrikethroughPrice", "RegularPrice", "SRP", "MSRP", "InvoicePrice", "MinimumAdvertisedPrice",
+     "DeliveryChargeSpecification", "PaymentChargeSpecification")
+)  # fmt: skip
 #: last name of a leaf without keys of its own -> keys to look up in addition to that name
 SYNONYMS: dict[str, tuple[str, ...]] = {
     "name": ("name", "legalName", "headline"),
@@ -49,11 +80,27 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     "headquarters": ("{address.addressLocality}, {address.addressCountry}", "location.name"),
     "city": ("address.addressLocality", "adr.locality"),
     "country": ("address.addressCountry", "adr.country-name"),
-    "author": ("author.name", "author", "meta:author"),
+    "author": _AUTHOR,
+    "authors": _AUTHOR,
+    "byline": _AUTHOR,
+    "writer": _AUTHOR,
     "publisher": ("publisher.name", "og:site_name"),
-    "published": ("datePublished", "article:published_time"),
-    "price": ("offers.price", "price", "product:price:amount"),
-    "currency": ("offers.priceCurrency", "priceCurrency", "product:price:currency"),
+    "published": _PUBLISHED,
+    "date": _PUBLISHED,
+    "date_published": _PUBLISHED,
+    "publication_date": _PUBLISHED,
+    "published_at": _PUBLISHED,
+    "published_date": _PUBLISHED,
+    "publish_date": _PUBLISHED,
+    "pubdate": _PUBLISHED,
+    "modified": _MODIFIED,
+    "updated": _MODIFIED,
+    "date_modified": _MODIFIED,
+    "updated_at": _MODIFIED,
+    "last_updated": _MODIFIED,
+    "price": _PRICE,
+    "currency": _CURRENCY,
+    "availability": ("offers.availability", "offers.offers.availability", "availability", "product:availability"),
     "employees": ("numberOfEmployees.value", "numberOfEmployees"),
 }
 
@@ -85,7 +132,7 @@ def claims(schema: Schema, page: PageSources, leaves: Iterable[Leaf] | None = No
     """Return what the page's structured data states for the leaves, best first for each."""
     if not page.data:
         return []
-    reader = _Reader(page.data, schema, page.url)
+    reader = _Reader(page.data, schema, page.url, _titles(page))
     # A name of one entity and a price of another do not make a record.
     about_one = reader if schema.types else reader.about_one(schema, [leaf for leaf in schema.leaves if not leaf.many])
     found: list[Claim] = []
@@ -95,6 +142,12 @@ def claims(schema: Schema, page: PageSources, leaves: Iterable[Leaf] | None = No
         else:
             found += [_claim(page, some[0].path, *said) for said in _of_leaf(schema, some[0], about_one)]
     return found
+
+
+def _titles(page: PageSources) -> list[str]:
+    root = None if page.document is None else page.document.tree.root
+    headings = [] if root is None else [one.text() for one in root.css("h1")[:3]]
+    return [one for one in (page.title, *headings) if one]
 
 
 def text_at(data: list[dict[str, Any]], locator: str) -> str | None:
@@ -192,9 +245,9 @@ def _default_keys(leaf: Leaf) -> tuple[str, ...]:
 class _Reader:
     """Resolves keys in the data of a page."""
 
-    def __init__(self, data: list[dict[str, Any]], schema: Schema, url: str) -> None:
+    def __init__(self, data: list[dict[str, Any]], schema: Schema, url: str, titles: Sequence[str] = ()) -> None:
         self._entities = Entities(data, url)
-        self._subjects = self._entities.about(schema.types, url)
+        self._subjects = self._entities.about(schema.types, url, titles)
         self._flat = [(entry, at) for at, entry in enumerate(data) if entry.get("kind") in meta_tags.KINDS]
 
     def about_one(self, schema: Schema, leaves: Sequence[Leaf]) -> _Reader:
@@ -261,6 +314,8 @@ class _Reader:
                 value, pointer = self._inner(value, pointer)
                 inner = value.get(name) if isinstance(value, dict) else None
                 for one, where in values(inner, step(pointer, name)):
+                    if name == "priceSpecification" and _is_other_price(one):
+                        continue
                     following.append((one, where, where if item is None and isinstance(inner, list) else item))
             ends = following[:_MAX_ITEMS]
         for value, pointer, item in ends:
@@ -294,6 +349,16 @@ class _Reader:
             if (text := _scalar_text(one)[:_MAX_TEXT]).strip():
                 return Stated((where,), (text,), exact=not isinstance(one, str))
         return None
+
+
+def _is_other_price(value: Any) -> bool:
+    """A list price that is struck out, a price per unit, or a charge for delivery: not what the product costs."""
+    if not isinstance(value, dict):
+        return False
+    if value.get("referenceQuantity") is not None:
+        return True
+    kinds = [local(str(one)) for key in ("priceType", "@type") for one, _ in values(value.get(key), "")]
+    return any(one in _OTHER_PRICES for one in kinds)
 
 
 def _first(value: dict[str, Any], pointer: str, name: str) -> list[tuple[Any, str]]:

@@ -1,34 +1,42 @@
-"""Dates in text: `2019-03-01`, `1 March 2019`, `March 1st, 2019`, `01.03.2019`, `3/1/19`, `1. März 2019`.
+"""Dates in text: `2019-03-01`, `1 March 2019`, `March 1st, 2019`, `01.03.2019`, `3/1/19`, `1. März 2019`,
+`2019年3月1日`, `令和元年3月1日`, `٣ مارس ٢٠٢٤`.
 
-If the order of day and month is ambiguous, both readings are returned. No I/O; nothing raises.
+If a date is ambiguous, all readings are returned; `settled` chooses by the page's language and its other dates. No I/O;
+nothing raises.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple
 
-from curtsy.grounding.vocabulary import MONTHS
+from curtsy.grounding.cldr import MONTHS, ascii_digits, date_order
+from curtsy.grounding.vocabulary import MONTHS as COMMON_MONTHS
 
-_MONTHS = {name: number for number, names in enumerate(MONTHS, 1) for name in names}
-
-_MONTH = rf"(?P<month>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\b\.?"
+#: a word that `_read` looks up; a pattern with a thousand names would be slow
+_MONTH = r"(?P<month>[^\W\d_][^\s\d,;:()\[\]/<>\"!?|–—\-]{1,15}+)"
+#: without a day, short names are often other words
+_LONG_MONTHS = frozenset(name for name in MONTHS if len(name) > 3) | {name for names in COMMON_MONTHS for name in names}
 _YEAR = r"(?P<year>[12]\d{3})(?!\d)"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|er|º|ª|\.)?"
 _GAP = r"[\s,\u00a0\u202f]*+"
-_OF = rf"{_GAP}(?:(?:of|de|di|du|del){_GAP})?"
+_OF = rf"{_GAP}(?:(?:(?:of|de|di|du|del|do)(?=\s)|d['’]){_GAP})?"
 _FORMS = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
         rf"(?<![\w.\-/]){_YEAR}(?P<mark>[-/.])(?P<month>\d{{1,2}})(?P=mark)(?P<day>\d{{1,2}})(?!\d)",
         rf"(?<![\w.\-/]){_YEAR}-(?P<month>\d{{2}})(?![\d\-])",
         r"(?<![\w.\-/])(?P<year>[12]\d{3})(?P<month>0[1-9]|1[0-2])(?P<day>0[1-9]|[12]\d|3[01])(?![\w])",
-        r"(?P<year>[12]\d{3})\s?年\s?(?P<month>\d{1,2})\s?月(?:\s?(?P<day>\d{1,2})\s?日)?",
+        r"(?P<year>[12]\d{3})\s?[年년]\s?(?P<month>\d{1,2})\s?[月월](?:\s?(?P<day>\d{1,2})\s?[日号號일])?",
+        r"(?P<era>令和|平成|昭和)\s?(?P<year>\d{1,2}|元)\s?年\s?(?P<month>\d{1,2})\s?月(?:\s?(?P<day>\d{1,2})\s?日)?",
+        r"(?P<han>[〇零一二三四五六七八九]{4})年(?P<month>[一二三四五六七八九十]{1,2})月(?:(?P<day>[一二三四五六七八九十]{1,3})日)?",
+        r"\b(?:ngày\s)?(?P<day>\d{1,2})\stháng\s(?P<month>\d{1,2})(?:\snăm\s|,\s?|\s)(?P<year>[12]\d{3})(?!\d)",
         rf"(?<![\w.,/]){_DAY}{_OF}-?{_MONTH}{_OF}-?{_YEAR}",
         rf"\b{_MONTH}{_GAP}{_DAY}{_GAP}(?<!\d){_YEAR}",
+        rf"(?<![\w.\-/]){_YEAR}(?:\.|\sm\.|\.\sgada)?\s(?:{_DAY}\s)?{_MONTH}(?:\s(?P<late>\d{{1,2}})(?!\d))?",
         rf"\b{_MONTH}{_OF}{_YEAR}",
     )
 )
@@ -46,6 +54,12 @@ _TIME = re.compile(
     r"(?:[ \u00a0]?(?P<zone>Z\b|[+\-−]\d{2}(?::?\d{2})?(?!\d)|\b[A-Z]{3,4}\b))?",
     re.IGNORECASE,
 )
+_HAN = "〇一二三四五六七八九十"
+_ERAS = {"令和": 2018, "平成": 1988, "昭和": 1925}
+#: a later year with a Thai month is Buddhist
+_BUDDHIST = 2400
+#: characters of a page in which other dates are looked for
+_MAX_CLUES = 20_000
 #: offsets in minutes east of Greenwich, of named time zones
 _ZONES = {
     "z": 0, "utc": 0, "gmt": 0, "bst": 60, "cet": 60, "cest": 120, "mez": 60, "mesz": 120, "est": -300, "edt": -240,
@@ -113,16 +127,41 @@ def dates(text: str) -> Iterator[Stated]:
 
 
 def _found(text: str) -> Iterator[Stated]:
+    text = ascii_digits(text)
     for form in _FORMS:
         for found in form.finditer(text):
-            parts = found.groupdict()
-            name = parts["month"].lower()
-            month = int(name) if name.isdigit() else _MONTHS.get(name, 0)
-            if made := _day(int(parts["year"]), month, int(parts["day"]) if parts.get("day") else None):
-                yield Stated(start=found.start(), end=found.end(), days=(made,))
+            if made := _read(found.groupdict()):
+                yield Stated(start=found.start(), end=found.end(), days=made)
     for found in _BY_POSITION.finditer(text):
         if days := _by_position(found):
             yield Stated(start=found.start(), end=found.end(), days=days)
+
+
+def _read(parts: dict[str, str | None]) -> tuple[Day, ...]:
+    if parts.get("han"):
+        year = int("".join(str(_HAN.index(char)) for char in (parts["han"] or "").replace("零", "〇")))
+        return _days(year, (_han(parts["month"]),), _han(parts.get("day")) or None)
+    name = (parts["month"] or "").lower().rstrip(".")
+    day = parts.get("day") or parts.get("late")
+    months = (int(name),) if name.isdigit() else MONTHS.get(name, ()) if day or name in _LONG_MONTHS else ()
+    year = 1 if parts["year"] == "元" else int(parts["year"] or 0)
+    if era := parts.get("era"):
+        year += _ERAS[era]
+    if year > _BUDDHIST and "\u0e00" <= name[:1] <= "\u0e7f":
+        year -= 543
+    return _days(year, months, int(day) if day else None)
+
+
+def _days(year: int, months: Iterable[int], day: int | None) -> tuple[Day, ...]:
+    made = (_day(year, month, day) for month in months)
+    return tuple(one for one in made if one)
+
+
+def _han(text: str | None) -> int:
+    """Return a number below 100 in Han digits: `二十一`."""
+    tens, ten, ones = (text or "").rpartition("十")
+    high = (_HAN.find(tens) if tens else 1) if ten else 0
+    return high * 10 + (_HAN.find(ones) if ones else 0)
 
 
 def _by_position(found: re.Match[str]) -> tuple[Day, ...]:
@@ -140,6 +179,41 @@ def _day(year: int, month: int, day: int | None) -> Day | None:
     except ValueError:
         return None
     return Day(year=year, month=month, day=day)
+
+
+def settled(stated: Stated, text: str, language: str | None) -> Day | None:
+    """Return the one reading of a date; by the language, or by the other dates of the text. None if it is ambiguous."""
+    if len(stated.days) == 1:
+        return stated.days[0]
+    if stated.days[0].day == stated.days[1].day:  # names that two languages use for different months
+        return stated.days[0] if (language or "").lower().startswith("hr") else stated.days[-1]
+    order = date_order(language)
+    first = re.match(r"\d{1,2}", ascii_digits(text[stated.start : stated.end]))
+    if order is not None and first is not None:
+        wanted = int(first[0])
+        return next((day for day in stated.days if (day.day if order == "dmy" else day.month) == wanted), None)
+    return _by_clues(stated, text[:_MAX_CLUES])
+
+
+def _by_clues(stated: Stated, text: str) -> Day | None:
+    """Another date of the text has the same day, or shows the order of numeric dates."""
+    others = [one for one in dates(text) if (one.start, one.end) != (stated.start, stated.end)]
+    same = {one.days[0] for one in others if len(one.days) == 1} & set(stated.days)
+    if len(same) == 1:
+        return next(iter(same))
+    shown = {_order_shown(found) for found in _BY_POSITION.finditer(ascii_digits(text)) if found["mark"] == "/"}
+    shown.discard(None)
+    if len(shown) != 1:
+        return None
+    # The first reading has the day first.
+    return stated.days[0] if "dmy" in shown else stated.days[1]
+
+
+def _order_shown(found: re.Match[str]) -> str | None:
+    first, second = int(found["first"]), int(found["second"])
+    if first > 12 >= second:
+        return "dmy"
+    return "mdy" if second > 12 >= first else None
 
 
 def times(text: str) -> Iterator[Clock]:
@@ -163,7 +237,7 @@ def _zone(text: str) -> int | None:
 
 def value_of(text: str) -> tuple[Day, Clock | None] | None:
     """Return the date of a value and its time of day; `None` if it is not a date, or ambiguous."""
-    text = text.strip()
+    text = ascii_digits(text.strip())
     if found := _ISO.fullmatch(text):
         month = int(found[2]) if found[2] else None
         day = int(found[3]) if found[3] else None

@@ -264,14 +264,20 @@ def is_copyright(source: str, start: int, end: int) -> bool:
     return _COPYRIGHT.search(source, first, last) is not None
 
 
-def is_hedged(text: str, start: int) -> bool:
-    """Return whether a word directly before `start` of the folded text weakens or changes what follows."""
-    return _HEDGE.search(text[max(0, start - _NEGATION_REACH) : start]) is not None
+def line_start(text: str, at: int) -> int:
+    """Return where the line or table cell begins that contains `at` of a source."""
+    return max(text.rfind("\n", 0, at), text.rfind("\t", 0, at)) + 1
 
 
-def is_negated(text: str, start: int) -> bool:
-    """Return whether what begins at `start` of the folded text is negated directly before."""
-    before = text[max(0, start - _NEGATION_REACH) : start]
+def is_hedged(text: str, start: int, least: int = 0) -> bool:
+    """Return whether a word directly before `start` of the folded text, not before `least`, weakens or changes what
+    follows."""
+    return _HEDGE.search(text[max(least, start - _NEGATION_REACH) : start]) is not None
+
+
+def is_negated(text: str, start: int, least: int = 0) -> bool:
+    """Return whether what begins at `start` of the folded text is negated directly before, but not before `least`."""
+    before = text[max(least, start - _NEGATION_REACH) : start]
     if text[start : start + 1].isdigit():
         before = _HOUSE_NUMBER.sub("", before)
     return _NEGATION.search(before) is not None

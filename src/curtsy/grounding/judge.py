@@ -10,6 +10,7 @@ Pure: no I/O, and nothing raises for any page or model output. docs/explanation/
 
 from __future__ import annotations
 
+import html
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -126,6 +127,9 @@ def _quoted(claim: Claim, value: Any) -> tuple[list[_Place], str]:
     folded = fold(text)
     spans = [(0, len(text))] if quote == text else [folded.span(*found) for found in find_quote(folded, quote)]
     places = [_Place(Passage(text=text, start=start, end=end, named=named), start, end) for start, end in spans]
+    if named and (decoded := html.unescape(text)) != text:
+        # The value was decoded, so its text is too; the evidence is what the page has.
+        places.append(_Place(Passage(text=decoded, start=0, end=len(decoded), named=True), 0, len(text)))
     return places, "" if places else "quote_not_found"
 
 

@@ -30,6 +30,7 @@ from curtsy.grounding.folded_text import (
     is_copyright,
     is_hedged,
     is_negated,
+    line_start,
     needles,
     occurrences,
     plain,
@@ -118,7 +119,7 @@ def _coincidence(passage: Passage, start: int, end: int) -> str:
 
 
 def _negated(passage: Passage, start: int) -> bool:
-    before = fold(passage.text[max(0, start - _CONTEXT) : start]).text
+    before = fold(passage.text[max(line_start(passage.text, start), start - _CONTEXT) : start]).text
     return is_negated(before + passage.text[start : start + 1], len(before))
 
 
@@ -198,13 +199,14 @@ def _occurring(
     weak = suspect or is_weak(value)
     for start, end in occurrences(folded.text, wanted, lo, hi):
         first, last = folded.span(start, end)
+        least = folded.place(line_start(passage.text, first))
         if wanted[0] in "$£¥" and is_of_others(folded.text[max(0, start - 4) : start + 1]):
             continue  # `$300` in `A$300`
         if weak and (note := _coincidence(passage, first, last)):
             yield Ruling(None, "echo" if suspect and note == "bare" else note)
-        elif is_negated(folded.text, start):
+        elif is_negated(folded.text, start, least):
             yield Ruling(None, "negated")
-        elif is_hedged(folded.text, start) and not wanted[0].isdigit():
+        elif is_hedged(folded.text, start, least) and not wanted[0].isdigit():
             yield Ruling(None, "hedged")
         else:
             yield _SUPPORTED if passage.text[first:last] == value else Ruling(Verdict.DERIVED, "normalised")
@@ -272,7 +274,7 @@ def _parts(value: str, passage: Passage) -> Ruling:
     known = _named_parts(folded, parts, lo, hi) if passage.named else _parts_in_order(folded, parts, lo, hi)
     if known is None:
         return _NOT_IN_QUOTE
-    if any(is_negated(folded.text, start) for start, _ in known):
+    if any(_negated(passage, folded.span(*one)[0]) for one in known):
         return Ruling(None, "negated")
     return Ruling(Verdict.DERIVED, "parts")
 

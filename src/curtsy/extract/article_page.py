@@ -1,0 +1,220 @@
+"""The parts of an article's page: its heading, and marked elements that belong to the article and not to a teaser.
+
+ArticlePage    the heading, bylines and dates of a page, each with its span of the visible text
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from selectolax.lexbor import LexborNode
+
+from curtsy.content import text as prose
+from curtsy.content.document import Document
+from curtsy.extract.article_words import marked
+from curtsy.extract.bylines import is_labelled
+
+_TAGS = frozenset(
+    (
+        "a",
+        "span",
+        "div",
+        "p",
+        "address",
+        "time",
+        "li",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "cite",
+        "em",
+        "strong",
+        "b",
+        "small",
+        "section",
+        "header",
+        "figcaption",
+    )
+)
+_MARKS = ("class", "id", "itemprop", "rel", "data-testid", "property")
+_BYLINE, _UPDATED, _DATED, _PUBLISHED = map(marked, ("byline_marks", "updated_marks", "date_marks", "published_marks"))
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+#: parts of a page that are about other things, unless they contain the heading
+_ASIDE = marked("aside_marks")
+_EXACT = re.compile(r"author-?name|byline", re.IGNORECASE)
+_ASIDE_TAGS = frozenset(("aside", "nav", "figure", "figcaption", "form"))
+_MAX_MARKED = 400
+_MAX_TEXT = 160
+_NEAR_BEFORE, _NEAR_AFTER = 4, 12
+_MAX_DEPTH = 40
+
+
+class Part(NamedTuple):
+    """An element that belongs to the article: its span and marks."""
+
+    start: int
+    end: int
+    text: str
+    marks: str
+    tag: str
+    #: the attribute `datetime` or `content`
+    stated: str
+    rel: str
+
+
+class ArticlePage:
+    """Reads the visible text once more, with the spans of its elements."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        visible = prose.read(document.page_tree(), spans_of=_TAGS)
+        self.text = visible.text
+        self._spans = visible.spans
+        self._beside: dict[int, bool] = {}
+
+    @cached_property
+    def _heading(self) -> prose.Span | None:
+        """The first h1 that repeats in the title, or the only one."""
+        found = [one for one in self._spans if one.node.tag == "h1" and one.end > one.start]
+        title = _flat(self._document.title or "")
+        for one in found:
+            if title and _flat(self.text[one.start : one.end])[:40] in title:
+                return one
+        return found[0] if len(found) == 1 else None
+
+    @property
+    def heading(self) -> tuple[int, int] | None:
+        return None if self._heading is None else (self._heading.start, self._heading.end)
+
+    @cached_property
+    def _around_heading(self) -> frozenset[int]:
+        """Elements that contain the heading."""
+        return frozenset() if self._heading is None else frozenset(_ancestors(self._heading.node))
+
+    @cached_property
+    def _many_articles(self) -> bool:
+        root = self._document.tree.root
+        found = [] if root is None else root.css("article")[:50]
+        return sum(one.mem_id not in self._around_heading for one in found) > 1
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        """Marked elements with short texts, in the order of the text."""
+        found: list[Part] = []
+        for span in self._spans:
+            node = span.node
+            tag = node.tag or ""
+            attributes = node.attributes
+            marks = _CAMEL.sub("-", " ".join(attributes.get(name) or "" for name in _MARKS)).strip()
+            if not marks and tag not in ("time", "address"):
+                continue
+            if span.end - span.start > _MAX_TEXT or self._is_beside(node):
+                continue
+            stated = (
+                attributes.get("datetime") or (attributes.get("content") if attributes.get("itemprop") else "") or ""
+            )
+            text = self.text[span.start : span.end]
+            found.append(Part(span.start, span.end, text, marks, tag, stated, attributes.get("rel") or ""))
+            if len(found) == _MAX_MARKED:
+                break
+        return sorted(found, key=lambda one: (one.start, one.end))
+
+    def _is_beside(self, node: LexborNode) -> bool:
+        """Return whether it is in a teaser, a comment, a menu or a footer."""
+        chain: list[int] = []
+        at: LexborNode | None = node
+        beside = False
+        while at is not None and len(chain) < _MAX_DEPTH:
+            key = at.mem_id
+            if key in self._around_heading:
+                break
+            if key in self._beside:
+                beside = self._beside[key]
+                break
+            chain.append(key)
+            if self._marks_beside(at):
+                beside = True
+                break
+            at = at.parent
+        for key in chain:
+            self._beside[key] = beside
+        return beside
+
+    def _marks_beside(self, node: LexborNode) -> bool:
+        tag = node.tag or ""
+        if tag in _ASIDE_TAGS or (tag == "footer" and not _is_in_article(node)):
+            return True
+        if tag == "article" and self._many_articles:
+            return True
+        marks = f"{node.attributes.get('class') or ''} {node.attributes.get('id') or ''}"
+        return len(marks) > 1 and tag not in ("html", "body") and _ASIDE.search(marks) is not None
+
+    @cached_property
+    def lines(self) -> list[tuple[int, int]]:
+        """The lines around the heading."""
+        every = _lines(self.text)
+        if self._heading is None:
+            return []
+        at = next((number for number, (_, end) in enumerate(every) if end >= self._heading.end), 0)
+        near = every[max(0, at - _NEAR_BEFORE) : at] + every[at + 1 : at + 1 + _NEAR_AFTER]
+        beside = [(one.start, one.end) for one in self._spans if one.end > one.start and self._is_beside(one.node)]
+        return [line for line in near if not any(start <= line[0] and line[1] <= end for start, end in beside)]
+
+    def bylines(self) -> Iterator[tuple[Part, bool]]:
+        """Yield (part, whether it is marked): marked elements, the more exact ones first, then labeled lines."""
+        marked = [one for one in self.parts if one.text and _BYLINE.search(one.marks)]
+        exact = [one for one in marked if "author" in one.rel or _EXACT.search(one.marks)]
+        for one in dict.fromkeys([*exact, *marked, *(one for one in self.parts if one.tag == "address" and one.text)]):
+            yield one, True
+        for start, end in self.lines:
+            if end - start <= _MAX_TEXT and is_labelled(self.text[start:end]):
+                yield Part(start, end, self.text[start:end], "", "", "", ""), False
+
+    def dated(self) -> Iterator[tuple[Part, str]]:
+        """Yield (part, role): `published`, `modified`, or `dated` if the marks do not say."""
+        for one in self.parts:
+            if _PUBLISHED.search(one.marks) or "date-published" in one.marks.lower():
+                yield one, "published"
+            elif _UPDATED.search(one.marks) or "date-modified" in one.marks.lower():
+                yield one, "modified"
+        for one in self.parts:
+            if one.tag == "time" or _DATED.search(one.marks):
+                yield one, "dated"
+        for start, end in self.lines:
+            if end - start <= _MAX_TEXT:
+                yield Part(start, end, self.text[start:end], "", "line", "", ""), "dated"
+
+
+def _is_in_article(node: LexborNode) -> bool:
+    at = node.parent
+    for _ in range(_MAX_DEPTH):
+        if at is None:
+            return False
+        if at.tag == "article":
+            return True
+        at = at.parent
+    return False
+
+
+def _ancestors(node: LexborNode) -> Iterator[int]:
+    at: LexborNode | None = node
+    while at is not None:
+        yield at.mem_id
+        at = at.parent
+
+
+def _lines(text: str) -> list[tuple[int, int]]:
+    found, at = [], 0
+    for line in text.split("\n"):
+        if line.strip():
+            found.append((at, at + len(line)))
+        at += len(line) + 1
+    return found
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.casefold().split())

@@ -1,0 +1,259 @@
+"""Headline, authors and dates of an article as the page shows them, and the check of authors in its metadata.
+
+kind_of     which of these a leaf is, by its name
+claims      what the page shows: the heading, bylines, dates in elements and lines, the date in the URL
+credible    the claims of structured data without placeholders; a visible byline replaces authors that contradict it
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from curtsy.core.claims import Claim, Rung, Source, SourceKind
+from curtsy.extract.article_page import ArticlePage, Part
+from curtsy.extract.article_words import any_of
+from curtsy.extract.bylines import is_placeholder, names_in, without_label
+from curtsy.extract.sources import PageSources
+from curtsy.grounding.dates import Day, dates, settled, value_of
+from curtsy.grounding.folded_text import is_copyright
+from curtsy.grounding.json_pointer import keys
+from curtsy.grounding.schema import Leaf, Schema
+
+#: names of leaves -> what they are
+_KINDS = {
+    "headline": ("headline", "title"),
+    "author": ("author", "authors", "byline", "writer", "writers", "author_name", "authorname"),
+    "published": (
+        "published", "date_published", "datepublished", "publication_date", "publicationdate", "published_at",
+        "published_date", "publish_date", "pubdate", "pub_date", "published_on", "date",
+    ),
+    "modified": ("modified", "updated", "date_modified", "datemodified", "updated_at", "last_updated", "last_modified"),
+}  # fmt: skip
+_KIND = {name: kind for kind, names in _KINDS.items() for name in names}
+_ARTICLES = frozenset(
+    ("Article", "NewsArticle", "BlogPosting", "CreativeWork", "Report", "ScholarlyArticle", "TechArticle", "WebPage")
+)
+_TITLES = frozenset(("title", "headline", "name"))
+_PUBLISHED, _UPDATED = (
+    re.compile(rf"\b{any_of(name)}\b|{any_of(f'{name}_unspaced')}", re.IGNORECASE) for name in ("published", "updated")
+)
+#: words next to the date of a line that is nothing but a date
+_MAX_OTHERS = 8
+_URL_DATE = re.compile(r"/((?:19|20)\d\d)[/-](0?[1-9]|1[0-2])[/-](0?[1-9]|[12]\d|3[01])(?=[/_.-]|$)")
+_MARKS_OF_TITLES = re.compile(r" [|–—·•»-] ")
+_SITE_KEYS = ("og:site_name", "application-name", "twitter:site")
+
+
+def kind_of(schema: Schema, leaf: Leaf) -> str | None:
+    """Return `headline`, `author`, `published` or `modified`, if the schema can be about an article.
+
+    A leaf `date` alone is too vague: an author or a title must be next to it.
+    """
+    names = [name for name in keys(leaf.path) if name != "*"]
+    if len(names) != 1 or leaf.type not in ("string", "date"):
+        return None
+    kind = _KIND.get(re.sub(r"(?<=[a-z])([A-Z])", r"_\1", names[0]).lower()) or _KIND.get(names[0].lower())
+    if kind is None or (schema.types and not set(schema.types) & _ARTICLES):
+        return None
+    if names[0].lower() in ("date", "title") and not schema.types:
+        others = {keys(one.path)[0].lower() for one in schema.leaves} - {names[0].lower()}
+        of_article = set(_KINDS["author"]) | (_TITLES if kind == "published" else set(_KINDS["published"]))
+        return kind if others & of_article else None
+    return kind
+
+
+def claims(schema: Schema, page: PageSources, leaves: Iterable[Leaf]) -> Iterator[Claim]:
+    """Yield what the page shows for the leaves that are missing, best first for each."""
+    wanted = [(leaf, kind) for leaf in leaves if (kind := kind_of(schema, leaf)) is not None]
+    if not wanted or page.document is None:
+        return
+    shown = _shown(page)
+    for leaf, kind in wanted:
+        if kind == "headline":
+            yield from _headline(page, shown, leaf)
+        elif kind == "author":
+            yield from _authors(page, shown, leaf)
+        elif leaf.type == "date" or leaf.type == "string":
+            yield from _dates(page, shown, leaf, kind)
+
+
+def _shown(page: PageSources) -> ArticlePage:
+    assert page.document is not None
+    return ArticlePage(page.document)
+
+
+def _claim(page: PageSources, path: str, value: Any, start: int, end: int) -> Claim:
+    return Claim(path=path, value=value, rung=Rung.SELECTOR, source=page.text, quote=page.text.text[start:end])
+
+
+# Headline
+
+
+def _headline(page: PageSources, shown: ArticlePage, leaf: Leaf) -> Iterator[Claim]:
+    if leaf.type == "string" and shown.heading is not None:
+        start, end = shown.heading
+        value = " ".join(shown.text[start:end].split())
+        if not is_placeholder(value, site_names(page)):
+            source = Source(SourceKind.ATTRIBUTE, page.page, page.url, value, "css:h1")
+            yield Claim(path=leaf.path, value=value, rung=Rung.SELECTOR, source=source, quote=value)
+
+
+# Authors
+
+
+def site_names(page: PageSources) -> list[str]:
+    """Return the names of the site and its publisher, which are no authors."""
+    found: list[str] = []
+    for entry in page.data:
+        data = entry.get("data")
+        if isinstance(data, dict):
+            found += [str(data[key]) for key in _SITE_KEYS if isinstance(data.get(key), str)]
+            for one in _members(data):
+                publisher = one.get("publisher")
+                if isinstance(publisher, dict) and isinstance(publisher.get("name"), str):
+                    found.append(publisher["name"])
+                if str(one.get("@type")) in ("WebSite", "Organization", "NewsMediaOrganization"):
+                    found += [one["name"]] if isinstance(one.get("name"), str) else []
+    host = (urlsplit(page.url).hostname or "").removeprefix("www.")
+    return [*found, host]
+
+
+def _members(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield data
+    graph = data.get("@graph")
+    yield from (one for one in (graph if isinstance(graph, list) else ())[:50] if isinstance(one, dict))
+
+
+def _authors(page: PageSources, shown: ArticlePage, leaf: Leaf) -> Iterator[Claim]:
+    others = site_names(page)
+    for part, marked in shown.bylines():
+        names = [one for one in names_in(part.text, marked=marked) if not is_placeholder(one, others)]
+        if names:
+            yield from _named(page, leaf, part, names)
+            return
+
+
+def _named(page: PageSources, leaf: Leaf, part: Part, names: Sequence[str]) -> Iterator[Claim]:
+    if leaf.many:
+        for number, name in enumerate(names):
+            yield _claim(page, leaf.path.replace("*", str(number)), name, part.start, part.end)
+        return
+    first, last = part.text.find(names[0]), part.text.find(names[-1])
+    whole = part.text[first : last + len(names[-1])] if 0 <= first <= last else names[0]
+    yield _claim(page, leaf.path, " ".join(whole.split()), part.start, part.end)
+
+
+def credible(schema: Schema, page: PageSources, found: Sequence[Claim]) -> list[Claim]:
+    """Drop placeholders among the authors of structured data, and authors that the visible byline contradicts."""
+    kinds = {leaf.path: kind_of(schema, leaf) for leaf in schema.leaves}
+    found = [_headed(one, page) if kinds[schema.leaf_for(one.path).path] == "headline" else one for one in found]
+    authors = [one for one in found if kinds[schema.leaf_for(one.path).path] == "author"]
+    if not authors:
+        return found
+    others = site_names(page)
+    kept = [_cleaned(one) for one in authors if isinstance(one.value, str)]
+    kept = [one for one in kept if not is_placeholder(one.value, others)]
+    rest = [one for one in found if one not in authors]
+    if page.document is not None and kept:
+        leaf = schema.leaf_for(kept[0].path)
+        visible = list(_authors(page, _shown(page), leaf))
+        if visible and not _agree(visible, kept):
+            return [*rest, *visible]
+    return [*rest, *kept]
+
+
+def _headed(claim: Claim, page: PageSources) -> Claim:
+    """`Lock closed | Canal Post` -> `Lock closed`, if that is the heading, or the rest is the name of the site."""
+    if not isinstance(claim.value, str):
+        return claim
+    for mark in _MARKS_OF_TITLES.finditer(claim.value):
+        head, tail = claim.value[: mark.start()].strip(), claim.value[mark.end() :].strip()
+        if head and is_placeholder(tail, site_names(page)):
+            return replace(claim, value=head)
+    return claim
+
+
+def _cleaned(claim: Claim) -> Claim:
+    value = without_label(claim.value)
+    return claim if value == claim.value else replace(claim, value=value)
+
+
+def _agree(visible: Sequence[Claim], kept: Sequence[Claim]) -> bool:
+    shown = {word for one in visible for word in _words(one.value)}
+    return any(shown & _words(one.value) for one in kept)
+
+
+def _words(name: str) -> set[str]:
+    return {word.strip(".,") for word in name.casefold().split() if len(word.strip(".,")) > 1}
+
+
+# Dates
+
+
+def _dates(page: PageSources, shown: ArticlePage, leaf: Leaf, kind: str) -> Iterator[Claim]:
+    """The first date whose role fits; a date without a role is the day of publication."""
+    unlabelled: Claim | None = None
+    for part, role in shown.dated():
+        for claim, labelled in _of_part(page, leaf, part, role):
+            if labelled == kind:
+                yield claim
+                return
+            if labelled == "dated" and kind == "published" and unlabelled is None:
+                unlabelled = claim
+    if unlabelled is not None:
+        yield unlabelled
+    elif kind == "published" and (found := _of_url(page, leaf)) is not None:
+        yield found
+
+
+def _of_part(page: PageSources, leaf: Leaf, part: Part, role: str) -> Iterator[tuple[Claim, str]]:
+    text, at, others = part.text, 0, part.text
+    stated = list(dates(text))
+    for one in stated:
+        others = others.replace(text[one.start : one.end], " ")
+    if part.tag == "line" and len(others.split()) > _MAX_OTHERS:
+        return
+    if is_copyright(page.text.text, part.start, part.end):
+        return
+    for one in stated:
+        label = _label(text[at : one.start], role)
+        at = one.end
+        whole = replace(one, start=one.start + part.start, end=one.end + part.start)
+        day = settled(whole, page.text.text, page.text.language)
+        if day is not None and day.day is not None:
+            yield _claim(page, leaf.path, day.iso, part.start, part.end), label
+    if not stated and part.stated and (day := _day_of(part.stated)) is not None:
+        locator = "css:time @datetime" if part.tag == "time" else f"css:{part.tag} @content"
+        source = Source(SourceKind.ATTRIBUTE, page.page, page.url, part.stated, locator)
+        made = Claim(path=leaf.path, value=day.iso, rung=Rung.SELECTOR, source=source, quote=part.stated)
+        yield made, _label(text, role)
+
+
+def _label(before: str, role: str) -> str:
+    updated, published = _last(_UPDATED, before), _last(_PUBLISHED, before)
+    if updated < 0 and published < 0:
+        return role
+    return "modified" if updated > published else "published"
+
+
+def _last(pattern: re.Pattern[str], text: str) -> int:
+    return max((found.start() for found in pattern.finditer(text)), default=-1)
+
+
+def _day_of(text: str) -> Day | None:
+    made = value_of(text.strip()) or value_of(text.strip()[:10])
+    return made[0] if made is not None and made[0].day is not None else None
+
+
+def _of_url(page: PageSources, leaf: Leaf) -> Claim | None:
+    """The last resort: `/2024/03/05/` in the address."""
+    found = _URL_DATE.search(urlsplit(page.url).path)
+    day = value_of(f"{found[1]}-{int(found[2]):02d}-{int(found[3]):02d}") if found else None
+    if day is None or found is None:
+        return None
+    source = Source(SourceKind.ATTRIBUTE, page.page, page.url, found[0].strip("/"), "url")
+    return Claim(path=leaf.path, value=day[0].iso, rung=Rung.SELECTOR, source=source, quote=source.text)

@@ -1,0 +1,116 @@
+"""Names in bylines: `By Nora Field and Tom Alder, staff writers`, `Von Käthe Brandt`, `文：山田花子`. Pure functions.
+
+names_in         the names of a visible byline; empty if it is not a byline
+is_placeholder   `admin`, a template variable, a URL, the name of the site: no author
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+from curtsy.extract.article_words import WORDS, any_of
+
+_MAX_BYLINE = 160
+_MAX_NAME = 60
+_MAX_WORDS = 6
+#: what may come before the names
+LABEL = re.compile(
+    rf"^\W{{0,4}}(?:(?:{any_of('verbs')} )?{any_of('by')} (?=\S)"
+    rf"|(?:{any_of('labels')}|written by|posted by) {{0,2}}[:：／/] {{0,3}}"
+    r"|(?:(?:written|posted|published) by|بقلم|מאת) )",
+    re.IGNORECASE,
+)
+_BARE_LABEL = re.compile(rf"^\W{{0,4}}{any_of('bare_labels')}\b[: ]{{0,3}}", re.IGNORECASE)
+#: where the names end
+_CUT = re.compile(
+    r" [|•·–—/] |[|•·\n\t;(\[]| [–—-] |\d| @|(?<=\S)@" + rf"|\b{any_of('ends')}\b| {any_of('joins')} ", re.IGNORECASE
+)
+_BETWEEN = re.compile(rf", ?(?:and|und|et) |, ?| {any_of('ands')} | ?& ?|[、，]")
+_TEMPLATE = re.compile(r"[{}<>\[\]]|\$\{|%\w{1,40}%|[a-z]_[a-z]{1,30}_[a-z]")
+_ADDRESS = re.compile(r"https?:|www\.|^/|@|\.(?:com|org|net|test|html?|php)\b", re.IGNORECASE)
+
+
+def is_placeholder(name: str, others: Iterable[str] = ()) -> bool:
+    """Return whether it is no author; `others` are names of the site and its publisher."""
+    plain = _plain(name)
+    if not plain or len(plain) > 100 or not any(char.isalpha() for char in plain):
+        return True
+    if plain in WORDS["placeholders"] or plain.split()[0] in ("admin", "webmaster"):
+        return True
+    if _TEMPLATE.search(name) or _ADDRESS.search(name):
+        return True
+    return any(_same(plain, other) for other in others if other)
+
+
+def _same(plain: str, other: str) -> bool:
+    wanted = _plain(other)
+    squeezed, whole = wanted.replace(" ", ""), plain.replace(" ", "")
+    return bool(whole) and (
+        whole == squeezed or whole == squeezed.partition(".")[0] or whole.removeprefix("the") == squeezed
+    )
+
+
+def _plain(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).strip(" .,:;-–|")
+
+
+def without_label(text: str) -> str:
+    """`By Nora Field` -> `Nora Field`."""
+    text = " ".join(text.split())
+    found = LABEL.match(text) or _BARE_LABEL.match(text)
+    return text[found.end() :] if found and found.end() < len(text) else text
+
+
+def is_labelled(text: str) -> bool:
+    return LABEL.match(text) is not None
+
+
+def names_in(text: str, *, marked: bool = False) -> list[str]:
+    """Return the names of a byline. `marked`: a class or attribute says that it is one, so that one word is enough."""
+    text = " ".join(text.split())
+    if not text or len(text) > _MAX_BYLINE:
+        return []
+    text = without_label(text)
+    cut = _CUT.search(text)
+    head = text[: cut.start()] if cut else text
+    found: list[str] = []
+    for part in _BETWEEN.split(head):
+        name = part.strip(" .,:;-–|'\"")
+        if not _is_name(name, 1 if marked else 2):
+            break  # a role, or the rest of a sentence
+        found.append(name)
+    rest = text[len(head) :] if cut else ""
+    return found if found and (marked or (_is_quiet(head, found) and len(rest) < 80)) else []
+
+
+def _is_quiet(head: str, found: list[str]) -> bool:
+    """Behind the names, a line without a mark has only a role."""
+    tail = head[head.rfind(found[-1]) + len(found[-1]) :]
+    return len(tail.split()) <= 6 and "." not in tail.strip(" .")
+
+
+def _is_name(name: str, least: int) -> bool:
+    if not 2 <= len(name) <= _MAX_NAME or any(char.isdigit() for char in name):
+        return False
+    if _is_uncased(name):
+        return len(name) <= 30 and not re.search(r"[。！？「」]", name)
+    words = name.split()
+    if not least <= len(words) <= _MAX_WORDS:
+        return False
+    if any(word.casefold().strip(".,'’") in WORDS["not_names"] for word in words):
+        return False
+    proper = [word for word in words if word.casefold() not in WORDS["particles"]]
+    return bool(proper) and all(_is_proper(word) for word in proper)
+
+
+def _is_proper(word: str) -> bool:
+    first = word.lstrip("'’\"“(")[:1]
+    return first.isupper() and not re.search(r"[!?:=*#%+]", word)
+
+
+def _is_uncased(text: str) -> bool:
+    """Scripts without capitals: Han, kana, Hangul, Arabic, Hebrew, Devanagari, Thai."""
+    letters = [char for char in text if char.isalpha()]
+    return bool(letters) and all(char.lower() == char.upper() for char in letters)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from curtsy.core.model import Counts
 
 if TYPE_CHECKING:
-    from curtsy.api import Crawling
+    from curtsy.api.crawling import Crawling
 
 #: minimum seconds between two updates of a notebook, and between two lines of a log
 _DRAW_S = 0.5

@@ -12,7 +12,6 @@ from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl, Lane, new_id
 from curtsy.core.settings import Settings
 from curtsy.fetch.guard import address_allowed, check_url, is_address, networks
-from curtsy.records import plan
 from curtsy.rules.urls import MAX_PATTERN_LENGTH, Scope, has_credentials, normalise, veiled
 
 SchemaName = Annotated[str, Field(min_length=1, max_length=200)]
@@ -98,12 +97,21 @@ def crawl_of(request: CrawlRequest, settings: Settings, request_id: str, id: str
     if request.proxy_pool is not None and request.proxy_pool not in settings.proxies:
         raise UsageError(f"Unknown proxy pool: {request.proxy_pool!r}. Use one that the settings list.")
     fields = request.model_dump(by_alias=True)
-    fields |= plan.crawl_fields(request.schema_name, request.rubric, request.llm)
+    fields |= _record_fields(request)
     fields["webhook"] = checked_webhook(request.webhook, request.webhook_secret, settings)
     fields |= {"include": tuple(request.include), "exclude": tuple(request.exclude), "lane": Lane(request.lane)}
     crawl = Crawl(id=id or new_id(), request_id=request_id, created_ms=clock.now_ms(), **fields)
     Scope.of(crawl)  # raises for an invalid pattern before anything is written
     return crawl
+
+
+def _record_fields(request: CrawlRequest) -> dict[str, Any]:
+    """The fields of a Crawl that say what to make of its pages."""
+    if request.schema_name is None and request.rubric is None and request.llm is None:
+        return {"llm": None}
+    from curtsy.records import plan  # start-up: most crawls make no records
+
+    return plan.crawl_fields(request.schema_name, request.rubric, request.llm)
 
 
 def checked_webhook(url: str | None, secret: str | None, settings: Settings) -> str | None:

@@ -14,7 +14,6 @@ from curtsy.core.model import Crawl, CrawlState, Entry, NewUrl
 from curtsy.core.observe import log
 from curtsy.core.settings_loading import keep
 from curtsy.core.threads import in_thread
-from curtsy.records import plan
 from curtsy.rules.urls import Scope, fingerprint, host_key, short
 from curtsy.services.backends import Services
 from curtsy.services.epochs import introduce
@@ -133,6 +132,8 @@ async def resume_crawl(services: Services, id: str, changes: Mapping[str, Any] |
             "new crawl."
         )
     if crawl.schema is not None and crawl.state is not CrawlState.FINISHED:
+        from curtsy.records import plan  # start-up: most crawls make no records
+
         await in_thread(plan.check_functions, services.store, crawl)
     if crawl.state is CrawlState.EXTRACTING:
         return crawl  # nothing is left to fetch

@@ -4,6 +4,7 @@
 #   make test  [ARGS=...] [JOBS=5]    every test that can run here; the last lines name skipped tests
 #   make test-crawl4ai                the tests with Crawl4AI, in .venv-crawl4ai/: its pins conflict with ours
 #   make test-airflow                 the tests with Airflow, in .venv-airflow/, for the same reason
+#   make test-ocr                     the tests of recognizing scanned pages, in .venv-ocr/: the extra is large
 #   make setup                        install what `make test` needs: extras, tools, the local model's weights
 #   make check                        lint, format, types, layers
 #   make chaos | bench                kills and losses | CPU per page beside peers; *-short: the forms CI runs
@@ -23,6 +24,8 @@ PEERS := .venv-bench
 PEERS_SETUP := $(PEERS)/.setup
 CRAWL4AI := .venv-crawl4ai
 CRAWL4AI_SETUP := $(CRAWL4AI)/.setup
+OCR := .venv-ocr
+OCR_SETUP := $(OCR)/.setup
 AIRFLOW := .venv-airflow
 AIRFLOW_SETUP := $(AIRFLOW)/.setup
 JUDGE := .venv-judge
@@ -34,7 +37,7 @@ PIP_FLAGS := --quiet --disable-pip-version-check
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup system crawl test test-crawl4ai airflow-setup test-airflow check chaos chaos-short bench bench-short judge client screenshots constraints clean
+.PHONY: help setup system crawl test test-crawl4ai test-ocr airflow-setup test-airflow check chaos chaos-short bench bench-short judge client screenshots constraints clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -112,6 +115,16 @@ $(CRAWL4AI_SETUP): tests/fetch/browser/crawl4ai-requirements.txt
 test-crawl4ai: $(CRAWL4AI_SETUP) $(SYSTEM)
 	@$(CRAWL4AI)/bin/python -m pytest tests/fetch/browser/test_crawl4ai.py $(ARGS)
 
+$(OCR_SETUP): tests/content/documents/ocr-requirements.txt
+	@python=$$(PYTHON="$(PYTHON)" sh .ci/find-python) || exit 1; \
+	echo "Installing RapidOCR and curtsy into $(OCR)"; "$$python" -m venv --clear $(OCR)
+	@$(OCR)/bin/python -m pip install $(PIP_FLAGS) -c tests/content/documents/ocr-requirements.txt \
+	  -c constraints.txt pytest pytest-timeout pytest-xdist -e '.[ocr]'
+	@touch $@
+
+test-ocr: $(OCR_SETUP)
+	@$(OCR)/bin/python -m pytest tests/content/documents/test_ocr.py $(ARGS)
+
 # With an empty database of Airflow: migrating it anew takes longer than most tests.
 $(AIRFLOW_SETUP): tests/airflow/requirements.txt
 	@python=$$(PYTHON="$(PYTHON)" sh .ci/find-python) || exit 1; \
@@ -167,7 +180,7 @@ $(CLIENT): docs/openapi.json tools/client_generator.py
 	@$$(PYTHON="$(PYTHON)" sh .ci/find-python) tools/client_generator.py
 	@touch $@
 
-crawl test test-crawl4ai test-airflow check chaos chaos-short bench bench-short judge screenshots: $(CLIENT)
+crawl test test-crawl4ai test-ocr test-airflow check chaos chaos-short bench bench-short judge screenshots: $(CLIENT)
 
 screenshots: $(SETUP) $(SYSTEM)
 	@$(BIN)/python tests/web/dashboard/screenshots.py screenshots

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -167,6 +168,7 @@ class Settings(BaseSettings):
     document_reader_mb: float = Field(2048.0, ge=256)
     max_document_pages: int = Field(2_000, ge=1)
     document_ocr: bool = False
+    document_ocr_timeout_s: float = Field(60.0, ge=1, le=3_600)
     proxies: dict[str, tuple[str, ...]] = {}
     allow_private: Annotated[tuple[str, ...], NoDecode] = ()
     resolve: Annotated[tuple[str, ...], NoDecode] = ()
@@ -253,6 +255,13 @@ class Settings(BaseSettings):
                 port = place.rpartition("]")[2].partition(":")[2]
                 if port and not (port.isdecimal() and int(port) < 65536):
                     raise ValueError(f"{port!r} in {_without_password(value or '')!r} is no port")
+        return value
+
+    @field_validator("document_ocr")
+    @classmethod
+    def _ocr_is_installed(cls, value: bool) -> bool:
+        if value and find_spec("rapidocr") is None:
+            raise ValueError("RapidOCR is not installed. Run: pip install 'curtsy[ocr]'")
         return value
 
     @field_validator("llm_url")

@@ -45,7 +45,7 @@ _NO_TEXT: dict[str, Any] = {"text": "", "markdown": "", "parts": (), "headings":
 def limits_of(settings: Settings) -> Limits:
     return Limits(
         seconds=settings.document_timeout_s, memory_bytes=int(settings.document_reader_mb * 1_000_000),
-        pages=settings.max_document_pages, ocr=settings.document_ocr,
+        pages=settings.max_document_pages, ocr=settings.document_ocr, ocr_seconds=settings.document_ocr_timeout_s,
     )  # fmt: skip
 
 
@@ -68,7 +68,9 @@ class Documents:
     def facts(
         self, kind: str, body: bytes, content_type: str | None, limits: Limits, stop: threading.Event | None = None
     ) -> FileText:
-        """As `read`, without the text and what points into it. `stop` ends it early (`abort`)."""
+        """As `read`, without the text and what points into it. `stop` ends it early (`abort`). Of a scanned document,
+        text is recognized on one page only: its title, and that it has text."""
+        limits = replace(limits, ocr_pages=1)
         return self._ask({"kind": kind, "type": content_type, "facts": True}, body, limits, stop)
 
     def abort(self, stop: threading.Event) -> None:
@@ -114,7 +116,7 @@ class Documents:
         child = self._running()
         self._late = False
         # By the clock it may take longer: the machine may be busy. Much longer is a process that waits.
-        waiting = threading.Timer(10 + 4 * limits.seconds, self._kill, (child,))
+        waiting = threading.Timer(10 + 4 * limits.most_seconds, self._kill, (child,))
         waiting.start()
         try:
             given, taken = cast(IO[bytes], child.stdin), cast(IO[bytes], child.stdout)
@@ -208,7 +210,7 @@ def _done(request: dict[str, Any], body: bytes) -> bytes:
 @contextmanager
 def _limited(limits: Limits) -> Iterator[None]:
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    signal.setitimer(signal.ITIMER_PROF, limits.seconds)
+    signal.setitimer(signal.ITIMER_PROF, limits.most_seconds)
     resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, hard))
     try:
         yield

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain, islice
 from typing import Any
 
@@ -15,6 +16,8 @@ from curtsy.content.documents.model import Boxes, FileText, Heading, Limits, Mer
 _BLOCKS_PER_LOOK = 64
 #: a reader stops at this share of its CPU time, and returns what it has
 _SOFT_SHARE = 0.8
+#: recognizing the text of a page takes at most this many times as long as that of an earlier one
+_SLOWER_PAGE = 1.5
 _MOST_LINKS = 50_000
 _MOST_LINK_CHARACTERS = 4_000
 _MOST_FACT_CHARACTERS = 1_000
@@ -66,7 +69,13 @@ class Builder:
         self.size = 0
         self.boxes = Boxes()
         self.page_count = 0
+        #: the text was recognized in pictures of pages
         self.ocr = False
+        self.recognized_pages = 0
+        self._slowest_page = 0.0
+        #: the file has more text than what was read, though nothing is wrong with it
+        self.left_out = False
+        self._seconds = limits.seconds
         self._started = time.process_time()
         self._lines: list[str] = []
         self._blocks: list[str] = []
@@ -171,8 +180,21 @@ class Builder:
     def look(self) -> None:
         """Ends the reading if its time is over."""
         self._until_look = _BLOCKS_PER_LOOK
-        if time.process_time() - self._started > _SOFT_SHARE * self.limits.seconds:
+        if time.process_time() - self._started > _SOFT_SHARE * self._seconds:
             raise Unreadable("timeout")
+
+    @contextmanager
+    def recognizing(self) -> Iterator[None]:
+        """Around recognizing the text of a page, which has time of its own. Ends the reading if the next page may take
+        longer than what is left."""
+        self.ocr = True
+        self._seconds = self.limits.most_seconds
+        self.recognized_pages += 1
+        before = time.process_time()
+        if before - self._started + _SLOWER_PAGE * self._slowest_page > self._seconds:
+            raise Unreadable("timeout")
+        yield
+        self._slowest_page = max(self._slowest_page, time.process_time() - before)
 
     def _line(self, line: str) -> int:
         """Adds a line; returns where it starts."""
@@ -198,7 +220,7 @@ class Builder:
         return FileText(
             self.kind, text, "\n\n".join(self._blocks) + "\n" * bool(self._blocks),
             tuple(parts), tuple(self._headings), tuple(self._tables), self.boxes, tuple(self._links),
-            problem=problem, truncated=problem not in ("", "no_text"),
+            problem=problem, truncated=self.left_out or problem not in ("", "no_text"),
             page_count=max(self.page_count, len(self._parts), bool(text)), ocr=self.ocr, **facts,
         )  # fmt: skip
 

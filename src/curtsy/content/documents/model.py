@@ -33,6 +33,15 @@ class Limits:
     depth: int = 256
     #: recognize the text of scanned pages; needs the extra `ocr`
     ocr: bool = False
+    #: further CPU time for that
+    ocr_seconds: float = 60.0
+    #: scanned pages whose text is recognized; None: as many as the time allows
+    ocr_pages: int | None = None
+
+    @property
+    def most_seconds(self) -> float:
+        """CPU time of a file, with that of recognizing its text."""
+        return self.seconds + (self.ocr_seconds if self.ocr else 0.0)
 
 
 class Part(NamedTuple):

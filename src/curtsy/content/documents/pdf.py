@@ -12,6 +12,7 @@ from typing import Any
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
+from curtsy.content.documents import ocr
 from curtsy.content.documents.builder import Builder, Unreadable
 from curtsy.content.documents.pdf_layout import Sheet, Word, blocks_of
 from curtsy.content.documents.pdf_text import Writer
@@ -51,13 +52,13 @@ def _opened(body: bytes) -> pdfium.PdfDocument:
 
 def _read_pages(builder: Builder, document: pdfium.PdfDocument) -> None:
     pages = _pages(builder, document)
-    first = list(islice(pages, _LOOKED_PAGES))
+    first, ended = _looked_at(pages)
     sizes: Counter[float] = Counter()
     for sheet in first:
         for word in sheet.words if sheet else ():
             sizes[round(word.size * 2) / 2] += len(word.text)
     body_size = sizes.most_common(1)[0][0] if sizes else 10.0
-    broken = pictures = 0
+    broken = pictures = recognized = 0
     writer = Writer(builder, body_size)
     for number, sheet in enumerate(chain(first, pages), 1):
         builder.begin("page", _page_label(document, number))
@@ -67,11 +68,26 @@ def _read_pages(builder: Builder, document: pdfium.PdfDocument) -> None:
         for href in sheet.links:
             builder.link(href)
         pictures += sheet.is_picture
+        recognized += sheet.is_recognized
         writer.page(number, blocks_of(sheet))
+    if ended is not None:
+        raise ended
     if broken:
         raise Unreadable("malformed")
-    if pictures and builder.size < _FEW_CHARACTERS * builder.page_count:
+    if pictures and recognized:
+        builder.left_out = True
+    elif pictures and builder.size < _FEW_CHARACTERS * builder.page_count:
         raise Unreadable("no_text")
+
+
+def _looked_at(pages: Iterator[Sheet | None]) -> tuple[list[Sheet | None], Unreadable | None]:
+    """The first pages, and why there are no more: what was read until then counts."""
+    first: list[Sheet | None] = []
+    try:
+        first.extend(islice(pages, _LOOKED_PAGES))
+    except Unreadable as error:
+        return first, error
+    return first, None
 
 
 def _pages(builder: Builder, document: pdfium.PdfDocument) -> Iterator[Sheet | None]:
@@ -85,7 +101,8 @@ def _pages(builder: Builder, document: pdfium.PdfDocument) -> Iterator[Sheet | N
             yield None
             continue
         try:
-            yield _sheet(document, page)
+            sheet = _sheet(document, page)
+            yield _recognized(builder, page, sheet) if sheet.is_picture and builder.limits.ocr else sheet
         except pdfium.PdfiumError:
             yield None
         finally:
@@ -100,6 +117,15 @@ def _sheet(document: pdfium.PdfDocument, page: pdfium.PdfPage) -> Sheet:
         text_page.close()
     is_picture = sum(len(word.text) for word in words) < _FEW_CHARACTERS and _has_picture(page)
     return Sheet(page.get_width(), page.get_height(), words, _links(document, page), is_picture)
+
+
+def _recognized(builder: Builder, page: pdfium.PdfPage, sheet: Sheet) -> Sheet:
+    """The page with the words of its picture; unchanged if it has none, or if enough pages were searched."""
+    if builder.recognized_pages == builder.limits.ocr_pages:
+        return sheet
+    with builder.recognizing():
+        words = ocr.words_of(page)
+    return sheet._replace(words=words, is_picture=False, is_recognized=True) if words else sheet
 
 
 def _has_picture(page: pdfium.PdfPage) -> bool:

@@ -48,6 +48,8 @@ class Sheet(NamedTuple):
     links: list[str]
     #: has next to no text, but a picture
     is_picture: bool = False
+    #: its words were recognized in a picture
+    is_recognized: bool = False
 
 
 class Run(NamedTuple):

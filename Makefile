@@ -169,6 +169,7 @@ $(JUDGE_SETUP): tests/judge/requirements.txt
 	@touch $@
 
 judge: $(SETUP) $(JUDGE_SETUP)
+	@sh .ci/system-packages poppler-utils
 	@$(BIN)/python -m tests.judge --peers $(JUDGE)/bin/python $(ARGS)
 
 client: $(SETUP)

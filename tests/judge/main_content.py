@@ -8,11 +8,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.judge import floors, places  # isort: skip  (puts tests/golden on the path)
-
 import main_content_score as judged
 from main_content_ours import main_text
 from main_content_score import Page, Score
+
+from tests.judge import floors, places
 
 _SCRIPT = Path(__file__).parent / "peers_main_content.py"
 _COLUMNS = ("f1", "precision", "recall", "kept", "kept_out", "accuracy")

@@ -277,3 +277,13 @@ def test_real_files(path: str, title: str, phrase: str, heading: str) -> None:
     assert heading in [file.text[found.start : found.end] for found in file.headings]
     assert len(file.boxes) > 5_000
     assert all(" " not in file.text[box.start : box.end] for box in file.boxes)
+
+
+def test_ligatures_of_fonts_without_names_of_characters_are_letters() -> None:
+    def draw(canvas: Any) -> None:
+        string(canvas, 50, 100, "signi~cance of the ~rst e@ect ~ ~~ 5", 12)
+
+    body = pdf(draw, pageCompression=0).replace(b"~", b"\x1c").replace(b"@", b"\x1b")
+    file = read(body)
+    assert file.text == "significance of the first effect 5"
+    assert [file.text[box.start : box.end] for box in file.boxes] == file.text.split()

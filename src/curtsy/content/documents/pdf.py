@@ -19,7 +19,12 @@ from curtsy.content.documents.pdf_text import Writer
 
 #: PDFium writes a hyphen at the end of a line as one of these, and the next line without a gap
 _LINE_HYPHENS = ("\x02", "\ufffe")
-_WORD = re.compile("[^\\s\x02\ufffe]+[\x02\ufffe]?")
+#: white space of Unicode, without the separators U+001C to U+001F
+_BLANK = "\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_WORD = re.compile(f"[^{_BLANK}\x02\ufffe]+[\x02\ufffe]?")
+#: Fonts of TeX without names of characters give their ligatures as these codes.
+_LIGATURES = {0x1B: "ff", 0x1C: "fi", 0x1D: "fl", 0x1E: "ffi", 0x1F: "ffl"}
+_HAS_LIGATURE = re.compile("[\x1b-\x1f]")
 #: a page that is a picture may have a stamp or a page number as text
 _FEW_CHARACTERS = 20
 #: the usual font size is that of the first pages
@@ -160,8 +165,16 @@ def _words(page: pdfium.PdfPage, text_page: pdfium.PdfTextPage) -> list[Word]:
             size = size if 0.5 * height < size < 2 * height else height * 0.85
             word = found[0]
             word = f"{word[:-1]}-" if word.endswith(_LINE_HYPHENS) else word
-            words.append(Word(x0, y0, x1, y1, size, word, _is_bold(handle, first)))
+            if _HAS_LIGATURE.search(word):
+                word = _with_ligatures(word)
+            if word:
+                words.append(Word(x0, y0, x1, y1, size, word, _is_bold(handle, first)))
     return words
+
+
+def _with_ligatures(word: str) -> str:
+    """Codes of ligatures within a word become letters. Without letters beside them they are unknown symbols: ""."""
+    return word.translate(_LIGATURES) if any(character.isalpha() for character in word) else ""
 
 
 def _text(text_page: pdfium.PdfTextPage, count: int) -> tuple[str, Any]:
@@ -203,8 +216,16 @@ def _links(document: pdfium.PdfDocument, page: pdfium.PdfPage) -> list[str]:
             if 0 < size < 10_000:
                 buffer = ctypes.create_string_buffer(size)
                 raw.FPDFAction_GetURIPath(document, action, buffer, size)
-                found.append(buffer.value.decode("utf-8", "replace"))
+                found.append(_decoded(buffer.value))
     return found
+
+
+def _decoded(address: bytes) -> str:
+    """Addresses should be ASCII. Some files have UTF-8 in them, others the encoding of PDF, much like Latin-1."""
+    try:
+        return address.decode()
+    except UnicodeDecodeError:
+        return address.decode("latin-1")
 
 
 def _facts(builder: Builder, document: pdfium.PdfDocument) -> None:

@@ -15,6 +15,11 @@ _LEVELS = ((1.75, 1), (1.35, 2), (1.12, 3))
 _LONGEST_HEADING = 160
 _HYPHENS = ("-", "\u2010", "\u00ad")
 _MOST_HYPHENATED = 50_000
+_SENTENCE_ENDS = tuple('.!?:。！？»”“")')
+#: fewer lines do not show the usual distance of two lines
+_FEW_LINES = 12
+#: in font sizes: a wider distance after the end of a sentence separates two paragraphs, if there are few lines
+_WIDE = 1.6
 
 
 class Writer:
@@ -36,9 +41,10 @@ class Writer:
         right = max((row.runs[-1].x1 for row in rows), default=0.0)
         left = min((row.runs[0].x0 for row in rows), default=0.0)
         pitch = _pitch(rows)
+        few = len(rows) < _FEW_LINES
         open_: list[Row] = []
         for block in blocks:
-            if open_ and (isinstance(block, Grid) or not self._continues(open_, block, left, right, pitch)):
+            if open_ and (isinstance(block, Grid) or not self._continues(open_, block, left, right, pitch, few)):
                 self._paragraph(number, open_)
                 open_ = []
             if isinstance(block, Grid):
@@ -48,12 +54,14 @@ class Writer:
         if open_:
             self._paragraph(number, open_)
 
-    def _continues(self, open_: Sequence[Row], row: Row, left: float, right: float, pitch: float) -> bool:
+    def _continues(self, open_: Sequence[Row], row: Row, left: float, right: float, pitch: float, few: bool) -> bool:
         last = open_[-1]
         size, before = row.runs[0].words[0].size, last.runs[-1].words[-1].size
         if abs(size - before) > 0.12 * max(size, before) or row.y0 < last.y0:
             return False
         if row.y0 - last.y0 > 1.35 * max(pitch, 0.9 * (last.y1 - last.y0)):
+            return False
+        if few and row.y0 - last.y0 > _WIDE * size and last.runs[-1].words[-1].text.endswith(_SENTENCE_ENDS):
             return False
         if self._level(open_) != self._level([row]):
             return False

@@ -15,6 +15,7 @@ from bench import (
     api,
     contestants,
     dashboard,
+    documents,
     fleet,
     frontier,
     loss,
@@ -31,7 +32,20 @@ from bench.measure import RunFailed
 from bench.plan import FULL, SHORT, Plan, serve
 from bench.report import Bar, Section
 
-PARTS = ("crawl", "peers", "real", "frontier", "loss", "polite", "fleet", "tasks", "api", "dashboard", "scrapy")
+PARTS = (
+    "crawl",
+    "peers",
+    "real",
+    "frontier",
+    "loss",
+    "polite",
+    "fleet",
+    "tasks",
+    "api",
+    "dashboard",
+    "scrapy",
+    "documents",
+)
 #: run only when they are named: they take long
 NAMED = ("render",)
 
@@ -127,6 +141,7 @@ def run_parts(plan: Plan, wanted: Sequence[str], say: Callable[[str], None]) -> 
         "dashboard": dashboard.figures,
         "render": render.figures,
         "scrapy": spiders.figures,
+        "documents": documents.figures,
     }
     sections: list[Section] = []
     for name in wanted:

@@ -38,6 +38,8 @@ class Plan:
     spider_pages: int
     #: manuals from Debian packages
     real_sites: int
+    #: of the PDF, DOCX and XLSX files
+    document_pages: int
     port: int
     #: python of the environment that has the other crawlers; None: without them
     peers: str | None
@@ -61,6 +63,7 @@ FULL: dict[str, int] = {
     "spider_hosts": 10,
     "spider_pages": 30,
     "real_sites": 6,
+    "document_pages": 200,
 }
 SHORT: dict[str, int] = {
     "repeats": 1,
@@ -80,6 +83,7 @@ SHORT: dict[str, int] = {
     "spider_hosts": 2,
     "spider_pages": 6,
     "real_sites": 2,
+    "document_pages": 20,
 }
 
 

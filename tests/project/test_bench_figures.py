@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from bench import documents
 from bench.contestants import last_document
 from bench.polite import Sent, steady_of
 from bench.report import Bar, Section, number, with_sections
 from bench.site import LINKS_PER_PAGE, Site, links_of, paragraphs, path_of, render
+from curtsy.content.documents.model import Limits
+from curtsy.content.documents.reading import read_document
 
 SITE = Site(folder=Path("unused"), hosts=7, pages=100, port=8080)
 
@@ -98,3 +101,11 @@ def test_new_sections_stand_where_those_of_their_title_stood_or_at_the_end() -> 
     new = with_sections(older, [Section(title="A", text="new"), Section(title="C", text="more")])
     assert new == "# Benchmarks\n\nMachine: x\n\n## A\n\nnew\n\n## B\n\nkept\n\n## C\n\nmore\n"
     assert with_sections(new, []) == new
+
+
+@pytest.mark.parametrize("case", documents.cases(2), ids=lambda case: str(case.kind))
+def test_the_documents_of_the_benchmark_are_read_completely(case: documents.Case) -> None:
+    file = read_document(case.kind, case.body, Limits())
+    assert (file.problem, file.truncated) == ("", False)
+    assert file.tables
+    assert "page 1 line 38" in file.text or file.text.count("Row 49") == 2

@@ -79,9 +79,15 @@ class Writer:
         return not (indent > 0.8 * size and len(open_) > 1)
 
     def _level(self, rows: Sequence[Row]) -> int:
-        words = [word for row in rows for run in row.runs for word in run.words]
-        length = sum(len(word.text) + 1 for word in words)
-        if length > _LONGEST_HEADING or not any(word.text[0].isalpha() for word in words):
+        words: list[Word] = []
+        length = 0
+        for row in rows:
+            for run in row.runs:
+                words += run.words
+                length += sum(len(word.text) + 1 for word in run.words)
+            if length > _LONGEST_HEADING:
+                return 0  # the rest of a long paragraph is not looked at, or its cost would be quadratic
+        if not any(word.text[0].isalpha() for word in words):
             return 0
         if any("...." in word.text for word in words) or sum(word.text == "." for word in words) > 2:
             return 0  # an entry of the contents

@@ -9,9 +9,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.judge import documents, main_content
+from tests.judge import documents, main_content, structured
 
-PARTS = {"main-content": main_content.judge, "documents": documents.judge}
+PARTS = {"main-content": main_content.judge, "structured": structured.judge, "documents": documents.judge}
 
 
 def main() -> int:

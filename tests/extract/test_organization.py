@@ -77,7 +77,7 @@ ENGLISH = {
         (
             ENGLISH,
             {
-                "name": "Acme Widgets Ltd",
+                "name": "Acme Widgets",
                 "founded_year": 1998,
                 "headquarters": "Leeds, United Kingdom",
                 "sustainability_claims": ["In 2022 we sent 40 % less waste to landfill"],
@@ -123,7 +123,7 @@ def test_what_is_said_of_others_or_in_passing_is_left_alone(sentence: str) -> No
 
 @pytest.mark.parametrize("line", ["© 2024 All rights reserved.", "© 2024 Powered by WordPress", "© 2024. Imprint"])
 def test_a_copyright_line_without_an_owner_is_no_name(line: str) -> None:
-    found = record({"": f"<title>Acme</title><h1>Acme Foods</h1><p>{line}</p>"})
+    found = record({"": f"<title>Acme Foods | Home</title><h1>Acme Foods</h1><p>{line}</p>"})
     assert found == {"name": "Acme Foods"}
 
 
@@ -138,3 +138,39 @@ def test_a_copyright_line_without_an_owner_is_no_name(line: str) -> None:
 def test_a_telephone_number_is_one(links: str, phone: str | None) -> None:
     found = record({"contact": f"<title>Contact | Acme Widgets</title><p>{links}</p>"})
     assert found.get("contact", {}).get("phone") == phone
+
+
+@pytest.mark.parametrize(
+    "home",
+    [
+        "<title>Fresh every morning</title><h1>Fresh every morning</h1>",
+        "<title>Start</title><p>© 2024 ShopEngine Inc. All rights reserved.</p>",
+        "<title>Start</title><footer>Website by Pixel House</footer>",
+    ],
+)
+def test_one_sign_is_not_enough_for_a_name(home: str) -> None:
+    assert record({"": home}) == {}
+
+
+def test_a_contact_of_others_is_not_the_organizations() -> None:
+    page = "<title>Home | Acme Widgets</title><p>Tickets: <a href='mailto:a@tickets.test'>a@tickets.test</a></p>"
+    assert record({"": page}) == {"name": "Acme Widgets"}
+    own = "<title>Contact | Acme Widgets</title><p>Hosting: a@host.test</p><p>us@acme.test</p>"
+    assert record({"contact": own})["contact"] == {"email": "us@acme.test"}
+
+
+def test_values_that_contradict_each_other_are_withheld_with_both_quotes() -> None:
+    pages = {
+        "": "<title>Home | Acme Widgets</title><p>Acme Widgets was founded in 1984.</p>",
+        "about": "<title>About | Acme Widgets</title><p>Acme Widgets was founded in 1986.</p>",
+    }
+    sources = [
+        ladder.sources_of(path, f"http://x.test/{path}", html.encode(), "text/html") for path, html in pages.items()
+    ]
+    fields = judge.settle(SCHEMA, ladder.extract(SCHEMA, sources).claims)
+    rivals = [field for field in fields if field.path == "/founded_year"]
+    assert [(one.value, one.note) for one in rivals] == [(1984, "contradicted"), (1986, "contradicted")]
+    assert all(one.evidence[0].quote.startswith("Acme Widgets was founded") for one in rivals)
+    sure = judge.confidence(SCHEMA, fields, 500)
+    assert "contradicted" in sure.reasons
+    assert sure.share < 1.0

@@ -7,7 +7,7 @@ References by `@id` within a page are resolved.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ _MICROFORMATS = {
 #: keys of an item of microdata, RDFa or microformats
 _ITEM = frozenset(("type", "id", "vocab", "properties", "value", "children"))
 #: distance from the site of an entity that names another domain
-_OTHER_DOMAIN = 3
+_NO_DOMAIN, _OTHER_DOMAIN = 2, 3
 _MAX_STEPS = 4
 #: share of the words of a name that the page's title or heading must have
 _SAME_NAME = 0.6
@@ -93,12 +93,19 @@ class Entities:
                 return target.properties, target.pointer
         return value, pointer
 
-    def about(self, types: tuple[str, ...], url: str, titles: Sequence[str] = ()) -> list[Entity]:
+    def about(
+        self,
+        types: tuple[str, ...],
+        url: str,
+        titles: Sequence[str] = (),
+        is_known: Callable[[str], bool] = lambda _: True,
+    ) -> list[Entity]:
         """Return the entities of these types that a record can be made from; without types, all of the page.
 
         Several entities with different names, none of them of this site, are a list of others: then the result is
         empty. An entity that names another domain belongs to that domain, such as the agency that made the site.
-        `titles` are the title and heading of the page: they name its article, product or event.
+        `titles` are the title and heading of the page: they name its article, product or event. An organization
+        without an address counts if `is_known` knows its name.
         """
         found = [one for one in self._reachable() if not types or is_a(one, types)]
         if not types or not found:
@@ -109,6 +116,8 @@ class Entities:
         if nearest == _OTHER_DOMAIN:
             return []
         found = [one for one in found if _distance(one, url) == nearest]
+        if nearest == _NO_DOMAIN:
+            found = [one for one in found if not _name_of(one) or is_known(_name_of(one))]
         names = {name.casefold() for one in found if (name := _name_of(one))}
         if len(names) < 2:
             return found

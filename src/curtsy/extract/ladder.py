@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
 from curtsy.core.claims import Claim, Extraction
-from curtsy.extract import articles, selectors, structured
+from curtsy.extract import articles, contacts, selectors, site_name, structured
 from curtsy.extract.page_selection import Candidate, applies, choose
 from curtsy.extract.sources import PageSources, sources_of
 from curtsy.grounding import judge
@@ -34,7 +35,7 @@ class ValueFinder(Protocol):
 def extract(schema: Schema, pages: Sequence[PageSources], model: ValueFinder | None = None) -> Extraction:
     """Return all claims for one record from these pages; the most relevant page comes first."""
     collected = _Claims(schema)
-    for rung in (_structured, _selectors, _articles):
+    for rung in (_structured, _site_name, _selectors, _articles):
         if missing := _missing(schema, collected.claims):
             collected.add(rung(schema, pages, missing, collected.claims))
     missing = _missing(schema, collected.claims)
@@ -48,8 +49,27 @@ def extract(schema: Schema, pages: Sequence[PageSources], model: ValueFinder | N
 def _structured(
     schema: Schema, pages: Sequence[PageSources], missing: Sequence[Leaf], _found: Sequence[Claim]
 ) -> Iterable[Claim]:
+    of_site = _is_of_organization(schema)
     for page in pages:
-        yield from articles.credible(schema, page, structured.claims(schema, page, missing))
+        known = partial(site_name.is_certain, pages=pages) if of_site else _anything
+        found = articles.credible(schema, page, structured.claims(schema, page, missing, known))
+        yield from contacts.fitting(found, pages) if of_site else found
+
+
+def _anything(_name: str) -> bool:
+    return True
+
+
+def _is_of_organization(schema: Schema) -> bool:
+    """One record per site, about its organization."""
+    return schema.per == "site" and "Organization" in schema.types
+
+
+def _site_name(
+    schema: Schema, pages: Sequence[PageSources], missing: Sequence[Leaf], _found: Sequence[Claim]
+) -> Iterable[Claim]:
+    wanted = [leaf for leaf in missing if leaf.path == "/name" and leaf.type == "string"]
+    return site_name.claims("/name", pages) if wanted and pages and _is_of_organization(schema) else []
 
 
 def _selectors(
@@ -62,6 +82,7 @@ def _selectors(
     for some in ([leaf for leaf in missing if (_list_of(leaf.path) in subjects) is first] for first in (True, False)):
         for page in pages:
             claims = selectors.claims(schema, page, some, known)
+            claims = contacts.fitting(claims, pages) if _is_of_organization(schema) else claims
             _learn(known, claims)
             yield from claims
 

@@ -26,6 +26,7 @@ from curtsy.extract.page_selection import fits
 from curtsy.extract.selector_process import MAX_FOUND
 from curtsy.extract.sources import PageSources
 from curtsy.extract.values import coerced
+from curtsy.grounding import attribution
 from curtsy.grounding.schema import Leaf, Schema
 from curtsy.grounding.schema_hints import Selector, compiled
 
@@ -119,6 +120,8 @@ def _is_about(selector: Selector, found: Found, names: Mapping[str, Sequence[str
     if not all(compiled(pattern).search(found.quote) for pattern in selector.also):
         return False
     if any(compiled(pattern).search(found.quote) for pattern in selector.without):
+        return False
+    if selector.own and attribution.why_not_own(found.quote):
         return False
     if selector.subject is None:
         return True
@@ -277,6 +280,8 @@ class _View:
         text = self.page.text.text[: _MAX_TEXT if self.page.file_kind is None else _MAX_FILE_TEXT]
         for match in _matches(selector.pattern or "", text):
             start, end = sentence_around(text, *match.span())
+            if (selector.own or selector.subject) and self.page.is_of_others(start, end):
+                continue
             said = text[start:end]
             value = said.rstrip(".!?") if selector.sentence else _group(match)
             yield Found(value, self.page.text, said, text[start : match.start()], text[match.end() : end])

@@ -14,6 +14,7 @@ from curtsy.content.documents.model import FileText
 from curtsy.content.structured import tidy
 from curtsy.core.claims import Source, SourceKind
 from curtsy.core.text_layout import EMPTY_LAYOUT, TextLayout
+from curtsy.extract import foreign_parts
 from curtsy.extract.page_selection import roles_of
 
 #: characters of a text that is not HTML: some 400 pages of a report
@@ -43,6 +44,14 @@ class PageSources:
         """`data` as JSON text."""
         dumped = json.dumps(self.data, ensure_ascii=False)
         return Source(SourceKind.STRUCTURED, self.page, self.url, dumped)
+
+    def is_of_others(self, start: int, end: int) -> bool:
+        """Return whether a span of the text is in a testimonial, a case study or another part that is about others."""
+        return any(first <= start and end <= last for first, last in self._of_others)
+
+    @cached_property
+    def _of_others(self) -> list[tuple[int, int]]:
+        return [] if self.document is None else foreign_parts.spans(self.document)
 
     @cached_property
     def words(self) -> int:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any, NamedTuple
 
@@ -128,11 +128,17 @@ class Stated(NamedTuple):
 _Valued = tuple[Stated, Any]
 
 
-def claims(schema: Schema, page: PageSources, leaves: Iterable[Leaf] | None = None) -> list[Claim]:
-    """Return what the page's structured data states for the leaves, best first for each."""
+def claims(
+    schema: Schema,
+    page: PageSources,
+    leaves: Iterable[Leaf] | None = None,
+    is_known: Callable[[str], bool] = lambda _: True,
+) -> list[Claim]:
+    """Return what the page's structured data states for the leaves, best first for each. `is_known` says whether the
+    site confirms the name of an organization."""
     if not page.data:
         return []
-    reader = _Reader(page.data, schema, page.url, _titles(page))
+    reader = _Reader(page.data, schema, page.url, _titles(page), is_known)
     # A name of one entity and a price of another do not make a record.
     about_one = reader if schema.types else reader.about_one(schema, [leaf for leaf in schema.leaves if not leaf.many])
     found: list[Claim] = []
@@ -245,9 +251,16 @@ def _default_keys(leaf: Leaf) -> tuple[str, ...]:
 class _Reader:
     """Resolves keys in the data of a page."""
 
-    def __init__(self, data: list[dict[str, Any]], schema: Schema, url: str, titles: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        data: list[dict[str, Any]],
+        schema: Schema,
+        url: str,
+        titles: Sequence[str] = (),
+        is_known: Callable[[str], bool] = lambda _: True,
+    ) -> None:
         self._entities = Entities(data, url)
-        self._subjects = self._entities.about(schema.types, url, titles)
+        self._subjects = self._entities.about(schema.types, url, titles, is_known)
         self._flat = [(entry, at) for at, entry in enumerate(data) if entry.get("kind") in meta_tags.KINDS]
 
     def about_one(self, schema: Schema, leaves: Sequence[Leaf]) -> _Reader:

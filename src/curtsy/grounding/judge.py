@@ -18,7 +18,7 @@ from typing import Any
 from curtsy.core.claims import Claim, Confidence, Evidence, Field, Rung, Source, SourceKind, Verdict
 from curtsy.grounding import json_pointer, value_types
 from curtsy.grounding.folded_text import fold, needles, occurrences
-from curtsy.grounding.merge import JudgedClaim, merged
+from curtsy.grounding.merge import CONTRADICTED, JudgedClaim, merged
 from curtsy.grounding.near_copies import find_quote
 from curtsy.grounding.schema import Leaf, Schema
 from curtsy.grounding.value_rules import Passage, Ruling, follows, is_contact, is_distinctive
@@ -228,6 +228,8 @@ def confidence(
         reasons.append("empty")
     elif share < threshold:
         reasons.append("unsupported")
+    if any(field.note == CONTRADICTED for field in fields):
+        reasons.append(CONTRADICTED)
     if any(is_grounded(field) and not is_published(field, schema.leaf_for(field.path)) for field in fields):
         reasons.append("judged")
     return Confidence(share=share, words=words, low=bool(reasons), reasons=tuple(reasons))

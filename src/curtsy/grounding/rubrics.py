@@ -51,6 +51,8 @@ class Criterion(BaseModel):
     enough: Annotated[int, Field(strict=True, ge=1)] = 1
     #: a quote without a figure counts half
     figures: Annotated[bool, Field(strict=True)] = False
+    #: only statements of the organization about its own deeds count; denials and failures lower the score
+    own: Annotated[bool, Field(strict=True)] | None = None
     #: for a language model, about the matching quotes (without patterns: all)
     question: Annotated[str, Field(pattern=r"\S")] | None = None
 
@@ -71,6 +73,7 @@ class _Document(BaseModel):
 
     title: Any = None
     fields: list[Text] = []
+    own: Annotated[bool, Field(strict=True)] = False
     groups: dict[str, Weight] | None = None
     criteria: Annotated[list[Criterion], Field(min_length=1, max_length=_MAX_CRITERIA)]
 
@@ -191,7 +194,7 @@ def _rubric(document: dict[str, Any], name: str) -> Rubric:
         parsed = _Document.model_validate(document)
     except ValidationError as error:
         raise UsageError(_first_problem(error, document)) from error
-    criteria = tuple(one if one.fields else one.model_copy(update={"fields": parsed.fields}) for one in parsed.criteria)
+    criteria = tuple(_inheriting(one, parsed) for one in parsed.criteria)
     for one, count in Counter(criterion.name for criterion in criteria).items():
         if count > 1:
             raise UsageError(f"there are two criteria {one!r}")
@@ -202,6 +205,12 @@ def _rubric(document: dict[str, Any], name: str) -> Rubric:
             raise UsageError(f"[groups] has no weight for {group!r}")
         used[group] = weight
     return Rubric(name=name, version=_hash(document), criteria=criteria, groups=used)
+
+
+def _inheriting(criterion: Criterion, document: _Document) -> Criterion:
+    """Fill what a criterion leaves to its rubric."""
+    own = document.own if criterion.own is None else criterion.own
+    return criterion.model_copy(update={"fields": criterion.fields or document.fields, "own": own})
 
 
 def _first_problem(error: ValidationError, document: dict[str, Any]) -> str:

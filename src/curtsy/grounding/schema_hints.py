@@ -58,6 +58,8 @@ class Selector:
     also: tuple[str, ...] = ()
     #: patterns that the sentence must not match
     without: tuple[str, ...] = ()
+    #: the sentence must be a statement of the organization about itself (`attribution`)
+    own: bool = False
     #: a leaf that must be the subject: a value found for it, or `we`, comes directly before or after
     subject: str | None = None
     #: as in Schema.pages; empty: all
@@ -203,8 +205,9 @@ def _selector(value: Any, place: str) -> Selector:
     for key in ("css", "xpath", "attribute", "label", "pattern", "subject"):
         if key in value and not (isinstance(value[key], str) and value[key].strip()):
             raise UsageError(f"{place}: {key} is not a string")
-    if not isinstance(value.get("sentence", False), bool):
-        raise UsageError(f"{place}: sentence must be true or false")
+    for key in ("sentence", "own"):
+        if not isinstance(value.get(key, False), bool):
+            raise UsageError(f"{place}: {key} must be true or false")
     lists = {name: _texts(value.get(name, []), f"{place}: {name}") for name in ("also", "without")}
     lists["pages"] = pages(value.get("pages", []), place)
     return Selector(**{**value, **lists})

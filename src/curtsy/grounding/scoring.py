@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from curtsy.core.claims import Evidence, Field, Verdict
 from curtsy.core.errors import UsageError
+from curtsy.grounding import attribution
 from curtsy.grounding.folded_text import fold, plain
 from curtsy.grounding.json_pointer import value_at
 from curtsy.grounding.numbers import numbers
@@ -94,10 +95,17 @@ def _published(data: Mapping[str, Any], fields: Sequence[Field]) -> Iterator[_Qu
 
 def _criterion(criterion: Criterion, quotes: Sequence[_Quote], ask: Ask | None) -> dict[str, Any]:
     seen: dict[str, _Quote] = {}
+    against: dict[str, _Quote] = {}
     for quote in quotes:
-        if _is_selected(criterion.fields, quote.path) and (not criterion.patterns or _matched(criterion, quote.text)):
+        if not _is_selected(criterion.fields, quote.path):
+            continue
+        if criterion.own and _speaks_against(criterion, quote.text):
+            against.setdefault(plain(quote.text), quote)
+        elif not criterion.patterns or (_matched(criterion, quote.text) and _counts(criterion, quote.text)):
             seen.setdefault(plain(quote.text), quote)
     found = list(seen.values())
+    if against and criterion.patterns and (criterion.question is None or ask is None):
+        return _lowered(criterion, found, list(against.values()))
     if not found:
         return _made(criterion, 0.0, "no evidence", [])
     if criterion.question is not None and ask is not None:
@@ -105,6 +113,26 @@ def _criterion(criterion: Criterion, quotes: Sequence[_Quote], ask: Ask | None) 
     if not criterion.patterns:
         return _made(criterion, None, "not asked", [])
     return _counted(criterion, found)
+
+
+def _counts(criterion: Criterion, text: str) -> bool:
+    """A deed of its own: not of others, not planned, not supposed, not ended. A denial is a matter of the match."""
+    return not criterion.own or attribution.why_not_own(text) in ("", "negated")
+
+
+def _speaks_against(criterion: Criterion, text: str) -> bool:
+    """Return whether it states a failure, or denies what the criterion looks for."""
+    if not criterion.patterns or not any(compiled(pattern).search(text) for pattern in criterion.patterns):
+        return False
+    return attribution.is_failure(text) or (not _matched(criterion, text) and attribution.lowers(text))
+
+
+def _lowered(criterion: Criterion, found: Sequence[_Quote], against: Sequence[_Quote]) -> dict[str, Any]:
+    """Each denial or failure takes as much as a quote with a figure gives."""
+    good = _counted(criterion, found) if found else _made(criterion, 0.0, "no evidence", [])
+    share = max(0.0, (good["score"] or 0.0) / 100 - len(against) / criterion.enough)
+    said = f"{len(against)} {'denial or failure' if len(against) == 1 else 'denials or failures'}"
+    return _made(criterion, share, f"{good['reason']}; {said}", [*against, *found])
 
 
 def _is_selected(globs: Sequence[str], path: str) -> bool:

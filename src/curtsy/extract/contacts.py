@@ -1,0 +1,87 @@
+"""Whether an e-mail address, a phone number or an address on a site is the organization's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from curtsy.core.claims import Claim, SourceKind
+from curtsy.extract.sources import PageSources
+from curtsy.rules.urls import registrable_domain
+
+#: roles of pages that state the organization's own contact
+_CONTACT = frozenset(("contact", "imprint"))
+_MIN_SHARED = 5
+#: domains at which anybody can have an address
+_FREE_MAIL = re.compile(
+    r"(?:gmail|googlemail|gmx|web|outlook|hotmail|live|yahoo|icloud|me|aol|proton|protonmail|t-online|freenet|orange|wanadoo|"
+    r"free|laposte|sfr|libero|virgilio|tiscali|terra|mail|yandex|qq|163|naver|posteo|mailbox|bluewin|telenet|ziggo|kpnmail)\."
+    r"[a-z.]{2,10}"
+)
+#: words that give a contact to others
+_OTHERS = re.compile(
+    r"\b(?:webdesign|web design|webmaster|website by|site by|made by|designed by|built by|powered by|created by|"
+    r"hosting|hosted|hoster|theme|agency|agentur|agence|agencia|partners?|suppliers?|sponsors?|customers?|photos? by|"
+    r"umsetzung|gestaltung|realisierung|réalisation|conception|hébergeur|hébergement|diseño|alojamiento|desarrollo web|"
+    r"realizzazione|ombudsman|data protection officer|"
+    r"datenschutzbeauftragte\w{0,2}|supervisory authority|aufsichtsbehörde|schlichtungsstelle)\b",
+    re.IGNORECASE,
+)
+
+
+def fitting(claims: Sequence[Claim], pages: Sequence[PageSources]) -> list[Claim]:
+    """Return the claims without contacts of others; addresses at the site's own domain come first."""
+    known = {page.page: page for page in pages}
+    kept: list[tuple[int, Claim]] = []
+    for claim in claims:
+        page = known.get(claim.source.page)
+        if page is None or not isinstance(claim.value, str):
+            kept.append((0, claim))
+        elif _is_mail(claim.value):
+            rank = _mail_rank(claim, page)
+            kept += [] if rank is None else [(rank, claim)]
+        elif "phone" in claim.path or "address" in claim.path:
+            kept += [] if _is_of_others(claim, page) else [(0, claim)]
+        else:
+            kept.append((0, claim))
+    return [claim for _, claim in sorted(kept, key=lambda one: one[0])]
+
+
+def _is_mail(value: str) -> bool:
+    return "@" in value and " " not in value
+
+
+def _mail_rank(claim: Claim, page: PageSources) -> int | None:
+    """0: at the site's domain; 1, 2: at another, on a page that states its own contact; None: of others."""
+    domain = claim.value.rpartition("@")[2].casefold()
+    host = urlsplit(page.url).hostname or ""
+    if _relates(domain, host):
+        return 0
+    if claim.source.kind is SourceKind.STRUCTURED:
+        return 1
+    if not page.roles & _CONTACT or _is_of_others(claim, page):
+        return None
+    return 1 if _FREE_MAIL.fullmatch(domain) else 2
+
+
+def _relates(domain: str, host: str) -> bool:
+    """Return whether two domains are of one organization: equal, or one name within the other."""
+    one, other = (registrable_domain(name) or name for name in (domain, host.removeprefix("www.")))
+    left, right = (re.sub(r"[^\w]", "", name.partition(".")[0]) for name in (one, other))
+    if one == other:
+        return True
+    return min(len(left), len(right)) >= _MIN_SHARED and (left in right or right in left)
+
+
+def _is_of_others(claim: Claim, page: PageSources) -> bool:
+    """Return whether every line with the contact names others before it."""
+    text = page.text.text
+    found: list[bool] = []
+    needle = claim.value if claim.source.kind is SourceKind.ATTRIBUTE else (claim.quote or claim.value)
+    at = text.find(needle)
+    while at >= 0 and len(found) < 20:
+        start = text.rfind("\n", 0, at) + 1
+        found.append(_OTHERS.search(text[start : at + len(needle)]) is not None)
+        at = text.find(needle, at + 1)
+    return bool(found) and all(found)

@@ -1,0 +1,218 @@
+"""The name of the organization of a site, from several signs that must agree.
+
+One sign is not enough: a heading may be a slogan, a copyright line may name the software, structured data may name the
+author of the theme. Signs that agree, and a name that the domain repeats, count.
+
+    claims     the name, with the place of its best sign; none if no name is certain
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from curtsy.core.claims import Claim, Rung, Source, SourceKind
+from curtsy.extract.sources import PageSources
+from curtsy.rules.urls import registrable_domain
+
+#: points that make a name certain
+ENOUGH = 4
+_DOMAIN = 2
+_MAX_WORDS = 8
+_MAX_CHARS = 80
+_MIN_SHARED = 4
+_SEPARATOR = re.compile(r" [|–—·•»:-] |: | ?[|»·•｜] ?")
+_BY = re.compile(
+    r"(?:powered|designed|built|made|created|developed|website|site|theme|webdesign|hosting|hosted|diseño|conception|realisation|réalisation|umsetzung)\b"
+    r"[^.|·•]{0,20}$",
+    re.IGNORECASE,
+)
+_COPYRIGHT = re.compile(
+    r"(?:©|\(c\)|copyright)\s{0,3}(?:©\s{0,3})?(?:\d{4}\s{0,3}(?:[-–]\s{0,3}\d{4})?,?\s{0,3})?(?:by\s)?"
+    r"([^\W\d_][^.\n|©·•]{1,80}?)"
+    r"(?=\.|\||·|•|\n|,? (?:all rights|alle rechte|tous droits|todos los|tutti i|powered|designed|built|made|site by|"
+    r"website by)|$)",
+    re.IGNORECASE,
+)
+_WELCOME = re.compile(
+    r"\b(?:welcome to|willkommen bei(?: der| dem)?|bienvenue chez|bienvenidos a|benvenuti (?:in|a)|welkom bij) "
+    r"([^.!?\n,]{2,80})[.!]",
+    re.IGNORECASE,
+)
+_FOUNDED = re.compile(
+    r"(?:^|[.!?\n] ?)([^\W\d_a-z][^.!?\n,]{1,60}?) (?:was (?:founded|established|created)|is an? |wurde \d{4}|"
+    r"ist eine? |a été fondée?|est une? |fue fundad[ao]|es una? )"
+)
+_LEGAL = re.compile(
+    r",? (?:gmbh(?: & co\.? kg)?|ag|e\.? ?v\.?|kg|ug|ltd\.?|limited|inc\.?|llc|plc|corp\.?|co\.?|s\.?a\.?r?\.?l?\.?|"
+    r"s\.?l\.?|s\.?p\.?a\.?|b\.?v\.?|a/s|ab|oy|as|eg|ggmbh)$|株式会社|有限会社|合同会社",
+    re.IGNORECASE,
+)
+_GENERIC = frozenset(
+    ("home", "homepage", "start", "startseite", "accueil", "inicio", "welcome", "willkommen", "bienvenue", "about",
+     "about us", "über uns", "ueber uns", "a propos", "à propos", "contact", "contact us", "kontakt", "contacto",
+     "impressum", "imprint", "news", "blog", "shop", "index", "main page", "untitled", "sustainability",
+     "nachhaltigkeit", "engagements", "sostenibilidad", "our story", "who we are", "qui sommes-nous", "menu", "privacy",
+     "login", "search", "official site", "official website", "all rights reserved", "copyright", "会社概要",
+     "お問い合わせ", "ホーム")
+)  # fmt: skip
+
+
+class _Sign(NamedTuple):
+    """A name, where it is, and its points."""
+
+    name: str
+    kind: str
+    points: int
+    source: Source
+    quote: str
+
+
+def claims(path: str, pages: Sequence[PageSources]) -> list[Claim]:
+    """Return the name of the site's organization for the leaf `path`, best form first; empty if it is not certain."""
+    signs = [one for one in _signs(pages) if _is_name(one.name)]
+    groups: dict[str, list[_Sign]] = {}
+    for one in signs:
+        groups.setdefault(_key(one.name), []).append(one)
+    if not groups:
+        return []
+    host = urlsplit(pages[0].url).hostname or ""
+    scores = {key: _score(key, many, host) for key, many in groups.items()}
+    best = max(scores, key=lambda key: (scores[key], len(groups[key])))
+    if scores[best] < ENOUGH:
+        return []
+    chosen = sorted(groups[best], key=lambda one: (-one.points, len(one.name)))
+    return [
+        Claim(path=path, value=one.name, rung=Rung.SELECTOR, source=one.source, quote=one.quote) for one in chosen[:6]
+    ]
+
+
+def is_certain(name: str, pages: Sequence[PageSources]) -> bool:
+    """Return whether the signs of the site, or its domain, confirm a name from structured data."""
+    key = _key(name)
+    host = urlsplit(pages[0].url).hostname or ""
+    return is_of_domain(key, host) or any(_key(one.name) == key for one in _signs(pages) if one.kind != "copyright")
+
+
+def _score(key: str, signs: Sequence[_Sign], host: str) -> int:
+    """The best sign of each kind counts; titles of several pages count once more."""
+    kinds = {kind: max(one.points for one in signs if one.kind == kind) for kind in {one.kind for one in signs}}
+    titled = len({one.source.page for one in signs if one.kind == "title"})
+    return sum(kinds.values()) + (2 if titled > 1 else 0) + (_DOMAIN if is_of_domain(key, host) else 0)
+
+
+def is_of_domain(key: str, host: str) -> bool:
+    """Return whether the domain repeats the name, or its initials."""
+    label = _squeezed((registrable_domain(host) or host).partition(".")[0])
+    name = _squeezed(key)
+    if not label or not name:
+        return False
+    initials = "".join(word[0] for word in key.split() if word)
+    if min(len(label), len(name)) >= _MIN_SHARED and (label in name or name in label):
+        return True
+    return name == label or (len(initials) >= 3 and initials == label)
+
+
+def _signs(pages: Sequence[PageSources]) -> Iterator[_Sign]:
+    for page in pages:
+        yield from _titles(page)
+        yield from _meta(page)
+        yield from _texts(page)
+
+
+def _titles(page: PageSources) -> Iterator[_Sign]:
+    if not page.title:
+        return
+    source = Source(SourceKind.ATTRIBUTE, page.page, page.url, page.title, "css:title")
+    parts = [part.strip() for part in _SEPARATOR.split(page.title)]
+    for part in dict.fromkeys(parts):
+        # Beside the name of a page (`About us`), the rest is the name of the site.
+        alone = len(parts) > 1 and all(_is_generic(one) for one in parts if one != part)
+        yield _Sign(part, "title", ENOUGH if alone else 2, source, page.title)
+
+
+def _meta(page: PageSources) -> Iterator[_Sign]:
+    for at, entry in enumerate(page.data):
+        data = entry.get("data")
+        if not isinstance(data, dict):
+            continue
+        for key in ("og:site_name", "application-name"):
+            if isinstance(data.get(key), str):
+                yield _at(page, f"/{at}/data/{key}", data[key], "meta", 3)
+        for pointer, one in _members(data, f"/{at}/data"):
+            if _type_of(one) == "WebSite" and isinstance(one.get("name"), str):
+                yield _at(page, f"{pointer}/name", one["name"], "website", 3)
+
+
+def _at(page: PageSources, pointer: str, name: str, kind: str, points: int) -> _Sign:
+    return _Sign(name.strip(), kind, points, Source(SourceKind.STRUCTURED, page.page, page.url, name, pointer), name)
+
+
+def _members(data: dict[str, Any], pointer: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    yield pointer, data
+    graph = data.get("@graph")
+    for at, one in enumerate(graph if isinstance(graph, list) else []):
+        if isinstance(one, dict):
+            yield f"{pointer}/@graph/{at}", one
+
+
+def _type_of(one: dict[str, Any]) -> str:
+    found = one.get("@type")
+    return str(found[0] if isinstance(found, list) and found else found).rpartition("/")[2]
+
+
+def _texts(page: PageSources) -> Iterator[_Sign]:
+    text = page.text.text
+    patterns = (("copyright", 1, _COPYRIGHT), ("founded", 1, _FOUNDED), ("welcome", 1, _WELCOME))
+    for kind, points, pattern in patterns:
+        if kind == "welcome" and "home" not in page.roles:
+            continue
+        for number, found in enumerate(pattern.finditer(text)):
+            if number == 20:
+                break
+            if not _BY.search(text[max(0, found.start(1) - 30) : found.start(1)].rpartition("\n")[2]):
+                line = text[text.rfind("\n", 0, found.start(1)) + 1 : _line_end(text, found.end(1))]
+                yield _Sign(found[1].strip(), kind, points, page.text, line)
+    root = None if page.document is None else page.document.tree.root
+    for node in [] if root is None or "home" not in page.roles else root.css("h1")[:2]:
+        heading = " ".join(node.text().split())
+        yield _Sign(
+            heading, "heading", 1, Source(SourceKind.ATTRIBUTE, page.page, page.url, heading, "css:h1"), heading
+        )
+
+
+def _line_end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
+def _is_name(name: str) -> bool:
+    words = name.split()
+    if (
+        not 0 < len(words) <= _MAX_WORDS
+        or not 2 <= len(name) <= _MAX_CHARS
+        or (name[-1] in ".!?…" and not _LEGAL.search(name))
+    ):
+        return False
+    if _is_generic(name) or not any(char.isalpha() for char in name):
+        return False
+    first = next((char for char in name if char.isalpha()), "a")
+    return not first.islower() or len(words) == 1
+
+
+def _is_generic(name: str) -> bool:
+    return name.casefold().strip(" .") in _GENERIC
+
+
+def _key(name: str) -> str:
+    plain = " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+    return _LEGAL.sub("", plain).strip(" .,") or plain
+
+
+def _squeezed(text: str) -> str:
+    folded = "".join(char for char in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(char))
+    spelled = folded.replace("ß", "ss")
+    return re.sub(r"[^\w]|_", "", spelled)

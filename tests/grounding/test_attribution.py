@@ -1,0 +1,73 @@
+"""Whose deed a sentence states, in several languages; tests/golden/judge/organizations.toml has whole sites."""
+
+from __future__ import annotations
+
+import pytest
+
+from curtsy.core.claims import Evidence, Field, Rung, SourceKind, Verdict
+from curtsy.grounding import attribution, scoring
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "In 2022 we cut our own electricity use by 12 percent.",
+        "Our vans drive with 70 percent renewable electricity.",
+        "83 percent of our suppliers have signed our code of fair work.",
+        "2022 haben wir unsere Emissionen um 18 Prozent gesenkt.",
+        "En 2021, nous avons réduit nos déchets de 15 pour cent.",
+        "En 2022 plantamos 500 árboles en nuestra finca.",
+        "当社は2022年にCO2を12%削減しました。",
+        "We increased our recycling of waste by 20 percent.",
+    ],
+)
+def test_deeds_of_ones_own_are_accepted(sentence: str) -> None:
+    assert attribution.why_not_own(sentence) == ""
+
+
+@pytest.mark.parametrize(
+    ("sentence", "reason"),
+    [
+        ("Our customer Northfoods cut its energy use by 30 percent.", "other_subject"),
+        ("Last year, our suppliers reduced their water use.", "other_subject"),
+        ("We help cities save 20 percent of their energy.", "other_subject"),
+        ("Unsere Kunden sparen 30 Prozent Strom.", "other_subject"),
+        ("Nos fournisseurs ont réduit leurs émissions.", "other_subject"),
+        ("Nuestros clientes ahorran 40 por ciento.", "other_subject"),
+        ("当社のお客様はCO2を20%削減しました。", "other_subject"),
+        ("“We cut our emissions by 60 percent.”", "quotation"),
+        ("If we switched, we saved 90 tonnes.", "hypothetical"),
+        ("Nous pourrions économiser 300 tonnes.", "hypothetical"),
+        ("By 2035 we will cut our emissions by 80 percent.", "plan"),
+        ("Bis 2035 senken wir unsere Emissionen um 90 Prozent.", "plan"),
+        ("2035年までに当社のCO2を50%削減します。", "plan"),
+        ("We do not use 100 percent renewable electricity.", "negated"),
+        ("We used to recycle 90 percent of our glass waste.", "past"),
+        ("Our emissions rose by 9 percent.", "failure"),
+        ("In 2021 we were fined 20,000 euros.", "failure"),
+        ("Unsere Emissionen sind um 7 Prozent gestiegen.", "failure"),
+    ],
+)
+def test_everything_else_is_refused_with_its_reason(sentence: str, reason: str) -> None:
+    assert attribution.why_not_own(sentence) == reason
+
+
+def _score(*quotes: str) -> float:
+    fields = [
+        Field(
+            path=f"/sustainability_claims/{number}", value=quote, rung=Rung.LLM, verdict=Verdict.SUPPORTED,
+            evidence=(Evidence(page="1", url="http://a.test/", source=SourceKind.TEXT, locator="", sha256="0", start=0,
+                               end=len(quote), quote=quote),),
+        )
+        for number, quote in enumerate(quotes)
+    ]  # fmt: skip
+    found = scoring.score(scoring.load("esg"), "organization", {"sustainability_claims": list(quotes)}, fields)
+    return float(next(one["score"] for one in found["criteria"] if one["name"] == "emissions"))
+
+
+def test_esg_counts_own_deeds_only_and_failures_lower_the_score() -> None:
+    deed = "In 2022 we cut our carbon emissions by 12 percent."
+    assert _score(deed) == 100.0
+    assert _score("Our customer Dairy Co cut its carbon emissions by 40 percent.") == 0.0
+    assert _score("By 2040 we will cut our carbon emissions by 90 percent.") == 0.0
+    assert _score(deed, "In 2023 our carbon emissions rose by 30 percent.") == 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 for _number, _usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, _usual)
+
+# Tests count requests: only those of guessed sitemaps want theirs. Processes that tests start inherit it.
+os.environ.setdefault("CURTSY_GUESS_SITEMAP", "false")
 
 # No test of a property holds a time against a limit. (The environments of Airflow and Crawl4AI have no such tests.)
 with suppress(ModuleNotFoundError):

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from curtsy.content.document import Document, is_html, robots_tag
-from curtsy.content.links import LinkMemo, hrefs, sitemap
+from curtsy.content.links import LinkMemo, hrefs
+from curtsy.content.sitemaps import sitemap
 from curtsy.rules.robots import Robots
 from curtsy.rules.urls import normalise
 

@@ -22,9 +22,10 @@ from adversary import inputs, is_steep
 import curtsy
 from curtsy.content.charset import charset_of
 from curtsy.content.document import Document, is_html, refresh_target, robots_tag
-from curtsy.content.links import LinkMemo, hrefs, sitemap
+from curtsy.content.links import LinkMemo, hrefs
 from curtsy.content.needs_browser import needs_browser
 from curtsy.content.parser_limits import tame
+from curtsy.content.sitemaps import sitemap
 from curtsy.content.structured import tidy
 from curtsy.extract.chunks import passages
 from curtsy.extract.prompts import plain, speaks_to_a_model
@@ -128,7 +129,7 @@ def test_the_patterns_are_found() -> None:
     assert len(PATTERNS) > 100
     for one in (
         "content.charset._USUAL_START",
-        "content.links._TEXT_URL",
+        "content.sitemaps._TEXT_URL",
         "grounding.dates.",
         "extract.chunks.",
         "rules.robots._LINE_END",

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from curtsy.content.document import Document
-from curtsy.content.links import LinkMemo, SitemapContent, hrefs, sitemap
+from curtsy.content.links import LinkMemo, hrefs
+from curtsy.content.sitemaps import Listing, SitemapContent, kind_of_xml, sitemap
 from curtsy.rules.folding import strip_session
 from curtsy.rules.urls import normalise
 
@@ -174,6 +175,60 @@ def test_sitemaps_and_feeds_are_told_apart_by_content(body: bytes, expected: lis
     assert urls(body) == absolute
     assert urls(gzip.compress(body)) == absolute
     assert urls(gzip.compress(gzip.compress(body))) == absolute
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b"<rss><item><guid>http://a.test/1</guid></item>", ["1"]),
+        (b"<rss><item><link>http://a.test/1</link><guid>http://a.test/2</guid></item>", ["1", "2"]),
+        (b"<rss><item><guid isPermaLink='true'> http://a.test/1</guid></item>", ["1"]),
+        (b"<rss><item><guid isPermaLink='false'>http://a.test/?p=1</guid></item>", []),
+        (b"<rss><item><guid>tag:a.test,2026:1</guid></item>", []),
+        (b"<feed><id>http://a.test/</id><entry><id>http://a.test/1</id></entry>", ["1"]),
+        (b"<feed><entry><id>http://a.test/?p=1</id><link href='http://a.test/1'/></entry>", ["1"]),
+        (b"<feed><entry><link href='http://a.test/1'/><id>http://a.test/?p=1</id></entry>", ["1"]),
+        (b"<feed><entry><id>urn:uuid:1</id></entry><entry><id>http://a.test/2</id></entry>", ["2"]),
+        (b"<a:feed><a:entry><a:link rel='self' href='http://a.test/x'/><a:id>http://a.test/1</a:id></a:entry>", ["1"]),
+    ],
+)
+def test_guids_and_ids_of_feeds_are_links_where_they_are_permanent(body: bytes, expected: list[str]) -> None:
+    assert urls(body) == [f"http://a.test/{name}" for name in expected]
+
+
+def test_a_sitemap_keeps_date_and_priority_of_its_urls() -> None:
+    body = urlset(
+        b"<url><loc>http://a.test/1</loc><lastmod>2026-01-31</lastmod><priority>0.8</priority></url>",
+        b"<url><lastmod>2026-01-31T12:00:00+01:00</lastmod><loc>http://a.test/2</loc></url>",
+        b"<url><loc>http://a.test/3</loc><priority>high</priority><lastmod>yesterday</lastmod></url>",
+        b"<url><loc>http://a.test/4</loc><priority> 1.0 </priority></url><url><loc>http://a.test/5</loc></url></urlset>",
+    )
+    for packed in (body, gzip.compress(body)):
+        content = sitemap(packed, 10)
+        assert [url[-1] for url in content.urls] == ["1", "2", "3", "4", "5"]
+        assert content.listings == {
+            "http://a.test/1": Listing("2026-01-31", 0.8),
+            "http://a.test/2": Listing("2026-01-31T12:00:00+01:00", None),
+            "http://a.test/4": Listing(None, 1.0),
+        }
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "kind"),
+    [
+        ("application/xml", b"<urlset>", "sitemap"),
+        ("text/xml; charset=utf-8", b"<?xml version='1.0'?>\n<sitemapindex >", "sitemap"),
+        ("application/rss+xml", b"<rss version='2.0'>", "feed"),
+        ("application/xml", b"<feed xmlns='x'>", "feed"),
+        ("application/xml", b"<note>", None),
+        ("application/xml", b"", None),
+        ("text/html", b"<urlset>", None),
+        ("application/xhtml+xml", b"<html>", None),
+        (None, b"<urlset>", None),
+    ],
+)
+def test_sitemaps_and_feeds_are_known_by_type_and_root(content_type: str | None, body: bytes, kind: str | None) -> None:
+    assert kind_of_xml(content_type, body) == kind
 
 
 def test_an_index_names_sitemaps() -> None:

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from curtsy.content.links import sitemap
+from curtsy.content.sitemaps import sitemap
 from curtsy.core.model import Crawl, Entry, Kind, Lane, Lease
 from curtsy.core.outcome import Action, Outcome
 from curtsy.core.settings import Settings
@@ -34,7 +34,7 @@ def test_the_links_of_a_long_sitemap_come_in_slices(urls: int, slices: int | Non
         assert list(done.links) == []
         found = list(results.sitemap_links(lease.entry.url, context, sitemap(body, 50_000)))
         assert len(found) == slices
-        done = results.with_links(done, [link for some in found for link in some])
+        done = results.with_links(done, [link for some in found for link in some], ())
         assert done.is_complete
     assert [link.url for link in done.links] == [f"https://a.test/page/{n}" for n in range(urls)]
 

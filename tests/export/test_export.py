@@ -39,7 +39,7 @@ from curtsy.export.targets import LocalFolder, target_of
 from curtsy.store import pages, records
 
 OUTPUT = Path(__file__).parents[2] / "docs" / "reference" / "output.md"
-KINDS = {"text": "string", "integer": "int", "boolean": "bool"}
+KINDS = {"number": "double", "text": "string", "integer": "int", "boolean": "bool"}
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ class CrawlRequest(BaseModel):
         None, ge=0, le=86400, allow_inf_nan=False, description="Seconds between requests to a host."
     )
     per_host: int | None = Field(None, ge=1, le=64, description="Concurrent requests to a host.")
-    sitemaps: bool = Field(True, description="Use the sitemaps that robots.txt names.")
+    sitemaps: bool = Field(True, description="Use the sitemaps that robots.txt names, or `/sitemap.xml`.")
     cookies: bool = Field(False, description="Keep a cookie jar per host.")
     render: Literal["never", "auto", "always"] = Field(
         "never",

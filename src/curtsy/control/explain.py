@@ -179,6 +179,8 @@ def document(facts: UrlFacts, now_ms: int) -> dict[str, Any]:
         "page": facts.page.id if facts.page else None,
         "truncated": facts.page.truncated if facts.page else None,
         "document": asdict(facts.page.document) if facts.page and facts.page.document else None,
+        "lastmod": row.lastmod if row else None,
+        "priority": row.priority if row else None,
         "robots": {"allowed": facts.allowed, "rule": facts.rule},
         "host": asdict(facts.host),
         "fault": facts.silent[0] if facts.silent else None,

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: `urls.reason` -> its meaning
 MEANINGS = {
+    "sitemap": "it is a sitemap; its URLs were added",
+    "no_sitemap": "robots.txt names no sitemap, and there is none at the usual place",
     "gone": "the site says that it does not exist (404 or 410)",
     "redirect": "it redirects to a URL that the crawl knows",
     "type": "its content type is not in keep_types, so the body was not fetched",
@@ -67,7 +69,15 @@ def sentences(facts: UrlFacts, now_ms: int) -> list[str]:
         its_host = about_host(facts.host, now_ms, facts.program, facts.options)
         silence = about_silence(facts.host.host, facts.silent)
         said[1:1] = [*silence, *_about_snapshot(facts.snapshot), *_about_crawl(facts), *its_host]
-    return _about_folding(facts) + said
+    return _about_folding(facts) + said + _about_sitemap(facts)
+
+
+def _about_sitemap(facts: UrlFacts) -> list[str]:
+    if facts.row is None or (facts.row.lastmod is None and facts.row.priority is None):
+        return []
+    changed = f"last changed {facts.row.lastmod}" if facts.row.lastmod else ""
+    rank = f"priority {facts.row.priority:g}" if facts.row.priority is not None else ""
+    return [f"A sitemap says about it: {', '.join(filter(None, (changed, rank)))}."]
 
 
 def _about_folding(facts: UrlFacts) -> list[str]:

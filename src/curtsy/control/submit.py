@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
@@ -10,7 +11,7 @@ from typing import Any
 from curtsy.control.seeds import each as check_seeds
 from curtsy.core import clock
 from curtsy.core.errors import EpochLost, FrontierUnavailable, UnknownCrawl, UsageError
-from curtsy.core.model import Crawl, CrawlState, Entry, NewUrl
+from curtsy.core.model import Crawl, CrawlState, Entry, Kind, NewUrl
 from curtsy.core.observe import log
 from curtsy.core.settings_loading import keep
 from curtsy.core.threads import in_thread
@@ -21,6 +22,7 @@ from curtsy.store import crawls, queues, urls
 from curtsy.store.engine import read
 
 _CHUNK = 5_000
+_SITEMAP_NAME = re.compile(r"sitemap[^/]*\.xml\Z")
 
 
 async def submit(services: Services, crawl: Crawl, seeds: Iterable[str]) -> Crawl:
@@ -55,8 +57,10 @@ def load_chunk(
     """Return the crawl with these seeds, their rows, and which of them are new. Idempotent."""
     n = crawl.n or _number(tx, crawl, kept)
     crawls.lock_limited(tx, [n])
-    kind = crawl.page_kind
-    rows = [NewUrl(crawl=n, fp=fingerprint(url), url=url, host=host_key(url, unit), kind=kind) for url in seeds]
+    rows = [
+        NewUrl(crawl=n, fp=fingerprint(url), url=url, host=host_key(url, unit), kind=_kind_of(url, crawl))
+        for url in seeds
+    ]
     # Usually all are new: they are counted as such, and what was not new is subtracted afterwards.
     queues.open_queues(tx, [(n, row.host, crawl.lane.value, 1) for row in rows])
     inserted = urls.insert(tx, rows, clock.now_ms())
@@ -68,6 +72,13 @@ def load_chunk(
     if last:
         crawls.set_state(tx, n, CrawlState.RUNNING, None, clock.now_ms(), only_from=(CrawlState.LOADING,))
     return crawls.by_n(tx, n, members=False), rows, inserted
+
+
+def _kind_of(seed: str, crawl: Crawl) -> Kind:
+    """A compressed sitemap is no type that pages have, and a browser cannot read one; others are known by content."""
+    name = seed.partition("?")[0].rpartition("/")[2].lower()
+    is_sitemap = name.endswith(".xml.gz") or (crawl.render == "always" and _SITEMAP_NAME.match(name) is not None)
+    return Kind.SITEMAP if is_sitemap else crawl.page_kind
 
 
 def _surplus(rows: list[NewUrl], inserted: dict[tuple[int, bytes], int]) -> dict[tuple[int, str], int]:

@@ -156,6 +156,8 @@ class Chain:
     cookie_host: str | None = None
     #: for robots.txt that was redirected: the origin whose rules are being fetched
     robots_of: str | None = None
+    #: a sitemap that nothing names: it is looked for at its usual place
+    guess: bool = False
 
 
 @hot_value()
@@ -321,6 +323,9 @@ class Page:
     request_id: str = ""
     #: of the lease under which it was fetched
     fence: int = 0
+    #: what a sitemap says about its URL; only for exports
+    lastmod: str | None = None
+    priority: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

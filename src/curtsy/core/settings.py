@@ -156,6 +156,7 @@ class Settings(BaseSettings):
     max_body_mb: float = Field(10.0, gt=0)
     parse_timeout_s: float = Field(1.0, ge=0.05, le=600)
     max_sitemap_mb: float = Field(50.0, gt=0)
+    guess_sitemap: bool = True
     max_redirects: int = Field(10, ge=0, le=20)
     max_attempts: int = Field(4, ge=1)
     backoff_s: float = Field(2.0, gt=0)

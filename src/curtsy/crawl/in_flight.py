@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from curtsy.content.documents.model import FileText
-from curtsy.content.links import sitemap
 from curtsy.content.reading import ParseTimeout, Reading, within
+from curtsy.content.sitemaps import sitemap
 from curtsy.core import metrics
 from curtsy.core.clock import boot
 from curtsy.core.model import Kind, Lane, Lease, Page
@@ -378,6 +378,7 @@ class InFlight:
             # A sitemap may be fifty times as long as a page.
             limit_s = self._settings.parse_timeout_s * (1 + len(result.outcome.body) / 1e6)
             content = await in_thread(within, limit_s, sitemap, result.outcome.body, results.MAX_SITEMAP_URLS)
+            listings = await in_thread(results.listings_of, url, content, context.folding)
             for some in results.sitemap_links(url, context, content):
                 links += some
                 await asyncio.sleep(0)
@@ -390,7 +391,7 @@ class InFlight:
             log("sitemap_unreadable", level="error", url=url, error=repr(error))
             self._groups.drop(result.lease.fence)
         else:
-            self._groups.hold(results.with_links(result, links))
+            self._groups.hold(results.with_links(result, links, listings))
             self._on_back()
         finally:
             self.reading -= 1

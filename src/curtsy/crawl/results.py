@@ -12,15 +12,16 @@ A URL passes through the crawl loop as one immutable value per step:
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from curtsy.content.document import MAX_TITLE_LENGTH, is_html, robots_tag
 from curtsy.content.documents.model import FileText
 from curtsy.content.documents.sniff import kind_of
-from curtsy.content.links import SitemapContent, sitemap
 from curtsy.content.parser_limits import is_heavy
 from curtsy.content.reading import ParseTimeout, Reading, read, within
+from curtsy.content.sitemaps import Listing, SitemapContent, kind_of_xml, sitemap
 from curtsy.core.document_facts import DocumentFacts
 from curtsy.core.model import Chain, Entry, Kind, Lease, NewUrl, Page, hot_value
 from curtsy.core.observe import count, log
@@ -29,6 +30,7 @@ from curtsy.core.settings import Settings
 from curtsy.crawl.crawl_context import CrawlContext
 from curtsy.frontier.messages import Release, Times
 from curtsy.rules.decide import decide, next_chain
+from curtsy.rules.folding import Folding
 from curtsy.rules.politeness import effect
 from curtsy.rules.robots import Robots
 from curtsy.rules.robots_policy import RobotsDecision, decide_robots, host_effect, not_asked
@@ -40,7 +42,10 @@ MAX_SITEMAP_URLS = 50_000
 LONG_SITEMAP_BYTES = 16_384
 _SLICE = 1000
 _KEPT = Decision(action=Action.DONE)
-_FEEDS = ("application/rss+xml", "application/atom+xml")
+#: where a sitemap is looked for if robots.txt names none
+_SITEMAP_PATH = "/sitemap.xml"
+_SITEMAP_NAME = re.compile(r"(?i)sitemap[^/]*\Z|\.xml(?:\.gz)?\Z")
+_NO_SITEMAP = Decision(action=Action.DONE, reason="no_sitemap")
 #: faults that say nothing about the URL: it goes back to the head of its list
 UNSENT = frozenset({Fault.SLOT_EXPIRED, Fault.ADDRESS_BUSY, Fault.CANCELLED})
 
@@ -92,6 +97,8 @@ class Result:
     is_heavy: bool = False
     #: the kind of a document that must be read in another process
     unread: str | None = None
+    #: fingerprints of URLs, with what a sitemap says about them
+    listings: Sequence[tuple[bytes, Listing]] = ()
 
     def release(self, *, hold: bool = False) -> Release:
         """The slot on its way back, with the effect on its host. `hold`: only its times, the slot follows later."""
@@ -171,6 +178,8 @@ def of_url(
     """
     entry = lease.entry
     decision = decide(outcome, entry.attempts, settings, chain=entry.chain, rng=rng)
+    if entry.chain is not None and entry.chain.guess:
+        decision = _of_guess(decision, outcome)
     if context.crawl.cookies and outcome.started is not None:
         context.store_cookies(lease.host, entry.url, outcome)
     member, found = None, _Found(decision)
@@ -188,9 +197,11 @@ def of_url(
         except ParseTimeout:
             outcome, found = _too_slow(entry, outcome, settings)
     links, sitemaps_of = found.links, None
-    if robots is not None and robots.sitemaps:
-        sitemaps_of = origin(entry.url)
-        links = [*links, *offered_sitemaps(robots, entry.url, context)]
+    if robots is not None and context.crawl.sitemaps and (where := origin(entry.url)) not in context.sitemapped:
+        if robots.sitemaps:
+            sitemaps_of, links = where, [*links, *offered_sitemaps(robots, entry.url, context)]
+        elif found.page is not None and settings.guess_sitemap:
+            sitemaps_of, links = where, [*links, *_guessed_sitemap(where, robots, context, settings)]
     return Result(
         lease=lease, fp=fingerprint(entry.url), decision=found.decision, outcome=outcome,
         effect=effect(outcome, lease.failures, lease.adaptive_ms, settings, rng=rng),
@@ -201,7 +212,7 @@ def of_url(
         # A page that waits for a browser joins with its visit.
         member=member if found.retry is None else None,
         needed_browser=found.needed_browser, is_complete=found.is_complete, is_heavy=found.is_heavy,
-        unread=found.unread,
+        unread=found.unread, listings=found.listings,
     )  # fmt: skip
 
 
@@ -248,9 +259,9 @@ def fetch_again(before: Result) -> Result:
     )  # fmt: skip
 
 
-def with_links(before: Result, links: Sequence[NewUrl]) -> Result:
+def with_links(before: Result, links: Sequence[NewUrl], listings: Sequence[tuple[bytes, Listing]]) -> Result:
     """A long sitemap whose links have been read."""
-    return replace(before, links=[*links, *before.links], is_complete=True)
+    return replace(before, links=[*links, *before.links], listings=listings, is_complete=True)
 
 
 @hot_value(kw_only=False, eq=False)
@@ -265,6 +276,7 @@ class _Found:
     is_complete: bool = True
     is_heavy: bool = False
     unread: str | None = None
+    listings: Sequence[tuple[bytes, Listing]] = ()
 
 
 def _next_try(entry: Entry, outcome: Outcome, decision: Decision) -> Entry:
@@ -281,6 +293,8 @@ def _redirect(entry: Entry, outcome: Outcome, location: str, context: CrawlConte
     kind = Kind.PAGE if entry.kind is Kind.BROWSER else entry.kind
     if entry.depth == 0:
         return [context.any_row(location, 0, kind, replace(chain, seed=True))]
+    if entry.chain is not None and entry.chain.guess:
+        chain = replace(chain, guess=True)
     row = context.row(location, entry.depth, kind, chain)
     return [] if row is None else [row]
 
@@ -299,7 +313,13 @@ def _read_sitemap(entry: Entry, outcome: Outcome, context: CrawlContext, setting
     content = within(settings.parse_timeout_s, sitemap, outcome.body, MAX_SITEMAP_URLS)
     for some in sitemap_links(entry.url, context, content):
         links += some
-    return _Found(decision, links)
+    return _Found(decision, links, listings=listings_of(entry.url, content, context.folding))
+
+
+def listings_of(url: str, content: SitemapContent, folding: Folding) -> list[tuple[bytes, Listing]]:
+    """What the sitemap says about its URLs, by their fingerprints."""
+    found = ((normalise(href, url), listing) for href, listing in content.listings.items())
+    return [(fingerprint(folding.links(target)), listing) for target, listing in found if target is not None]
 
 
 def sitemap_links(url: str, context: CrawlContext, content: SitemapContent) -> Iterator[list[NewUrl]]:
@@ -324,6 +344,24 @@ def offered_sitemaps(robots: Robots, url: str, context: CrawlContext) -> list[Ne
     if not context.crawl.sitemaps or origin(url) in context.sitemapped:
         return []
     return _sitemap_rows(robots.sitemaps, url, context)
+
+
+def _guessed_sitemap(where: str, robots: Robots, context: CrawlContext, settings: Settings) -> list[NewUrl]:
+    """The usual place of an origin's sitemap. A crawl without a scope visits many origins for few pages: not there."""
+    url = where + _SITEMAP_PATH
+    if context.crawl.scope == "any" or not robots.allows(url, settings.agent):
+        return []
+    row = context.row(url, 1, Kind.SITEMAP, Chain(guess=True))
+    return [] if row is None else [row]
+
+
+def _of_guess(decision: Decision, outcome: Outcome) -> Decision:
+    """Nothing promised a sitemap there: no answer but a sitemap, or a redirect to one, is worth a dead letter or a
+    second request. Only what was not the URL's doing is tried again."""
+    if decision.location is not None and not _SITEMAP_NAME.search(decision.location):
+        return _NO_SITEMAP
+    lacking = decision.action in (Action.DEAD, Action.SKIP) or decision.reason == "gone"
+    return _NO_SITEMAP if lacking or (decision.action is Action.RETRY and outcome.status) else decision
 
 
 def _joining(entry: Entry, context: CrawlContext) -> str | None:
@@ -371,9 +409,12 @@ def _read_page(
             if reading.canonical is not None and context.folding.is_contradicted(entry.url, reading.canonical):
                 named = context.row(reading.canonical, entry.depth)
                 links += [] if named is None else [named]
-    elif content_type and content_type.partition(";")[0].strip().lower() in _FEEDS and not nofollow:
-        content = within(settings.parse_timeout_s, sitemap, outcome.body, MAX_SITEMAP_URLS)
-        links = context.new_links(entry.url, content.urls, entry.depth + 1)
+    elif (xml := kind_of_xml(content_type, outcome.body)) == "sitemap" and context.crawl.sitemaps:
+        return _read_sitemap(entry, outcome, context, settings)
+    elif xml == "feed":
+        if not nofollow:
+            content = within(settings.parse_timeout_s, sitemap, outcome.body, MAX_SITEMAP_URLS)
+            links = context.new_links(entry.url, content.urls, entry.depth + 1)
     elif not (noindex and nofollow) and (kind := kind_of(content_type, outcome.body, entry.url)) is not None:
         if not isinstance(reading, FileText):
             if kind in settings.document_types:

@@ -105,11 +105,16 @@ class Transaction:
         newest = _newest(group)
         budget = _spend(tx, newest, left) if left else _Budget()
         surplus = budget.surplus
+        listed = [urls.Listed(d.result.lease.crawl, fp, *one) for d in newest.values() for fp, one in d.result.listings]
+        if listed:
+            # All rows of this transaction in one order: a lock must not wait for one that waits for ours.
+            urls.lock(tx, sorted({*newest, *((row.crawl, row.fp) for row in listed)}))
         changed = urls.settle(tx, [_settle(d.result, surplus, now_ms) for d in newest.values()], now_ms)
         changed_rows = [newest[key] for key in newest if key in changed]
         effective = [d.result for d in changed_rows]
         self._note_rendering(tx, effective)
         inserted = self._insert_links(tx, _effective_links(group, effective, links), opened, now_ms)
+        urls.note_listed(tx, listed)
         stored = [d for d in changed_rows if d.result.page is not None and d.result.lease.fence not in surplus]
         # The body of a page that could not be read is stored with its dead letter; it does not count as a page.
         kept = [d for d in stored if d.result.decision.action is not Action.DEAD]

@@ -13,6 +13,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import islice
@@ -26,7 +27,7 @@ from curtsy.core.model import Crawl, Page
 from curtsy.core.settings import Settings
 from curtsy.export.targets import Folder, ObjectPlace, Target, check_file, check_parent, place, umask, write_whole
 from curtsy.services.stored_files import markdown_of
-from curtsy.store import pages, warc
+from curtsy.store import pages, urls, warc
 from curtsy.store.engine import Store
 from curtsy.store.segment_places import open_segments
 from curtsy.store.segments import SegmentStore, read_page
@@ -79,6 +80,8 @@ COLUMNS = {
     "author": "string",
     "created": "string",
     "modified": "string",
+    "lastmod": "string",
+    "priority": "double",
 }
 
 
@@ -194,9 +197,12 @@ def pages_of(store: Store, crawl: int, after: int = 0, upto: int | None = None) 
     while True:
         with store.read() as tx:
             found, after = pages.chunk(tx, crawl, after, upto=upto)
+            listed = urls.listings(tx, [(page.crawl, page.fp) for page in found])
         if not found:
             return
-        yield from found
+        for page in found:
+            says = listed.get((page.crawl, page.fp))
+            yield page if says is None else replace(page, lastmod=says.lastmod, priority=says.priority)
 
 
 def row_of(page: Page) -> dict[str, Any]:
@@ -283,6 +289,7 @@ def _inert(value: Any) -> Any:
 def _parquet(rows: Iterator[dict[str, Any]], columns: Mapping[str, str]) -> Iterator[bytes]:
     pyarrow, parquet = need_pyarrow()
     types = {"string": pyarrow.string(), "int32": pyarrow.int32(), "int64": pyarrow.int64(), "bool": pyarrow.bool_()}
+    types["double"] = pyarrow.float64()
     schema = pyarrow.schema([(name, types[kind]) for name, kind in columns.items()])
     sink = _Sink()
     with parquet.ParquetWriter(sink, schema, compression="zstd") as writer:

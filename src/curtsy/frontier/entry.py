@@ -46,6 +46,7 @@ def chain_json(chain: Chain) -> str:
         "c": chain.cookies,
         "h": chain.cookie_host,
         "r": chain.robots_of,
+        "g": chain.guess,
     }
     return json.dumps({key: value for key, value in full.items() if value}, separators=(",", ":"))
 
@@ -58,6 +59,7 @@ def chain_of(text: str) -> Chain:
         cookies=tuple(raw.get("c", ())),
         cookie_host=raw.get("h"),
         robots_of=raw.get("r"),
+        guess=raw.get("g", False),
     )
 
 

@@ -165,6 +165,8 @@ urls = Table(
     may("chain", Text),  # JSON
     need("added_ms", BigInteger),
     may("settled_ms", BigInteger),
+    may("lastmod", Text),  # by a sitemap, as `priority`
+    may("priority", Float),
     UniqueConstraint("crawl", "fp", name="urls_key"),
     partial("urls_open", "crawl", "host", "seq", where="state = 'open'"),
     partial("urls_render", "crawl", "host", "seq", where="state = 'open' AND kind = 'b'"),

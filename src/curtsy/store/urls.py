@@ -65,6 +65,18 @@ class UrlRow(NamedTuple):
     chain: Chain | None
     added_ms: int
     settled_ms: int | None
+    #: by a sitemap
+    lastmod: str | None = None
+    priority: float | None = None
+
+
+class Listed(NamedTuple):
+    """What a sitemap says about a URL of a crawl."""
+
+    crawl: int
+    fp: bytes
+    lastmod: str | None
+    priority: float | None
 
 
 _insert = Bulk(
@@ -90,8 +102,17 @@ _crash = Bulk(
 )
 _select = Bulk(
     "SELECT u.crawl, u.fp, u.seq, u.host, u.url, u.kind, u.depth, u.state, u.reason, u.attempts, u.crashes, "
-    "u.solo_crashes, u.retry_ms, u.fence, u.chain, u.added_ms, u.settled_ms "
+    "u.solo_crashes, u.retry_ms, u.fence, u.chain, u.added_ms, u.settled_ms, u.lastmod, u.priority "
     "FROM v JOIN urls u ON u.crawl = v.crawl AND u.fp = v.fp",
+    "crawl bigint, fp bytea",
+)
+_list = Bulk(
+    "UPDATE urls SET lastmod = v.lastmod, priority = v.priority FROM v WHERE urls.crawl = v.crawl AND urls.fp = v.fp",
+    "crawl bigint, fp bytea, lastmod text, priority float8",
+)
+_listings = Bulk(
+    "SELECT u.crawl, u.fp, u.lastmod, u.priority FROM v JOIN urls u ON u.crawl = v.crawl AND u.fp = v.fp "
+    "WHERE u.lastmod IS NOT NULL OR u.priority IS NOT NULL",
     "crawl bigint, fp bytea",
 )
 _reopen = Bulk(
@@ -210,6 +231,17 @@ def kinds_open(tx: Connection, pairs: Iterable[tuple[int, str]]) -> tuple[list[t
     # A queue without any open row closes by its plain rescan.
     plain = [pair for pair in wanted if pair not in mixed or mixed[pair][1] or not mixed[pair][0]]
     return plain, [pair for pair in wanted if pair in mixed and mixed[pair][0]]
+
+
+def note_listed(tx: Connection, rows: Iterable[Listed]) -> None:
+    """Keep what a sitemap says about URLs of the crawl, whose rows the caller has locked or inserted."""
+    newest = {(row.crawl, row.fp): row for row in rows}
+    _list(tx, [newest[key] for key in sorted(newest)])
+
+
+def listings(tx: Connection, keys: Iterable[Key]) -> dict[Key, Listed]:
+    """What sitemaps say about these URLs; those that no sitemap describes are left out."""
+    return {(crawl, fp): Listed(crawl, fp, *facts) for crawl, fp, *facts in _listings(tx, unique_sorted(keys))}
 
 
 def open_rows(

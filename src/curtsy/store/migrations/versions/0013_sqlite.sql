@@ -1,0 +1,2 @@
+ALTER TABLE urls ADD COLUMN lastmod TEXT;
+ALTER TABLE urls ADD COLUMN priority FLOAT;

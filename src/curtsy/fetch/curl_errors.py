@@ -40,6 +40,9 @@ _FAULT_OF: dict[int, Fault] = {
     ),
 }
 
+#: how libcurl says that one line of a head is malformed in a way that browsers accept: it gives up the whole response
+_BAD_LINES = ("Header without colon", "Invalid Content-Length")
+
 #: with a proxy, these are errors of the proxy: it was not reached, or it refused the tunnel
 _PROXY_FAULTS = (Fault.CONNECT, Fault.DNS_FAIL)
 
@@ -54,6 +57,11 @@ def fault_of(code: int, message: str, *, sent: bool, proxied: bool) -> Fault:
     if code == pycurl.E_RECV_ERROR and _is_malformed(message):
         return Fault.PROTOCOL
     return fault
+
+
+def is_bad_line(code: int, message: str) -> bool:
+    """Whether a response was refused for one line of its head. fetch/raw_response.py can read it."""
+    return code != 0 and message.startswith(_BAD_LINES)
 
 
 def _is_malformed(message: str) -> bool:

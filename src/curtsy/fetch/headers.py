@@ -26,6 +26,15 @@ def request_head(url: str, target: Target, user_agent: str, extra: Headers) -> b
     return f"{start}{_BASE_TEXT}\r\n{lines}\r\n".encode("latin-1", "replace")
 
 
+def raw_request(url: str, target: Target, user_agent: str, extra: Headers) -> bytes:
+    """The bytes of a request that libcurl does not send, with all headers. The connection serves only this one."""
+    path = url[len(target.scheme) + 3 + len(target.authority) :]
+    start = f"GET {path} HTTP/1.1\r\nHost: {target.authority}\r\nUser-Agent: {user_agent}\r\nConnection: close\r\n"
+    base = BASE_HEADERS[1:] if any(name.lower() == "accept" for name, _ in extra) else BASE_HEADERS
+    own = (f"{name}: {value}" for name, value in extra if _is_clean(name + value))
+    return "\r\n".join((start + base[0], *base[1:], *own, "", "")).encode("latin-1", "replace")
+
+
 def header_lines(extra: Headers) -> list[str]:
     """All header lines of a request, as libcurl expects them; an extra `Accept` replaces ours."""
     base = BASE_HEADERS[1:] if any(name.lower() == "accept" for name, _ in extra) else BASE_HEADERS

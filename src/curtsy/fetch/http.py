@@ -17,10 +17,12 @@ import pycurl
 
 from curtsy.core.outcome import Fault, Outcome
 from curtsy.core.settings import Settings
+from curtsy.fetch.curl_errors import is_bad_line
 from curtsy.fetch.dns import Answer, Resolver
 from curtsy.fetch.guard import address_allowed, check_url, is_listed, networks
 from curtsy.fetch.multi import Multi
 from curtsy.fetch.proxies import Proxies
+from curtsy.fetch.raw_connection import RawConnections
 from curtsy.fetch.transfer import Done, FetchJob, Started, Transfer, boot_clock
 
 __all__ = ["FetchJob", "HttpFetcher", "boot_clock"]
@@ -28,6 +30,7 @@ __all__ = ["FetchJob", "HttpFetcher", "boot_clock"]
 #: nothing is started with less time left
 _MIN_VALIDITY_S = 1.0
 _MAX_POOLED = 512
+_MAX_MALFORMED = 10_000
 #: a name that is slow to resolve must not delay other requests
 _PATIENCE_S = 0.2
 #: proxies that get an address from libcurl instead of a name
@@ -49,6 +52,10 @@ class HttpFetcher:
         self._busy: dict[str, int] = {}
         self._ruled = {rule.rpartition("=")[2].rpartition(":")[0].strip("[]") for rule in settings.resolve}
         self._ca_file = str(settings.ca_file or os.environ.get("SSL_CERT_FILE") or certifi.where())
+        self._raw = RawConnections(self._ca_file, settings.connect_timeout_s)
+        #: origins whose last response had a line that libcurl refuses, oldest first
+        self._malformed: dict[str, None] = {}
+        self._raw_tasks: dict[int, asyncio.Task[None]] = {}
         self._closed = False
 
     @property
@@ -87,6 +94,8 @@ class HttpFetcher:
             return
         if transfer.running:
             self._remove(transfer, close=True)
+        if (task := self._raw_tasks.pop(job_id, None)) is not None:
+            task.cancel()
         self._end(transfer, transfer.outcome(0, "cancelled", Fault.CANCELLED))
 
     def drop_idle(self, older_than_s: float) -> int:
@@ -206,6 +215,12 @@ class HttpFetcher:
             return
         if self._multi.busy:
             raise RuntimeError("start() was called from a `started` callback")
+        if self._malformed and transfer.origin in self._malformed and proxy is None and job.body is None:
+            transfer.go_direct(addresses)
+            port = transfer.target.port if mapped_port is None else mapped_port
+            work = self._exchange(job, transfer, addresses[0], port, min(job.timeout_s, left_s))
+            self._raw_tasks[job.id] = self._loop.create_task(work)
+            return
         try:
             transfer.use_fresh_connection(self._multi.hung_up(transfer.origin))
             transfer.prepare(addresses, mapped_port, proxy, min(job.timeout_s, left_s))
@@ -214,9 +229,21 @@ class HttpFetcher:
         except (pycurl.error, UnicodeError) as error:
             self._fail(transfer, Fault.FORBIDDEN_ADDRESS, str(error))
 
+    async def _exchange(self, job: FetchJob, transfer: Transfer, address: str, port: int, total_s: float) -> None:
+        """The request without libcurl. A task that was canceled has no transfer any more."""
+        problem = await self._raw.exchange(transfer, address, port, total_s)
+        del self._raw_tasks[job.id]
+        fault, detail = (None, "") if problem is None else problem
+        self._end(transfer, transfer.outcome(0, detail, transfer.fault or fault))
+
     def _finished(self, curl: Any, code: int, message: str) -> None:
         transfer: Transfer = curl.transfer
         self._remove(transfer, close=False)
+        if is_bad_line(code, message):
+            # The next request to this origin is read without libcurl.
+            if len(self._malformed) >= _MAX_MALFORMED:
+                del self._malformed[next(iter(self._malformed))]
+            self._malformed[transfer.origin] = None
         outcome = transfer.outcome(code, message)
         if transfer.proxy is not None:
             self._note_proxy(transfer.job.proxy_pool or "", transfer.proxy, outcome)

@@ -15,10 +15,20 @@ from curtsy.content.documents.sniff import announced
 from curtsy.core.model import hot_value
 from curtsy.core.outcome import BROKEN_OFF, Fault, Outcome
 from curtsy.fetch.content_codings import BadCoding, Decoder, TooLarge, decoder_for
-from curtsy.fetch.curl_errors import fault_of
+from curtsy.fetch.curl_errors import fault_of, is_bad_line
 from curtsy.fetch.document_limits import STEP, DocumentLimits
 from curtsy.fetch.guard import Target
-from curtsy.fetch.headers import BASE_HEADERS, Head, body_headers, header_lines, read_head, request_head, type_kept
+from curtsy.fetch.headers import (
+    BASE_HEADERS,
+    Head,
+    body_headers,
+    header_lines,
+    raw_request,
+    read_head,
+    request_head,
+    type_kept,
+)
+from curtsy.fetch.raw_response import RawResponse
 
 #: an idle connection is kept for two minutes: longer than any usual delay
 _MAX_IDLE_S = 120
@@ -212,6 +222,11 @@ class Transfer:
         self._room = job.max_bytes
 
     @property
+    def fault(self) -> Fault | None:
+        """What its own checks found."""
+        return self._fault
+
+    @property
     def origin(self) -> str:
         return self.job.url[: len(self.target.scheme) + 3 + len(self.target.authority)]
 
@@ -250,6 +265,13 @@ class Transfer:
             set_option(pycurl.HTTPHEADER, header_lines(job.headers))
             self._extra = bool(job.headers)
 
+    def go_direct(self, addresses: tuple[str, ...]) -> None:
+        """Prepares a request that libcurl does not make."""
+        self.addresses = addresses
+        if self.proxy is not None:
+            self.curl.setopt(pycurl.PROXY, "")
+            self.proxy = None
+
     def _ask_exactly(self, proxy: str | None) -> None:
         """libcurl writes `%2f` as `%2F`. To a server these may differ, and the stored URL must be the requested one."""
         # A proxy without a tunnel gets the whole URL. The option cannot be unset: the handle keeps using it.
@@ -274,6 +296,14 @@ class Transfer:
         return connection
 
     def _on_prereq(self, address: str, _local: str, _port: int, _local_port: int) -> int:
+        if not self.may_send(address):
+            return pycurl.PREREQFUNC_ABORT  # type: ignore[no-any-return]
+        self._watch.sending(self)
+        return pycurl.PREREQFUNC_OK  # type: ignore[no-any-return]
+
+    def may_send(self, address: str) -> bool:
+        """Whether the request may be sent to this address now, which then counts as its start. If not, `outcome` says
+        why."""
         now = boot_clock()
         job = self.job
         if self.started is not None:
@@ -286,16 +316,22 @@ class Transfer:
             self._fault = self._watch.admit(self, address)
             self.address = address
         if self._fault is not None:
-            return pycurl.PREREQFUNC_ABORT  # type: ignore[no-any-return]
+            return False
         self.started = now
-        self._watch.sending(self)
         self._fresh = self._opened
         if self._on_started is not None:
             try:
                 self._on_started(job.id, now)
             except Exception as error:
                 self._watch.callback_failed(error)
-        return pycurl.PREREQFUNC_OK  # type: ignore[no-any-return]
+        return True
+
+    def raw_response(self) -> RawResponse:
+        """Reads the response of this transfer where libcurl does not."""
+        return RawResponse(self._lines, self._on_body)
+
+    def raw_request(self) -> bytes:
+        return raw_request(self.job.url, self.target, self._user_agent, self.job.headers)
 
     def sent(self, now: float) -> None:
         """A process that is not scheduled between reading the clock and sending sends later than it assumes: the host's
@@ -392,6 +428,8 @@ class Transfer:
         status = head.status
         detail = self._detail or message
         fault = fault or self._fault or (self._fault_of(code, message, status) if code else None)
+        if is_bad_line(code, message):
+            status = 0  # the rest of the head is unknown, such as where a redirect leads
         if fault is None and self._decoder is not None and not self._decoder.complete():
             fault, detail = Fault.PROTOCOL, "the content coding ends early"
         if fault is None and not head.complete:

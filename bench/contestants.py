@@ -129,7 +129,9 @@ def crawl_once(contestant: Contestant, site: Site, folder: Path, *, timeout_s: f
 def environment(folder: Path) -> dict[str, str]:
     """Ours without settings that would change a crawl, and with a data folder of its own."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("CURTSY_", "SCRAPY_", "CRAWLEE_"))}
-    return kept | {"CURTSY_DATA_DIR": str(folder / "data"), "PYTHONDONTWRITEBYTECODE": ""}
+    # The others look for no sitemap: the same requests are compared.
+    own = {"CURTSY_DATA_DIR": str(folder / "data"), "CURTSY_GUESS_SITEMAP": "false"}
+    return kept | own | {"PYTHONDONTWRITEBYTECODE": ""}
 
 
 def last_document(text: str) -> dict[str, Any]:

@@ -54,6 +54,22 @@ def _request(fence: int, **values: object) -> Request:
     return Request(fence=fence, **(given | times | values))  # type: ignore[arg-type]
 
 
+def test_what_a_sitemap_says_is_kept_with_the_url(store: Store, crawl: int) -> None:
+    store.run(urls.insert, [_url(crawl, n) for n in (1, 2, 3)], NOW)
+    listed = [
+        urls.Listed(crawl, _fp(2), "2026-01-31", 0.5),
+        urls.Listed(crawl, _fp(1), None, 1.0),
+        urls.Listed(crawl, _fp(9), "2026", None),
+    ]
+    store.run(urls.note_listed, listed)
+    with store.read() as tx:
+        found = urls.listings(tx, [(crawl, _fp(n)) for n in (1, 2, 3, 9)])
+        row = urls.get(tx, crawl, _fp(2))
+    assert found == {(one.crawl, one.fp): one for one in listed[:2]}
+    assert row is not None
+    assert (row.lastmod, row.priority) == ("2026-01-31", 0.5)
+
+
 def test_only_new_urls_are_returned_and_numbered_in_the_order_given(store: Store, crawl: int) -> None:
     first = store.run(urls.insert, [_url(crawl, n) for n in (9, 3, 5, 9)], NOW)
     assert sorted(first, key=first.__getitem__) == [(crawl, _fp(n)) for n in (9, 3, 5)]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 #: `urls.reason` -> its meaning
 MEANINGS = {
     "sitemap": "it is a sitemap; its URLs were added",
-    "no_sitemap": "robots.txt names no sitemap, and there is none at the usual place",
+    "no_sitemap": "robots.txt names no sitemap, and /sitemap.xml has no sitemap",
     "gone": "the site says that it does not exist (404 or 410)",
     "redirect": "it redirects to a URL that the crawl knows",
     "type": "its content type is not in keep_types, so the body was not fetched",

@@ -158,7 +158,7 @@ def _headers(lines: list[bytes]) -> list[tuple[bytes, bytes]]:
 
 
 def _length(headers: list[tuple[bytes, bytes]]) -> int | None:
-    """The announced length; None if there is none that is a number. Raises BadResponse if lengths contradict."""
+    """The announced length; None: no length, or not a number. Raises BadResponse if lengths contradict."""
     given = [value.decode("latin-1") for name, value in headers if name.lower() == b"content-length"]
     values = {part.strip(" \t") for value in given for part in value.split(",")}
     if len(values) > 1:

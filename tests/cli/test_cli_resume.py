@@ -207,6 +207,7 @@ def test_the_program_is_named_as_it_was_started(tmp_path: Path, monkeypatch: pyt
 
 
 def test_what_may_hold_secrets_is_only_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CURTSY_GUESS_SITEMAP")
     monkeypatch.chdir(tmp_path)
     given = {
         "proxies": {"default": ("http://me:pw@127.0.0.1:1",)},
@@ -228,6 +229,7 @@ def test_what_may_hold_secrets_is_only_named(tmp_path: Path, monkeypatch: pytest
 
 
 def test_who_serves_crawls_is_not_stored_with_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CURTSY_GUESS_SITEMAP")
     monkeypatch.chdir(tmp_path)
     serving = {"webhook_secret": "0123456789abcdef", "broker_url": "redis://x/", "api_port": 80, "retain_pages_days": 9}
     assert keep(load(None, per_host=2, **serving)) == {"settings": {"per_host": 2}, "withheld": []}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import socket
+import threading
 import time
 import zlib
 from collections.abc import Awaitable, Callable
@@ -76,6 +78,47 @@ def test_started_is_told_before_the_server_sees_the_request() -> None:
         assert seen[0][1] <= outcome.started
 
     run(test)
+
+
+def test_a_transfer_that_ends_while_it_is_sent_at_once_is_noticed() -> None:
+    """`done` starts the next request and sends it before the loop continues. Its answer is
+    there before libcurl looks for it."""
+    early = threading.Event()
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(10_000)
+            connection.sendall(PAGE)
+            early.wait(20)
+            connection.sendall(PAGE)
+            early.clear()
+            connection.recv(10_000)
+
+    async def test() -> None:
+        ended: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+
+        def about_to_send(_id: int, _at: float) -> None:
+            early.set()
+            while early.is_set():
+                time.sleep(0.01)
+            time.sleep(0.05)
+
+        async with fetching(resolve=(f"*.test=127.0.0.1:{listener.getsockname()[1]}",)) as fetcher:
+
+            def start_next(_id: int, _outcome: Outcome) -> None:
+                fetcher.start(job("http://a.test/2"), lambda _, outcome: ended.set_result(outcome), about_to_send)
+                fetcher.send_now()
+
+            fetcher.start(job("http://a.test/1"), start_next)
+            assert (await asyncio.wait_for(ended, 5)).status == 200
+
+    server = threading.Thread(target=serve, daemon=True)
+    server.start()
+    with listener:
+        run(test)
+        server.join(5)
 
 
 def test_the_start_of_a_process_that_stood_still_before_it_sent_is_when_it_sent() -> None:

@@ -36,6 +36,7 @@ pauses = st.lists(st.sampled_from([0.2, 6.0, 21.0]), min_size=1, max_size=4)
 fates = st.sampled_from(["done", "retry", "later", "other"])
 kinds = st.sampled_from([Kind.PAGE, Kind.PAGE, Kind.PAGE, Kind.BROWSER])
 lanes = st.sampled_from([LANES, LANES, RENDER])
+runs = st.sampled_from([1, 3, 32])
 rarities = st.sampled_from(["crash"] * 6 + ["pause", "put back", "put back"] * 2 + ["flush", "old snapshot"])
 
 
@@ -43,8 +44,8 @@ class FrontierMachine(RuleBasedStateMachine):
     server: Server | Cluster
 
     @initialize(
-        per_host=st.sampled_from([1, 2, 3]),
-        delays=st.lists(st.sampled_from([0.0, 5.0, 20.0]), min_size=3, max_size=3),
+        per_host=st.sampled_from([1, 2, 3, 16]),
+        delays=st.lists(st.sampled_from([0.0, 0.0, 5.0, 20.0]), min_size=3, max_size=3),
         lane=st.sampled_from([Lane.BATCH, Lane.BATCH, Lane.HIGH]),
         shards=st.sampled_from([1, 1, 2, 3]),
         budgets=st.lists(st.sampled_from([None, None, 1, 2, 5]), min_size=2, max_size=2),
@@ -80,9 +81,15 @@ class FrontierMachine(RuleBasedStateMachine):
         if self.model.unpushed:
             self.model.push(self.model.unpushed.pop(at % len(self.model.unpushed)))
 
-    @rule(worker=workers, n=st.sampled_from([1, 2, 64]), solo=st.sampled_from([False, False, True]), lanes=lanes)
-    def lease(self, worker: int, n: int, solo: bool, lanes: tuple[Lane, ...]) -> None:
-        self.model.lease(worker, n, lanes, solo=solo)
+    @rule(worker=workers, n=st.sampled_from([1, 2, 64]), solo=st.sampled_from([False, False, True]), lanes=lanes,
+          run=runs)  # fmt: skip
+    def lease(self, worker: int, n: int, solo: bool, lanes: tuple[Lane, ...], run: int) -> None:
+        self.model.lease(worker, n, lanes, solo=solo, run=run)
+
+    @rule(at=any_of, n=st.sampled_from([1, 2, 20]))
+    def run_on(self, at: int, n: int) -> None:
+        for flight in self.in_flight(at):
+            self.model.run_on(flight, n)
 
     @rule(at=any_of, report=st.booleans())
     def start(self, at: int, report: bool) -> None:
@@ -120,16 +127,18 @@ class FrontierMachine(RuleBasedStateMachine):
                 self.model.scan(scan)
 
     @rule(worker=workers, pauses=pauses, fate=fates, broken=st.booleans(), report=st.booleans(), scans=st.booleans(),
-          block=st.sampled_from([None, None, 0, 15_000]), lanes=lanes)  # fmt: skip
+          block=st.sampled_from([None, None, 0, 15_000]), lanes=lanes, run=runs)  # fmt: skip
     def work(
         self, worker: int, pauses: list[float], fate: str, broken: bool, report: bool, scans: bool, block: int | None,
-        lanes: tuple[Lane, ...],
+        lanes: tuple[Lane, ...], run: int,
     ) -> None:  # fmt: skip
         """What a worker does most of the time: so that random walks get far enough to meet the rare things."""
         model = self.model
         effect = None if block is None else HostEffect(block_ms=block)
         for pause in pauses:
-            model.lease(worker, 64, lanes)
+            model.lease(worker, 64, lanes, run=run)
+            for flight in [f for f in model.in_flight if f.worker == worker]:
+                model.run_on(flight, run // 2)
             for flight in [f for f in model.in_flight if f.worker == worker]:
                 model.start(flight, report=report)
             model.advance(pause)
@@ -142,15 +151,15 @@ class FrontierMachine(RuleBasedStateMachine):
                 model.scan(model.scans.pop())
             model.check()
 
-    @rule(worker=workers, pauses=pauses, report=st.booleans(), lanes=lanes)
-    def more_work(self, worker: int, pauses: list[float], report: bool, lanes: tuple[Lane, ...]) -> None:
-        self.work(worker, pauses, "done", broken=False, report=report, scans=True, block=None, lanes=lanes)
+    @rule(worker=workers, pauses=pauses, report=st.booleans(), lanes=lanes, run=runs)
+    def more_work(self, worker: int, pauses: list[float], report: bool, lanes: tuple[Lane, ...], run: int) -> None:
+        self.work(worker, pauses, "done", broken=False, report=report, scans=True, block=None, lanes=lanes, run=run)
 
     @rule(worker=workers, pause=st.sampled_from([0.2, 6.0, 21.0]), report=st.booleans())
     def start_late(self, worker: int, pause: float, report: bool) -> None:
         """What was leased waits before it is sent; meanwhile rows are added, and the other worker looks for work."""
         model = self.model
-        model.lease(worker, 64)
+        model.lease(worker, 64, run=4)
         for crawl, host in sorted({(f.lease.crawl, f.lease.host) for f in model.in_flight}):
             model.add(crawl, host, 1, "https", "now")
         model.advance(pause)
@@ -158,11 +167,13 @@ class FrontierMachine(RuleBasedStateMachine):
         for flight in [*model.in_flight]:
             model.start(flight, report=report)
 
-    @rule(worker=workers, started=st.booleans(), after=st.sampled_from([31, 31, 45, 71]), lanes=lanes)
-    def lose_worker(self, worker: int, started: bool, after: float, lanes: tuple[Lane, ...]) -> None:
+    @rule(worker=workers, started=st.booleans(), after=st.sampled_from([31, 31, 45, 71]), lanes=lanes, run=runs)
+    def lose_worker(self, worker: int, started: bool, after: float, lanes: tuple[Lane, ...], run: int) -> None:
         """It vanishes with what it has just leased; the reaper comes, and others go on at once."""
         model = self.model
-        model.lease(worker, 64, lanes)
+        model.lease(worker, 64, lanes, run=run)
+        for flight in [f for f in model.in_flight if f.worker == worker and started]:
+            model.run_on(flight, 2)
         for flight in [f for f in model.in_flight if f.worker == worker and started]:
             model.start(flight, report=True)
         model.crash(worker)

@@ -85,10 +85,7 @@ def test_a_host_may_be_left_alone_for_a_moment(world: World) -> None:
 def test_a_release_that_comes_twice_counts_once(world: World) -> None:
     world.crawl(per_host=2, delay_s=0.0)
     world.add(1, "a.test", "/1", "/2", "/3")
-    first = world.one()
-    world.run(world.frontier.lease([(Lane.BATCH, 0)], started=[(first.fence, boot())]))
-    world.advance(1)
-    second = world.one()
+    first, second = world.lease(2)
     world.run(world.frontier.lease([(Lane.BATCH, 0)], [released(first), released(first)]))
     world.back(first)
     assert world.do("HGET", "%host:a.test", "out") == b"1"

@@ -10,6 +10,8 @@ import json
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise, takewhile
 from typing import Any
 
 from frontier_servers import Cluster, Server, World
@@ -49,6 +51,8 @@ class Flight:
     start_ms: int | None = None
     end_ms: int | None = None
     slot_back: bool = False
+    #: the URLs that use the slot after this one
+    followers: list[Lease] = field(default_factory=list)
 
     @property
     def slot_ms(self) -> int:
@@ -306,38 +310,56 @@ class Model:
     def put_back(self) -> None:
         self._pushed(self.world.run(self.world.frontier.put_back(self.open_queues(False), self.open_queues(True))))
 
-    def lease(self, worker: int, n: int, lanes: tuple[Lane, ...] = LANES, solo: bool = False) -> None:
+    def lease(self, worker: int, n: int, lanes: tuple[Lane, ...] = LANES, solo: bool = False, run: int = 1) -> None:
         before = self.now()
         seen = self.state()
         ready = {name: self._ready(seen, name) for name in self.sites}
-        reply = self.world.run(self.world.frontier.lease([(lane, n) for lane in lanes], solo=solo))
+        reply = self.world.run(self.world.frontier.lease([(lane, n) for lane in lanes], solo=solo, run=run))
         self.scans += reply.scans
-        assert len(reply.leases) <= (1 if solo else n * len(lanes))
+        assert len([one for one in reply.leases if not one.follows]) <= (1 if solo else n * len(lanes))
         for lease in reply.leases:
+            if lease.follows:
+                self._follows(lease, before, run)
+                continue
             # The shards were asked one after another: each has its own moment.
             expires_ms = int(self.world.do("ZSCORE", "%slots", counter_of(lease.fence), shard=lease.shard))
             slot_ms = Flight(lease, worker, expires_ms).slot_ms
             self._granted(lease, worker, before, expires_ms - slot_ms, ready[lease.host])
 
-    def _ready(self, seen: State, name: str) -> set[int]:
-        """Crawls that share the host, all of one lane, and have a page listed there that nothing keeps waiting."""
+    def _follows(self, lease: Lease, before: int, run: int) -> None:
+        """A further URL of a run: only where no delay, no other crawl and no robots.txt comes first."""
+        flight = next(f for f in self.in_flight if lease.follows in (f.lease.fence, *(x.fence for x in f.followers)))
+        first = flight.lease
+        assert (lease.host, lease.crawl, lease.delay_ms) == (first.host, first.crawl, 0)
+        assert lease.robots_ms == first.robots_ms, "rules of another origin"
+        assert lease.entry.kind is Kind.PAGE
+        assert lease.entry.crashes < 2, "a suspect in a run"
+        assert not lease.solo
+        assert lease.follows == [first, *flight.followers][-1].fence, "the order of the run"
+        self._check_rules(lease, before)
+        flight.followers.append(lease)
+        assert len(flight.followers) < run
+
+    def _ready(self, seen: State, name: str) -> dict[int, int]:
+        """Crawls that share the host, all of one lane, and how many of their first pages nothing keeps waiting."""
         ring = [int(c) for c in seen.ring[name]]
         if seen.bring[name]:
-            return set()
+            return {}
         if len(ring) < 2 or len({self.crawls[n].lane for n in ring}) > 1:
-            return set()
-        found = set()
+            return {}
+        found = {}
         for n in ring:
-            head = next(iter(seen.listed[(str(n), name)]), None)
             # A budget may be spent on other hosts in the same call.
             free = all(numbers["left"] == "-1" for numbers in seen.crawl[n])
-            if head and free and "," not in head and self.crawls[n].state is CrawlState.RUNNING:
-                scheme = "http" if " http:/" in head else "https"
-                if self.rules.get((name, f"{scheme}://{name}"), (0, 0))[0] > self.now() + 1000:
-                    found.add(n)
-        return found
+            if free and self.crawls[n].state is CrawlState.RUNNING:
+                found[n] = len(list(takewhile(partial(self._is_ready, name), seen.listed[(str(n), name)])))
+        return {n: count for n, count in found.items() if count}
 
-    def _granted(self, lease: Lease, worker: int, before: int, now: int, ready: set[int]) -> None:
+    def _is_ready(self, name: str, entry: str) -> bool:
+        scheme = "http" if " http:/" in entry else "https"
+        return "," not in entry and self.rules.get((name, f"{scheme}://{name}"), (0, 0))[0] > self.now() + 1000
+
+    def _granted(self, lease: Lease, worker: int, before: int, now: int, ready: dict[int, int]) -> None:
         site = self.sites[lease.host]
         flight = Flight(lease, worker, 0)
         flight.expires_ms = now + flight.slot_ms
@@ -353,13 +375,20 @@ class Model:
         assert now >= quiet_ms + (lease.delay_ms if quiet_ms else 0), "leased in the quiet time"
         self._check_gap(lease, now)
         if lease.entry.kind is not Kind.ROBOTS:
-            origin = lease.entry.url.split("/", 3)
-            until = self.rules.get((lease.host, f"{origin[0]}//{origin[2]}"), (0, 0))[0]
-            assert until > before, "a page was leased before its robots rules were known"
-        passed_over = (site.rivals & ready) - {lease.crawl}
+            self._check_rules(lease, before)
+        passed_over = (site.rivals & ready.keys()) - {lease.crawl}
         assert lease.crawl != site.turn or not passed_over, f"{lease.host}: crawl {lease.crawl} had two turns running"
-        site.turn, site.rivals = lease.crawl, ready
+        site.turn, site.rivals = lease.crawl, set(ready)
+        # The same call may grant further slots of the host.
+        ready[lease.crawl] = ready.get(lease.crawl, 0) - 1
+        if ready[lease.crawl] <= 0:
+            del ready[lease.crawl]
         self.in_flight.append(flight)
+
+    def _check_rules(self, lease: Lease, before: int) -> None:
+        origin = lease.entry.url.split("/", 3)
+        until = self.rules.get((lease.host, f"{origin[0]}//{origin[2]}"), (0, 0))[0]
+        assert until > before, "a page was leased before its robots rules were known"
 
     def _check_gap(self, lease: Lease, now: int) -> None:
         last = self.sites[lease.host].last
@@ -392,8 +421,49 @@ class Model:
     def all_requests(self, host: str) -> list[Flight]:
         return [f for f in (*self.in_flight, *self.ghosts) if f.lease.host == host and f.start_ms is not None]
 
+    def run_on(self, flight: Flight, n: int) -> None:
+        """Up to `n` further URLs of the run are requested without a word to the frontier, which learns of them in one
+        call. Where the host or the crawl must stop, nothing is requested."""
+        releases: list[Release] = []
+        flights: list[Flight] = []
+        while flight.followers and len(flights) < n and self._may_go_on(flight):
+            self.start(flight, report=False)
+            if flight.start_ms is None:
+                break
+            successor = flight.followers[0]
+            now, ago = self.now(), boot()
+            flight.end_ms = now
+            started = ago - (now - flight.start_ms) / 1000
+            releases.append(Release(lease=flight.lease, started=started, ended=ago, successor=successor.fence))
+            flights.append(flight)
+            flight = self._pass(flight, successor)
+        if releases:
+            reply = self.world.run(self.world.frontier.lease([(Lane.BATCH, 0)], releases))
+            self.scans += reply.scans
+            times = [reply.times[f.lease.fence] for f in flights]
+            for one, two in pairwise(times):
+                assert one.end_ms <= two.start_ms, "requests of a run overlap in the log"
+            self.waiting += flights
+
+    def _may_go_on(self, flight: Flight) -> bool:
+        lease = flight.lease
+        blocked = self.sites[lease.host].blocked_ms > self.now()
+        return not blocked and self.crawls[lease.crawl].state is CrawlState.RUNNING
+
+    def _pass(self, flight: Flight, successor: Lease) -> Flight:
+        """The slot passes to the next URL of its run, with its expiry."""
+        site = self.sites[successor.host]
+        flight.slot_back = True
+        following = Flight(successor, flight.worker, flight.expires_ms, followers=flight.followers[1:])
+        flight.followers = []
+        if site.out.pop(flight.lease.fence, None) is not None:
+            site.out[successor.fence] = following
+        self.in_flight[self.in_flight.index(flight)] = following
+        return following
+
     def end(self, flight: Flight, *, broken: bool, effect: HostEffect | None, url_back: bool, wait_ms: int) -> None:
-        """The response ended (or nothing was sent): the slot goes back, the result waits for its commit."""
+        """The response ended (or nothing was sent): the slot goes back, the result waits for its commit. The rest of
+        its run goes back with it."""
         now = self.now()
         if flight.start_ms is not None:
             flight.end_ms = now
@@ -413,7 +483,8 @@ class Model:
         if lease.entry.kind is Kind.ROBOTS:
             self._commit_robots(flight, release)
             return
-        reply = self.world.run(self.world.frontier.lease([(Lane.BATCH, 0)], [release]))
+        rest = [Release(lease=one, started=None, ended=ago, url_back=True) for one in reversed(flight.followers)]
+        reply = self.world.run(self.world.frontier.lease([(Lane.BATCH, 0)], [*rest, release]))
         self.scans += reply.scans
         self._slot_back(flight, reply.times.get(lease.fence), release, reply.now_ms)
         assert site.last is None or flight.start_ms is None or reply.times[lease.fence].next_ms >= flight.start_ms
@@ -496,7 +567,7 @@ class Model:
         self.waiting = [f for f in self.waiting if f.worker != worker]
 
     def heartbeat(self, worker: int) -> None:
-        held = [f.lease for f in (*self.in_flight, *self.waiting) if f.worker == worker]
+        held = [one for f in (*self.in_flight, *self.waiting) if f.worker == worker for one in (f.lease, *f.followers)]
         self.world.run(self.world.frontier.beat(held))
 
     def scan(self, scan: Scan) -> None:
@@ -697,11 +768,13 @@ class Model:
                 return
             self.put_back()
             for lanes in (LANES, RENDER):
-                self.lease(1, 64, lanes)
+                self.lease(1, 64, lanes, run=4)
             if not self.in_flight:
                 self.lease(1, 1, solo=True)
             if not self.in_flight:
                 self.lease(1, 1, RENDER, solo=True)
+            for flight in [*self.in_flight]:
+                self.run_on(flight, 4)
             for flight in [*self.in_flight]:
                 self.start(flight, report=True)
                 self.end(flight, broken=False, effect=None, url_back=False, wait_ms=0)

@@ -204,6 +204,8 @@ class Lease:
     #: the host's consecutive failures, and its adaptive delay, before this request
     failures: int = 0
     adaptive_ms: int = 0
+    #: the fence of the URL before it in its run, whose slot passes to it; 0: it has the slot
+    follows: int = 0
 
 
 @hot_value()

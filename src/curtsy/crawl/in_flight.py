@@ -31,10 +31,12 @@ from curtsy.crawl.crawl_context import CrawlContext
 from curtsy.crawl.host_policy import HostPolicy
 from curtsy.crawl.request_builder import RequestBuilder
 from curtsy.crawl.results import UNSENT, Result
+from curtsy.crawl.url_runs import Follower, UrlRuns
 from curtsy.fetch.document_limits import DocumentLimits
 from curtsy.fetch.http import HttpFetcher
 from curtsy.fetch.transfer import Done, FetchJob, Started
 from curtsy.frontier.messages import Release
+from curtsy.rules.politeness import FINE, is_fine
 from curtsy.rules.robots_policy import DENIED, refusal
 from curtsy.rules.urls import origin
 from curtsy.services.document_process import documents, limits_of
@@ -77,8 +79,9 @@ class InFlight:
     def __init__(
         self, settings: Settings, fetcher: HttpFetcher, crawl_cache: CrawlCache, host_policy: HostPolicy,
         groups: CommitQueue, stored: Callable[[Page], Awaitable[WarcRecord | None]], on_back: Callable[[], None],
-        browser: Callable[[], Fetcher], documents: DocumentLimits,
+        browser: Callable[[], Fetcher], documents: DocumentLimits, may_continue: Callable[[], bool],
     ) -> None:  # fmt: skip
+        """`may_continue`: the process takes more work, so runs of URLs continue."""
         self._settings, self._fetcher, self._crawl_cache = settings, fetcher, crawl_cache
         self._host_policy, self._groups = host_policy, groups
         #: makes the browser when the first page needs it
@@ -90,6 +93,9 @@ class InFlight:
         self._requests = RequestBuilder(settings, documents)
         self._rng = random.Random()
         self.under_way: dict[int, _Request] = {}
+        self.runs = UrlRuns(may_continue)
+        #: slots of hosts without a delay in `back`: they are idle until the next exchange
+        self.idle_slots = 0
         #: slots on their way back; True: with a result that waits for the times of its request
         self.back: list[tuple[Release, bool]] = []
         #: (fence, boot time) of requests that have begun, where the frontier needs to know
@@ -109,14 +115,16 @@ class InFlight:
     def begin(self) -> None:
         """A run begins: nothing of an earlier one is under way."""
         self.under_way.clear()
+        self.runs.clear()
         self.back.clear()
+        self.idle_slots = 0
         self.starts.clear()
         self.reading = 0
         self._no_time.clear()
 
     @property
     def leases(self) -> list[Lease]:
-        return [request.lease for request in self.under_way.values()]
+        return [*(request.lease for request in self.under_way.values()), *self.runs.leases]
 
     def of_lane(self, lane: Lane) -> int:
         """How many of that lane."""
@@ -125,6 +133,7 @@ class InFlight:
     def take(self) -> tuple[list[tuple[Release, bool]], list[tuple[int, float]]]:
         """What the next exchange tells the frontier. If that fails, `untake` keeps it for the following one."""
         back, self.back = self.back, []
+        self.idle_slots = 0
         starts, self.starts = self.starts, []
         return back, starts
 
@@ -135,12 +144,19 @@ class InFlight:
         """A new epoch does not know the effect of this result, whose slot is back already."""
         self.back.append((result.release(), False))
 
+    def stop_runs(self, concerns: Callable[[Lease], bool] = lambda _lease: True) -> None:
+        """Gives the URLs back that wait for others to end. The requests under way end with their slots."""
+        for lease in self.runs.stop(concerns):
+            self._give_url_back(lease)
+
     def cancel_all(self, *, unsent_only: bool = False) -> None:
+        self.stop_runs()
         for fence, request in list(self.under_way.items()):
             self._fetcher_of(request.lease).cancel(fence, unsent_only=unsent_only)
 
     def cancel_unsent(self, crawls: set[int]) -> None:
         """These crawls were paused or have ended: cancels their requests that have sent nothing yet."""
+        self.stop_runs(lambda lease: lease.crawl in crawls)
         for fence, request in [
             (fence, request) for fence, request in self.under_way.items() if request.lease.crawl in crawls
         ]:
@@ -196,11 +212,35 @@ class InFlight:
             # Its start is not reported: the host has no other request while the visit lasts.
             self._browser().start(job, self._done)
             return
-        self._fetcher.start(job, self._done, self._started if lease.per_host > 1 else None)
+        # Without a delay, nothing counts from a start.
+        reported = lease.per_host > 1 and lease.delay_ms > 0
+        self._fetcher.start(job, self._done, self._started if reported else None)
 
     def give_back(self, lease: Lease, wait_ms: int = 0) -> None:
+        self._end_run(lease)
+        self._give_url_back(lease, wait_ms)
+
+    def _give_url_back(self, lease: Lease, wait_ms: int = 0) -> None:
         release = Release(lease=lease, started=None, ended=boot(), url_back=True, wait_ms=wait_ms)
-        self.back.append((release, False))
+        self._return(release, has_result=False)
+
+    def _end_run(self, lease: Lease) -> None:
+        """The URLs that follow go back before the slot does."""
+        for follower in self.runs.rest_after(lease):
+            self._give_url_back(follower)
+
+    def _next_of_run(self, lease: Lease) -> Follower | None:
+        """The URL that the slot passes to; None: its run ends here."""
+        if not self.runs:
+            return None
+        follower = self.runs.next_after(lease)
+        if follower is None:
+            self._end_run(lease)
+        return follower
+
+    def _return(self, release: Release, *, has_result: bool) -> None:
+        self.back.append((release, has_result))
+        self.idle_slots += release.lease.delay_ms == 0 and not release.successor
         self._on_back()
 
     def _skip(self, lease: Lease, reason: str) -> None:
@@ -209,8 +249,11 @@ class InFlight:
 
     def _settle_unsent(self, lease: Lease, result: Result) -> None:
         self._groups.hold(result)
-        self.back.append((Release(lease=lease, started=None, ended=boot()), True))
-        self._on_back()
+        follower = self._next_of_run(lease)
+        successor = follower[0].fence if follower is not None else 0
+        self._return(Release(lease=lease, started=None, ended=boot(), successor=successor), has_result=True)
+        if follower is not None:
+            self.start(*follower)
 
     # Ending
 
@@ -237,18 +280,42 @@ class InFlight:
         assert request.context is not None
         count(f"status_{outcome.status // 100}xx" if outcome.status else "no_answer")
         _measure(outcome)
+        passed_on = lease.delay_ms == 0 and self._pass_on(request, outcome)
         asked = lease.entry.kind is Kind.PAGE and request.previous is not None and not lease.entry.attempts
         if outcome.status == 304 and asked and outcome.fault is None:
-            self._unchanged(request, outcome)
+            self._unchanged(request, outcome, passed_on)
             return
         result = self._result(request, outcome)
         if result.needed_browser is not None:
             self._crawl_cache.learn(lease.host, result.needed_browser)
-        self._bring(result, result.release())
+        self._bring(result, None if passed_on else result.release())
         if not result.is_complete:
             self.reading += 1
             aside = result.is_heavy or result.unread is not None
             self.spawn(self._read_heavy(request, result) if aside else self._read_long(result, request.context))
+
+    def _pass_on(self, request: _Request, outcome: Outcome) -> bool:
+        """Starts the next URL of the run before this page is parsed. False: the slot goes back with the result."""
+        lease = request.lease
+        assert request.context is not None
+        if outcome.started is not None:
+            self.runs.note(outcome.ended - outcome.started)
+        if not self.runs:
+            return False
+        if not is_fine(outcome, lease.adaptive_ms):
+            self.stop_runs(lambda other: other.host == lease.host)
+            return False
+        # The next request must send the cookies that this answer sets.
+        follower = None if request.context.crawl.cookies else self._next_of_run(lease)
+        if follower is None:
+            self._end_run(lease)
+            return False
+        successor = follower[0].fence
+        release = Release(lease=lease, started=outcome.started, ended=outcome.ended, effect=FINE, successor=successor)
+        self._return(release, has_result=True)
+        self.start(*follower)
+        self._fetcher.send_now()
+        return True
 
     def _note_document(self, fence: int, outcome: Outcome) -> None:
         budget = self._documents.budget
@@ -276,18 +343,19 @@ class InFlight:
             fault = outcome.fault.value if outcome.fault else f"status {outcome.status}"
             self.troubled[host] = fault, boot() + effect.block_ms / 1000
 
-    def _bring(self, result: Result, release: Release) -> None:
+    def _bring(self, result: Result, release: Release | None) -> None:
+        """`release`: None if the slot has passed on."""
         if self.troubled or result.effect is not None:
             self._note_trouble(result)
         self._groups.hold(result)
-        self.back.append((release, True))
-        self._on_back()
+        if release is not None:
+            self._return(release, has_result=True)
 
-    def _unchanged(self, request: _Request, outcome: Outcome) -> None:
+    def _unchanged(self, request: _Request, outcome: Outcome, passed_on: bool) -> None:
         """304: the stored body is read again for its links; the slot does not wait for that."""
         assert request.previous is not None
         result = results.unchanged(request.lease, outcome, self._settings, self._rng, request.previous)
-        self._bring(result, result.release())
+        self._bring(result, None if passed_on else result.release())
         self.reading += 1
         self.spawn(self._read_stored(request, request.previous, result, outcome))
 

@@ -8,7 +8,7 @@ under way end within their slots, and nothing more is leased.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from curtsy.core.clock import boot
 from curtsy.core.errors import EpochLost, FrontierUnavailable
@@ -30,7 +30,7 @@ from curtsy.crawl.outages import Outages
 from curtsy.fetch.document_limits import DocumentLimits
 from curtsy.fetch.http import HttpFetcher
 from curtsy.fetch.renderer import BrowserFetcher
-from curtsy.frontier.messages import LeaseReply
+from curtsy.frontier.messages import LeaseReply, Release
 from curtsy.rules import network_profile
 from curtsy.services.backends import Services
 from curtsy.services.epochs import confirm, note_slot, open_epoch
@@ -40,6 +40,8 @@ from curtsy.store.warc import WarcRecord
 
 #: a slot on its way back waits at most this long for others
 _RELEASE_S = 0.015
+#: unless more slots of hosts without a delay are idle than one for every four requests under way
+_IDLE_SHARE = 4
 _IDLE_S = 0.25
 #: connections that were idle for this long are closed when a run begins
 _IDLE_CONNECTION_S = 15.0
@@ -88,7 +90,7 @@ class Shift:
         self._groups = CommitQueue(settings, committer.commit, self._wake.set, self._documents.budget)
         self._in_flight = InFlight(
             settings, self.fetcher, self._crawl_cache, self.host_policy, self._groups, self._stored, self._wake_soon,
-            self._open_browser, self._documents,
+            self._open_browser, self._documents, self._may_continue,
         )  # fmt: skip
         self._plan = LanePlan(settings, lanes)
         self._timer: asyncio.TimerHandle | None = None
@@ -227,6 +229,17 @@ class Shift:
         room = self._documents.budget.requests()
         return wanted if room is None else self._fitting(wanted, room)
 
+    def _may_continue(self) -> bool:
+        """Whether runs of URLs continue: nothing waits that the next lease would wait for too."""
+        ending = self.stop.drain or self._draining or self._plan.solo_wanted
+        busy = self._groups.is_full or self._in_flight.reading > _READING
+        return not (ending or busy) and self._documents.budget.requests() is None
+
+    def _longest_run(self) -> int:
+        if not self._may_continue():
+            return 1
+        return self._in_flight.runs.longest(len(self._in_flight.under_way))
+
     def _fitting(self, wanted: list[tuple[Lane, int]], room: int) -> list[tuple[Lane, int]]:
         """Per lane, no more leases than have room for the documents that they may bring; at least one at a time."""
         busy = len(self._in_flight.under_way) + len(self._waiting)
@@ -243,7 +256,9 @@ class Shift:
         solo = self._plan.solo_wanted and not self._is_asking() and any(n for _, n in wants)
         point("release.before")
         try:
-            reply = await self.frontier.lease(wants, [release for release, _ in back], started=starts, solo=solo)
+            reply = await self.frontier.lease(
+                wants, [release for release, _ in back], started=starts, solo=solo, run=self._longest_run()
+            )
         except (EpochLost, FrontierUnavailable) as error:
             # A report that arrives late or twice is harmless; without it the host would wait for the slot's expiry.
             in_flight.untake(back, starts)
@@ -258,11 +273,23 @@ class Shift:
         for release, has_result in back:
             if has_result:
                 self._groups.collect(release.lease.fence, reply.times.get(release.lease.fence))
+        if in_flight.runs:
+            self._stop_early_runs(reply, back)
         if reply.halted:
             self._crawl_cache.halt(reply.halted)
         self._scans.add(reply.scans)
         self._plan.note(reply, solo=solo)
         return reply
+
+    def _stop_early_runs(self, reply: LeaseReply, back: Sequence[tuple[Release, bool]]) -> None:
+        """Another process may have met a block, or a delay came into force."""
+        late = {
+            release.lease.host
+            for release, _ in back
+            if (times := reply.times.get(release.lease.fence)) is not None and times.next_ms > reply.now_ms
+        }
+        if late:
+            self._in_flight.stop_runs(lambda lease: lease.host in late)
 
     async def _recover(self, error: Exception) -> None:
         """The frontier, or a shard of it, was lost or does not answer."""
@@ -291,7 +318,7 @@ class Shift:
 
     async def _wait(self, reply: LeaseReply) -> None:
         in_flight = self._in_flight
-        if len(in_flight.back) >= BATCH:
+        if self._must_exchange():
             return
         wait_s = _IDLE_S
         self._next_due = boot() + ((reply.next_ms or reply.now_ms) - reply.now_ms) / 1000
@@ -318,11 +345,16 @@ class Shift:
         handle.cancel()
 
     def _wake_soon(self) -> None:
-        """The next exchange starts at once with a full batch, else after a short wait for other slots."""
-        if len(self._in_flight.back) >= BATCH:
+        """The next exchange starts at once if it must, else after a short wait for other slots."""
+        if self._must_exchange():
             self._wake.set()
         elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_RELEASE_S, self._wake_now)
+
+    def _must_exchange(self) -> bool:
+        """A full batch waits, or many slots are idle that could be used at once."""
+        in_flight = self._in_flight
+        return len(in_flight.back) >= BATCH or in_flight.idle_slots * _IDLE_SHARE > len(in_flight.under_way)
 
     def _wake_now(self) -> None:
         self._timer = None
@@ -332,13 +364,20 @@ class Shift:
 
     def _start_all(self, leases: list[Lease]) -> None:
         """Leases that need data from the store wait for it in a task: other slots go back meanwhile."""
+        # A run needs the same data for all of its URLs.
         waiting = [lease for lease in leases if self._crawl_cache.is_missing(lease)]
         if waiting:
             self._waiting.update((lease.fence, lease) for lease in waiting)
             self._in_flight.spawn(self._load_and_start(waiting))
+        self._start_ready([lease for lease in leases if lease.fence not in self._waiting], {})
+
+    def _start_ready(self, leases: list[Lease], before: dict[int, Page]) -> None:
         for lease in leases:
-            if lease.fence not in self._waiting:
-                self._in_flight.start(lease, None)
+            if lease.follows:
+                self._in_flight.runs.add(lease, before.get(lease.fence))
+        for lease in leases:
+            if not lease.follows:
+                self._in_flight.start(lease, before.get(lease.fence))
 
     async def _load_and_start(self, leases: list[Lease]) -> None:
         try:
@@ -347,11 +386,12 @@ class Shift:
         finally:
             for lease in leases:
                 self._waiting.pop(lease.fence, None)
-        for lease in leases:
-            if self.stop.drain:
+        if self.stop.drain:
+            # In this order, the first one ends at the head of its list again.
+            for lease in reversed(leases):
                 self._in_flight.give_back(lease)
-            else:
-                self._in_flight.start(lease, before.get(lease.fence))
+        else:
+            self._start_ready(leases, before)
 
     def _look_up(self, hosts: set[str]) -> None:
         """Resolves names before their hosts' first slots are taken."""
@@ -387,6 +427,7 @@ class Shift:
     async def _drain(self) -> None:
         """Leases nothing more, lets requests under way end, then commits everything."""
         self._draining = True
+        self._in_flight.stop_runs()
         began, limit_s, stopped = boot(), self._drain_s, False
         while self._is_busy() and boot() - began < limit_s and not (self.stop.now or self._outages.is_refused):
             if self.stop.drain and not stopped:

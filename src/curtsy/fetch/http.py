@@ -84,6 +84,10 @@ class HttpFetcher:
         else:
             self._resolver.lookup(target.host, lambda answer: self._looked_up(job, transfer, answer))
 
+    def send_now(self) -> None:
+        """Sends what was started, before the loop continues: the host answers while the caller does other work."""
+        self._multi.send_now()
+
     def cancel(self, job_id: int, unsent_only: bool = False) -> None:
         """Cancels a job that is under way: its `done` gets CANCELLED. `unsent_only`: unless something was sent."""
         if self._multi.busy:

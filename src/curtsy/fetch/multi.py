@@ -55,6 +55,8 @@ class Multi:
         self.sending: list[Callable[[float], None]] = []
         #: libcurl is running: handles may be neither added nor removed
         self.busy = False
+        #: ended transfers are being handed over; more of them may have ended since they were read
+        self._collecting = self._more = self._closed = False
         self._curl = pycurl.CurlMulti()
         self._curl.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
         self._curl.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
@@ -67,6 +69,15 @@ class Multi:
 
     def remove(self, curl: Any) -> None:
         self._curl.remove_handle(curl)
+
+    def send_now(self) -> None:
+        """Sends requests that were added, instead of in the next turn of the loop."""
+        if not self.busy:
+            self._act(pycurl.SOCKET_TIMEOUT, 0)
+            # Other transfers may have ended meanwhile.
+            self._more = True
+            if not self._collecting:
+                self._loop.call_soon(self._collect)
 
     def own(self, fd: int) -> None:
         """A socket was created for libcurl."""
@@ -106,6 +117,7 @@ class Multi:
         return dropped
 
     def close(self) -> None:
+        self._closed = True
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -203,14 +215,21 @@ class Multi:
                 self.sending.clear()
 
     def _collect(self) -> None:
-        while True:
-            left, good, bad = self._curl.info_read()
-            for curl in good:
-                self._finished(curl, 0, "")
-            for curl, code, message in bad:
-                self._finished(curl, code, message)
-            if not left:
-                return
+        if self._closed:
+            return
+        self._collecting = True
+        try:
+            while True:
+                self._more = False
+                left, good, bad = self._curl.info_read()
+                for curl in good:
+                    self._finished(curl, 0, "")
+                for curl, code, message in bad:
+                    self._finished(curl, code, message)
+                if not (left or self._more):
+                    return
+        finally:
+            self._collecting = False
 
 
 def _inode(fd: int) -> int:

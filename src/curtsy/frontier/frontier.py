@@ -101,9 +101,12 @@ class Frontier:
 
     async def lease(
         self, wants: Sequence[tuple[Lane, int]], releases: Sequence[Release] = (), *,
-        started: Sequence[tuple[int, float]] = (), solo: bool = False,
+        started: Sequence[tuple[int, float]] = (), solo: bool = False, run: int = 1,
     ) -> LeaseReply:  # fmt: skip
-        """Gives `releases` back, then leases up to the wanted number per lane. `started`: (fence, boot time)."""
+        """Gives `releases` back, then leases up to the wanted number of slots per lane. `started`: (fence, boot time).
+
+        `run`: a slot of a host without a delay may be leased for this many URLs, which follow it in the reply.
+        """
         reply = LeaseReply()
         missing = dict(wants)
         # Each call starts with another shard, so that no shard is always last.
@@ -123,7 +126,7 @@ class Frontier:
             args.append(len(wanted))
             for lane, n in wanted.items():
                 args += [lane.value, n, self._slots_ms.get(lane, self._slot_ms)]
-            args.append(shard.halts)
+            args += [shard.halts, run]
             had = len(reply.leases)
             try:
                 raw = await shard.call("lease", *args)
@@ -135,6 +138,8 @@ class Frontier:
                 break
             self._read_lease_reply(shard, raw, mine, before, reply)
             for lease in reply.leases[had:]:
+                if lease.follows:
+                    continue
                 missing = dict.fromkeys(missing, 0) if solo else missing | {lease.lane: missing[lease.lane] - 1}
         return reply
 

@@ -45,6 +45,8 @@ class Release:
     hold: bool = False
     #: the host is not leased again for this long
     wait_ms: int = 0
+    #: the fence of the next URL of its run, which the slot passes to; 0: the slot comes back
+    successor: int = 0
 
     def _mode(self, current: bool) -> str:
         if not current:
@@ -62,7 +64,7 @@ class Release:
         return (
             f"{slot} {self.lease.host} {self._mode(current)} {started} "
             f"{max(0, int((now - self.ended) * 1000))} {int(self.broken_off)} {0 if e is None else e.block_ms} "
-            f"{adaptive} {failures} {slow} {self.wait_ms}"
+            f"{adaptive} {failures} {slow} {self.wait_ms} {self.successor & _COUNTER if current else 0}"
         )
 
 
@@ -228,8 +230,8 @@ def counter_of(fence: int) -> int:
 
 
 def lease_of(text: str, shard: int, epoch: int, valid_until: float, asked_at: float, granted_ms: int) -> Lease:
-    words = text.split(US, 12)
-    counter, host, crawl, version, delay, per_host, robots, solo, _own, lane, failures, adaptive, entry = words
+    words = text.split(US, 13)
+    counter, follows, host, crawl, version, delay, per_host, robots, solo, _own, lane, failures, adaptive, entry = words
     return Lease(
         fence=epoch << 40 | int(counter),
         shard=shard,
@@ -247,6 +249,7 @@ def lease_of(text: str, shard: int, epoch: int, valid_until: float, asked_at: fl
         solo=solo == "1",
         failures=int(failures),
         adaptive_ms=int(adaptive),
+        follows=epoch << 40 | int(follows) if follows != "0" else 0,
     )
 
 
@@ -255,7 +258,8 @@ def read_times(raw: list[bytes], releases: Sequence[Release], into: dict[int, Ti
     for release, text in zip(releases, raw, strict=True):
         if text != b"-":
             start, end, due = map(int, text.split())
-            late = _underway_ms(release, start) if took_s > _SLOW_CALL_S else 0
+            # The server keeps the requests of a run in order: their times are left as they are.
+            late = _underway_ms(release, start) if took_s > _SLOW_CALL_S and not release.lease.follows else 0
             late = min(late, int(took_s * 1000))
             into[release.lease.fence] = Times(start - late, end - late, due)
 

@@ -16,7 +16,7 @@ from curtsy.frontier.server_errors import OtherRun
 from curtsy.frontier.servers import Node, Servers
 
 #: version of the key map in lua/preamble.lua; another version in the server counts as loss
-LAYOUT = "4"
+LAYOUT = "5"
 #: with Sentinel or a cluster, nothing is leased under an epoch that the store confirmed longer ago than this
 CONFIRMED_S = 10.0
 

@@ -47,7 +47,8 @@ _ANSWERED_FAULTS = (
     Fault.TOO_LARGE, Fault.WRONG_TYPE, Fault.DOCUMENT_TOO_LARGE, Fault.DOCUMENT_TYPE, Fault.NO_ROOM
 )  # fmt: skip
 
-_FINE = HostEffect()
+#: of an answer without strain
+FINE = HostEffect()
 
 
 def effect(
@@ -63,10 +64,10 @@ def effect(
 
     `now_s` is the time since 1970, for dates in Retry-After; None: read when needed.
     """
+    if is_fine(outcome, adaptive_ms):
+        return FINE
     fault = outcome.fault
     if fault is None and outcome.status not in _BACK_OFF_STATUS and outcome.status not in _GATEWAY_STATUS:
-        if not adaptive_ms and _latency_s(outcome) < _HEALTHY_S:
-            return _FINE
         return _answered(outcome, adaptive_ms, settings)
     if outcome.status in _BACK_OFF_STATUS:
         return _asked_to_wait(outcome, failures + 1, adaptive_ms, settings, now_s, rng)
@@ -80,6 +81,14 @@ def effect(
     # Ours, the proxy's, or one page's: says nothing about the host.
     block_ms = _BUSY_RETRY_MS if fault is Fault.ADDRESS_BUSY else 0
     return HostEffect(failures=failures, block_ms=block_ms, slow=_is_slow(failures, adaptive_ms, settings))
+
+
+def is_fine(outcome: Outcome, adaptive_ms: int | None) -> bool:
+    """The host shows no strain: the answer changes neither its delay nor a block, and ends its failures."""
+    status = outcome.status
+    if outcome.fault is not None or status in _BACK_OFF_STATUS or status in _GATEWAY_STATUS:
+        return False
+    return not adaptive_ms and _latency_s(outcome) < _HEALTHY_S
 
 
 def backoff_ms(failures: int, settings: Settings, rng: Random = _RNG) -> int:

@@ -4,10 +4,14 @@
 --       5 number of releases, then each (release.lua)
 --       then the number of start reports, then each "id ago"
 --       then the number of lanes, then for each: lane, how many, slot in ms
---       then the last `halt` that the caller knows
+--       then the last `halt` that the caller knows, then how many URLs a slot may be leased for (1: no runs)
 -- Returns { now, releases, leases, scans, next due or '', suspects due, halt, crawls paused or ended since the last one,
 --           suspects due that wait for a browser }
---   a lease: id host queue version delay per_host robots_ms solo own_robots lane failures adaptive entry, split by 0x1f
+--   a lease: id follows host queue version delay per_host robots_ms solo own_robots lane failures adaptive entry, split
+--            by 0x1f; `follows` is the URL before it in its run, whose slot passes to it; 0: it has a slot
+--
+-- Without a delay, one call grants all free slots of a host that the caller has room for, and each slot for a run of
+-- URLs: they are requested one after another, and each has its own URL lease.
 local owner, lease_ms, solo = ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
 local at = 5
 
@@ -23,6 +27,8 @@ ripen()
 local LOOKED_AT = 16
 local ctr = tonumber(held[4]) or 0
 local granted, slots, leases, ld = {}, {}, {}, {}
+local lanes = tonumber(ARGV[at])
+local longest_run = tonumber(ARGV[at + 2 + lanes * 3])
 
 local owners = {}
 local function alive(id)
@@ -30,23 +36,31 @@ local function alive(id)
   return owners[id]
 end
 
-local function grant(h, c, r, entry, robots_ms, own_robots, x, lane, slot_ms)
+local function grant_url(h, c, r, entry, robots_ms, own_robots, lane, follows)
   ctr = ctr + 1
-  local d, ph, n, id = str(delay_of(h)), str(h.ph), #slots, string.format('%d', ctr)
-  local lease = table.concat({ h.name, c, r.ver, d, ph, robots_ms, solo and '1' or '0', own_robots, lane, str(h.fl),
-    str(h.ad), entry }, US)
-  slots[n + 1], slots[n + 2], leases[n + 1], leases[n + 2] = str(now + slot_ms), id, str(now + lease_ms), id
-  ld[n * 2 + 1], ld[n * 2 + 2], ld[n * 2 + 3] = id, lease, 's' .. id
-  ld[n * 2 + 4] = h.name .. ' ' .. str(now) .. ' ' .. d .. ' ' .. ph .. ' ' .. r.n
-  put(h, 'x:' .. c, str(x + 1))
+  local n, m, id = #leases, #ld, string.format('%d', ctr)
+  local lease = table.concat({ h.name, c, r.ver, str(delay_of(h)), str(h.ph), robots_ms, solo and '1' or '0', own_robots,
+    lane, str(h.fl), str(h.ad), entry }, US)
+  leases[n + 1], leases[n + 2] = str(now + lease_ms), id
+  ld[m + 1], ld[m + 2] = id, lease
   busy[r.n] = (busy[r.n] or 0) + 1
   if r.left > 0 and is_page(entry) then r.left, r.spent = r.left - 1, true end
+  granted[#granted + 1] = id .. US .. follows .. US .. lease
+  return id
+end
+
+-- `more`: further entries of the run.
+local function grant(h, c, r, entry, robots_ms, own_robots, x, lane, slot_ms, more)
+  local id = grant_url(h, c, r, entry, robots_ms, own_robots, lane, '0')
+  local n, m, before = #slots, #ld, id
+  slots[n + 1], slots[n + 2] = str(now + slot_ms), id
+  ld[m + 1], ld[m + 2] = 's' .. id, h.name .. ' ' .. str(now) .. ' ' .. str(delay_of(h)) .. ' ' .. str(h.ph) .. ' ' .. r.n
+  for i = 1, #more do before = grant_url(h, c, r, more[i], robots_ms, '0', lane, before) end
   h.out = h.out + 1
   put(h, 'out', str(h.out))
-  if h.ph > 1 then
-    h.un = id
-    touch(h)
-  end
+  note_unreported(h, id, own_robots == '1')
+  -- The same call may grant another slot of this host, and reads this first.
+  if is_taken(h) then put(h, 'x:' .. c, str(x + 1 + #more)) else call('HSET', h.key, 'x:' .. c, str(x + 1 + #more)) end
   if h.ow ~= owner then
     h.ow = owner
     put(h, 'ow', owner)
@@ -63,8 +77,7 @@ local function grant(h, c, r, entry, robots_ms, own_robots, x, lane, slot_ms)
     h.tn = h.tn + 1
     touch(h)
   end
-  unschedule(h)
-  granted[#granted + 1] = id .. US .. lease
+  schedule(h)
 end
 
 -- Crawls alternate; those of a better lane go first in 4 of 5 slots.
@@ -96,6 +109,28 @@ end
 
 local function is_suspect(entry) return tonumber(match(entry, '^%a%d+,%d+,(%d+)') or 0) >= 2 end
 
+-- Takes further entries for a run from the queue: plain pages of the same origin that need nothing else first. Only if
+-- no other crawl waits for the host: crawls that share it take turns. The URLs of a host are shared among its slots.
+local function run_of(h, r, q, entry, origin, lane)
+  if longest_run < 2 or solo or lane == 'render' or delay_of(h) > 0 or h.rn ~= 1 or h.bn > 0 then return {} end
+  if byte(entry, 1) ~= 112 then return {} end
+  local most = min(longest_run - 1, floor(call('LLEN', q) / h.ph))
+  if r.left >= 0 then most = min(most, r.left - 1) end
+  if most < 1 then return {} end
+  local more, found = {}, call('LPOP', q, most)
+  for i = 1, #found do
+    local one = found[i]
+    if byte(one, 1) ~= 112 or is_suspect(one) or origin_of(match(one, ' ([^\t]*)'), h.name) ~= origin then
+      local back = {}
+      for j = #found, i, -1 do back[#back + 1] = found[j] end
+      call('LPUSH', q, unpack(back))
+      break
+    end
+    more[i] = one
+  end
+  return more
+end
+
 -- Offers one entry. Returns true if granted; false and a time if it went to the end of the list, because its origin's
 -- rules are unknown until then; else nil.
 local function offer_entry(h, c, r, q, entry, lane, slot_ms)
@@ -120,10 +155,10 @@ local function offer_entry(h, c, r, q, entry, lane, slot_ms)
   if ask then
     call('LPUSH', q, entry)
     call('HSET', h.key, 'r:' .. origin, 'p' .. (now + slot_ms + 1000))
-    grant(h, c, r, ask, 0, '1', x, lane, slot_ms)
+    grant(h, c, r, ask, 0, '1', x, lane, slot_ms, {})
     return true
   end
-  grant(h, c, r, entry, fetched, '0', x, lane, slot_ms)
+  grant(h, c, r, entry, fetched, '0', x, lane, slot_ms, run_of(h, r, q, entry, origin, lane))
   if v[2] and v[3] and call('LLEN', q) * 2 < head_of(h) then want_scan(h, c, v[3]) end
   return true
 end
@@ -170,7 +205,7 @@ end
 local function serve(h, lane, slot_ms)
   local browsers = lane == 'render' or lane == 'render:solo'
   if browsers then h.bset = lane else h.la, h.was = lane, lane end
-  if not h.known or h.out >= h.ph or h.un ~= '' then return unschedule(h) end
+  if not h.known or is_taken(h) then return unschedule(h) end
   local crawls_here = turns(h, browsers)
   local cd, ph = care(crawls_here, 0, 64)
   if browsers then
@@ -216,7 +251,6 @@ local function candidates(lane, want)
   return own, later
 end
 
-local lanes = tonumber(ARGV[at])
 local earliest, browsers
 local function sooner(score)
   if score then earliest = min(earliest or tonumber(score), tonumber(score)) end
@@ -229,9 +263,17 @@ for i = 0, lanes - 1 do
   local got = 0
   if want > 0 then
     local found, later = candidates(from, want)
-    for _, h in ipairs(found) do
-      if got >= want then break end
-      if serve(h, from, slot_ms) then got = got + 1 end
+    -- Every host gets one slot before any gets another one.
+    while #found > 0 and got < want do
+      local again = {}
+      for _, h in ipairs(found) do
+        if got >= want then break end
+        if serve(h, from, slot_ms) then
+          got = got + 1
+          if h.ph > 1 and h.la == from and not is_taken(h) and delay_of(h) == 0 then again[#again + 1] = h end
+        end
+      end
+      found = again
     end
     flush_due()
     if got < want then

@@ -26,7 +26,8 @@
 --                             op rd ad cd   ms: delay by operator, robots, adaptive, crawls of the ring
 --                             oph ph per_host by operator (0: not set); in force
 --                             un     the slot whose start is not reported yet (per_host > 1); '?' if it was given
---                                    out while one request was allowed: its start is known with its end
+--                                    out while one request was allowed: its start is known with its end; '0' if slots
+--                                    are out that were given out without a delay: their starts are not reported
 --                             fl sl  consecutive failures; slow or failing
 --                             met    ad, fl, sl hold the effect of a request
 --                             rn r1 hi tn   of the ring: its length; its only crawl; a crawl of lane high is in it ('slow': only crawls of that);
@@ -47,7 +48,8 @@
 --                           browser, counted twice; w:<lane> grows whenever queues of it were left waiting
 --                           in the store, absent if none wait; l:<lane> ms: until then a process loads them
 --   slots leases      ZSET  id -> expiry
---   ld                HASH  <id> the lease as granted; s<id> its slot "host leased_ms delay ph crawl";
+--   ld                HASH  <id> the lease as granted; s<id> its slot "host leased_ms delay ph crawl", where
+--                           leased_ms is the end of the request before it if the slot has passed on in a run;
 --                           t<id> "start end" once released
 --   delayed           ZSET  host 0x1f crawl 0x1f entry -> ms
 --   scans             ZSET  host 0x1f crawl -> expiry of the requested scan
@@ -180,11 +182,36 @@ end
 
 local function delay_of(h) return max(h.op, h.rd, h.ad, h.cd) end
 
--- The earliest start: politeness is a property of this sum, not a check made elsewhere.
+-- The earliest start: politeness is a property of this sum, not a check made elsewhere. Without a delay there is no
+-- pause that an inexact clock could shorten.
 local function eligible(h)
   local at = max(h.nx, h.bl)
-  if h.ls > 0 then at = max(at, h.ls + delay_of(h) + GRACE) end
+  if h.ls > 0 then
+    local d = delay_of(h)
+    at = max(at, d > 0 and h.ls + d + GRACE or h.ls)
+  end
   return at
+end
+
+-- Every slot is out, or the start from which the delay counts is not known yet. Without a delay nothing counts from it.
+local function is_taken(h)
+  return h.out >= h.ph or (h.un ~= '' and not (h.un == '0' and delay_of(h) == 0))
+end
+
+-- A slot was given out: does the next one wait for the report of its start? '0' stays until all slots are back: if a
+-- delay comes into force meanwhile, it counts from the last of their starts.
+local function note_unreported(h, id, robots)
+  if h.ph <= 1 or h.un == '0' then return end
+  h.un = (robots or delay_of(h) > 0) and id or '0'
+  touch(h)
+end
+
+-- A slot is back, or was taken back.
+local function note_returned(h, id)
+  if h.un == id or ((h.un == '?' or h.un == '0') and h.out == 0) then
+    h.un = ''
+    touch(h)
+  end
 end
 
 local function head_of(h)
@@ -235,7 +262,7 @@ end
 
 -- Puts a host into its due set, and into that of browsers; into none while its slots are taken or no queue needs it.
 local function schedule(h, at_least, lane)
-  if not h.known or h.out >= h.ph or h.un ~= '' then return unschedule(h) end
+  if not h.known or is_taken(h) then return unschedule(h) end
   local at, waits = max(eligible(h), at_least or 0), h.bn > 0 and waits_for_browser(h)
   if h.rn == 0 then
     leave_due(h)

@@ -7,5 +7,5 @@ if not h.known then return { tostring(now), 0, 0, '0' } end
 h.cd = max(h.cd, tonumber(ARGV[3]))
 local at = eligible(h)
 local wait = max(0, at - now)
-if h.out >= h.ph or h.un ~= '' then wait = max(wait, 100) end
+if is_taken(h) then wait = max(wait, 100) end
 return { tostring(now), wait, h.out, str(at) }

@@ -9,7 +9,7 @@ local limit = tonumber(ARGV[2])
 local over = call('ZRANGEBYSCORE', P .. 'slots', '-inf', now, 'WITHSCORES', 'LIMIT', 0, limit)
 for i = 1, #over, 2 do
   local id, expiry = over[i], tonumber(over[i + 1])
-  local name, leased, d, ph, c = match(call('HGET', P .. 'ld', 's' .. id), '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
+  local name, leased, d, ph, c = match(call('HGET', P .. 'ld', 's' .. id), '^(%S+) (%S+) (%S+) (%S+) (%S+)')
   call('RPUSH', P .. 'reaped', table.concat({ 'slot', id, name, leased, expiry, d, ph, c }, US))
   call('ZREM', P .. 'slots', id)
   call('HDEL', P .. 'ld', 's' .. id)
@@ -17,10 +17,7 @@ for i = 1, #over, 2 do
   h.out, h.ls = max(0, h.out - 1), max(h.ls, expiry)
   put(h, 'out', h.out)
   put(h, 'ls', h.ls)
-  if h.un == id or (h.un == '?' and h.out == 0) then
-    h.un = ''
-    touch(h)
-  end
+  note_returned(h, id)
   schedule(h)
 end
 

@@ -1,6 +1,7 @@
 -- release.lua: part of lease.lua and settle.lua, after the preamble.
 --
--- A release is one string, split by spaces: id host mode started_ago ended_ago broken block adaptive failures slow wait
+-- A release is one string, split by spaces: id host mode started_ago ended_ago broken block adaptive failures slow
+-- wait successor
 --   id           of the slot; 0 for a slot of an earlier epoch: only its times and effects are used
 --   mode         k  the URL lease stays until its commit;  b  the URL goes back to the head of its list;
 --                h  the slot stays too: only its times are used (robots.txt, until its rules are committed)
@@ -12,10 +13,14 @@
 --   failures     consecutive failures of the host, '-' to leave them
 --   slow         1 | 0 | '-'
 --   wait         ms from now before which the host is not offered again
+--   successor         id of the next URL of its run, which the slot passes to with its expiry; 0: the slot comes back
 -- Returns "start end next" in ms, or '-' where nothing was sent.
 --
 -- A start that is reported too late only makes the pause longer. Of several reports (of the start, or a release that is
 -- repeated because its reply was lost) the earliest is used: the request log has the time that set the next slot.
+--
+-- Requests of a run follow each other on one slot. Each arrives with its own error, so a start is never before the end
+-- of the request before it.
 local function apply_effect(h, block, adaptive, failures, slow)
   if block > 0 and now + block > h.bl then
     h.bl = now + block
@@ -51,24 +56,63 @@ local function put_url_back(id)
   less_busy(name, c)
 end
 
+-- What is known of the slots of these ids: when each expires, `t<id>` and `s<id>`.
+local function slots_of(ids)
+  local slots, expiries, fields = {}, call('ZMSCORE', P .. 'slots', unpack(ids)), {}
+  for i = 1, #ids do fields[2 * i - 1], fields[2 * i] = 't' .. ids[i], 's' .. ids[i] end
+  local v = call('HMGET', P .. 'ld', unpack(fields))
+  for i = 1, #ids do
+    slots[ids[i]] = { expiry = expiries[i], told = v[2 * i - 1], text = v[2 * i], written = expiries[i] and true }
+  end
+  return slots
+end
+
+-- The slot passes to the next URL of its run, with its expiry. `end_ms` is nil if nothing was sent.
+local function pass_on(slots, slot, successor, end_ms)
+  local name, since, rest = match(slot.text, '^(%S+) (%S+) (%S+ %S+ %S+)')
+  local next_slot = slots[successor] or {}
+  next_slot.expiry, next_slot.text = slot.expiry, name .. ' ' .. (end_ms and str(end_ms) or since) .. ' ' .. rest .. ' r'
+  slots[successor], slot.expiry = next_slot, nil
+end
+
+-- Writes which slots are out now: those that came back or passed on are gone.
+local function write_slots(slots)
+  local gone, fields, come, texts = {}, {}, {}, {}
+  for id, slot in pairs(slots) do
+    if slot.written and not slot.expiry then
+      gone[#gone + 1], fields[#fields + 1] = id, 's' .. id
+    elseif slot.expiry and not slot.written then
+      come[#come + 1] = slot.expiry
+      come[#come + 1] = id
+      texts[#texts + 1] = 's' .. id
+      texts[#texts + 1] = slot.text
+    end
+  end
+  many('ZREM', P .. 'slots', gone)
+  many('HDEL', P .. 'ld', fields)
+  many('ZADD', P .. 'slots', come)
+  many('HSET', P .. 'ld', texts)
+end
+
 local function release_all(at, n)
   local answers, ids = {}, {}
   if n == 0 then return answers end
   for i = 1, n do ids[i] = match(ARGV[at + i], '^%d+') end
-  local out, leased = call('ZMSCORE', P .. 'slots', unpack(ids)), call('ZMSCORE', P .. 'leases', unpack(ids))
-  local told = {}
-  for i = 1, n do told[i] = 't' .. ids[i] end
-  told = call('HMGET', P .. 'ld', unpack(told))
-  local freed, fields, times, once = {}, {}, {}, {}
+  local slots, leased, times = slots_of(ids), call('ZMSCORE', P .. 'leases', unpack(ids)), {}
   for i = 1, n do
-    local id, name, mode, started, ended, broken, block, adaptive, failures, slow, wait =
-      match(ARGV[at + i], '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$')
-    local h = host(name)
+    local id, name, mode, started, ended, broken, block, adaptive, failures, slow, wait, successor =
+      match(ARGV[at + i], '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$')
+    local h, slot = host(name), slots[id]
     local start_ms, end_ms
     if started ~= '-' then
       start_ms, end_ms = now - tonumber(started), now - tonumber(ended)
-      if told[i] then
-        local first, last = match(told[i], '^(%S+) (%S+)$')
+      local since = slot.text and match(slot.text, '^%S+ (%d+) .* r$')
+      if since then
+        start_ms = max(start_ms, tonumber(since))
+        end_ms = max(end_ms, start_ms)
+      end
+      if slot.told then
+        local first, last = match(slot.told, '^(%S+) (%S+)$')
         start_ms, end_ms = min(start_ms, tonumber(first)), min(end_ms, tonumber(last) or end_ms)
       end
       if leased[i] then
@@ -87,15 +131,13 @@ local function release_all(at, n)
     end
     if mode ~= 'h' then
       apply_effect(h, tonumber(block), adaptive, failures, slow)
-      if out[i] and not once[id] then
-        once[id] = true
-        freed[#freed + 1], fields[#fields + 1] = id, 's' .. id
+      if slot.expiry and successor ~= '0' then
+        pass_on(slots, slot, successor, end_ms)
+      elseif slot.expiry then
+        slot.expiry = nil
         h.out = max(0, h.out - 1)
         put(h, 'out', str(h.out))
-        if h.un == id or (h.un == '?' and h.out == 0) then
-          h.un = ''
-          touch(h)
-        end
+        note_returned(h, id)
       end
     end
     if mode == 'b' then
@@ -106,8 +148,7 @@ local function release_all(at, n)
     schedule(h, now + tonumber(wait))
     answers[i] = start_ms and (str(start_ms) .. ' ' .. str(end_ms) .. ' ' .. str(eligible(h))) or '-'
   end
-  many('ZREM', P .. 'slots', freed)
-  many('HDEL', P .. 'ld', fields)
+  write_slots(slots)
   many('HSET', P .. 'ld', times)
   return answers
 end

@@ -9,7 +9,7 @@ local cd = h.cd
 h.cd = max(cd, tonumber(ARGV[4]))
 local wait, d = eligible(h) - now, delay_of(h)
 h.cd = cd
-if h.out >= h.ph or h.un ~= '' then wait = max(wait, 100) end
+if is_taken(h) then wait = max(wait, 100) end
 if wait > 0 then return { tostring(now), '', wait, d, h.ph } end
 local id = tostring(call('HINCRBY', KEYS[1], 'ctr', 1))
 call('PERSIST', h.key)
@@ -17,10 +17,7 @@ call('ZADD', P .. 'slots', now + tonumber(ARGV[3]), id)
 call('HSET', P .. 'ld', 's' .. id, table.concat({ h.name, now, d, h.ph, '-' }, ' '))
 h.out = h.out + 1
 put(h, 'out', h.out)
-if h.ph > 1 then
-  h.un = id
-  touch(h)
-end
-unschedule(h)
+note_unreported(h, id)
+schedule(h)
 finish()
 return { tostring(now), id, 0, d, h.ph }

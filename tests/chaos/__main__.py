@@ -15,8 +15,8 @@ from pathlib import Path
 from curtsy.core.failpoints import POINTS
 from tests.chaos import browsers
 from tests.chaos.fleet import main as fleet
-from tests.chaos.rounds import BROWSER_NAMES, RENDER_EVERY, Arena, Plan, Round, plan
-from tests.chaos.site import Site
+from tests.chaos.rounds import BROWSER_NAMES, RENDER_EVERY, Arena, Plan, Round, fast_turn, plan
+from tests.chaos.site import FAST, Site
 from tests.chaos.troubles import TROUBLES
 from tests.support.postgres_server import start_postgres
 
@@ -36,6 +36,10 @@ def main() -> int:
     parser.add_argument(
         "--short", action="store_true", help="a smaller web in rounds with a browser, no undisturbed crawl"
     )
+    parser.add_argument(
+        "--per-host", type=int, choices=sorted(FAST), nargs="+", dest="per_host", metavar="N",
+        help="every round without a delay, with 1, 4 or 16 requests in flight per host in turn (one round in four)",
+    )  # fmt: skip
     browsers.add_option(parser)
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="curtsy-chaos-"))
@@ -69,10 +73,15 @@ def _plans(options: argparse.Namespace) -> list[Plan]:
     return [
         plan(
             options.seed, n, stores[(n - 1) % len(stores)], (n - 1) // len(stores), render=n in rendered,
-            short=options.short,
+            short=options.short, per_host=_per_host(options, n),
         )
         for n in numbers
     ]  # fmt: skip
+
+
+def _per_host(options: argparse.Namespace, n: int) -> int:
+    """0: a round with a delay."""
+    return options.per_host[n % len(options.per_host)] if options.per_host else fast_turn(n)
 
 
 def _play(arena: Arena, one: Plan, options: argparse.Namespace) -> Round:
@@ -81,6 +90,8 @@ def _play(arena: Arena, one: Plan, options: argparse.Namespace) -> Round:
     troubles = [f"{one.fault}" + ("" if result.fault_hit else " (not reached)"), *result.done]
     if one.processes > 1:
         troubles.append(f"{one.processes} processes")
+    if one.per_host and not one.render:
+        troubles.append(f"no delay, {one.per_host} per host")
     if one.render:
         troubles.append(f"{found.rendered} pages by a browser")
     print(
@@ -96,7 +107,8 @@ def _play(arena: Arena, one: Plan, options: argparse.Namespace) -> Round:
         print(f"       {line}")
     again = (
         f"python -m tests.chaos --seed {options.seed} --store {options.store} --render {options.render} "
-        f"{'--short ' if options.short else ''}--only {one.number}"
+        f"{'--short ' if options.short else ''}"
+        f"{f'--per-host {one.per_host} ' if options.per_host else ''}--only {one.number}"
     )
     print(f"       data: {result.folder}; again: {again}", flush=True)
     return result

@@ -15,7 +15,6 @@ from warcio.archiveiterator import ArchiveIterator
 
 from curtsy.tinyweb.accesslog import read
 from curtsy.tinyweb.politeness_check import judge
-from tests.chaos import site
 from tests.chaos.crawler import Crawler
 from tests.chaos.metronome import Stall, as_early_as_can_be
 from tests.chaos.site import Site
@@ -82,7 +81,7 @@ def look(crawler: Crawler, web: Site, expected: Baseline, log: Path, stalls: lis
     _ledger(crawler, found)
     _export(crawler, found)
     segments(crawler.data, found)
-    politeness(log, stalls, found, stopped=stopped)
+    politeness(log, web, stalls, found, stopped=stopped)
     audit = crawler.command("audit", "--json")
     if audit.returncode:
         said = crawler.command("audit").stdout + audit.stderr
@@ -183,16 +182,17 @@ def segments(data: Path, found: Findings) -> None:
         found.damage.append(f"warcio check: {(done.stdout + done.stderr).strip()[-500:]}")
 
 
-def politeness(log: Path, stalls: list[Stall], found: Findings, *, stopped: bool) -> None:
+def politeness(log: Path, web: Site, stalls: list[Stall], found: Findings, *, stopped: bool) -> None:
     """Every host that was treated badly counts; where the machine stood still, that is said beside it."""
     lines = list(read(log))
-    verdict = judge(lines, site.DELAY_S, starts_only=stopped)
+    verdict = judge(lines, web.delay_s, starts_only=stopped, per_host=web.per_host)
     found.largest_shortfall_ms = verdict.largest_shortfall_ms
     found.largest_overlap_ms = 0.0 if stopped else verdict.largest_overlap_ms
     found.longest_stall_ms = max((ended - began for began, ended in stalls), default=0) / 1000
     guilty = [host for host in verdict.hosts if not host.ok]
     if guilty and stalls:
-        again = judge(as_early_as_can_be(lines, stalls), site.DELAY_S, starts_only=stopped)
+        earliest = as_early_as_can_be(lines, stalls)
+        again = judge(earliest, web.delay_s, starts_only=stopped, per_host=web.per_host)
         polite = {host.host for host in again.hosts if host.ok}
         found.stalled += [host.host for host in guilty if host.host in polite]
     found.violations += [str(host) for host in guilty]

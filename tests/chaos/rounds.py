@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from curtsy.core.failpoints import POINTS
-from tests.chaos import browsers, findings, site
+from tests.chaos import browsers, findings
 from tests.chaos.crawler import Crawler, Gave
 from tests.chaos.findings import Baseline, Findings
 from tests.chaos.metronome import Metronome
 from tests.chaos.parts import Cable, Database, Postgres, Sqlite, Valkey, small_disk
-from tests.chaos.site import RENDERED, SMALL_RENDERED, Site
+from tests.chaos.site import FAST, RENDERED, SMALL_RENDERED, Site
 from tests.chaos.troubles import BROWSER_TROUBLES, LOSSES, TROUBLES, nth
 from tests.support.postgres_server import PgServer
 
@@ -25,6 +25,8 @@ LIMIT_S = 120.0
 RENDER_LIMIT_S = 240.0
 #: one round in so many has a browser
 RENDER_EVERY = 3
+#: of the others, one in so many has no delay, and 1, 4 or 16 requests in flight per host
+FAST_EVERY = 4
 
 
 BROWSER_NAMES = tuple(BROWSER_TROUBLES)
@@ -50,9 +52,13 @@ class Plan:
     render: bool = False
     #: a smaller web, and one trouble of a browser's alone
     short: bool = False
+    #: without a delay, with this many requests in flight per host; 0: with a delay, one at a time
+    per_host: int = 0
 
     @property
     def site(self) -> Site:
+        if self.per_host and not self.render:
+            return FAST[self.per_host]
         return (SMALL_RENDERED if self.short else RENDERED) if self.render else Site()
 
     @property
@@ -64,7 +70,14 @@ class Plan:
         return self.fault.partition(":")[0]
 
 
-def plan(seed: int, number: int, store: str, turn: int, *, render: bool = False, short: bool = False) -> Plan:
+def fast_turn(number: int) -> int:
+    """The requests in flight per host of a round that has its turn without a delay; else 0."""
+    return tuple(FAST)[number // FAST_EVERY % len(FAST)] if number % FAST_EVERY == 0 else 0
+
+
+def plan(
+    seed: int, number: int, store: str, turn: int, *, render: bool = False, short: bool = False, per_host: int = 0
+) -> Plan:
     """`turn` counts the rounds of a store: every trouble and every point has its turn on each."""
     rng = random.Random(f"{seed}:{number}")
     names = list(TROUBLES)
@@ -95,6 +108,7 @@ def plan(seed: int, number: int, store: str, turn: int, *, render: bool = False,
         store=store,
         render=render,
         short=short,
+        per_host=per_host,
         troubles=tuple(chosen),
         pauses_s=tuple(pauses_s[: len(chosen)]),
         processes=processes,
@@ -134,14 +148,13 @@ class Arena:
         self.folder = folder
         self.seed = seed
         self.postgres: PgServer | None = None
-        #: with a browser and without
-        self.baselines: dict[bool, Baseline] = {}
+        self.baselines: dict[Site, Baseline] = {}
 
     def undisturbed(self, web: Site) -> float:
         """Crawls a web once in peace; how long it took."""
         began = time.monotonic()
         folder = Path(tempfile.mkdtemp(prefix="peace-", dir=self.folder))
-        (folder / "chaos.toml").write_text(_settings(web))
+        (folder / "chaos.toml").write_text(web.settings)
         metronome = Metronome(folder / "stalls")
         with web.start(folder / "access.log") as running:
             crawler = Crawler(
@@ -152,7 +165,7 @@ class Arena:
                 crawler.start()
                 _to_the_end(crawler, began + RENDER_LIMIT_S)
                 left = browsers.left(folder) if web.render else []
-                expected = self.baselines[web.render] = findings.baseline(crawler, web)
+                expected = self.baselines[web] = findings.baseline(crawler, web)
                 running.requests()
                 found = findings.look(crawler, web, expected, folder / "access.log", metronome.stalls(), stopped=False)
             finally:
@@ -167,7 +180,7 @@ class Arena:
         began = time.monotonic()
         folder = Path(tempfile.mkdtemp(prefix=f"round-{plan.number}-", dir=self.folder))
         result.folder = folder
-        (folder / "chaos.toml").write_text(_settings(plan.site))
+        (folder / "chaos.toml").write_text(plan.site.settings)
         with ExitStack() as stack:
             metronome = Metronome(folder / "stalls")
             stack.callback(metronome.close)
@@ -193,14 +206,14 @@ class Arena:
         web = result.plan.site
         try:
             # Where no undisturbed crawl was made, the generator has its word, and the first round for the others.
-            expected = self.baselines.get(web.render) or findings.baseline(crawler, web)
+            expected = self.baselines.get(web) or findings.baseline(crawler, web)
         except AssertionError as error:
             result.unfinished = str(error)
             return
         log, stopped = crawler.folder / "access.log", any(name in ("stop", "visit-stop") for name in result.done)
         result.found = findings.look(crawler, web, expected, log, metronome.stalls(), stopped=stopped)
         if result.clean:
-            self.baselines[web.render] = expected
+            self.baselines[web] = expected
 
     def _crawler(self, plan: Plan, folder: Path, stack: ExitStack, seeds: list[str], resolve: str) -> Crawler:
         disk = None
@@ -227,10 +240,6 @@ class Arena:
             return Sqlite(folder / "data" / "curtsy.sqlite")
         assert self.postgres is not None
         return Postgres(self.postgres, folder.name)
-
-
-def _settings(web: Site) -> str:
-    return site.SETTINGS + (site.RENDER_SETTINGS if web.render else "")
 
 
 def _suffer(crawler: Crawler, plan: Plan, rng: random.Random, result: Round, end: float) -> None:

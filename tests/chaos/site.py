@@ -20,7 +20,6 @@ FAULTS = (
 )  # fmt: skip
 #: everything short: after a kill a host rests for seconds, not for half a minute
 SETTINGS = f"""
-delay_s = {DELAY_S}
 slot_s = {SLOT_S}
 fetch_timeout_s = 1.2
 connect_timeout_s = 1.0
@@ -60,6 +59,8 @@ class Site:
     numbers: tuple[int, ...] | None = None
     #: pages that say nothing without their scripts are shown in a browser
     render: bool = False
+    delay_s: float = DELAY_S
+    per_host: int = 1
 
     def start(self, log: Path) -> TinyWeb:
         return TinyWeb.start(hosts=self.hosts, pages=self.pages, faults=self.faults, log=log)
@@ -73,6 +74,11 @@ class Site:
     def organisations(self) -> list[str]:
         return [org_host(number) for number in self.numbers or range(self.hosts)]
 
+    @property
+    def settings(self) -> str:
+        own = f"delay_s = {self.delay_s}\nper_host = {self.per_host}\n"
+        return own + SETTINGS + (RENDER_SETTINGS if self.render else "")
+
     def in_browser(self, url: str) -> bool:
         """Is this page one of a host that says nothing without its scripts, in a round that has a browser?"""
         number = org_number(url.partition("//")[2].partition("/")[0])
@@ -84,6 +90,8 @@ class Site:
         return {f"http://{host}{path}" for host in self.organisations() for path in OrgSite(host, shape).paths}
 
 
+#: without a delay: pages enough that every trouble meets them
+FAST = {n: Site(hosts=4, pages=400, delay_s=0.0, per_host=n) for n in (1, 4, 16)}
 #: three hosts that are filled by scripts beside three that are not; what takes its time is left out
 RENDERED = Site(
     15, 6, ("robots-disallow", "redirect-host", "flapping-500", "gone", "refused", "duplicates", "connection-close"),

@@ -11,12 +11,16 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from heapq import heappop, heappush
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from curtsy.tinyweb import web
 from curtsy.tinyweb.accesslog import Line, read
+
+#: with several requests in flight, those that were granted when the host asks for a pause may start this much later
+_GRANTED_US = 300_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +31,7 @@ class HostVerdict:
     requests: int
     #: the required delay: of the crawl, or of robots.txt if that is longer
     delay_s: float
-    #: requests that began before an earlier one had ended
+    #: requests that began while as many others as are allowed had not ended
     overlaps: int
     largest_overlap_ms: float
     #: requests that began less than the delay after the start of the one before
@@ -95,9 +99,13 @@ class Verdict:
 
 
 def judge(
-    log: Path | str | Iterable[Line], delay_s: float, tolerance_ms: float = 50.0, *, starts_only: bool = False
-) -> Verdict:
+    log: Path | str | Iterable[Line], delay_s: float, tolerance_ms: float = 50.0, *, starts_only: bool = False,
+    per_host: int = 1,
+) -> Verdict:  # fmt: skip
     """Return the verdict over a log (a file, or its lines).
+
+    `per_host` requests may be in flight at once. With more than one, other requests may have been granted when the host
+    asks for a pause: those count from 0.3 s after that answer.
 
     With `starts_only`, overlaps are not counted: a crawler stopped by SIGSTOP cannot close a connection that a hanging
     server keeps open, so only what was sent can be judged.
@@ -109,18 +117,22 @@ def judge(
             by_host[line.host].append(line)
     return Verdict(
         hosts=tuple(
-            _judge_host(host, sorted(found, key=lambda line: line.start_us), delay_s, tolerance_ms, starts_only)
+            _judge_host(
+                host, sorted(found, key=lambda line: line.start_us), delay_s, tolerance_ms, starts_only, per_host
+            )
             for host, found in sorted(by_host.items())
         )
     )
 
 
-def _judge_host(host: str, lines: list[Line], delay_s: float, tolerance_ms: float, starts_only: bool) -> HostVerdict:
+def _judge_host(
+    host: str, lines: list[Line], delay_s: float, tolerance_ms: float, starts_only: bool, per_host: int
+) -> HostVerdict:
     name = lines[0].name
     delay_s = max(delay_s, web.crawl_delay_s(name) or 0.0)
-    overlaps = [] if starts_only else _overlaps_ms(lines)
+    overlaps = [] if starts_only else _overlaps_ms(lines, per_host)
     shortfalls = _shortfalls_ms(lines, delay_s, starts_only)
-    too_soon = _too_soon_ms(lines)
+    too_soon = _too_soon_ms(lines, _GRANTED_US if per_host > 1 else 0)
     return HostVerdict(
         host=host,
         requests=len(lines),
@@ -138,12 +150,18 @@ def _judge_host(host: str, lines: list[Line], delay_s: float, tolerance_ms: floa
     )
 
 
-def _overlaps_ms(lines: list[Line]) -> list[float]:
-    found, latest_us = [], 0
+def _overlaps_ms(lines: list[Line], per_host: int) -> list[float]:
+    """By how much each request began before one of the allowed number had ended."""
+    found: list[float] = []
+    latest_us: list[int] = []
     for line in lines:
-        if line.start_us < latest_us:
-            found.append((latest_us - line.start_us) / 1000)
-        latest_us = max(latest_us, line.end_us)
+        if len(latest_us) == per_host:
+            free_us = heappop(latest_us)
+            if line.start_us < free_us:
+                found.append((free_us - line.start_us) / 1000)
+                heappush(latest_us, max(free_us, line.end_us))
+                continue
+        heappush(latest_us, line.end_us)
     return found
 
 
@@ -174,13 +192,14 @@ def _strays(lines: list[Line]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _too_soon_ms(lines: list[Line]) -> list[float]:
-    found, until_us = [], 0
+def _too_soon_ms(lines: list[Line], granted_us: int) -> list[float]:
+    found, until_us, asked_us = [], 0, 0
     for line in lines:
         # A request that was in flight when the host asked for a pause is an overlap, not a violation.
-        if line.start_us < until_us:
+        if asked_us + granted_us <= line.start_us < until_us:
             found.append((until_us - line.start_us) / 1000)
-        until_us = max(until_us, line.hold_until_us)
+        if line.hold_until_us > until_us:
+            until_us, asked_us = line.hold_until_us, line.end_us
     return found
 
 
@@ -204,11 +223,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("log", type=Path)
     parser.add_argument("--delay", type=float, required=True, help="seconds between two starts on a host")
     parser.add_argument("--tolerance-ms", type=float, default=50.0)
+    parser.add_argument("--per-host", type=int, default=1, help="requests that may be in flight to a host at once")
     parser.add_argument("--starts-only", action="store_true", help="judge what was sent, not open connections")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(argv)
     try:
-        verdict = judge(options.log, options.delay, options.tolerance_ms, starts_only=options.starts_only)
+        verdict = judge(
+            options.log, options.delay, options.tolerance_ms, starts_only=options.starts_only,
+            per_host=options.per_host,
+        )  # fmt: skip
     except OSError as error:
         print(f"{options.log} cannot be read: {error.strerror}.", file=sys.stderr)
         return 2

@@ -84,7 +84,7 @@ def look(
     _counts(troop, ledger, found)
     _export(troop, desk, ledger, found)
     segments(troop.data, found)
-    politeness(troop.folder / "access.log", stalls, found, stopped=stopped)
+    politeness(troop.folder / "access.log", site, stalls, found, stopped=stopped)
     audit = troop.command("audit")
     if audit.returncode:
         found.damage.append(f"audit exits {audit.returncode}: {(audit.stdout + audit.stderr)[-2000:]}")

@@ -32,7 +32,7 @@ LONG_LULL_S = 60.0
 SMALL = Site(6, 8, tuple(fault for fault in site.FAULTS if fault not in ("hang", "retry-after-seconds")))
 #: several shifts in a lane at a time; tickets, shifts and stages that were lost are missed soon
 SETTINGS = (
-    site.SETTINGS
+    Site().settings
     + """
 concurrency = 4
 slow_concurrency = 2

@@ -19,6 +19,7 @@ from bench import (
     fleet,
     frontier,
     loss,
+    one_host,
     polite,
     real,
     render,
@@ -35,6 +36,7 @@ from bench.report import Bar, Section
 PARTS = (
     "crawl",
     "peers",
+    "onehost",
     "real",
     "frontier",
     "loss",
@@ -132,6 +134,7 @@ def run_parts(plan: Plan, wanted: Sequence[str], say: Callable[[str], None]) -> 
         "crawl": crawl,
         "peers": peers,
         "real": real.figures,
+        "onehost": one_host.figures,
         "frontier": frontier.figures,
         "loss": loss.figures,
         "polite": polite.figures,

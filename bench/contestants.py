@@ -101,10 +101,13 @@ def peers(python: str) -> list[Contestant]:
     ]
 
 
-def curtsy(processes: int = 1, *, delay_s: float = 0, name: str | None = None) -> Contestant:
+def curtsy(
+    processes: int = 1, *, delay_s: float = 0, per_host: int | None = None, name: str | None = None
+) -> Contestant:
     def command(site: Site, folder: Path) -> Sequence[str]:
         options = ["--delay", f"{delay_s:g}", "--resolve", site.resolve_rule, "--json"]
         several = ["--processes", str(processes)] if processes > 1 else []
+        several += ["--per-host", str(per_host)] if per_host is not None else []
         return [sys.executable, "-m", "curtsy.cli", "crawl", "--from", "seeds.txt", *options, *several]
 
     return Contestant(

@@ -40,6 +40,8 @@ class Plan:
     real_sites: int
     #: of the PDF, DOCX and XLSX files
     document_pages: int
+    #: of one host without a delay
+    one_host_pages: int
     port: int
     #: python of the environment that has the other crawlers; None: without them
     peers: str | None
@@ -64,6 +66,7 @@ FULL: dict[str, int] = {
     "spider_pages": 30,
     "real_sites": 6,
     "document_pages": 200,
+    "one_host_pages": 3000,
 }
 SHORT: dict[str, int] = {
     "repeats": 1,
@@ -84,6 +87,7 @@ SHORT: dict[str, int] = {
     "spider_pages": 6,
     "real_sites": 2,
     "document_pages": 20,
+    "one_host_pages": 300,
 }
 
 

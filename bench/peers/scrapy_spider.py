@@ -61,9 +61,11 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("seeds", type=Path)
     parser.add_argument("--robots", action="store_true")
+    parser.add_argument("--per-domain", type=int, default=8, dest="per_domain", help="8 is Scrapy's default")
     options = parser.parse_args()
     resolver = f"{__name__}.Loopback"
     settings = BROAD_CRAWL | {"ROBOTSTXT_OBEY": options.robots, "TWISTED_DNS_RESOLVER": resolver}
+    settings["CONCURRENT_REQUESTS_PER_DOMAIN"] = options.per_domain
     process = CrawlerProcess(settings)
     crawler = process.create_crawler(Everything)
     process.crawl(crawler, seeds=options.seeds.read_text().split())

@@ -169,9 +169,38 @@ def test_the_pause_is_clamped() -> None:
     assert judged(answer(latency_s=5.0), settings=Settings(latency_factor=0)).adaptive_ms is None
 
 
-def test_an_error_that_comes_fast_does_not_shorten_the_pause() -> None:
-    assert judged(answer(404, latency_s=0.01), adaptive_ms=2000).adaptive_ms is None
-    assert judged(answer(503, latency_s=0.01), adaptive_ms=2000).adaptive_ms is None
+@pytest.mark.parametrize(
+    ("outcome", "after_ms"),
+    [
+        (answer(200, latency_s=0.01), 1500),
+        (answer(304, latency_s=0.01), 1500),
+        (answer(403, latency_s=0.01), 1500),
+        (answer(404, latency_s=0.01), 1500),
+        (answer(404, latency_s=3.0), 3000),
+        (answer(500, latency_s=0.01), 1500),
+        (answer(500, latency_s=3.0), 3000),
+        # The host is under strain: a fast answer does not say that it has recovered, a slow one says the opposite.
+        (answer(429, latency_s=0.01), None),
+        (answer(429, latency_s=3.0), 3000),
+        (answer(502, latency_s=0.01), None),
+        (answer(503, latency_s=0.01), None),
+        (answer(503, latency_s=3.0), 3000),
+        (answer(504, latency_s=0.01), None),
+    ],
+)
+def test_every_answer_without_strain_teaches_in_both_directions(outcome: Outcome, after_ms: int | None) -> None:
+    assert judged(outcome, adaptive_ms=2000).adaptive_ms == after_ms
+
+
+def test_a_few_slow_errors_do_not_slow_down_a_hundred_fast_ones() -> None:
+    """Five answers 404 of 2 s, then 95 of 10 ms, with no delay of its own: what the host is waited for in all."""
+    pause_ms, waited_ms = 0, 0
+    for latency_s in [2.0] * 5 + [0.01] * 95:
+        told = judged(answer(404, latency_s=latency_s), adaptive_ms=pause_ms)
+        pause_ms = pause_ms if told.adaptive_ms is None else told.adaptive_ms
+        waited_ms += pause_ms
+    assert pause_ms == 0
+    assert waited_ms < 25_000
 
 
 def test_a_small_change_of_the_pause_is_not_worth_a_write() -> None:

@@ -157,8 +157,8 @@ def _pause_ms(outcome: Outcome, failures: int, adaptive_ms: int | None, settings
     if not settings.latency_factor or len(outcome.body) > _SAMPLED_BYTES or outcome.started is None:
         return old_ms
     target_ms = 1000 * settings.latency_factor * latency_s if latency_s >= _HEALTHY_S else 0.0
-    # A failure that comes fast must not make us faster.
-    if target_ms < old_ms and (failures or outcome.status >= 400):
+    # A failure that comes fast must not make us faster. Every other answer teaches in both directions, also a 404.
+    if target_ms < old_ms and failures:
         return old_ms
     new_ms = target_ms if adaptive_ms is None else old_ms + _WEIGHT * (target_ms - old_ms)
     # Above: a host that needs more than the cap per page is in the slow lane, and the cap keeps it crawlable.

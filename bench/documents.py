@@ -143,6 +143,6 @@ def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
             text=text,
             head=("file", "Curtsy, CPU ms", "bare reader, CPU ms", "bare reader"),
             rows=tuple(rows),
-            bars=(Bar(what="Curtsy / bare PDFium, CPU per page of PDF", value=ratios["pdf"], limit=8),),
+            bars=(Bar(what="Curtsy / bare PDFium, CPU per page of PDF", value=ratios["pdf"], limit=12),),
         )
     ]

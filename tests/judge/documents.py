@@ -110,7 +110,7 @@ def _ours(file: FileText) -> list[Placed]:
 
 
 def _popplers(path: Path) -> list[Placed]:
-    run = subprocess.run(["pdftotext", "-bbox", path, "-"], stdout=subprocess.PIPE, check=True)
+    run = subprocess.run(["pdftotext", "-bbox", path, "-"], capture_output=True, check=True)
     text = "".join(character for character in run.stdout.decode() if character >= " " or character in "\n\t")
     found = []
     for number, page in enumerate(ElementTree.fromstring(text).iter(f"{_XHTML}page"), 1):

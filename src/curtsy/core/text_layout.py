@@ -72,6 +72,9 @@ class PageBox(NamedTuple):
     y0: float
     x1: float
     y1: float
+    #: of the page
+    width: float = 0.0
+    height: float = 0.0
 
 
 class Section(NamedTuple):

@@ -46,7 +46,8 @@ def from_json(data: dict[str, Any]) -> Evidence:
 
 def completed(data: dict[str, Any]) -> dict[str, Any]:
     """Evidence with all its keys."""
-    return data | {name: data.get(name, value) for name, value in _DEFAULTS.items()}
+    boxes = [{"width": 0.0, "height": 0.0} | box for box in data.get("boxes", ())]
+    return data | {name: data.get(name, value) for name, value in _DEFAULTS.items()} | {"boxes": boxes}
 
 
 def place_of(data: dict[str, Any]) -> str:

@@ -2,8 +2,9 @@
 
 `Documents` starts it for the first file, restarts it after it has ended, and replaces it after 200 files. Any thread
 may use it, one file at a time. The process reads requests from standard input: a line of JSON, `{"kind", "type",
-"bytes", "limits"}`, then the file. It answers each request with a line of JSON and the boxes (`wire.py`). The kernel
-kills it when a file exceeds its CPU time, and the parent when no answer comes. It exits at end of input.
+"bytes", "limits"}`, then the file. It answers each request with a line of JSON and the boxes (`wire.py`), or if
+`picture` numbers a page, with a line and its picture. The kernel kills it when a file exceeds its CPU time, and the
+parent when no answer comes. It exits at end of input.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
-from typing import IO, Any, cast
+from typing import IO, Any, TypeVar, cast
 
 from curtsy.content.documents.model import Boxes, FileText, Limits, Problem
 from curtsy.content.documents.wire import box_bytes, from_wire, to_wire
@@ -33,13 +34,25 @@ _MOST_FILES = 200
 _LINE_BYTES_PER_CHARACTER = 16
 _LINE_BYTES = 16 << 20
 _MOST_BOX_BYTES = 256 << 20
+_MOST_PICTURE_BYTES = 16 << 20
 #: the kernel ends a process that exceeds its CPU time with this signal
 _OVERTIME = signal.SIGPROF
 #: PDFium and Python end themselves with one of these when memory cannot be had
 _NO_MEMORY = frozenset((signal.SIGABRT, signal.SIGILL, signal.SIGTRAP))
 
+T = TypeVar("T")
+#: reads an answer from the process; None if it is incomplete
+Receive = Callable[[IO[bytes], Limits], T | None]
 
-_NO_TEXT: dict[str, Any] = {"text": "", "markdown": "", "parts": (), "headings": (), "tables": (), "boxes": Boxes()}
+_NO_TEXT: dict[str, Any] = {
+    "text": "",
+    "markdown": "",
+    "parts": (),
+    "headings": (),
+    "tables": (),
+    "page_sizes": (),
+    "boxes": Boxes(),
+}
 
 
 def limits_of(settings: Settings) -> Limits:
@@ -63,7 +76,7 @@ class Documents:
 
     def read(self, kind: str, body: bytes, content_type: str | None = None, limits: Limits | None = None) -> FileText:
         """The text of a file of that kind (`sniff.kind_of`). `problem` says what is wrong with it; nothing raises."""
-        return self._ask({"kind": kind, "type": content_type}, body, limits or Limits())
+        return self._read({"kind": kind, "type": content_type}, body, limits or Limits())
 
     def facts(
         self, kind: str, body: bytes, content_type: str | None, limits: Limits, stop: threading.Event | None = None
@@ -71,7 +84,12 @@ class Documents:
         """As `read`, without the text and what points into it. `stop` ends it early (`abort`). Of a scanned document,
         text is recognized on one page only: its title, and that it has text."""
         limits = replace(limits, ocr_pages=1)
-        return self._ask({"kind": kind, "type": content_type, "facts": True}, body, limits, stop)
+        return self._read({"kind": kind, "type": content_type, "facts": True}, body, limits, stop)
+
+    def picture(self, body: bytes, number: int, limits: Limits) -> bytes | None:
+        """A page of a PDF as PNG, of limited size; None without such a page, or if drawing it exceeds a limit."""
+        found, _ = self._ask({"kind": "pdf", "picture": number}, body, limits, None, _picture)
+        return found or None
 
     def abort(self, stop: threading.Event) -> None:
         """Ends the call that has this event, from another thread."""
@@ -79,28 +97,34 @@ class Documents:
         if self._stop is stop and (child := self._child) is not None and self._owner == os.getpid():
             child.kill()
 
-    def _ask(
+    def _read(
         self, asked: dict[str, Any], body: bytes, limits: Limits, stop: threading.Event | None = None
     ) -> FileText:  # fmt: skip
-        kind = asked["kind"]
+        found, problem = self._ask(asked, body, limits, stop, _answer)
+        return FileText(asked["kind"], problem=problem, truncated=True) if found is None else found
+
+    def _ask(
+        self, asked: dict[str, Any], body: bytes, limits: Limits, stop: threading.Event | None, receive: Receive[T]
+    ) -> tuple[T | None, Problem]:
+        """The answer, or the reason why no answer came."""
         line = json.dumps({**asked, "bytes": len(body), "limits": asdict(limits)}).encode() + b"\n"
         problem: Problem = "timeout"
         with self._lock:
             self._stop = stop
             for _ in range(2):
                 if stop is not None and stop.is_set():
-                    return FileText(kind, problem="timeout", truncated=True)
-                answer = self._exchange(line, body, limits)
+                    return None, "timeout"
+                answer = self._exchange(line, body, limits, receive)
                 if answer is not None:
                     self._files += 1
                     if self._files >= _MOST_FILES:
                         self._end()
-                    return answer
+                    return answer, ""
                 problem = _problem_of(self._end(), self._late)
                 if problem != "malformed":
                     break
                 count("document_process_died")  # it may have died of an earlier file: once more, in a fresh one
-        return FileText(kind, problem=problem, truncated=True)
+        return None, problem
 
     @property
     def process_id(self) -> int | None:
@@ -112,7 +136,7 @@ class Documents:
         with self._lock:
             self._end()
 
-    def _exchange(self, line: bytes, body: bytes, limits: Limits) -> FileText | None:
+    def _exchange(self, line: bytes, body: bytes, limits: Limits, receive: Receive[T]) -> T | None:
         child = self._running()
         self._late = False
         # By the clock it may take longer: the machine may be busy. Much longer is a process that waits.
@@ -123,7 +147,7 @@ class Documents:
             given.write(line)
             given.write(body)
             given.flush()
-            return _answer(taken, limits)
+            return receive(taken, limits)
         except (OSError, ValueError, TypeError, KeyError, RecursionError):
             return None
         finally:
@@ -181,6 +205,16 @@ def _answer(taken: IO[bytes], limits: Limits) -> FileText | None:
     return from_wire(line, packed) if len(packed) == size else None
 
 
+def _picture(taken: IO[bytes], limits: Limits) -> bytes | None:
+    """Empty if the process has no picture."""
+    line = taken.readline(_LINE_BYTES)
+    if not line.endswith(b"\n"):
+        return None
+    size = int(json.loads(line).get("picture", 0))
+    packed = taken.read(min(size, _MOST_PICTURE_BYTES)) if size else b""
+    return packed if len(packed) == size else None
+
+
 def _problem_of(ended: int | None, late: bool) -> Problem:
     if late or ended == -_OVERTIME:
         return "timeout"
@@ -199,12 +233,24 @@ def _done(request: dict[str, Any], body: bytes) -> bytes:
     limits = Limits(**request["limits"])
     try:
         with _limited(limits):
+            if "picture" in request:
+                return _drawn(body, request["picture"])
             read = read_document(request["kind"], body, limits, request["type"])
             return to_wire(replace(read, **_NO_TEXT) if request.get("facts") else read)
     except MemoryError:
         return to_wire(FileText(request["kind"], problem="memory", truncated=True))
     except Exception as error:  # a defect of a reader: the file is reported as malformed, and the parent logs the error
         return json.dumps({"failed": repr(error)[:1000], "kind": request["kind"]}).encode() + b"\n"
+
+
+def _drawn(body: bytes, number: int) -> bytes:
+    from curtsy.content.documents.pictures import picture_of  # start-up: PDFium, for the child process only
+
+    try:
+        picture = picture_of(body, number)
+    except ValueError:
+        picture = b""
+    return json.dumps({"picture": len(picture)}).encode() + b"\n" + picture
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The text of stored bodies: HTML here, documents in the process that reads them."""
+"""The text of stored bodies: HTML here, documents in the process that reads them; and pictures of PDF pages."""
 
 from __future__ import annotations
 
@@ -16,6 +16,12 @@ from curtsy.services.document_process import documents
 _MOST_KEPT = 4
 _MOST_CHARS = 1_000_000
 _kept: OrderedDict[tuple[bytes, str, Limits], FileText] = OrderedDict()
+#: pictures that were drawn last: a review shows the same pages for each value
+_MOST_PICTURES = 24
+_MOST_PICTURE_BYTES = 1_000_000
+_pictures: OrderedDict[tuple[bytes, int], bytes] = OrderedDict()
+#: a person does not wait longer for a picture
+_PICTURE_LIMITS = Limits(seconds=10.0)
 _lock = Lock()
 
 
@@ -38,6 +44,22 @@ def file_of(body: bytes, content_type: str | None, url: str, limits: Limits | No
             _kept[key] = found
             while len(_kept) > _MOST_KEPT:
                 _kept.popitem(last=False)
+    return found
+
+
+def picture_of(body: bytes, number: int) -> bytes | None:
+    """A page of a PDF as PNG; None if it has no such page, or the page cannot be drawn in the time."""
+    key = (sha256(body).digest(), number)
+    with _lock:
+        if (known := _pictures.get(key)) is not None:
+            _pictures.move_to_end(key)
+            return known
+    found = documents.picture(body, number, _PICTURE_LIMITS)
+    if found is not None and len(found) <= _MOST_PICTURE_BYTES:
+        with _lock:
+            _pictures[key] = found
+            while len(_pictures) > _MOST_PICTURES:
+                _pictures.popitem(last=False)
     return found
 
 

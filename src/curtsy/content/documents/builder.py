@@ -68,6 +68,8 @@ class Builder:
         #: characters of the text so far
         self.size = 0
         self.boxes = Boxes()
+        #: of PDF: width and height
+        self.page_sizes: list[tuple[float, float]] = []
         self.page_count = 0
         #: the text was recognized in pictures of pages
         self.ocr = False
@@ -219,7 +221,8 @@ class Builder:
         parts = parts or _sections(self._headings, text)
         return FileText(
             self.kind, text, "\n\n".join(self._blocks) + "\n" * bool(self._blocks),
-            tuple(parts), tuple(self._headings), tuple(self._tables), self.boxes, tuple(self._links),
+            tuple(parts), tuple(self._headings), tuple(self._tables), tuple(self.page_sizes), self.boxes,
+            tuple(self._links),
             problem=problem, truncated=self.left_out or problem not in ("", "no_text"),
             page_count=max(self.page_count, len(self._parts), bool(text)), ocr=self.ocr, **facts,
         )  # fmt: skip

@@ -38,7 +38,11 @@ class FileLayout(TextLayout):
         return None if found is None else Part(found.kind, found.number, found.label)
 
     def boxes_at(self, start: int, end: int) -> tuple[PageBox, ...]:
-        return tuple(islice(_lines(self._file.boxes.at(start, end)), _MOST_BOXES))
+        lines = islice(_lines(self._file.boxes.at(start, end)), _MOST_BOXES)
+        return tuple(line._replace(width=width, height=height) for line in lines for width, height in self._size(line))
+
+    def _size(self, line: PageBox) -> tuple[tuple[float, float], ...]:
+        return self._file.page_sizes[line.page - 1 : line.page] or ((0.0, 0.0),)
 
     def labels_at(self, start: int, end: int) -> tuple[Label, ...]:
         # One cell: finding those of a whole sheet would take longer.

@@ -213,6 +213,8 @@ class FileText:
     parts: tuple[Part, ...] = ()
     headings: tuple[Heading, ...] = ()
     tables: tuple[Table, ...] = ()
+    #: width and height of each page of a PDF, in points
+    page_sizes: tuple[tuple[float, float], ...] = ()
     #: of PDF only
     boxes: Boxes = field(default_factory=Boxes)
     #: targets as they are written in the file, each once, in order: not checked, not normalized

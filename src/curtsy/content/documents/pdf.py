@@ -67,6 +67,7 @@ def _read_pages(builder: Builder, document: pdfium.PdfDocument) -> None:
     writer = Writer(builder, body_size)
     for number, sheet in enumerate(chain(first, pages), 1):
         builder.begin("page", _page_label(document, number))
+        builder.page_sizes.append((0.0, 0.0) if sheet is None else (round(sheet.width, 2), round(sheet.height, 2)))
         if sheet is None:
             broken += 1
             continue

@@ -29,6 +29,7 @@ def from_wire(line: bytes, packed: bytes) -> FileText:
     for name, shape in _ROWS.items():
         values[name] = tuple(shape(*row) for row in values[name])
     values["tables"] = tuple(map(_table, values["tables"]))
+    values["page_sizes"] = tuple((float(width), float(height)) for width, height in values["page_sizes"])
     return FileText(**{**values, "links": tuple(values["links"]), "boxes": Boxes.from_bytes(packed)})
 
 

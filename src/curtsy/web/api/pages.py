@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+from curtsy.content.documents.sniff import kind_of
 from curtsy.core.errors import Damaged, UsageError
 from curtsy.core.model import Page as StoredPage
 from curtsy.export import pages as export
 from curtsy.rules.urls import host_key, normalise
+from curtsy.services.stored_files import picture_of
 from curtsy.store import crawls, listing, pages
 from curtsy.store.segments import read_page
 from curtsy.web.models.fields import since_to_ms
@@ -17,6 +19,7 @@ from curtsy.web.problems import Mistake, Problem
 from curtsy.web.routing import Call, Download, Media, endpoint
 
 _PAGE_ID = re.compile(r"[1-9][0-9]{0,17}-[0-9a-f]{32}")
+_NUMBER = re.compile(r"[1-9][0-9]{0,5}")
 _ENDINGS = {
     "text/html": "html",
     "application/xhtml+xml": "xhtml",
@@ -93,12 +96,37 @@ def page(call: Call, id: str) -> PageOf:
 def content(call: Call, id: str) -> Download:
     """The stored body of a page, as an attachment, so that a browser does not show it as part of this site."""
     found, _ = _page(call, id)
+    kind = (found.content_type or "").partition(";")[0].strip().lower()
+    return Download(body=_body(call, found), name=f"{found.id}.{_ENDINGS.get(kind, 'bin')}")
+
+
+@endpoint(
+    "GET",
+    "/v1/pages/{id}/pictures/{number}",
+    scope="read",
+    answers={200: Media(type="image/png", description="The picture")},
+)
+def picture(call: Call, id: str, number: str) -> Download:
+    """A page of a stored PDF as a picture, with at most 2.5 million dots. Pages count from 1.
+
+    The `boxes` of evidence mark places on it: in points from the top left corner, next to the size of the page.
+    """
+    found, _ = _page(call, id)
+    body = _body(call, found)
+    is_pdf = kind_of(found.content_type, body, found.url) == "pdf"
+    drawn = picture_of(body, int(number)) if is_pdf and _NUMBER.fullmatch(number) else None
+    if drawn is None:
+        raise Problem(404, "no-picture", "There is no such page of a PDF, or it cannot be drawn.")
+    return Download(body=drawn, name=f"{found.id}-{number}.png", media_type="image/png")
+
+
+def _body(call: Call, found: StoredPage) -> bytes:
     segments = export.segments_of(call.settings)
     try:
         with call.store.read() as tx:
             record = read_page(tx, segments, found)
     except Damaged:
-        _page(call, id)  # it may have been deleted meanwhile
+        _page(call, found.id)  # it may have been deleted meanwhile
         raise
     finally:
         segments.close()
@@ -106,8 +134,7 @@ def content(call: Call, id: str) -> Download:
         raise _unknown()
     if record is None:
         raise Problem(404, "no-content", "The body of this page was not stored.")
-    kind = (found.content_type or "").partition(";")[0].strip().lower()
-    return Download(body=record.body, name=f"{found.id}.{_ENDINGS.get(kind, 'bin')}")
+    return record.body
 
 
 def _page(call: Call, id: str) -> tuple[StoredPage, str]:

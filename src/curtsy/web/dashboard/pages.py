@@ -61,6 +61,17 @@ def page_content(req: PageRequest, id: str) -> Response:
     return response
 
 
+@view("GET", "/pages/<id>/pictures/<number>")
+def page_picture(req: PageRequest, id: str, number: str) -> Response:
+    """As in the API. The server drew it, so a browser may show it."""
+    found = api.picture(req.call(), id, number)
+    assert isinstance(found, Download)
+    response = Response(found.body, content_type=found.media_type)
+    response.headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
+    response.headers["Cache-Control"] = "private, max-age=3600"
+    return response
+
+
 def reading(req: PageRequest, row: Page) -> Reading:
     """The headers and the text of a stored page."""
     if row.body is None:

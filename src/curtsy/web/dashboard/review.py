@@ -12,15 +12,18 @@ from urllib.parse import urlencode
 from flask import Response, request
 
 from curtsy.core.errors import UsageError
+from curtsy.core.text_layout import Part
 from curtsy.store import dashboard_queries
 from curtsy.web.api import reviews
 from curtsy.web.dashboard import words
 from curtsy.web.dashboard.site import ROWS, PageRequest, filled, valid, view
-from curtsy.web.models.records import EvidenceInfo, FieldInfo, RecordInfo
+from curtsy.web.models.records import BoxInfo, EvidenceInfo, FieldInfo, PartInfo, RecordInfo
 from curtsy.web.models.reviews import RecordReview, ReviewRequest, ReviewsQuery, SourceInfo, WithheldInfo
 
 #: characters of one source that are shown; later evidence appears only as its quote
 _MOST_TEXT = 200_000
+#: pages of PDF files that are shown as pictures
+_MOST_PICTURES = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +51,8 @@ class Piece:
     of: tuple[str, ...] = ()
     #: values whose first piece this is
     first_of: tuple[str, ...] = ()
+    #: the part of a document in which the evidence begins: `sheet 2 (Key facts)`
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +62,28 @@ class Marked:
     source: SourceInfo
     pieces: tuple[Piece, ...]
     cut: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkedBox:
+    """A place on the picture of a page, and the values that it is evidence for."""
+
+    box: BoxInfo
+    of: str
+    #: the first box of its value
+    is_first: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PagePicture:
+    """A page of a PDF with its evidence marked."""
+
+    page: str
+    url: str
+    number: int
+    width: float
+    height: float
+    boxes: tuple[MarkedBox, ...]
 
 
 @view("GET", "/review", scope="write")
@@ -83,8 +110,9 @@ def record(req: PageRequest, id: str) -> Response:
     sources = [marked(one, values) for one in found.sources] if isinstance(found, RecordReview) else []
     sources.sort(key=lambda one: (one.source.kind != "text", -sum(bool(piece.of) for piece in one.pieces)))
     return req.render(
-        "review.html", record=found, values=values, sources=sources, before=before, behind=behind, waiting=waiting,
-        decided=decided, crawl=crawl, history=found.reviews if isinstance(found, RecordReview) else [],
+        "review.html", record=found, values=values, sources=sources, pictures=pictures_of(values), before=before,
+        behind=behind, waiting=waiting, decided=decided, crawl=crawl,
+        history=found.reviews if isinstance(found, RecordReview) else [],
     )  # fmt: skip
 
 
@@ -160,21 +188,52 @@ def _value(id: str, one: FieldInfo, withheld: bool) -> Value:
     )
 
 
+def pictures_of(values: Sequence[Value]) -> list[PagePicture]:
+    """The pages of PDF files with evidence, in the order of the values."""
+    found: dict[tuple[str, int], list[tuple[EvidenceInfo, BoxInfo, Value]]] = {}
+    for value in values:
+        for one in value.evidence:
+            for box in one.boxes:
+                if box.width > 0 and box.height > 0:
+                    found.setdefault((one.page, box.page), []).append((one, box, value))
+    seen: set[str] = set()
+    made = []
+    for (page, number), places in list(found.items())[:_MOST_PICTURES]:
+        boxes = []
+        for _, box, value in places:
+            boxes.append(MarkedBox(box=box, of=value.id, is_first=value.id not in seen))
+            seen.add(value.id)
+        evidence, first, _ = places[0]
+        made.append(
+            PagePicture(
+                page=page, url=evidence.url, number=number, width=first.width, height=first.height, boxes=tuple(boxes)
+            )
+        )
+    return made
+
+
 def marked(source: SourceInfo, values: Sequence[Value]) -> Marked:
     """Split the text wherever evidence starts or ends."""
     text = words.inert(source.text[:_MOST_TEXT])
-    spans = [
-        (max(0, one.start), min(len(text), one.end), value.id)
+    cited = [
+        (one, value.id)
         for value in values
         for one in value.evidence
         if one.page == source.page and one.sha256 == source.sha256 and one.source == source.kind
     ]
+    spans = [(max(0, one.start), min(len(text), one.end), id) for one, id in cited]
     spans = [span for span in spans if span[0] < span[1]]
+    parts = {one.start: _named(one.part) for one, _ in cited if one.part is not None}
     edges = sorted({0, len(text), *(edge for begin, end, _ in spans for edge in (begin, end))})
     pieces: list[Piece] = []
     seen: set[str] = set()
     for begin, end in pairwise(edges):
         of = tuple(dict.fromkeys(id for first, last, id in spans if first <= begin and end <= last))
-        pieces.append(Piece(text=text[begin:end], of=of, first_of=tuple(id for id in of if id not in seen)))
+        first_of, part = tuple(id for id in of if id not in seen), parts.get(begin, "") if of else ""
+        pieces.append(Piece(text=text[begin:end], of=of, first_of=first_of, part=part))
         seen.update(of)
     return Marked(source=source, pieces=tuple(pieces), cut=len(source.text) > _MOST_TEXT)
+
+
+def _named(part: PartInfo) -> str:
+    return str(Part(part.kind, part.number, part.label))

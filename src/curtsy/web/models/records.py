@@ -40,6 +40,8 @@ class BoxInfo(BaseModel):
     y0: float
     x1: float
     y1: float
+    width: float = Field(description="Of the page, in points; 0: unknown.")
+    height: float
 
 
 class EvidenceInfo(BaseModel):

@@ -155,11 +155,13 @@
 
   // Review: highlight the evidence of a value, open the fields of a correction
   const showEvidence = (id) => {
-    all("mark.now").forEach((old) => old.classList.remove("now"));
-    const marks = all(`mark[data-of~="${CSS.escape(id)}"]`);
+    all("mark.now, rect.now").forEach((old) => old.classList.remove("now"));
+    const marks = all(`rect[data-of="${CSS.escape(id)}"], mark[data-of~="${CSS.escape(id)}"]`);
     marks.forEach((found) => found.classList.add("now"));
-    const box = one("[data-source]");
-    if (marks.length && box) box.scrollTo({ top: marks[0].offsetTop - box.offsetTop - box.clientHeight / 3, behavior: "smooth" });
+    const box = one("[data-source]"), found = marks.find((mark) => mark.matches("mark"));
+    if (found && box) box.scrollTo({ top: found.offsetTop - box.offsetTop - box.clientHeight / 3, behavior: "smooth" });
+    const picture = marks.find((mark) => mark.matches("rect"))?.closest("figure"), frame = picture?.parentElement;
+    if (frame) frame.scrollTo({ top: picture.offsetTop - frame.offsetTop, behavior: "smooth" });
   };
   for (const row of all("[data-evidence]")) {
     row.addEventListener("focusin", () => showEvidence(row.dataset.evidence));

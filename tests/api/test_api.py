@@ -59,6 +59,7 @@ def test_pages_come_once_with_their_content(site: SmallSite, given: dict[str, An
     assert home.content.startswith(b"<!doctype html>")
     assert f"{START}p3" in home.links()
     assert "[x](" in home.markdown()
+    assert "[x](" in home.markdown(full_page=True)
     assert sorted(page.url for page in curtsy.pages(data_dir=given["data_dir"])) == sorted(page.url for page in found)
 
 

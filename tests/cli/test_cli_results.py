@@ -211,6 +211,12 @@ def test_csv_for_spreadsheets_has_no_formulas(run: Run, crawled: Path, tmp_path:
     assert run("export", "--csv-safe").code == 2
 
 
+def test_the_full_page_is_an_option_of_markdown(run: Run, crawled: Path, tmp_path: Path) -> None:
+    assert run("export", "--out", "pages", "--full-page").code == 0
+    assert list((tmp_path / "pages").glob("*/*.md"))
+    assert "--full-page works with Markdown only" in run("export", "--full-page").err
+
+
 @pytest.mark.parametrize("words", [("status", "--json"), ("export",), ("hosts", "list")])
 def test_a_reader_that_has_enough_is_no_error(crawled: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
     reader, writer = os.pipe()

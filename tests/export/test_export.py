@@ -561,3 +561,14 @@ def test_a_document_is_exported_with_its_facts_and_as_markdown(tmp_path: Path) -
     assert "| plum | 1 |" in csv_text
     assert 'document: "csv"' in csv_text
     assert any('problem: "no_text"' in text for text in written.values())
+
+
+@pytest.mark.parametrize("full_page", [False, True])
+def test_markdown_is_the_main_content_or_the_full_page(stored: StoredPages, tmp_path: Path, full_page: bool) -> None:
+    stored.add(2)
+    whole, parts = target_of(str(tmp_path / "whole")), target_of(str(tmp_path / "parts"))
+    export.export(stored.store, stored.segments, stored.crawl, whole, Format.MARKDOWN, full_page=full_page)
+    page_increments.add(stored.store, stored.segments, stored.crawl, parts, Format.MARKDOWN, full_page=full_page)
+    texts = [file.read_text("utf-8") for file in sorted(tmp_path.glob("*/a.test/*.md"))]
+    assert len(texts) == 4
+    assert all("**geese**" in text and ("Menu" in text) == full_page for text in texts)

@@ -135,6 +135,8 @@ async def research(client: Client) -> None:
     rest = await call(client, "read_page", page=f"{START}about", offset=100, max_chars=50_000)
     assert rest["next_offset"] is None
     assert len(rest["markdown"]) == first["total_chars"] - 100
+    full = await call(client, "read_page", page=f"{START}about", full_page=True)
+    assert full["total_chars"] >= first["total_chars"]
     facts = await call(client, "extract", page=f"{START}org")
     assert facts["data"]["title"] == "Acme Goose Feeders"
     wanted = {"type": "object", "properties": {"name": {"type": "string"}, "moon_base": {"type": "string"}}}

@@ -44,7 +44,8 @@ class StoredPages:
 
     def _page(self, i: int) -> Page:
         url = f"https://a.test/p{i}"
-        body = f"<html><title>Page {i}</title><body><h1>Page {i}</h1><p>About <b>geese</b>, part {i}.</p>".encode()
+        text = f"<nav>Menu {i}</nav><h1>Page {i}</h1><p>About <b>geese</b>, part {i}.</p>"
+        body = f"<html><title>Page {i}</title><body>{text}".encode()
         digest = hashlib.sha256(body).hexdigest()
         headers = [("Content-Type", "text/html")]
         item = WarcItem(url=url, fetched_ms=T0 + i, status=200, headers=headers, body=body, sha256=digest)

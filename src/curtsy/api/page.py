@@ -66,9 +66,10 @@ class Page:
         """The visible text, also of documents; empty for bodies without text, such as pictures."""
         return stored_files.text_of(self.content or b"", self.content_type, self.url)
 
-    def markdown(self) -> str:
-        """As Markdown, also documents; other types as their text."""
-        return stored_files.markdown_of(self.content or b"", self.content_type, self.url)
+    def markdown(self, full_page: bool = False) -> str:
+        """The main content as Markdown, or the full page with its menus and footers; also documents; other types as
+        their text."""
+        return stored_files.markdown_of(self.content or b"", self.content_type, self.url, full_page=full_page)
 
     def links(self) -> list[str]:
         """The normalized URLs of its links, without those marked nofollow."""

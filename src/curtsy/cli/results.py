@@ -36,6 +36,10 @@ Format = Annotated[
     ),
 ]
 CsvSafe = Annotated[bool, typer.Option("--csv-safe", help="Make CSV safe for spreadsheets: no formulas.")]
+FullPage = Annotated[
+    bool,
+    typer.Option("--full-page", help="Markdown with menus, headers, footers and related links, not only the content."),
+]
 What = Annotated[str, typer.Option("--what", metavar="pages|records", help="What to export.")]
 Incremental = Annotated[
     bool, typer.Option("--incremental", help="Add what is new since the last export to the folder --out.")
@@ -47,6 +51,7 @@ def export(
     out: Out = None,
     format_: Format = None,
     csv_safe: CsvSafe = False,
+    full_page: FullPage = False,
     what: What = "pages",
     incremental: Incremental = False,
     config: Config = None,
@@ -57,7 +62,7 @@ def export(
     _check_what(what, to_stdout=out is None, as_json=as_json)
     target = target_of(out)
     chosen = pages.format_of(target, format_)
-    _check_format(chosen, what, csv_safe)
+    _check_format(chosen, what, csv_safe, full_page)
     (page_increments if incremental else pages).check_target(target, chosen)
     with stored(config, data_dir) as (settings, store):
         with store.read() as tx:
@@ -67,7 +72,7 @@ def export(
             written = write_records(store, found, target, chosen, csv_safe)
         else:
             write = page_increments.add if incremental else pages.export
-            written = write(store, pages.segments_of(settings), found, target, chosen, csv_safe)
+            written = write(store, pages.segments_of(settings), found, target, chosen, csv_safe, full_page)
     if as_json:
         show.document({"id": found.id, "format": chosen.value, "out": out, what: written})
     elif out is not None:
@@ -81,7 +86,9 @@ def _check_what(what: str, *, to_stdout: bool, as_json: bool) -> None:
         raise UsageError(f"With --json, standard output is for the document: export the {what} with --out PATH.")
 
 
-def _check_format(chosen: pages.Format, what: str, csv_safe: bool) -> None:
+def _check_format(chosen: pages.Format, what: str, csv_safe: bool, full_page: bool) -> None:
+    if full_page and chosen != "markdown":
+        raise UsageError(f"--full-page works with Markdown only, not with {chosen}.")
     if csv_safe and chosen != "csv":
         raise UsageError(f"--csv-safe works with CSV only, not with {chosen}.")
     if what == "records":

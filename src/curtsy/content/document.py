@@ -16,6 +16,7 @@ from selectolax.lexbor import LexborCSSSelector, LexborHTMLParser, LexborNode
 from curtsy.content import structured
 from curtsy.content import text as prose
 from curtsy.content.charset import charset_of, decode, media_type
+from curtsy.content.main_content import MainContent, PageType, main_content, outline
 from curtsy.content.markdown import markdown
 from curtsy.content.parser_limits import tame
 from curtsy.content.streamed import placements_of
@@ -94,6 +95,7 @@ class Document:
     truncated: bool = False
     _page_tree: PageTree | None = field(default=None, init=False, repr=False, compare=False)
     _visible: VisibleText | None = field(default=None, init=False, repr=False, compare=False)
+    _main: MainContent | None = field(default=None, init=False, repr=False, compare=False)
 
     @classmethod
     def parse(cls, body: bytes, content_type: str | None, url: str, agent: str = "curtsy") -> Document:
@@ -155,8 +157,30 @@ class Document:
         return self.visible().layout.labels_at(start, end)
 
     def markdown(self) -> str:
-        """The page as Markdown: headings, paragraphs, lists, links, emphasis, code, tables, quotations."""
+        """The whole page as Markdown: headings, paragraphs, lists, links, emphasis, code, tables, quotations."""
         return markdown(self.page_tree(), lambda href: parse(href, self.base_url))
+
+    def main_content(self) -> MainContent:
+        """Return what the page is about, without menus, footers, notices and links to other pages."""
+        if self._main is None:
+            page = outline(self.page_tree())
+            if self._visible is None:
+                self._visible = page.visible._replace(spans=[])
+            self._main = main_content(self.page_tree(), page, self.url, self.title)
+        return self._main
+
+    def main_text(self) -> str:
+        """Return the main content as text. Each piece is a part of `text()`: `main_content().pieces` says which."""
+        return self.main_content().text
+
+    def main_markdown(self) -> str:
+        """Return the main content as Markdown, in the form of `markdown()`."""
+        main = self.main_content()
+        return markdown(main.tree, lambda href: parse(href, self.base_url), main.roots)
+
+    def page_type(self) -> PageType:
+        """Return what kind of page it is, as far as its structure says."""
+        return self.main_content().type
 
     def structured(self) -> list[dict[str, Any]]:
         """[{"kind": ..., "data": ...}, ...]; the kinds in this order: json-ld, opengraph, twitter, dublin-core, meta,

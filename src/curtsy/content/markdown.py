@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from selectolax.lexbor import LexborNode
@@ -22,17 +22,21 @@ _LISTS = frozenset(("ul", "ol", "menu", "dir"))
 _MAX_MARKS = 12
 
 
-def markdown(tree: PageTree, resolve: Callable[[str], str | None]) -> str:
-    """CommonMark with tables; `resolve` makes a link absolute, or gives None to leave it out."""
+def markdown(tree: PageTree, resolve: Callable[[str], str | None], roots: Sequence[LexborNode | None] = (None,)) -> str:
+    """CommonMark with tables; `resolve` makes a link absolute, or gives None to leave it out.
+
+    `roots` are the elements to write, one after the other; None is the whole page.
+    """
     writer = _Writer(resolve)
-    for node, tag, entering in walk(tree):
-        if tag == "-text":
-            writer.text(node.text_content or "")
-        elif entering:
-            writer.enter(tag, node)
-        else:
-            writer.leave(tag)
-    writer.end_block()
+    for root in roots:
+        for node, tag, entering in walk(tree, root):
+            if tag == "-text":
+                writer.text(node.text_content or "")
+            elif entering:
+                writer.enter(tag, node)
+            else:
+                writer.leave(tag)
+        writer.end_block()
     return "\n".join(writer.lines) + "\n" if writer.lines else ""
 
 

@@ -7,7 +7,7 @@ element has an exact span. docs/reference/visible-text.md has the rules.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Container
 from functools import partial
 from typing import NamedTuple
 
@@ -47,6 +47,8 @@ class Span(NamedTuple):
     node: LexborNode
     start: int
     end: int
+    #: requested elements around it
+    depth: int
 
 
 class VisibleText(NamedTuple):
@@ -65,7 +67,7 @@ def text(root: LexborNode | None, limit: int | None = None, tree: PageTree | Non
 
 
 def read(
-    tree: PageTree, root: LexborNode | None = None, limit: int | None = None, spans_of: Collection[str] = ()
+    tree: PageTree, root: LexborNode | None = None, limit: int | None = None, spans_of: Container[str] = ()
 ) -> VisibleText:
     """Return the text and its layout, and the spans of elements with the tags `spans_of`."""
     writer = _Writer()
@@ -83,7 +85,7 @@ def read(
                 if entering:
                     starts.append(writer.size)
                 else:
-                    spans.append(Span(node, starts.pop(), writer.size))
+                    spans.append(Span(node, starts.pop(), writer.size, len(starts)))
             meaning = meaning_of(tag)
             if meaning is not None:
                 if meaning == _BLOCK:

@@ -68,7 +68,7 @@ def check_target(out: Target, chosen: Format) -> None:
 
 def add(
     store: Store, segments: SegmentStore, crawl: Crawl, out: Target, chosen: Format, csv_safe: bool = False,
-    part: int = PART,
+    full_page: bool = False, part: int = PART,
 ) -> int:  # fmt: skip
     """Write the pages committed since the last export to this folder; return their number."""
     assert out is not None
@@ -82,7 +82,7 @@ def add(
         upto = store.run(pages.settled_to, crawl.n) if store.dialect == "postgresql" else _newest(store, crawl.n)
         written = Tally()
         while (following := _next(store, crawl.n, cursor, upto, part)) is not None:
-            _write(store, segments, crawl, folder, chosen, (cursor, following), written, csv_safe)
+            _write(store, segments, crawl, folder, chosen, (cursor, following), written, csv_safe, full_page)
             cursor = state.crawls[crawl.id] = following
             folder.write(STATE, [_shown(state)])
     return written.n
@@ -101,12 +101,13 @@ def _next(store: Store, n: int, cursor: Cursor, upto: int, most: int) -> Cursor 
 
 def _write(
     store: Store, segments: SegmentStore, crawl: Crawl, folder: Folder, chosen: Format, between: tuple[Cursor, Cursor],
-    written: Tally, csv_safe: bool,
+    written: Tally, csv_safe: bool, full_page: bool,
 ) -> None:  # fmt: skip
     after, last = between
     found = export.pages_of(store, crawl.n, after.last, last.last)
     if chosen is Format.MARKDOWN:
-        written.n += sum(export.write_markdown(store, segments, page, folder) for page in found)
+        writer = export.MarkdownWriter(store, segments, full_page)
+        written.n += sum(writer.write_to(folder, page) for page in found)
         return
     name = f"{crawl.id}-{after.last:012}-{last.last:012}-{last.tail}{_ENDINGS[chosen]}"
     folder.write(name, export.blocks_of(found, segments, chosen, written, name, csv_safe))

@@ -13,7 +13,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import islice
@@ -146,13 +146,19 @@ def segments_of(settings: Settings) -> SegmentStore:
 
 
 def export(
-    store: Store, segments: SegmentStore, crawl: Crawl, out: Target, chosen: Format, csv_safe: bool = False
+    store: Store,
+    segments: SegmentStore,
+    crawl: Crawl,
+    out: Target,
+    chosen: Format,
+    csv_safe: bool = False,
+    full_page: bool = False,
 ) -> int:
-    """Write all pages of a crawl; return their number."""
+    """Write all pages of a crawl; return their number. `full_page`: Markdown of more than the main content."""
     found = pages_of(store, crawl.n)
     if chosen is Format.MARKDOWN:
         assert out is not None
-        return _markdown(store, segments, found, out)
+        return _markdown(MarkdownWriter(store, segments, full_page), found, out)
     written = Tally()
     name = out.name if out else "export.warc.gz"
     write_whole(out, blocks_of(found, segments, chosen, written, name, csv_safe))
@@ -323,16 +329,16 @@ def _warc(found: Iterable[Page], segments: SegmentStore, written: Tally, name: s
         yield record
 
 
-def _markdown(store: Store, segments: SegmentStore, found: Iterator[Page], out: Path | ObjectPlace) -> int:
+def _markdown(writer: MarkdownWriter, found: Iterator[Page], out: Path | ObjectPlace) -> int:
     if isinstance(out, ObjectPlace):
         folder = out.folder()
         folder.clear()
         folder.write(MARK, [_MARK_TEXT])
-        return sum(write_markdown(store, segments, page, folder) for page in found)
-    return _markdown_folder(store, segments, found, place(out))
+        return sum(writer.write_to(folder, page) for page in found)
+    return _markdown_folder(writer, found, place(out))
 
 
-def _markdown_folder(store: Store, segments: SegmentStore, found: Iterator[Page], out: Path) -> int:
+def _markdown_folder(writer: MarkdownWriter, found: Iterator[Page], out: Path) -> int:
     made = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
     try:
         os.chmod(made, 0o777 & ~umask())
@@ -342,7 +348,7 @@ def _markdown_folder(store: Store, segments: SegmentStore, found: Iterator[Page]
             (made / name).parent.mkdir(parents=True, exist_ok=True)
             (made / name).write_bytes(data)
 
-        written = sum(_write_markdown(store, segments, page, write) for page in found)
+        written = sum(writer.write(page, write) for page in found)
         if out.exists():
             shutil.rmtree(out)
         made.rename(out)
@@ -357,22 +363,30 @@ def _markdown_folder(store: Store, segments: SegmentStore, found: Iterator[Page]
     return written
 
 
-def write_markdown(store: Store, segments: SegmentStore, page: Page, folder: Folder) -> bool:
-    """Write one page or document as host/path.md; return False if it has no text."""
-    return _write_markdown(store, segments, page, lambda name, data: folder.write(name, [data]))
+@dataclass(frozen=True, slots=True)
+class MarkdownWriter:
+    """Writes pages and documents as host/path.md."""
 
+    store: Store
+    segments: SegmentStore
+    #: with menus, headers, footers and related links
+    full_page: bool
 
-def _write_markdown(store: Store, segments: SegmentStore, page: Page, write: Callable[[str, bytes], None]) -> bool:
-    with store.read() as tx:
-        record = read_page(tx, segments, page)
-    if record is None or not record.body or not (page.document or is_html(page.content_type, record.body)):
-        return False
-    facts = {name: value for name, value in row_of(page).items() if value is not None}
-    # JSON is YAML: no value of a page can end the front matter.
-    front = "".join(f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in facts.items())
-    text = markdown_of(record.body, page.content_type, page.url)
-    write(file_name(page), f"---\n{front}---\n\n{text.strip()}\n".encode("utf-8", "replace"))
-    return True
+    def write_to(self, folder: Folder, page: Page) -> bool:
+        """Return False if the page has no text."""
+        return self.write(page, lambda name, data: folder.write(name, [data]))
+
+    def write(self, page: Page, write: Callable[[str, bytes], None]) -> bool:
+        with self.store.read() as tx:
+            record = read_page(tx, self.segments, page)
+        if record is None or not record.body or not (page.document or is_html(page.content_type, record.body)):
+            return False
+        facts = {name: value for name, value in row_of(page).items() if value is not None}
+        # JSON is YAML: no value of a page can end the front matter.
+        front = "".join(f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in facts.items())
+        text = markdown_of(record.body, page.content_type, page.url, full_page=self.full_page)
+        write(file_name(page), f"---\n{front}---\n\n{text.strip()}\n".encode("utf-8", "replace"))
+        return True
 
 
 def file_name(page: Page) -> str:

@@ -66,10 +66,13 @@ class Budget(Protocol):
 
 
 class Page(Protocol):
-    """Only the text of a page is used."""
+    """Of a page, the model sees the main content; a value's evidence may be anywhere in its text."""
 
     @property
     def text(self) -> Source: ...
+
+    @property
+    def shown(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +162,11 @@ class Model:
         )
         claims: list[Claim] = []
         usage = Usage()
+        texts = [page.shown for page in pages]
         sources = [page.text for page in pages]
         for group in groups(leaves, self._leaves_per_call):
             try:
-                found, used = self._ask(schema, group, sources, deadline)
+                found, used = self._ask(schema, group, texts, sources, deadline)
             except ModelFault as fault:
                 fault.usage = usage + fault.usage
                 raise
@@ -183,9 +187,8 @@ class Model:
         return Judgment(score, reason, quote, usage)
 
     def _ask(
-        self, schema: Schema, leaves: Sequence[Leaf], sources: Sequence[Source], deadline: float
+        self, schema: Schema, leaves: Sequence[Leaf], texts: Sequence[str], sources: Sequence[Source], deadline: float
     ) -> tuple[list[Claim], Usage]:
-        texts = [source.text for source in sources]
         layouts = [source.layout for source in sources]
         prompt = prompts.extraction(schema, leaves, texts, self._context_tokens, self.style, layouts)
         if prompt is None:

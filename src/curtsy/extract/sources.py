@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,6 +20,7 @@ from curtsy.extract.page_selection import roles_of
 
 #: characters of a text that is not HTML: some 400 pages of a report
 MAX_TEXT = 1_000_000
+_NOT_BREAK = re.compile(r"[^\n]")
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,21 @@ class PageSources:
     @cached_property
     def _of_others(self) -> list[tuple[int, int]]:
         return [] if self.document is None else foreign_parts.spans(self.document)
+
+    @cached_property
+    def main(self) -> tuple[tuple[int, int], ...]:
+        """The spans of `text` that are the main content; all of it if the page is not HTML or has no main content."""
+        pieces = () if self.document is None else self.document.main_content().pieces
+        return tuple((one.start, one.end) for one in pieces) or ((0, len(self.text.text)),)
+
+    @property
+    def shown(self) -> str:
+        """What a language model sees: the main content, at its place in `text`; all else is blank."""
+        text, at, parts = self.text.text, 0, []
+        for start, end in self.main:
+            parts += (_NOT_BREAK.sub(" ", text[at:start]), text[start:end])
+            at = end
+        return "".join(parts)
 
     @cached_property
     def words(self) -> int:

@@ -54,17 +54,17 @@ class Read:
     def text(self) -> str:
         return stored_files.text_of(self.body or b"", self.content_type, self.url, _LIMITS)
 
-    def markdown(self) -> str:
-        return stored_files.markdown_of(self.body or b"", self.content_type, self.url, _LIMITS)
+    def markdown(self, full_page: bool) -> str:
+        return stored_files.markdown_of(self.body or b"", self.content_type, self.url, _LIMITS, full_page)
 
     def file(self) -> FileText | None:
         """If it is a document."""
         return stored_files.file_of(self.body or b"", self.content_type, self.url, _LIMITS)
 
 
-def piece(page: Read, offset: int, most: int) -> dict[str, Any]:
+def piece(page: Read, offset: int, most: int, full_page: bool = False) -> dict[str, Any]:
     """Some of a page as Markdown, and where the rest begins."""
-    text = page.markdown()
+    text = page.markdown(full_page)
     part = text[offset : offset + most]
     end = offset + len(part)
     file = page.file()

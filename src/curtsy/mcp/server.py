@@ -177,10 +177,13 @@ def _looking(backend: Backend) -> list[Tool]:
         max_chars: Annotated[
             int, Field(description="Maximum number of characters.", ge=100, le=reading.MOST_CHARS)
         ] = 20_000,
+        full_page: Annotated[
+            bool, Field(description="Also menus, headers, footers and related links; by default the main content only.")
+        ] = False,
     ) -> dict[str, Any]:
-        """A stored page as Markdown, in pieces. The page is not fetched again."""
+        """A stored page as Markdown, in pieces: its main content. The page is not fetched again."""
         found = await _work(backends.read, backend, page, crawl)
-        return await _work(reading.piece, found, offset, max_chars)
+        return await _work(reading.piece, found, offset, max_chars, full_page)
 
     async def search_pages(
         query: Annotated[

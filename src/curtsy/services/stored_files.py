@@ -72,9 +72,13 @@ def text_of(body: bytes, content_type: str | None, url: str, limits: Limits | No
     return _plain(body, content_type)
 
 
-def markdown_of(body: bytes, content_type: str | None, url: str, limits: Limits | None = None) -> str:
+def markdown_of(
+    body: bytes, content_type: str | None, url: str, limits: Limits | None = None, full_page: bool = False
+) -> str:
+    """The main content of a page, or all of it; documents are whole."""
     if is_html(content_type, body):
-        return Document.parse(body, content_type, url).markdown()
+        page = Document.parse(body, content_type, url)
+        return page.markdown() if full_page else page.main_markdown()
     if (file := file_of(body, content_type, url, limits)) is not None:
         return file.markdown
     return _plain(body, content_type)

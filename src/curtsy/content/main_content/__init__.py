@@ -1,0 +1,94 @@
+"""The main content of a page: what it is about, without what surrounds it on every page of its site.
+
+    MainContent   the text, its pieces of the visible text, and the type of the page
+    main_content  reads a page
+
+Pure; bad content never raises; the time is linear in the page. docs/reference/main-content.md has the rules.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from selectolax.lexbor import LexborNode
+
+from curtsy.content.main_content.choose import Choice, choose
+from curtsy.content.main_content.outline import Outline, outline
+from curtsy.content.main_content.page_type import PageType
+from curtsy.content.walk import PageTree
+from curtsy.core.text_layout import Visibility
+
+__all__ = ["MainContent", "PageType", "Piece", "main_content", "outline"]
+
+
+class Piece(NamedTuple):
+    """A part of the main text that is exactly a part of the visible text: `visible[start:end]` begins at `at`."""
+
+    at: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class MainContent:
+    type: PageType
+    #: the pieces, one per line or more
+    text: str
+    #: in order, without overlaps
+    pieces: tuple[Piece, ...]
+    #: the elements that hold it, in document order, and the tree in which everything else in them is hidden
+    roots: tuple[LexborNode, ...] = field(repr=False)
+    tree: PageTree = field(repr=False)
+
+
+def main_content(tree: PageTree, page: Outline, url: str = "", title: str | None = None) -> MainContent:
+    """Return the main content of a page; `page` is the outline of `tree`."""
+    if tree.root is None:
+        return MainContent(PageType.SERVICE, "", (), (), tree)
+    choice = choose(page, tree.root, url, title)
+    text, pieces = _joined(page.text, _spans(page, choice))
+    hidden = {page.elements[number].node.mem_id: Visibility.HIDDEN for number in choice.out}
+    unheard = {at: Visibility.HIDDEN for at, one in tree.visibility.items() if one is Visibility.SCREEN_READER}
+    return MainContent(
+        type=choice.type,
+        text=text,
+        pieces=pieces,
+        roots=tuple(page.elements[number].node for number in choice.roots),
+        tree=PageTree(tree.root, {**tree.visibility, **unheard, **hidden}, tree.placements),
+    )
+
+
+def _spans(page: Outline, choice: Choice) -> Iterator[tuple[int, int]]:
+    """Yield the parts of the visible text: the roots without what is left out."""
+    cuts = [(page.elements[number].start, page.elements[number].end) for number in choice.out]
+    cuts += [(one.start, one.end) for one in page.visible.layout.unseen if one.visibility is Visibility.SCREEN_READER]
+    cuts.sort()
+    for number in choice.roots:
+        at, end = page.elements[number].start, page.elements[number].end
+        for cut in range(bisect_left(cuts, (at, 0)), len(cuts)):
+            start, stop = cuts[cut]
+            if start >= end:
+                break
+            if start > at:
+                yield at, start
+            at = max(at, stop)
+        if at < end:
+            yield at, end
+
+
+def _joined(text: str, spans: Iterator[tuple[int, int]]) -> tuple[str, tuple[Piece, ...]]:
+    parts: list[str] = []
+    pieces: list[Piece] = []
+    size = 0
+    for start, end in spans:
+        part = text[start:end]
+        stripped = part.strip()
+        if stripped:
+            start += len(part) - len(part.lstrip())
+            pieces.append(Piece(size, start, start + len(stripped)))
+            parts.append(stripped)
+            size += len(stripped) + 1
+    return "\n".join(parts), tuple(pieces)

@@ -1,0 +1,136 @@
+"""What surrounds the content of a page: menus, headers, footers, sidebars, notices, forms, related links, comments.
+
+Elements are judged from the outside to the inside, by tag, role and names. An element that holds much of the page's
+prose, or its title, is never left out by its names alone: themes name wrappers after what they may contain.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from curtsy.content.main_content import names
+from curtsy.content.main_content.names import Part
+from curtsy.content.main_content.outline import Element, Outline
+from curtsy.content.main_content.title import is_logo
+
+_TAGS = frozenset(("nav", "button", "dialog", "menu", "search", "footer", "label"))
+_ROLES = frozenset(
+    ("navigation", "contentinfo", "complementary", "search", "dialog", "alertdialog", "menu", "menubar", "toolbar",
+     "tablist", "button", "menuitem", "progressbar", "slider", "status")
+)  # fmt: skip
+_NEVER = frozenset(("html", "body", "main"))
+_NEVER_BY_NAME = frozenset(("h1", "pre", "code", "p"))
+_CONTENT_TAGS = frozenset(("article", "main", "section"))
+_NOTE = re.compile(
+    r"(?:^|[\s_-])(?:admonition|note|warning|tip|callout|important|hint|caution|danger|infobox|info-box|alert)",
+    re.IGNORECASE,
+)
+#: share of the page's prose above which an element is not left out, without and with a title elsewhere
+_MOST = (0.5, 0.6)
+_MOST_BY_NAME = {Part.FRAME: (0.25, 0.4), Part.RELATED: (0.35, 0.6), Part.SIDEBAR: (0.35, 0.6)}
+_MOST_META_LETTERS = 250
+_ASKS = ",".join(
+    (
+        *(f'input[type="{kind}"]' for kind in ("email", "password", "search", "tel", "text")),
+        *("input:not([type])", "textarea"),
+    )
+)
+#: fields of forms that put a product into a cart
+_ORDERS = ",".join(
+    (
+        *('[name*="qty"]', '[name*="quantity"]', '[name*="product"]', '[name="add"]'),
+        *('[class*="add-to-cart"]', '[class*="addtocart"]', '[id*="add-to-cart"]'),
+    )
+)
+
+
+class Frame:
+    def __init__(self, page: Outline, heading: int | None) -> None:
+        self._elements = page.elements
+        self._heading = heading
+        self._prose = page.elements[0].prose or 1.0
+        self._letters = page.elements[0].letters or 1.0
+        self._titles = _titles_before(page, heading)
+        self._in_content = _in_content(page.elements)
+
+    def out(self) -> set[int]:
+        """Return the elements around the content, whatever the type of the page."""
+        return self._sweep(self._is_out)
+
+    def comments(self) -> set[int]:
+        return self._sweep(lambda _, element: element.part is Part.COMMENTS and element.prose < 0.7 * self._prose)
+
+    def posters(self) -> set[int]:
+        """Return what a forum says about the authors of posts, and the buttons of posts."""
+        return self._sweep(lambda _, element: names.is_poster(element.names) and element.prose < 0.1 * self._prose)
+
+    def _sweep(self, is_out: Callable[[int, Element], bool]) -> set[int]:
+        found: set[int] = set()
+        elements = self._elements
+        number = 0
+        while number < len(elements):
+            element = elements[number]
+            if element.end > element.start and element.tag not in _NEVER and is_out(number, element):
+                found.add(number)
+                number = element.last
+            else:
+                number += 1
+        return found
+
+    def _is_out(self, number: int, element: Element) -> bool:
+        # On a page with little prose, a notice may hold most of it.
+        share = min(element.prose / self._prose, 2 * element.letters / self._letters)
+        if share > _MOST[self._heading is not None]:
+            return False
+        tag, role = element.tag, (element.attributes.get("role") or "").lower()
+        if tag in _TAGS or role in _ROLES:
+            return True
+        if tag == "header" or role == "banner":
+            return not self._in_content[number] and not self._holds_title(number)
+        if tag == "aside":
+            return _NOTE.search(element.names) is None
+        if tag == "form":
+            return share < 0.3 and element.letters < 0.4 * self._letters and _asks_reader(element)
+        return tag not in _NEVER_BY_NAME and self._is_out_by_name(number, element, share)
+
+    def _is_out_by_name(self, number: int, element: Element, share: float) -> bool:
+        part = element.part
+        if part is Part.META:
+            return element.letters < _MOST_META_LETTERS and not element.headings
+        if part not in _MOST_BY_NAME or share >= _MOST_BY_NAME[part][self._heading is not None]:
+            return False
+        if part is Part.FRAME and element.prose > 0 and names.is_content(element.names):
+            return False
+        return not self._holds_title(number)
+
+    def _holds_title(self, number: int) -> bool:
+        return self._titles[self._elements[number].last] > self._titles[number]
+
+
+def _titles_before(page: Outline, heading: int | None) -> list[int]:
+    """Return how many titles there are before each element: the heading of the page, or all of the first rank."""
+    counts = [0]
+    for number, element in enumerate(page.elements):
+        is_title = number == heading
+        if heading is None and element.tag == "h1" and element.letters >= 3:
+            is_title = not is_logo(page, number)
+        counts.append(counts[-1] + is_title)
+    return counts
+
+
+def _in_content(elements: list[Element]) -> list[bool]:
+    """Return whether each element is in an article or the like."""
+    found: list[bool] = []
+    for element in elements:
+        above = element.parent
+        inside = above >= 0 and (
+            found[above] or elements[above].tag in _CONTENT_TAGS or elements[above].part is Part.CONTENT
+        )
+        found.append(inside)
+    return found
+
+
+def _asks_reader(form: Element) -> bool:
+    """Whether a form is for messages, names or searches, and not a frame around a product or a page."""
+    return form.node.css_first(_ORDERS) is None and form.node.css_first(_ASKS) is not None

@@ -1,0 +1,71 @@
+"""Repeated siblings: the cards of a list, the posts of a thread, the rows of a table of contents."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from curtsy.content.main_content.outline import Element, Outline
+
+_LEAST_ITEMS = 3
+_LEAST_LETTERS = 12
+_MOST_LETTERS = 2_500
+_ITEM_TAGS = frozenset(("div", "li", "article", "section", "tr", "a", "td", "dl", "figure", "span", "h2", "h3", "p"))
+
+
+class Group(NamedTuple):
+    """Siblings of one form, each with a link."""
+
+    parent: int
+    items: tuple[int, ...]
+    letters: float
+    linked: float
+    prose: float
+
+
+def groups_of(page: Outline, out: set[int]) -> list[Group]:
+    """Return groups of repeated siblings, outermost first, without those in elements that are left out."""
+    found: list[Group] = []
+    elements = page.elements
+    number = 0
+    while number < len(elements):
+        if number in out:
+            number = elements[number].last
+            continue
+        group = _group(elements, number, out)
+        if group is not None:
+            found.append(group)
+            number = elements[number].last
+        else:
+            number += 1
+    return found
+
+
+def _group(elements: list[Element], parent: int, out: set[int]) -> Group | None:
+    children = elements[parent].children
+    if len(children) < _LEAST_ITEMS:
+        return None
+    forms = Counter(form for child in children if (form := _form(elements[child])) is not None)
+    if not forms:
+        return None
+    form, times = forms.most_common(1)[0]
+    if times < _LEAST_ITEMS:
+        return None
+    items = [child for child in children if child not in out and _form(elements[child]) == form]
+    full = [elements[item] for item in items if _is_item(elements[item])]
+    if len(full) < max(_LEAST_ITEMS, 0.6 * len(items)):
+        return None
+    letters = sum(item.letters for item in full)
+    if letters < 0.5 * elements[parent].letters:
+        return None
+    return Group(parent, tuple(items), letters, sum(item.linked for item in full), sum(item.prose for item in full))
+
+
+def _form(element: Element) -> tuple[str, str] | None:
+    if element.tag not in _ITEM_TAGS:
+        return None
+    return element.tag, (element.attributes.get("class") or "").partition(" ")[0][:40]
+
+
+def _is_item(element: Element) -> bool:
+    return element.links > 0 and _LEAST_LETTERS <= element.letters <= _MOST_LETTERS

@@ -1,0 +1,95 @@
+"""What the names of an element say about its part of the page: words of its class and id.
+
+`names.toml` has the words that content management systems, shops, forums and site builders use for the same parts
+everywhere. A name alone never removes much of a page: `frame.py` compares it with the text of the element.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from enum import Enum
+from functools import lru_cache
+from pathlib import Path
+
+#: characters of names that are read
+_MAX_NAMES = 400
+#: elements of a site have the same names on every page
+_REMEMBERED = 16_384
+
+
+class Part(Enum):
+    """What an element's names say."""
+
+    UNKNOWN = "unknown"
+    #: the content itself: `article-body`, `entry-content`
+    CONTENT = "content"
+    #: menus, headers and footers of the site, notices, share bars, advertisements, forms
+    FRAME = "frame"
+    #: other pages of the site: `related`, `most-read`
+    RELATED = "related"
+    SIDEBAR = "sidebar"
+    #: what readers wrote about an article
+    COMMENTS = "comments"
+    #: date, author, tags of an article
+    META = "meta"
+
+
+_WORDS: dict[str, str] = tomllib.loads((Path(__file__).parent / "names.toml").read_text("utf-8"))
+
+
+def _pattern(name: str) -> re.Pattern[str]:
+    words = sorted(map(re.escape, _WORDS[name].split()), key=len, reverse=True)
+    return re.compile(rf"(?:^|[\s-])(?:{'|'.join(words)})(?=$|[\s\d-])")
+
+
+#: in the order of precedence
+_PARTS = {
+    part: _pattern(part.value)
+    for part in (Part.RELATED, Part.COMMENTS, Part.FRAME, Part.SIDEBAR, Part.META, Part.CONTENT)
+}
+_POSTER = _pattern("poster")
+_LEAD = _pattern("lead")
+#: WordPress names the boxes of its sidebars so; others say `elementor-widget` of everything
+_WIDGET = re.compile(r"(?:^|\s)widget(?:-[a-z]|\s|$)")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_SEPARATOR = re.compile(r"[_:./-]+")
+#: `no-sidebar`, `has-sidebar` and `node-no-sidebar` describe the page around the element
+_ABOUT_PAGE = re.compile(r"(?:^|[\s-])(?:no|not|has|with|without|hide|show)-\S*")
+
+
+@lru_cache(_REMEMBERED)
+def part_of(names: str) -> Part:
+    """Return what the names of an element say about it.
+
+    >>> part_of("site-footer"), part_of("ArticleBody_root__x1"), part_of("col-md-8")
+    (<Part.FRAME: 'frame'>, <Part.CONTENT: 'content'>, <Part.UNKNOWN: 'unknown'>)
+    """
+    read = _readable(names)
+    for part, pattern in _PARTS.items():
+        if pattern.search(read) is not None:
+            return part
+    return Part.SIDEBAR if _WIDGET.search(read) is not None else Part.UNKNOWN
+
+
+@lru_cache(_REMEMBERED)
+def is_poster(names: str) -> bool:
+    """Return whether an element describes the author of a forum post, or has the buttons of a post."""
+    return _POSTER.search(_readable(names)) is not None
+
+
+@lru_cache(_REMEMBERED)
+def is_content(names: str) -> bool:
+    """Return whether the names are those of content, whatever else they say."""
+    return _PARTS[Part.CONTENT].search(_readable(names)) is not None
+
+
+@lru_cache(_REMEMBERED)
+def is_lead(names: str) -> bool:
+    """Return whether the names are those of the text between the title and the text of an article."""
+    return _LEAD.search(_readable(names)) is not None
+
+
+def _readable(names: str) -> str:
+    """Return lower-case words with hyphens between them."""
+    return _ABOUT_PAGE.sub(" ", _SEPARATOR.sub("-", _CAMEL.sub("-", names[:_MAX_NAMES])).lower())

@@ -1,0 +1,129 @@
+"""What kind of page it is: by its structured data, its generator, its URL and its elements."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+from selectolax.lexbor import LexborNode
+
+from curtsy.content.main_content.groups import Group
+from curtsy.content.main_content.outline import Element, Outline
+
+
+class PageType(StrEnum):
+    ARTICLE = "article"
+    PRODUCT = "product"
+    #: a list of articles, results or entries
+    LISTING = "listing"
+    #: a category of a shop
+    COLLECTION = "collection"
+    FORUM = "forum"
+    DOCUMENTATION = "documentation"
+    #: the pages of an organization about itself and what it offers, and everything else
+    SERVICE = "service"
+
+
+_SIGNS = (
+    'script[type="application/ld+json"],meta[property="og:type"],meta[name="generator"],meta[name="Generator"],'
+    "[itemtype]"
+)
+_MAX_SIGNS = 400
+_MAX_SCRIPT = 200_000
+_TYPE = re.compile(r'"@type"\s{0,20}:\s{0,20}(?:\[\s{0,20})?"(?:https?://schema\.org/)?([A-Za-z]{3,40})"')
+_ARTICLES = frozenset(
+    ("article", "newsarticle", "blogposting", "reportagenewsarticle", "analysisnewsarticle", "opinionnewsarticle",
+     "techarticle", "scholarlyarticle", "liveblogposting", "review", "recipe", "howto", "medicalwebpage")
+)  # fmt: skip
+_FORUMS = frozenset(("discussionforumposting", "qapage", "question"))
+_LISTS = frozenset(("collectionpage", "searchresultspage", "itemlist", "offercatalog", "blog"))
+_FORUM_URL = re.compile(
+    r"/(?:forums?|foren|foro|threads?|topics?|discussions?|questions|viewtopic|showthread|viewthread|t|community"
+    r"|comments|board)[/.?]|[?&](?:topic|showtopic)=|//(?:forums?|discuss|community|answers|ask)\."
+)
+_DOC_URL = re.compile(
+    r"//(?:docs?|documentation|developer|wiki|help|manual)\."
+    r"|/(?:docs?|documentation|manual|reference|api|guide|wiki|man|javadoc)(?:/|$)"
+)
+_COLLECTION_URL = re.compile(
+    r"/(?:collections?|category|categories|categoria|kategorie|shop|store|c|catalog|catalogue|products)"
+    r"(?:/[^/?]*+)?/?(?:\?|$)"
+)
+_PRODUCT_URL = re.compile(r"/(?:products?|item|dp|p|produkt|producto|produit)/[^/?]")
+_DOC_GENERATORS = (
+    *("sphinx", "mkdocs", "docusaurus", "javadoc", "doxygen", "gitbook", "vuepress", "asciidoctor", "docbook"),
+    *("antora", "starlight", "vitepress", "mediawiki"),
+)
+_FORUM_GENERATORS = (
+    *("phpbb", "vbulletin", "xenforo", "discourse", "mybb", "simple machines", "vanilla", "flarum", "nodebb"),
+)
+_FORUM_NAMES = re.compile(
+    r"(?:^|[\s_-])(?:postbody|post_body|post-body|message-body|messagetext|message--post|topic-post|topic-body|postrow"
+    r"|postcontent|forumpost|ips(?:comment|type)|reply|answer|cooked|bbwrapper|postmessage|post_message|posttext"
+    r"|post-message|comment-body)",
+    re.IGNORECASE,
+)
+
+
+class Signs:
+    """What the page says about itself."""
+
+    def __init__(self, root: LexborNode, url: str) -> None:
+        self.url = url.lower()[:500]
+        self.types: set[str] = set()
+        self.declared = self.generator = ""
+        for node in root.css(_SIGNS)[:_MAX_SIGNS]:
+            self._read(node)
+
+    def _read(self, node: LexborNode) -> None:
+        attributes = node.attributes
+        if node.tag == "script":
+            self.types.update(name.lower() for name in _TYPE.findall((node.text() or "")[:_MAX_SCRIPT]))
+        elif node.tag == "meta" and attributes.get("property") == "og:type":
+            self.declared = (attributes.get("content") or "").strip().lower()
+        elif node.tag == "meta" and attributes.get("name"):
+            self.generator += (attributes.get("content") or "").lower()
+        elif itemtype := attributes.get("itemtype"):
+            self.types.add(itemtype.rstrip("/").rpartition("/")[2].lower())
+
+
+def page_type(page: Outline, groups: list[Group], signs: Signs) -> PageType:
+    body = page.elements[0]
+    posts = _posts(page.elements)
+    if _is_forum(signs, posts):
+        return PageType.FORUM
+    listed = sum(group.letters for group in groups)
+    is_list = listed > 0.45 * body.letters and body.prose < 0.5 * listed and _one_text(page) < 1_200
+    if signs.declared in ("product", "og:product", "product.item") or "product" in signs.types:
+        return PageType.COLLECTION if is_list and not _PRODUCT_URL.search(signs.url) else PageType.PRODUCT
+    if any(name in signs.generator for name in _DOC_GENERATORS) or _DOC_URL.search(signs.url):
+        return PageType.DOCUMENTATION
+    if is_list:
+        return PageType.COLLECTION if _COLLECTION_URL.search(signs.url) else PageType.LISTING
+    if not signs.types.isdisjoint(_ARTICLES) or signs.declared in ("article", "news", "blog", "og:article"):
+        return PageType.ARTICLE
+    if body.prose > 1_000 and _one_text(page) > 0.5 * body.prose:
+        return PageType.ARTICLE
+    return PageType.SERVICE
+
+
+def _posts(elements: list[Element]) -> int:
+    named = (element.names for element in elements if element.letters > 20)
+    return sum(1 for names in named if len(names) > 4 and _FORUM_NAMES.search(names))
+
+
+def _is_forum(signs: Signs, posts: int) -> bool:
+    if not signs.types.isdisjoint(_FORUMS) and posts:
+        return True
+    if any(name in signs.generator for name in _FORUM_GENERATORS):
+        return posts > 0
+    return posts >= 2 and _FORUM_URL.search(signs.url) is not None
+
+
+def _one_text(page: Outline) -> float:
+    """The most letters of paragraphs that one element holds directly."""
+    held: dict[int, float] = {}
+    for element in page.elements:
+        if element.tag == "p" and element.prose > 0:
+            held[element.parent] = held.get(element.parent, 0.0) + element.prose
+    return max(held.values(), default=0.0)

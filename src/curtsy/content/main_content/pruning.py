@@ -1,0 +1,176 @@
+"""Parts within the content that lead elsewhere: lists of links, teasers of other pages, labels of controls."""
+
+from __future__ import annotations
+
+from curtsy.content.main_content import phrases
+from curtsy.content.main_content.groups import Group
+from curtsy.content.main_content.outline import Element, Outline
+from curtsy.content.main_content.page_type import PageType
+from curtsy.content.main_content.root import Sums
+
+_HEADINGS = frozenset(("h2", "h3", "h4", "h5", "h6"))
+#: what may be a heading without being marked as one
+_LABELS = frozenset(("p", "div", "strong", "span", "dt", "b"))
+_BLOCKS = _HEADINGS | frozenset(
+    ("div", "ul", "ol", "section", "table", "aside", "dl", "article", "tr", "td", "figure", "center", "li", "p",
+     "header")
+)  # fmt: skip
+_LISTS = frozenset((PageType.LISTING, PageType.COLLECTION))
+_SMALL = 300
+_NOT_SMALL_PRINT = frozenset(("section", "article", *_HEADINGS))
+
+
+class Pruning:
+    def __init__(
+        self, page: Outline, sums: Sums, out: set[int], kind: PageType, groups: list[Group], heading: int | None
+    ) -> None:
+        self._elements = page.elements
+        self._text = page.text
+        self._sums = sums
+        self._out = out
+        self._kind = kind
+        self._groups = {group.parent: group for group in groups}
+        self._heading = heading
+        self._root = 0
+
+    def within(self, root: int) -> set[int]:
+        """Return what is left out of the root, in addition."""
+        self._root = root
+        found: set[int] = set()
+        number = root + 1
+        last = self._elements[root].last
+        while number < last:
+            if number in self._out:
+                number = self._elements[number].last
+                continue
+            section = [number] if self._leads_elsewhere(number) else self._section(number)
+            found.update(section)
+            number = self._elements[section[-1]].last if section else number + 1
+        return found | self._orphans(found | self._out)
+
+    # One element
+
+    def _leads_elsewhere(self, number: int) -> bool:
+        element = self._elements[number]
+        letters = self._sums.letters[number]
+        if element.tag not in _BLOCKS or letters <= 0:
+            return False
+        if letters < _SMALL and self._is_small_print(element):
+            return True
+        group = self._groups.get(number)
+        if self._kind in _LISTS:
+            return self._is_menu(number) and (group is None or letters < 30 * element.links)
+        if group is not None and self._is_teasers(number, group):
+            return True
+        return self._is_link_list(number)
+
+    def _is_menu(self, number: int) -> bool:
+        """A list of links beside the items of a list."""
+        letters = self._sums.letters[number]
+        return (
+            self._elements[number].links >= 3
+            and self._sums.linked[number] > 0.8 * letters
+            and letters < 0.1 * self._sums.letters[self._root]
+        )
+
+    def _is_teasers(self, number: int, group: Group) -> bool:
+        """Repeated items with links, on a page that has a text of its own."""
+        whole = self._sums.prose[self._root]
+        if self._kind is PageType.FORUM or whole <= 600 or group.prose >= 0.4 * whole:
+            return False
+        if self._elements[group.items[0]].tag == "p":
+            return False
+        least = 0.2 if self._kind is PageType.ARTICLE else 0.4
+        return self._sums.linked[number] > least * self._sums.letters[number]
+
+    def _is_link_list(self, number: int) -> bool:
+        letters = self._sums.letters[number]
+        return (
+            self._elements[number].links >= 2
+            and self._sums.linked[number] > 0.6 * letters
+            and letters < 0.3 * self._sums.letters[self._root]
+            and self._sums.prose[number] < 0.1 * letters
+        )
+
+    def _is_small_print(self, element: Element) -> bool:
+        said = self._text[element.start : element.end]
+        if element.links == 0 and phrases.is_label(said):
+            return True
+        if self._kind is PageType.FORUM and element.prose == 0 and phrases.describes_poster(said):
+            return True
+        return element.tag not in _NOT_SMALL_PRINT and not element.headings and phrases.is_copyright(said)
+
+    # A section under a heading
+
+    def _section(self, number: int) -> list[int]:
+        """Return the elements under a heading that announces other pages, in order; empty: there is no such heading."""
+        heading = self._elements[number]
+        is_heading = heading.tag in _HEADINGS
+        if not is_heading and (heading.tag not in _LABELS or heading.children):
+            return []
+        if not 2 < heading.end - heading.start <= phrases.MAX_HEADING:
+            return []
+        if not phrases.leads_elsewhere(self._text[heading.start : heading.end]):
+            return []
+        top = self._top(number)
+        if self._elements[top].end > heading.end:
+            return [top]
+        followers = self._followers(top, heading)
+        return [top, *followers] if followers or is_heading else []
+
+    def _top(self, number: int) -> int:
+        """Return the outermost element that begins with the heading and may be left out."""
+        at = number
+        while (above := self._elements[at].parent) > self._root:
+            if self._elements[above].start != self._elements[at].start or not self._may_go(above):
+                break
+            at = above
+        return at
+
+    def _followers(self, top: int, heading: Element) -> list[int]:
+        found: list[int] = []
+        siblings = self._elements[self._elements[top].parent].children
+        is_heading = heading.tag in _HEADINGS
+        for at in range(self._elements[top].position + 1, len(siblings)):
+            element = self._elements[siblings[at]]
+            if element.tag in _HEADINGS and (not is_heading or element.tag <= heading.tag):
+                break
+            is_plain = element.prose > 0 and element.linked < 0.3 * element.letters
+            if (is_plain and (element.tag == "p" or not is_heading)) or not self._may_go(siblings[at]):
+                break
+            found.append(siblings[at])
+        return found
+
+    def _may_go(self, number: int) -> bool:
+        if self._heading is not None and number <= self._heading < self._elements[number].last:
+            return False
+        limit = 0.15 if self._kind in _LISTS or self._kind is PageType.FORUM else 0.35
+        return (
+            self._sums.prose[number] <= limit * self._sums.prose[self._root]
+            and self._sums.letters[number] < 0.5 * self._sums.letters[self._root]
+        )
+
+    # Headings without a section
+
+    def _orphans(self, gone: set[int]) -> set[int]:
+        """Return headings whose section was left out."""
+        found: set[int] = set()
+        root = self._elements[self._root]
+        for above in {self._elements[number].parent for number in gone if self._root < number < root.last}:
+            children = [child for child in self._elements[above].children if self._elements[child].letters > 0]
+            following: Element | None = None
+            for at in range(len(children) - 1, -1, -1):
+                element = self._elements[children[at]]
+                if children[at] in gone:
+                    continue
+                lost = at + 1 < len(children) and children[at + 1] in gone
+                if element.tag in _HEADINGS and lost and _ends(element, following):
+                    found.add(children[at])
+                else:
+                    following = element
+        return found
+
+
+def _ends(heading: Element, following: Element | None) -> bool:
+    """Whether what follows is not part of the heading's section."""
+    return following is None or (following.tag in _HEADINGS and following.tag <= heading.tag)

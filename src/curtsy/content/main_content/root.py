@@ -1,0 +1,116 @@
+"""The smallest element that holds the main content."""
+
+from __future__ import annotations
+
+from curtsy.content.main_content.outline import Element, Outline
+from curtsy.content.main_content.page_type import PageType
+
+_NEVER = frozenset(
+    ("p", "ul", "ol", "table", "tbody", "tr", "pre", "li", "a", "h1", "h2", "h3", "b", "strong", "blockquote")
+)
+#: share of the weight that a child must hold to become the root instead of its parent
+_HEIR = 0.9
+_HEIR_OF_TEXT = 0.8
+#: share of the page's weight that makes `main` the place to begin
+_MARKED = 0.4
+
+
+class Sums:
+    """Counts of each element without what is left out."""
+
+    def __init__(self, elements: list[Element], out: set[int]) -> None:
+        size = len(elements)
+        self.prose, self.letters, self.linked = [0.0] * size, [0.0] * size, [0.0] * size
+        lost = [(0.0, 0.0, 0.0)] * size
+        for number in range(size - 1, -1, -1):
+            element = elements[number]
+            gone = (element.prose, element.letters, element.linked) if number in out else lost[number]
+            self.prose[number] = max(0.0, element.prose - gone[0])
+            self.letters[number] = max(0.0, element.letters - gone[1])
+            self.linked[number] = max(0.0, element.linked - gone[2])
+            if element.parent >= 0 and gone[1]:
+                before = lost[element.parent]
+                lost[element.parent] = (before[0] + gone[0], before[1] + gone[1], before[2] + gone[2])
+
+    def weight(self, number: int) -> float:
+        """Prose counts; other text that is no link counts a little, links almost nothing."""
+        plain = max(0.0, self.letters[number] - self.linked[number] - self.prose[number])
+        return self.prose[number] + 0.25 * plain + 0.1 * self.linked[number]
+
+
+class RootSearch:
+    def __init__(self, page: Outline, sums: Sums, out: set[int], kind: PageType, heading: int | None) -> None:
+        self._elements = page.elements
+        self._sums = sums
+        self._out = out
+        self._is_article = kind is PageType.ARTICLE
+        self._share = _HEIR_OF_TEXT if kind in (PageType.ARTICLE, PageType.DOCUMENTATION) else _HEIR
+        self._heading = heading
+
+    def root(self) -> int:
+        """Descend from the top while one child holds the content."""
+        at = self._start()
+        while (heir := self._heir(at)) is not None:
+            at = heir
+        return at
+
+    def _start(self) -> int:
+        least = _MARKED * self._sums.weight(0)
+        marked = [
+            number
+            for number, element in enumerate(self._elements)
+            if (element.tag == "main" or element.attributes.get("role") == "main")
+            and number not in self._out
+            and self._sums.weight(number) > least
+        ]
+        if not marked:
+            return 0
+        is_nested = self._elements[marked[0]].last > marked[-1]
+        return marked[0] if is_nested else 0
+
+    def _heir(self, at: int) -> int | None:
+        children = [child for child in self._elements[at].children if child not in self._out]
+        led = self._child_with_heading(at)
+        if self._is_article and led is not None and self._takes_over(at, led):
+            return led
+        heir = max(children, key=self._sums.weight, default=None)
+        if heir is None or self._elements[heir].tag in _NEVER:
+            return None
+        here = self._sums.weight(at)
+        is_enough = self._sums.weight(heir) >= self._share * here
+        if not is_enough and not (self._is_article and self._is_sole_text(at, heir, 0.5)):
+            return None
+        if led is not None and led != heir:
+            # The title stays with what it is the title of, unless there is more between them.
+            rest = here - self._sums.weight(heir) - self._sums.weight(led)
+            if not self._is_article or rest < 0.03 * here:
+                return None
+        return heir
+
+    def _child_with_heading(self, at: int) -> int | None:
+        heading = self._heading
+        if heading is None or not at <= heading < self._elements[at].last:
+            return None
+        for child in self._elements[at].children:
+            if child <= heading < self._elements[child].last:
+                return None if child in self._out else child
+        return None
+
+    def _takes_over(self, at: int, led: int) -> bool:
+        """Whether the child with the title holds the text, though others hold more that is not part of it."""
+        prose = self._sums.prose
+        if prose[led] < 0.25 * prose[at] or self._elements[led].tag in _NEVER:
+            return False
+        return prose[at] - prose[led] < 0.15 * prose[at] or self._is_sole_text(at, led, 0.25)
+
+    def _is_sole_text(self, at: int, heir: int, least: float) -> bool:
+        """Whether the other children are no text of their own: they consist of links, or there is little of them."""
+        sums = self._sums
+        if sums.prose[heir] < least * sums.prose[at]:
+            return False
+        rest = sum(
+            sums.prose[child]
+            for child in self._elements[at].children
+            if child != heir and child not in self._out and sums.linked[child] < 0.2 * sums.letters[child]
+        )
+        return rest < 0.15 * sums.prose[heir]

@@ -1,0 +1,265 @@
+"""The main content: what is kept and what is left out of each type of page, exact pieces, linear time."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from curtsy.content.document import Document
+from curtsy.content.main_content import PageType
+
+PARAGRAPH = (
+    "The harbor of the old town was rebuilt in three years, and the engineers say that the new quay will last for a "
+    "century, if the sea allows it. "
+)
+MENU = (
+    '<header class="site-header"><a href="/">Example Site</a><nav><ul><li><a href="/news">News section</a></li>'
+    '<li><a href="/sport">Sport section</a></li><li><a href="/shop">Shop section</a></li></ul></nav></header>'
+)
+FOOTER = (
+    '<footer><ul><li><a href="/imprint">Imprint page</a></li><li><a href="/privacy">Privacy page</a></li></ul>'
+    "<p>© 2026 Example Site. All rights reserved.</p></footer>"
+    '<div class="cookie-banner"><p>We use cookies to make this site better, and to measure it.</p></div>'
+)
+
+
+def page(body: str, title: str = "", head: str = "", url: str = "https://example.com/page") -> Document:
+    html = f"<html><head><title>{title}</title>{head}</head><body>{MENU}{body}{FOOTER}</body></html>"
+    return Document.parse(html.encode(), "text/html; charset=utf-8", url)
+
+
+def article() -> Document:
+    text = "".join(f"<p>{number}: {PARAGRAPH}</p>" for number in range(6))
+    related = "".join(
+        f'<div class="card"><a href="/{number}"><h3>Another story number {number}</h3></a><p>A teaser.</p></div>'
+        for number in range(4)
+    )
+    return page(
+        f"""<div class="layout"><div class="col"><ul class="breadcrumb"><li><a href="/">Home</a></li></ul>
+        <h1>The harbor is open again</h1><div class="byline">By Jane Roe, 3 May</div>
+        <div class="share-bar"><a href="#">Share on a network</a></div>
+        <div class="body">{text}<div class="newsletter-box"><p>Sign up for our daily letter, please.</p></div></div>
+        <h2>You may also like</h2><div class="x1">{related}</div>
+        <div id="comments"><h3>2 comments</h3><p>{PARAGRAPH} says a reader who was there.</p></div></div>
+        <div class="sidebar"><h3>Most read</h3><a href="/a">A story that many people have read</a></div></div>""",
+        title="The harbor is open again | Example Site",
+        head='<meta property="og:type" content="article">',
+    )
+
+
+def product() -> Document:
+    others = "".join(f'<li class="p"><a href="/p/{n}">Other mug {n}</a> <b>{n}.00 €</b></li>' for n in range(5))
+    return page(
+        f"""<main><div class="gallery"></div><h1>Blue mug</h1><p class="price">12.50 €</p>
+        <form class="cart" action="/cart"><input name="quantity" type="text"><button>Add to cart</button></form>
+        <h2>Description</h2><p>A mug of stoneware that holds 300 ml, glazed by hand and safe for dishwashers.</p>
+        <table><tr><th>Weight</th><td>350 g</td></tr><tr><th>Material</th><td>Stoneware</td></tr></table>
+        <h2>Reviews</h2><div class="review"><p>Anna: I have used it every day for a year, and it still looks new.
+        </p></div>
+        <section class="related-products"><h2>Similar products</h2><ul>{others}</ul></section></main>""",
+        title="Blue mug - Example Site",
+        head='<script type="application/ld+json">{"@type": "Product", "name": "Blue mug"}</script>',
+        url="https://example.com/products/blue-mug",
+    )
+
+
+def collection() -> Document:
+    items = "".join(
+        f'<li class="item"><a href="/products/{n}"><h3>Mug number {n} with a handle</h3></a><span>{n}.00 €</span></li>'
+        for n in range(20)
+    )
+    return page(
+        f"""<div class="wrap"><div class="filters"><h4>Color</h4><a href="?c=1">Red ones</a>
+        <a href="?c=2">Blue ones</a>
+        </div><div class="grid"><h1>All our mugs</h1><p>Mugs of stoneware.</p><ul>{items}</ul></div>
+        <ul class="pagination"><li><a href="?p=2">Page two</a></li><li><a href="?p=3">Page three</a></li></ul></div>""",
+        title="All our mugs",
+        url="https://example.com/collections/mugs",
+    )
+
+
+def listing() -> Document:
+    items = "".join(
+        f'<article class="teaser"><h2><a href="/news/{n}">Headline number {n} of the town</a></h2>'
+        f"<p>Short summary number {n}.</p></article>"
+        for n in range(15)
+    )
+    return page(f"<div id='list'><h1>News of the town</h1>{items}</div>", title="News of the town")
+
+
+def forum() -> Document:
+    posts = "".join(
+        f"""<div class="post"><div class="postprofile"><a href="/u/{n}">user{n}</a><br>Joined: May 2010
+        <br>Posts: 77</div>
+        <div class="postbody"><p>Answer {n}: have you tried to open the lid before you turn the key?</p></div></div>"""
+        for n in range(6)
+    )
+    return page(
+        f"<div id='page-body'><h2>How do I open the box?</h2>{posts}</div>",
+        title="How do I open the box? - Forum",
+        url="https://forum.example.com/viewtopic.php?t=1",
+    )
+
+
+def documentation() -> Document:
+    steps = "".join(f"<h2>Step {n}</h2><p>{PARAGRAPH}</p><pre>run --step {n}</pre>" for n in range(4))
+    return page(
+        f"""<div class="sphinxsidebar"><h3>Contents of the manual</h3><ul><li><a href="a.html">Chapter A</a></li>
+        </ul></div>
+        <div class="document"><div class="body" role="main"><section><h1>Installation<a class="headerlink"
+        href="#i">¶</a></h1>
+        {steps}<div class="admonition note"><p>Note that the tool needs a network, and time.</p></div></section>
+        </div></div>""",
+        title="Installation — Manual",
+        head='<meta name="generator" content="Sphinx 7">',
+    )
+
+
+def service() -> Document:
+    sections = "".join(
+        f"""<section class="feature"><h2>We repair machine type {n}</h2><p>Our team repairs it within {n} days, at your
+        place or in our workshop.</p></section>"""
+        for n in range(1, 6)
+    )
+    return page(
+        f"""<section class="hero"><h1>Repairs for industry</h1><p>Fast, reliable and fair since 1970.</p></section>
+        {sections}<section><h2>Questions</h2><details><summary>What does it cost?</summary><p>It costs 90 € per hour,
+        and the first visit is free.</p></details></section>""",
+        title="Repairs for industry | Example",
+    )
+
+
+PAGES = {
+    "article": (article, ["The harbor is open again", "0: The harbor", "5: The harbor"],
+                ["Another story", "You may also like", "says a reader", "daily letter", "Share on", "Most read"]),
+    "product": (product, ["Blue mug", "12.50 €", "A mug of stoneware", "350 g", "Anna: I have used it"],
+                ["Other mug 3", "Similar products", "Add to cart"]),
+    "collection": (collection, ["All our mugs", "Mugs of stoneware", "Mug number 0", "Mug number 19", "7.00 €"],
+                   ["Red ones", "Page two"]),
+    "listing": (listing, ["News of the town", "Headline number 0", "Short summary number 14"], []),
+    "forum": (forum, ["How do I open the box?", "Answer 0", "Answer 5"], ["Joined: May", "Posts: 77"]),
+    "documentation": (documentation, ["Installation", "Step 3", "run --step 3", "Note that the tool"],
+                      ["Contents of the manual", "¶"]),
+    "service": (service, ["Repairs for industry", "since 1970", "machine type 1", "machine type 5", "It costs"], []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", PAGES)
+def test_a_page_keeps_what_it_is_about(kind: str) -> None:
+    made, kept, left_out = PAGES[kind]
+    found = made()
+    text = found.main_text()
+    assert found.page_type() == PageType(kind)
+    assert [one for one in kept if one not in text] == []
+    assert [one for one in [*left_out, "News section", "Imprint page", "cookies", "©"] if one in text] == []
+
+
+@pytest.mark.parametrize("kind", PAGES)
+def test_main_markdown_has_the_same_content(kind: str) -> None:
+    made, kept, left_out = PAGES[kind]
+    markdown = made().main_markdown()
+    assert [one for one in kept if one not in markdown.replace("\\", "")] == []
+    assert [one for one in [*left_out, "News section", "Imprint page", "cookies", "©"] if one in markdown] == []
+
+
+def test_main_markdown_has_structure() -> None:
+    text = product().main_markdown()
+    assert "# Blue mug" in text
+    assert "## Description" in text
+    assert "| Weight | 350 g |" in text
+    assert "```\nrun --step 2\n```" in documentation().main_markdown()
+
+
+def exact(found: Document) -> None:
+    """Each piece is a part of the visible text, in order, and the pieces are the main text."""
+    main, visible = found.main_content(), found.text()
+    before = 0
+    for piece in main.pieces:
+        assert before <= piece.start < piece.end <= len(visible)
+        assert main.text[piece.at : piece.at + piece.end - piece.start] == visible[piece.start : piece.end]
+        before = piece.end
+    assert main.text == "\n".join(visible[one.start : one.end] for one in main.pieces)
+
+
+@pytest.mark.parametrize("kind", PAGES)
+def test_pieces_are_exact_parts_of_the_visible_text(kind: str) -> None:
+    exact(PAGES[kind][0]())
+
+
+TAGS = st.sampled_from(
+    ["div", "p", "ul", "li", "a", "nav", "main", "article", "section", "h1", "h2", "table", "tr", "td", "form", "aside"]
+)
+NAMES = st.sampled_from(
+    ["", "nav", "content", "article-body", "related", "comments", "sidebar", "postbody", "byline", "ad", "sr-only", "x"]
+)
+TEXTS = st.sampled_from(["", "Related articles", "Home", "© 2020", PARAGRAPH, "続きを読む。文です。", "1"])
+NODES = st.recursive(
+    TEXTS,
+    lambda inner: st.builds(
+        lambda tag, name, parts: f'<{tag} class="{name}" href="/x">{"".join(parts)}</{tag}>',
+        TAGS, NAMES, st.lists(inner, max_size=5),
+    ),
+    max_leaves=40,
+)  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(NODES, st.sampled_from(["", "Home", "Related articles"]))
+def test_any_page_has_exact_pieces(body: str, title: str) -> None:
+    html = f"<title>{title}</title><body>{body}".encode()
+    found = Document.parse(html, "text/html; charset=utf-8", "https://example.com/")
+    exact(found)
+    found.main_markdown()
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=500))
+def test_any_bytes_have_a_main_content(body: bytes) -> None:
+    exact(Document.parse(body, None, "https://example.com/"))
+
+
+def test_a_page_without_text_has_no_main_content() -> None:
+    found = Document.parse(b"", None, "https://example.com/")
+    assert found.main_text() == ""
+    assert found.main_markdown() == ""
+
+
+def test_streamed_content_is_main_content() -> None:
+    html = (
+        f'<title>T</title><body><nav>Menu here</nav><main><h1>Title of it</h1><template id="B:0"></template></main>'
+        f'<div hidden id="S:0"><p>{PARAGRAPH}</p></div><script>$RC("B:0","S:0")</script>'
+    )
+    found = Document.parse(html.encode(), "text/html", "https://example.com/")
+    assert "The harbor of the old town" in found.main_text()
+    assert "The harbor of the old town" in found.main_markdown()
+    exact(found)
+
+
+ADVERSARIAL = {
+    "siblings": lambda n: "<h2>Related articles</h2><div class=nav><a href=/x>link</a></div>" * n,
+    "headings": lambda n: "<h1>Title</h1>" * n,
+    "headers": lambda n: "<div>" * 500 + "<header>a word</header>" * n,
+    "deep": lambda n: ("<div class='nav related'>" * 900 + "text, and more. " * 5 + "</div>" * 900) * (n // 900),
+    "paragraphs": lambda n: "<h1>Title</h1>" + "<p>Some text, with a comma.</p>" * n,
+    "cards": lambda n: "<div class=a><h3><a href=/x>Title of a card</a></h3><p>Its text.</p></div>" * n,
+    "forms": lambda n: "<form><input name=q type=text>Some words</form>" * n,
+    "names": lambda n: "".join(f"<div class='c{number} nav-{number}'>x</div>" for number in range(n)),
+}
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("kind", ADVERSARIAL)
+def test_time_grows_with_the_size_of_the_page(kind: str) -> None:
+    def seconds(size: int) -> float:
+        found = Document.parse(f"<title>Title</title><body>{ADVERSARIAL[kind](size)}".encode(), None, "https://e.com/")
+        found.page_tree()
+        start = time.process_time()
+        found.main_content()
+        return time.process_time() - start
+
+    small = min(seconds(4_000) for _ in range(2))
+    large = min(seconds(32_000) for _ in range(2))
+    assert large < 8 * 4 * small + 0.2, (small, large)

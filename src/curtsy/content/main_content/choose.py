@@ -15,6 +15,7 @@ from curtsy.content.main_content.frame import Frame
 from curtsy.content.main_content.groups import groups_of
 from curtsy.content.main_content.outline import Outline
 from curtsy.content.main_content.page_type import PageType, Signs, page_type
+from curtsy.content.main_content.posts import posts_of, repeated_titles
 from curtsy.content.main_content.pruning import Pruning
 from curtsy.content.main_content.root import RootSearch, Sums
 from curtsy.content.main_content.title import leads, title_heading
@@ -35,8 +36,13 @@ def choose(page: Outline, root: LexborNode, url: str, title: str | None) -> Choi
     heading = title_heading(page, title or "")
     frame = Frame(page, heading)
     out = frame.out()
+    signs = Signs(root, url)
     groups = groups_of(page, out)
-    kind = page_type(page, groups, Signs(root, url))
+    posts = posts_of(page, out, signs.is_article)
+    kind = page_type(page, groups, posts, signs)
+    if posts:
+        out |= frame.posters() | repeated_titles(page, posts, heading)
+        return Choice(kind, (*_before(page, heading, posts[0], out), *posts), frozenset(out))
     out |= frame.posters() if kind is PageType.FORUM else frame.comments()
     sums = Sums(page.elements, out)
     at = RootSearch(page, sums, out, kind, heading).root()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from curtsy.content.main_content import names
+from curtsy.content.main_content import names, phrases
 from curtsy.content.main_content.names import Part
 from curtsy.content.main_content.outline import Element, Outline
 from curtsy.content.main_content.title import is_logo
@@ -30,6 +30,10 @@ _NOTE = re.compile(
 _MOST = (0.5, 0.6)
 _MOST_BY_NAME = {Part.FRAME: (0.25, 0.4), Part.RELATED: (0.35, 0.6), Part.SIDEBAR: (0.35, 0.6)}
 _MOST_META_LETTERS = 250
+_MOST_BUTTON_LETTERS = 60
+_MOST_NOTICE_LETTERS = 600
+_BUTTON_TAGS = frozenset(("a", "div", "span", "p", "li"))
+_BUTTONS = 'button,[role="button"],[class*="btn"],[class*="button"],a[href^="#"],a[onclick]'
 _ASKS = ",".join(
     (
         *(f'input[type="{kind}"]' for kind in ("email", "password", "search", "tel", "text")),
@@ -48,6 +52,7 @@ _ORDERS = ",".join(
 class Frame:
     def __init__(self, page: Outline, heading: int | None) -> None:
         self._elements = page.elements
+        self._text = page.text
         self._heading = heading
         self._prose = page.elements[0].prose or 1.0
         self._letters = page.elements[0].letters or 1.0
@@ -88,11 +93,22 @@ class Frame:
             return True
         if tag == "header" or role == "banner":
             return not self._in_content[number] and not self._holds_title(number)
+        if tag in ("div", "table", "td", "tr", "section") and element.links and names.is_header(element.names):
+            return share < 0.3 and not self._in_content[number] and not self._holds_title(number)
+        if element.letters < _MOST_BUTTON_LETTERS and tag in _BUTTON_TAGS and names.is_button(element.names):
+            return not element.headings
+        if element.letters < _MOST_NOTICE_LETTERS and tag in ("div", "section", "p") and self._is_notice(element):
+            return True
         if tag == "aside":
             return _NOTE.search(element.names) is None
         if tag == "form":
             return share < 0.3 and element.letters < 0.4 * self._letters and _asks_reader(element)
         return tag not in _NEVER_BY_NAME and self._is_out_by_name(number, element, share)
+
+    def _is_notice(self, element: Element) -> bool:
+        """Whether an element asks for consent: it speaks of cookies and has a button."""
+        said = self._text[element.start : element.end]
+        return phrases.speaks_of_cookies(said) and element.node.css_first(_BUTTONS) is not None
 
     def _is_out_by_name(self, number: int, element: Element, share: float) -> bool:
         part = element.part

@@ -38,9 +38,9 @@ class Part(Enum):
 _WORDS: dict[str, str] = tomllib.loads((Path(__file__).parent / "names.toml").read_text("utf-8"))
 
 
-def _pattern(name: str) -> re.Pattern[str]:
+def _pattern(name: str, begins_name: bool = False) -> re.Pattern[str]:
     words = sorted(map(re.escape, _WORDS[name].split()), key=len, reverse=True)
-    return re.compile(rf"(?:^|[\s-])(?:{'|'.join(words)})(?=$|[\s\d-])")
+    return re.compile(rf"(?:^|[\s{'' if begins_name else '-'}])(?:{'|'.join(words)})(?=$|[\s\d-])")
 
 
 #: in the order of precedence
@@ -50,8 +50,18 @@ _PARTS = {
 }
 _POSTER = _pattern("poster")
 _LEAD = _pattern("lead")
+_POST = _pattern("post", begins_name=True)
+_COMMENT_TEXT = _pattern("comment_text")
 #: WordPress names the boxes of its sidebars so; others say `elementor-widget` of everything
 _WIDGET = re.compile(r"(?:^|\s)widget(?:-[a-z]|\s|$)")
+#: `leftnav`, `rfooter`, `sidebarcol`
+_COMPOUND = re.compile(
+    r"(?:^|[\s-])(?:[a-z]{1,12}(?:footer|sidebar|navi?|breadcrumbs?|menu)|(?:footer|sidebar|breadcrumbs?)[a-z]{1,12})(?=$|[\s\d-])"
+)
+_HEADER = re.compile(
+    r"(?:^|\s)(?:[a-z]{0,8}-?header|head|top|banner|kopf|entete|cabecera|shapka)(?:-?(?:wrap|wrapper|container|inner|top|main|area|bar))?(?=$|\s)"
+)
+_BUTTON = re.compile(r"(?:^|[\s-])(?:btn|btns|button|buttons|cta|add-to-cart|buy-now|knopka|cart|basket)(?=$|[\s\d-])")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SEPARATOR = re.compile(r"[_:./-]+")
 #: `no-sidebar`, `has-sidebar` and `node-no-sidebar` describe the page around the element
@@ -69,7 +79,20 @@ def part_of(names: str) -> Part:
     for part, pattern in _PARTS.items():
         if pattern.search(read) is not None:
             return part
+    if _COMPOUND.search(read) is not None:
+        return Part.FRAME
     return Part.SIDEBAR if _WIDGET.search(read) is not None else Part.UNKNOWN
+
+
+@lru_cache(_REMEMBERED)
+def is_header(names: str) -> bool:
+    """Return whether the names may be those of the header of the site."""
+    return _HEADER.search(_readable(names)) is not None
+
+
+@lru_cache(_REMEMBERED)
+def is_button(names: str) -> bool:
+    return _BUTTON.search(_readable(names)) is not None
 
 
 @lru_cache(_REMEMBERED)
@@ -82,6 +105,18 @@ def is_poster(names: str) -> bool:
 def is_content(names: str) -> bool:
     """Return whether the names are those of content, whatever else they say."""
     return _PARTS[Part.CONTENT].search(_readable(names)) is not None
+
+
+@lru_cache(_REMEMBERED)
+def is_post(names: str) -> bool:
+    """Return whether the names are those of the text of a forum post; blogs call articles so too, and say more."""
+    return _POST.search(_readable(names)) is not None and "entry" not in names
+
+
+@lru_cache(_REMEMBERED)
+def is_comment(names: str) -> bool:
+    """Return whether the names are those of a comment or of its text."""
+    return _COMMENT_TEXT.search(_readable(names)) is not None
 
 
 @lru_cache(_REMEMBERED)

@@ -111,7 +111,7 @@ def _elements(visible: VisibleText) -> list[Element]:
 
 
 def _in_document_order(found: list[Element], total: int) -> list[Element]:
-    """Number the elements anew: parents first, then children from the first to the last."""
+    """Renumber the elements: parents first, then children from the first to the last."""
     for number, element in enumerate(found):
         if element.parent >= 0:
             found[element.parent].children.append(number)

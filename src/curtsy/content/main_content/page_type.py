@@ -8,7 +8,7 @@ from enum import StrEnum
 from selectolax.lexbor import LexborNode
 
 from curtsy.content.main_content.groups import Group
-from curtsy.content.main_content.outline import Element, Outline
+from curtsy.content.main_content.outline import Outline
 
 
 class PageType(StrEnum):
@@ -57,12 +57,6 @@ _DOC_GENERATORS = (
 _FORUM_GENERATORS = (
     *("phpbb", "vbulletin", "xenforo", "discourse", "mybb", "simple machines", "vanilla", "flarum", "nodebb"),
 )
-_FORUM_NAMES = re.compile(
-    r"(?:^|[\s_-])(?:postbody|post_body|post-body|message-body|messagetext|message--post|topic-post|topic-body|postrow"
-    r"|postcontent|forumpost|ips(?:comment|type)|reply|answer|cooked|bbwrapper|postmessage|post_message|posttext"
-    r"|post-message|comment-body)",
-    re.IGNORECASE,
-)
 
 
 class Signs:
@@ -74,6 +68,17 @@ class Signs:
         self.declared = self.generator = ""
         for node in root.css(_SIGNS)[:_MAX_SIGNS]:
             self._read(node)
+
+    @property
+    def is_article(self) -> bool:
+        return not self.types.isdisjoint(_ARTICLES) or self.declared in ("article", "news", "blog", "og:article")
+
+    @property
+    def is_forum(self) -> bool:
+        if not self.types.isdisjoint(_FORUMS):
+            return True
+        is_made_by_forum = any(name in self.generator for name in _FORUM_GENERATORS)
+        return is_made_by_forum and _FORUM_URL.search(self.url) is not None
 
     def _read(self, node: LexborNode) -> None:
         attributes = node.attributes
@@ -87,10 +92,9 @@ class Signs:
             self.types.add(itemtype.rstrip("/").rpartition("/")[2].lower())
 
 
-def page_type(page: Outline, groups: list[Group], signs: Signs) -> PageType:
+def page_type(page: Outline, groups: list[Group], posts: list[int], signs: Signs) -> PageType:
     body = page.elements[0]
-    posts = _posts(page.elements)
-    if _is_forum(signs, posts):
+    if posts or signs.is_forum:
         return PageType.FORUM
     listed = sum(group.letters for group in groups)
     is_list = listed > 0.45 * body.letters and body.prose < 0.5 * listed and _one_text(page) < 1_200
@@ -100,24 +104,11 @@ def page_type(page: Outline, groups: list[Group], signs: Signs) -> PageType:
         return PageType.DOCUMENTATION
     if is_list:
         return PageType.COLLECTION if _COLLECTION_URL.search(signs.url) else PageType.LISTING
-    if not signs.types.isdisjoint(_ARTICLES) or signs.declared in ("article", "news", "blog", "og:article"):
+    if signs.is_article:
         return PageType.ARTICLE
     if body.prose > 1_000 and _one_text(page) > 0.5 * body.prose:
         return PageType.ARTICLE
     return PageType.SERVICE
-
-
-def _posts(elements: list[Element]) -> int:
-    named = (element.names for element in elements if element.letters > 20)
-    return sum(1 for names in named if len(names) > 4 and _FORUM_NAMES.search(names))
-
-
-def _is_forum(signs: Signs, posts: int) -> bool:
-    if not signs.types.isdisjoint(_FORUMS) and posts:
-        return True
-    if any(name in signs.generator for name in _FORUM_GENERATORS):
-        return posts > 0
-    return posts >= 2 and _FORUM_URL.search(signs.url) is not None
 
 
 def _one_text(page: Outline) -> float:

@@ -22,6 +22,7 @@ def _any_of(name: str) -> str:
 
 _ELSEWHERE = re.compile(rf"[\W_]{{0,4}}{_any_of('elsewhere')}", re.IGNORECASE)
 _LABELS = re.compile(rf"{_any_of('labels')}[\W_]{{0,4}}", re.IGNORECASE)
+_COOKIES = re.compile(_any_of("cookies"), re.IGNORECASE)
 _COPYRIGHT = re.compile(_any_of("copyright"), re.IGNORECASE)
 _POSTER = re.compile(rf"\b{_any_of('poster')}\s{{0,3}}:", re.IGNORECASE)
 
@@ -33,6 +34,10 @@ def leads_elsewhere(heading: str) -> bool:
     (True, True, False)
     """
     return _ELSEWHERE.match(heading[:MAX_HEADING].strip()) is not None
+
+
+def speaks_of_cookies(text: str) -> bool:
+    return _COOKIES.search(text) is not None
 
 
 def is_copyright(text: str) -> bool:

@@ -11,6 +11,8 @@ _NEVER = frozenset(
 #: share of the weight that a child must hold to become the root instead of its parent
 _HEIR = 0.9
 _HEIR_OF_TEXT = 0.8
+#: if the child also holds the title
+_HEIR_WITH_TITLE = 0.7
 #: share of the page's weight that makes `main` the place to begin
 _MARKED = 0.4
 
@@ -77,7 +79,8 @@ class RootSearch:
         if heir is None or self._elements[heir].tag in _NEVER:
             return None
         here = self._sums.weight(at)
-        is_enough = self._sums.weight(heir) >= self._share * here
+        share = min(self._share, _HEIR_WITH_TITLE) if heir == led else self._share
+        is_enough = self._sums.weight(heir) >= share * here
         if not is_enough and not (self._is_article and self._is_sole_text(at, heir, 0.5)):
             return None
         if led is not None and led != heir:

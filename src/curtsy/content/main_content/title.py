@@ -9,7 +9,7 @@ from curtsy.content.main_content.names import Part
 from curtsy.content.main_content.outline import Element, Outline
 
 #: a heading of a higher rank is preferred
-_TITLE_TAGS = {"h1": 4, "h2": 2, "h3": 1}
+_TITLE_TAGS = {"h1": 4, "h2": 3, "h3": 1}
 _MAX_HEADING = 300
 _MIN_WORDS = 4
 #: characters at the beginning that make two titles alike
@@ -29,7 +29,8 @@ def title_heading(page: Outline, title: str) -> int | None:
         if rank is None or not 3 < element.end - element.start < _MAX_HEADING or is_logo(page, number):
             continue
         said = _plain(page.text[element.start : element.end])
-        size = min(len(said), len(wanted)) * rank
+        # `Headline - Name of the site`: what the title begins with is the headline.
+        size = min(len(said), len(wanted)) * rank * (3 if wanted.startswith(said) else 1)
         if size > best and _fits(said, wanted):
             best, found = size, number
     return _only_h1(page) if found is None else found

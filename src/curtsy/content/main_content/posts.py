@@ -1,0 +1,63 @@
+"""The posts of a forum thread: its questions, answers and messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from curtsy.content.main_content import names
+from curtsy.content.main_content.outline import Element, Outline
+
+_LEAST_POSTS = 2
+_LEAST_COMMENTS = 3
+#: letters of other prose, on a page that consists of comments
+_MOST_OTHER = 600
+_TAGS = frozenset(
+    ("div", "td", "article", "section", "blockquote", "li", "p", "span", "dd", "table", "tr", "shreddit-comment")
+)
+
+
+def posts_of(page: Outline, out: set[int], is_article: bool) -> list[int]:
+    """Return the texts of posts, in order; empty: the page is no thread."""
+    posts = _innermost(page.elements, out, names.is_post)
+    if len(posts) >= _LEAST_POSTS:
+        return posts
+    comments = [] if is_article else _innermost(page.elements, out, names.is_comment)
+    prose = sum(page.elements[number].prose for number in comments)
+    other = page.elements[0].prose - prose
+    if len(comments) >= _LEAST_COMMENTS and other < min(_MOST_OTHER, prose):
+        return comments
+    return []
+
+
+def _innermost(elements: list[Element], out: set[int], is_wanted: Callable[[str], bool]) -> list[int]:
+    """Return the named elements that contain no other such element."""
+    found: list[int] = []
+    number = 0
+    while number < len(elements):
+        element = elements[number]
+        if number in out:
+            number = element.last
+            continue
+        if element.letters > 0 and element.tag in _TAGS and len(element.names) > 3 and is_wanted(element.names):
+            while found and elements[found[-1]].last >= element.last:
+                found.pop()
+            found.append(number)
+        number += 1
+    return found
+
+
+def repeated_titles(page: Outline, posts: list[int], title: int | None) -> set[int]:
+    """Return the headings of posts that only repeat the title: `Re: How do I open the box?`."""
+    if title is None:
+        return set()
+    said = page.text[page.elements[title].start : page.elements[title].end].strip()
+    return {
+        number
+        for post in posts
+        for number in range(post, page.elements[post].last)
+        if page.elements[number].tag in _HEADINGS
+        and page.text[page.elements[number].start : page.elements[number].end].endswith(said)
+    }
+
+
+_HEADINGS = frozenset(("h2", "h3", "h4", "h5"))

@@ -64,7 +64,8 @@ class PageSources:
     @property
     def shown(self) -> str:
         """What a language model sees: the main content, at its place in `text`; all else is blank."""
-        text, at, parts = self.text.text, 0, []
+        text, at = self.text.text, 0
+        parts: list[str] = []
         for start, end in self.main:
             parts += (_NOT_BREAK.sub(" ", text[at:start]), text[start:end])
             at = end

@@ -8,6 +8,7 @@ that only lead elsewhere are left out (`pruning.py`). If too little remains, nam
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 from selectolax.lexbor import LexborNode
 
@@ -19,6 +20,20 @@ from curtsy.content.main_content.posts import posts_of, repeated_titles
 from curtsy.content.main_content.pruning import Pruning
 from curtsy.content.main_content.root import RootSearch, Sums
 from curtsy.content.main_content.title import leads, title_heading
+
+#: a choice with less prose, and less of the letters of the page, has probably missed the content
+_ENOUGH_PROSE = 300
+_ENOUGH = 0.25
+
+
+class Effort(Enum):
+    """How much is left out; each is tried if the one before leaves too little."""
+
+    ALL = "all"
+    #: the page has little prose: links count as content
+    AS_LIST = "as list"
+    #: names of classes mislead
+    TAGS_ONLY = "tags only"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,20 +49,44 @@ def choose(page: Outline, root: LexborNode, url: str, title: str | None) -> Choi
     if not page.elements or not page.text:
         return Choice(PageType.SERVICE)
     heading = title_heading(page, title or "")
-    frame = Frame(page, heading)
-    out = frame.out()
     signs = Signs(root, url)
+    found = _choose(page, heading, signs, Effort.ALL)
+    for effort in (Effort.AS_LIST, Effort.TAGS_ONLY):
+        if _is_enough(page, found):
+            break
+        wider = _choose(page, heading, signs, effort)
+        if _kept(page, wider)[1] > 2 * _kept(page, found)[1]:
+            found = wider
+    return found
+
+
+def _choose(page: Outline, heading: int | None, signs: Signs, effort: Effort) -> Choice:
+    frame = Frame(page, heading, by_name=effort is not Effort.TAGS_ONLY)
+    out = frame.out()
     groups = groups_of(page, out)
     posts = posts_of(page, out, signs.is_article)
-    kind = page_type(page, groups, posts, signs)
+    kind = page_type(page, groups, posts, signs, Sums(page.elements, out).letters[0])
     if posts:
         out |= frame.posters() | repeated_titles(page, posts, heading)
         return Choice(kind, (*_before(page, heading, posts[0], out), *posts), frozenset(out))
+    if effort is not Effort.ALL and kind is not PageType.COLLECTION:
+        kind = PageType.LISTING
     out |= frame.posters() if kind is PageType.FORUM else frame.comments()
-    sums = Sums(page.elements, out)
+    sums = Sums(page.elements, out, by_prose=effort is Effort.ALL)
     at = RootSearch(page, sums, out, kind, heading).root()
     pruned = Pruning(page, sums, out, kind, groups, heading).within(at)
     return Choice(kind, (*_before(page, heading, at, out), at), frozenset(out | pruned))
+
+
+def _is_enough(page: Outline, choice: Choice) -> bool:
+    prose, letters = _kept(page, choice)
+    return prose >= _ENOUGH_PROSE or letters >= _ENOUGH * page.elements[0].letters
+
+
+def _kept(page: Outline, choice: Choice) -> tuple[float, float]:
+    """Return the letters of prose, and all letters, of a choice."""
+    sums = Sums(page.elements, set(choice.out))
+    return sum(sums.prose[root] for root in choice.roots), sum(sums.letters[root] for root in choice.roots)
 
 
 def _before(page: Outline, heading: int | None, root: int, out: set[int]) -> list[int]:

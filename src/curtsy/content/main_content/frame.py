@@ -32,6 +32,7 @@ _MOST_BY_NAME = {Part.FRAME: (0.25, 0.4), Part.RELATED: (0.35, 0.6), Part.SIDEBA
 _MOST_META_LETTERS = 250
 _MOST_BUTTON_LETTERS = 60
 _MOST_NOTICE_LETTERS = 600
+_LEAST_QUESTION = 10
 _BUTTON_TAGS = frozenset(("a", "div", "span", "p", "li"))
 _BUTTONS = 'button,[role="button"],[class*="btn"],[class*="button"],a[href^="#"],a[onclick]'
 _ASKS = ",".join(
@@ -50,7 +51,8 @@ _ORDERS = ",".join(
 
 
 class Frame:
-    def __init__(self, page: Outline, heading: int | None) -> None:
+    def __init__(self, page: Outline, heading: int | None, by_name: bool = True) -> None:
+        self._by_name = by_name
         self._elements = page.elements
         self._text = page.text
         self._heading = heading
@@ -89,10 +91,12 @@ class Frame:
         if share > _MOST[self._heading is not None]:
             return False
         tag, role = element.tag, (element.attributes.get("role") or "").lower()
+        if (tag == "button" or role == "button") and _opens(element):
+            return False
         if tag in _TAGS or role in _ROLES:
             return True
         if tag == "header" or role == "banner":
-            return not self._in_content[number] and not self._holds_title(number)
+            return not self._in_content[number] and not self._holds_title(number) and not _is_opening(element)
         if tag in ("div", "table", "td", "tr", "section") and element.links and names.is_header(element.names):
             return share < 0.3 and not self._in_content[number] and not self._holds_title(number)
         if element.letters < _MOST_BUTTON_LETTERS and tag in _BUTTON_TAGS and names.is_button(element.names):
@@ -103,7 +107,7 @@ class Frame:
             return _NOTE.search(element.names) is None
         if tag == "form":
             return share < 0.3 and element.letters < 0.4 * self._letters and _asks_reader(element)
-        return tag not in _NEVER_BY_NAME and self._is_out_by_name(number, element, share)
+        return self._by_name and tag not in _NEVER_BY_NAME and self._is_out_by_name(number, element, share)
 
     def _is_notice(self, element: Element) -> bool:
         """Whether an element asks for consent: it speaks of cookies and has a button."""
@@ -145,6 +149,18 @@ def _in_content(elements: list[Element]) -> list[bool]:
         )
         found.append(inside)
     return found
+
+
+def _opens(element: Element) -> bool:
+    """Whether a button is the question or heading of a part that it opens."""
+    if element.letters < _LEAST_QUESTION:
+        return False
+    return "aria-controls" in element.attributes or "aria-expanded" in element.attributes
+
+
+def _is_opening(header: Element) -> bool:
+    """Whether a header is the opening of a page: a heading and a sentence, not only a menu."""
+    return header.prose > 0 and header.linked < 0.4 * header.letters and (header.headings > 0 or header.links < 2)
 
 
 def _asks_reader(form: Element) -> bool:

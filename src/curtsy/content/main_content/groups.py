@@ -21,6 +21,8 @@ class Group(NamedTuple):
     letters: float
     linked: float
     prose: float
+    #: items whose heading is a link
+    titled: int
 
 
 def groups_of(page: Outline, out: set[int]) -> list[Group]:
@@ -58,7 +60,24 @@ def _group(elements: list[Element], parent: int, out: set[int]) -> Group | None:
     letters = sum(item.letters for item in full)
     if letters < 0.5 * elements[parent].letters:
         return None
-    return Group(parent, tuple(items), letters, sum(item.linked for item in full), sum(item.prose for item in full))
+    linked, prose = sum(item.linked for item in full), sum(item.prose for item in full)
+    titled = sum(1 for item in items if _has_linked_heading(elements, item))
+    return Group(parent, tuple(items), letters, linked, prose, titled)
+
+
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5"))
+_SEEN = 40
+
+
+def _has_linked_heading(elements: list[Element], item: int) -> bool:
+    """Whether a heading among the first elements of an item is a link, or is in one."""
+    if not elements[item].headings:
+        return False
+    for number in range(item, min(elements[item].last, item + _SEEN)):
+        element = elements[number]
+        if element.tag in _HEADINGS:
+            return element.links > 0 or elements[element.parent].tag == "a" or elements[item].tag == "a"
+    return False
 
 
 def _form(element: Element) -> tuple[str, str] | None:

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from selectolax.lexbor import LexborNode
 
+from curtsy.content.main_content import phrases
 from curtsy.content.main_content.groups import Group
 from curtsy.content.main_content.outline import Outline
 
@@ -92,12 +93,17 @@ class Signs:
             self.types.add(itemtype.rstrip("/").rpartition("/")[2].lower())
 
 
-def page_type(page: Outline, groups: list[Group], posts: list[int], signs: Signs) -> PageType:
+def page_type(page: Outline, groups: list[Group], posts: list[int], signs: Signs, letters: float) -> PageType:
+    """Return the type; `letters` is what the page has without its frame."""
     body = page.elements[0]
     if posts or signs.is_forum:
         return PageType.FORUM
     listed = sum(group.letters for group in groups)
-    is_list = listed > 0.45 * body.letters and body.prose < 0.5 * listed and _one_text(page) < 1_200
+    one_text = _one_text(page)
+    is_list = listed > 0.45 * body.letters and body.prose < 0.5 * listed and one_text < 1_200
+    is_list = is_list or (
+        one_text < 2_000 and not signs.is_article and any(_is_archive(group, letters) for group in groups)
+    )
     if signs.declared in ("product", "og:product", "product.item") or "product" in signs.types:
         return PageType.COLLECTION if is_list and not _PRODUCT_URL.search(signs.url) else PageType.PRODUCT
     if any(name in signs.generator for name in _DOC_GENERATORS) or _DOC_URL.search(signs.url):
@@ -106,15 +112,42 @@ def page_type(page: Outline, groups: list[Group], posts: list[int], signs: Signs
         return PageType.COLLECTION if _COLLECTION_URL.search(signs.url) else PageType.LISTING
     if signs.is_article:
         return PageType.ARTICLE
-    if body.prose > 1_000 and _one_text(page) > 0.5 * body.prose:
+    if _is_product(page.text):
+        return PageType.PRODUCT
+    if body.prose > 1_000 and one_text > 0.5 * body.prose:
         return PageType.ARTICLE
     return PageType.SERVICE
 
 
+def _is_archive(group: Group, letters: float) -> bool:
+    """Whether a group is a list of articles, each with a title that links to it and maybe some of its text."""
+    return len(group.items) >= 4 and group.titled >= 0.7 * len(group.items) and group.letters > 0.6 * letters
+
+
+def _is_product(text: str) -> bool:
+    """Whether a page has a price, and one button to order it; lists have one for each item."""
+    return 0 < phrases.count_orders(text, 3) < 3 and _PRICE.search(text) is not None
+
+
+_PRICE = re.compile(
+    r"[€$£¥₹₽₺₩]\s?[0-9]|[0-9]\s?(?:€|\$|£|¥|₽|₺|₩|EUR|USD|GBP|CHF|PLN|CZK|HUF|zł|Kč|kr|руб|грн|円|元|원|TL|lei|Ft)"
+)
+
+
 def _one_text(page: Outline) -> float:
-    """The most letters of paragraphs that one element holds directly."""
-    held: dict[int, float] = {}
+    """The most letters of prose that one element holds directly, in its paragraphs or between line breaks."""
+    own = [element.prose for element in page.elements]
     for element in page.elements:
-        if element.tag == "p" and element.prose > 0:
-            held[element.parent] = held.get(element.parent, 0.0) + element.prose
+        if element.parent >= 0:
+            own[element.parent] -= element.prose
+    holders: list[int] = []
+    held: dict[int, float] = {}
+    for number, element in enumerate(page.elements):
+        holder = holders[element.parent] if element.tag in _INNER and element.parent >= 0 else number
+        holders.append(holder)
+        if own[number] > 0:
+            held[holder] = held.get(holder, 0.0) + own[number]
     return max(held.values(), default=0.0)
+
+
+_INNER = frozenset(("p", "font", "span", "b", "i", "em", "strong", "a"))

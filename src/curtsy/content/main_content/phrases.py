@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from itertools import islice
 from pathlib import Path
 
 #: characters of the longest heading that is compared
@@ -23,6 +24,7 @@ def _any_of(name: str) -> str:
 _ELSEWHERE = re.compile(rf"[\W_]{{0,4}}{_any_of('elsewhere')}", re.IGNORECASE)
 _LABELS = re.compile(rf"{_any_of('labels')}[\W_]{{0,4}}", re.IGNORECASE)
 _COOKIES = re.compile(_any_of("cookies"), re.IGNORECASE)
+_ORDER = re.compile(_any_of("order"), re.IGNORECASE)
 _COPYRIGHT = re.compile(_any_of("copyright"), re.IGNORECASE)
 _POSTER = re.compile(rf"\b{_any_of('poster')}\s{{0,3}}:", re.IGNORECASE)
 
@@ -38,6 +40,11 @@ def leads_elsewhere(heading: str) -> bool:
 
 def speaks_of_cookies(text: str) -> bool:
     return _COOKIES.search(text) is not None
+
+
+def count_orders(text: str, most: int) -> int:
+    """Return how often a text asks to order something, up to `most`."""
+    return sum(1 for _ in islice(_ORDER.finditer(text), most))
 
 
 def is_copyright(text: str) -> bool:

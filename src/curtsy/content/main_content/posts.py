@@ -24,7 +24,9 @@ def posts_of(page: Outline, out: set[int], is_article: bool) -> list[int]:
     comments = [] if is_article else _innermost(page.elements, out, names.is_comment)
     prose = sum(page.elements[number].prose for number in comments)
     other = page.elements[0].prose - prose
-    if len(comments) >= _LEAST_COMMENTS and other < min(_MOST_OTHER, prose):
+    letters = sum(page.elements[number].letters for number in comments)
+    is_all = other < min(_MOST_OTHER, prose) and letters > 0.3 * page.elements[0].letters
+    if len(comments) >= _LEAST_COMMENTS and is_all:
         return comments
     return []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from curtsy.content.main_content import phrases
 from curtsy.content.main_content.groups import Group
+from curtsy.content.main_content.names import Part
 from curtsy.content.main_content.outline import Element, Outline
 from curtsy.content.main_content.page_type import PageType
 from curtsy.content.main_content.root import Sums
@@ -17,6 +18,8 @@ _BLOCKS = _HEADINGS | frozenset(
 )  # fmt: skip
 _LISTS = frozenset((PageType.LISTING, PageType.COLLECTION))
 _SMALL = 300
+#: share of the root that may be left out in addition
+_MOST_PRUNED = 0.6
 _NOT_SMALL_PRINT = frozenset(("section", "article", *_HEADINGS))
 
 
@@ -30,6 +33,7 @@ class Pruning:
         self._out = out
         self._kind = kind
         self._groups = {group.parent: group for group in groups}
+        self._items = {item for group in groups for item in group.items}
         self._heading = heading
         self._root = 0
 
@@ -46,7 +50,13 @@ class Pruning:
             section = [number] if self._leads_elsewhere(number) else self._section(number)
             found.update(section)
             number = self._elements[section[-1]].last if section else number + 1
+        if sum(self._sums.letters[one] for one in found) > _MOST_PRUNED * self._sums.letters[root]:
+            # A page of links: they are what it is about.
+            found = {one for one in found if self._is_named(one)}
         return found | self._orphans(found | self._out)
+
+    def _is_named(self, number: int) -> bool:
+        return self._elements[number].tag in _HEADINGS or self._sums.letters[number] < _SMALL
 
     # One element
 
@@ -59,6 +69,8 @@ class Pruning:
             return True
         group = self._groups.get(number)
         if self._kind in _LISTS:
+            if number in self._items:
+                return False
             return self._is_menu(number) and (group is None or letters < 30 * element.links)
         if group is not None and self._is_teasers(number, group):
             return True
@@ -76,7 +88,9 @@ class Pruning:
     def _is_teasers(self, number: int, group: Group) -> bool:
         """Repeated items with links, on a page that has a text of its own."""
         whole = self._sums.prose[self._root]
-        if self._kind is PageType.FORUM or whole <= 600 or group.prose >= 0.4 * whole:
+        if self._kind is PageType.FORUM or group.prose >= 0.4 * max(whole, 1.0):
+            return False
+        if whole <= 600 and self._kind is not PageType.PRODUCT:
             return False
         if self._elements[group.items[0]].tag == "p":
             return False
@@ -90,6 +104,7 @@ class Pruning:
             and self._sums.linked[number] > 0.6 * letters
             and letters < 0.3 * self._sums.letters[self._root]
             and self._sums.prose[number] < 0.1 * letters
+            and not (self._elements[number].headings and self._elements[number].links <= 3)
         )
 
     def _is_small_print(self, element: Element) -> bool:
@@ -163,12 +178,17 @@ class Pruning:
                 element = self._elements[children[at]]
                 if children[at] in gone:
                     continue
-                lost = at + 1 < len(children) and children[at + 1] in gone
+                lost = at + 1 < len(children) and children[at + 1] in gone and self._is_section(children[at + 1])
                 if element.tag in _HEADINGS and lost and _ends(element, following):
                     found.add(children[at])
                 else:
                     following = element
         return found
+
+    def _is_section(self, number: int) -> bool:
+        """Whether what was left out had a heading of its own, unlike a date or a button."""
+        element = self._elements[number]
+        return element.part is not Part.META and element.letters > 30 and element.links > 0
 
 
 def _ends(heading: Element, following: Element | None) -> bool:

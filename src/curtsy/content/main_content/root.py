@@ -20,8 +20,9 @@ _MARKED = 0.4
 class Sums:
     """Counts of each element without what is left out."""
 
-    def __init__(self, elements: list[Element], out: set[int]) -> None:
+    def __init__(self, elements: list[Element], out: set[int], by_prose: bool = True) -> None:
         size = len(elements)
+        self._by_prose = by_prose
         self.prose, self.letters, self.linked = [0.0] * size, [0.0] * size, [0.0] * size
         lost = [(0.0, 0.0, 0.0)] * size
         for number in range(size - 1, -1, -1):
@@ -35,7 +36,9 @@ class Sums:
                 lost[element.parent] = (before[0] + gone[0], before[1] + gone[1], before[2] + gone[2])
 
     def weight(self, number: int) -> float:
-        """Prose counts; other text that is no link counts a little, links almost nothing."""
+        """Prose counts; other text that is no link counts a little, links almost nothing. In lists, all counts."""
+        if not self._by_prose:
+            return self.letters[number]
         plain = max(0.0, self.letters[number] - self.linked[number] - self.prose[number])
         return self.prose[number] + 0.25 * plain + 0.1 * self.linked[number]
 

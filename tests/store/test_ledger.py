@@ -234,8 +234,11 @@ def test_a_host_fails_from_the_first_failure_until_it_recovers(store: Store) -> 
         queues.mark(tx, silent={"a.test": ("dns_failed", "SERVFAIL"), "unknown.test": ("timeout", "")}, now_ms=100)
         queues.mark(tx, silent={"a.test": ("timeout", "")}, now_ms=200)
         assert queues.faults(tx) == queues.faults(tx, "a.test") == {"a.test": ("dns_failed", 100)}
-        assert [queue.failing_since_ms for queue in queues.failing_since(tx, 150)] == [100]
+        (failing,) = queues.failing_since(tx, 150)
+        assert (failing[0].failing_since_ms, failing[0].detail, failing[1]) == (100, "SERVFAIL", False)
         assert queues.failing_since(tx, 99) == []
+        queues.mark(tx, silent={"a.test": ("status_503", "")}, now_ms=300)
+        assert queues.faults(tx) == {"a.test": ("status_503", 100)}  # it is there
         queues.recovered(tx, ["a.test"])
         assert queues.failing_since(tx, 10_000) == []
         assert queues.faults(tx) == {}
@@ -285,8 +288,8 @@ def test_patience_with_silent_hosts_begins_anew(store: Store) -> None:
         queues.mark(tx, silent=dict.fromkeys(("a.test", "b.test", "c.test"), ("timeout", "")), now_ms=5)
         queues.mark_dead(tx, n, "c.test", "host_unreachable")
         queues.reset_patience(tx, n, "a.test")
-        since = {(q.crawl, q.host): q.failing_since_ms for q in queues.failing_since(tx, 10)}
+        since = {(q.crawl, q.host): q.failing_since_ms for q, _ in queues.failing_since(tx, 10)}
         assert since == {(n, "b.test"): 5, (other, "a.test"): 5, (other, "b.test"): 5, (other, "c.test"): 5}
         queues.reset_patience(tx, n)
-        assert {q.crawl for q in queues.failing_since(tx, 10)} == {other}
+        assert {q.crawl for q, _ in queues.failing_since(tx, 10)} == {other}
         assert queues.get(tx, [(n, "c.test")])[n, "c.test"].state == "dead"

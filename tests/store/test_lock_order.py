@@ -139,7 +139,7 @@ class World:
 
     def bury(self, pick: random.Random) -> None:
         with self.store.read() as tx:
-            found = queues.failing_since(tx, NOW * 2)
+            found = [queue for queue, _ in queues.failing_since(tx, NOW * 2)]
         self.store.run(maintenance._mark_dead, pick.sample(found, min(len(found), 6)))
 
     def reap(self, pick: random.Random) -> None:

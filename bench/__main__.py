@@ -26,6 +26,8 @@ from bench import (
     report,
     site,
     spiders,
+    stages,
+    startup,
     task_per_url,
 )
 from bench.contestants import BARE, CRAWLEE, CURTSY, CURTSY_TWO, SCRAPY, compete, median_ms
@@ -38,6 +40,8 @@ PARTS = (
     "peers",
     "onehost",
     "real",
+    "stages",
+    "startup",
     "frontier",
     "loss",
     "polite",
@@ -135,6 +139,8 @@ def run_parts(plan: Plan, wanted: Sequence[str], say: Callable[[str], None]) -> 
         "peers": peers,
         "real": real.figures,
         "onehost": one_host.figures,
+        "stages": stages.figures,
+        "startup": startup.figures,
         "frontier": frontier.figures,
         "loss": loss.figures,
         "polite": polite.figures,

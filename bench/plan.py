@@ -42,6 +42,8 @@ class Plan:
     document_pages: int
     #: of one host without a delay
     one_host_pages: int
+    #: of the crawls with records
+    stage_hosts: int
     port: int
     #: python of the environment that has the other crawlers; None: without them
     peers: str | None
@@ -67,6 +69,7 @@ FULL: dict[str, int] = {
     "real_sites": 6,
     "document_pages": 200,
     "one_host_pages": 3000,
+    "stage_hosts": 20,
 }
 SHORT: dict[str, int] = {
     "repeats": 1,
@@ -88,6 +91,7 @@ SHORT: dict[str, int] = {
     "real_sites": 2,
     "document_pages": 20,
     "one_host_pages": 300,
+    "stage_hosts": 3,
 }
 
 

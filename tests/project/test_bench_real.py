@@ -1,12 +1,18 @@
-"""The benchmark of real sites: which package it downloads, and what it counts as a page."""
+"""The benchmarks of real sites, stages and start-up: what they download and what they count."""
 
 from __future__ import annotations
 
+import time
+from urllib.request import urlopen
+
 import pytest
 
+from bench import startup
+from bench.contestants import Result
 from bench.docs_sites import PACKAGES, newest
 from bench.measure import Run
 from bench.real import Crawl, most_missing, pages_of
+from bench.stages import costs_of
 
 HOSTS = ["vim.docs.test", "sqlite.docs.test"]
 
@@ -54,3 +60,20 @@ def test_missing_pages_are_counted_against_the_same_repeat_in_the_worst_one() ->
 def test_figures_are_per_page() -> None:
     assert crawl_of("a", "b").cpu_ms == 250
     assert crawl_of("a", "b").pages_per_s == 1
+
+
+def test_the_cost_of_a_stage_comes_from_the_counters_of_the_crawl() -> None:
+    run = Run(wall_s=1, cpu_s=0.9, server_cpu_s=0, max_rss_mb=0, stdout="")
+    counters = {"stage_extract_cpu_us": 200_000, "stage_store_cpu_us": 100_000, "commits": 3}
+    costs = costs_of(Result(pages=100, run=run, said={"counters": counters}))
+    assert costs.stages == {"extract": 2.0, "score": 0.0, "store": 1.0}
+    assert costs.total == pytest.approx(9)
+    assert costs.rest == pytest.approx(6)
+
+
+def test_the_time_of_the_first_request_is_measured_at_the_server() -> None:
+    with startup.web() as (port, asked):
+        before = time.monotonic()
+        with urlopen(f"http://127.0.0.1:{port}/page") as answer:
+            assert answer.read() == startup.PAGE
+        assert before <= asked[0] <= time.monotonic()

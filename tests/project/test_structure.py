@@ -154,3 +154,23 @@ def test_the_api_process_imports_no_part_of_the_crawl_engine(module: str) -> Non
     code = f"import {module}, sys; print([n for n in sys.modules if n.startswith('curtsy.crawl') or n == 'pycurl'])"
     run = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("module", "unused"),
+    [
+        ("curtsy.api", ("sqlalchemy", "redis", "pydantic", "pycurl", "selectolax")),
+        ("curtsy.cli.app", ("sqlalchemy", "redis", "pydantic", "pycurl", "selectolax")),
+        ("curtsy.cli.crawl", ("curtsy.grounding", "curtsy.records", "curtsy.extract", "curtsy.client", "lxml")),
+    ],
+)
+def test_an_entrance_imports_only_what_it_needs_at_once(module: str, unused: tuple[str, ...]) -> None:
+    code = f"import {module}, sys; print([n for n in sys.modules if n.startswith({unused})])"
+    run = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+def test_the_python_api_has_all_names_that_it_lists() -> None:
+    code = "import curtsy.api as c; assert set(c.__all__) <= set(dir(c)); [getattr(c, n) for n in c.__all__]; c.missing"
+    run = subprocess.run([sys.executable, "-c", code], check=False, text=True, capture_output=True)
+    assert run.stderr.strip().endswith("AttributeError: module 'curtsy.api' has no attribute 'missing'")

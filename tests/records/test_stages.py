@@ -80,6 +80,9 @@ def state(folder: CrawlFolder) -> str:
 def test_a_crawl_with_a_schema_ends_with_a_record_of_each_page(folder: CrawlFolder) -> None:
     shown = folder.run("crawl", "http://a.small.test/", "--delay", "0", "--schema", "page")
     assert shown["state"] == "finished"
+    # Several crawls of one process share its counters.
+    assert all(shown["counters"][f"stage_{kind}"] >= 3 for kind in ("extract", "score", "store"))
+    assert all(shown["counters"][f"stage_{kind}_cpu_us"] > 0 for kind in ("extract", "score", "store"))
     found = stored_records(folder)
     assert set(found) == {f"http://a.small.test/{path}" for path in ("", "long", "text")}
     data, scores, low = found["http://a.small.test/long"]

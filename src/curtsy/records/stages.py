@@ -99,7 +99,7 @@ async def _deliver(parts: Services | Parts, row: Row, now_ms: int) -> None:
 def _do(given: Services | Parts, row: Row, now_ms: int, lease_ms: int) -> list[StageMessage]:
     parts = Parts(given.settings, given.store, given.segments)
     store, settings = parts.store, parts.settings
-    began = time.monotonic()
+    began, cpu_s = time.monotonic(), time.thread_time()
     try:
         if row.attempts > settings.stage_attempts:
             raise StageFault("kills_worker", f"its worker crashed in each of {settings.stage_attempts} attempts", False)
@@ -117,6 +117,7 @@ def _do(given: Services | Parts, row: Row, now_ms: int, lease_ms: int) -> list[S
         following = []
     point("stage.stored")
     count(f"stage_{row.kind}")
+    count(f"stage_{row.kind}_cpu_us", int((time.thread_time() - cpu_s) * 1_000_000))
     if not following:
         with store.read() as tx:
             last = _is_extracted(tx, row.crawl)

@@ -161,6 +161,7 @@ def test_the_api_process_imports_no_part_of_the_crawl_engine(module: str) -> Non
     [
         ("curtsy.api", ("sqlalchemy", "redis", "pydantic", "pycurl", "selectolax")),
         ("curtsy.cli.app", ("sqlalchemy", "redis", "pydantic", "pycurl", "selectolax")),
+        ("curtsy.services.reader_process", ("sqlalchemy", "redis", "pydantic", "pycurl")),
         ("curtsy.cli.crawl", ("curtsy.grounding", "curtsy.records", "curtsy.extract", "curtsy.client", "lxml")),
     ],
 )

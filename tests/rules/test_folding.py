@@ -10,7 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from curtsy.core.settings import FOLD_RULES, TRACKING_PARAMETERS, Settings
+from curtsy.core.fold_rules import FOLD_RULES
+from curtsy.core.settings import TRACKING_PARAMETERS, Settings
 from curtsy.rules.folding import Folding, is_signed, strip_session
 from curtsy.rules.urls import normalise
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 
 from curtsy.content.document import Document, refresh_target
 from curtsy.rules.folding import strip_session
@@ -103,7 +103,7 @@ class LinkMemo:
         except KeyError:
             return self._learn(table, base_url, href, None)
 
-    def resolve_all(self, base_url: str, links: Iterable[str], done: Container[str] = ()) -> list[str]:
+    def resolve_all(self, base_url: str, links: Sequence[str], done: Container[str] = ()) -> list[str]:
         """The folded URLs of a page's links, in order, each once; what cannot be crawled is left out.
 
         So are URLs that are `done`, permanently: from then on, their links cost one table lookup.
@@ -183,13 +183,15 @@ class LinkMemo:
         return url
 
 
-def _without_fragments(links: Iterable[str]) -> Iterable[str]:
-    """The links, each once, without the fragments that their URLs lose anyway: a manual links to many parts of a page.
+def _without_fragments(links: Sequence[str]) -> Iterable[str]:
+    """The links without the fragments that their URLs lose anyway: a manual links to many parts of a page.
 
     The URL parser removes white space at the end of a link, but not before a fragment: such a link stays whole.
     """
+    if "#" not in "".join(links):
+        return links
     return dict.fromkeys(
-        href if (cut := href.find("#")) < 0 or (cut and href[cut - 1] <= " ") else href[:cut] for href in links
+        [href if (cut := href.find("#")) < 0 or (cut and href[cut - 1] <= " ") else href[:cut] for href in links]
     )
 
 

@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from curtsy import __version__
+from curtsy.core.fold_rules import FoldRule
 
 KEEP_TYPES = (
     "text/html",
@@ -31,9 +32,6 @@ KEEP_TYPES = (
 DocumentKind = Literal["pdf", "docx", "xlsx", "pptx", "odt", "ods", "odp", "rtf", "epub", "csv", "text"]
 DOCUMENT_TYPES: tuple[DocumentKind, ...] = get_args(DocumentKind)
 
-#: rules by which equivalent URLs are one, in the order in which rules/folding.py applies them
-FoldRule = Literal["escapes", "sessions", "tracking", "order", "index", "empty_query"]
-FOLD_RULES: tuple[FoldRule, ...] = get_args(FoldRule)
 #: parameters that advertisers, mail services and analytics add to links, and that no page is chosen by
 TRACKING_PARAMETERS = (
     *("utm_*", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "gad_source", "gad_campaignid", "srsltid", "_ga", "_gl"),

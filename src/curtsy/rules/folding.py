@@ -19,8 +19,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from curtsy.core.settings import FOLD_RULES, Settings
+from curtsy.core.fold_rules import FOLD_RULES
+
+if TYPE_CHECKING:
+    from curtsy.core.settings import Settings
 
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 #: an escape; or a "%" that escapes nothing, with the escapes whose digits would make one of it

@@ -29,6 +29,7 @@ from bench import (
     stages,
     startup,
     task_per_url,
+    tls,
 )
 from bench.contestants import BARE, CRAWLEE, CURTSY, CURTSY_TWO, SCRAPY, compete, median_ms
 from bench.measure import RunFailed
@@ -42,6 +43,7 @@ PARTS = (
     "real",
     "stages",
     "startup",
+    "tls",
     "frontier",
     "loss",
     "polite",
@@ -141,6 +143,7 @@ def run_parts(plan: Plan, wanted: Sequence[str], say: Callable[[str], None]) -> 
         "onehost": one_host.figures,
         "stages": stages.figures,
         "startup": startup.figures,
+        "tls": tls.figures,
         "frontier": frontier.figures,
         "loss": loss.figures,
         "polite": polite.figures,

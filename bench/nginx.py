@@ -24,10 +24,11 @@ error_log {folder}/error.log error;
 events {{ worker_connections {connections}; multi_accept on; }}
 http {{
   log_format pages '$host$request_uri $status $sent_http_content_type';
+{more}
   access_log {log};
   sendfile on;
   tcp_nopush on;
-  keepalive_timeout 65;
+  keepalive_timeout {keepalive_s};
   keepalive_requests 1000000;
   types {{
     text/html html htm; text/plain txt; text/css css; text/javascript js;
@@ -40,7 +41,7 @@ http {{
   uwsgi_temp_path {folder}/uwsgi;
   scgi_temp_path {folder}/scgi;
   server {{
-    listen 127.0.0.1:{port} backlog=4096;
+    listen {address}:{port} {listen} backlog=4096;
     server_name _;
     root {site}/$host;
     index index.html;
@@ -70,9 +71,13 @@ def serving(site: Site, folder: Path) -> Iterator[None]:
 
 @contextmanager
 def serving_folder(
-    root: Path, port: int, folder: Path, *, log: Path | None = None, charset: str = "off"
-) -> Iterator[None]:
-    """nginx serves `root/<host>` of every host until the block ends. `log`: one line per request."""
+    root: Path, port: int, folder: Path, *, log: Path | None = None, log_format: str = "pages",
+    charset: str = "off", listen: str = "", address: str = "127.0.0.1", more: str = "", keepalive_s: int = 65,
+) -> Iterator[None]:  # fmt: skip
+    """nginx serves `root/<host>` of every host until the block ends.
+
+    `log`: one line per request. `listen`: options of the port, such as `ssl`. `more`: lines for the section http.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     files = min(65536, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     config = CONFIG.format(
@@ -82,8 +87,12 @@ def serving_folder(
         connections=files // 2,
         port=port,
         site=root.resolve(),
-        log="off" if log is None else f"{log} pages",
+        log="off" if log is None else f"{log} {log_format}",
         charset=charset,
+        listen=listen,
+        address=address,
+        more=more,
+        keepalive_s=keepalive_s,
     )
     (folder / "nginx.conf").write_text(config)
     argv = [find(), "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", str(folder / "error.log")]

@@ -44,6 +44,9 @@ class Plan:
     one_host_pages: int
     #: of the crawls with records
     stage_hosts: int
+    #: of the crawls over HTTPS
+    tls_hosts: int
+    tls_pages: int
     port: int
     #: python of the environment that has the other crawlers; None: without them
     peers: str | None
@@ -70,6 +73,8 @@ FULL: dict[str, int] = {
     "document_pages": 200,
     "one_host_pages": 3000,
     "stage_hosts": 20,
+    "tls_hosts": 20,
+    "tls_pages": 50,
 }
 SHORT: dict[str, int] = {
     "repeats": 1,
@@ -92,6 +97,8 @@ SHORT: dict[str, int] = {
     "document_pages": 20,
     "one_host_pages": 300,
     "stage_hosts": 3,
+    "tls_hosts": 3,
+    "tls_pages": 12,
 }
 
 

@@ -173,11 +173,16 @@ def write(folder: Path, *, hosts: int, pages: int, port: int) -> Site:
     if stamp.exists() and stamp.read_text() == label:
         return site
     stamp.unlink(missing_ok=True)
-    prose = paragraphs(random.Random(7))
-    for host in range(hosts):
-        _write_host(site, host, prose)
+    write_into(site)
     stamp.write_text(label)
     return site
+
+
+def write_into(site: Site, times: int = 1) -> None:
+    """The pages of a site; `times`: how many times as much text they have."""
+    prose = [" ".join([text] * times) for text in paragraphs(random.Random(7))]
+    for host in range(site.hosts):
+        _write_host(site, host, prose)
 
 
 def _write_host(site: Site, host: int, prose: list[str]) -> None:

@@ -49,7 +49,7 @@ class Segment:
 class Loop:
     """A crawl in one process: every page of the seeds' hosts once."""
 
-    def __init__(self, seeds: list[str], connections: int, segment: Segment | None) -> None:
+    def __init__(self, seeds: list[str], connections: int, segment: Segment | None, ca_file: str | None) -> None:
         self.pages = 0
         self._hosts = {urlsplit(seed).hostname for seed in seeds}
         self._seen, self._todo = set(seeds), deque(seeds)
@@ -58,12 +58,17 @@ class Loop:
         # A kept connection per host: without it most pages would pay for a new one.
         self._multi.setopt(pycurl.M_MAXCONNECTS, len(self._hosts) + connections)
         port = urlsplit(seeds[0]).port
-        self._idle = [self._handle(f"::127.0.0.1:{port}") for _ in range(connections)]
+        self._idle = [self._handle(f"::127.0.0.1:{port}", ca_file) for _ in range(connections)]
 
     @staticmethod
-    def _handle(connect_to: str) -> pycurl.Curl:
+    def _handle(connect_to: str, ca_file: str | None) -> pycurl.Curl:
         handle = pycurl.Curl()
-        handle.setopt(pycurl.CONNECT_TO, [connect_to])
+        if ca_file is None:
+            handle.setopt(pycurl.CONNECT_TO, [connect_to])
+        else:
+            handle.setopt(pycurl.CAINFO, ca_file)
+            handle.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS)
+            handle.setopt(pycurl.ACCEPT_ENCODING, "gzip")
         handle.setopt(pycurl.NOSIGNAL, 1)
         handle.setopt(pycurl.TIMEOUT, 20)
         return handle
@@ -121,9 +126,10 @@ def main() -> None:
     parser.add_argument("seeds", type=Path)
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--store", type=Path)
+    parser.add_argument("--ca-file", dest="ca_file", help="of servers that speak TLS; their names are not mapped")
     options = parser.parse_args()
     segment = Segment(options.store) if options.store else None
-    loop = Loop(options.seeds.read_text().split(), options.connections, segment)
+    loop = Loop(options.seeds.read_text().split(), options.connections, segment, options.ca_file)
     loop.run()
     if segment is not None:
         segment.commit()

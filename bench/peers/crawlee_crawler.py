@@ -72,12 +72,11 @@ class FollowNew:
             await context.add_requests(sorted(new))
 
 
-async def crawl(seeds: list[str], concurrency: int, *, robots: bool, dedup: bool, own: bool) -> int:
+async def crawl(seeds: list[str], concurrency: int, *, robots: bool, dedup: bool, own: bool, direct: bool) -> int:
     crawler_class = AbstractHttpCrawler.create_parsed_http_crawler_class(LexborParser())
+    proxy = None if direct else f"http://127.0.0.1:{urlsplit(seeds[0]).port}"
     crawler = crawler_class(
-        http_client=ImpitHttpClient(
-            proxy=f"http://127.0.0.1:{urlsplit(seeds[0]).port}", persist_cookies_per_session=False
-        ),
+        http_client=ImpitHttpClient(proxy=proxy, persist_cookies_per_session=False, verify=not direct),
         storage_client=MemoryStorageClient(),
         concurrency_settings=ConcurrencySettings(
             min_concurrency=concurrency, desired_concurrency=concurrency, max_concurrency=concurrency
@@ -101,10 +100,12 @@ def main() -> None:
     parser.add_argument("--robots", action="store_true")
     parser.add_argument("--dedup", action="store_true")
     parser.add_argument("--own-hosts", action="store_true", dest="own", help="follow no link to another host")
+    parser.add_argument("--direct", action="store_true", help="the hosts are addresses whose certificates are unknown")
     options = parser.parse_args()
     logging.disable(logging.WARNING)
     seeds = options.seeds.read_text().split()
-    crawling = crawl(seeds, options.concurrency, robots=options.robots, dedup=options.dedup, own=options.own)
+    choices = {"robots": options.robots, "dedup": options.dedup, "own": options.own, "direct": options.direct}
+    crawling = crawl(seeds, options.concurrency, **choices)
     print(json.dumps({"pages": asyncio.run(crawling)}))
 
 

@@ -42,11 +42,12 @@ class Everything(Spider):
 
     name = "everything"
 
-    def __init__(self, seeds: list[str]) -> None:
+    def __init__(self, seeds: list[str], *, all_hosts: bool) -> None:
         super().__init__()
         self.seeds = seeds
         # One suffix that covers all hosts: the extractor walks through its domains for every link. It wants the port.
-        self.links = LinkExtractor(allow_domains=urlsplit(seeds[0]).netloc.partition(".")[2])
+        suffix = urlsplit(seeds[0]).netloc.partition(".")[2]
+        self.links = LinkExtractor() if all_hosts else LinkExtractor(allow_domains=suffix)
 
     async def start(self) -> AsyncIterator[Request]:
         for seed in self.seeds:
@@ -61,14 +62,15 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("seeds", type=Path)
     parser.add_argument("--robots", action="store_true")
-    parser.add_argument("--per-domain", type=int, default=8, dest="per_domain", help="8 is Scrapy's default")
+    parser.add_argument("--all-hosts", action="store_true", dest="all_hosts", help="the hosts are addresses")
     options = parser.parse_args()
     resolver = f"{__name__}.Loopback"
-    settings = BROAD_CRAWL | {"ROBOTSTXT_OBEY": options.robots, "TWISTED_DNS_RESOLVER": resolver}
-    settings["CONCURRENT_REQUESTS_PER_DOMAIN"] = options.per_domain
+    settings = BROAD_CRAWL | {"ROBOTSTXT_OBEY": options.robots}
+    if not options.all_hosts:
+        settings["TWISTED_DNS_RESOLVER"] = resolver
     process = CrawlerProcess(settings)
     crawler = process.create_crawler(Everything)
-    process.crawl(crawler, seeds=options.seeds.read_text().split())
+    process.crawl(crawler, seeds=options.seeds.read_text().split(), all_hosts=options.all_hosts)
     process.start()
     assert crawler.stats is not None
     pages = crawler.stats.get_value("downloader/response_status_count/200", 0)

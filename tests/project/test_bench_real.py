@@ -1,4 +1,4 @@
-"""The benchmarks of real sites, stages and start-up: what they download and what they count."""
+"""The benchmarks of real sites, stages, start-up and HTTPS: what they download and what they count."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from bench.docs_sites import PACKAGES, newest
 from bench.measure import Run
 from bench.real import Crawl, most_missing, pages_of
 from bench.stages import costs_of
+from bench.tls import connections_of
 
 HOSTS = ["vim.docs.test", "sqlite.docs.test"]
 
@@ -77,3 +78,10 @@ def test_the_time_of_the_first_request_is_measured_at_the_server() -> None:
         with urlopen(f"http://127.0.0.1:{port}/page") as answer:
             assert answer.read() == startup.PAGE
         assert before <= asked[0] <= time.monotonic()
+
+
+def test_connections_and_resumed_sessions_come_from_the_log_of_the_server() -> None:
+    lines = ["1 . HTTP/2.0 200", "1 . HTTP/2.0 200", "2 r HTTP/2.0 200", "3 r HTTP/2.0 404", "4 . HTTP/2.0 200"]
+    found = connections_of(lines, pages=8)
+    assert (found.per_page, found.resumed, found.protocol) == (0.5, 0.5, "HTTP/2.0")
+    assert connections_of([], pages=0).per_page == 0

@@ -20,7 +20,7 @@ from pathlib import Path
 FOLDER = Path(__file__).parent / "main_content"
 TYPES = ("article", "product", "listing", "collection", "forum", "documentation", "service")
 #: scripts without spaces between words: each character counts as a word
-_UNSPACED = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL")
+_UNSPACED = ("CJK", "HIRAGANA", "KATAKANA")
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,16 @@ import pytest
 
 from curtsy.core.record import Record
 from curtsy.records import evidence, serialize
+from curtsy.records import review as reviewing
 from curtsy.records.extraction import field_from, field_of
+from curtsy.records.review import Decision
 from curtsy.store.engine import Store
 from curtsy.store.segments import Segments
 
-HOME = f"<!doctype html><title>Home</title><h1>Alder Trust</h1><p>Welcome to Alder Trust. {pdf_files.WORDS}".encode()
+HOME = (
+    "<!doctype html><title>Home | Alder Trust</title><h1>Alder Trust</h1>"
+    f"<p>Welcome to Alder Trust. {pdf_files.WORDS}<footer>© 2024 Alder Trust</footer>"
+).encode()
 FACTS = [["Fact", "Value"], ["Founded", "1954"], ["Headquarters", "Bergen, Norway"], ["Telephone", "+47 55 01 23 45"]]
 KEYS = {"page", "url", "source", "locator", "sha256", "start", "end", "quote"}
 NEW_KEYS = {"visibility", "labels", "part", "boxes", "ocr"}
@@ -113,3 +118,19 @@ def test_a_document_with_too_many_pages_gives_what_its_first_pages_say(opened: t
     pages = [("http://a.test/", HOME), ("http://a.test/annual-report.pdf", pdf_files.pdf(draw))]
     (record,) = records(opened, pages, max_document_pages=1)
     assert record.data == {"name": "Alder Trust", "founded_year": 1954}
+
+
+def test_a_corrected_value_has_its_place_in_the_document(opened: tuple[Store, Segments], tmp_path: Path) -> None:
+    store, segments = opened
+    (record,) = records(opened, [("http://a.test/", HOME), ("http://a.test/annual-report.pdf", pdf_files.pdf(report))])
+    parts = orgs.parts_of(store, segments)
+    wrong = Decision(decision="correct", who="ada", correction={"/founded_year": 1950})
+    reviewing.decide(store, record.n, wrong, 1, parts)
+    right = Decision(decision="correct", who="ada", correction={"/founded_year": 1954})
+    made = reviewing.decide(store, record.n, right, 2, parts)
+    (one,) = next(field["evidence"] for field in made.fields if field["path"] == "/founded_year")
+    assert one["part"] == {"kind": "page", "number": 2, "label": ""}
+    assert [box["page"] for box in one["boxes"]] == [2]
+    assert [label["text"] for label in one["labels"]] == ["Founded", "Value"]
+    (folder,) = reviewing.export_golden(store, segments, tmp_path / "golden", every=True)
+    assert sorted(path.name for path in folder.iterdir()) == ["case.json", "page-0.html", "page-1.pdf"]

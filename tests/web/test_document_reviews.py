@@ -18,7 +18,10 @@ from curtsy.core.settings import Settings
 from curtsy.store.engine import Store
 
 WORDS = pdf_files.WORDS.strip().capitalize()
-HOME = f"<!doctype html><title>Home</title><h1>Alder Trust</h1><p>Welcome to Alder Trust. {WORDS}".encode()
+HOME = (
+    "<!doctype html><title>Home | Alder Trust</title><h1>Alder Trust</h1>"
+    f"<p>Welcome to Alder Trust. {WORDS}<footer>© 2024 Alder Trust</footer>"
+).encode()
 PDF_URL, BOOK_URL = "http://a.test/files/annual-report.pdf", "http://a.test/files/key-figures.xlsx"
 ROWS: list[list[str | float]] = [["Fact", "Value"], ["Telephone", "+47 55 01 23 45"], ["Staff", 12]]
 

@@ -27,7 +27,7 @@ from curtsy.core.record import Record
 from curtsy.core.settings import Settings
 from curtsy.core.times import since_ms, timestamp
 from curtsy.export.pages import segments_of
-from curtsy.records import plan, review, serialize
+from curtsy.records import extraction, plan, review, serialize
 from curtsy.rules.folding import Folding
 from curtsy.rules.urls import fingerprint
 from curtsy.services import backends
@@ -219,8 +219,9 @@ class LocalBackend:
     def decide(self, record: int, decision: Mapping[str, Any]) -> Document:
         fields = dict(decision)
         who = fields.pop("by", None) or getpass.getuser()
-        with self._store(looks=False) as store:
-            review.decide(store, record, review.Decision(who=who, **fields), clock.now_ms())
+        with self._store(looks=False) as store, closing(segments_of(self.settings)) as segments:
+            parts = extraction.Parts(self.settings, store, segments)
+            review.decide(store, record, review.Decision(who=who, **fields), clock.now_ms(), parts)
             return _review(store, review.review_case(store, record))
 
     # Schedules

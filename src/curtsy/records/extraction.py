@@ -143,6 +143,15 @@ def _sources(parts: Parts, stored: Stored) -> PageSources:
     return _in_time(parts, stored, ladder.sources_of, *given)
 
 
+def page_sources(parts: Parts, crawl: int, subject: str) -> PageSources | None:
+    """A stored page as an extraction reads it now; None if it cannot be read."""
+    try:
+        stored = _stored(parts, crawl, subject)
+        return None if stored is None else _sources(parts, _with_file(parts, stored))
+    except StageFault:
+        return None
+
+
 def _in_time(parts: Parts, stored: Stored, work: Callable[..., T], *given: Any) -> T:
     """Run `work`. A page that exceeds its time is a dead letter.
 

@@ -1,8 +1,9 @@
 """Find a value that a person gave in the sources of its record.
 
 The order is: the place of the record's previous evidence; structured data, by pointer; what a selector or key named;
-then the text. In the text, a name is searched as it is, a date in its sentence, and a number in a sentence that has a
-word of what it counts. Booleans have no span: they are judgments about a text. Of an enum, the word itself is searched.
+then table cells whose labels have a word of what it is; then the text. In the text, a name is searched as it is, a date
+in its sentence, and a number in a sentence that has a word of what it counts. Booleans have no span: they are judgments
+about a text. Of an enum, the word itself is searched.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from dataclasses import replace
 from typing import Any
 
 from curtsy.core.claims import Claim, Field, Rung, Source, SourceKind, Verdict
+from curtsy.core.text_layout import joined
 from curtsy.grounding import judge
 from curtsy.grounding.json_pointer import step
 from curtsy.grounding.schema import Leaf
 
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?!\s)[^.!?\n]*)*[.!?]?")
 _WORD = re.compile(r"[^\W\d_]{4,}")
+_SEPARATOR = re.compile(r"[\s,.'’]")
 _NO_DIGIT = re.compile(r"\D+")
 _MAX_DEPTH = 60
 
@@ -54,11 +57,25 @@ def _claims(path: str, value: Any, leaf: Leaf, sources: Sequence[Source], before
             yield _claim(path, value, replace(source, locator=named.get(source.sha256, "")))
     for source in sources:
         if source.kind is SourceKind.TEXT:
+            yield from _in_cells(path, value, leaf, source)
             yield from _in_text(path, value, leaf, source)
 
 
 def _claim(path: str, value: Any, source: Source, quote: str | None = None) -> Claim:
     return Claim(path=path, value=value, rung=Rung.PERSON, source=source, quote=quote)
+
+
+def _in_cells(path: str, value: Any, leaf: Leaf, source: Source) -> Iterator[Claim]:
+    """Yield the table cells that have the value, and a label with a word of what it is."""
+    about, wanted = _stems(f"{leaf.path} {leaf.description}"), _bare(value)
+    for cell in source.layout.cells:
+        if wanted and wanted in _bare(source.text[cell.start : cell.end]) and about & _stems(joined(cell.labels)):
+            claim = _claim(path, value, source)
+            yield replace(claim, span=(cell.start, cell.end))
+
+
+def _bare(value: Any) -> str:
+    return _SEPARATOR.sub("", str(value)).casefold()
 
 
 def _in_text(path: str, value: Any, leaf: Leaf, source: Source) -> Iterator[Claim]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +17,13 @@ from curtsy.core.claims import Claim, Field, Rung, Source, SourceKind, Verdict
 from curtsy.core.errors import UnknownRecord, UsageError, WrongState
 from curtsy.core.observe import log
 from curtsy.core.record import Record, Review
+from curtsy.core.text_layout import EMPTY_LAYOUT, TextLayout
 from curtsy.grounding import judge, scoring
 from curtsy.grounding.json_pointer import escaped
 from curtsy.grounding.schema import Schema
 from curtsy.records import extraction, locate_value
 from curtsy.records import plan as plans
+from curtsy.records.extraction import Parts
 from curtsy.records.plan import Plan
 from curtsy.store import pages, records, reviews, sources
 from curtsy.store.engine import Store
@@ -57,6 +59,8 @@ class ReviewCase:
     record: Record
     sources: tuple[sources.Source, ...]
     history: tuple[Review, ...]
+    #: sha256 of a source -> its layout, where the stored page still gives the same text
+    layouts: Mapping[str, TextLayout] = field(default_factory=dict)
 
 
 def review_case(store: Store, n: int) -> ReviewCase:
@@ -67,8 +71,12 @@ def review_case(store: Store, n: int) -> ReviewCase:
         return ReviewCase(record=record, sources=tuple(sources.of(tx, n)), history=tuple(reviews.of(tx, n)))
 
 
-def decide(store: Store, n: int, decision: Decision, now_ms: int) -> Record:
-    """Return the record after the decision. Every decision is kept, also when another follows."""
+def decide(store: Store, n: int, decision: Decision, now_ms: int, parts: Parts | None = None) -> Record:
+    """Return the record after the decision. Every decision is kept, also when another follows.
+
+    With `parts`, the evidence of corrected values has what only the stored pages tell: pages of documents, boxes,
+    labels, visibility.
+    """
     if decision.decision not in DECISIONS:
         raise UsageError(f"Unknown decision: {decision.decision!r}. Use one of: {', '.join(DECISIONS)}.")
     if (decision.correction is not None) != (decision.decision == "correct"):
@@ -77,10 +85,18 @@ def decide(store: Store, n: int, decision: Decision, now_ms: int) -> Record:
         raise UsageError("A decision needs the name of the reviewer.")
     _check_words(decision)
     known = review_case(store, n)
+    if decision.correction and parts is not None:
+        known = replace(known, layouts=_layouts(parts, known))
     plan = plans.of_hashes(store, known.record.schema, known.record.schema_hash, _rubric_of(known.record))
     made: Record = store.run(_decide, known, plan, decision, now_ms)
     log("record_reviewed", level="info", record=n, decision=decision.decision, who=decision.who)
     return made
+
+
+def _layouts(parts: Parts, known: ReviewCase) -> dict[str, TextLayout]:
+    cited = {one.page for one in known.sources if one.kind == SourceKind.TEXT.value}
+    read = [extraction.page_sources(parts, known.record.crawl, page) for page in sorted(cited)]
+    return {one.text.sha256: one.text.layout for one in read if one is not None}
 
 
 def _check_words(decision: Decision) -> None:
@@ -267,7 +283,13 @@ def _checked(schema: Schema, path: str, value: Any, known: ReviewCase) -> Field:
         raise UsageError(f"{path}: {_shortened(value)} does not match the schema ({field.note}).")
     crawl = known.record.crawl
     texts = [
-        Source(SourceKind(one.kind), pages.page_id(crawl, bytes.fromhex(one.page)), one.url, one.text)
+        Source(
+            SourceKind(one.kind),
+            pages.page_id(crawl, bytes.fromhex(one.page)),
+            one.url,
+            one.text,
+            layout=known.layouts.get(one.sha256, EMPTY_LAYOUT),
+        )
         for one in known.sources
     ]
     before = [extraction.field_from(data) for data in (*known.record.fields, *known.record.withheld)]
@@ -351,8 +373,9 @@ def _case(store: Store, segments: SegmentStore, n: int, out: Path) -> Path | Non
             body = None if page is None else read_page(tx, segments, page)
         if page is None or body is None:
             continue
-        (folder / f"page-{place}.html").write_bytes(body.body)
-        listed.append({"url": url, "content_type": page.content_type, "body": f"page-{place}.html"})
+        name = f"page-{place}.{'html' if page.document is None else page.document.kind}"
+        (folder / name).write_bytes(body.body)
+        listed.append({"url": url, "content_type": page.content_type, "body": name})
     last = known.history[-1]
     case = {
         "schema": plan.schema.dump(),

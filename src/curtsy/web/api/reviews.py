@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 from curtsy.core import clock
+from curtsy.export.pages import segments_of
 from curtsy.records import review as reviewing
+from curtsy.records.extraction import Parts
 from curtsy.records.review import Decision, ReviewCase
 from curtsy.store import crawls, records
 from curtsy.web.models.records import RecordInfo, record_of
@@ -63,7 +67,9 @@ def review(call: Call, id: str, body: ReviewRequest) -> RecordReview:
         golden=body.golden,
         request_id=call.request_id,
     )
-    reviewing.decide(call.store, n, decision, clock.now_ms())
+    with closing(segments_of(call.settings)) as segments:
+        parts = Parts(call.settings, call.store, segments)
+        reviewing.decide(call.store, n, decision, clock.now_ms(), parts)
     return _review(call, _find(call, id))
 
 

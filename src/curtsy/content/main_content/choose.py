@@ -43,6 +43,9 @@ class Choice:
     type: PageType
     roots: tuple[int, ...] = ()
     out: frozenset[int] = frozenset()
+    #: letters of prose, and all letters, about
+    prose: float = 0.0
+    letters: float = 0.0
 
 
 def choose(page: Outline, root: LexborNode, url: str, title: str | None) -> Choice:
@@ -52,10 +55,10 @@ def choose(page: Outline, root: LexborNode, url: str, title: str | None) -> Choi
     signs = Signs(root, url)
     found = _choose(page, heading, signs, Effort.ALL)
     for effort in (Effort.AS_LIST, Effort.TAGS_ONLY):
-        if _is_enough(page, found):
+        if found.prose >= _ENOUGH_PROSE or found.letters >= _ENOUGH * page.elements[0].letters:
             break
         wider = _choose(page, heading, signs, effort)
-        if _kept(page, wider)[1] > 2 * _kept(page, found)[1]:
+        if wider.letters > 2 * found.letters:
             found = wider
     return found
 
@@ -65,28 +68,30 @@ def _choose(page: Outline, heading: int | None, signs: Signs, effort: Effort) ->
     out = frame.out()
     groups = groups_of(page, out)
     posts = posts_of(page, out, signs.is_article)
-    kind = page_type(page, groups, posts, signs, Sums(page.elements, out).letters[0])
+    rest = page.elements[0].letters - sum(page.elements[number].letters for number in out)
+    kind = page_type(page, groups, posts, signs, rest)
     if posts:
-        out |= frame.posters() | repeated_titles(page, posts, heading)
-        return Choice(kind, (*_before(page, heading, posts[0], out), *posts), frozenset(out))
+        return _thread(page, heading, posts, out | frame.posters())
     if effort is not Effort.ALL and kind is not PageType.COLLECTION:
         kind = PageType.LISTING
     out |= frame.posters() if kind is PageType.FORUM else frame.comments()
     sums = Sums(page.elements, out, by_prose=effort is Effort.ALL)
     at = RootSearch(page, sums, out, kind, heading).root()
     pruned = Pruning(page, sums, out, kind, groups, heading).within(at)
-    return Choice(kind, (*_before(page, heading, at, out), at), frozenset(out | pruned))
+    return Choice(
+        type=kind,
+        roots=(*_before(page, heading, at, out), at),
+        out=frozenset(out | pruned),
+        prose=sums.prose[at] - sum(sums.prose[number] for number in pruned),
+        letters=sums.letters[at] - sum(sums.letters[number] for number in pruned),
+    )
 
 
-def _is_enough(page: Outline, choice: Choice) -> bool:
-    prose, letters = _kept(page, choice)
-    return prose >= _ENOUGH_PROSE or letters >= _ENOUGH * page.elements[0].letters
-
-
-def _kept(page: Outline, choice: Choice) -> tuple[float, float]:
-    """Return the letters of prose, and all letters, of a choice."""
-    sums = Sums(page.elements, set(choice.out))
-    return sum(sums.prose[root] for root in choice.roots), sum(sums.letters[root] for root in choice.roots)
+def _thread(page: Outline, heading: int | None, posts: list[int], out: set[int]) -> Choice:
+    out |= repeated_titles(page, posts, heading)
+    letters = sum(page.elements[post].letters for post in posts)
+    roots = (*_before(page, heading, posts[0], out), *posts)
+    return Choice(PageType.FORUM, roots, frozenset(out), prose=letters, letters=letters)
 
 
 def _before(page: Outline, heading: int | None, root: int, out: set[int]) -> list[int]:

@@ -25,6 +25,7 @@ _ELSEWHERE = re.compile(rf"[\W_]{{0,4}}{_any_of('elsewhere')}", re.IGNORECASE)
 _LABELS = re.compile(rf"{_any_of('labels')}[\W_]{{0,4}}", re.IGNORECASE)
 _COOKIES = re.compile(_any_of("cookies"), re.IGNORECASE)
 _ORDER = re.compile(_any_of("order"), re.IGNORECASE)
+_DATELINE = re.compile(rf"{_any_of('dateline')}[^.!?。]{{0,80}}$", re.IGNORECASE)
 _COPYRIGHT = re.compile(_any_of("copyright"), re.IGNORECASE)
 _POSTER = re.compile(rf"\b{_any_of('poster')}\s{{0,3}}:", re.IGNORECASE)
 
@@ -45,6 +46,11 @@ def speaks_of_cookies(text: str) -> bool:
 def count_orders(text: str, most: int) -> int:
     """Return how often a text asks to order something, up to `most`."""
     return sum(1 for _ in islice(_ORDER.finditer(text), most))
+
+
+def is_dateline(text: str) -> bool:
+    """Return whether a text says when an article was published: `Updated: 3 May, 10:00`."""
+    return _DATELINE.match(text) is not None
 
 
 def is_copyright(text: str) -> bool:

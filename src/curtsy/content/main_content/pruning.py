@@ -18,6 +18,7 @@ _BLOCKS = _HEADINGS | frozenset(
 )  # fmt: skip
 _LISTS = frozenset((PageType.LISTING, PageType.COLLECTION))
 _SMALL = 300
+_DATELINE = 90
 #: share of the root that may be left out in addition
 _MOST_PRUNED = 0.6
 _NOT_SMALL_PRINT = frozenset(("section", "article", *_HEADINGS))
@@ -113,6 +114,8 @@ class Pruning:
             return True
         if self._kind is PageType.FORUM and element.prose == 0 and phrases.describes_poster(said):
             return True
+        if self._kind is PageType.ARTICLE and element.letters < _DATELINE and phrases.is_dateline(said):
+            return not element.headings
         return element.tag not in _NOT_SMALL_PRINT and not element.headings and phrases.is_copyright(said)
 
     # A section under a heading

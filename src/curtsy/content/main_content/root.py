@@ -5,9 +5,8 @@ from __future__ import annotations
 from curtsy.content.main_content.outline import Element, Outline
 from curtsy.content.main_content.page_type import PageType
 
-_NEVER = frozenset(
-    ("p", "ul", "ol", "table", "tbody", "tr", "pre", "li", "a", "h1", "h2", "h3", "b", "strong", "blockquote")
-)
+_NEVER = frozenset(("p", "ul", "ol", "pre", "li", "a", "h1", "h2", "h3", "b", "strong", "blockquote"))
+_OF_TABLE = frozenset(("table", "tbody", "thead", "tfoot", "tr"))
 #: share of the weight that a child must hold to become the root instead of its parent
 _HEIR = 0.9
 _HEIR_OF_TEXT = 0.8
@@ -24,16 +23,28 @@ class Sums:
         size = len(elements)
         self._by_prose = by_prose
         self.prose, self.letters, self.linked = [0.0] * size, [0.0] * size, [0.0] * size
-        lost = [(0.0, 0.0, 0.0)] * size
+        lost = [0.0] * size, [0.0] * size, [0.0] * size
         for number in range(size - 1, -1, -1):
             element = elements[number]
-            gone = (element.prose, element.letters, element.linked) if number in out else lost[number]
-            self.prose[number] = max(0.0, element.prose - gone[0])
-            self.letters[number] = max(0.0, element.letters - gone[1])
-            self.linked[number] = max(0.0, element.linked - gone[2])
-            if element.parent >= 0 and gone[1]:
-                before = lost[element.parent]
-                lost[element.parent] = (before[0] + gone[0], before[1] + gone[1], before[2] + gone[2])
+            above = element.parent
+            if number in out:
+                if above >= 0:
+                    lost[0][above] += element.prose
+                    lost[1][above] += element.letters
+                    lost[2][above] += element.linked
+                continue
+            gone = lost[1][number]
+            if not gone:
+                self.prose[number], self.letters[number] = element.prose, element.letters
+                self.linked[number] = element.linked
+                continue
+            self.prose[number] = max(0.0, element.prose - lost[0][number])
+            self.letters[number] = max(0.0, element.letters - gone)
+            self.linked[number] = max(0.0, element.linked - lost[2][number])
+            if above >= 0:
+                lost[0][above] += lost[0][number]
+                lost[1][above] += gone
+                lost[2][above] += lost[2][number]
 
     def weight(self, number: int) -> float:
         """Prose counts; other text that is no link counts a little, links almost nothing. In lists, all counts."""
@@ -57,6 +68,9 @@ class RootSearch:
         at = self._start()
         while (heir := self._heir(at)) is not None:
             at = heir
+        # Many old pages are tables; a table that is the content stays whole.
+        while self._elements[at].tag in _OF_TABLE and self._elements[at].parent >= 0:
+            at = self._elements[at].parent
         return at
 
     def _start(self) -> int:
@@ -84,7 +98,7 @@ class RootSearch:
         here = self._sums.weight(at)
         share = min(self._share, _HEIR_WITH_TITLE) if heir == led else self._share
         is_enough = self._sums.weight(heir) >= share * here
-        if not is_enough and not (self._is_article and self._is_sole_text(at, heir, 0.5)):
+        if not is_enough and not self._stands_out(at, heir):
             return None
         if led is not None and led != heir:
             # The title stays with what it is the title of, unless there is more between them.
@@ -92,6 +106,21 @@ class RootSearch:
             if not self._is_article or rest < 0.03 * here:
                 return None
         return heir
+
+    def _stands_out(self, at: int, heir: int) -> bool:
+        """Whether a child is the text of an article, or the column of a table that holds the content."""
+        if self._is_article:
+            return self._is_sole_text(at, heir, 0.5)
+        return self._elements[heir].tag == "td" and self._is_main_column(at, heir)
+
+    def _is_main_column(self, at: int, heir: int) -> bool:
+        if self._sums.weight(heir) < 0.6 * self._sums.weight(at):
+            return False
+        others = (child for child in self._elements[at].children if child != heir and child not in self._out)
+        return all(
+            self._sums.linked[child] > 0.3 * self._sums.letters[child] or self._sums.letters[child] < 300
+            for child in others
+        )
 
     def _child_with_heading(self, at: int) -> int | None:
         heading = self._heading

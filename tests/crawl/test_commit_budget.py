@@ -90,7 +90,7 @@ def test_a_result_whose_row_is_settled_already_spends_nothing(pages: Pages) -> N
 
 def test_a_result_with_an_older_fence_spends_nothing(pages: Pages) -> None:
     fp = fingerprint(pages.url(0))
-    pages.store.run(urls.add_crashes, [(pages.crawl.n, fp, 9, False)])
+    pages.store.run(urls.end_leases, [(pages.crawl.n, fp, 9, False, False)])
     written = pages.commit((0, 8), (1, 10), (2, 11))
     assert pages.ends() == ["open", "done", "done"]
     assert (written.used, written.surplus, pages.counted()) == ({10, 11}, set(), 2)

@@ -167,8 +167,11 @@ class FrontierMachine(RuleBasedStateMachine):
         for flight in [*model.in_flight]:
             model.start(flight, report=report)
 
-    @rule(worker=workers, started=st.booleans(), after=st.sampled_from([31, 31, 45, 71]), lanes=lanes, run=runs)
-    def lose_worker(self, worker: int, started: bool, after: float, lanes: tuple[Lane, ...], run: int) -> None:
+    @rule(worker=workers, started=st.booleans(), after=st.sampled_from([31, 31, 45, 71]), lanes=lanes, run=runs,
+          by_itself=st.booleans())  # fmt: skip
+    def lose_worker(
+        self, worker: int, started: bool, after: float, lanes: tuple[Lane, ...], run: int, by_itself: bool
+    ) -> None:
         """It vanishes with what it has just leased; the reaper comes, and others go on at once."""
         model = self.model
         model.lease(worker, 64, lanes, run=run)
@@ -176,7 +179,7 @@ class FrontierMachine(RuleBasedStateMachine):
             model.run_on(flight, 2)
         for flight in [f for f in model.in_flight if f.worker == worker and started]:
             model.start(flight, report=True)
-        model.crash(worker)
+        model.crash(worker, by_itself=by_itself)
         model.advance(after)
         model.reap()
         model.lease(3 - worker, 64, lanes)
@@ -199,7 +202,7 @@ class FrontierMachine(RuleBasedStateMachine):
     @rule(what=rarities, who=any_of)
     def rarely(self, what: str, who: int) -> None:
         if what == "crash":
-            self.model.crash(1 + who % 2)
+            self.model.crash(1 + who % 2, by_itself=who % 4 > 1)
         elif what == "pause":
             crawl = 1 + who % 3
             running = self.model.crawls[crawl].state is CrawlState.RUNNING

@@ -409,11 +409,13 @@ def test_robots_rules_expire(world: World) -> None:
     assert robots_of(world.one())
 
 
-def test_robots_lost_with_their_worker_are_offered_again_and_become_suspect(world: World) -> None:
+def test_robots_that_crash_their_worker_are_offered_again_and_become_suspect(world: World) -> None:
     world.crawl(delay_s=1.0)
     world.add(1, "a.test", "/1", robots=False)
     for _ in range(2):
-        assert robots_of(world.one())
+        lease = world.one()
+        assert robots_of(lease)
+        world.run(world.frontier.blame([lease.fence]))
         world.advance(33)
         world.reap()
         world.advance(2)

@@ -9,7 +9,7 @@ import pytest
 from frontier_servers import Server, World, blocked, paths, released
 
 from curtsy.core.errors import EpochLost, FrontierUnavailable, SettingsError
-from curtsy.core.model import Entry, HostState, Lane
+from curtsy.core.model import Entry, HostState, Lane, Lease
 from curtsy.core.outcome import HostEffect
 from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.messages import Rules, Scan, Settled
@@ -33,7 +33,7 @@ def test_a_settled_lease_is_over(world: World) -> None:
     assert world.counts() == (1, 0)
 
 
-def test_a_lost_url_lease_counts_a_crash_and_its_url_stands_at_the_head_again(world: World) -> None:
+def test_a_lease_that_ends_blames_nobody_and_its_url_stands_at_the_head_again(world: World) -> None:
     world.crawl()
     world.add(1, "a.test", "/1", "/2", depth=3)
     lease = world.one()
@@ -43,10 +43,44 @@ def test_a_lost_url_lease_counts_a_crash_and_its_url_stands_at_the_head_again(wo
     world.reap()
     (item,) = world.run(world.frontier.reaped())
     assert item.times == (times.start_ms, times.end_ms)
+    assert item.entry == lease.entry
+    assert (item.crashed, item.condemned, item.solo, item.own_robots) == (False, False, False, False)
+    assert world.listed("a.test") == ["p3 /1", "p3 /2"]
+    assert world.counts() == (1, 0)
+
+
+def test_the_lease_of_a_process_that_crashed_ends_at_once_and_counts(world: World) -> None:
+    world.crawl()
+    world.add(1, "a.test", "/1", "/2", depth=3)
+    lease = world.one()
+    times = world.back(lease, sent_ago_s=2, ended_ago_s=1)
+    assert times is not None
+    assert world.run(world.frontier.blame([lease.fence, lease.fence + 7])) == 1
+    world.reap()
+    (item,) = world.run(world.frontier.reaped())
+    assert item.times == (times.start_ms, times.end_ms)
     assert item.entry == replace(lease.entry, crashes=1)
-    assert (item.condemned, item.solo, item.own_robots) == (False, False, False)
+    assert (item.crashed, item.condemned, item.solo, item.own_robots) == (True, False, False, False)
     assert world.listed("a.test") == ["p3,0,1,0 /1", "p3 /2"]
     assert world.counts() == (1, 0)
+    assert world.do("HLEN", "%ld") == 0
+
+
+def test_a_suspect_whose_process_is_killed_is_never_condemned(world: World) -> None:
+    world.crawl(delay_s=1.0)
+    world.add(1, "a.test", "/1", crashes=2)
+    assert world.lease() == []
+    for _ in range(5):
+        (lease,) = world.solo()
+        world.advance(31)
+        world.reap()
+        items = world.run(world.frontier.reaped())
+        assert [
+            (item.crashed, item.entry) for item in items if item.fence == lease.fence and hasattr(item, "crashed")
+        ] == [(False, lease.entry)]
+        world.run(world.frontier.forget_reaped(items))
+        world.advance(2)
+        assert world.lease() == []
 
 
 def test_a_heartbeat_renews_leases_and_tells_which_are_lost(world: World) -> None:
@@ -78,12 +112,11 @@ def test_only_crashes_while_alone_condemn_a_url(world: World) -> None:
     world.crawl(delay_s=1.0, max_pages=5)
     world.add(1, "a.test", "/1", "/2")
     for crashes in (1, 2):
-        world.one()
-        assert crash(world)[-1].entry.crashes == crashes
+        assert crash(world, world.one())[-1].entry.crashes == crashes
     for solo_crashes in (1, 2):
         assert world.lease() == []
         (lease,) = world.solo()
-        item = crash(world)[-1]
+        item = crash(world, lease)[-1]
         assert (item.entry.solo_crashes, item.condemned) == (solo_crashes, solo_crashes == 2)
     assert item.fence == lease.fence
     assert world.counts() == (1, 1), "busy until the dead letter is durable"
@@ -98,7 +131,8 @@ def test_only_crashes_while_alone_condemn_a_url(world: World) -> None:
     assert paths(world.lease()) == ["/2"]
 
 
-def crash(world: World) -> list:
+def crash(world: World, lease: Lease) -> list:
+    world.run(world.frontier.blame([lease.fence]))
     world.advance(31)
     world.reap()
     items = world.run(world.frontier.reaped())

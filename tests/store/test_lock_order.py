@@ -150,7 +150,7 @@ class World:
             items.append(
                 ReapedLease(
                     shard=0, fence=fence, host=host, crawl=crawl, entry=entry, delay_ms=0, per_host=1,
-                    times=(NOW, NOW), condemned=condemned, solo=True, own_robots=robots, raw=b"",
+                    times=(NOW, NOW), crashed=True, condemned=condemned, solo=True, own_robots=robots, raw=b"",
                 )
             )  # fmt: skip
             items.append(

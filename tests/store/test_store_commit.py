@@ -136,10 +136,11 @@ def test_two_results_for_one_row_in_a_group_count_as_the_later(store: Store, cra
 def test_a_lost_lease_is_counted_once_and_shuts_out_its_late_result(store: Store, crawl: int) -> None:
     store.run(urls.insert, [_url(crawl, 1)], NOW)
     key = (crawl, _fp(1))
-    assert store.run(urls.add_crashes, [(*key, 10, False)]) == {key: (1, 0)}
-    assert store.run(urls.add_crashes, [(*key, 10, False)]) == {}
+    assert store.run(urls.end_leases, [(*key, 9, False, True)]) == {key: (0, 0)}
+    assert store.run(urls.end_leases, [(*key, 10, True, False)]) == {key: (1, 0)}
+    assert store.run(urls.end_leases, [(*key, 10, True, False)]) == {}
     assert store.run(urls.settle, [Settle(*key, 10, "done")], NOW) == set()
-    assert store.run(urls.add_crashes, [(*key, 11, True)]) == {key: (2, 1)}
+    assert store.run(urls.end_leases, [(*key, 11, True, True)]) == {key: (2, 1)}
 
 
 def test_a_replayed_dead_letter_is_open_again(store: Store, crawl: int) -> None:

@@ -231,6 +231,8 @@ class Model:
         #: pages (crawl, url) that wait for a browser without the frontier having been told: until their lease is lost
         #: they may stand in both queues, and are asked once more at worst
         self.torn: set[tuple[int, str]] = set()
+        #: fences whose worker crashed by itself
+        self.blamed: set[int] = set()
 
     # The store
 
@@ -560,8 +562,12 @@ class Model:
             self.crawls[row.crawl] = replace(crawl, pages=crawl.pages + 1)
             self.excess[row.crawl] += not told
 
-    def crash(self, worker: int) -> None:
-        """The worker and everything it held vanish; its requests may live on until their slots end."""
+    def crash(self, worker: int, *, by_itself: bool) -> None:
+        """The worker and everything it held vanish; its requests may live on until their slots end. If it was not
+        killed from outside, another process of its machine reports what it had in flight."""
+        if by_itself:
+            self.blamed |= (fences := {f.lease.fence for f in self.in_flight if f.worker == worker})
+            self.world.run(self.world.frontier.blame(sorted(fences)))
         self.ghosts += [f for f in self.in_flight if f.worker == worker]
         self.in_flight = [f for f in self.in_flight if f.worker != worker]
         self.waiting = [f for f in self.waiting if f.worker != worker]
@@ -604,6 +610,10 @@ class Model:
         if item.own_robots:
             return
         row = self.by_url[(item.crawl, item.entry.url)]
+        blamed = item.fence in self.blamed
+        self.blamed.discard(item.fence)
+        assert item.crashed == blamed, "only a crash of its own process counts against a URL"
+        assert not item.condemned or (item.solo and item.entry.solo_crashes >= 2)
         if row.state == "open" and row.fence < item.fence:
             if not item.condemned:
                 row.fence = item.fence

@@ -24,7 +24,7 @@ from curtsy.core.observe import count, log
 from curtsy.core.outcome import Fault, Outcome
 from curtsy.core.settings import Settings
 from curtsy.core.threads import in_thread
-from curtsy.crawl import results
+from curtsy.crawl import crash_record, results
 from curtsy.crawl.commit_queue import CommitQueue
 from curtsy.crawl.crawl_cache import CrawlCache
 from curtsy.crawl.crawl_context import CrawlContext
@@ -96,6 +96,10 @@ class InFlight:
         self.runs = UrlRuns(may_continue)
         #: slots of hosts without a delay in `back`: they are idle until the next exchange
         self.idle_slots = 0
+        #: which URL is to blame if this process crashes
+        self._record = crash_record.current()
+        #: URLs that could not be read because of an error of ours
+        self.blamed: set[int] = set()
         #: slots on their way back; True: with a result that waits for the times of its request
         self.back: list[tuple[Release, bool]] = []
         #: (fence, boot time) of requests that have begun, where the frontier needs to know
@@ -119,6 +123,7 @@ class InFlight:
         self.back.clear()
         self.idle_slots = 0
         self.starts.clear()
+        self.blamed.clear()
         self.reading = 0
         self._no_time.clear()
 
@@ -184,7 +189,8 @@ class InFlight:
                 self._bring(unasked, Release(lease=lease, started=None, ended=boot(), hold=entry.chain is None))
                 return
             self.under_way[lease.fence] = _Request(lease, None)
-            self._fetcher.start(self._requests.for_robots(lease), self._done)
+            self._record.begin(lease.fence)
+            self._fetcher.start(self._requests.for_robots(lease), self._completed)
             return
         context = self._crawl_cache.contexts[lease.crawl]
         rules = self._crawl_cache.rules.get(origin(entry.url))
@@ -208,13 +214,14 @@ class InFlight:
         # Only the first attempt is conditional: if the stored body cannot be read, the next one fetches the page.
         job = self._requests.for_url(lease, context, previous if not entry.attempts else None)
         self.under_way[lease.fence] = _Request(lease, context, previous)
+        self._record.begin(lease.fence)
         if entry.kind is Kind.BROWSER:
             # Its start is not reported: the host has no other request while the visit lasts.
-            self._browser().start(job, self._done)
+            self._browser().start(job, self._completed)
             return
         # Without a delay, nothing counts from a start.
         reported = lease.per_host > 1 and lease.delay_ms > 0
-        self._fetcher.start(job, self._done, self._started if reported else None)
+        self._fetcher.start(job, self._completed, self._started if reported else None)
 
     def give_back(self, lease: Lease, wait_ms: int = 0) -> None:
         self._end_run(lease)
@@ -260,6 +267,15 @@ class InFlight:
     def _started(self, fence: int, at: float) -> None:
         self.starts.append((fence, at))
         asyncio.get_running_loop().call_soon(self._on_back)
+
+    def _completed(self, fence: int, outcome: Outcome) -> None:
+        self._record.end(fence)
+        with self._record.reading(fence):
+            try:
+                self._done(fence, outcome)
+            except Exception:
+                self.blamed.add(fence)
+                raise
 
     def _done(self, fence: int, outcome: Outcome) -> None:
         """A fetch ended: its slot goes back with the next exchange, its result joins a group."""
@@ -387,10 +403,11 @@ class InFlight:
             if result.needed_browser is not None:
                 self._crawl_cache.learn(lease.host, result.needed_browser)
         except Exception as error:
-            # Nothing is known of the page: the lease expires, which counts as a crash of its worker.
+            # Nothing is known of the page: its lease ends as if it had crashed the worker.
             count("unexpected_errors")
             log("page_unreadable", level="error", url=lease.entry.url, error=repr(error))
             self._groups.drop(lease.fence)
+            self.blamed.add(lease.fence)
         else:
             self._groups.hold(result)
             self._on_back()
@@ -454,10 +471,11 @@ class InFlight:
             self._groups.hold(results.give_up(result, self._settings))
             self._on_back()
         except Exception as error:
-            # Without all of its links it is not done: the lease expires, which counts as a crash of its worker.
+            # Without all of its links it is not done: its lease ends as if it had crashed the worker.
             count("unexpected_errors")
             log("sitemap_unreadable", level="error", url=url, error=repr(error))
             self._groups.drop(result.lease.fence)
+            self.blamed.add(result.lease.fence)
         else:
             self._groups.hold(results.with_links(result, links, listings))
             self._on_back()

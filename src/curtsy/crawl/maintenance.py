@@ -12,6 +12,7 @@ from curtsy.core.failpoints import point
 from curtsy.core.model import CrawlState, Failure, Kind, Lane, Lease, Request, UrlState
 from curtsy.core.observe import count, log
 from curtsy.core.threads import in_thread
+from curtsy.crawl import crash_record
 from curtsy.crawl.queue_loading import load
 from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.messages import ReapedLease, ReapedSlot, Settled
@@ -27,6 +28,8 @@ _TIDY_S = 3600.0
 #: a crawl whose seeds stopped arriving is cancelled after this long
 _LOADING_MS = 3_600_000
 _PATIENCE_CHECK_S = 1.0
+#: how often the records of processes that died are looked for
+_DEATHS_S = 2.0
 #: hosts that do not answer: entries kept by one process
 _MOST_FAILING = 100_000
 
@@ -37,7 +40,7 @@ class Maintenance(ScanListener):
     def __init__(
         self, frontier: Frontier, store: Store, scans: Scans, tidy: Callable[[], None] | None = None, *,
         on_hosts: Callable[[set[str]], None] = lambda hosts: None, on_scanned: Callable[[], None] = lambda: None,
-        sweeps: bool = True,
+        sweeps: bool = True, blamed: Callable[[], set[int]] = set,
     ) -> None:  # fmt: skip
         self.frontier = frontier
         self.store = store
@@ -52,6 +55,9 @@ class Maintenance(ScanListener):
         self._swept = boot()
         #: whether it sweeps every running crawl once a minute; in a fleet, Beat does
         self._sweeps = sweeps
+        #: leases of this process whose URLs could not be read because of an error of ours
+        self._blamed = blamed
+        self._deaths_at = 0.0
         self._patience_checked = 0.0
         self._reap_at = 0.0
         #: queues wait in the store for room
@@ -97,6 +103,7 @@ class Maintenance(ScanListener):
         now = boot()
         if now >= self._reap_at:
             self._reap_at = now + 0.5
+            await self._blame()
             await self._reap()
             await self._load()
         if now - self._patience_checked >= _PATIENCE_CHECK_S:
@@ -123,6 +130,21 @@ class Maintenance(ScanListener):
                 await self.frontier.set_crawl(await read(self.store, crawls.by_n, crawl.n))
                 await self._drop_all(crawl.n)
                 log("upload_incomplete", level="warning", crawl=crawl.id)
+
+    async def _blame(self) -> None:
+        """Reports the URLs that crashed a process of this machine, or could not be read by this one."""
+        if blamed := self._blamed():
+            done = set(blamed)
+            await self.frontier.blame(done)
+            blamed -= done
+        if boot() < self._deaths_at:
+            return
+        self._deaths_at = boot() + _DEATHS_S
+        with crash_record.deaths(crash_record.folder(self.frontier.settings)) as found:
+            for death in found:
+                stood = await self.frontier.blame(death.blamed)
+                if death.trace:
+                    log("process_crashed", level="error", record=death.path.name, leases=stood, trace=death.trace)
 
     async def _reap(self) -> None:
         scans, _next = await self.frontier.reap()
@@ -242,9 +264,9 @@ def _write_reaped(tx: Any, items: list[ReapedSlot | ReapedLease], now_ms: int) -
     leases = [i for i in items if isinstance(i, ReapedLease)]
     queues.mark(tx, dead={(i.crawl, i.host): "kills_worker" for i in leases if _kills_by_robots(i)})
     lost = [i for i in leases if not i.own_robots and i.entry.kind is not Kind.ROBOTS]
-    crashed = [(i.crawl, fingerprint(i.entry.url), i.fence, i.solo) for i in lost if not i.condemned]
+    ended = [(i.crawl, fingerprint(i.entry.url), i.fence, i.crashed, i.solo) for i in lost if not i.condemned]
     urls.lock(tx, [(i.crawl, fingerprint(i.entry.url)) for i in lost])
-    urls.add_crashes(tx, crashed)
+    urls.end_leases(tx, ended)
     sent = [_sent(i) for i in leases if i.times is not None]
     requests.insert_reaped(tx, sent, [_presumed(i) for i in items if isinstance(i, ReapedSlot)])
     _condemn(tx, [i for i in lost if i.condemned], now_ms)
@@ -252,7 +274,7 @@ def _write_reaped(tx: Any, items: list[ReapedSlot | ReapedLease], now_ms: int) -
 
 def _kills_by_robots(item: ReapedLease) -> bool:
     """Its robots.txt killed the worker twice with nothing else in flight: the host is dead for the crawl."""
-    return item.own_robots and item.entry.solo_crashes >= 2
+    return item.crashed and item.own_robots and item.entry.solo_crashes >= 2
 
 
 def _give_up(tx: Any, n: int, now_ms: int) -> None:
@@ -272,7 +294,7 @@ def _condemn(tx: Any, items: list[ReapedLease], now_ms: int) -> None:
         [
             Failure(
                 id=f"{keys[key].fence:x}", crawl=key[0], fp=key[1], url=keys[key].entry.url, host=keys[key].host,
-                cause="kills_worker", detail="the worker died twice with nothing else in flight",
+                cause="kills_worker", detail="the worker crashed twice with nothing else in flight",
                 attempts=keys[key].entry.attempts, fence=keys[key].fence, at_ms=now_ms,
             )
             for key in changed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import sys
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from curtsy.core.observe import count, log
 from curtsy.core.settings_loading import keep
 from curtsy.core.shutdown import StopFlag
 from curtsy.core.threads import in_thread
+from curtsy.crawl import crash_record
 from curtsy.crawl.lane_plan import LANES
 from curtsy.crawl.shift import Shift
 from curtsy.rules import network_profile
@@ -46,6 +48,8 @@ async def run(
     given up as soon as nothing else is left to fetch.
     """
     crawl = await read(services.store, crawls.by_n, n)
+    if alone:
+        tune(services)
     shift = Shift(
         services, stop or StopFlag(), tidy,
         lanes=(*LANES, Lane.RENDER) if render and crawl.render != "never" else LANES,
@@ -55,8 +59,6 @@ async def run(
         await lift_resolved(services.frontier, services.store)
     except (EpochLost, FrontierUnavailable) as error:
         log("hosts_not_lifted", level="warning", error=str(error))
-    if alone:
-        tune()
     watch = _Watch(shift, services, crawl, on_progress, gives_up)
     try:
         await shift.run(watch.ended)
@@ -72,8 +74,10 @@ async def run(
     return await in_thread(services.store.run, crawls.counts, n)
 
 
-def tune() -> None:
-    """Tunes the interpreter for the rest of the process: saves a tenth of a page's CPU."""
+def tune(services: Services) -> None:
+    """Tunes the interpreter for the rest of the process: saves a tenth of a page's CPU. Keeps a crash record."""
+    crash_record.keep(crash_record.folder(services.settings))
+    atexit.register(crash_record.end)
     # Commits run in a thread beside the loop: switch threads less often.
     sys.setswitchinterval(_SWITCH_S)
     # Pages leave few reference cycles behind: imported objects are not searched again, the rest less often.

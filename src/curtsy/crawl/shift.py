@@ -71,8 +71,9 @@ class Shift:
         self.stop = stop
         self._wake = asyncio.Event()
         self.maintenance = Maintenance(
-            frontier, store, services.scans, tidy, on_hosts=self._look_up, on_scanned=self._wake.set, sweeps=sweeps
-        )
+            frontier, store, services.scans, tidy, on_hosts=self._look_up, on_scanned=self._wake.set, sweeps=sweeps,
+            blamed=lambda: self._in_flight.blamed,
+        )  # fmt: skip
         self.host_policy = HostPolicy(frontier, store)
         self._crawl_cache = CrawlCache(
             frontier, store, settings, self.host_policy, services.scans, network=network, on_halt=self._cancel_unsent

@@ -86,7 +86,7 @@ class WorkerProcess:
             except BaseException:
                 await built.close()
                 raise
-            tune()
+            tune(built)
             self._services = built
         return self._services
 

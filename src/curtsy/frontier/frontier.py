@@ -186,6 +186,14 @@ class Frontier:
             raise trouble
         return lost
 
+    async def blame(self, fences: Iterable[int]) -> int:
+        """The process that held these leases crashed by itself. Returns how many of them stood."""
+        stood, held = 0, list(fences)
+        for shard in self.shards:
+            if ids := [counter_of(fence) for fence in held if fence >> 40 == shard.epoch]:
+                stood += (await shard.call("blame", *ids))[1]
+        return stood
+
     async def slot(self, host: str, delay_s: float = 0) -> SlotReply:
         """A slot for an external client, or how long it has to wait; -1: introduce the host first."""
         shard = self.shard_of(host)

@@ -213,12 +213,15 @@ class ReapedLease:
     fence: int
     host: str
     crawl: int
-    #: as it is listed again, with the crash counted
+    #: as it is listed again, with a crash counted
     entry: Entry
     delay_ms: int
     per_host: int
     #: None: nothing is known to have been sent
     times: tuple[int, int] | None
+    #: its process crashed by itself; else it was killed, or could not reach a server in time
+    crashed: bool
+    #: the second crash while nothing else was in flight
     condemned: bool
     solo: bool
     own_robots: bool
@@ -360,9 +363,9 @@ def reaped_of(raw: bytes, shard: int, epoch: int) -> ReapedSlot | ReapedLease:
             shard=shard, fence=fence, host=host, leased_ms=int(leased), expiry_ms=int(expiry), delay_ms=int(delay),
             per_host=int(per_host), crawl=None if crawl == "-" else int(crawl), raw=raw,
         )  # fmt: skip
-    started, ended, condemned, own_robots, solo, host, crawl, delay, per_host, entry = rest
+    started, ended, crash, own_robots, solo, host, crawl, delay, per_host, entry = rest
     return ReapedLease(
         shard=shard, fence=fence, host=host, crawl=int(crawl), entry=decode(entry, host), delay_ms=int(delay),
         per_host=int(per_host), times=None if started == "-" else (int(started), int(ended)),
-        condemned=condemned == "1", solo=solo == "1", own_robots=own_robots == "1", raw=raw,
+        crashed=crash != "0", condemned=crash == "2", solo=solo == "1", own_robots=own_robots == "1", raw=raw,
     )  # fmt: skip

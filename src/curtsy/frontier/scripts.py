@@ -6,6 +6,10 @@ from functools import cache
 from hashlib import sha1
 from importlib.resources import files
 
+#: scripts that change nothing
+READS = frozenset({"future", "idle", "look", "prospect", "seen"})
+#: scripts that a server without free memory must still run
+_ROOMY = frozenset({"beat", "blame", "drop", "forget", "lease", "leave", "reap", "settle"})
 #: parts between the preamble and the script itself
 _PARTS = {"lease": ("release", "ripe"), "settle": ("release",), "watch": ("ripe",)}
 
@@ -13,8 +17,14 @@ _PARTS = {"lease": ("release", "ripe"), "settle": ("release",), "watch": ("ripe"
 @cache
 def source(name: str) -> str:
     folder = files("curtsy.frontier") / "lua"
-    parts = (name,) if name == "begin" else ("preamble", *_PARTS.get(name, ()), name)
+    parts = (name,) if name == "begin" else ("preamble", *_guards(name), *_PARTS.get(name, ()), name)
     return "\n".join((folder / f"{part}.lua").read_text("utf-8") for part in parts)
+
+
+def _guards(name: str) -> tuple[str, ...]:
+    if name in READS:
+        return ()
+    return ("roomy", "stamp") if name in _ROOMY else ("stamp",)
 
 
 @cache

@@ -16,7 +16,7 @@ from curtsy.frontier.server_errors import OtherRun
 from curtsy.frontier.servers import Node, Servers
 
 #: version of the key map in lua/preamble.lua; another version in the server counts as loss
-LAYOUT = "5"
+LAYOUT = "6"
 #: with Sentinel or a cluster, nothing is leased under an epoch that the store confirmed longer ago than this
 CONFIRMED_S = 10.0
 
@@ -26,6 +26,8 @@ class EpochFacts:
     """What the server holds under {shard}:epoch, and which run of the server answers."""
 
     number: int | None
+    #: last lease counter
+    counter: int
     #: the epoch belongs to this run of the server and to this layout
     valid: bool
     run_id: str
@@ -47,6 +49,8 @@ class Shard:
         #: how often crawls were paused or ended here, as last reported
         self.halts = 0
         self.calls = 0
+        #: the newest change that this process knows of, in ms, and its epoch
+        self._known_ms, self._known_epoch = 0, -1
         self._run_id: str | None = None
         self._clock = ServerClock()
         self._servers = Servers(servers) if isinstance(servers, str) else servers
@@ -72,7 +76,7 @@ class Shard:
         async with self._link.looking() as client, client.pipeline(transaction=True) as pipe:
             # On one connection: a restart in between would combine the old run_id with the new server's memory.
             pipe.info("server")
-            pipe.hmget(self.epoch_key, ["n", "run_id", "layout"])
+            pipe.hmget(self.epoch_key, ["n", "run_id", "layout", "ctr"])
             info, raw = await pipe.execute()
         run_id = run_id_of(info)
         if run_id != self._run_id:
@@ -80,12 +84,14 @@ class Shard:
             await self._link.disconnect()
         number = int(raw[0]) if raw[0] else None
         valid = number is not None and raw[1] == run_id.encode() and raw[2] == LAYOUT.encode()
-        return EpochFacts(number=number, valid=valid, run_id=run_id)
+        return EpochFacts(number=number, counter=int(raw[3] or 0), valid=valid, run_id=run_id)
 
     def adopt(self, epoch: int, run_id: str, *, confirmed: float | None = None) -> None:
         """Calls run under this epoch from now on. `confirmed`: the boot clock before the store named it as current."""
         if epoch != self.epoch:
             self.halts = 0
+        if epoch != self._known_epoch:
+            self._known_epoch, self._known_ms = epoch, 0
         self.epoch, self._run_id = epoch, run_id
         self._clock = ServerClock()
         if confirmed is not None:
@@ -140,25 +146,31 @@ class Shard:
         """Runs a script under this shard's epoch. Raises EpochLost or FrontierUnavailable."""
         if self.epoch is None:
             raise EpochLost("No epoch is adopted yet.")
-        before = boot()
+        before, epoch = boot(), self.epoch
         self.calls += 1
         async with self._link.talking() as redis:
             reply = await self._eval(redis, name, args)
+        now_ms = int(reply[0])
         try:
-            self._clock.observe(before, boot(), int(reply[0]))
+            self._clock.observe(before, boot(), now_ms)
         except EpochLost:
             self.spoilt = self.epoch
             raise
+        if now_ms > self._known_ms and name not in scripts.READS and epoch == self._known_epoch:
+            self._known_ms = now_ms
         return reply
 
     async def _eval(self, redis: Any, name: str, args: tuple[str | int | float | bytes, ...]) -> list[Any]:
-        words = (1, self.epoch_key, self.epoch, *args)
+        words = (1, self.epoch_key, f"{self.epoch}:{self._known_ms}", *args)
         try:
             try:
                 return await redis.execute_command("EVALSHA", scripts.digest(name), *words)  # type: ignore[no-any-return]
             except NoScriptError:
                 return await redis.execute_command("EVAL", scripts.source(name), *words)  # type: ignore[no-any-return]
         except ResponseError as error:
+            if "went back in time" in str(error):
+                self.spoilt = self.epoch
+                raise EpochLost("The frontier server holds an old snapshot: it lacks changes that it made.") from error
             if "non local key" not in str(error):
                 raise
             # Keys of this shard are moving to another server: the script may have done half of its work.

@@ -22,7 +22,7 @@ from curtsy.core.observe import count, log
 from curtsy.core.outcome import Fault
 from curtsy.core.threads import in_thread
 from curtsy.frontier.frontier import Frontier
-from curtsy.frontier.messages import PushReply, Scan
+from curtsy.frontier.messages import PushReply, Scan, fence_of
 from curtsy.frontier.shard import CONFIRMED_S, Shard
 from curtsy.rules import robots_policy
 from curtsy.store import crawls, hosts, meta, queues, requests, urls
@@ -47,10 +47,16 @@ async def open_epoch(frontier: Frontier, store: Store) -> list[Scan]:
 
 
 async def _adopt(shard: Shard, store: Store) -> bool:
+    # First the store: the answer of the server then includes every lease that the store knows of.
+    newest = await read(store, _newest_fence, shard.number)
     facts = await shard.facts()
     before = boot()
     ruling = await read(store, _ruling, shard.number)
     if not facts.valid or facts.number is None or facts.number != ruling or facts.number == shard.spoilt:
+        return False
+    if newest > fence_of(facts.number, facts.counter):
+        # It lacks a lease whose request the store knows: an old snapshot was loaded into the running server.
+        log("old_snapshot", level="warning", shard=shard.number, epoch=facts.number)
         return False
     # This process may lease under the epoch from now on: a clean mark of a killed process is no longer true.
     await in_thread(store.run, meta.clear, f"clean:{shard.number}")
@@ -82,6 +88,11 @@ def _all_ruling(tx: Any, shards: int) -> list[int | None]:
 def _ruling(tx: Any, shard: int) -> int | None:
     found = meta.get(tx, f"epoch:{shard}")
     return None if found is None else int(found)
+
+
+def _newest_fence(tx: Any, shard: int) -> int:
+    ruling = _ruling(tx, shard)
+    return 0 if ruling is None else requests.newest_fence(tx, fence_of(ruling, 0), fence_of(ruling + 1, 0))
 
 
 async def _begin(frontier: Frontier, shard: Shard, store: Store) -> bool:

@@ -20,6 +20,8 @@ _insert = Insert(
 )
 _COLUMNS = "fence, ordinal, crawl, host, url, start_ms, end_ms, kind, status, fault, delay_ms, per_host, nature"
 
+_newest = text("SELECT max(fence) FROM requests WHERE fence >= :first AND fence < :end")
+
 #: months whose partition exists, as far as this process knows, by database
 _months: set[tuple[str, int, int]] = set()
 
@@ -133,6 +135,12 @@ def known_fences(tx: Connection, fences: Iterable[int]) -> set[int]:
         bindparam("fences", expanding=True)
     )
     return set(tx.execute(query, {"fences": sorted(fences)}).scalars())
+
+
+def newest_fence(tx: Connection, first: int, end: int) -> int:
+    """The highest fence from `first` up to `end` that the log has; 0 if it has none."""
+    found = tx.execute(_newest, {"first": first, "end": end}).scalar()
+    return int(found or 0)
 
 
 def by_host(tx: Connection, since_ms: int = 0, crawl: int | None = None) -> Iterator[Request]:

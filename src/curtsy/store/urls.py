@@ -94,11 +94,12 @@ _settle = Bulk(
     "crawl bigint, fp bytea, fence bigint, state text, reason text, attempts int, retry_ms bigint, "
     "chain text, settled_ms bigint",
 )
-_crash = Bulk(
-    "UPDATE urls SET crashes = urls.crashes + 1, solo_crashes = urls.solo_crashes + v.solo, fence = v.fence FROM v "
+_end_leases = Bulk(
+    "UPDATE urls SET crashes = urls.crashes + v.crash, solo_crashes = urls.solo_crashes + v.solo, fence = v.fence "
+    "FROM v "
     "WHERE urls.crawl = v.crawl AND urls.fp = v.fp AND urls.state = 'open' AND urls.fence < v.fence "
     "RETURNING urls.crawl, urls.fp, urls.crashes, urls.solo_crashes",
-    "crawl bigint, fp bytea, fence bigint, solo int",
+    "crawl bigint, fp bytea, fence bigint, crash int, solo int",
 )
 _select = Bulk(
     "SELECT u.crawl, u.fp, u.seq, u.host, u.url, u.kind, u.depth, u.state, u.reason, u.attempts, u.crashes, "
@@ -212,11 +213,15 @@ def _settle_row(row: Settle, now_ms: int) -> tuple[Any, ...]:
     return (crawl, fp, fence, str(state), reason, attempts, retry_ms, chain_json(chain), settled_ms)
 
 
-def add_crashes(tx: Connection, rows: Iterable[tuple[int, bytes, int, bool]]) -> dict[Key, tuple[int, int]]:
-    """Count a lost lease of each (crawl, fp, fence, solo) once; key -> (crashes, solo crashes) of the rows changed."""
-    latest = {(crawl, fp): (crawl, fp, fence, int(solo)) for crawl, fp, fence, solo in sorted(rows)}
+def end_leases(tx: Connection, rows: Iterable[tuple[int, bytes, int, bool, bool]]) -> dict[Key, tuple[int, int]]:
+    """Shut out late results of expired leases (crawl, fp, fence, crash, solo). A crash while solo
+    counts in both; key -> (crashes, solo crashes) of the rows changed."""
+    latest = {
+        (crawl, fp): (crawl, fp, fence, int(crash), int(crash and solo))
+        for crawl, fp, fence, crash, solo in sorted(rows)
+    }
     lock(tx, latest)
-    return {(crawl, fp): (crashes, solo) for crawl, fp, crashes, solo in _crash(tx, list(latest.values()))}
+    return {(crawl, fp): (crashes, solo) for crawl, fp, crashes, solo in _end_leases(tx, list(latest.values()))}
 
 
 def change_kinds(tx: Connection, rows: Iterable[tuple[int, bytes, str]]) -> None:

@@ -11,6 +11,6 @@ if held ~= ARGV[1] then return redis.error_reply('EPOCH ' .. held) end
 local clock, quiet = redis.call('TIME'), tonumber(ARGV[5])
 local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
 redis.call('DEL', KEYS[1])
-redis.call('HSET', KEYS[1], 'n', ARGV[2], 'run_id', ARGV[3], 'layout', ARGV[4], 'ctr', 0, 'quiet',
+redis.call('HSET', KEYS[1], 'n', ARGV[2], 'run_id', ARGV[3], 'layout', ARGV[4], 'ctr', 0, 'last', string.format('%d', now), 'quiet',
   quiet > 0 and string.format('%d', now + quiet) or 0)
 return string.format('%d', now)

@@ -7,8 +7,10 @@
 --                               ctr      last lease counter
 --                               scan     last scan number
 --                               halt     how many times a crawl was paused or ended
+--                               last     ms of the newest change (stamp.lua)
 --                               skew     ms added to the server's clock (tests only)
--- ARGV[1]  the caller's epoch; another one is refused
+-- ARGV[1]  the caller's epoch, and the newest change that it knows of, as <n>:<ms>. Another epoch is refused, and so is
+--          a server whose newest change is older: it holds an old snapshot
 --
 -- Keys of an epoch, all under P = {shard}:e<n>:
 -- A queue is one crawl's work on one host. Its name is the crawl, or `<crawl>b` if its pages wait for a browser. Below,
@@ -50,7 +52,7 @@
 --   slots leases      ZSET  id -> expiry
 --   ld                HASH  <id> the lease as granted; s<id> its slot "host leased_ms delay ph crawl", where
 --                           leased_ms is the end of the request before it if the slot has passed on in a run;
---                           t<id> "start end" once released
+--                           t<id> "start end" once released; c<id> its process crashed by itself
 --   delayed           ZSET  host 0x1f crawl 0x1f entry -> ms
 --   scans             ZSET  host 0x1f crawl -> expiry of the requested scan
 --   reaped            LIST  what the store must learn of expired slots and leases
@@ -61,11 +63,15 @@
 -- A script collects its changes of hosts, due sets and crawl counts, and finish() writes them: a page costs the server a
 -- few calls, not forty. Fields of a queue (q: x: b: k: l:) are written where they change.
 local call = redis.call
-local held = call('HMGET', KEYS[1], 'n', 'skew', 'quiet', 'ctr', 'halt')
-if held[1] ~= ARGV[1] then
+local held = call('HMGET', KEYS[1], 'n', 'skew', 'quiet', 'ctr', 'halt', 'last')
+local epoch, known = string.match(ARGV[1], '^(%d+):(%d+)$')
+if held[1] ~= epoch then
   return redis.error_reply('EPOCH ' .. (held[1] or 'none'))
 end
-local P = string.match(KEYS[1], '^{[^}]*}') .. ':e' .. ARGV[1] .. ':'
+if (tonumber(held[6]) or 0) < tonumber(known) then
+  return redis.error_reply('EPOCH ' .. epoch .. ' went back in time')
+end
+local P = string.match(KEYS[1], '^{[^}]*}') .. ':e' .. epoch .. ':'
 local clock = call('TIME')
 local skew = tonumber(held[2]) or 0
 local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000) + skew

@@ -3,7 +3,9 @@
 -- ARGV  2 at most this many of each
 -- Returns { now, number on `reaped`, scans, next expiry or '' }
 --   reaped: slot  0x1f id host leased expiry delay ph crawl         a request that may have been sent
---           lease 0x1f id start end condemned own_robots solo host crawl delay ph entry (with the crash counted)
+--           lease 0x1f id start end crash own_robots solo host crawl delay ph entry (with the crash counted)
+--             crash  0  the lease ended: its process was killed, or could not reach a server;  1  its process crashed
+--                    (blame.lua);  2  and the URL is condemned
 local limit = tonumber(ARGV[2])
 
 local over = call('ZRANGEBYSCORE', P .. 'slots', '-inf', now, 'WITHSCORES', 'LIMIT', 0, limit)
@@ -33,19 +35,24 @@ local function with_crash(entry, alone)
 end
 
 for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'leases', '-inf', now, 'LIMIT', 0, limit)) do
-  local v = call('HMGET', P .. 'ld', id, 't' .. id)
+  local v = call('HMGET', P .. 'ld', id, 't' .. id, 'c' .. id)
   local f = split(v[1])
   local name, c = f[1], f[2]
   local h = host(name)
-  local entry, alone = with_crash(f[#f], f[7] == '1')
+  local entry, alone, crash = f[#f], 0, 0
+  if v[3] then
+    entry, alone = with_crash(entry, f[7] == '1')
+    crash = 1
+  end
   local own_robots = f[8] == '1'
   local condemned = alone >= 2 and not own_robots
+  if condemned then crash = 2 end
   local started, ended = match(v[2] or '- -', '^(%S+) (%S+)$')
   -- If only the start was reported, the slot records the request.
   if ended == '-' then started = '-' end
-  call('RPUSH', P .. 'reaped', table.concat({ 'lease', id, started, ended, condemned and 1 or 0, own_robots and 1 or 0,
+  call('RPUSH', P .. 'reaped', table.concat({ 'lease', id, started, ended, crash, own_robots and 1 or 0,
     f[7], name, number_of(c), f[4], f[5], entry }, US))
-  call('HDEL', P .. 'ld', 't' .. id)
+  call('HDEL', P .. 'ld', 't' .. id, 'c' .. id)
   if condemned then
     -- Counts as busy until the dead letter is durable: settle(id) ends it and returns its budget.
     call('ZADD', P .. 'leases', '+inf', id)

@@ -40,6 +40,7 @@ def main() -> int:
         "--per-host", type=int, choices=sorted(FAST), nargs="+", dest="per_host", metavar="N",
         help="every round without a delay, with 1, 4 or 16 requests in flight per host in turn (one round in four)",
     )  # fmt: skip
+    parser.add_argument("--troubles", choices=sorted(TROUBLES), nargs="+", help="these, instead of those of the seed")
     browsers.add_option(parser)
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="curtsy-chaos-"))
@@ -73,7 +74,7 @@ def _plans(options: argparse.Namespace) -> list[Plan]:
     return [
         plan(
             options.seed, n, stores[(n - 1) % len(stores)], (n - 1) // len(stores), render=n in rendered,
-            short=options.short, per_host=_per_host(options, n),
+            short=options.short, per_host=_per_host(options, n), named=tuple(options.troubles or ()),
         )
         for n in numbers
     ]  # fmt: skip
@@ -109,6 +110,7 @@ def _play(arena: Arena, one: Plan, options: argparse.Namespace) -> Round:
         f"python -m tests.chaos --seed {options.seed} --store {options.store} --render {options.render} "
         f"{'--short ' if options.short else ''}"
         f"{f'--per-host {one.per_host} ' if options.per_host else ''}--only {one.number}"
+        f"{' --troubles ' + ' '.join(options.troubles) if options.troubles else ''}"
     )
     print(f"       data: {result.folder}; again: {again}", flush=True)
     return result

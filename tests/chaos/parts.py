@@ -39,12 +39,17 @@ class Valkey:
         program = find_server()
         assert program is not None
         words = ["--port", str(self.port), "--unixsocket", str(self.socket), "--save", "", "--dir", str(self.folder)]
+        words += ["--enable-debug-command", "local"]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen([program, *words], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         end = time.monotonic() + START_S
         while not self._answers():
             assert time.monotonic() < end, f"{program} did not start"
             time.sleep(0.01)
+
+    @property
+    def pids(self) -> list[int]:
+        return [self._process.pid] if self._process is not None else []
 
     def _answers(self) -> bool:
         try:
@@ -175,6 +180,16 @@ class Database(Protocol):
     def hurt(self, rng: random.Random) -> str:
         """Away for some seconds; what was done to it."""
 
+    @property
+    def pid(self) -> int | None:
+        """Of its server; None: it has none."""
+
+    def refuse(self, seconds: float) -> str:
+        """Takes no changes for so long; what was done to it."""
+
+    def end_connection(self, rng: random.Random) -> None:
+        """One of the crawl's, chosen by chance."""
+
     def drop(self) -> None:
         """A clean round needs it no more."""
 
@@ -195,8 +210,16 @@ class Sqlite:
                     return []
                 raise
 
+    pid = None
+
     def hurt(self, rng: random.Random) -> str:
-        seconds = rng.uniform(1.5, 5.0)
+        return self.refuse(rng.uniform(1.5, 5.0))
+
+    def end_connection(self, rng: random.Random) -> None:
+        """It has none: a short lock instead."""
+        self.refuse(rng.uniform(0.0, 0.3))
+
+    def refuse(self, seconds: float) -> str:
         if not self._path.exists():
             return "missing"
         with closing(sqlite3.connect(self._path, isolation_level=None, timeout=20)) as connection:
@@ -207,6 +230,10 @@ class Sqlite:
 
     def drop(self) -> None:
         pass  # it goes with its folder
+
+
+_END_ALL = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'DATABASE_NAME'"
+_END_ONE = f"{_END_ALL} ORDER BY random() LIMIT 1"
 
 
 class Postgres:
@@ -222,6 +249,27 @@ class Postgres:
                 return connection.execute(query.encode()).fetchall()
             except psycopg.errors.UndefinedTable:
                 return []
+
+    @property
+    def pid(self) -> int | None:
+        return self._server.pid
+
+    def refuse(self, seconds: float) -> str:
+        self._order(f'ALTER DATABASE "{self._name}" SET default_transaction_read_only = on', _END_ALL)
+        time.sleep(seconds)
+        # Sessions of that time stay read-only: the crawl must leave them by itself.
+        self._order(f'ALTER DATABASE "{self._name}" RESET default_transaction_read_only')
+        return f"read-only {seconds:.1f} s"
+
+    def end_connection(self, rng: random.Random) -> None:
+        self._order(f"SELECT setseed({rng.uniform(-1, 1)})", _END_ONE)
+
+    def _order(self, *orders: str) -> None:
+        import psycopg
+
+        with psycopg.connect(self._server.url, autocommit=True) as connection:
+            for order in orders:
+                connection.execute(order.replace("DATABASE_NAME", self._name).encode())
 
     def hurt(self, rng: random.Random) -> str:
         if rng.random() < 0.5:

@@ -20,7 +20,7 @@ from tests.chaos.troubles import BROWSER_TROUBLES, LOSSES, TROUBLES, nth
 from tests.support.postgres_server import PgServer
 
 #: a round that takes longer has not finished
-LIMIT_S = 120.0
+LIMIT_S = 180.0
 #: with a browser: a visit whose worker died keeps its host for a slot of its own
 RENDER_LIMIT_S = 240.0
 #: one round in so many has a browser
@@ -76,9 +76,11 @@ def fast_turn(number: int) -> int:
 
 
 def plan(
-    seed: int, number: int, store: str, turn: int, *, render: bool = False, short: bool = False, per_host: int = 0
-) -> Plan:
-    """`turn` counts the rounds of a store: every trouble and every point has its turn on each."""
+    seed: int, number: int, store: str, turn: int, *, render: bool = False, short: bool = False, per_host: int = 0,
+    named: tuple[str, ...] = (),
+) -> Plan:  # fmt: skip
+    """`turn` counts the rounds of a store: every trouble and every point has its turn on each. `named`: troubles that
+    replace those of the seed."""
     rng = random.Random(f"{seed}:{number}")
     names = list(TROUBLES)
     chosen = [names[turn % len(names)], *rng.choices(names, k=rng.choice((1, 2, 2, 3)))]
@@ -103,6 +105,8 @@ def plan(
         at = 2 * (seed - 1) + (number - RENDER_EVERY if short else 2 * (number // RENDER_EVERY - 1))
         chosen[1:1] = [BROWSER_NAMES[(at + n) % len(BROWSER_NAMES)] for n in range(1 if short else 2)]
         pauses_s += [0.5, 0.5]
+    if named:
+        chosen, pauses_s = list(named), [rng.uniform(0.5, 2.0) for _ in named]
     return Plan(
         number=number,
         store=store,
@@ -114,7 +118,7 @@ def plan(
         processes=processes,
         fault=f"{point}:{nth(point, rng)}",
         fault_life=life,
-        own_valkey="snapshot" in chosen or rng.random() < 0.4,
+        own_valkey=not {"snapshot", "reload"}.isdisjoint(chosen) or rng.random() < 0.4,
         # A browser that is started under a limit of its parent's keeps it.
         mounted_disk=rng.random() < 0.7 or render,
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 import redis
 
 from curtsy.core.failpoints import POINTS
-from tests.chaos import browsers
+from tests.chaos import browsers, server_troubles
 from tests.chaos.crawler import Crawler
 from tests.chaos.site import RENDER_SLOT_S, SLOT_S
 
@@ -96,6 +96,52 @@ def database(crawler: Crawler, rng: random.Random) -> str:
     return "db-" + crawler.database.hurt(rng).split()[0]
 
 
+def full(crawler: Crawler, rng: random.Random) -> str:
+    client = crawler.frontier()
+    return server_troubles.full(client, rng) if client is not None else "full-missed"
+
+
+def client_pause(crawler: Crawler, rng: random.Random) -> str:
+    client = crawler.frontier()
+    return server_troubles.client_pause(client, rng) if client is not None else "client-pause-missed"
+
+
+def reload(crawler: Crawler, rng: random.Random) -> str:
+    assert crawler.valkey is not None
+    return server_troubles.reload(crawler.valkey, rng)
+
+
+def valkey_stop(crawler: Crawler, rng: random.Random) -> str:
+    pid = crawler.embedded_pid() if crawler.valkey is None else None
+    pids = crawler.valkey.pids if crawler.valkey is not None else [pid] if pid is not None else []
+    return server_troubles.stand_still(pids, rng, "valkey-stop")
+
+
+def database_stop(crawler: Crawler, rng: random.Random) -> str:
+    return server_troubles.database_stop(crawler.database, rng)
+
+
+def read_only(crawler: Crawler, rng: random.Random) -> str:
+    return server_troubles.read_only(crawler.database, rng)
+
+
+def backends(crawler: Crawler, rng: random.Random) -> str:
+    return server_troubles.backends(crawler.database, rng)
+
+
+def kills(crawler: Crawler, rng: random.Random) -> str:
+    """One kill -9 after another: no URL may be blamed for them."""
+    for n in range(rng.randint(3, 5)):
+        if not crawler.keep_alive():
+            return f"{n} kills"
+        crawler.signal(crawler.some(rng), signal.SIGKILL)
+        crawler.pause(0.2)
+        if not crawler.keep_alive():
+            return f"{n + 1} kills"
+        crawler.pause(rng.uniform(1.0, 4.0))
+    return "kills"
+
+
 def disk(crawler: Crawler, rng: random.Random) -> str:
     """No byte more for the segments, for some seconds."""
     assert crawler.disk is not None
@@ -165,9 +211,17 @@ TROUBLES: dict[str, Trouble] = {
     "cut": cut,
     "database": database,
     "disk": disk,
+    "full": full,
+    "read-only": read_only,
+    "reload": reload,
+    "valkey-stop": valkey_stop,
+    "database-stop": database_stop,
+    "client-pause": client_pause,
+    "backends": backends,
+    "kills": kills,
 }
 #: these make a new epoch
-LOSSES = frozenset({"valkey-kill", "snapshot", "flush"})
+LOSSES = frozenset({"valkey-kill", "snapshot", "flush", "reload"})
 #: a point is passed at most so often before the stop, so that it comes early in a life
 _NTH = {"release.before": 40, "release.after": 40, "scan.read": 12, "reap.written": 1}
 

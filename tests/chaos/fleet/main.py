@@ -6,7 +6,9 @@ import argparse
 import shutil
 import tempfile
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tests.chaos import browsers
 from tests.chaos.fleet.rounds import BROWSER_NAMES, RENDER_EVERY, SMALL, Arena, Plan, Round, plan
@@ -31,6 +33,10 @@ def main(words: list[str]) -> int:
     parser.add_argument("--only", type=int, nargs="+", metavar="ROUND", help="play only these rounds of the seed")
     parser.add_argument("--keep", action="store_true", help="keep the data of clean rounds too")
     parser.add_argument("--short", action="store_true", help="a smaller web, and no undisturbed fleet beforehand")
+    parser.add_argument(
+        "--kills", type=float, default=20.0, metavar="S", help="how long `kills` lasts, in seconds (20)"
+    )
+    parser.add_argument("--troubles", choices=sorted(TROUBLES), nargs="+", help="these, instead of those of the seed")
     browsers.add_option(parser)
     options = parser.parse_args(words)
     folder = Path(tempfile.mkdtemp(prefix="curtsy-chaos-"))
@@ -61,13 +67,19 @@ def _plans(options: argparse.Namespace) -> list[Plan]:
     numbers = options.only or range(1, options.rounds + 1)
     long = options.rounds // 2 if options.rounds >= LONG else None
     rendered = browsers.chosen(options.render, numbers, RENDER_EVERY)
-    return [
+    plans = [
         plan(
             options.seed, n, stores[(n - 1) % len(stores)], (n - 1) // len(stores), n == long, render=n in rendered,
             short=options.short,
         )
         for n in numbers
     ]  # fmt: skip
+    return [replace(one, kills_s=options.kills, **_chosen(options)) for one in plans]
+
+
+def _chosen(options: argparse.Namespace) -> dict[str, Any]:
+    names = tuple(options.troubles or ())
+    return {"troubles": names, "pauses_s": (1.0,) * len(names)} if names else {}
 
 
 def _play(arena: Arena, one: Plan, options: argparse.Namespace) -> Round:
@@ -91,6 +103,7 @@ def _play(arena: Arena, one: Plan, options: argparse.Namespace) -> Round:
         print(f"       {line}")
     again = f"python -m tests.chaos fleet --seed {options.seed} --store {options.store} --rounds {options.rounds}"
     short = f" --render {options.render}" + (" --short" if options.short else "")
+    short += f" --troubles {' '.join(options.troubles)} --kills {options.kills:g}" if options.troubles else ""
     print(f"       data: {result.folder}; again: {again}{short} --only {one.number}", flush=True)
     return result
 

@@ -57,6 +57,8 @@ class Plan:
     pauses_s: tuple[float, ...]
     beats: int
     lull_s: float
+    #: how long worker processes are killed in `kills`
+    kills_s: float = 20.0
     #: with hosts that say nothing without their scripts, crawls with `render`, and a worker that has browsers
     render: bool = False
 
@@ -153,7 +155,10 @@ class Arena:
                 settings.write(f'resolve = ["{web.resolve_rule}"]\n')
             troop = Troop(folder, database, beats=plan.beats, port=free_port(), render=plan.render)
             stack.callback(troop.close)
-            scene = Scene(troop, Desk(troop.api_port, rng), orders(web_site, web_site.seeds(web)), rng, plan.lull_s)
+            scene = Scene(
+                troop, Desk(troop.api_port, rng), orders(web_site, web_site.seeds(web)), rng, plan.lull_s,
+                plan.kills_s,
+            )  # fmt: skip
             try:
                 _suffer(scene, plan, result)
             except (TimeoutError, AssertionError) as error:

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 
 import redis
 
-from tests.chaos import browsers
+from tests.chaos import browsers, server_troubles
 from tests.chaos.fleet.orders import Desk, Order
 from tests.chaos.fleet.troop import RENDERER, Troop, send, until
 from tests.chaos.site import RENDER_SLOT_S, SLOT_S
@@ -27,10 +27,14 @@ MOST_BEGUN = 60
 class Scene:
     """A fleet, whoever sends it crawls, and what was seen meanwhile."""
 
-    def __init__(self, troop: Troop, desk: Desk, orders: list[Order], rng: random.Random, lull_s: float) -> None:
+    def __init__(
+        self, troop: Troop, desk: Desk, orders: list[Order], rng: random.Random, lull_s: float, kills_s: float
+    ) -> None:  # fmt: skip
         self.troop, self.desk, self.orders, self.rng = troop, desk, orders, rng
         #: how long all workers are away in `lull`
         self.lull_s = lull_s
+        #: how long worker processes are killed in `kills`
+        self.kills_s = kills_s
         #: an upload that goes on beside the troubles
         self.uploading: Future[None] | None = None
         #: more shifts than there are seats
@@ -197,6 +201,43 @@ def database(scene: Scene) -> str:
     return "db-" + scene.troop.database.hurt(scene.rng).split()[0]
 
 
+def full(scene: Scene) -> str:
+    return server_troubles.full(scene.troop.broker(), scene.rng)
+
+
+def client_pause(scene: Scene) -> str:
+    return server_troubles.client_pause(scene.troop.broker(), scene.rng)
+
+
+def reload(scene: Scene) -> str:
+    return server_troubles.reload(scene.troop.valkey, scene.rng)
+
+
+def valkey_stop(scene: Scene) -> str:
+    return server_troubles.stand_still(scene.troop.valkey.pids, scene.rng, "valkey-stop")
+
+
+def database_stop(scene: Scene) -> str:
+    return server_troubles.database_stop(scene.troop.database, scene.rng)
+
+
+def read_only(scene: Scene) -> str:
+    return server_troubles.read_only(scene.troop.database, scene.rng)
+
+
+def backends(scene: Scene) -> str:
+    return server_troubles.backends(scene.troop.database, scene.rng)
+
+
+def kills(scene: Scene) -> str:
+    """A process of a worker, or a whole worker, every 5 s: no URL may be blamed for it."""
+    end = time.monotonic() + scene.kills_s
+    while time.monotonic() < end:
+        (worker_kill if scene.rng.random() < 0.3 else child_kill)(scene)
+        time.sleep(min(5.0, max(0.0, end - time.monotonic())))
+    return f"kills {scene.kills_s:.0f} s"
+
+
 def lull(scene: Scene) -> str:
     """All workers away while work is due, then back: nothing has piled up, no flood follows."""
     troop = scene.troop
@@ -313,4 +354,12 @@ TROUBLES: dict[str, Trouble] = {
     "lull": lull,
     "children-kill": children_kill,
     "beat-stop": beat_stop,
+    "full": full,
+    "read-only": read_only,
+    "reload": reload,
+    "valkey-stop": valkey_stop,
+    "database-stop": database_stop,
+    "client-pause": client_pause,
+    "backends": backends,
+    "kills": kills,
 }

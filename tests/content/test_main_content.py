@@ -173,6 +173,13 @@ def test_main_markdown_has_structure() -> None:
     assert "```\nrun --step 2\n```" in documentation().main_markdown()
 
 
+def test_comments_in_code_are_code() -> None:
+    code = '<pre><code>run() <span class="hljs-comment"># starts it</span><button>Copy</button></code></pre>'
+    found = page(f"<main><h1>How to run</h1><p>{PARAGRAPH}</p>{code}</main>", title="How to run")
+    assert "run() # starts it" in found.main_text()
+    assert "Copy" not in found.main_text()
+
+
 def exact(found: Document) -> None:
     """Each piece is a part of the visible text, in order, and the pieces are the main text."""
     main, visible = found.main_content(), found.text()

@@ -20,6 +20,7 @@ _ROLES = frozenset(
      "tablist", "button", "menuitem", "progressbar", "slider", "status")
 )  # fmt: skip
 _NEVER = frozenset(("html", "body", "main"))
+_CODE = frozenset(("pre", "code"))
 _NEVER_BY_NAME = frozenset(("h1", "pre", "code", "p"))
 _CONTENT_TAGS = frozenset(("article", "main", "section"))
 _NOTE = re.compile(
@@ -75,15 +76,24 @@ class Frame:
     def _sweep(self, is_out: Callable[[int, Element], bool]) -> set[int]:
         found: set[int] = set()
         elements = self._elements
-        number = 0
+        number = end_of_code = 0
         while number < len(elements):
             element = elements[number]
-            if element.end > element.start and element.tag not in _NEVER and is_out(number, element):
+            if element.tag in _CODE:
+                end_of_code = max(end_of_code, element.last)
+            if self._is_judged(element, number < end_of_code) and is_out(number, element):
                 found.add(number)
                 number = element.last
             else:
                 number += 1
         return found
+
+    @staticmethod
+    def _is_judged(element: Element, is_code: bool) -> bool:
+        """Names within code are those of its syntax: `hljs-comment`. Only buttons may be left out there."""
+        if element.end <= element.start or element.tag in _NEVER:
+            return False
+        return not is_code or element.tag == "button"
 
     def _is_out(self, number: int, element: Element) -> bool:
         # On a page with little prose, a notice may hold most of it.

@@ -106,6 +106,7 @@ class Pruning:
             and letters < 0.3 * self._sums.letters[self._root]
             and self._sums.prose[number] < 0.1 * letters
             and not (self._elements[number].headings and self._elements[number].links <= 3)
+            and self._elements[number].node.css_first("pre") is None
         )
 
     def _is_small_print(self, element: Element) -> bool:

@@ -14,7 +14,7 @@ import hashlib
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 from curtsy.core.text_layout import EMPTY_LAYOUT, Label, PageBox, Part, TextLayout, Visibility
 
@@ -42,6 +42,19 @@ class Verdict(StrEnum):
     UNSUPPORTED = "unsupported"  # withheld
 
 
+class PageContext(Protocol):
+    """What a page knows of itself: evidence that a quote relates to its field."""
+
+    @property
+    def titles(self) -> tuple[str, ...]: ...
+
+    @property
+    def people(self) -> tuple[str, ...]: ...
+
+    @property
+    def headings(self) -> frozenset[int]: ...
+
+
 @dataclass(frozen=True)
 class Source:
     """A piece of a page. `text` is the very string that spans count in."""
@@ -57,6 +70,23 @@ class Source:
     layout: TextLayout = field(default_factory=lambda: EMPTY_LAYOUT, compare=False, repr=False)
     #: of the page, as a language tag; None: unknown
     language: str | None = field(default=None, compare=False)
+    #: what a page knows of itself, made on first use; None: nothing is known
+    context: PageContext | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """The title and main headings of the page."""
+        return () if self.context is None else self.context.titles
+
+    @property
+    def people(self) -> tuple[str, ...]:
+        """Those that the page names as authors."""
+        return () if self.context is None else self.context.people
+
+    @property
+    def headings(self) -> frozenset[int]:
+        """Where the headings begin in the text."""
+        return frozenset() if self.context is None else self.context.headings
 
     @cached_property
     def sha256(self) -> str:

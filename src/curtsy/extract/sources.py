@@ -13,9 +13,10 @@ from curtsy.content.document import Document, is_html
 from curtsy.content.documents.layout import FileLayout
 from curtsy.content.documents.model import FileText
 from curtsy.content.structured import tidy
-from curtsy.core.claims import Source, SourceKind
+from curtsy.core.claims import PageContext, Source, SourceKind
 from curtsy.core.text_layout import EMPTY_LAYOUT, TextLayout
 from curtsy.extract import foreign_parts
+from curtsy.extract.page_context import HtmlContext
 from curtsy.extract.page_selection import roles_of
 
 #: characters of a text that is not HTML: some 400 pages of a report
@@ -86,10 +87,10 @@ def sources_of(
     if is_html(content_type, body):
         document = Document.parse(body, content_type, url)
         visible = document.visible()
-        source = _text(page_id, url, visible.text, visible.layout, document.language)
-        return PageSources(
-            page_id, url, document.title, source, tidy(document.structured()), document, roles_of(url, document.title)
-        )
+        data = tidy(document.structured())
+        context = HtmlContext(document, data)
+        source = _text(page_id, url, visible.text, visible.layout, document.language, context)
+        return PageSources(page_id, url, document.title, source, data, document, roles_of(url, document.title))
     kind = media_type(content_type)
     text = decode(body[:MAX_TEXT], charset_of(body, content_type, url=url)) if kind.startswith("text/") else ""
     return PageSources(page_id, url, None, _text(page_id, url, text), [], None, roles_of(url))
@@ -102,5 +103,12 @@ def _of_file(page_id: str, url: str, file: FileText) -> PageSources:
     return PageSources(page_id, url, title, source, [], None, roles_of(url, title, is_file=True), file.kind)
 
 
-def _text(page_id: str, url: str, text: str, layout: TextLayout = EMPTY_LAYOUT, language: str | None = None) -> Source:
-    return Source(SourceKind.TEXT, page_id, url, text, layout=layout, language=language)
+def _text(
+    page_id: str,
+    url: str,
+    text: str,
+    layout: TextLayout = EMPTY_LAYOUT,
+    language: str | None = None,
+    context: PageContext | None = None,
+) -> Source:
+    return Source(SourceKind.TEXT, page_id, url, text, layout=layout, language=language, context=context)

@@ -46,10 +46,34 @@ _SMALL = (
     r"(?:an?|the|as|to|in|of|by|for|at|on|any|be|been|being|yet|ein(?:e[nmrs]?)?|d(?:er|ie|as|en|em)|als|zu|im|in|un|une|le|la"
     r"|les|de|du|des|en|à|el|los|las|di|il|è|sono|es|een|de|het|et|en)"
 )
+#: negations with letters outside of ASCII, in their folded form
+_MORE_NEGATIONS = "|".join(
+    unicodedata.normalize("NFKD", word)
+    for word in [
+        "não",
+        "sem",
+        "не",
+        "нет",
+        "без",
+        "δεν",
+        "χωρίς",
+        "nélkül",
+        "không",
+        "fără",
+        "ليس",
+        "لا",
+        "لم",
+        "بدون",
+        "नहीं",
+        "בלי",
+        "לא",
+    ]
+)
 _NEGATION = re.compile(
-    r"\b(?:(?:not|never|neither|nor|without|cannot|hardly|(?:is|are|was|were|do|does|did|has|have|had|ca|wo|would|could"
+    rf"\b(?:(?:{_MORE_NEGATIONS}|not|never|neither|nor|without|cannot|hardly|(?:is|are|was|were|do|does|did|has|have|had|ca|wo|would|could"
     r"|should)n't|nicht|kein(?:e|en|er|em|es)?|nie|niemals|ohne|sans|jamais|(?<!sitez )pas|aucune?|sin|nunca|senza|ikke"
-    r"|inte|zonder|niet|geen|stopped|ceased|(?:myth|false|untrue|wrong|rumou?r) that|no"
+    r"|inte|zonder|niet|geen|ingen|inga|ekki|nie|bez|nem|ilman|tidak|bukan|tanpa"
+    r"|stopped|ceased|(?:myth|false|untrue|wrong|rumou?r) that|no"
     r"|non(?!-| (?:profit|governmental|commercial)))\b)"
     r"(?! (?:only|just|merely|simply|least|doubt|wonder|less|fewer|more than|better|other|later|earlier|until|far"
     r"|including|hesitate|forget|miss|nur|zuletzt|bara|alleen|seulement|solo)\b)"
@@ -61,6 +85,8 @@ _HEDGE = re.compile(
     r"|third|fourth|unlike|except|instead of|rather than|fast|beinahe|nahezu|angeblich|ehemalige[rn]?|presque"
     r"|ancien(?:ne)?|casi|quasi|bijna|nästan|nesten)[\s-]+$"
 )
+#: `no` in Portuguese
+_IN_THE = re.compile(r"\bno\b")
 _HOUSE_NUMBER = re.compile(r"\bno\.? ?$")
 
 
@@ -275,9 +301,11 @@ def is_hedged(text: str, start: int, least: int = 0) -> bool:
     return _HEDGE.search(text[max(least, start - _NEGATION_REACH) : start]) is not None
 
 
-def is_negated(text: str, start: int, least: int = 0) -> bool:
+def is_negated(text: str, start: int, least: int = 0, language: str | None = None) -> bool:
     """Return whether what begins at `start` of the folded text is negated directly before, but not before `least`."""
     before = text[max(least, start - _NEGATION_REACH) : start]
+    if (language or "").startswith("pt"):
+        before = _IN_THE.sub("em", before)
     if text[start : start + 1].isdigit():
         before = _HOUSE_NUMBER.sub("", before)
     return _NEGATION.search(before) is not None

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from curtsy.core.claims import Claim, Confidence, Evidence, Field, Rung, Source, SourceKind, Verdict
-from curtsy.grounding import json_pointer, value_types
+from curtsy.grounding import attribution, json_pointer, relation, value_types
 from curtsy.grounding.folded_text import fold, needles, occurrences
 from curtsy.grounding.merge import CONTRADICTED, JudgedClaim, merged
 from curtsy.grounding.near_copies import find_quote
@@ -69,7 +69,13 @@ def judge(claim: Claim, leaf: Leaf, *, prompt_texts: Sequence[str] = ()) -> Fiel
     suspect = echo is value_types.Echo.PROMPT and claim.rung is Rung.LLM
     places, problem = _places(claim, value)
     for place in places:
-        ruling = follows(value, leaf, place.passage, suspect=suspect)
+        related = _relates(claim, value, leaf, place)
+        passage = replace(place.passage, labelled=True) if related else place.passage
+        ruling = follows(value, leaf, passage, suspect=suspect)
+        if ruling.verdict is not None and related is False:
+            ruling = Ruling(None, "unrelated")
+        elif ruling.verdict is not None and leaf.own and (why := attribution.why_not_own(_sentence(claim, place))):
+            ruling = Ruling(None, why)
         if ruling.verdict is not None:
             return _field(claim, value, ruling, place)
         problem = problem or ruling.note
@@ -78,6 +84,17 @@ def judge(claim: Claim, leaf: Leaf, *, prompt_texts: Sequence[str] = ()) -> Fiel
     if claim.rung is Rung.PERSON:
         return Field(path=claim.path, value=value, rung=claim.rung, verdict=Verdict.JUDGED, note="person")
     return _withheld(claim, value, problem or "not_found")
+
+
+def _sentence(claim: Claim, place: _Place) -> str:
+    return claim.source.text[place.start : place.end] if claim.rung is Rung.LLM else ""
+
+
+def _relates(claim: Claim, value: Any, leaf: Leaf, place: _Place) -> bool | None:
+    """A model can quote any line of the page: its quote must have something to do with the field. None: unknown."""
+    if claim.rung is not Rung.LLM or claim.source.kind is not SourceKind.TEXT or claim.source.context is None:
+        return None
+    return relation.relates(leaf, value, claim.source, place.start, place.end)
 
 
 def _places(claim: Claim, value: Any) -> tuple[list[_Place], str]:
@@ -126,7 +143,11 @@ def _quoted(claim: Claim, value: Any) -> tuple[list[_Place], str]:
         return [], "quote_too_long"
     folded = fold(text)
     spans = [(0, len(text))] if quote == text else [folded.span(*found) for found in find_quote(folded, quote)]
-    places = [_Place(Passage(text=text, start=start, end=end, named=named), start, end) for start, end in spans]
+    language = claim.source.language
+    places = [
+        _Place(Passage(text=text, start=start, end=end, named=named, language=language), start, end)
+        for start, end in spans
+    ]
     if named and (decoded := html.unescape(text)) != text:
         # The value was decoded, so its text is too; the evidence is what the page has.
         places.append(_Place(Passage(text=decoded, start=0, end=len(decoded), named=True), 0, len(text)))
@@ -151,7 +172,8 @@ def _by_itself(claim: Claim, value: Any, leaf: Leaf) -> Field | None:
         return None
     for place in _located(claim, value):
         ruling = follows(value, leaf, place.passage)
-        if ruling.verdict is not None:
+        refused = _relates(claim, value, leaf, place) is False or (leaf.own and attribution.why_not_own(value))
+        if ruling.verdict is not None and not refused:
             return _field(claim, value, ruling, place, claimed_quote=claim.quote)
     return None
 

@@ -1,5 +1,5 @@
-"""Numbers and quantities in text: `1,234`, `1.234,5`, `12 000`, `1.5 million`, `45 %`, `€3m`, `5m users`.
-`number_words` has those in English words.
+"""Numbers and quantities in text: `1,234`, `1.234,5`, `12 000`, `1,24,500`, `1.5 million`, `3,5 M€`, `12 млн`,
+`3億5千万`, `٢٬٥٠٠`, `45 %`, `€3m`, `5m users`. `number_words` has those in English words.
 
 A number may be ambiguous (`1.234` is 1234 in Germany and about 1.2 in the UK): all readings are returned. No I/O;
 nothing raises.
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
+from curtsy.grounding.cldr import SCALES, ascii_digits
 from curtsy.grounding.folded_text import plain
 from curtsy.grounding.number_words import numbers_in_words
 from curtsy.grounding.vocabulary import COUNTED, CURRENCIES, UNITS
@@ -27,22 +28,49 @@ _TOKEN = re.compile(
     rf"(?P<ordinal>st|nd|rd|th)?(?P<unit>[^\W\d_¹²³⁰-⁹{_UNSPACED}]{{1,4}}[23²³]?)?[¹²³⁰-⁹]*(?![^\W_{_UNSPACED}]|:\d|/7\b)"
 )
 _SCALES = {
-    "hundred": 2, "thousand": 3, "tausend": 3, "tsd": 3, "k": 3, "mille": 3, "mil": 3,
+    "тыс": 3, "tys": 3, "hundred": 2, "thousand": 3, "tausend": 3, "tsd": 3, "k": 3, "mille": 3, "mil": 3,
     "million": 6, "millions": 6, "millionen": 6, "mio": 6, "mn": 6, "millones": 6, "milioni": 6, "miljoen": 6,
     "billion": 9, "billions": 9, "bn": 9, "milliard": 9, "milliards": 9, "milliarde": 9, "milliarden": 9, "mrd": 9,
     "miliardi": 9, "miljard": 9, "trillion": 12, "lakh": 5, "crore": 7,
 }  # fmt: skip
-#: the same without spaces; `3億5千万` is not parsed
+_ALL_SCALES = {**SCALES, **_SCALES}
+#: the same without spaces
 _EASTERN = {"百": 2, "千": 3, "천": 3, "万": 4, "萬": 4, "만": 4, "億": 8, "亿": 8, "억": 8, "兆": 12}
 _SCALE = re.compile(
-    rf"[{_SPACE}\-]?(?P<scale>{'|'.join(sorted(_SCALES, key=len, reverse=True))})(?:\b|(?=[{_UNSPACED}]))\.?"
+    rf"[{_SPACE}\-]?(?P<scale>{'|'.join(sorted(map(re.escape, _ALL_SCALES), key=len, reverse=True))})"
+    rf"(?:(?![^\W\d_]|[\u0300-\u036f\u0900-\u0d7f\u0e30-\u0e4e])|(?=[{_UNSPACED}]))\.?"
+    rf"|[{_SPACE}]?(?P<money>Mrd|Mds?|Mio|[MkKB])(?=[{_SPACE}]?(?:[€$£¥]|(?:EUR|USD|GBP|CHF)\b))"
     rf"|(?P<eastern>[{''.join(_EASTERN)}])",
     re.IGNORECASE,
 )
 _PERCENT = re.compile(
-    rf"[{_SPACE}]?(?:%|％|(?:percent|per[{_SPACE}]cent|prozent|pct|procent|pour[{_SPACE}]cent)\b)", re.IGNORECASE
+    rf"[{_SPACE}]?(?:%|％|パーセント|퍼센트|프로|प्रतिशत|بالمئة|بالمائة|في المئة|في المائة|درصد|เปอร์เซ็นต์"
+    rf"|(?:percent|per[{_SPACE}]cent|prozent|pct|procent[aeu]?|procentów|pour[{_SPACE}]cent|por[{_SPACE}]ciento|por[{_SPACE}]cento|per[{_SPACE}]cento"
+    rf"|prosent(?:tia)?|százalék|persen|phần[{_SPACE}]trăm|процент(?:а|ов|и)?|відсотк(?:ів|и|а)|τοις[{_SPACE}]εκατό|אחוז(?:ים)?)(?![^\W\d_]))",
+    re.IGNORECASE,
 )
+_PERCENT_BEFORE = re.compile(rf"(?:[%٪]|百分之|\byüzde)[{_SPACE}]?$", re.IGNORECASE)
+#: `3億5千万`, `1万2千`: digits with scales, largest first
+_EASTERN_PARTS = re.compile(r"(\d[\d,]{0,15}(?:\.\d{1,6})?)([百千천]?)([万萬만億亿억兆]?)")
+#: `五百万`, `二十三`
+_HAN = re.compile(
+    r"(?<![一二三四五六七八九十百千万萬億亿兆〇零\d])[一二三四五六七八九十百千][一二三四五六七八九十百千万萬億亿兆〇零]{1,15}"
+)
+_HAN_DIGITS = {char: value for value, char in enumerate("〇一二三四五六七八九")} | {"零": 0}
+_HAN_TENS = {"十": 10, "百": 100, "千": 1000}
 _CURRENCY_BEFORE = re.compile(rf"(?:[€$£¥₹]|\b(?:eur|usd|gbp|chf|sek|nok|dkk|rs))[{_SPACE}]?$", re.IGNORECASE)
+_CURRENCY_AFTER = re.compile(rf"[{_SPACE}]?(?:[€$£¥₹]|(?:EUR|USD|GBP|CHF)\b)")
+_MONEY_SCALES = {
+    "m": "million",
+    "mio": "million",
+    "k": "thousand",
+    "b": "billion",
+    "md": "billion",
+    "mds": "billion",
+    "mrd": "billion",
+}
+#: the scale of a number that has several
+_COMPOUND = "compound"
 _COUNTED_AFTER = re.compile(rf"[{_SPACE}](?:\w+[{_SPACE}])?(?:{'|'.join(COUNTED)})\b", re.IGNORECASE)
 #: dollars and pounds of other countries: A$, CAD $
 _OTHERS = re.compile(r"(?<![a-z])(?!usd? ?.$)[a-z]{1,3} ?[$£¥]$")
@@ -50,13 +78,20 @@ _OTHERS = re.compile(r"(?<![a-z])(?!usd? ?.$)[a-z]{1,3} ?[$£¥]$")
 _LONGER_UNIT = re.compile(r"\s?/|\s?cents?\b|\s?pence\b|-")
 #: names of a currency or unit -> one name
 _NAMES = {
-    "€": "eur", "euro": "eur", "euros": "eur", "$": "usd", "us$": "usd", "dollar": "usd", "dollars": "usd", "£": "gbp",
-    "pound": "gbp", "pounds": "gbp", "¥": "jpy", "yen": "jpy", "₹": "inr", "rupees": "inr", "francs": "chf",
-    "%": "percent", "prozent": "percent", "pct": "percent", "per cent": "percent", "procent": "percent",
-    "pour cent": "percent", "tonnes": "t", "tonne": "t", "tonnen": "t", "metric tons": "t", "kilograms": "kg",
-    "kilogram": "kg", "kilometres": "km", "kilometers": "km", "kilometre": "km", "kilometer": "km", "hectares": "ha",
-    "hectare": "ha", "hektar": "ha", "litres": "l", "liters": "l", "megawatt": "mw", "megawatts": "mw", "metres": "m",
-    "meters": "m", "square metres": "m2", "square meters": "m2",
+    "€": "eur", "euro": "eur", "euros": "eur", "$": "usd", "us$": "usd", "dollar": "usd", "dollars": "usd",
+    "£": "gbp", "pound": "gbp", "pounds": "gbp", "¥": "jpy", "yen": "jpy", "₹": "inr", "rupees": "inr",
+    "francs": "chf", "%": "percent", "prozent": "percent", "pct": "percent", "per cent": "percent",
+    "procent": "percent", "pour cent": "percent", "tonnes": "t", "tonne": "t", "tonnen": "t",
+    "metric tons": "t", "kilograms": "kg", "kilogram": "kg", "kilometres": "km", "kilometers": "km",
+    "kilometre": "km", "kilometer": "km", "hectares": "ha", "hectare": "ha", "hektar": "ha", "litres": "l",
+    "liters": "l", "megawatt": "mw", "megawatts": "mw", "metres": "m", "meters": "m", "square metres": "m2",
+    "square meters": "m2", "円": "jpy", "元": "cny", "人民币": "cny", "원": "krw", "₩": "krw", "₽": "rub",
+    "руб": "rub", "рублей": "rub", "рубля": "rub", "₺": "try", "₴": "uah", "грн": "uah", "zł": "pln",
+    "złotych": "pln", "kč": "czk", "ft": "huf", "₪": "ils", "฿": "thb", "บาท": "thb", "₫": "vnd", "r$": "brl",
+    "reais": "brl", "रुपये": "inr", "र": "inr", "rs": "inr", "lei": "ron", "лв": "bgn", "fr": "chf",
+    "sfr": "chf", "kronor": "sek", "chf": "chf", "euroa": "eur", "евро": "eur", "доллара": "usd",
+    "долларов": "usd", "ユーロ": "eur", "ドル": "usd", "欧元": "eur", "美元": "usd", "يورو": "eur",
+    "ريال": "sar", "درهم": "aed", "por ciento": "percent", "процентов": "percent", "パーセント": "percent",
 }  # fmt: skip
 
 
@@ -80,13 +115,17 @@ class Number:
 
 
 def numbers(text: str) -> Iterator[Number]:
-    """Numbers in digits, then numbers in English words."""
+    """Numbers in digits, then numbers in Han characters, then numbers in English words."""
+    text = ascii_digits(text)
+    within = 0
     for found in _TOKEN.finditer(text):
         unit = (found["unit"] or "").lower()
-        if (unit and unit not in UNITS) or found["unit"] == "G":  # 5G
+        if (unit and unit not in UNITS) or found["unit"] == "G" or found.start() < within:  # 5G
             continue
         if read := _number(text, found, unit):
             yield read
+            within = read.end if read.scale == _COMPOUND else within
+    yield from _han_numbers(text)
     for one in numbers_in_words(text):
         yield Number(
             start=one.start, end=one.end, whole_end=one.end, readings=frozenset((one.value,)), scale=one.scale,
@@ -104,19 +143,75 @@ def _number(text: str, found: re.Match[str], unit: str) -> Number | None:
     end = found.end("digits")
     scale, whole_end = _scale(text, end)
     if scale in _EASTERN and text[whole_end : whole_end + 1] in (*_EASTERN, *"0123456789") and text[whole_end:]:
-        return None
+        return _compound(text, found.start("digits"))
     # `5m` is five meters unless it is money or counts something.
-    if unit in ("m", "b", "t") and (
-        _CURRENCY_BEFORE.search(text, max(0, found.start() - 5), found.start())
+    if unit in ("m", "b", "t", "k") and (
+        _CURRENCY_AFTER.match(text, found.end())
+        or _CURRENCY_BEFORE.search(text, max(0, found.start() - 5), found.start())
         or (unit != "t" and _COUNTED_AFTER.match(text, found.end()))
     ):
-        scale, whole_end = {"m": "million", "b": "billion", "t": "trillion"}[unit], found.end()
+        scale, whole_end = {"m": "million", "b": "billion", "t": "trillion", "k": "thousand"}[unit], found.end()
     percent = _PERCENT.match(text, whole_end)
+    before = _PERCENT_BEFORE.search(text, max(0, found.start() - 8), found.start())
     return Number(
         start=found.start(), end=end, whole_end=percent.end() if percent else max(whole_end, found.end()),
-        readings=_scaled(plain_readings, scale), scale=scale, unscaled=plain_readings, percent=percent is not None,
+        readings=_scaled(plain_readings, scale), scale=scale, unscaled=plain_readings,
+        percent=percent is not None or before is not None,
         literal=_literal(found, digits) if scale is None else None,
     )  # fmt: skip
+
+
+def _compound(text: str, start: int) -> Number | None:
+    """Return a number such as `3億5千万`; None if its parts are not in order."""
+    total, section, end, least = Decimal(0), Decimal(0), start, Decimal("1e20")
+    for _ in range(6):
+        part = _EASTERN_PARTS.match(text, end)
+        if part is None:
+            break
+        section += Decimal(part[1].replace(",", "")) * (10 ** _EASTERN[part[2]] if part[2] else 1)
+        if part[3]:
+            scale = Decimal(10) ** _EASTERN[part[3]]
+            if scale >= least:
+                return None
+            total, section, least = total + section * scale, Decimal(0), scale
+        end = part.end()
+        if not (part[2] or part[3]):
+            break
+    value = frozenset((total + section,))
+    return Number(
+        start=start,
+        end=end,
+        whole_end=end,
+        readings=value,
+        scale=_COMPOUND,
+        unscaled=value,
+        percent=False,
+        literal=None,
+    )
+
+
+def _han_numbers(text: str) -> Iterator[Number]:
+    for found in _HAN.finditer(text) if not text.isascii() else ():
+        if (value := _han_value(found[0])) is not None:
+            readings = frozenset((value,))
+            yield Number(
+                start=found.start(), end=found.end(), whole_end=found.end(), readings=readings, scale=None,
+                unscaled=readings, percent=_PERCENT.match(text, found.end()) is not None, literal=None,
+            )  # fmt: skip
+
+
+def _han_value(text: str) -> Decimal | None:
+    total, section, digit = 0, 0, 0
+    if not any(char in _HAN_TENS or char in _EASTERN for char in text):
+        return None
+    for char in text:
+        if char in _HAN_DIGITS:
+            digit = _HAN_DIGITS[char]
+        elif char in _HAN_TENS:
+            section, digit = section + (digit or 1) * _HAN_TENS[char], 0
+        else:
+            total, section, digit = total + (section + digit or 1) * 10 ** _EASTERN[char], 0, 0
+    return Decimal(total + section + digit)
 
 
 def _literal(found: re.Match[str], digits: str) -> Decimal | None:
@@ -129,13 +224,15 @@ def _scale(text: str, at: int) -> tuple[str | None, int]:
     found = _SCALE.match(text, at)
     if found is None:
         return None, at
+    if found["money"]:
+        return _MONEY_SCALES[found["money"].lower()], found.end()
     return (found["scale"] or found["eastern"]).lower(), found.end()
 
 
 def _scaled(readings: frozenset[Decimal], scale: str | None) -> frozenset[Decimal]:
     if scale is None:
         return readings
-    places = _SCALES.get(scale) or _EASTERN[scale]
+    places = _ALL_SCALES.get(scale) or _EASTERN[scale]
     return frozenset(one.scaleb(places) for one in readings)
 
 
@@ -167,7 +264,10 @@ def _readings(digits: str) -> frozenset[Decimal]:
 def _ungrouped(digits: str, mark: str) -> str:
     groups = digits.split(mark)
     regular = 1 <= len(groups[0]) <= 3 and all(len(group) == 3 for group in groups[1:])
-    return "".join(groups) if regular or len(groups) == 1 else ""
+    # 1,24,500: groups of two above the thousands
+    indian = mark == "," and len(groups) > 2 and len(groups[0]) <= 2 and len(groups[-1]) == 3
+    indian = indian and all(len(group) == 2 for group in groups[1:-1])
+    return "".join(groups) if regular or indian or len(groups) == 1 else ""
 
 
 def _decimals(text: str) -> frozenset[Decimal]:

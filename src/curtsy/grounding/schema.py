@@ -55,6 +55,10 @@ class Leaf:
     long: bool = False
     #: a date with a time: `format` is `date-time`
     timed: bool = False
+    #: words that relate a quote to it, or their beginnings, in any language
+    hints: tuple[str, ...] = ()
+    #: a sentence that must be a statement of the organization about itself
+    own: bool = False
 
     @property
     def many(self) -> bool:
@@ -240,6 +244,8 @@ def _leaf(found: json_schema.Found, hints: Hints, description: str) -> Leaf:
         allow_judged=found.path in hints.judged,
         long=found.path in hints.long or schema.get("maxLength", 0) >= _LONG,
         timed=found.type == "date" and schema.get("format") == "date-time",
+        hints=hints.words.get(found.path, ()),
+        own=found.path in hints.own,
     )
 
 

@@ -36,8 +36,10 @@ MAX_PROGRAM = 10_000
 MAX_OUTSIDE_PROGRAMS = 5_000
 #: only separators between its parts
 _TEMPLATE = re.compile(r"\{[^{}]+\}(?:[\s,;|]+\{[^{}]+\})*")
-_TOP = frozenset(("per", "pages", "types", "structured", "selectors", "allow_judged"))
-_INNER = frozenset(("structured", "selectors", "css", "xpath", "attribute", "label", "pattern", "allow_judged", "long"))
+_TOP = frozenset(("per", "pages", "types", "structured", "selectors", "hints", "own", "allow_judged"))
+_INNER = frozenset(
+    ("structured", "selectors", "css", "xpath", "attribute", "label", "pattern", "hints", "allow_judged", "long")
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +80,10 @@ class Hints:
     #: leaves whose judged values are published
     judged: frozenset[str] = frozenset()
     long: frozenset[str] = frozenset()
+    #: words that relate a quote to a leaf
+    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    #: leaves that must be statements of the organization about itself
+    own: frozenset[str] = frozenset()
 
 
 def read(marks: Mapping[str, Any], beside: Mapping[str, Any], leaves: set[str], *, trusted: bool) -> Hints:
@@ -87,6 +93,8 @@ def read(marks: Mapping[str, Any], beside: Mapping[str, Any], leaves: set[str], 
     keys, places = _table(top.get("structured", {}), "structured"), _table(top.get("selectors", {}), "selectors")
     structured = {_leaf(name, leaves): _keys(value, name) for name, value in keys.items()}
     selectors = {_leaf(name, leaves): _selectors(value, name) for name, value in places.items()}
+    listed = _table(top.get("hints", {}), "hints")
+    words = {_leaf(name, leaves): _texts(value, f"{name}: hints") for name, value in listed.items()}
     judged, long = _judged(top.get("allow_judged", False), leaves), set()
     for place, mark in marks.items():
         if not place:
@@ -97,6 +105,8 @@ def read(marks: Mapping[str, Any], beside: Mapping[str, Any], leaves: set[str], 
             structured.setdefault(leaf, _keys(mark["structured"], place))
         if found := _inner_selectors(mark, place):
             selectors.setdefault(leaf, found)
+        if "hints" in mark:
+            words.setdefault(leaf, _texts(mark["hints"], f"{place}: hints"))
         judged |= {leaf} if mark.get("allow_judged") is True else set()
         long |= {leaf} if mark.get("long") is True else set()
     for path, many in selectors.items():
@@ -111,6 +121,8 @@ def read(marks: Mapping[str, Any], beside: Mapping[str, Any], leaves: set[str], 
         selectors=selectors,
         judged=frozenset(judged),
         long=frozenset(long),
+        words=words,
+        own=frozenset(_leaf(name, leaves) for name in _texts(top.get("own", []), "own")),
     )
 
 

@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from curtsy.core.claims import Verdict
-from curtsy.grounding.dates import Day, Stated, dates, times, value_of
+from curtsy.grounding.currencies import codes_of
+from curtsy.grounding.dates import Day, Stated, dates, settled, times, value_of
 from curtsy.grounding.folded_text import (
     Folded,
     count_words,
@@ -46,6 +47,8 @@ _PARTS_REACH = 80
 _CONTEXT = 80
 _MAX_READ = 4_000
 _YEARS = range(1000, 2101)
+_SHARE = re.compile(r"share|fraction|ratio|proportion|anteil|0 (?:to|and) 1|0[-–]1")
+_PERCENT = re.compile(r"percent|per cent|%|prozent|pourcent|porcent")
 
 _EMAIL = re.compile(r"(?<![\w.+\-])[\w.+\-]{1,64}@[\w\-]+(?:\.[\w\-]+)+")
 _SPELT_EMAIL = re.compile(
@@ -76,6 +79,10 @@ class Passage:
     end: int
     #: a key or a selector names the value
     named: bool = False
+    #: a label, a heading or its form relates it to its field
+    labelled: bool = False
+    #: of the page
+    language: str | None = None
 
     @property
     def quote(self) -> str:
@@ -111,7 +118,7 @@ def follows(value: Any, leaf: Leaf, passage: Passage, *, suspect: bool = False) 
 
 def _coincidence(passage: Passage, start: int, end: int) -> str:
     """Return why a bare value at text[start:end] may be a coincidence; empty if it is not."""
-    if not passage.named:
+    if not passage.named and not passage.labelled:
         others = count_words(passage.text[passage.start : start]) + count_words(passage.text[end : passage.end])
         if others < OTHER_WORDS:
             return "bare"
@@ -120,7 +127,7 @@ def _coincidence(passage: Passage, start: int, end: int) -> str:
 
 def _negated(passage: Passage, start: int) -> bool:
     before = fold(passage.text[max(line_start(passage.text, start), start - _CONTEXT) : start]).text
-    return is_negated(before + passage.text[start : start + 1], len(before))
+    return is_negated(before + passage.text[start : start + 1], len(before), language=passage.language)
 
 
 def _best(rulings: Iterator[Ruling]) -> Ruling:
@@ -177,7 +184,7 @@ def _string(value: str, passage: Passage, suspect: bool) -> Ruling:
             return _best(iter(found))
     if _URL.fullmatch(value):
         return _url(value, passage)
-    for rule in (_dated, _quantity, _parts):
+    for rule in (_currency, _dated, _quantity, _parts):
         ruling = rule(value, passage)
         if ruling.verdict is not None:
             return ruling
@@ -204,7 +211,7 @@ def _occurring(
             continue  # `$300` in `A$300`
         if weak and (note := _coincidence(passage, first, last)):
             yield Ruling(None, "echo" if suspect and note == "bare" else note)
-        elif is_negated(folded.text, start, least):
+        elif is_negated(folded.text, start, least, passage.language):
             yield Ruling(None, "negated")
         elif is_hedged(folded.text, start, least) and not wanted[0].isdigit():
             yield Ruling(None, "hedged")
@@ -246,6 +253,16 @@ def _address(url: str) -> str:
     bare = re.sub(r"^(?:https?://)?(?:www\.)?", "", url.strip().rstrip(".,;:!?)"), flags=re.IGNORECASE)
     host, slash, path = bare.partition("/")
     return host.lower() + (slash + path if path.strip("/") else "").rstrip("/")
+
+
+def _currency(value: str, passage: Passage) -> Ruling:
+    """`£` next to an amount supports GBP."""
+    if not (len(value) == 3 and value.isascii() and value.isupper()):
+        return _NOT_IN_QUOTE
+    quote = passage.quote
+    if any(value in codes_of(quote, number.start, number.whole_end, passage.language) for number in numbers(quote)):
+        return Ruling(Verdict.DERIVED, "currency")
+    return _NOT_IN_QUOTE
 
 
 def _dated(value: str, passage: Passage) -> Ruling:
@@ -334,9 +351,10 @@ def _numbers(wanted: Decimal, leaf: Leaf, passage: Passage) -> Iterator[Ruling]:
             continue
         if number.scale and number.scale in about:
             readings = readings | number.unscaled
-        if wanted in readings:
+        unit = _unit_of(about)
+        if wanted in readings and not (number.percent and unit == "share"):
             good = _SUPPORTED if number.literal == wanted else Ruling(Verdict.DERIVED, "number")
-        elif number.percent and wanted * 100 in readings:
+        elif number.percent and unit == "share" and wanted * 100 in readings:
             good = Ruling(Verdict.DERIVED, "percent")
         else:
             continue
@@ -346,6 +364,11 @@ def _numbers(wanted: Decimal, leaf: Leaf, passage: Passage) -> Iterator[Ruling]:
             if stated.days[0].year == wanted:
                 good = Ruling(Verdict.DERIVED, "year")
                 yield _bare(passage, at + stated.start, at + stated.end, good)
+
+
+def _unit_of(about: str) -> str:
+    """Return whether a field is a share (0.12), by its name and description; a percentage (12) otherwise."""
+    return "share" if _SHARE.search(about) and not _PERCENT.search(about) else "percent"
 
 
 def _within_date(number: Number, stated: list[Stated], wanted: Decimal, quote: str) -> bool:
@@ -381,6 +404,12 @@ def _dates(value: str, wanted: Day, passage: Passage) -> Iterator[Ruling]:
     for stated in dates(passage.quote):
         if not any(day.says(wanted) for day in stated.days):
             continue
+        if wanted.month is not None and len(stated.days) > 1:
+            whole = replace(stated, start=at + stated.start, end=at + stated.end)
+            meant = settled(whole, passage.text, passage.language)
+            if meant is None or not meant.says(wanted):
+                yield Ruling(None, "ambiguous_date" if meant is None else "not_in_quote")
+                continue
         exact = passage.quote[stated.start : stated.end] == value
         good = _SUPPORTED if exact else Ruling(Verdict.DERIVED, "date")
         if wanted.month is None:

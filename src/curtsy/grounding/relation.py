@@ -1,0 +1,272 @@
+"""Whether a quote relates to its field: label evidence for the quotes of a language model.
+
+A model can quote any line of a page. A quote relates to a field if one of these holds:
+
+    form       the value has the form of its field: an e-mail address, a phone number, a price with its currency
+    titles     a name, title or headline is in the title or main heading of the page
+    people     an author is in a byline of the page
+    labels     words of the field are in the quote, in the labels of its table cell, in a short line right before it, or
+               in the heading above it
+
+The words of a field are those of its path, of its `hints`, and `field_words.toml`. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from curtsy.core.claims import Source
+from curtsy.grounding.cldr import ascii_digits
+from curtsy.grounding.dates import dates
+from curtsy.grounding.folded_text import plain
+from curtsy.grounding.json_pointer import keys
+from curtsy.grounding.schema import Leaf
+
+
+def _composed(text: str) -> str:
+    """Return folded text in which an accent is part of its letter."""
+    return unicodedata.normalize("NFC", plain(text))
+
+
+_FIELD_WORDS: dict[str, tuple[str, ...]] = {
+    name: tuple(_composed(word) for word in text.split())
+    for name, text in tomllib.loads((Path(__file__).parent / "field_words.toml").read_text("utf-8")).items()
+}
+_WORD = re.compile(r"[^\W_]+(?:[-.][^\W_]+)*")
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+#: words of field names that relate to nothing
+_EMPTY = frozenset(
+    (
+        "the",
+        "of",
+        "a",
+        "is",
+        "has",
+        "text",
+        "value",
+        "values",
+        "item",
+        "items",
+        "data",
+        "number",
+        "count",
+        "total",
+        "type",
+        "id",
+        "list",
+        "main",
+        "full",
+        "info",
+    )
+)
+_TITLES = frozenset(("name", "title", "headline"))
+_PEOPLE = frozenset(("author", "authors", "byline", "writer", "writers"))
+_MONEY = frozenset(("price", "cost", "amount", "fee", "msrp", "salary", "lowprice", "highprice", "saleprice", "prices"))
+_MONEY_SIGN = re.compile(
+    r"[$€£¥₹₽₩₺₴₪₫฿]\s{0,2}\d|\d\s{0,2}(?:[$€£¥₹₽₩₺₴₪₫฿円元원]|(?:eur|usd|gbp|chf|jpy|inr|pln|sek|nok|dkk|czk|huf|cad|aud|kr|zł|"
+    r"kč|ft|lei|руб|грн)\b)|\b(?:eur|usd|gbp|chf|jpy|inr|pln|sek|nok|dkk|cad|aud|rs\.?|us\$|r\$)\s{0,2}\d",
+    re.IGNORECASE,
+)
+#: characters of a line that can label the next one, and of a heading
+_SHORT_LINE = 60
+#: lines above a quote in which its heading is looked for
+_MAX_UP = 80
+_LABELS_UP = 2
+#: words next to a date in a line that is nothing else
+_MAX_BESIDE_DATE = 2
+_MIN_PREFIX = 3
+_MAX_NAME_WORDS = 8
+#: a value with this number of words is a sentence, which can name its field itself
+_SENTENCE_WORDS = 5
+_MAX_MONEY = 15
+#: words of field names that say little beside others
+_LOOSE = frozenset(("year", "date", "day", "on", "at", "number", "count", "total", "amount", "contact", "value"))
+_CONTACTS = frozenset(("email", "mail", "url", "website", "link", "homepage", "phone", "telephone"))
+_SMALL = frozenset(
+    ("the", "of", "our", "for", "and", "a", "an", "der", "die", "das", "für", "le", "la", "les", "de", "el", "los")
+)
+_TELLS = re.compile(r",? (?!by\b|and\b|or\b|und\b|et\b|y\b)[^\W\d_A-Z]{2,}")
+_INTRODUCES = re.compile(
+    r"\b(?:we are|this is|wir sind|nous sommes|somos|siamo|wij zijn|the people of|the team of|here at)\s"
+    r"(?:the |die |der )?$"
+    r"|私たちは$|当社は$|우리는\s?$",
+    re.IGNORECASE,
+)
+_LABEL = re.compile(r"\s{0,4}[^\s:：\n][^:：\n]{0,39}[:：]\s")
+_NOT_PRICE = re.compile(
+    r"\b(?:shipping|delivery|deposit|subscribe|subscription|per month|a month|monthly|/ ?mo|you save|save up|discount|"
+    r"coupon|voucher|paid|elsewhere|over|versand|lieferung|livraison|envío|spedizione|verzending)\b|送料",
+    re.IGNORECASE,
+)
+_UPDATED = re.compile(
+    r"\b(?:updated|modified|revised|aktualisiert|mis à jour|actualizado|aggiornato|bijgewerkt|zaktualizowano|обновлено)"
+    r"\b|更新",
+    re.IGNORECASE,
+)
+
+
+def relates(leaf: Leaf, value: Any, source: Source, start: int, end: int) -> bool:
+    """Return whether the quote source.text[start:end] relates to the field."""
+    names = _names(leaf.path)
+    quote = source.text[start:end]
+    last = names[-1] if names else ""
+    if last in _TITLES and isinstance(value, str):
+        known = _is_in(value, source.titles)
+        if known is not None:
+            return known or _is_introduced(value, quote) or _is_labelled(leaf, value, source, start, end)
+    if last in _PEOPLE and isinstance(value, str):
+        return _is_person(value) and (_is_in(value, source.people) or _is_labelled(leaf, value, source, start, end))
+    if leaf.type == "date":
+        return _is_of_date(names, leaf, value, source, start, end)
+    if any(name in _MONEY for name in names) or last == "currency":
+        return _is_price(value, quote)
+    if leaf.type in ("boolean", "enum") or any(name in _CONTACTS for name in names):
+        return True
+    return _is_labelled(leaf, value, source, start, end)
+
+
+def _names(path: str) -> list[str]:
+    """Return the words of a path; `year` and the like only if there is nothing more specific."""
+    parts = [_CAMEL.sub("_", key) for key in keys(path) if key != "*"]
+    found = [word for part in parts for word in plain(part).replace("-", "_").split("_") if word]
+    return [word for word in found if word not in _LOOSE] or found
+
+
+def _is_introduced(value: str, quote: str) -> bool:
+    """`The Quiet Goose was founded by two sisters`, `We are Alder Works`: a sentence about what it names."""
+    before, found, after = quote.partition(value)
+    if not found:
+        return False
+    return bool(_TELLS.match(after) and not before.strip()) or _INTRODUCES.search(before) is not None
+
+
+def _is_person(value: str) -> bool:
+    words = value.split()
+    return 0 < len(words) <= _MAX_NAME_WORDS and not any(char.isdigit() for char in value) and value[-1:] not in ".!?。"
+
+
+def _is_price(value: Any, quote: str) -> bool:
+    if isinstance(value, str) and (len(value) > _MAX_MONEY or any(char.isdigit() for char in value)):
+        return False
+    return _MONEY_SIGN.search(ascii_digits(quote)) is not None and _NOT_PRICE.search(quote) is None
+
+
+def _is_of_date(names: list[str], leaf: Leaf, value: Any, source: Source, start: int, end: int) -> bool:
+    """A date with a label, a line that is nothing but a date, or a date next to a byline."""
+    quote = source.text[start:end]
+    if not {"modified", "updated"} & set(names) and _UPDATED.search(quote) and len(list(dates(quote))) == 1:
+        return False
+    beside = quote
+    for stated in reversed(list(dates(quote))):
+        beside = beside[: stated.start] + " " + beside[stated.end :]
+    words = [word for word in _WORD.findall(beside) if not word.isdigit()]
+    if len(words) <= _MAX_BESIDE_DATE or _is_labelled(leaf, value, source, start, end):
+        return True
+    return any(plain(one) and plain(one) in plain(quote) for one in source.people)
+
+
+def _is_in(value: str, known: tuple[str, ...]) -> bool | None:
+    """Return whether a known text contains the value, or most of it; None if nothing is known."""
+    if not known:
+        return None
+    wanted = plain(value)
+    return any(wanted in plain(one) or (len(plain(one)) > 3 and plain(one) in wanted) for one in known)
+
+
+def _is_labelled(leaf: Leaf, value: Any, source: Source, start: int, end: int) -> bool:
+    words = words_of(leaf)
+    if not words:
+        return True
+    if any(_has_word(context, words) for context in _contexts(leaf, value, source, start, end)):
+        return True
+    if _has_own_label(source, start, end):
+        return False
+    return any(_is_label(line, words) for line in _above(source, source.text.rfind("\n", 0, start) + 1))
+
+
+def _has_own_label(source: Source, start: int, end: int) -> bool:
+    """Return whether the line of the quote has a label: then a line above does not label it."""
+    line = source.text.rfind("\n", 0, start) + 1
+    return _LABEL.match(source.text[line:end]) is not None or bool(source.layout.labels_at(start, end))
+
+
+def _is_label(line: str, words: frozenset[str]) -> bool:
+    """Return whether a line is nothing but a label."""
+    tokens = [token for token in _WORD.findall(_composed(line)) if token not in _SMALL]
+    others = [token for token in tokens if not _has_word(token, words)]
+    return bool(tokens) and len(others) <= 1 and len(others) < len(tokens)
+
+
+@lru_cache(maxsize=512)
+def words_of(leaf: Leaf) -> frozenset[str]:
+    """Return the beginnings of words that relate to a field."""
+    named = [name for name in _names(leaf.path) if name not in _EMPTY]
+    found = {one for name in named for one in _known_words(name)}
+    found |= {_stem(name) for name in named}
+    return frozenset(found | {_composed(one) for one in leaf.hints})
+
+
+def _known_words(name: str) -> tuple[str, ...]:
+    return _FIELD_WORDS.get(name) or _FIELD_WORDS.get(name.rstrip("s")) or _FIELD_WORDS.get(f"{name}s") or ()
+
+
+def _stem(name: str) -> str:
+    """`employees` -> `employe`; enough to find its other forms."""
+    return name[:-2] if len(name) > 6 else name.rstrip("s") if len(name) > 3 else name
+
+
+def _contexts(leaf: Leaf, value: Any, source: Source, start: int, end: int) -> list[str]:
+    """Return the texts that can name the value: the quote without it, the line before it, the labels of its cell."""
+    text = source.text
+    quote = text[start:end]
+    if isinstance(value, str) and not leaf.long and not _is_statement(leaf, value):
+        quote = quote.replace(value, " ")
+    line = text.rfind("\n", 0, start) + 1
+    found = [quote, text[max(line, start - 200) : start]]
+    return found + [label.text for label in source.layout.labels_at(start, end)]
+
+
+def _is_statement(leaf: Leaf, value: str) -> bool:
+    """An item of a list of statements names its field itself."""
+    is_named = bool({*_names(leaf.path)} & (_PEOPLE | _TITLES))
+    return leaf.many and len(value.split()) >= _SENTENCE_WORDS and not is_named
+
+
+def _above(source: Source, line: int) -> list[str]:
+    """Return the short lines right above, and the nearest heading."""
+    text, found = source.text, []
+    at = line - 1
+    for number in range(_MAX_UP):
+        if at <= 0:
+            break
+        begin = text.rfind("\n", 0, at) + 1
+        one = text[begin:at].strip()
+        is_heading = begin in source.headings
+        if (
+            one
+            and len(one) <= _SHORT_LINE
+            and (is_heading or (number < _LABELS_UP and not one.endswith((".", "!", "?"))))
+        ):
+            found.append(one)
+        if is_heading or (not source.headings and number >= _MAX_UP // 4):
+            break
+        at = begin - 1
+    return found
+
+
+def _has_word(text: str, words: frozenset[str]) -> bool:
+    folded = _composed(text[:2_000])
+    if any(word in folded for word in words if _UNSPACED.search(word) or not word[0].isalnum()):
+        return True
+    for token in _WORD.findall(folded):
+        if token in words:
+            return True
+        if any(token[:size] in words for size in range(_MIN_PREFIX, len(token))):
+            return True
+    return False

@@ -81,6 +81,12 @@ def claims(schema: Schema, page: PageSources, leaves: Iterable[Leaf]) -> Iterato
             yield from _dates(page, shown, leaf, kind)
 
 
+def heading(page: PageSources, leaf: Leaf) -> Iterator[Claim]:
+    """Yield the page's main heading as the name of its item."""
+    if page.document is not None:
+        yield from _headline(page, _shown(page), leaf)
+
+
 def _shown(page: PageSources) -> ArticlePage:
     assert page.document is not None
     return ArticlePage(page.document)

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Protocol
 
 from curtsy.core.claims import Claim, Extraction
-from curtsy.extract import articles, contacts, selectors, site_name, structured
+from curtsy.extract import articles, contacts, prices, selectors, site_name, structured
 from curtsy.extract.page_selection import Candidate, applies, choose
 from curtsy.extract.sources import PageSources, sources_of
 from curtsy.grounding import judge
@@ -35,7 +35,7 @@ class ValueFinder(Protocol):
 def extract(schema: Schema, pages: Sequence[PageSources], model: ValueFinder | None = None) -> Extraction:
     """Return all claims for one record from these pages; the most relevant page comes first."""
     collected = _Claims(schema)
-    for rung in (_structured, _site_name, _selectors, _articles):
+    for rung in (_structured, _site_name, _selectors, _articles, _headings):
         if missing := _missing(schema, collected.claims):
             collected.add(rung(schema, pages, missing, collected.claims))
     missing = _missing(schema, collected.claims)
@@ -92,6 +92,19 @@ def _articles(
 ) -> Iterable[Claim]:
     for page in pages if schema.per == "page" else ():
         yield from articles.claims(schema, page, missing)
+        yield from prices.claims(schema, page, missing)
+
+
+def _headings(
+    schema: Schema, pages: Sequence[PageSources], missing: Sequence[Leaf], found: Sequence[Claim]
+) -> Iterable[Claim]:
+    """The name of an item of which the page states other values."""
+    if not found or not schema.types or schema.per == "site":
+        return
+    for leaf in missing:
+        if leaf.path in ("/name", "/title") and leaf.type == "string":
+            for page in pages:
+                yield from articles.heading(page, leaf)
 
 
 def _learn(known: dict[str, list[str]], claims: Iterable[Claim]) -> None:

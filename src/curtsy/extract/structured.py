@@ -168,7 +168,7 @@ def _of_leaf(schema: Schema, leaf: Leaf, reader: _Reader) -> list[_Valued]:
     found: list[_Valued] = []
     seen: set[tuple[str, str | None, str]] = set()
     for key in _keys(schema, leaf):
-        for stated in reader.look(key):
+        for stated in _ordered(key, leaf, reader.look(key)):
             value = coerced(stated.text, leaf, exact=stated.exact)
             once = (stated.entity, stated.item, repr(value)) if leaf.many else ("", None, repr(value))
             if value is None or once in seen:
@@ -180,6 +180,14 @@ def _of_leaf(schema: Schema, leaf: Leaf, reader: _Reader) -> list[_Valued]:
         if found and leaf.many:
             break  # another key would state the same items in other words
     return found
+
+
+def _ordered(key: str, leaf: Leaf, found: Iterator[Stated]) -> Iterable[Stated]:
+    """Of the variants of a product, the cheapest comes first."""
+    if not key.startswith("hasVariant.") or leaf.type not in ("number", "integer"):
+        return found
+    many = [(coerced(one.text, leaf, exact=one.exact), one) for one in found]
+    return [one for _, one in sorted(((value, one) for value, one in many if value is not None), key=lambda it: it[0])]
 
 
 def _claim(page: PageSources, path: str, stated: Stated, value: Any) -> Claim:

@@ -1,0 +1,51 @@
+"""The price that a product's page shows: the one price in elements that are marked as prices, outside of teasers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from curtsy.core.claims import Claim, Rung, Source, SourceKind
+from curtsy.extract.article_page import ArticlePage, Part
+from curtsy.extract.sources import PageSources
+from curtsy.extract.values import coerced
+from curtsy.grounding.currencies import codes_of
+from curtsy.grounding.numbers import numbers
+from curtsy.grounding.schema import Leaf, Schema
+
+_PRICE = re.compile(r"(?:^|[\s_\-])(?:product-?|current-?|sale-?|final-?|our-?)?price(?:$|[\s_\-])", re.IGNORECASE)
+_OTHER = re.compile(
+    r"(?:^|[\s_\-])(?:old|was|list|regular|original|strike|before|compare|unit|msrp|rrp|shipping|from|per)(?:$|[\s_\-])",
+    re.IGNORECASE,
+)
+_LABEL = re.compile(r"^[^\W\d_]{1,12}\s?:\s?")
+
+
+def claims(schema: Schema, page: PageSources, missing: Iterable[Leaf]) -> Iterator[Claim]:
+    """Yield price and currency; nothing if the elements show different prices."""
+    wanted = {leaf.path: leaf for leaf in missing if leaf.path in ("/price", "/currency")}
+    if not wanted or page.document is None or "Product" not in schema.types:
+        return
+    number = next((leaf for leaf in schema.leaves if leaf.path == "/price"), None)
+    found = [] if number is None else [(part, value) for part in _parts(page) if (value := _value(part, number))]
+    if len({value for _, value in found}) != 1:
+        return
+    part, value = found[0]
+    source = Source(SourceKind.ATTRIBUTE, page.page, page.url, part.text, "css:.price", language=page.text.language)
+    if "/price" in wanted:
+        yield Claim(path="/price", value=value, rung=Rung.SELECTOR, source=source, quote=part.text)
+    one = next(iter(numbers(part.text)), None)
+    codes = set() if one is None else codes_of(part.text, one.start, one.whole_end, page.text.language)
+    if "/currency" in wanted and len(codes) == 1:
+        yield Claim(path="/currency", value=codes.pop(), rung=Rung.SELECTOR, source=source, quote=part.text)
+
+
+def _parts(page: PageSources) -> list[Part]:
+    assert page.document is not None
+    every = ArticlePage(page.document).parts
+    return [one for one in every if one.text and _PRICE.search(one.marks) and not _OTHER.search(one.marks)]
+
+
+def _value(part: Part, leaf: Leaf) -> float | None:
+    value = coerced(_LABEL.sub("", part.text), leaf)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

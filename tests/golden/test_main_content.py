@@ -15,8 +15,10 @@ from main_content_score import Page, Score
 
 FLOORS: dict[str, Any] = tomllib.loads((Path(__file__).parent / "floors.toml").read_text("utf-8"))["main_content"]
 PAGES = judged.pages()
-#: A group has few pages. A rule that helps all others may cost it a few words.
-_GROUP_SLACK = 0.02
+#: A group has few pages, and precision is gained at the cost of recall: these may fall a little if F1 or accuracy of
+#: all pages does not.
+_SLACK = 0.02
+_STRICT = ("f1", "accuracy")
 
 
 _INLINE = frozenset(
@@ -98,7 +100,9 @@ def _segments(page: Page) -> int:
 def test_the_scores_do_not_fall(scores: dict[str, Score]) -> None:
     total = judged.mean(scores.values())
     fallen = {
-        name: (found, floor) for name, floor in FLOORS["total"].items() if (found := getattr(total, name)) < floor
+        name: (found, floor)
+        for name, floor in FLOORS["total"].items()
+        if (found := getattr(total, name)) < floor - (0 if name in _STRICT else _SLACK)
     }
     assert not fallen, "(found, floor)"
 
@@ -107,7 +111,5 @@ def test_the_scores_do_not_fall(scores: dict[str, Score]) -> None:
 def test_no_group_of_pages_falls(scores: dict[str, Score], group: str) -> None:
     found = judged.by(scores, group)
     assert set(found) == set(FLOORS[group])
-    fallen = {
-        name: (found[name].f1, floor) for name, floor in FLOORS[group].items() if found[name].f1 < floor - _GROUP_SLACK
-    }
+    fallen = {name: (found[name].f1, floor) for name, floor in FLOORS[group].items() if found[name].f1 < floor - _SLACK}
     assert not fallen, "F1 (found, floor)"

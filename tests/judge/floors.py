@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 FILE = Path(__file__).parents[1] / "golden" / "floors.toml"
+#: how far a number may be below its floor, except F1 and accuracy of all pages (tests/golden/test_main_content.py)
+_SLACK = 0.02
+_STRICT = ("main_content.total.f1", "main_content.total.accuracy", "structured.whole")
 
 
 def compare(measured: dict[str, dict[str, float]], raise_floors: bool) -> list[str]:
@@ -23,7 +26,7 @@ def compare(measured: dict[str, dict[str, float]], raise_floors: bool) -> list[s
             if value > floors[name]:
                 lines.append(f"- beaten  {table}.{name}: {found:.4f} (floor {floors[name]})")
                 text = raised(text, table, name, value)
-            elif found < floors[name]:
+            elif found < floors[name] - (0 if f"{table}.{name}" in _STRICT else _SLACK):
                 lines.append(f"- FELL    {table}.{name}: {found:.4f} (floor {floors[name]})")
     if raise_floors:
         FILE.write_text(text, "utf-8")

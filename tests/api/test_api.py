@@ -302,7 +302,7 @@ def birds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str,
         yield {**SHORT, "data_dir": tmp_path / "data", "resolve": (site.resolve_rule,), "delay_s": 0.01}
 
 
-def article(page: curtsy.Page) -> dict[str, Any] | None:
+def bird_page(page: curtsy.Page) -> dict[str, Any] | None:
     return {"title": page.title, "links": len(page.links())} if page.url != START else None
 
 
@@ -317,12 +317,12 @@ async def later(page: curtsy.Page) -> None: ...
 
 
 def length(schema: str, data: dict[str, Any], quotes: list[dict[str, Any]]) -> float:
-    assert (schema, quotes) == ("article", [])
+    assert (schema, quotes) == ("bird_page", [])
     return len(data["title"]) * 5
 
 
 def test_functions_make_and_score_records(birds: dict[str, Any]) -> None:
-    crawling = curtsy.crawl(START, extract=article, score=length, **birds)
+    crawling = curtsy.crawl(START, extract=bird_page, score=length, **birds)
     assert len(list(crawling)) == 3
     assert crawling.state == "finished"
     found = list(curtsy.records(crawling.id, data_dir=birds["data_dir"]))
@@ -331,7 +331,7 @@ def test_functions_make_and_score_records(birds: dict[str, Any]) -> None:
         f"{START}ducks": "About ducks",
     }
     assert {record["scores"]["total"] for record in found} == {55.0}
-    assert {(record["schema"], record["status"]) for record in found} == {("article", "published")}
+    assert {(record["schema"], record["status"]) for record in found} == {("bird_page", "published")}
     assert {record["data"]["words"] for record in found} == {120}
 
 
@@ -390,7 +390,7 @@ def test_a_scorer_that_fails_is_told_at_once(birds: dict[str, Any]) -> None:
     def scorer(schema: str, data: dict[str, Any], quotes: list[Any]) -> float:
         return float("nan") if "geese" in data["title"] else 1 / 0
 
-    crawling = curtsy.crawl(START, extract=article, score=scorer, **birds)
+    crawling = curtsy.crawl(START, extract=bird_page, score=scorer, **birds)
     list(crawling)
     with Store.open(f"sqlite:///{birds['data_dir']}/curtsy.sqlite") as store:
         letters = replay.find(store, replay.Filter(stage="score"))
@@ -399,10 +399,10 @@ def test_a_scorer_that_fails_is_told_at_once(birds: dict[str, Any]) -> None:
 
 
 def test_a_resumed_crawl_needs_its_functions_again(birds: dict[str, Any]) -> None:
-    crawling = curtsy.crawl(START, extract=article, **{**birds, "delay_s": 0.5})
+    crawling = curtsy.crawl(START, extract=bird_page, **{**birds, "delay_s": 0.5})
     for _ in crawling:
         break
-    list(curtsy.resume(crawling.id, extract=article, **birds))
+    list(curtsy.resume(crawling.id, extract=bird_page, **birds))
     assert len(list(curtsy.records(data_dir=birds["data_dir"]))) == 2
 
 
@@ -426,21 +426,21 @@ def test_without_its_functions_a_crawl_is_refused_and_loses_nothing(
     def fair(schema: str, data: dict[str, Any], quotes: list[Any]) -> float:
         return 50
 
-    crawling = curtsy.crawl(START, extract=article, score=fair, **{**birds, "delay_s": 0.5})
+    crawling = curtsy.crawl(START, extract=bird_page, score=fair, **{**birds, "delay_s": 0.5})
     for _ in crawling:
         break
     done = command("crawl", "--resume", crawling.id, "--data-dir", str(birds["data_dir"]))
     assert done.returncode == 2
-    there = f'curtsy.api.resume("{crawling.id}", extract=article, score=fair)'
+    there = f'curtsy.api.resume("{crawling.id}", extract=bird_page, score=fair)'
     assert there in done.stderr
     assert f"Resume with: {there}\n" in command("status", "--data-dir", str(birds["data_dir"])).stdout
     forget(monkeypatch)
-    with pytest.raises(curtsy.UsageError, match="made by `article` and `fair` of a Python program"):
+    with pytest.raises(curtsy.UsageError, match="made by `bird_page` and `fair` of a Python program"):
         list(curtsy.resume(crawling.id, **birds))
     with pytest.raises(curtsy.UsageError, match="made by `fair` of a Python program"):
-        list(curtsy.resume(crawling.id, extract=article, **birds))
+        list(curtsy.resume(crawling.id, extract=bird_page, **birds))
     assert crawling.state == "running"
-    list(curtsy.resume(crawling.id, extract=article, score=fair, **birds))
+    list(curtsy.resume(crawling.id, extract=bird_page, score=fair, **birds))
     found = list(curtsy.records(data_dir=birds["data_dir"]))
     assert [record["scores"]["total"] for record in found] == [50.0, 50.0]
     done = command("crawl", "--resume", crawling.id, "--data-dir", str(birds["data_dir"]))
@@ -451,7 +451,7 @@ def test_a_stage_without_its_function_is_a_dead_letter_that_can_be_replayed(
     birds: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As when a worker of a fleet on the same store takes it."""
-    crawling = curtsy.crawl(START, extract=article, **birds)
+    crawling = curtsy.crawl(START, extract=bird_page, **birds)
     with monkeypatch.context() as patch:
         forget(patch)
         list(crawling)
@@ -459,11 +459,11 @@ def test_a_stage_without_its_function_is_a_dead_letter_that_can_be_replayed(
     assert list(curtsy.records(data_dir=birds["data_dir"])) == []
     done = command("failures", "replay", "--stage", "extract", "--data-dir", str(birds["data_dir"]))
     assert done.returncode == 0, done.stderr
-    assert f'Resume with: curtsy.api.resume("{crawling.id}", extract=article)\n' in done.stdout
+    assert f'Resume with: curtsy.api.resume("{crawling.id}", extract=bird_page)\n' in done.stdout
     with pytest.raises(curtsy.UsageError, match="Remove delay_s"):
-        list(curtsy.resume(crawling.id, extract=article, **birds))
+        list(curtsy.resume(crawling.id, extract=bird_page, **birds))
     del birds["delay_s"]
-    list(curtsy.resume(crawling.id, extract=article, **birds))
+    list(curtsy.resume(crawling.id, extract=bird_page, **birds))
     assert len(list(curtsy.records(data_dir=birds["data_dir"]))) == 2
     assert crawling.counts.failed_stages == {}
 
@@ -484,15 +484,15 @@ def test_a_score_without_its_function_is_a_dead_letter_too(
     ("options", "said"),
     [
         ({"extract": lambda page: None}, "`def`"),
-        ({"extract": functools.partial(article)}, "`def`"),
+        ({"extract": functools.partial(bird_page)}, "`def`"),
         ({"extract": later}, "not `async def`"),
-        ({"extract": article, "schema": "page"}, "replaces `schema`"),
-        ({"extract": article, "score": length, "rubric": "esg"}, "replaces `rubric`"),
+        ({"extract": bird_page, "schema": "page"}, "replaces `schema`"),
+        ({"extract": bird_page, "score": length, "rubric": "esg"}, "replaces `rubric`"),
         ({"score": length}, "schema"),
         ({"render": "sometimes"}, "'never', 'auto' or 'always'"),
         ({"lane": "render"}, "'high', 'batch' or 'slow'"),
         ({"extract": nothing}, r"called as `nothing\(page\)`.*too many positional"),
-        ({"extract": article, "score": positional}, r"called as `positional\(schema=.*missing a required argument"),
+        ({"extract": bird_page, "score": positional}, r"called as `positional\(schema=.*missing a required argument"),
     ],
 )
 def test_functions_that_cannot_be_are_told(given: dict[str, Any], options: dict[str, Any], said: str) -> None:

@@ -180,6 +180,14 @@ def test_comments_in_code_are_code() -> None:
     assert "Copy" not in found.main_text()
 
 
+def test_a_list_of_facts_stays_though_its_name_says_meta() -> None:
+    cards = "".join(
+        f'<div class="card"><h3><a href="/r/{n}">Route number {n}</a></h3><ul class="meta"><li>{n} km</li></ul></div>'
+        for n in range(8)
+    )
+    assert "5 km" in page(f"<h1>All routes</h1><div>{cards}</div>", title="All routes").main_text()
+
+
 def exact(found: Document) -> None:
     """Each piece is a part of the visible text, in order, and the pieces are the main text."""
     main, visible = found.main_content(), found.text()

@@ -31,6 +31,7 @@ _NOTE = re.compile(
 _MOST = (0.5, 0.6)
 _MOST_BY_NAME = {Part.FRAME: (0.25, 0.4), Part.RELATED: (0.35, 0.6), Part.SIDEBAR: (0.35, 0.6)}
 _MOST_META_LETTERS = 250
+_LISTS = frozenset(("ul", "ol", "dl", "table"))
 _MOST_BUTTON_LETTERS = 60
 _MOST_NOTICE_LETTERS = 600
 _LEAST_QUESTION = 10
@@ -127,7 +128,9 @@ class Frame:
     def _is_out_by_name(self, number: int, element: Element, share: float) -> bool:
         part = element.part
         if part is Part.META:
-            return element.letters < _MOST_META_LETTERS and not element.headings
+            # A list without links has facts: `14 km`, `3 rooms`.
+            has_facts = element.tag in _LISTS and not element.links
+            return element.letters < _MOST_META_LETTERS and not element.headings and not has_facts
         if part not in _MOST_BY_NAME or share >= _MOST_BY_NAME[part][self._heading is not None]:
             return False
         if part is Part.FRAME and element.prose > 0 and names.is_content(element.names):

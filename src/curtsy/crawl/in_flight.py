@@ -106,6 +106,8 @@ class InFlight:
         self.starts: list[tuple[int, float]] = []
         #: hosts that are blocked because of a fault: the fault, and until when by the boot clock
         self.troubled: dict[str, tuple[str, float]] = {}
+        #: host -> when it last asked for a pause, or failed; of hosts with several slots
+        self._blocked_at: dict[str, float] = {}
         #: when the last request that was sent ended
         self.last_end = boot()
         #: stored bodies and long sitemaps that are being read
@@ -120,6 +122,7 @@ class InFlight:
         """A run begins: nothing of an earlier one is under way."""
         self.under_way.clear()
         self.runs.clear()
+        self._blocked_at.clear()
         self.back.clear()
         self.idle_slots = 0
         self.starts.clear()
@@ -159,13 +162,12 @@ class InFlight:
         for fence, request in list(self.under_way.items()):
             self._fetcher_of(request.lease).cancel(fence, unsent_only=unsent_only)
 
-    def cancel_unsent(self, crawls: set[int]) -> None:
-        """These crawls were paused or have ended: cancels their requests that have sent nothing yet."""
-        self.stop_runs(lambda lease: lease.crawl in crawls)
-        for fence, request in [
-            (fence, request) for fence, request in self.under_way.items() if request.lease.crawl in crawls
-        ]:
-            self._fetcher_of(request.lease).cancel(fence, unsent_only=True)
+    def cancel_unsent(self, concerns: Callable[[Lease], bool]) -> None:
+        """Cancels requests that have sent nothing yet: their crawl was paused, or their host asked for a pause."""
+        self.stop_runs(concerns)
+        for fence, request in list(self.under_way.items()):
+            if concerns(request.lease):
+                self._fetcher_of(request.lease).cancel(fence, unsent_only=True)
 
     def _fetcher_of(self, lease: Lease) -> Fetcher:
         return self._fetcher if lease.entry.kind is not Kind.BROWSER else self._browser()
@@ -180,6 +182,9 @@ class InFlight:
 
     def start(self, lease: Lease, previous: Page | None) -> None:
         entry = lease.entry
+        if self._blocked_at and self._blocked_at.get(lease.host, 0.0) > lease.asked_at:
+            self.give_back(lease)  # it was granted before its host asked for a pause
+            return
         if not self._crawl_cache.may_run(lease.crawl):
             self.give_back(lease, _FOREIGN_MS if lease.crawl in self._crawl_cache.foreign else 0)
             return
@@ -355,7 +360,12 @@ class InFlight:
         host, effect, outcome = result.lease.host, result.effect, result.outcome
         if effect is None or not effect.block_ms or outcome is None:
             self.troubled.pop(host, None)
-        elif len(self.troubled) < _MAX_TROUBLED:
+            return
+        if result.lease.per_host > 1:
+            # Other slots of the host may be out: what they have not sent yet must wait.
+            self._blocked_at[host] = boot()
+            self.cancel_unsent(lambda lease: lease.host == host)
+        if len(self.troubled) < _MAX_TROUBLED:
             fault = outcome.fault.value if outcome.fault else f"status {outcome.status}"
             self.troubled[host] = fault, boot() + effect.block_ms / 1000
 

@@ -113,7 +113,7 @@ class Shift:
         stop.listen(self._wake.set)
 
     def _cancel_unsent(self, crawls: set[int]) -> None:
-        self._in_flight.cancel_unsent(crawls)
+        self._in_flight.cancel_unsent(lambda lease: lease.crawl in crawls)
 
     # The loop
 

@@ -37,8 +37,34 @@ def test_the_words_of_a_picture_are_at_their_boxes(number: int, word: str) -> No
     assert picture.dark_share(*below) == 0.0
 
 
+@pytest.mark.parametrize("degrees", [90, 180, 270])
+def test_boxes_and_picture_of_a_rotated_page_agree(degrees: int) -> None:
+    def rotated(canvas: Any) -> None:
+        canvas.setPageRotation(degrees)
+        canvas.setFont("Helvetica-Bold", 40)
+        canvas.drawString(100, 300, "Bergen")
+
+    body = pdf_files.pdf(rotated)
+    file = documents.read("pdf", body)
+    (box,) = FileLayout(file, len(file.text)).boxes_at(0, len("Bergen"))
+    found = documents.picture(body, 1, Limits())
+    assert found is not None
+    picture = png_files.read(found)
+    scale = picture.width / box.width
+    assert picture.height == pytest.approx(box.height * scale, abs=2)
+    place = (box.x0 * scale, box.y0 * scale, box.x1 * scale, box.y1 * scale)
+    assert picture.dark_share(*place) > 0.15
+    whole = picture.dark_share(0, 0, picture.width, picture.height) * picture.width * picture.height
+    inside = picture.dark_share(*place) * (place[2] - place[0]) * (place[3] - place[1])
+    assert inside > 0.9 * whole
+
+
 def test_a_huge_page_gives_a_small_picture() -> None:
-    found = documents.picture(pdf_files.pdf(lambda canvas: canvas.setPageSize((9_000, 14_000))), 1, Limits())
+    def huge(canvas: Any) -> None:
+        canvas.setPageSize((9_000, 14_000))
+        canvas.drawString(100, 100, "small")
+
+    found = documents.picture(pdf_files.pdf(huge), 1, Limits())
     assert found is not None
     picture = png_files.read(found)
     assert picture.width * picture.height <= 2_600_000

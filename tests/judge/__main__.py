@@ -9,9 +9,14 @@ import argparse
 import sys
 from pathlib import Path
 
-from tests.judge import documents, main_content, structured
+from tests.judge import documents, main_content, records, structured
 
-PARTS = {"main-content": main_content.judge, "structured": structured.judge, "documents": documents.judge}
+PARTS = {
+    "main-content": main_content.judge,
+    "structured": structured.judge,
+    "documents": documents.judge,
+    "records": records.judge,
+}
 
 
 def main() -> int:

@@ -221,10 +221,10 @@ class Builder:
         parts = parts or _sections(self._headings, text)
         return FileText(
             self.kind, text, "\n\n".join(self._blocks) + "\n" * bool(self._blocks),
-            tuple(parts), tuple(self._headings), tuple(self._tables), tuple(self.page_sizes), self.boxes,
-            tuple(self._links),
+            tuple(parts), tuple(self._headings), tuple(self._tables), self.boxes, tuple(self._links),
             problem=problem, truncated=self.left_out or problem not in ("", "no_text"),
-            page_count=max(self.page_count, len(self._parts), bool(text)), ocr=self.ocr, **facts,
+            page_count=max(self.page_count, len(self._parts), bool(text)), ocr=self.ocr,
+            page_sizes=tuple(self.page_sizes), **facts,
         )  # fmt: skip
 
 

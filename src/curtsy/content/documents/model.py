@@ -213,8 +213,6 @@ class FileText:
     parts: tuple[Part, ...] = ()
     headings: tuple[Heading, ...] = ()
     tables: tuple[Table, ...] = ()
-    #: width and height of each page of a PDF, in points
-    page_sizes: tuple[tuple[float, float], ...] = ()
     #: of PDF only
     boxes: Boxes = field(default_factory=Boxes)
     #: targets as they are written in the file, each once, in order: not checked, not normalized
@@ -233,6 +231,8 @@ class FileText:
     page_count: int = 0
     #: the text was recognized in images of pages
     ocr: bool = False
+    #: width and height of each page of a PDF, in points
+    page_sizes: tuple[tuple[float, float], ...] = ()
 
     def part_at(self, start: int) -> Part | None:
         """The page, sheet, slide or chapter at an offset."""

@@ -29,7 +29,6 @@ _CANDIDATES = ",".join(
         *(f'[class*="{part}"]' for part in _NAME_PARTS),
     )
 )
-_CONTROLS = '[aria-expanded="false"][aria-controls],[aria-selected="false"][aria-controls]'
 _CONTROLS = '[aria-controls],a[href^="#"],[data-target^="#"],[data-bs-target^="#"]'
 _FIELDS = 'input:not([type="hidden"]),textarea,select'
 

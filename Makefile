@@ -192,6 +192,6 @@ constraints: $(SETUP)
 	@mv constraints.new constraints.txt && touch $(RUNTIME) $(SETUP)
 
 clean:
-	rm -rf $(VENV) $(PEERS) $(JUDGE) $(CRAWL4AI) $(AIRFLOW) .curtsy out screenshots build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PEERS) $(JUDGE) $(OCR) $(CRAWL4AI) $(AIRFLOW) .cache .curtsy out screenshots build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	rm -f src/curtsy/client/calls.py src/curtsy/client/types.py
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -194,7 +194,7 @@ def test_pages_come_once_from_postgresql_too(given: dict[str, Any], tmp_path: Pa
 
 
 def test_pages_wait_in_the_store_for_a_slow_reader(given: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(curtsy, "_BATCH", 2)
+    monkeypatch.setattr("curtsy.api.crawling._BATCH", 2)
     with curtsy.crawl(START, delay_s=0.01, **given) as crawling:
         pages = iter(crawling)
         first = next(pages)

@@ -215,7 +215,7 @@ def test_what_was_learnt_of_a_host_is_taken_back_by_pages_that_need_no_browser(t
         with Store.open(folder.settings().effective_store_url) as store:
             store.run(hosts.learn_rendering, {"a.small.test": (SURE, 0)})
         try:
-            counts = folder.crawl(*(f"http://a.small.test{path}" for path in order), delay_s=0, render="auto")
+            counts = folder.crawl(*(f"http://a.small.test{path}" for path in order), delay_s=0.05, render="auto")
         finally:
             folder.close()
     assert counts.pages == len(order)

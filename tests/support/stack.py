@@ -129,6 +129,7 @@ HOSTILE = (
     + EVIL + "'&gt;\u202etxt.exe\u2066" + "W" * 5000 + "</title>"
     f"<link rel=canonical href='javascript:{EVIL}'></head><body onload='{EVIL}'>"
     f"<h1>&lt;script&gt;{EVIL}&lt;/script&gt;</h1><p>\u202eabc &lt;img src=x onerror={EVIL}&gt;</p>"
+    f"<p>Our mission is to run &lt;script&gt;{EVIL}&lt;/script&gt; in every reader of our pages.</p>"
     f"<a href='javascript:{EVIL}'>click</a>"
     f"<a href='/x?q=%3Cscript%3E{EVIL.replace(' ', '%20')}%3C/script%3E'>link</a>"
     f"<a href='/fail/\"><script>{EVIL}</script>'>broken</a>"
@@ -167,8 +168,10 @@ class Web:
         word = _WORDS[number % len(_WORDS)] if number else f"{host.title()} Works"
         body = "".join(f'<li><a href="{link}">{link}</a></li>' for link in links)
         text = f"<p>The {word} room of {host} has {number + 3} windows. It was built in {1900 + number}.</p>" * 6
+        name = f'<meta property="og:site_name" content="{host.title()} Works">'
+        title = f"{word} {number}" if number else word
         return Say(
-            f"<!doctype html><html lang=en><title>{word} {number}</title><h1>{word}</h1>{text}<ul>{body}</ul>".encode()
+            f"<!doctype html><html lang=en>{name}<title>{title}</title><h1>{word}</h1>{text}<ul>{body}</ul>".encode()
         )
 
     def _evil(self, asked: Asked) -> Say:

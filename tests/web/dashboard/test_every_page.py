@@ -18,6 +18,7 @@ NO_PAGES = (
     "/crawls/<id>/events",
     "/crawls/<id>/export/<name>",
     "/pages/<id>/content",
+    "/pages/<id>/pictures/<number>",
     "/static/<name>",
     "/favicon.ico",
     "/sign-in",

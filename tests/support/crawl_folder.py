@@ -112,7 +112,8 @@ class CrawlFolder:
                 crawl = await submit.resume_crawl(built, what)
             else:
                 crawl = await submit.submit(built, what, seeds)
-            return await asyncio.wait_for(crawling.run(built, crawl.n), 60)
+            # More than a minute: what a failed step left out is found by the sweep, once a minute.
+            return await asyncio.wait_for(crawling.run(built, crawl.n), 150)
         finally:
             await built.close()
 

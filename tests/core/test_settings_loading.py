@@ -1,4 +1,4 @@
-"""Deprecated names of settings work for one version, with a warning."""
+"""Where settings come from: deprecated names, and values in files."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from curtsy.client.http import key_from_environment
+from curtsy.core.errors import SettingsError
 from curtsy.core.settings_loading import load, load_with_notes, strays
 
 OF_A_FILE = "The setting worker_seats is deprecated and will be removed in the next version. Use worker_processes."
@@ -53,3 +55,41 @@ def test_warnings_can_be_passed_to_a_function(monkeypatch: pytest.MonkeyPatch) -
     notes: list[str] = []
     assert load_with_notes(notes.append).worker_processes == 4
     assert notes == [OF_THE_ENVIRONMENT]
+
+
+def test_a_setting_can_come_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("webhook_secret", "0123456789abcdef\n"), ("store_url", "sqlite:///x"), ("delay_s", "2.5\n"),
+                        ("hosts", '{"a.test": {"delay_s": 5}}')):  # fmt: skip
+        (tmp_path / name).write_text(value)
+        monkeypatch.setenv(f"CURTSY_{name.upper()}_FILE", str(tmp_path / name))
+    (tmp_path / "curtsy.toml").write_text("delay_s = 1\n")
+    settings = load()
+    assert (settings.webhook_secret, settings.store_url) == ("0123456789abcdef", "sqlite:///x")
+    assert (settings.delay_s, settings.hosts["a.test"].delay_s) == (2.5, 5)
+    assert load(delay_s=3).delay_s == 3
+    assert strays(["CURTSY_WEBHOOK_SECRET_FILE", "CURTSY_API_KEY_FILE", "CURTSY_CA_FILE"]) == []
+    assert len(strays(["CURTSY_NONSENSE_FILE"])) == 1
+
+
+def test_a_setting_whose_own_name_ends_with_file_is_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CURTSY_CA_FILE", str(tmp_path / "ca.pem"))
+    assert load().ca_file == tmp_path / "ca.pem"
+
+
+def test_a_secret_in_a_variable_and_in_a_file_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "secret").write_text("0123456789abcdef")
+    monkeypatch.setenv("CURTSY_WEBHOOK_SECRET_FILE", str(tmp_path / "secret"))
+    monkeypatch.setenv("CURTSY_WEBHOOK_SECRET", "0123456789abcdef")
+    with pytest.raises(SettingsError, match="Both CURTSY_WEBHOOK_SECRET and CURTSY_WEBHOOK_SECRET_FILE"):
+        load()
+    monkeypatch.delenv("CURTSY_WEBHOOK_SECRET")
+    (tmp_path / "secret").unlink()
+    with pytest.raises(SettingsError, match="cannot be read"):
+        load()
+
+
+def test_the_key_of_a_client_can_come_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "key").write_text("curtsy_key\n")
+    monkeypatch.delenv("CURTSY_API_KEY", raising=False)
+    monkeypatch.setenv("CURTSY_API_KEY_FILE", str(tmp_path / "key"))
+    assert key_from_environment() == "curtsy_key"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated
 
 import typer
 
 from curtsy.cli.backends import Api, backend
 from curtsy.cli.options import Config, DataDir, settings_from
+from curtsy.core import secret_files
 from curtsy.core.errors import MissingPart, UsageError
 from curtsy.web.auth import is_loopback
 
@@ -35,7 +35,7 @@ def mcp(
     """
 
     settings = settings_from(config, data_dir)
-    key = os.environ.get("CURTSY_MCP_KEY") or None
+    key = secret_files.variable("CURTSY_MCP_KEY") or None
     if http and not is_loopback(host) and key is None:
         raise UsageError(f"{host} is reachable from other machines: set CURTSY_MCP_KEY, or remove --host.")
     try:

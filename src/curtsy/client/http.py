@@ -13,6 +13,7 @@ from copy import copy
 from typing import Any
 from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
+from curtsy.core import secret_files
 from curtsy.core.errors import CurtsyError, RefusedSeeds, Unavailable, UnknownCrawl, UploadHeld, UsageError
 
 _TIMEOUT_S = 60.0
@@ -143,8 +144,8 @@ def _with_query(path: str, query: Mapping[str, Any]) -> str:
 
 
 def key_from_environment() -> str | None:
-    """CURTSY_API_KEY without a line end."""
-    return os.environ.get("CURTSY_API_KEY", "").strip() or None
+    """CURTSY_API_KEY, or the content of CURTSY_API_KEY_FILE, without a line end."""
+    return (secret_files.variable("CURTSY_API_KEY") or "").strip() or None
 
 
 def word(text: str) -> str:

@@ -12,9 +12,16 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, Field, ValidationInfo, field_validator
-from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
 
 from curtsy import __version__
+from curtsy.core import secret_files
 from curtsy.core.fold_rules import FoldRule
 
 KEEP_TYPES = (
@@ -169,6 +176,7 @@ class Settings(BaseSettings):
     document_ocr: bool = False
     document_ocr_timeout_s: float = Field(60.0, ge=1, le=3_600)
     proxies: dict[str, tuple[str, ...]] = {}
+    proxy_dns: Annotated[tuple[str, ...], NoDecode] = ()
     allow_private: Annotated[tuple[str, ...], NoDecode] = ()
     resolve: Annotated[tuple[str, ...], NoDecode] = ()
     dns_servers: tuple[str, ...] = ()
@@ -220,6 +228,8 @@ class Settings(BaseSettings):
     api_processes: int = Field(2, ge=1, le=64)
     api_threads: int = Field(80, ge=1, le=512)
     api_hosts: tuple[str, ...] = ()
+    api_proxies: Annotated[tuple[str, ...], NoDecode] = ()
+    api_require_key: bool = False
     api_schemas: tuple[str, ...] = ("organization", "page")
     api_rubrics: tuple[str, ...] = ("esg",)
     api_renderers: tuple[str, ...] = ()
@@ -299,7 +309,7 @@ class Settings(BaseSettings):
     def _rootless_rules(cls, value: dict[str, HostRule]) -> dict[str, HostRule]:
         return {host.rstrip(".") or host: rule for host, rule in value.items()}
 
-    @field_validator("allow_private", "resolve", mode="before")
+    @field_validator("allow_private", "api_proxies", "proxy_dns", "resolve", mode="before")
     @classmethod
     def _split(cls, value: Any) -> Any:
         return tuple(part for part in value.replace(",", " ").split() if part) if isinstance(value, str) else value
@@ -318,7 +328,7 @@ class Settings(BaseSettings):
             found += range(int(first), int(last or first) + 1)
         return tuple(found)
 
-    @field_validator("allow_private")
+    @field_validator("allow_private", "api_proxies")
     @classmethod
     def _cidrs(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for cidr in value:
@@ -354,6 +364,8 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
+        assert isinstance(env_settings, EnvSettingsSource)
+        env_settings.env_vars = {**env_settings.env_vars, **secret_files.values(PREFIX, cls.model_fields)}
         return (init_settings, env_settings)
 
     @property

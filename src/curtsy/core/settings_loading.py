@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import tomllib
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_settings import SettingsError as EnvironmentFault
 
+from curtsy.core import secret_files
 from curtsy.core.errors import SettingsError
 from curtsy.core.settings import PREFIX, HostRule, Settings
 
@@ -180,11 +181,17 @@ def strays(environment: Iterable[str]) -> list[str]:
     """One line for each variable that looks like a setting but is unknown, with the most similar setting."""
     names = sorted(name for name in environment if name.startswith(PREFIX) and name not in NO_SETTINGS)
     known = {*Settings.model_fields, *OLD_NAMES}
-    unknown = [name for name in names if name[len(PREFIX) :].lower().split("__")[0] not in known]
+    unknown = [name for name in names if not _is_known(name, known)]
     return [
         f"There is no setting {name} (it is ignored){_perhaps(name[len(PREFIX) :].lower(), PREFIX)}."
         for name in unknown
     ]
+
+
+def _is_known(variable: str, known: Collection[str]) -> bool:
+    name = variable[len(PREFIX) :].lower()
+    of_a_file = name.removesuffix(secret_files.ENDING.lower())
+    return name.split("__")[0] in known or of_a_file in known or PREFIX + of_a_file.upper() in NO_SETTINGS
 
 
 # The chain of time limits
@@ -220,6 +227,8 @@ def check_chain(settings: Settings) -> None:
             f"max_document_mb {settings.max_document_mb:g} must not exceed document_memory_mb "
             f"{settings.document_memory_mb:g}: a document of that size would never have room. Raise document_memory_mb."
         )
+    if settings.proxies and (unknown := [pool for pool in settings.proxy_dns if pool not in settings.proxies]):
+        raise SettingsError(f"proxy_dns names the pool {unknown[0]!r}, which proxies does not have.")
     _check_tasks(settings)
     _check_model(settings)
 

@@ -21,6 +21,9 @@ def serve(
     threads: Annotated[
         int | None, typer.Option("--threads", min=1, max=512, metavar="N", help="Concurrent requests per process.")
     ] = None,
+    require_key: Annotated[
+        bool | None, typer.Option("--require-key", help="Require a key from this machine too.", show_default=False)
+    ] = None,
     config: Config = None,
     data_dir: DataDir = None,
 ) -> None:
@@ -29,7 +32,8 @@ def serve(
     They accept crawls and report on them; workers do the crawling.
     """
     settings = settings_from(
-        config, data_dir, api_host=host, api_port=port, api_processes=processes, api_threads=threads
-    )
+        config, data_dir, api_host=host, api_port=port, api_processes=processes, api_threads=threads,
+        api_require_key=require_key,
+    )  # fmt: skip
 
     run(settings, settings.api_host, settings.api_port, settings.api_processes, settings.api_threads)

@@ -40,6 +40,10 @@ def up(
         int | None,
         typer.Option("--flower", min=1, max=65535, metavar="PORT", help="Also run Flower, on this port of 127.0.0.1."),
     ] = None,
+    require_key: Annotated[
+        bool | None,
+        typer.Option("--require-key", help="The API requires a key from this machine too.", show_default=False),
+    ] = None,
     config: Config = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
@@ -49,8 +53,9 @@ def up(
     It restarts parts that exit. Press Ctrl-C to stop everything.
     """
     loaded = settings_from(
-        config, data_dir, api_host=host, api_port=port, api_processes=processes, worker_processes=workers
-    )
+        config, data_dir, api_host=host, api_port=port, api_processes=processes, worker_processes=workers,
+        api_require_key=require_key,
+    )  # fmt: skip
     loaded.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     with only_one(loaded.data_dir):
         settings = loaded.model_copy(update={"api_port": free_port(loaded.api_host, loaded.api_port)})
@@ -85,6 +90,7 @@ def parts_of(settings: Settings, config: Path | None, flower: int | None) -> lis
 
 def _serve(settings: Settings, config: Path | None) -> list[str]:
     words = ["--host", settings.api_host, "--port", str(settings.api_port), "--processes", str(settings.api_processes)]
+    words += ["--require-key"] if settings.api_require_key else []
     return [sys.executable, "-m", "curtsy", "serve", *words, *(["--config", str(config)] if config else [])]
 
 

@@ -23,15 +23,19 @@ from curtsy.store import keys
 from curtsy.store.engine import Store
 from curtsy.store.keys import ApiKey
 from curtsy.web.backend_thread import BackendThread
+from curtsy.web.forwarding import is_forwarded
 from curtsy.web.problems import Problem
 
 #: scope -> the scopes it includes
-IMPLIED = {"read": ("read",), "write": ("read", "write"), "admin": ("read", "write", "admin")}
+IMPLIED = {
+    "read": ("read",),
+    "write": ("read", "write"),
+    "fast": ("read", "write", "fast"),
+    "admin": ("read", "write", "fast", "admin"),
+}
 SCOPES = tuple(IMPLIED)
 _KEY = re.compile(r"curtsy_([0-9a-f]{12})_([A-Za-z0-9-]{43})")
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
-#: proxies add these: a client behind a proxy is not on this machine
-_FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via")
 #: the last use of a key is written at most this often
 _USED_MS = 60_000
 _NO_DIGEST = "0" * 64
@@ -65,7 +69,7 @@ class Gate:
 
     def __init__(self, backend: BackendThread, host: str) -> None:
         self._backend = backend
-        self._local = is_loopback(host)
+        self._local = is_loopback(host) and not backend.settings.api_require_key
         self._names = {*_LOCAL_NAMES, host, *backend.settings.api_hosts}
 
     def admit(self, request: Request, scope: str | None) -> Caller:
@@ -106,8 +110,11 @@ class Gate:
         return Caller(name=found.id, key_id=found.id, scopes=found.scopes)
 
     def _check_local(self, request: Request) -> None:
-        """A request without a key must come from this machine, and not from a web page in a local browser."""
-        forwarded = any(name in request.headers for name in _FORWARDED)
+        """A request without a key must come from this machine, and not from a web page in a local browser.
+
+        nginx speaks HTTP/1.0 to its backend by default, and then adds no header that names the client.
+        """
+        forwarded = is_forwarded(request.headers.keys()) or request.environ.get("SERVER_PROTOCOL") == "HTTP/1.0"
         if not self._local or forwarded or not is_loopback(request.remote_addr or ""):
             raise _unknown("This server needs an API key: `curtsy keys create` creates one.")
         host = request.headers.get("Host", "")

@@ -31,6 +31,7 @@ from curtsy.web import api, auth, dashboard, limits
 from curtsy.web.backend_thread import BackendThread
 from curtsy.web.dashboard import site
 from curtsy.web.dashboard.sessions import Sessions
+from curtsy.web.forwarding import Forwarding
 from curtsy.web.problems import MEDIA_TYPE, Mistake, Problem, no_such_record, of_status, of_validation
 from curtsy.web.routing import ENDPOINTS, JSON, Call, Download, Endpoint, Stream, check, settled
 
@@ -55,6 +56,7 @@ def create_app(settings: Settings, backend: BackendThread | None = None, *, host
     app.json.sort_keys = False  # type: ignore[attr-defined]
     parts = backend or BackendThread(settings)
     app.extensions["curtsy"] = parts
+    app.wsgi_app = Forwarding(app.wsgi_app, settings.api_proxies)  # type: ignore[method-assign]
     gate = auth.Gate(parts, host or settings.api_host)
     limit = limits.RateLimit(settings.api_rate, settings.api_burst)
     app.before_request(_begin)

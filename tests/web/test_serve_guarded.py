@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from waiting import wait_for
 from curtsy.store import keys
 from curtsy.store.engine import Store
 from curtsy.web import auth
+from curtsy.web.request_heads import LONGEST_HEAD, MOST_WAITING
 
 JSON = {"Content-Type": "application/json"}
 
@@ -99,29 +100,59 @@ def test_a_client_that_never_falls_silent_but_sends_next_to_nothing_is_dropped(
     assert {one["state"] for one in impatient.client.get("/v1/crawls")["items"]} <= {"cancelled"}
 
 
+SLOW = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
+
+
 def test_slow_clients_do_not_keep_others_waiting(tmp_path: Path, sqlite_url: str) -> None:
-    """As many as there are threads hold on; a request that comes then is answered when they were dropped."""
-    with serving(tmp_path / "served", sqlite_url, processes=1, api_threads=4, api_timeout_s=1.5) as served:
-        slow = [served.connect() for _ in range(8)]
-        threads = [
-            threading.Thread(target=dropped_after, args=(one, b"GET /healthz HTTP/1.1\r\nX-Slow: ", b"x"))
-            for one in slow
-        ]
-        for thread in threads:
-            thread.start()
-        assert ask(served, "GET", "/healthz")[0] == 200
-        for thread in threads:
-            thread.join(30)
+    """A hundred times as many connections as threads, each with half a head, and none is dropped meanwhile."""
+    with ExitStack() as stack, serving(tmp_path / "served", sqlite_url, processes=1, api_threads=4) as served:
+        slow = [stack.enter_context(served.connect()) for _ in range(400)]
         for one in slow:
-            one.close()
+            one.sendall(SLOW)
+        for _ in range(3):
+            assert ask(served, "GET", "/healthz")[0] == 200
+            for one in slow:
+                one.sendall(b"x")
+        for one in slow[:3]:  # they were not dropped: each gets its response in the end
+            one.sendall(b"\r\nConnection: close\r\n\r\n")
+            with one.makefile("rb") as answer:
+                assert head_of(answer)[0] == 200
+
+
+def test_a_second_request_with_half_a_head_takes_no_thread(tmp_path: Path, sqlite_url: str) -> None:
+    """Also if it came together with a first one that was complete."""
+    with ExitStack() as stack, serving(tmp_path / "served", sqlite_url, processes=1, api_threads=2) as served:
+        for _ in range(8):
+            one = stack.enter_context(served.connect())
+            one.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" + SLOW)
+            with one.makefile("rb") as answer:
+                assert head_of(answer)[0] == 200
+        assert ask(served, "GET", "/healthz")[0] == 200
+
+
+def test_heads_that_do_not_end_take_bounded_memory(tmp_path: Path, sqlite_url: str) -> None:
+    with ExitStack() as stack, serving(tmp_path / "served", sqlite_url, processes=1, api_threads=4) as served:
+        endless = stack.enter_context(served.connect())
+        endless.sendall(SLOW + b"x" * (LONGEST_HEAD + 1))
+        with endless.makefile("rb") as answer:
+            assert head_of(answer)[0] == 431
+        oldest = stack.enter_context(served.connect())
+        oldest.sendall(SLOW)
+        for _ in range(MOST_WAITING):
+            stack.enter_context(served.connect()).sendall(SLOW)
+        assert oldest.recv(1) == b"", "the oldest one makes room"
+        assert ask(served, "GET", "/healthz")[0] == 200
 
 
 @pytest.mark.parametrize(
     ("head", "status"),
     [
         ("X-Forwarded-For: 127.0.0.1", 401),
-        ("X-Forwarded-Host: localhost", 200),
-        ("X-Forwarded-Proto: https", 200),
+        ("X-Forwarded-Host: localhost", 401),
+        ("X-Forwarded-Proto: https", 401),
+        ("X-Forwarded-Anything: 1", 401),
+        ("CF-Connecting-IP: 127.0.0.1", 401),
+        ("True-Client-IP: 127.0.0.1", 401),
         ("SCRIPT_NAME: /v1", 200),
         ("PATH_INFO: /nothing", 200),
         ("REMOTE_ADDR: 203.0.113.7", 200),

@@ -16,7 +16,6 @@ from typing import Any
 from flask import Flask
 from gunicorn.app.base import BaseApplication
 from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseException
-from gunicorn.workers.gthread import ThreadWorker
 
 from curtsy.core.errors import UsageError
 from curtsy.core.model import new_id
@@ -26,9 +25,8 @@ from curtsy.web.auth import is_loopback
 from curtsy.web.backend_thread import BackendThread
 from curtsy.web.factory import create_app
 from curtsy.web.problems import MEDIA_TYPE, of_status
+from curtsy.web.request_heads import INCOMPLETE, HeadWorker
 
-#: a connection that stays silent this long waits without a thread
-_FIRST_S = 1.0
 #: requests in flight have this long to finish after SIGTERM
 GRACE_S = 20
 #: a process without a heartbeat for this long is replaced
@@ -66,20 +64,20 @@ class LimitedSocket:
         return data
 
 
-class Threads(ThreadWorker):  # type: ignore[misc]
+class Threads(HeadWorker):
     """A server process. Its event streams end at shutdown."""
 
     def handle(self, conn: Any) -> Any:
         if conn.initialized:
             conn.parser.unreader.sock.begin()
-        elif conn.data_ready or conn.wait_for_data(_FIRST_S):
+        else:
             conn.init()
-            patience_s = _backend_of(self.app.wsgi()).settings.api_timeout_s
-            conn.parser.unreader.sock = LimitedSocket(conn.sock, patience_s)
-        return super().handle(conn)
+            conn.parser.unreader.sock = LimitedSocket(conn.sock, self.patience_s)
+        return super().handle(conn) if self.take_head(conn) else INCOMPLETE
 
     def init_process(self) -> None:
         sys.setswitchinterval(_SWITCH_S)
+        self.patience_s = _backend_of(self.app.wsgi()).settings.api_timeout_s
         threading.Thread(target=_backend_of(self.app.wsgi()).warm, name="warm", daemon=True).start()
         super().init_process()
 
@@ -102,6 +100,7 @@ class Threads(ThreadWorker):  # type: ignore[misc]
     def handle_exit(self, sig: Any, frame: Any) -> None:
         _backend_of(self.app.wsgi()).events.close()
         super().handle_exit(sig, frame)
+        self.method_queue.defer(self.hurry)
 
 
 class Logger:

@@ -1,7 +1,8 @@
 """Browser sessions: a signed cookie that names a key, a token for every form, and notes that survive a redirect.
 
 The cookie is `<id of the key or ->.<nonce>.<expiry>.<signature>`. It names the key that signed in; every request checks
-in the store whether that key is still valid. On loopback, where no key is needed, it contains only the nonce.
+in the store whether that key is still valid and the session was not signed out. On loopback, where no key is needed, it
+contains only the nonce.
 The signature includes the digest of the key: the secret of the deployment alone cannot create a session of a key.
 """
 
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 
 from flask import Request, Response
 
-from curtsy.store import keys, meta
+from curtsy.store import keys, meta, sessions
 from curtsy.web.backend_thread import BackendThread
 
 COOKIE = "curtsy_session"
@@ -64,7 +65,20 @@ class Sessions:
         if found is None or int(found[3]) <= time.time():
             return None
         session = Session(key=None if found[1] == "-" else found[1], nonce=found[2], expires_s=int(found[3]))
-        return session if hmac.compare_digest(found[4], self._signature(session)) else None
+        if not hmac.compare_digest(found[4], self._signature(session)) or self._has_ended(session):
+            return None
+        return session
+
+    def end(self, session: Session) -> None:
+        """No process accepts the cookie of this session any more."""
+        self._backend.store.run(sessions.end, session.nonce, session.expires_s, int(time.time()))
+
+    def _has_ended(self, session: Session) -> bool:
+        """Only sessions of keys can be signed out."""
+        if session.key is None:
+            return False
+        with self._backend.store.read() as tx:
+            return sessions.has_ended(tx, session.nonce)
 
     def _signature(self, session: Session) -> str:
         return self._sign(f"session {_value(session)} {'' if session.key is None else self._digest(session.key)}")
@@ -75,8 +89,8 @@ class Sessions:
         return "" if key is None else key.digest  # an unknown key is refused later
 
     def put(self, response: Response, session: Session, request: Request) -> None:
-        # Behind a TLS proxy we get plain HTTP. Trusting the header can only make the cookie stricter.
-        secure = request.is_secure or request.headers.get("X-Forwarded-Proto", "").lower() == "https"
+        # Behind a TLS proxy we get plain HTTP. The browser itself says in Origin how it reached the form.
+        secure = request.is_secure or request.headers.get("Origin", "").startswith("https://")
         response.set_cookie(
             COOKIE,
             f"{_value(session)}.{self._signature(session)}",

@@ -37,6 +37,9 @@ def sign_in(req: PageRequest) -> Response:
 
 @view("POST", "/sign-out", scope=None)
 def sign_out(req: PageRequest) -> Response:
+    """Ends the session on the server: a copy of its cookie is worth nothing."""
+    if req.session.key is not None:
+        req.site.sessions.end(req.session)
     response = req.redirect("/sign-in")
     req.site.sessions.drop(response)
     return response

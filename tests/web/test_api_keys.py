@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Callable
@@ -201,3 +202,34 @@ def test_whoever_tries_keys_is_slowed_down(apps: Callable[..., Flask]) -> None:
     client = apps(host="0.0.0.0", api_rate=0.001, api_burst=5).test_client()
     tried = [client.get("/v1/crawls", headers={"Authorization": "Bearer x"}).status_code for _ in range(7)]
     assert tried == [401] * 5 + [429] * 2
+
+
+TOO_FAST = [{"delay_s": 0}, {"delay_s": 0.9}, {"per_host": 2}]
+
+
+@pytest.mark.parametrize("options", TOO_FAST, ids=str)
+def test_the_operators_politeness_is_a_limit_for_keys_without_fast(
+    apps: Callable[..., Flask], options: dict[str, float]
+) -> None:
+    client = apps(host="0.0.0.0", delay_s=1.0, per_host=1).test_client()
+    store = store_of(client)
+    polite = {"delay_s": 1.0, "per_host": 1}
+    crawl = {"seeds": ["https://a.test/"]}
+    for scopes, status in (("write",), 403), (("fast",), 202), (("admin",), 202):
+        headers = {"Authorization": f"Bearer {made(store, *scopes)}"}
+        answer = client.post("/v1/crawls", json=crawl | options, headers=headers)
+        assert answer.status_code == status, answer.text
+        lines = f'{json.dumps(options)}\n"https://b.test/"'
+        typed = headers | {"Content-Type": "application/x-ndjson"}
+        assert client.post("/v1/crawls", data=lines, headers=typed).status_code == status
+        assert client.post("/v1/crawls", json=crawl | polite, headers=headers).status_code == 202
+        schedule = {"name": f"{scopes[0]} {options}", "cron": "0 * * * *", "seeds": ["https://a.test/"]}
+        made_one = client.post("/v1/schedules", json=schedule | {"crawl": options}, headers=headers)
+        assert made_one.status_code == (403 if status == 403 else 201), made_one.text
+        if status == 403:
+            assert "needs the scope fast" in answer.json["detail"]
+
+
+def test_this_machine_may_crawl_faster_than_the_settings(apps: Callable[..., Flask]) -> None:
+    client = apps(delay_s=1.0).test_client()
+    assert client.post("/v1/crawls", json={"seeds": ["https://a.test/"], "delay_s": 0}).status_code == 202

@@ -21,6 +21,7 @@ from curtsy.web.models.crawls import (
     CrawlSummary,
     NewCrawl,
     check_offered,
+    check_polite,
     status_of,
 )  # fmt: skip
 from curtsy.web.ndjson import Upload
@@ -58,6 +59,7 @@ def submit(call: Call, body: NewCrawl | None) -> Accepted:
     key = _idempotency_key(call)
     options, digest, parts = _ndjson(call) if body is None else _json(call, body)
     check_offered(options, call.settings, "line 1" if body is None else "body")
+    check_polite(options, call.settings, call.caller)
     crawl = crawl_of(options, call.settings, call.request_id)
     sender = Sender(caller=call.caller.key_id or "local", key=key, options=digest)
     begin, end = call.backend.listing()

@@ -7,7 +7,7 @@ from curtsy.control import seeds as seed_check
 from curtsy.core.errors import NameTaken, UnknownSchedule
 from curtsy.core.model import Run, Schedule
 from curtsy.store import schedules
-from curtsy.web.models.crawls import check_offered
+from curtsy.web.models.crawls import check_offered, check_polite
 from curtsy.web.models.fields import fill
 from curtsy.web.models.schedules import NewSchedule, RunInfo, ScheduleInfo, schedule_of
 from curtsy.web.paging import Page, Paged, decode_one, page
@@ -23,6 +23,7 @@ def make_schedule(call: Call, body: NewSchedule) -> ScheduleInfo:
     stored.
     """
     check_offered(body.crawl, call.settings, "body.crawl")
+    check_polite(body.crawl, call.settings, call.caller)
     urls = seed_check.checked(body.seeds, call.settings, "body.seeds.{}")
     try:
         made = scheduling.add(

@@ -10,6 +10,7 @@ from curtsy.control.crawl_request import CrawlRequest
 from curtsy.control.crawls import Status
 from curtsy.core.model import MOST_RENDER
 from curtsy.core.settings import Settings
+from curtsy.web.auth import Caller
 from curtsy.web.models.fields import Time, fill
 from curtsy.web.paging import Paged
 from curtsy.web.problems import Mistake, Problem
@@ -99,6 +100,19 @@ def check_offered(options: CrawlRequest, settings: Settings, where: str) -> None
     if mistakes:
         details = "; ".join(f"{mistake.where}: {mistake.message}" for mistake in mistakes)
         raise Problem(422, "invalid-request", f"The crawl is invalid: {details}.", errors=mistakes)
+
+
+def check_polite(options: CrawlRequest, settings: Settings, caller: Caller) -> None:
+    """The operator's delay and requests per host are a limit for keys without the scope `fast`."""
+    if caller.may("fast"):
+        return
+    wrong = []
+    if options.delay_s is not None and options.delay_s < settings.delay_s:
+        wrong.append(f"a delay_s below {settings.delay_s:g}")
+    if options.per_host is not None and options.per_host > settings.per_host:
+        wrong.append(f"a per_host above {settings.per_host}")
+    if wrong:
+        raise Problem(403, "scope-missing", f"For {' and '.join(wrong)}, this key needs the scope fast.")
 
 
 def status_of(status: Status) -> CrawlStatus:

@@ -43,6 +43,18 @@ def test_a_global_address_is_allowed(address: str) -> None:
         "100.127.255.255",
         "127.0.0.1",
         "127.255.255.255",
+        "168.63.129.16",  # Azure
+        "100.100.100.200",  # Alibaba
+        "192.0.0.192",  # Oracle
+        "169.254.170.2",  # AWS, containers
+        "169.254.0.23",  # Tencent
+        "169.254.42.42",  # Scaleway
+        "fd00:ec2::254",  # AWS
+        "fd20:ce::254",  # Google
+        "fd00:a9fe:a9fe::1",  # Linode
+        "fd00:42::42",  # Scaleway
+        "::ffff:168.63.129.16",
+        "64:ff9b::a83f:8110",  # Azure's through NAT64
         "169.254.169.254",
         "172.16.0.1",
         "172.31.255.255",

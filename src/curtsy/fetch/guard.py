@@ -12,7 +12,10 @@ from typing import NamedTuple
 
 Network = IPv4Network | IPv6Network
 
-#: IANA's special-purpose registry, plus multicast and the reserved top
+#: IANA's special-purpose registry, plus multicast, the reserved top, and the addresses of clouds below.
+#: Metadata of clouds in these ranges: 169.254.169.254 (most), 169.254.170.2 and .23 (AWS containers), 169.254.0.23
+#: (Tencent), 169.254.42.42 (Scaleway), 100.100.100.200 (Alibaba), 192.0.0.192 (Oracle). Their IPv6 addresses are
+#: unique local or link-local: fd00:ec2::254 (AWS), fd20:ce::254 (Google), fe80::a9fe:a9fe (OpenStack).
 _FORBIDDEN_V4 = tuple(
     IPv4Network(cidr)
     for cidr in (
@@ -20,6 +23,7 @@ _FORBIDDEN_V4 = tuple(
         "10.0.0.0/8",
         "100.64.0.0/10",
         "127.0.0.0/8",
+        "168.63.129.16/32",  # Azure's host: metadata and certificates; a public address that is never routed
         "169.254.0.0/16",
         "172.16.0.0/12",
         "192.0.0.0/24",
@@ -44,6 +48,10 @@ _FORBIDDEN_V6 = tuple(IPv6Network(cidr) for cidr in ("2001::/23", "2001:db8::/32
 #: DNS64 returns NAT64's well-known prefix on IPv6-only networks, so its IPv4 address decides.
 #: The local-use prefix 64:ff9b:1::/48 lies outside 2000::/3 and is refused.
 _NAT64 = IPv6Network("64:ff9b::/96")
+
+
+#: names of private networks; clouds answer for their metadata under `internal`
+_PRIVATE_NAMES = (".localhost", ".local", ".localdomain", ".internal", ".home.arpa", ".lan", ".intranet", ".corp")
 
 
 class Target(NamedTuple):
@@ -88,6 +96,12 @@ def is_address(host: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def is_private_name(host: str) -> bool:
+    """Whether a name can only mean a machine of a private network (RFC 6761, 6762, 8375 and ICANN's `internal`)."""
+    name = host.rstrip(".").lower()
+    return "." not in name or name.endswith(_PRIVATE_NAMES)
 
 
 @lru_cache(maxsize=16384)

@@ -330,3 +330,64 @@ def test_a_socks_proxy_that_is_given_an_address_is_given_the_one_that_was_judged
         assert wanted == [asked + b"\x00\x50"]
 
     run(test)
+
+
+def test_a_proxy_that_resolves_names_gets_names_that_nobody_here_knows() -> None:
+    async def test() -> None:
+        async with serving(answering(PAGE, PAGE, then_close=False)) as proxy, dns_serving({}) as dns:
+            pools = {"default": (f"http://127.0.0.1:{proxy.port}",)}
+            async with fetching(proxies=pools, proxy_dns=("default",), dns_servers=(dns.address,)) as fetcher:
+                await fetcher.prepare([("only-there.example", 80)])
+                for _ in range(2):
+                    outcome = await fetch(fetcher, "http://only-there.example/x", proxy_pool="default")
+                    assert outcome.body == b"hello"
+            assert proxy.requests[0].startswith(b"GET http://only-there.example/x HTTP/1.1\r\n")
+            assert not dns.asked
+
+    run(test)
+
+
+def test_what_can_still_be_checked_is_refused_before_a_proxy_that_resolves() -> None:
+    async def test() -> None:
+        async with serving(answering(PAGE)) as proxy, dns_serving({}) as dns:
+            pools = {"pool": (f"http://127.0.0.1:{proxy.port}",)}
+            async with fetching(proxies=pools, proxy_dns=("pool",), dns_servers=(dns.address,)) as fetcher:
+                for host in ("127.0.0.1", "169.254.169.254", "168.63.129.16", "[::1]", "localhost", "a.localhost",
+                             "metadata.google.internal", "printer.local", "intranet", "router.lan."):  # fmt: skip
+                    outcome = await fetch(fetcher, f"http://{host}/", proxy_pool="pool")
+                    assert outcome.fault is Fault.FORBIDDEN_ADDRESS, host
+            assert proxy.connections == 0
+            assert not dns.asked
+
+    run(test)
+
+
+def test_socks_proxies_of_a_pool_that_resolves_get_the_name() -> None:
+    proxies = Proxies({"pool": ("socks5://one", "socks4://two", "http://three")}, ("pool",))
+    assert [proxies.pick("pool", 0.0) for _ in range(3)] == ["socks5h://one", "socks4a://two", "http://three"]
+    assert (proxies.resolves("pool"), proxies.resolves("other"), proxies.resolves(None)) == (True, False, False)
+
+
+@pytest.mark.parametrize("resolving", [(), ("pool",)])
+def test_resolve_is_heeded_behind_a_proxy(resolving: tuple[str, ...]) -> None:
+    """The proxy opens a tunnel to the operator's address, and the site gets the name."""
+
+    async def tunnel(connection: Connection) -> None:
+        await connection.request()
+        await connection.say(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        await connection.request()
+        await connection.say(PAGE)
+
+    async def test() -> None:
+        async with serving(tunnel) as proxy, dns_serving({}) as dns:
+            pools = {"pool": (f"http://127.0.0.1:{proxy.port}",)}
+            async with fetching(
+                proxies=pools, proxy_dns=resolving, resolve=("*.test=127.0.0.1:7777",), dns_servers=(dns.address,)
+            ) as fetcher:
+                outcome = await fetch(fetcher, "http://a.test/q%2fz", proxy_pool="pool")
+                assert (outcome.fault, outcome.body) == (None, b"hello")
+            assert proxy.requests[0].startswith(b"CONNECT 127.0.0.1:7777 HTTP/1.1\r\n")
+            assert proxy.requests[1].startswith(b"GET /q%2fz HTTP/1.1\r\nHost: a.test\r\n")
+            assert not dns.asked
+
+    run(test)

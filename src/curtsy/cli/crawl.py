@@ -66,6 +66,10 @@ def crawl(
         list[str] | None,
         typer.Option("--proxy", metavar="URL", help="Use this proxy; may be repeated.", rich_help_panel="Network"),
     ] = None,
+    proxy_dns: Annotated[
+        bool,
+        typer.Option("--proxy-dns", help="Let the proxies of --proxy resolve names.", rich_help_panel="Network"),
+    ] = False,
     config: Config = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
@@ -79,6 +83,7 @@ def crawl(
         "resolve": tuple(resolve) if resolve else None,
         "allow_private": tuple(allow_private) if allow_private else None,
         "proxies": {"default": tuple(proxy)} if proxy else None,
+        "proxy_dns": ("default",) if proxy_dns else None,
         "llm": request.llm,
     }
     settings = settings_from(config, data_dir, **changed)

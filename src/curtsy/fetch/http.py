@@ -19,7 +19,7 @@ from curtsy.core.outcome import Fault, Outcome
 from curtsy.core.settings import Settings
 from curtsy.fetch.curl_errors import is_bad_line
 from curtsy.fetch.dns import Answer, Resolver
-from curtsy.fetch.guard import address_allowed, check_url, is_listed, networks
+from curtsy.fetch.guard import address_allowed, check_url, is_listed, is_private_name, networks
 from curtsy.fetch.multi import Multi
 from curtsy.fetch.proxies import Proxies
 from curtsy.fetch.raw_connection import RawConnections
@@ -45,7 +45,7 @@ class HttpFetcher:
         self._settings = settings
         self._private = networks(settings.allow_private)
         self._resolver = Resolver(settings, loop)
-        self._proxies = Proxies(settings.proxies)
+        self._proxies = Proxies(settings.proxies, settings.proxy_dns)
         self._multi = Multi(loop, self._finished)
         self._active: dict[int, Transfer] = {}
         self._pool: list[Transfer] = []
@@ -74,12 +74,14 @@ class HttpFetcher:
         transfer = self._pool.pop() if self._pool else self._new_transfer()
         transfer.assign(job, target, done, started)
         self._active[job.id] = transfer
-        rule = self._resolver.rule(target.host) if job.proxy_pool is None else None
+        rule = self._resolver.rule(target.host)
         if rule is not None:
-            self._begin(transfer, (rule[0],), rule[1])
+            self._by_rule(transfer, rule)
             return
         answer = self._resolver.cached(target.host)
-        if answer is not None:
+        if answer is None and self._proxies.resolves(job.proxy_pool):
+            self._by_name(transfer)
+        elif answer is not None:
             self._resolved(transfer, answer)
         else:
             self._resolver.lookup(target.host, lambda answer: self._looked_up(job, transfer, answer))
@@ -108,6 +110,8 @@ class HttpFetcher:
 
     async def prepare(self, hosts: Iterable[tuple[str, int]]) -> None:
         """Resolve names ahead, so that no slot time is spent on it; slow lookups continue after this returns."""
+        if self._proxies.resolves("default"):
+            return  # nobody may know the names here
         unknown = {host for host, _ in hosts if self._resolver.cached(host) is None and not self._resolver.rule(host)}
         waits = []
         for host in unknown:
@@ -190,6 +194,28 @@ class HttpFetcher:
             self._reserve(transfer, free[0])
         self._begin(transfer, free, None)
 
+    def _by_rule(self, transfer: Transfer, rule: tuple[str, int]) -> None:
+        """To the address of --resolve; through a proxy, by a tunnel."""
+        pool = transfer.job.proxy_pool
+        proxy = None if pool is None else self._picked(transfer, pool)
+        if pool is None or proxy is not None:
+            self._begin(transfer, (rule[0],), rule[1], proxy)
+
+    def _by_name(self, transfer: Transfer) -> None:
+        """The proxy resolves the name: only names that are private by definition can be refused here."""
+        host = transfer.target.host
+        if is_private_name(host) and not self._private:
+            self._fail(transfer, Fault.FORBIDDEN_ADDRESS, f"{host} is a name of private networks")
+        elif (proxy := self._picked(transfer, transfer.job.proxy_pool or "")) is not None:
+            self._begin(transfer, (), None, proxy)
+
+    def _picked(self, transfer: Transfer, pool: str) -> str | None:
+        """A proxy of the pool; None after the transfer has failed because there is none."""
+        proxy = self._proxies.pick(pool, boot_clock())
+        if proxy is None:
+            self._fail(transfer, Fault.PROXY, f"no proxy of pool {pool!r} works")
+        return proxy
+
     def _through_proxy(self, transfer: Transfer, answer: Answer) -> None:
         """Most proxies resolve the name themselves: we can refuse addresses that we see, but not pin them.
 
@@ -203,11 +229,9 @@ class HttpFetcher:
         if forbidden:
             self._fail(transfer, Fault.FORBIDDEN_ADDRESS, f"{forbidden[0]} is not a public address")
             return
-        proxy = self._proxies.pick(pool, boot_clock())
-        if proxy is None:
-            self._fail(transfer, Fault.PROXY, f"no proxy of pool {pool!r} works")
-            return
-        self._begin(transfer, answer.addresses if proxy.startswith(_GIVEN_ADDRESSES) else (), None, proxy)
+        proxy = self._picked(transfer, pool)
+        if proxy is not None:
+            self._begin(transfer, answer.addresses if proxy.startswith(_GIVEN_ADDRESSES) else (), None, proxy)
 
     def _begin(
         self, transfer: Transfer, addresses: tuple[str, ...], mapped_port: int | None, proxy: str | None = None

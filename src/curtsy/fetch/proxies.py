@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 _FIRST_REST_S = 5.0
@@ -22,11 +22,23 @@ class _Pool:
     turn: int = field(default=0)
 
 
-class Proxies:
-    """Times are the boot clock's, given by the caller."""
+#: libcurl resolves names for the first scheme of each pair; for the second, the proxy does
+_RESOLVING = {"socks4": "socks4a", "socks5": "socks5h"}
 
-    def __init__(self, pools: Mapping[str, Sequence[str]]):
-        self._pools = {name: _Pool([_Proxy(url) for url in urls]) for name, urls in pools.items()}
+
+class Proxies:
+    """Times are the boot clock's, given by the caller. The proxies of the pools in `resolving` resolve names."""
+
+    def __init__(self, pools: Mapping[str, Sequence[str]], resolving: Collection[str] = ()):
+        self._pools = {
+            name: _Pool([_Proxy(_resolving(url) if name in resolving else url) for url in urls])
+            for name, urls in pools.items()
+        }
+        self._resolving = frozenset(resolving)
+
+    def resolves(self, pool: str | None) -> bool:
+        """Whether the proxies of this pool resolve names."""
+        return pool in self._resolving
 
     def pick(self, pool: str, now: float) -> str | None:
         """The next usable proxy; None if all are paused or the pool is unknown."""
@@ -55,3 +67,8 @@ class Proxies:
     def _find(self, pool: str, url: str) -> list[_Proxy]:
         known = self._pools.get(pool)
         return [proxy for proxy in known.proxies if proxy.url == url] if known else []
+
+
+def _resolving(url: str) -> str:
+    scheme, mark, rest = url.partition("://")
+    return f"{_RESOLVING.get(scheme, scheme)}{mark}{rest}"

@@ -241,7 +241,7 @@ class Transfer:
         self.addresses = addresses
         set_option(pycurl.URL, job.url)
         if self._exact or ("%" in job.url and _LOWER_ESCAPE.search(job.url) is not None):
-            self._ask_exactly(proxy)
+            self._ask_exactly(proxy if mapped_port is None else None)
         set_option(pycurl.TIMEOUT_MS, max(1, int(total_s * 1000)))
         if proxy != self.proxy:
             set_option(pycurl.PROXY, proxy or "")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-_NAMES = ("allow_private", "dns_servers", "proxies", "resolve")
+_NAMES = ("allow_private", "dns_servers", "proxies", "proxy_dns", "resolve")
 #: setting -> its value, or `withheld` if the value may be a secret
 NetworkProfile = dict[str, Any]
 

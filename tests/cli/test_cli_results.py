@@ -665,6 +665,30 @@ def test_doctor_finds_everything_it_needs(run: Run, crawled: Path) -> None:
     assert not (crawled / "valkey.sock").exists()
 
 
+def test_doctor_warns_of_a_folder_that_others_can_enter(run: Run, crawled: Path) -> None:
+    crawled.chmod(0o755)
+    result = run("doctor")
+    assert result.code == 0
+    assert "folder mode        0755" in result.out
+    assert f"chmod 700 {crawled.resolve()}" in result.out
+    crawled.chmod(0o700)
+    assert "folder mode" not in run("doctor").out
+
+
+def test_doctor_says_what_a_proxy_that_resolves_names_leaves_unchecked(
+    run: Run, crawled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert crawled.exists()
+    monkeypatch.setenv("CURTSY_PROXIES", '{"default": ["http://127.0.0.1:1"], "other": ["http://127.0.0.1:2"]}')
+    monkeypatch.setenv("CURTSY_PROXY_DNS", "default")
+    out = run("doctor").out
+    assert "pool 'default', 1; they resolve names (proxy_dns)" in out
+    assert "A name that resolves to a private address is not refused here." in out
+    assert "pool 'other', 1; names are resolved and checked here" in out
+    monkeypatch.setenv("CURTSY_PROXY_DNS", "nowhere")
+    assert "which proxies does not have" in run("doctor").err
+
+
 def test_doctor_says_how_to_mend_what_is_broken(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CURTSY_FRONTIER_URL", "redis://127.0.0.1:1/0")
     result = run("doctor")

@@ -203,11 +203,23 @@ def test_a_folder_that_we_make_is_its_owners_alone_with_all_that_is_in_it(tmp_pa
 
 
 @pytest.mark.usefixtures("usual_umask")
-def test_a_folder_that_is_shared_on_purpose_stays_so(tmp_path: Path) -> None:
+def test_the_database_is_its_owners_alone_in_a_folder_that_others_can_enter(tmp_path: Path) -> None:
     folder = tmp_path / "shared"
     folder.mkdir()
     Store.open(f"sqlite:///{folder}/x.sqlite").close()
-    assert (mode(folder), mode(folder / "x.sqlite")) == (0o755, 0o644)
+    assert (mode(folder), mode(folder / "x.sqlite")) == (0o755, 0o600)
+
+
+@pytest.mark.usefixtures("usual_umask")
+def test_a_database_with_a_loose_mode_is_closed_to_others_when_it_is_opened(tmp_path: Path) -> None:
+    database = tmp_path / "x.sqlite"
+    with Store.open(f"sqlite:///{database}") as store:
+        store.run(meta.put, "session_secret", "hush")
+        for file in tmp_path.glob("x.sqlite*"):
+            file.chmod(0o644)
+        with Store.open(f"sqlite:///{database}"):
+            files = {path.name: mode(path) for path in tmp_path.glob("x.sqlite*") if path.suffix != ".lock"}
+    assert files == {"x.sqlite": 0o600, "x.sqlite-wal": 0o600, "x.sqlite-shm": 0o600}
 
 
 def test_a_file_that_is_no_database_is_damage(tmp_path: Path) -> None:

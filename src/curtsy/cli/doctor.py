@@ -73,6 +73,8 @@ def _checks(settings: Settings) -> Iterator[Check]:
     yield _curl()
     for what, look in (("data folder", _data_dir), ("frontier", _frontier), ("store", _store), ("segments", _segments)):
         yield _guarded(what, look, settings)
+    yield from _loose_mode(settings)
+    yield from _proxies(settings)
     yield _model(settings)
     yield _contact(settings)
     yield Check("frontier memory", True, memory_bound(settings))
@@ -106,6 +108,22 @@ def _data_dir(settings: Settings) -> str:
     probe.unlink()
     free = shutil.disk_usage(settings.data_dir).free
     return f"{settings.data_dir.resolve()}, {free / 1e9:,.1f} GB free"
+
+
+def _loose_mode(settings: Settings) -> Iterator[Check]:
+    """A warning if other users can read the folder: it holds page bodies, and a database with secrets."""
+    if settings.data_dir.is_dir() and (mode := settings.data_dir.stat().st_mode & 0o777) & 0o077:
+        repair = f"Other users can enter it. Run: chmod 700 {settings.data_dir.resolve()}"
+        yield Check("folder mode", None, f"{mode:04o}", repair)
+
+
+def _proxies(settings: Settings) -> Iterator[Check]:
+    for pool, urls in settings.proxies.items():
+        if pool in settings.proxy_dns:
+            found = f"pool {pool!r}, {len(urls)}; they resolve names (proxy_dns)"
+            yield Check("proxies", None, found, "A name that resolves to a private address is not refused here.")
+        else:
+            yield Check("proxies", True, f"pool {pool!r}, {len(urls)}; names are resolved and checked here")
 
 
 def _frontier(settings: Settings) -> str:

@@ -111,7 +111,7 @@ class HttpFetcher:
     async def prepare(self, hosts: Iterable[tuple[str, int]]) -> None:
         """Resolve names ahead, so that no slot time is spent on it; slow lookups continue after this returns."""
         if self._proxies.resolves("default"):
-            return  # nobody may know the names here
+            return  # only the proxy can resolve the names
         unknown = {host for host, _ in hosts if self._resolver.cached(host) is None and not self._resolver.rule(host)}
         waits = []
         for host in unknown:
@@ -210,7 +210,7 @@ class HttpFetcher:
             self._begin(transfer, (), None, proxy)
 
     def _picked(self, transfer: Transfer, pool: str) -> str | None:
-        """A proxy of the pool; None after the transfer has failed because there is none."""
+        """A proxy of the pool; None if all of them pause: the transfer has failed then."""
         proxy = self._proxies.pick(pool, boot_clock())
         if proxy is None:
             self._fail(transfer, Fault.PROXY, f"no proxy of pool {pool!r} works")

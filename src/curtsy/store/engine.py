@@ -241,14 +241,16 @@ def _sqlite_path(url: URL, create: bool) -> Path:
 
 
 def _begin(path: Path) -> None:
-    """Create the file with mode 600 if its folder is private, because it holds secrets and may be copied. In a folder
-    that others can enter the umask decides.
+    """Create the file with mode 600, because it holds secrets and may be copied. SQLite's other files take its mode.
 
     An existing file is not opened: closing it would release SQLite's locks in this process.
     """
     with suppress(OSError):  # it exists, or SQLite reports the error
-        if not path.parent.stat().st_mode & 0o077:
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    for file in (path, *(path.with_name(path.name + ending) for ending in ("-wal", "-shm"))):
+        with suppress(OSError):  # missing, or owned by another user
+            if file.stat().st_mode & 0o077:
+                file.chmod(0o600)
 
 
 def _may_write(path: Path) -> bool:

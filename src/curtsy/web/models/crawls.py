@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, FailFast, Field
 
@@ -10,10 +10,12 @@ from curtsy.control.crawl_request import CrawlRequest
 from curtsy.control.crawls import Status
 from curtsy.core.model import MOST_RENDER
 from curtsy.core.settings import Settings
-from curtsy.web.auth import Caller
 from curtsy.web.models.fields import Time, fill
 from curtsy.web.paging import Paged
 from curtsy.web.problems import Mistake, Problem
+
+if TYPE_CHECKING:
+    from curtsy.web.auth import Caller
 
 State = Literal["loading", "running", "paused", "extracting", "finished", "cancelled", "deleting"]
 

@@ -31,7 +31,7 @@ from curtsy.cli import main
 from curtsy.core.errors import Damaged, UsageError
 from curtsy.core.model import Page
 from curtsy.core.record import Record
-from curtsy.export import page_increments, record_increments
+from curtsy.export import page_increments, record_increments, tables
 from curtsy.export import pages as export
 from curtsy.export import records as record_export
 from curtsy.export.pages import Format
@@ -124,14 +124,14 @@ def test_warcio_check_passes(stored: StoredPages, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("chosen", [Format.JSONL, Format.CSV, Format.PARQUET])
 def test_memory_does_not_grow_with_the_crawl(chosen: Format, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export, "GROUP", 1000)
-    monkeypatch.setattr(export, "_BLOCK", 64_000)
+    monkeypatch.setattr(tables, "GROUP", 1000)
+    monkeypatch.setattr(tables, "BLOCK", 64_000)
     page = Page(id="1-00", crawl=1, fp=b"\0" * 16, url="", host="a.test", status=200, fetched_ms=0, depth=1)
 
     def peak(n: int) -> tuple[int, int]:
         found = (replace(page, url=f"https://a.test/{i}" + "x" * 200, title=f"{i * 7919}" * 20) for i in range(n))
         tracemalloc.start()
-        blocks = export.blocks_of(found, None, chosen, export.Tally(), "t")  # type: ignore[arg-type]
+        blocks = export.blocks_of(found, None, chosen, tables.Tally(), "t")  # type: ignore[arg-type]
         size = sum(map(len, blocks))
         highest = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()

@@ -30,7 +30,7 @@ for command in (
     LazyCommand("pause", "curtsy.cli.state:pause", "Pause a crawl; requests in flight finish."),
     LazyCommand("resume", "curtsy.cli.state:resume", "Resume a paused crawl."),
     LazyCommand("cancel", "curtsy.cli.state:cancel", "Cancel a crawl; fetched pages stay."),
-    LazyCommand("export", "curtsy.cli.results:export", "Export the pages or records of a crawl."),
+    LazyCommand("export", "curtsy.cli.export:export", "Export the pages, records or URLs of a crawl."),
     LazyCommand("audit", "curtsy.cli.results:audit", "Check the request log for impolite requests."),
     LazyCommand("explain", "curtsy.cli.results:explain", "Explain the state of a URL or a host."),
     LazyCommand("failures", "curtsy.cli.failures:app", "List dead letters, or replay them."),

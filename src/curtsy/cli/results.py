@@ -1,4 +1,4 @@
-"""`export`, `audit` and `explain`: the results of a crawl, its politeness, and the state of a URL."""
+"""`audit` and `explain`: the politeness of a crawl, and the state of a URL."""
 
 from __future__ import annotations
 
@@ -9,90 +9,14 @@ import typer
 
 from curtsy.cli import DEAD_LETTERS, show
 from curtsy.cli.backends import Api, backend
-from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, WhichCrawl, number_of, stored
+from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, number_of, stored
 from curtsy.control import explain as explaining
 from curtsy.control.audit import Verdict, coverage, judge
 from curtsy.core.errors import UsageError
 from curtsy.core.times import since_ms, timestamp
-from curtsy.export import page_increments, pages, record_increments, records
-from curtsy.export.targets import target_of
 from curtsy.rules.urls import veiled
-from curtsy.store import crawls, hosts, requests, summaries
+from curtsy.store import hosts, requests, summaries
 from curtsy.store.engine import Store
-
-Out = Annotated[
-    str | None,
-    typer.Option(
-        "--out",
-        metavar="PATH",
-        help=".jsonl, .csv, .parquet, .warc.gz or a folder; also s3://...",
-        show_default="standard output",
-    ),
-]
-Format = Annotated[
-    str | None,
-    typer.Option(
-        "--format", metavar="FORMAT", help="jsonl, csv, parquet, warc or markdown.", show_default="from --out"
-    ),
-]
-CsvSafe = Annotated[bool, typer.Option("--csv-safe", help="Make CSV safe for spreadsheets: no formulas.")]
-FullPage = Annotated[
-    bool,
-    typer.Option("--full-page", help="Markdown with menus, headers, footers and related links, not only the content."),
-]
-What = Annotated[str, typer.Option("--what", metavar="pages|records", help="What to export.")]
-Incremental = Annotated[
-    bool, typer.Option("--incremental", help="Add what is new since the last export to the folder --out.")
-]
-
-
-def export(
-    crawl: WhichCrawl = "last",
-    out: Out = None,
-    format_: Format = None,
-    csv_safe: CsvSafe = False,
-    full_page: FullPage = False,
-    what: What = "pages",
-    incremental: Incremental = False,
-    config: Config = None,
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
-) -> None:
-    """Export the pages or records of a crawl."""
-    _check_what(what, to_stdout=out is None, as_json=as_json)
-    target = target_of(out)
-    chosen = pages.format_of(target, format_)
-    _check_format(chosen, what, csv_safe, full_page)
-    (page_increments if incremental else pages).check_target(target, chosen)
-    with stored(config, data_dir) as (settings, store):
-        with store.read() as tx:
-            found = crawls.get(tx, crawl)
-        if what == "records":
-            write_records = record_increments.add if incremental else records.export_records
-            written = write_records(store, found, target, chosen, csv_safe)
-        else:
-            write = page_increments.add if incremental else pages.export
-            written = write(store, pages.segments_of(settings), found, target, chosen, csv_safe, full_page)
-    if as_json:
-        show.document({"id": found.id, "format": chosen.value, "out": out, what: written})
-    elif out is not None:
-        show.note(f"{written:,} {'new ' if incremental else ''}{what} written to {out}")
-
-
-def _check_what(what: str, *, to_stdout: bool, as_json: bool) -> None:
-    if what not in ("pages", "records"):
-        raise UsageError(f"Invalid --what {what!r}. Use pages or records.")
-    if as_json and to_stdout:
-        raise UsageError(f"With --json, standard output is for the document: export the {what} with --out PATH.")
-
-
-def _check_format(chosen: pages.Format, what: str, csv_safe: bool, full_page: bool) -> None:
-    if full_page and chosen != "markdown":
-        raise UsageError(f"--full-page works with Markdown only, not with {chosen}.")
-    if csv_safe and chosen != "csv":
-        raise UsageError(f"--csv-safe works with CSV only, not with {chosen}.")
-    if what == "records":
-        records.check(chosen)
 
 
 def audit(

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl
 from curtsy.export import pages as export
-from curtsy.export.pages import Format, Tally
+from curtsy.export.tables import Format, Tally, need_pyarrow
 from curtsy.export.targets import Folder, ObjectPlace, Target, folder_of
 from curtsy.store import pages
 from curtsy.store.engine import Store
@@ -63,7 +63,7 @@ def check_target(out: Target, chosen: Format) -> None:
         if (out / export.MARK).exists():
             raise UsageError(f"{out} contains a complete export, which the next one replaces. Use another folder.")
     if chosen is Format.PARQUET:
-        export.need_pyarrow()
+        need_pyarrow()
 
 
 def add(

@@ -6,25 +6,23 @@ writes the blocks so that no output is ever partial.
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from enum import StrEnum
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from curtsy.content.document import is_html
 from curtsy.core.document_facts import DocumentFacts
-from curtsy.core.errors import MissingPart, UsageError
+from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl, Page
 from curtsy.core.settings import Settings
+from curtsy.export.tables import Format, Tally, need_pyarrow, table
 from curtsy.export.targets import Folder, ObjectPlace, Target, check_file, check_parent, place, umask, write_whole
 from curtsy.services.stored_files import markdown_of
 from curtsy.store import pages, urls, warc
@@ -32,24 +30,9 @@ from curtsy.store.engine import Store
 from curtsy.store.segment_places import open_segments
 from curtsy.store.segments import SegmentStore, read_page
 
-#: rows in a row group of a Parquet file: some MB
-GROUP = 10_000
-#: a spreadsheet may read a cell that begins like this as a formula
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 #: marks a folder as an export, so that the next export may replace it
 MARK = ".curtsy-export"
 _MARK_TEXT = b"Made by curtsy export. The next export to this folder replaces it.\n"
-#: size of one write
-_BLOCK = 256 * 1024
-
-
-class Format(StrEnum):
-    JSONL = "jsonl"
-    CSV = "csv"
-    PARQUET = "parquet"
-    WARC = "warc"
-    MARKDOWN = "markdown"
-
 
 ENDINGS = {".jsonl": Format.JSONL, ".csv": Format.CSV, ".parquet": Format.PARQUET, ".warc.gz": Format.WARC}
 
@@ -165,18 +148,6 @@ def export(
     return written.n
 
 
-class Tally:
-    """Counts the pages or records written."""
-
-    def __init__(self) -> None:
-        self.n = 0
-
-    def each(self, found: Iterable[Any]) -> Iterator[Any]:
-        for one in found:
-            yield one
-            self.n += 1
-
-
 def blocks_of(
     found: Iterable[Page], segments: SegmentStore, chosen: Format, written: Tally, name: str, csv_safe: bool = False
 ) -> Iterator[bytes]:
@@ -184,18 +155,6 @@ def blocks_of(
     if chosen is Format.WARC:
         return _warc(found, segments, written, name)
     return table(map(row_of, found), COLUMNS, chosen, written, csv_safe)
-
-
-def table(
-    rows: Iterable[dict[str, Any]], columns: Mapping[str, str], chosen: Format, written: Tally, csv_safe: bool = False
-) -> Iterator[bytes]:
-    """Return rows as JSONL, CSV or Parquet."""
-    counted = written.each(rows)
-    if chosen is Format.CSV:
-        return _joined(_csv(counted, columns, csv_safe))
-    if chosen is Format.PARQUET:
-        return _parquet(counted, columns)
-    return _joined(map(_line, counted))
 
 
 def pages_of(store: Store, crawl: int, after: int = 0, upto: int | None = None) -> Iterator[Page]:
@@ -228,96 +187,6 @@ def _document(facts: DocumentFacts | None) -> dict[str, Any]:
         "document": facts.kind, "problem": facts.problem or None, "document_pages": facts.pages or None,
         "author": facts.author or None, "created": facts.created or None, "modified": facts.modified or None,
     }  # fmt: skip
-
-
-def _joined(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Join into larger blocks: a write per line would cost more than the line."""
-    held: list[bytes] = []
-    size = 0
-    for part in parts:
-        held.append(part)
-        size += len(part)
-        if size >= _BLOCK:
-            yield b"".join(held)
-            held, size = [], 0
-    if held:
-        yield b"".join(held)
-
-
-def _line(row: dict[str, Any]) -> bytes:
-    return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
-
-
-class _Sink:
-    """A file for csv.writer and pyarrow that keeps what was written until it is taken."""
-
-    closed = False
-
-    def __init__(self) -> None:
-        self._held: list[bytes] = []
-        self._written = 0
-
-    def write(self, data: Any) -> int:
-        block = data.encode("utf-8", "replace") if isinstance(data, str) else bytes(data)
-        self._held.append(block)
-        self._written += len(block)
-        return len(block)
-
-    def tell(self) -> int:
-        return self._written
-
-    def flush(self) -> None:
-        """Nothing is buffered elsewhere."""
-
-    def close(self) -> None:
-        """The blocks are taken after this."""
-
-    def take(self) -> bytes:
-        taken, self._held = b"".join(self._held), []
-        return taken
-
-
-def _csv(rows: Iterable[dict[str, Any]], columns: Iterable[str], safe: bool) -> Iterator[bytes]:
-    sink = _Sink()
-    writer = csv.DictWriter(sink, list(columns))
-    writer.writeheader()
-    yield sink.take()
-    for row in rows:
-        writer.writerow({name: _inert(value) for name, value in row.items()} if safe else row)
-        yield sink.take()
-
-
-def _inert(value: Any) -> Any:
-    """Prefix text that a spreadsheet would read as a formula with an apostrophe."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
-
-
-def _parquet(rows: Iterator[dict[str, Any]], columns: Mapping[str, str]) -> Iterator[bytes]:
-    pyarrow, parquet = need_pyarrow()
-    types = {"string": pyarrow.string(), "int32": pyarrow.int32(), "int64": pyarrow.int64(), "bool": pyarrow.bool_()}
-    types["double"] = pyarrow.float64()
-    schema = pyarrow.schema([(name, types[kind]) for name, kind in columns.items()])
-    sink = _Sink()
-    with parquet.ParquetWriter(sink, schema, compression="zstd") as writer:
-        for group in _groups(rows, GROUP):
-            writer.write_table(pyarrow.Table.from_pylist(group, schema=schema))
-            yield sink.take()
-    yield sink.take()
-
-
-def need_pyarrow() -> tuple[Any, Any]:
-    """Import an optional extra, or say how to install it."""
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ModuleNotFoundError:
-        raise MissingPart("Parquet needs pyarrow. Run: pip install 'curtsy[parquet]', or use jsonl or csv.") from None
-    return pyarrow, parquet
-
-
-def _groups(rows: Iterator[dict[str, Any]], size: int) -> Iterator[list[dict[str, Any]]]:
-    while group := list(islice(rows, size)):
-        yield group
 
 
 def _warc(found: Iterable[Page], segments: SegmentStore, written: Tally, name: str) -> Iterator[bytes]:

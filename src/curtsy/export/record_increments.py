@@ -24,7 +24,7 @@ from curtsy.core.model import Crawl
 from curtsy.core.record import Record
 from curtsy.export import page_increments, pages
 from curtsy.export import records as record_export
-from curtsy.export.pages import Format, Tally
+from curtsy.export.tables import Format, Tally, table
 from curtsy.export.targets import Folder, Target, folder_of
 from curtsy.store import records
 from curtsy.store.engine import Store
@@ -114,7 +114,7 @@ def _blocks(
         yield first
         yield from step.rows
 
-    yield from pages.table(rows(), record_export.COLUMNS, chosen, step.written, csv_safe)
+    yield from table(rows(), record_export.COLUMNS, chosen, step.written, csv_safe)
     _write(folder, NEXT, {"part": name, "state": _with(state, step.crawl, step.after)})
 
 

@@ -4,14 +4,13 @@ withheld values never leave the store."""
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from typing import Any
 
 from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl
 from curtsy.core.record import Record
-from curtsy.export import pages
-from curtsy.export.pages import Format, Tally
+from curtsy.export.flat import when
+from curtsy.export.tables import Format, Tally, table
 from curtsy.export.targets import Target, write_whole
 from curtsy.records import serialize
 from curtsy.store.engine import Store
@@ -51,17 +50,13 @@ def export_records(store: Store, crawl: Crawl, out: Target, chosen: Format, csv_
     written = Tally()
     nested = chosen is Format.JSONL
     rows = (row_of(record, nested=nested) for record in serialize.of_crawl(store, crawl.id))
-    write_whole(out, pages.table(rows, COLUMNS, chosen, written, csv_safe))
+    write_whole(out, table(rows, COLUMNS, chosen, written, csv_safe))
     return written.n
 
 
 def row_of(record: Record, *, nested: bool) -> dict[str, Any]:
     """Return the public form of a record; without `nested`, objects are JSON text."""
-    shown = serialize.line(record) | {"created": _when(record.created_ms), "reviewed": _when(record.reviewed_ms)}
+    shown = serialize.line(record) | {"created": when(record.created_ms), "reviewed": when(record.reviewed_ms)}
     if not nested:
         shown |= {name: json.dumps(shown[name], ensure_ascii=False) for name in _NESTED}
     return {name: shown[name] for name in COLUMNS}
-
-
-def _when(at_ms: int | None) -> str | None:
-    return None if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")

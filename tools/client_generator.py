@@ -35,6 +35,7 @@ _MEDIA_TYPES = {
     "application/octet-stream": ("bytes", "bytes"),
     "image/png": ("bytes", "bytes"),
     "text/plain": ("text", "str"),
+    "text/markdown": ("text", "str"),
     "text/html": ("text", "str"),
 }
 

@@ -198,7 +198,24 @@ def test_csv_and_parquet_have_the_same_rows(run: Run, crawled: Path, tmp_path: P
     rows = list(csv.DictReader(io.StringIO((tmp_path / "t.csv").read_text("utf-8"))))
     assert [row["url"] for row in rows] == [line["url"] for line in lines]
     assert [row["sha256"] for row in rows] == [line["sha256"] for line in lines]
-    assert parquet.read_table(tmp_path / "t.parquet").to_pylist() == lines
+    found = parquet.read_table(tmp_path / "t.parquet").to_pylist()
+    assert [row | {"fetched_at": row["fetched_at"].isoformat(timespec="milliseconds")} for row in found] == lines
+
+
+def test_content_and_partitions_are_options_of_pages(run: Run, crawled: Path, tmp_path: Path) -> None:
+    lines = [json.loads(line) for line in run("export", "--with", "text,html", "--with", "markdown").out.splitlines()]
+    assert ["A page about geese." in line["text"] for line in lines] == [True, True]
+    assert "**geese**" in lines[0]["markdown"]
+    assert "<b>geese</b>" in lines[0]["html"]
+    assert run("export", "--out", "by-host", "--partition-by", "host", "--format", "jsonl").code == 0
+    assert (tmp_path / "by-host" / "host=a.test" / "pages.jsonl").exists()
+    for words in (
+        ("--with", "words"), ("--with", "text", "--out", "t.csv"), ("--partition-by", "size", "--out", "x"),
+        ("--partition-by", "host"), ("--partition-by", "host", "--out", "x.parquet"),
+        ("--partition-by", "host", "--out", "x", "--format", "warc"), ("--records", "--with", "text"),
+        ("--partition-by", "host", "--out", "x", "--incremental"),
+    ):  # fmt: skip
+        assert run("export", *words).code == 2, words
 
 
 def test_csv_for_spreadsheets_has_no_formulas(run: Run, crawled: Path, tmp_path: Path) -> None:

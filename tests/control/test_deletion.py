@@ -11,7 +11,7 @@ from small_site import Answer, Asked, Say, SmallSite, linking
 from waiting import until
 
 from curtsy.control import retention
-from curtsy.export import pages as export
+from curtsy.export.page_rows import segments_of
 from curtsy.store import pages
 from curtsy.store.engine import Store
 from curtsy.store.segments import read_page
@@ -66,7 +66,7 @@ def test_a_page_that_is_deleted_while_it_is_fetched_again_is_stored_anew(tmp_pat
             with Store.open(settings.effective_store_url) as store, store.read() as tx:
                 ((_, page),) = pages.where(tx, "p.url = :url", {"url": f"http://{ONE}/same"}, "p.n", 10)
                 assert (page.crawl, page.unchanged) == (2, False)
-                record = read_page(tx, export.segments_of(settings), page)
+                record = read_page(tx, segments_of(settings), page)
                 assert record is not None
                 assert b"Same" in record.body
         finally:

@@ -12,7 +12,7 @@ from crawl_folder import CrawlFolder, finish
 from object_store import object_store, use
 from postgres_server import start_postgres
 
-from curtsy.export.pages import segments_of
+from curtsy.export.page_rows import segments_of
 from curtsy.store import crawls, pages
 from curtsy.store.engine import Store
 from curtsy.store.segments import read_page

@@ -29,17 +29,18 @@ from warcio.archiveiterator import ArchiveIterator
 
 from curtsy.cli import main
 from curtsy.core.errors import Damaged, UsageError
-from curtsy.core.model import Page
+from curtsy.core.model import Crawl, Page
 from curtsy.core.record import Record
-from curtsy.export import page_increments, record_increments, tables
+from curtsy.export import page_increments, record_increments, tables, targets
 from curtsy.export import pages as export
 from curtsy.export import records as record_export
-from curtsy.export.pages import Format
+from curtsy.export.page_rows import PageRows, pages_of
+from curtsy.export.tables import Format
 from curtsy.export.targets import LocalFolder, target_of
 from curtsy.store import pages, records
 
 OUTPUT = Path(__file__).parents[2] / "docs" / "reference" / "output.md"
-KINDS = {"number": "double", "text": "string", "integer": "int", "boolean": "bool"}
+KINDS = {"number": "double", "text": "string", "integer": "int", "boolean": "bool", "time": "timestamp"}
 
 
 @pytest.fixture
@@ -49,14 +50,18 @@ def stored(tmp_path: Path) -> Iterator[StoredPages]:
     found.close()
 
 
+def rows_of(stored: StoredPages, *content: str) -> PageRows:
+    return PageRows(stored.store, stored.segments, stored.crawl, content)
+
+
 def write(stored: StoredPages, out: str | Path, chosen: Format) -> int:
-    return export.export(stored.store, stored.segments, stored.crawl, target_of(str(out)), chosen)
+    return export.export(rows_of(stored), target_of(str(out)), chosen)
 
 
 def add(stored: StoredPages, out: str | Path, chosen: Format = Format.PARQUET, **given: Any) -> int:
     target = target_of(str(out))
     page_increments.check_target(target, chosen)
-    return page_increments.add(stored.store, stored.segments, stored.crawl, target, chosen, **given)
+    return page_increments.add(rows_of(stored), target, chosen, **given)
 
 
 def urls_in(path: Path, chosen: Format) -> list[str]:
@@ -97,7 +102,73 @@ def test_duckdb_and_pyarrow_read_the_same_rows(stored: StoredPages, tmp_path: Pa
     expected = [(page.url, 200, page.depth, page.size, False) for page in sorted(made, key=lambda page: page.depth)]
     assert reads == dict.fromkeys(reads, expected)
     rows = parquet.read_table(tmp_path / "t.parquet").to_pylist()
-    assert rows == [json.loads(line) for line in (tmp_path / "t.jsonl").read_text().splitlines()]
+    timed = [row | {"fetched_at": row["fetched_at"].isoformat(timespec="milliseconds")} for row in rows]
+    assert timed == [json.loads(line) for line in (tmp_path / "t.jsonl").read_text().splitlines()]
+
+
+def test_parquet_has_real_times_columns_that_are_never_null_and_the_crawl(stored: StoredPages, tmp_path: Path) -> None:
+    stored.add(2)
+    write(stored, tmp_path / "t.parquet", Format.PARQUET)
+    schema = parquet.read_schema(tmp_path / "t.parquet")
+    assert str(schema.field("fetched_at").type) == "timestamp[ms, tz=UTC]"
+    never = {name for name in schema.names if not schema.field(name).nullable}
+    text = OUTPUT.read_text("utf-8").partition("## Exports: lines and tables")[2].partition("are never null")[0]
+    assert never == set(re.findall(r"`(\w+)`", text.rpartition("`bool`.")[2]))
+    with duckdb.connect() as db:
+        found = db.execute(f"SELECT crawl, year(fetched_at) FROM '{tmp_path}/t.parquet'").fetchall()
+    assert found == [(stored.crawl.id, 2024)] * 2
+
+
+@pytest.mark.parametrize("name", ["t.jsonl", "t.parquet"])
+def test_pages_come_with_their_content_on_request(stored: StoredPages, tmp_path: Path, name: str) -> None:
+    stored.add(3)
+    rows = rows_of(stored, "text", "markdown", "html")
+    assert export.export(rows, tmp_path / name, export.format_of(Path(name), None)) == 3
+    with duckdb.connect() as db:
+        found = db.execute(f"SELECT text, markdown, html FROM '{tmp_path / name}' ORDER BY depth LIMIT 1").fetchone()
+    assert found is not None
+    text, markdown, html = found
+    assert ("Menu 0" in text, "geese" in text) == (True, True)
+    assert "**geese**" in markdown
+    assert "Menu 0" not in markdown
+    assert html.startswith("<html><title>Page 0</title>")
+
+
+def test_row_groups_are_bounded_by_their_text(
+    stored: StoredPages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten thousand pages with their HTML would be some GB of memory."""
+    stored.add(9)
+    monkeypatch.setattr(tables, "GROUP_CHARS", 1500)
+    export.export(rows_of(stored, "html"), tmp_path / "t.parquet", Format.PARQUET)
+    assert parquet.read_metadata(tmp_path / "t.parquet").num_row_groups >= 3
+
+
+@pytest.mark.parametrize("chosen", [Format.JSONL, Format.CSV, Format.PARQUET])
+def test_a_partitioned_export_has_a_file_for_each_host_or_date(
+    stored: StoredPages, tmp_path: Path, chosen: Format
+) -> None:
+    made = [
+        replace(page, host=f"h{i % 2}.test:80", fetched_ms=page.fetched_ms + i * 43_200_000)
+        for i, page in enumerate(stored.make(5))
+    ]
+    stored.store.run(pages.insert, made)
+    read = {"jsonl": "read_json", "csv": "read_csv", "parquet": "read_parquet"}[chosen]
+    for by, parts in (("host", ["h0.test%3A80", "h1.test%3A80"]), ("date", ["2024-10-27", "2024-10-28", "2024-10-29"])):
+        out = tmp_path / by
+        assert export.export(rows_of(stored), out, chosen, by=by) == 5
+        assert export.export(rows_of(stored), out, chosen, by=by) == 5, "an export replaces its folder"
+        files = sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file())
+        assert files == [".curtsy-export", *(f"{by}={value}/pages.{chosen}" for value in parts)]
+        with duckdb.connect() as db:
+            query = f"SELECT {by}::TEXT, url FROM {read}('{out}/*/*.{chosen}', hive_partitioning = true) ORDER BY url"
+            found = db.execute(query).fetchall()
+        values = [page.host if by == "host" else export_date(page) for page in made]
+        assert found == [(value, page.url) for value, page in zip(values, made, strict=True)]
+
+
+def export_date(page: Page) -> str:
+    return str(tables.iso(page.fetched_ms))[:10]
 
 
 def test_the_documented_columns_are_those_of_the_parquet_file(stored: StoredPages, tmp_path: Path) -> None:
@@ -127,11 +198,12 @@ def test_memory_does_not_grow_with_the_crawl(chosen: Format, monkeypatch: pytest
     monkeypatch.setattr(tables, "GROUP", 1000)
     monkeypatch.setattr(tables, "BLOCK", 64_000)
     page = Page(id="1-00", crawl=1, fp=b"\0" * 16, url="", host="a.test", status=200, fetched_ms=0, depth=1)
+    rows = PageRows(None, None, Crawl(id="c", request_id="r"))  # type: ignore[arg-type]
 
     def peak(n: int) -> tuple[int, int]:
         found = (replace(page, url=f"https://a.test/{i}" + "x" * 200, title=f"{i * 7919}" * 20) for i in range(n))
         tracemalloc.start()
-        blocks = export.blocks_of(found, None, chosen, tables.Tally(), "t")  # type: ignore[arg-type]
+        blocks = export.blocks_of(rows, found, chosen, tables.Tally(), "t")
         size = sum(map(len, blocks))
         highest = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
@@ -183,7 +255,7 @@ def test_a_killed_export_leaves_each_page_once(stored: StoredPages, tmp_path: Pa
     out = tmp_path / "out"
     script = f"""
 from pathlib import Path
-from curtsy.export import page_increments, pages as export
+from curtsy.export import page_increments, page_rows, pages as export
 from curtsy.core.settings_loading import load
 from curtsy.store import crawls
 from curtsy.store.engine import Store
@@ -191,7 +263,8 @@ settings = load(data_dir=Path({str(stored.settings.data_dir)!r}))
 with Store.open(settings.effective_store_url) as store:
     with store.read() as tx:
         crawl = crawls.get(tx, "last")
-    page_increments.add(store, export.segments_of(settings), crawl, Path({str(out)!r}), export.Format.JSONL, part=4)
+    rows = page_rows.PageRows(store, page_rows.segments_of(settings), crawl)
+    page_increments.add(rows, Path({str(out)!r}), export.Format.JSONL, part=4)
 """
     for parts in (4, 16):
         process = subprocess.Popen([sys.executable, "-c", script])
@@ -271,7 +344,7 @@ def test_a_folder_keeps_its_format(stored: StoredPages, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="as csv"):
         add(stored, tmp_path / "out", Format.PARQUET)
     (tmp_path / "md").mkdir()
-    (tmp_path / "md" / export.MARK).touch()
+    (tmp_path / "md" / targets.MARK).touch()
     with pytest.raises(UsageError, match="complete export"):
         add(stored, tmp_path / "md", Format.MARKDOWN)
 
@@ -330,7 +403,7 @@ def test_only_published_records_are_exported(recorded: StoredPages, tmp_path: Pa
     assert record_export.export_records(recorded.store, recorded.crawl, out, chosen) == 1
     with duckdb.connect() as db:
         found = db.execute(f"SELECT \"schema\", version, data::JSON->>'name', url FROM '{out}'").fetchall()
-    (url,) = (page.url for page in export.pages_of(recorded.store, recorded.crawl.n, 0, 1))
+    (url,) = (page.url for page in pages_of(recorded.store, recorded.crawl.n, 0, 1))
     assert found == [("bird", 1, "published goose", url)]
     assert b"secret" not in out.read_bytes()
     if chosen is Format.PARQUET:
@@ -567,8 +640,8 @@ def test_a_document_is_exported_with_its_facts_and_as_markdown(tmp_path: Path) -
 def test_markdown_is_the_main_content_or_the_full_page(stored: StoredPages, tmp_path: Path, full_page: bool) -> None:
     stored.add(2)
     whole, parts = target_of(str(tmp_path / "whole")), target_of(str(tmp_path / "parts"))
-    export.export(stored.store, stored.segments, stored.crawl, whole, Format.MARKDOWN, full_page=full_page)
-    page_increments.add(stored.store, stored.segments, stored.crawl, parts, Format.MARKDOWN, full_page=full_page)
+    export.export(rows_of(stored), whole, Format.MARKDOWN, full_page=full_page)
+    page_increments.add(rows_of(stored), parts, Format.MARKDOWN, full_page=full_page)
     texts = [file.read_text("utf-8") for file in sorted(tmp_path.glob("*/a.test/*.md"))]
     assert len(texts) == 4
     assert all("**geese**" in text and ("Menu" in text) == full_page for text in texts)

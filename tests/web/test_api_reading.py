@@ -235,3 +235,31 @@ def test_explain_names_the_dead_letter(client: FlaskClient, store: Store) -> Non
     assert (told["state"], told["reason"], told["dead_letter"]) == ("failed", "timeout", letter.id)
     with store.read() as tx:
         assert crawls.ids(tx, [crawl.n]) == {crawl.n: crawl.id}
+
+
+def test_pages_come_with_their_text_markdown_and_html(client: FlaskClient, store: Store, settings: Settings) -> None:
+    body = b"<!doctype html><title>T</title><nav>Menu</nav><h1>Geese</h1><p>They <b>fly</b>.</p><script>x()</script>"
+    crawl = stored.crawl(store)
+    (page,) = stored.add_pages(store, stored.folder_of(settings), crawl, [("https://a.test/", body)])
+    (plain,) = walk(client, f"/v1/crawls/{crawl.id}/pages")
+    assert (plain["text"], plain["markdown"], plain["html"]) == (None, None, None)
+    (item,) = walk(client, f"/v1/crawls/{crawl.id}/pages?content=markdown,html")
+    assert (item["text"], "They **fly**." in item["markdown"], item["html"]) == (None, True, body.decode())
+    assert client.get(f"/v1/crawls/{crawl.id}/pages?content=words").status_code == 422
+    for name, kind, said in (("text", "text/plain", "They fly."), ("markdown", "text/markdown", "They **fly**.")):
+        answer = client.get(f"/v1/pages/{page.id}/{name}")
+        assert (answer.status_code, answer.content_type) == (200, f"{kind}; charset=utf-8")
+        assert answer.headers["Content-Disposition"].startswith("attachment")
+        assert said in answer.get_data(as_text=True)
+    assert client.get("/v1/pages/1-" + "0" * 32 + "/text").status_code == 404
+
+
+def test_a_list_with_content_is_short(client: FlaskClient, store: Store, settings: Settings) -> None:
+    crawl = stored.crawl(store)
+    found = [(f"https://a.test/{n}", b"<!doctype html><p>%d" % n) for n in range(25)]
+    stored.add_pages(store, stored.folder_of(settings), crawl, found)
+    answer = client.get(f"/v1/crawls/{crawl.id}/pages?content=text&limit=1000").get_json()
+    assert len(answer["items"]) == 20
+    assert sorted(
+        one["text"].strip() for one in walk(client, f"/v1/crawls/{crawl.id}/pages?content=text", 7)
+    ) == sorted(map(str, range(25)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from curtsy.core.settings import Settings
 from curtsy.export import pages
+from curtsy.export.page_rows import PageRows, segments_of
 from curtsy.export.targets import target_of
 from curtsy.store import crawls
 from curtsy.store.engine import Store
@@ -17,4 +18,4 @@ def write(settings: Settings, crawl: str, where: str) -> int:
     with Store.open(settings.effective_store_url, create=False) as store:
         with store.read() as tx:
             found = crawls.get(tx, crawl)
-        return pages.export(store, pages.segments_of(settings), found, target, chosen)
+        return pages.export(PageRows(store, segments_of(settings), found), target, chosen)

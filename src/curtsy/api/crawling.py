@@ -25,7 +25,7 @@ from curtsy.core.model import Counts, Crawl, new_id
 from curtsy.core.model import Page as StoredPage
 from curtsy.core.settings import Settings
 from curtsy.core.settings_loading import load, missing
-from curtsy.export import pages as export
+from curtsy.export import page_rows as export
 from curtsy.fetch import chromium
 from curtsy.records import serialize
 from curtsy.store import crawls

@@ -20,6 +20,7 @@ from curtsy.core.model import Crawl, new_id
 from curtsy.core.settings import Settings
 from curtsy.core.settings_loading import keep, load, missing
 from curtsy.export import pages
+from curtsy.export.page_rows import PageRows, segments_of
 from curtsy.export.targets import Target, target_of
 from curtsy.store import crawls
 from curtsy.store.engine import Store
@@ -148,7 +149,7 @@ def run_and_export(
         ended = drive(settings, what, seeds, shown.update, processes, options, give_up)
     if chosen is not None and not ended.interrupted:
         with Store.open(settings.effective_store_url) as store:
-            pages.export(store, pages.segments_of(settings), ended.crawl, out, chosen)
+            pages.export(PageRows(store, segments_of(settings), ended.crawl), out, chosen)
     return ended
 
 

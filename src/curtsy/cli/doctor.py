@@ -19,7 +19,7 @@ from curtsy.cli import UNAVAILABLE, show
 from curtsy.cli.options import AsJson, Config, DataDir, settings_from
 from curtsy.core.errors import CurtsyError, Unavailable
 from curtsy.core.settings import Settings
-from curtsy.export.pages import segments_of
+from curtsy.export.page_rows import segments_of
 from curtsy.extract.endpoint import CallOptions, call, models
 from curtsy.extract.llm import endpoint_of
 from curtsy.fetch import chromium

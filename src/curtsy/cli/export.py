@@ -9,7 +9,8 @@ import typer
 from curtsy.cli import show
 from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl, stored
 from curtsy.core.errors import UsageError
-from curtsy.export import page_increments, pages, record_increments, record_tables, records, table_sets
+from curtsy.export import page_increments, pages, partitions, record_increments, record_tables, records, table_sets
+from curtsy.export.page_rows import PageRows, check_content, segments_of
 from curtsy.export.tables import Format as PageFormat
 from curtsy.export.targets import Target, target_of
 from curtsy.store import crawls
@@ -41,6 +42,14 @@ What = Annotated[str, typer.Option("--what", metavar="pages|records", help="What
 Incremental = Annotated[
     bool, typer.Option("--incremental", help="Add what is new since the last export to the folder --out.")
 ]
+With = Annotated[
+    list[str] | None,
+    typer.Option("--with", metavar="CONTENT", help="Also columns with the pages' text, markdown or html. Repeatable."),
+]
+PartitionBy = Annotated[
+    str | None,
+    typer.Option("--partition-by", metavar="host|date", help="A folder with a file for each host or date of fetch."),
+]
 Records = Annotated[
     bool, typer.Option("--records", help="Records as flat tables: a column per value, and a table of the evidence.")
 ]
@@ -62,6 +71,8 @@ def export(
     csv_safe: CsvSafe = False,
     full_page: FullPage = False,
     what: What = "pages",
+    content: With = None,
+    partition_by: PartitionBy = None,
     flat: Records = False,
     lists: Lists = None,
     incremental: Incremental = False,
@@ -74,13 +85,23 @@ def export(
     if lists is not None and not flat:
         raise UsageError("--lists belongs to --records. Add --records.")
     if flat:
-        _refuse(incremental=incremental, full_page=full_page, what=what == "records")
+        _refuse(
+            "--records", incremental=incremental, full_page=full_page, what=what == "records",
+            partition_by=partition_by is not None, with_=content is not None,
+        )  # fmt: skip
         _tables(crawl, out, format_, csv_safe, lists, config, data_dir, as_json)
         return
     target = target_of(out)
-    chosen = pages.format_of(target, format_)
+    chosen = _partitioned_format(target, format_) if partition_by else pages.format_of(target, format_)
     _check_format(chosen, what, csv_safe, full_page)
-    (page_increments if incremental else pages).check_target(target, chosen)
+    names = _content(content, chosen, what)
+    if partition_by is not None:
+        _refuse("--partition-by", incremental=incremental, what=what == "records")
+        partitions.check(partition_by, chosen)
+    if incremental:
+        page_increments.check_target(target, chosen)
+    else:
+        pages.check_target(target, chosen, partitioned=partition_by is not None)
     with stored(config, data_dir) as (settings, store):
         with store.read() as tx:
             found = crawls.get(tx, crawl)
@@ -88,8 +109,11 @@ def export(
             write_records = record_increments.add if incremental else records.export_records
             written = write_records(store, found, target, chosen, csv_safe)
         else:
-            write = page_increments.add if incremental else pages.export
-            written = write(store, pages.segments_of(settings), found, target, chosen, csv_safe, full_page)
+            rows = PageRows(store, segments_of(settings), found, names)
+            if incremental:
+                written = page_increments.add(rows, target, chosen, csv_safe, full_page)
+            else:
+                written = pages.export(rows, target, chosen, csv_safe, full_page, partition_by)
     if as_json:
         show.document({"id": found.id, "format": chosen.value, "out": out, what: written})
     elif out is not None:
@@ -123,11 +147,29 @@ def _table_format(target: Target, format_: str | None, csv_safe: bool) -> table_
     return chosen
 
 
-def _refuse(**given: bool) -> None:
-    """Options that do not go together with flat tables."""
+def _refuse(option: str, **given: bool) -> None:
+    """Raise UsageError for options that do not work together with this one."""
     for name, used in given.items():
         if used:
-            raise UsageError(f"--{name.replace('_', '-')} does not work with --records. Remove one of them.")
+            raise UsageError(f"--{name.strip('_').replace('_', '-')} does not work with {option}. Remove one of them.")
+
+
+def _partitioned_format(target: Target, format_: str | None) -> PageFormat:
+    """A folder has no ending: Parquet, unless --format says otherwise."""
+    if target is not None and target.name.endswith(tuple(pages.ENDINGS)):
+        raise UsageError(
+            f"--partition-by writes a folder, but {target} names a file. Use --out FOLDER --format FORMAT."
+        )
+    return pages.format_of(target, format_ or PageFormat.PARQUET)
+
+
+def _content(given: list[str] | None, chosen: PageFormat, what: str) -> tuple[str, ...]:
+    """The columns of --with; several may be in one word: text,markdown."""
+    names = tuple(dict.fromkeys(name for word in given or () for name in word.split(",")))
+    check_content(names)
+    if names and (what != "pages" or chosen not in (PageFormat.JSONL, PageFormat.PARQUET)):
+        raise UsageError("--with works with pages as jsonl or parquet only. Use one of these formats.")
+    return names
 
 
 def _check_what(what: str, *, to_stdout: bool, as_json: bool) -> None:

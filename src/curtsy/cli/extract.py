@@ -17,7 +17,7 @@ from curtsy.core.errors import UsageError
 from curtsy.core.model import CrawlState
 from curtsy.core.settings import Settings
 from curtsy.core.shutdown import StopFlag
-from curtsy.export.pages import segments_of
+from curtsy.export.page_rows import segments_of
 from curtsy.records import plan as plans
 from curtsy.records import reextraction, stages
 from curtsy.records.extraction import Parts

@@ -14,7 +14,7 @@ from curtsy.cli.commands import Commands
 from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, number_of, stored
 from curtsy.cli.show import say
 from curtsy.core.errors import UsageError
-from curtsy.export import pages
+from curtsy.export.page_rows import segments_of
 from curtsy.records import evidence, review
 
 app = Commands("Review records that need a decision.")
@@ -127,7 +127,7 @@ def export_golden(
     A case has the stored pages, the schema and the correct values.
     """
     with stored(config, data_dir) as (settings, store):
-        n, segments = number_of(store, crawl), pages.segments_of(settings)
+        n, segments = number_of(store, crawl), segments_of(settings)
         made = review.export_golden(store, segments, out, crawl=n, every=every, only=frozenset(record or ()))
     if as_json:
         shown.document({"cases": [str(case) for case in made]})

@@ -26,7 +26,7 @@ from curtsy.core.model import Crawl, Page, Schedule, new_id
 from curtsy.core.record import Record
 from curtsy.core.settings import Settings
 from curtsy.core.times import since_ms, timestamp
-from curtsy.export.pages import segments_of
+from curtsy.export.page_rows import segments_of
 from curtsy.records import extraction, plan, review, serialize
 from curtsy.rules.folding import Folding
 from curtsy.rules.urls import fingerprint

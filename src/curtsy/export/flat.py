@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from curtsy.core.record import Record
 from curtsy.core.text_layout import Part
-from curtsy.export.tables import json_text
+from curtsy.export.tables import iso, json_text
 from curtsy.grounding import json_pointer
 from curtsy.grounding.schema import Leaf, Schema
 
@@ -157,8 +156,8 @@ def about(record: Record) -> Row:
         "record_confidence": record.confidence.get("share"),
         "record_low_confidence": record.low_confidence,
         "record_score": record.scores.get("total"),
-        "record_created": when(record.created_ms),
-        "record_reviewed": when(record.reviewed_ms),
+        "record_created": iso(record.created_ms),
+        "record_reviewed": iso(record.reviewed_ms),
     }
 
 
@@ -198,7 +197,3 @@ def dotted(path: str) -> str:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else json_text(value)
-
-
-def when(at_ms: int | None) -> str | None:
-    return None if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")

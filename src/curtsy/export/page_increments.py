@@ -20,11 +20,12 @@ from typing import Any, NamedTuple
 from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl
 from curtsy.export import pages as export
+from curtsy.export.markdown import MarkdownWriter
+from curtsy.export.page_rows import PageRows, pages_of
 from curtsy.export.tables import Format, Tally, need_pyarrow
-from curtsy.export.targets import Folder, ObjectPlace, Target, folder_of
+from curtsy.export.targets import MARK, Folder, ObjectPlace, Target, folder_of
 from curtsy.store import pages
 from curtsy.store.engine import Store
-from curtsy.store.segments import SegmentStore
 
 STATE = ".curtsy-increments.json"
 #: the state file of a folder of records (record_increments.py)
@@ -60,18 +61,18 @@ def check_target(out: Target, chosen: Format) -> None:
     if not isinstance(out, ObjectPlace):
         if out.exists() and not out.is_dir():
             raise UsageError(f"{out} is not a folder. Use another --out.")
-        if (out / export.MARK).exists():
+        if (out / MARK).exists():
             raise UsageError(f"{out} contains a complete export, which the next one replaces. Use another folder.")
     if chosen is Format.PARQUET:
         need_pyarrow()
 
 
 def add(
-    store: Store, segments: SegmentStore, crawl: Crawl, out: Target, chosen: Format, csv_safe: bool = False,
-    full_page: bool = False, part: int = PART,
-) -> int:  # fmt: skip
+    rows: PageRows, out: Target, chosen: Format, csv_safe: bool = False, full_page: bool = False, part: int = PART
+) -> int:
     """Write the pages committed since the last export to this folder; return their number."""
     assert out is not None
+    store, crawl = rows.store, rows.crawl
     folder = folder_of(out)
     with folder.hold():
         if folder.read(RECORDS) is not None:
@@ -82,7 +83,7 @@ def add(
         upto = store.run(pages.settled_to, crawl.n) if store.dialect == "postgresql" else _newest(store, crawl.n)
         written = Tally()
         while (following := _next(store, crawl.n, cursor, upto, part)) is not None:
-            _write(store, segments, crawl, folder, chosen, (cursor, following), written, csv_safe, full_page)
+            _write(rows, folder, chosen, (cursor, following), written, csv_safe, full_page)
             cursor = state.crawls[crawl.id] = following
             folder.write(STATE, [_shown(state)])
     return written.n
@@ -100,17 +101,17 @@ def _next(store: Store, n: int, cursor: Cursor, upto: int, most: int) -> Cursor 
 
 
 def _write(
-    store: Store, segments: SegmentStore, crawl: Crawl, folder: Folder, chosen: Format, between: tuple[Cursor, Cursor],
-    written: Tally, csv_safe: bool, full_page: bool,
+    rows: PageRows, folder: Folder, chosen: Format, between: tuple[Cursor, Cursor], written: Tally, csv_safe: bool,
+    full_page: bool,
 ) -> None:  # fmt: skip
     after, last = between
-    found = export.pages_of(store, crawl.n, after.last, last.last)
+    found = pages_of(rows.store, rows.crawl.n, after.last, last.last)
     if chosen is Format.MARKDOWN:
-        writer = export.MarkdownWriter(store, segments, full_page)
-        written.n += sum(writer.write_to(folder, page) for page in found)
+        writer = MarkdownWriter(rows.store, rows.segments, full_page, rows.crawl.id)
+        written.n += sum(writer.write(page, folder.write) for page in found)
         return
-    name = f"{crawl.id}-{after.last:012}-{last.last:012}-{last.tail}{_ENDINGS[chosen]}"
-    folder.write(name, export.blocks_of(found, segments, chosen, written, name, csv_safe))
+    name = f"{rows.crawl.id}-{after.last:012}-{last.last:012}-{last.tail}{_ENDINGS[chosen]}"
+    folder.write(name, export.blocks_of(rows, found, chosen, written, name, csv_safe))
 
 
 def _check(store: Store, crawl: Crawl, cursor: Cursor, out: Target) -> None:

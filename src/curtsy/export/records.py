@@ -9,8 +9,7 @@ from typing import Any
 from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl
 from curtsy.core.record import Record
-from curtsy.export.flat import when
-from curtsy.export.tables import Format, Tally, table
+from curtsy.export.tables import Format, Tally, iso, table
 from curtsy.export.targets import Target, write_whole
 from curtsy.records import serialize
 from curtsy.store.engine import Store
@@ -56,7 +55,7 @@ def export_records(store: Store, crawl: Crawl, out: Target, chosen: Format, csv_
 
 def row_of(record: Record, *, nested: bool) -> dict[str, Any]:
     """Return the public form of a record; without `nested`, objects are JSON text."""
-    shown = serialize.line(record) | {"created": when(record.created_ms), "reviewed": when(record.reviewed_ms)}
+    shown = serialize.line(record) | {"created": iso(record.created_ms), "reviewed": iso(record.reviewed_ms)}
     if not nested:
         shown |= {name: json.dumps(shown[name], ensure_ascii=False) for name in _NESTED}
     return {name: shown[name] for name in COLUMNS}

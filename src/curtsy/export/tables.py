@@ -12,7 +12,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -69,6 +69,11 @@ def table(
     if chosen == Format.PARQUET:
         return _parquet(counted, columns)
     return joined(map(_line, counted))
+
+
+def iso(at_ms: int | None) -> str | None:
+    """A time as rows hold it."""
+    return None if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")
 
 
 def joined(parts: Iterable[bytes]) -> Iterator[bytes]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -135,6 +136,65 @@ def umask() -> int:
     current = os.umask(0)
     os.umask(current)
     return current
+
+
+# A folder that an export makes and replaces
+
+
+#: marks a folder as an export, so that the next export may replace it
+MARK = ".curtsy-export"
+_MARK_TEXT = b"Made by curtsy export. The next export to this folder replaces it.\n"
+
+
+def replace_folder(out: Path | ObjectPlace, fill: Callable[[Callable[[str, Iterable[bytes]], None]], int]) -> int:
+    """Let `fill` write files of a folder, which gets its name when it is complete; return what `fill` returns.
+
+    An object store has no folders: its objects appear one by one, after earlier ones were deleted.
+    """
+    if isinstance(out, ObjectPlace):
+        folder = out.folder()
+        folder.clear()
+        folder.write(MARK, [_MARK_TEXT])
+        return fill(folder.write)
+    return _replace_local(place(out), fill)
+
+
+def _replace_local(out: Path, fill: Callable[[Callable[[str, Iterable[bytes]], None]], int]) -> int:
+    made = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+    try:
+        os.chmod(made, 0o777 & ~umask())
+        (made / MARK).write_bytes(_MARK_TEXT)
+
+        def write(name: str, blocks: Iterable[bytes]) -> None:
+            (made / name).parent.mkdir(parents=True, exist_ok=True)
+            with (made / name).open("wb") as file:
+                file.writelines(blocks)
+
+        written = fill(write)
+        if out.exists():
+            shutil.rmtree(out)
+        made.rename(out)
+    except OSError as error:
+        shutil.rmtree(made, ignore_errors=True)
+        if error.errno is None or not str(error.filename or made).startswith(str(made)):
+            raise
+        raise OSError(error.errno, error.strerror, str(out)) from error
+    except BaseException:
+        shutil.rmtree(made, ignore_errors=True)
+        raise
+    return written
+
+
+def check_folder(out: Path | ObjectPlace) -> None:
+    """Raise an error if the folder holds something that is not an export."""
+    if isinstance(out, ObjectPlace):
+        folder = out.folder()
+        if folder.read(MARK) is None and folder.is_used():
+            raise UsageError(f"{out} contains objects and is not an export. Use another prefix, or empty it.")
+        return
+    if out.exists() and not (out / MARK).exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UsageError(f"{out} exists and is not an export. Use another folder, or empty it.")
+    check_parent(out)
 
 
 # Checks before the work begins

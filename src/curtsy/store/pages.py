@@ -187,6 +187,17 @@ def where(tx: Connection, condition: str, given: Mapping[str, Any], order: str, 
     return [(row[25], _page(row)) for row in tx.execute(query, {**given, "limit": limit})]
 
 
+def ordered(
+    tx: Connection, crawl: int, column: str, after: tuple[Any, int] | None, limit: int
+) -> list[tuple[int, Page]]:
+    """(number, page) of a crawl by `host` or `fetched_ms`, then by number, after the values of the last one."""
+    condition, given = "p.crawl = :crawl", {"crawl": crawl}
+    if after is not None:
+        condition += f" AND (p.{column}, p.n) > (:value, :n)"
+        given |= {"value": after[0], "n": after[1]}
+    return where(tx, condition, given, f"p.{column}, p.n", limit)
+
+
 def how_many(tx: Connection, crawl: int | None = None) -> int:
     """Pages of a crawl, or of all."""
     condition, given = ("", {}) if crawl is None else ("WHERE crawl = :crawl", {"crawl": crawl})

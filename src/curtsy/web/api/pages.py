@@ -7,7 +7,7 @@ import re
 from curtsy.content.documents.sniff import kind_of
 from curtsy.core.errors import Damaged, UsageError
 from curtsy.core.model import Page as StoredPage
-from curtsy.export import pages as export
+from curtsy.export.page_rows import content_of, segments_of
 from curtsy.rules.urls import host_key, normalise
 from curtsy.services.stored_files import picture_of
 from curtsy.store import crawls, listing, pages
@@ -19,6 +19,8 @@ from curtsy.web.problems import Mistake, Problem
 from curtsy.web.routing import Call, Download, Media, endpoint
 
 _PAGE_ID = re.compile(r"[1-9][0-9]{0,17}-[0-9a-f]{32}")
+#: a page may have many MB
+_MOST_WITH_CONTENT = 20
 _NUMBER = re.compile(r"[1-9][0-9]{0,5}")
 _ENDINGS = {
     "text/html": "html",
@@ -46,9 +48,11 @@ def list_pages(call: Call, id: str, query: PagesQuery) -> Page[PageOf]:
         since_ms=None if query.since is None else since_to_ms(query.since),
         prefix=None if query.url is None else _prefix(query.url),
     )
+    names = () if query.content is None else tuple(query.content.split(","))
+    limit = min(query.limit, _MOST_WITH_CONTENT) if names else query.limit
     with call.store.read() as tx:
-        found, following = listing.pages_of(tx, wanted, position(query.cursor), query.limit)
-    items = [page_of(page, crawl.id) for page in found]
+        found, following = listing.pages_of(tx, wanted, position(query.cursor), limit)
+    items = [page_of(page, crawl.id, _contents(call, page, names)) for page in found]
     return Page[PageOf](items=items, next=encode(following))
 
 
@@ -102,6 +106,42 @@ def content(call: Call, id: str) -> Download:
 
 @endpoint(
     "GET",
+    "/v1/pages/{id}/text",
+    scope="read",
+    answers={200: Media(type="text/plain", description="The text, in UTF-8")},
+)
+def page_text(call: Call, id: str) -> Download:
+    """What a reader sees of a page, or the text of a document; empty for pictures and other files."""
+    return _read(call, id, "text", "txt", "text/plain")
+
+
+@endpoint(
+    "GET",
+    "/v1/pages/{id}/markdown",
+    scope="read",
+    answers={200: Media(type="text/markdown", description="The Markdown, in UTF-8")},
+)
+def page_markdown(call: Call, id: str) -> Download:
+    """The main content of a page, or a whole document, as Markdown; empty for pictures and other files."""
+    return _read(call, id, "markdown", "md", "text/markdown")
+
+
+def _read(call: Call, id: str, name: str, ending: str, media_type: str) -> Download:
+    found, _ = _page(call, id)
+    text = content_of(name, _body(call, found), found) or ""
+    body = text.encode("utf-8", "replace")
+    return Download(body=body, name=f"{found.id}.{ending}", media_type=f"{media_type}; charset=utf-8")
+
+
+def _contents(call: Call, page: StoredPage, names: tuple[str, ...]) -> dict[str, str | None]:
+    if not names or page.body is None:
+        return {}
+    body = _body(call, page)
+    return {name: content_of(name, body, page) for name in names}
+
+
+@endpoint(
+    "GET",
     "/v1/pages/{id}/pictures/{number}",
     scope="read",
     answers={200: Media(type="image/png", description="The picture")},
@@ -121,7 +161,7 @@ def picture(call: Call, id: str, number: str) -> Download:
 
 
 def _body(call: Call, found: StoredPage) -> bytes:
-    segments = export.segments_of(call.settings)
+    segments = segments_of(call.settings)
     try:
         with call.store.read() as tx:
             record = read_page(tx, segments, found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 
 from curtsy.core import clock
-from curtsy.export.pages import segments_of
+from curtsy.export.page_rows import segments_of
 from curtsy.records import review as reviewing
 from curtsy.records.extraction import Parts
 from curtsy.records.review import Decision, ReviewCase

@@ -13,7 +13,7 @@ from flask import Response
 
 from curtsy.core.model import Crawl, Page
 from curtsy.core.settings import Settings
-from curtsy.export import pages as export
+from curtsy.export import page_rows as export
 from curtsy.records import serialize
 from curtsy.store import warc
 from curtsy.store.engine import Store
@@ -42,8 +42,8 @@ def stream(store: Store, settings: Settings, crawl: Crawl, name: str) -> Respons
     """An attachment; None for an unknown format."""
     pages = export.pages_of(store, crawl.n)
     made: dict[str, Iterable[bytes]] = {
-        "pages.jsonl": _jsonl(map(export.row_of, pages)),
-        "pages.csv": _csv(pages),
+        "pages.jsonl": _jsonl(export.row_of(page, crawl.id) for page in pages),
+        "pages.csv": _csv(pages, crawl.id),
         "pages.warc.gz": _warc(pages, settings),
         "records.jsonl": _jsonl(_records(store, crawl)),
     }
@@ -61,13 +61,13 @@ def _jsonl(rows: Iterable[dict[str, Any]]) -> Iterator[bytes]:
         yield "".join(f"{line}\n" for line in lines).encode("utf-8", "replace")
 
 
-def _csv(pages: Iterator[Page]) -> Iterator[bytes]:
+def _csv(pages: Iterator[Page], crawl: str) -> Iterator[bytes]:
     text = io.StringIO()
     writer = csv.DictWriter(text, list(export.COLUMNS))
     writer.writeheader()
     while some := list(islice(pages, _CHUNK)):
         for page in some:
-            writer.writerow({name: _inert(value) for name, value in export.row_of(page).items()})
+            writer.writerow({name: _inert(value) for name, value in export.row_of(page, crawl).items()})
         yield text.getvalue().encode("utf-8", "replace")
         text.seek(0)
         text.truncate()

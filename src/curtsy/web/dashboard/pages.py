@@ -12,7 +12,7 @@ from curtsy.content.documents.model import Limits
 from curtsy.core.document_facts import PROBLEMS
 from curtsy.core.errors import CurtsyError
 from curtsy.core.model import Page
-from curtsy.export import pages
+from curtsy.export.page_rows import segments_of
 from curtsy.services.stored_files import file_of
 from curtsy.store import pages as stored
 from curtsy.store.segments import read_page
@@ -76,7 +76,7 @@ def reading(req: PageRequest, row: Page) -> Reading:
     """The headers and the text of a stored page."""
     if row.body is None:
         return Reading(why="The body was not stored.")
-    segments = pages.segments_of(req.settings)
+    segments = segments_of(req.settings)
     try:
         with req.store.read() as tx:
             record = read_page(tx, segments, row)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pydantic import BaseModel, Field
 
 from curtsy.core.model import Page
@@ -35,6 +37,9 @@ class PageOf(BaseModel):
     document: DocumentInfo | None = Field(description="If the page is a document; else null.")
     has_content: bool = Field(description="Whether `/v1/pages/{id}/content` has a body.")
     request_id: str
+    text: str | None = Field(None, description="What a reader sees; only if `content` asks for it.")
+    markdown: str | None = Field(None, description="The main content; only if `content` asks for it.")
+    html: str | None = Field(None, description="The decoded HTML; only if `content` asks for it.")
 
 
 class PagesQuery(Paged):
@@ -45,8 +50,14 @@ class PagesQuery(Paged):
         None,
         description="Only URLs with this prefix, which must contain a complete host: `https://example.com/blog/`.",
     )
+    content: str | None = Field(
+        None,
+        pattern=r"^(text|markdown|html)(,(text|markdown|html)){0,2}$",
+        description="Also the content: `text`, `markdown`, `html`, with commas between. At most 20 pages per answer.",
+    )
 
 
-def page_of(page: Page, crawl: str) -> PageOf:
+def page_of(page: Page, crawl: str, content: Mapping[str, str | None] | None = None) -> PageOf:
     document = None if page.document is None else fill(DocumentInfo, page.document)
-    return fill(PageOf, page, crawl=crawl, document=document, has_content=page.body is not None)
+    shown = {name: (content or {}).get(name) for name in ("text", "markdown", "html")}
+    return fill(PageOf, page, crawl=crawl, document=document, has_content=page.body is not None, **shown)

@@ -315,14 +315,14 @@ def test_a_place_that_is_full_is_named(run: Run, crawled: Path) -> None:
 def test_a_folder_that_is_full_is_named(
     run: Run, crawled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = Path.write_bytes
+    real = Path.open
 
-    def write(path: Path, data: bytes) -> int:
+    def full_disk(path: Path, *given: Any, **named: Any) -> Any:
         if path.suffix == ".md":
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return real(path, data)
+        return real(path, *given, **named)
 
-    monkeypatch.setattr(Path, "write_bytes", write)
+    monkeypatch.setattr(Path, "open", full_disk)
     out = tmp_path / "pages"
     full = run("export", "--out", str(out), "--format", "markdown")
     assert full.code == 4

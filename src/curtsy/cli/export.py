@@ -9,7 +9,16 @@ import typer
 from curtsy.cli import show
 from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl, stored
 from curtsy.core.errors import UsageError
-from curtsy.export import page_increments, pages, partitions, record_increments, record_tables, records, table_sets
+from curtsy.export import (
+    page_increments,
+    pages,
+    partitions,
+    record_increments,
+    record_tables,
+    records,
+    table_sets,
+    url_tables,
+)
 from curtsy.export.page_rows import PageRows, check_content, segments_of
 from curtsy.export.tables import Format as PageFormat
 from curtsy.export.targets import Target, target_of
@@ -53,6 +62,9 @@ PartitionBy = Annotated[
 Records = Annotated[
     bool, typer.Option("--records", help="Records as flat tables: a column per value, and a table of the evidence.")
 ]
+Urls = Annotated[
+    bool, typer.Option("--urls", help="Every URL as a table: state, reason, redirect target, referrer, times.")
+]
 Lists = Annotated[
     str | None,
     typer.Option(
@@ -74,6 +86,7 @@ def export(
     content: With = None,
     partition_by: PartitionBy = None,
     flat: Records = False,
+    urls: Urls = False,
     lists: Lists = None,
     incremental: Incremental = False,
     config: Config = None,
@@ -84,12 +97,12 @@ def export(
     _check_what(what, to_stdout=out is None, as_json=as_json)
     if lists is not None and not flat:
         raise UsageError("--lists belongs to --records. Add --records.")
-    if flat:
+    if flat or urls:
         _refuse(
-            "--records", incremental=incremental, full_page=full_page, what=what == "records",
-            partition_by=partition_by is not None, with_=content is not None,
+            "--records" if flat else "--urls", incremental=incremental, full_page=full_page, what=what == "records",
+            partition_by=partition_by is not None, with_=content is not None, urls=flat and urls,
         )  # fmt: skip
-        _tables(crawl, out, format_, csv_safe, lists, config, data_dir, as_json)
+        _tables(crawl, out, format_, csv_safe, lists, config, data_dir, as_json, urls)
         return
     target = target_of(out)
     chosen = _partitioned_format(target, format_) if partition_by else pages.format_of(target, format_)
@@ -122,7 +135,7 @@ def export(
 
 def _tables(
     crawl: str, out: str | None, format_: str | None, csv_safe: bool, lists: str | None, config: Config,
-    data_dir: DataDir, as_json: bool,
+    data_dir: DataDir, as_json: bool, urls: bool,
 ) -> None:  # fmt: skip
     target = target_of(out)
     chosen = _table_format(target, format_, csv_safe)
@@ -131,12 +144,16 @@ def _tables(
     with stored(config, data_dir) as (_, store):
         with store.read() as tx:
             found = crawls.get(tx, crawl)
-        tables = record_tables.tables(store, found, lists_as_json=lists == "json")
+        if urls:
+            tables = url_tables.tables(store, found)
+        else:
+            tables = record_tables.tables(store, found, lists_as_json=lists == "json")
         written, places = table_sets.write(tables, target, chosen, csv_safe)
+    what = "urls" if urls else "records"
     if as_json:
-        show.document({"id": found.id, "format": chosen.value, "out": out, "files": places, "records": written})
+        show.document({"id": found.id, "format": chosen.value, "out": out, "files": places, what: written})
     elif out is not None:
-        show.note(f"{written:,} records written to {', '.join(places)}")
+        show.note(f"{written:,} {'URLs' if urls else what} written to {', '.join(places)}")
 
 
 def _table_format(target: Target, format_: str | None, csv_safe: bool) -> table_sets.TableFormat:

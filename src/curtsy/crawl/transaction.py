@@ -113,7 +113,8 @@ class Transaction:
         changed_rows = [newest[key] for key in newest if key in changed]
         effective = [d.result for d in changed_rows]
         self._note_rendering(tx, effective)
-        inserted = self._insert_links(tx, _effective_links(group, effective, links), opened, now_ms)
+        fresh = _effective_links(group, effective, links)
+        inserted = self._insert_links(tx, fresh, opened, _found_on(effective, fresh), now_ms)
         urls.note_listed(tx, listed)
         stored = [d for d in changed_rows if d.result.page is not None and d.result.lease.fence not in surplus]
         # The body of a page that could not be read is stored with its dead letter; it does not count as a page.
@@ -175,8 +176,9 @@ class Transaction:
         return [(n, host, self._contexts[n].crawl.lane.value) for n, host in wanted]
 
     def _insert_links(
-        self, tx: Any, fresh: Mapping[Key, NewUrl], opened: Mapping[QueueKey, queues.Queue], now_ms: int
-    ) -> _Inserted:
+        self, tx: Any, fresh: Mapping[Key, NewUrl], opened: Mapping[QueueKey, queues.Queue],
+        found_on: Mapping[Key, bytes], now_ms: int,
+    ) -> _Inserted:  # fmt: skip
         most = self._settings.max_urls_per_host
         room = {key: most - queue.added for key, queue in opened.items()}
         rows: dict[Key, NewUrl] = {}
@@ -191,7 +193,7 @@ class Transaction:
         if not rows:
             return _Inserted({}, (), refused)
         stored = list(rows.values())
-        seqs = urls.insert(tx, stored, now_ms)
+        seqs = urls.insert(tx, stored, now_ms, found_on)
         added: dict[QueueKey, int] = {}
         for key in seqs:
             queue = (key[0], rows[key].host)
@@ -266,6 +268,19 @@ def _effective_links(group: Sequence[Returned], effective: Sequence[Result], lin
     return {key: link for key, link in links.fresh.items() if key in found}
 
 
+def _found_on(effective: Sequence[Result], fresh: Mapping[Key, NewUrl]) -> dict[Key, bytes]:
+    """The first URL that named each new one. Most groups bring few new links, so the rest costs one lookup each."""
+    wanted = {id(link): key for key, link in fresh.items()}
+    named: dict[Key, bytes] = {}
+    for result in effective:
+        if len(named) == len(fresh):
+            break
+        for link in result.links:
+            if (key := wanted.get(id(link))) is not None:
+                named.setdefault(key, result.fp)
+    return named
+
+
 def _newest(group: Sequence[Returned]) -> dict[Key, Returned]:
     """Of two results for one row in a group the later lease's counts."""
     newest: dict[Key, Returned] = {}
@@ -333,7 +348,8 @@ def _settle(result: Result, surplus: frozenset[int], now_ms: int) -> urls.Settle
             lease.crawl, result.fp, lease.fence, state, reason, retry.attempts, retry_ms, retry.chain
         )  # fmt: skip
     attempts = lease.entry.attempts + int(result.decision.counts)
-    return urls.Settle(lease.crawl, result.fp, lease.fence, state, reason, attempts, None, lease.entry.chain)
+    target = result.decision.location
+    return urls.Settle(lease.crawl, result.fp, lease.fence, state, reason, attempts, None, lease.entry.chain, target)
 
 
 def _requests(group: Sequence[Returned]) -> list[Request]:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
-
-from sqlalchemy import Connection
+from typing import TYPE_CHECKING, Any
 
 from curtsy.content.charset import charset_of, decode
 from curtsy.content.document import is_html
@@ -20,6 +18,9 @@ from curtsy.store import pages, urls
 from curtsy.store.engine import Store
 from curtsy.store.segment_places import open_segments
 from curtsy.store.segments import SegmentStore, read_page
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 #: columns on request: what a reader sees, the main content as Markdown, the decoded HTML
 CONTENT = ("text", "markdown", "html")

@@ -43,7 +43,7 @@ class Format(StrEnum):
 class Table(NamedTuple):
     name: str
     columns: Columns
-    #: begins anew at each call
+    #: each call begins with the first row
     rows: Callable[[], Iterable[dict[str, Any]]]
 
 

@@ -48,6 +48,16 @@ def insert(tx: Connection, rows: Iterable[Failure]) -> None:
     _insert(tx, [_insert.row(row) for _, row in sorted(fresh.items())])
 
 
+_details = Bulk(
+    "SELECT f.fence, f.detail FROM v JOIN failures f ON f.fence = v.fence AND f.ordinal = 0", "fence bigint"
+)
+
+
+def details(tx: Connection, fences: Iterable[int]) -> dict[int, str]:
+    """What the dead letters of these leases say."""
+    return {int(fence): detail for fence, detail in _details(tx, [(fence,) for fence in unique_sorted(fences)])}
+
+
 def find(
     tx: Connection,
     *,

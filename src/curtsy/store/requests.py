@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, text
 
 from curtsy.core.model import Request
-from curtsy.store.rows import Insert, is_postgresql
+from curtsy.store.rows import Bulk, Insert, is_postgresql, unique_sorted
 
 _insert = Insert(
     "requests",
@@ -32,6 +32,20 @@ def insert(tx: Connection, rows: Iterable[Request]) -> None:
     if is_postgresql(tx):
         _ensure_months(tx, {key[2] for key in fresh})
     _insert(tx, [_insert.row(fresh[key]) for key in sorted(fresh)])
+
+
+_under = Bulk(
+    f"SELECT {', '.join(f'r.{name}' for name in _COLUMNS.split(', '))} FROM v JOIN requests r ON r.fence = v.fence "
+    "WHERE r.ordinal = 0",
+    "fence bigint",
+)
+
+
+def under(tx: Connection, fences: Iterable[int]) -> dict[int, Request]:
+    """The requests of these leases, without what browsers loaded beside."""
+    names = _COLUMNS.split(", ")
+    found = [Request(**dict(zip(names, row, strict=True))) for row in _under(tx, [(n,) for n in unique_sorted(fences)])]
+    return {one.fence: one for one in found}
 
 
 def insert_reaped(tx: Connection, sent: Iterable[Request], presumed: Iterable[Request]) -> None:

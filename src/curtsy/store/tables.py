@@ -167,6 +167,8 @@ urls = Table(
     may("settled_ms", BigInteger),
     may("lastmod", Text),  # by a sitemap, as `priority`
     may("priority", Float),
+    may("found_on", LargeBinary),  # fingerprint of the URL that named it first; None: a seed
+    may("target", Text),  # where it redirects to, also out of the scope
     UniqueConstraint("crawl", "fp", name="urls_key"),
     partial("urls_open", "crawl", "host", "seq", where="state = 'open'"),
     partial("urls_render", "crawl", "host", "seq", where="state = 'open' AND kind = 'b'"),

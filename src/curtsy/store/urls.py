@@ -4,7 +4,7 @@ fence is higher than any that touched the row before."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, text
@@ -31,6 +31,8 @@ class Settle(NamedTuple):
     attempts: int = 0
     retry_ms: int | None = None
     chain: Chain | None = None
+    #: where it redirects to
+    target: str | None = None
 
 
 class OpenRow(NamedTuple):
@@ -68,6 +70,10 @@ class UrlRow(NamedTuple):
     #: by a sitemap
     lastmod: str | None = None
     priority: float | None = None
+    #: fingerprint of the URL that named it first
+    found_on: bytes | None = None
+    #: where it redirects to
+    target: str | None = None
 
 
 class Listed(NamedTuple):
@@ -80,19 +86,20 @@ class Listed(NamedTuple):
 
 
 _insert = Bulk(
-    "INSERT INTO urls (crawl, fp, seq, host, url, kind, depth, chain, added_ms) "
-    "SELECT crawl, fp, seq, host, url, kind, depth, chain, added_ms FROM v WHERE true "
+    "INSERT INTO urls (crawl, fp, seq, host, url, kind, depth, chain, added_ms, found_on) "
+    "SELECT crawl, fp, seq, host, url, kind, depth, chain, added_ms, found_on FROM v WHERE true "
     "ON CONFLICT (crawl, fp) DO NOTHING RETURNING crawl, fp, seq",
-    "crawl bigint, fp bytea, seq bigint, host text, url text, kind text, depth int, chain text, added_ms bigint",
+    "crawl bigint, fp bytea, seq bigint, host text, url text, kind text, depth int, chain text, added_ms bigint, "
+    "found_on bytea",
 )
 lock = Lock("urls", "crawl bigint, fp bytea")
 _settle = Bulk(
     "UPDATE urls SET state = v.state, reason = v.reason, attempts = v.attempts, retry_ms = v.retry_ms, "
-    "chain = v.chain, fence = v.fence, settled_ms = v.settled_ms FROM v "
+    "chain = v.chain, fence = v.fence, settled_ms = v.settled_ms, target = v.target FROM v "
     "WHERE urls.crawl = v.crawl AND urls.fp = v.fp AND urls.state = 'open' AND urls.fence < v.fence "
     "RETURNING urls.crawl, urls.fp",
     "crawl bigint, fp bytea, fence bigint, state text, reason text, attempts int, retry_ms bigint, "
-    "chain text, settled_ms bigint",
+    "chain text, settled_ms bigint, target text",
 )
 _end_leases = Bulk(
     "UPDATE urls SET crashes = urls.crashes + v.crash, solo_crashes = urls.solo_crashes + v.solo, fence = v.fence "
@@ -101,10 +108,12 @@ _end_leases = Bulk(
     "RETURNING urls.crawl, urls.fp, urls.crashes, urls.solo_crashes",
     "crawl bigint, fp bytea, fence bigint, crash int, solo int",
 )
+_ROW = (
+    "u.crawl, u.fp, u.seq, u.host, u.url, u.kind, u.depth, u.state, u.reason, u.attempts, u.crashes, u.solo_crashes, "
+    "u.retry_ms, u.fence, u.chain, u.added_ms, u.settled_ms, u.lastmod, u.priority, u.found_on, u.target"
+)
 _select = Bulk(
-    "SELECT u.crawl, u.fp, u.seq, u.host, u.url, u.kind, u.depth, u.state, u.reason, u.attempts, u.crashes, "
-    "u.solo_crashes, u.retry_ms, u.fence, u.chain, u.added_ms, u.settled_ms, u.lastmod, u.priority "
-    "FROM v JOIN urls u ON u.crawl = v.crawl AND u.fp = v.fp",
+    f"SELECT {_ROW} FROM v JOIN urls u ON u.crawl = v.crawl AND u.fp = v.fp",
     "crawl bigint, fp bytea",
 )
 _list = Bulk(
@@ -159,18 +168,34 @@ _HAS_LIVE = text(
 )
 
 
-def insert(tx: Connection, rows: Sequence[NewUrl], now_ms: int) -> dict[Key, int]:
-    """Insert what is not there yet; (crawl, fp) -> seq of the rows really inserted. seq follows the order given."""
+def insert(
+    tx: Connection, rows: Sequence[NewUrl], now_ms: int, found_on: Mapping[Key, bytes] | None = None
+) -> dict[Key, int]:
+    """Insert what is not there yet; (crawl, fp) -> seq of the rows really inserted. seq follows the order given.
+
+    `found_on`: the URLs that named them.
+    """
     if not rows:
         return {}
     fresh: dict[Key, NewUrl] = {}
     for row in rows:
         fresh.setdefault((row.crawl, row.fp), row)
+    named = found_on or {}
     numbered = dict(zip(fresh, _allot_seqs(tx, len(fresh)), strict=True))
     inserted = _insert(
         tx,
         [
-            (*key, numbered[key], row.host, row.url, row.kind.value, row.depth, chain_json(row.chain), now_ms)
+            (
+                *key,
+                numbered[key],
+                row.host,
+                row.url,
+                row.kind.value,
+                row.depth,
+                chain_json(row.chain),
+                now_ms,
+                named.get(key),
+            )
             for key, row in sorted(fresh.items(), key=_by_key)
         ],
     )
@@ -208,9 +233,9 @@ def settle(tx: Connection, rows: Iterable[Settle], now_ms: int) -> set[Key]:
 
 
 def _settle_row(row: Settle, now_ms: int) -> tuple[Any, ...]:
-    crawl, fp, fence, state, reason, attempts, retry_ms, chain = row
+    crawl, fp, fence, state, reason, attempts, retry_ms, chain, target = row
     settled_ms = None if state == UrlState.OPEN else now_ms
-    return (crawl, fp, fence, str(state), reason, attempts, retry_ms, chain_json(chain), settled_ms)
+    return (crawl, fp, fence, str(state), reason, attempts, retry_ms, chain_json(chain), settled_ms, target)
 
 
 def end_leases(tx: Connection, rows: Iterable[tuple[int, bytes, int, bool, bool]]) -> dict[Key, tuple[int, int]]:
@@ -264,8 +289,29 @@ def get(tx: Connection, crawl: int, fp: bytes) -> UrlRow | None:
 
 
 def select_many(tx: Connection, keys: Iterable[Key]) -> dict[Key, UrlRow]:
-    rows = (UrlRow._make((*row[:14], chain_of(row[14]), *row[15:])) for row in _select(tx, unique_sorted(keys)))
+    rows = map(_url_row, _select(tx, unique_sorted(keys)))
     return {(row.crawl, row.fp): row for row in rows}
+
+
+def _url_row(row: Sequence[Any]) -> UrlRow:
+    return UrlRow._make((*row[:14], chain_of(row[14]), *row[15:]))
+
+
+_CHUNK = text(f"SELECT {_ROW} FROM urls u WHERE u.crawl = :crawl AND u.seq > :after ORDER BY u.seq LIMIT :limit")
+_urls = Bulk(
+    "SELECT u.crawl, u.fp, u.url FROM v JOIN urls u ON u.crawl = v.crawl AND u.fp = v.fp", "crawl bigint, fp bytea"
+)
+
+
+def chunk(tx: Connection, crawl: int, after_seq: int = 0, limit: int = 500) -> list[UrlRow]:
+    """All rows of a crawl in the order in which they were added, after a cursor."""
+    found = tx.execute(_CHUNK, {"crawl": crawl, "after": after_seq, "limit": limit})
+    return [_url_row(row) for row in found]
+
+
+def addresses(tx: Connection, keys: Iterable[Key]) -> dict[Key, str]:
+    """The URLs of these rows."""
+    return {(crawl, fp): url for crawl, fp, url in _urls(tx, unique_sorted(keys))}
 
 
 def select_locked(tx: Connection, keys: Iterable[Key]) -> dict[Key, UrlRow]:

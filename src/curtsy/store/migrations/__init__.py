@@ -11,7 +11,22 @@ from sqlalchemy import Connection, inspect, text
 from curtsy.core.errors import SchemaMismatch
 
 #: every revision, oldest first; the last one is what this program needs
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011", "0012", "0013")
+REVISIONS = (
+    "0001",
+    "0002",
+    "0003",
+    "0004",
+    "0005",
+    "0006",
+    "0007",
+    "0008",
+    "0009",
+    "0010",
+    "0011",
+    "0012",
+    "0013",
+    "0014",
+)
 HEAD = REVISIONS[-1]
 
 Transaction = Callable[[], AbstractContextManager[Connection]]

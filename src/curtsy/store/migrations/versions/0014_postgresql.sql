@@ -1,0 +1,2 @@
+ALTER TABLE urls ADD COLUMN found_on BYTEA;
+ALTER TABLE urls ADD COLUMN target TEXT;

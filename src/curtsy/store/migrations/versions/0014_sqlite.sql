@@ -1,0 +1,2 @@
+ALTER TABLE urls ADD COLUMN found_on BLOB;
+ALTER TABLE urls ADD COLUMN target TEXT;

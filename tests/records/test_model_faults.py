@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -180,6 +181,172 @@ def test_a_spent_budget_is_a_dead_letter_that_says_so(folder: CrawlFolder, serve
     work(folder)
     assert letters(folder) == [("extract", "llm_budget", 1)]
     assert server.asked == []
+
+
+# What is left without the model
+
+DATA = """<script type="application/ld+json">{"@type": "Organization", "name": "The Quiet Goose"}</script>"""
+KNOWN = {**SHOP, "x-curtsy": {"types": ["Organization"]}}
+
+
+@pytest.fixture
+def half_known(site: SmallSite) -> None:
+    """The page states the name as structured data: only the year needs a model."""
+    site.pages = {"/": Say(f"<!doctype html><title>Home</title>{DATA}<p>{QUOTE} {WORDS}".encode())}
+
+
+def replayed(folder: CrawlFolder, stage: str = "extract") -> int:
+    with Store.open(folder.settings().effective_store_url) as store:
+        return replay.replay(store, replay.Filter(stage=stage), 1).dead_letters
+
+
+@pytest.mark.usefixtures("half_known")
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_what_other_rungs_found_is_published_with_the_failure_and_a_replay_completes_it(
+    folder: CrawlFolder, server: ModelServer, trouble: str
+) -> None:
+    step, cause = TROUBLES[trouble]
+    server.answer = lambda _: step
+    crawl(folder, **plans.crawl_fields(KNOWN))
+    work(folder)
+    (record,) = folder.run("records")["records"]
+    assert record["data"] == {"name": "The Quiet Goose"}
+    assert (record["failure"]["stage"], record["failure"]["cause"]) == ("extract", cause)
+    assert record["failure"]["fields"] == ["/founded_year"]
+    assert [one[:2] for one in letters(folder)] == [("extract", cause)]
+    told = folder.run("explain", "http://a.small.test/")
+    assert told["incomplete_record"]["cause"] == cause
+    assert any("is incomplete" in one and "--stage extract" in one for one in told["why"])
+    server.released.set()
+    server.answer = lambda _: GOOD
+    assert replayed(folder) == 1
+    work(folder)
+    (record,) = folder.run("records")["records"]
+    assert record["data"] == {"name": "The Quiet Goose", "founded_year": 1954}
+    assert (record["failure"], record["version"]) == (None, 2)
+    assert folder.run("explain", "http://a.small.test/")["incomplete_record"] is None
+    assert folder.rows("SELECT status FROM records ORDER BY n") == [("superseded",), ("published",)]
+    assert folder.rows("SELECT * FROM outbox") == folder.rows("SELECT * FROM results") == []
+
+
+@pytest.mark.usefixtures("half_known")
+def test_a_spent_budget_costs_only_what_the_model_would_have_said(
+    folder: CrawlFolder, server: ModelServer, tmp_path: Path
+) -> None:
+    whole = folder.config.read_text()
+    folder.config.write_text(whole + "llm_max_tokens_per_crawl = 10\n")
+    crawl(folder, **plans.crawl_fields(KNOWN))
+    work(folder)
+    out = tmp_path / "out.jsonl"
+    folder.run("export", "--what", "records", "--out", str(out))
+    exported = json.loads(out.read_text())
+    assert (exported["data"], exported["failure"]["cause"]) == ({"name": "The Quiet Goose"}, "llm_budget")
+    table = tmp_path / "out.csv"
+    folder.run("export", "--what", "records", "--format", "csv", "--out", str(table))
+    assert "llm_budget" in table.read_text()
+    folder.config.write_text(whole)
+    assert replayed(folder) == 1
+    work(folder)
+    assert [one["data"] for one in folder.run("records")["records"]] == [
+        {"name": "The Quiet Goose", "founded_year": 1954}
+    ]
+
+
+@pytest.mark.usefixtures("half_known")
+def test_a_replay_that_fails_again_changes_no_record(folder: CrawlFolder, server: ModelServer) -> None:
+    server.answer = lambda _: 403
+    crawl(folder, **plans.crawl_fields(KNOWN))
+    work(folder)
+    assert replayed(folder) == 1
+    work(folder)
+    assert folder.rows("SELECT version, status FROM records") == [(1, "published")]
+    assert [one[:2] for one in letters(folder)] == [("extract", "llm_refused")]
+
+
+@pytest.mark.usefixtures("half_known")
+def test_an_extraction_without_its_model_does_not_replace_a_complete_record(
+    folder: CrawlFolder, server: ModelServer
+) -> None:
+    crawl(folder, **plans.crawl_fields(KNOWN))
+    work(folder)
+    server.answer = lambda _: 403
+    with Store.open(folder.settings().effective_store_url) as store:
+        store.run(llm_cache.forget_before, 1 << 60)
+    folder.run("extract", code=1)
+    (record,) = folder.run("records")["records"]
+    assert (record["data"]["founded_year"], record["failure"], record["version"]) == (1954, None, 1)
+
+
+@pytest.mark.usefixtures("half_known")
+def test_a_replay_before_the_record_is_stored_is_not_mixed_with_the_earlier_result(
+    folder: CrawlFolder, server: ModelServer
+) -> None:
+    server.answer = lambda _: 403
+    crawl(folder, **plans.crawl_fields(KNOWN))
+    step(folder)  # only `extract`: the row of `score` waits
+    assert folder.rows("SELECT kind, state FROM outbox ORDER BY kind") == [("extract", "dead"), ("score", "open")]
+    server.answer = lambda _: GOOD
+    assert replayed(folder) == 1
+    work(folder)
+    assert [(one["data"], one["version"]) for one in folder.run("records")["records"]] == [
+        ({"name": "The Quiet Goose", "founded_year": 1954}, 1)
+    ]
+    assert folder.rows("SELECT * FROM outbox") == folder.rows("SELECT * FROM results") == []
+
+
+def step(folder: CrawlFolder) -> None:
+    """One stage of the crawl; a kill between its transaction and the next message."""
+
+    async def run() -> None:
+        built = backends.build(folder.settings())
+        try:
+            await built.open()
+            (n,) = folder.rows("SELECT n FROM outbox WHERE kind = 'extract'")[0]
+            assert await stages.run(built, "extract", n)
+        finally:
+            await built.close()
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(run())
+
+
+RUBRIC = """
+[groups]
+all = 1.0
+[[criteria]]
+name = "age"
+group = "all"
+patterns = ['founded']
+question = "Is it old?"
+"""
+
+
+def test_scores_without_the_model_come_from_patterns_and_a_replay_asks_again(
+    folder: CrawlFolder, server: ModelServer, tmp_path: Path
+) -> None:
+    (tmp_path / "shop.toml").write_text(RUBRIC)
+    by_question = {"quote": QUOTE, "score": 0.5, "reason": ""}
+    broken = [True]
+
+    def answer(body: dict[str, Any]) -> Any:
+        if "Is it old?" not in body["messages"][1]["content"]:
+            return GOOD
+        return 403 if broken else by_question
+
+    server.answer = answer
+    crawl(folder, **plans.crawl_fields(SHOP, "shop.toml", folder=tmp_path))
+    work(folder)
+    (record,) = folder.run("records")["records"]
+    assert (record["failure"]["stage"], record["failure"]["cause"]) == ("score", "llm_refused")
+    assert record["scores"]["total"] == 100.0
+    assert "failure" not in record["scores"]
+    broken.clear()
+    assert replayed(folder, "score") == 1
+    work(folder)
+    (record,) = folder.run("records")["records"]
+    assert (record["failure"], record["scores"]["total"], record["version"]) == (None, 50.0, 2)
+    assert len([one for one in server.asked if "Is it old?" not in one["messages"][1]["content"]]) == 1
+    assert folder.rows("SELECT * FROM outbox") == folder.rows("SELECT * FROM results") == []
 
 
 def test_what_a_model_invents_is_kept_for_the_reviewer_only(folder: CrawlFolder, server: ModelServer) -> None:

@@ -17,7 +17,7 @@ from curtsy.rules import robots_policy
 from curtsy.rules.folding import Folding
 from curtsy.rules.urls import Scope, fingerprint, host_key, normalise, origin
 from curtsy.services.valkey import EmbeddedValkey
-from curtsy.store import crawls, dashboard_queries, failures, hosts, meta, pages, queues, urls
+from curtsy.store import crawls, dashboard_queries, failures, hosts, meta, pages, queues, records, sites, urls
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -43,6 +43,8 @@ class UrlFacts:
     requests: tuple[Request, ...]
     #: why the URL is outside the crawl's scope; None: it is inside
     out_of_scope: str | None
+    #: what a language model's failure left out of the record of the page or of its site
+    incomplete: dict[str, Any] | None = None
     #: the fault because of which the host is silent, and since when
     silent: tuple[str, int] | None = None
     #: the frontier's state; None: not asked, or not available
@@ -86,10 +88,21 @@ def of_url(tx: Connection, url: str, settings: Settings, crawl: Crawl | None) ->
         failure=failures.under(tx, row.fence, fp) if row and row.state == UrlState.FAILED else None,
         requests=tuple(dashboard_queries.requests_of_url(tx, host, url, fp)),
         out_of_scope=Scope.of(crawl).admits(url, 0) if crawl and row is None else None,
+        incomplete=_incomplete(tx, crawl, fp, host),
         silent=queues.faults(tx, host).get(host),
         folded_from=None if url == asked else asked,
         folded_by=() if url == asked else tuple(folding.links.changed_by(asked)),
     )
+
+
+def _incomplete(tx: Connection, crawl: Crawl | None, fp: bytes, host: str) -> dict[str, Any] | None:
+    """Return the note of a record that lacks a model's values, with the record's number."""
+    for subject in (fp.hex(), sites.subject_of(host)) if crawl is not None and crawl.schema is not None else ():
+        made = records.of_subject(tx, crawl.n, subject) if crawl is not None else []
+        current = [one for one in made if crawl is not None and one.schema_hash == crawl.schema_hash]
+        if current and (failure := current[-1].failure) is not None:
+            return {"record": str(current[-1].n), **failure}
+    return None
 
 
 def _folding_of(tx: Connection, crawl: Crawl, settings: Settings) -> Folding:
@@ -183,6 +196,7 @@ def document(facts: UrlFacts, now_ms: int) -> dict[str, Any]:
         "priority": row.priority if row else None,
         "robots": {"allowed": facts.allowed, "rule": facts.rule},
         "host": asdict(facts.host),
+        "incomplete_record": facts.incomplete,
         "fault": facts.silent[0] if facts.silent else None,
         "frontier": frontier_fields(facts.snapshot),
         "why": sentences(facts, now_ms),

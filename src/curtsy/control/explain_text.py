@@ -69,7 +69,20 @@ def sentences(facts: UrlFacts, now_ms: int) -> list[str]:
         its_host = about_host(facts.host, now_ms, facts.program, facts.options)
         silence = about_silence(facts.host.host, facts.silent)
         said[1:1] = [*silence, *_about_snapshot(facts.snapshot), *_about_crawl(facts), *its_host]
-    return _about_folding(facts) + said + _about_sitemap(facts)
+    return _about_folding(facts) + said + _about_record(facts) + _about_sitemap(facts)
+
+
+def _about_record(facts: UrlFacts) -> list[str]:
+    """What a language model's failure left out."""
+    if facts.incomplete is None or facts.crawl is None:
+        return []
+    failure = facts.incomplete
+    lacking = f" It lacks {', '.join(failure['fields'])}." if failure["fields"] else ""
+    return [
+        f"Its record {failure['record']} is incomplete: the language model did not answer ({failure['cause']}: "
+        f"{failure['detail']}).{lacking} Complete it with: {facts.program} failures replay --crawl {facts.crawl.id} "
+        f"--stage {failure['stage']}{facts.options}"
+    ]
 
 
 def _about_sitemap(facts: UrlFacts) -> list[str]:

@@ -16,6 +16,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Protocol
 
+from curtsy.core.errors import CurtsyError
 from curtsy.core.text_layout import EMPTY_LAYOUT, Label, PageBox, Part, TextLayout, Visibility
 
 
@@ -191,3 +192,7 @@ class Extraction:
 
     claims: tuple[Claim, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    #: why the language model did not answer for `unanswered`; None: it did, or was not asked
+    fault: CurtsyError | None = None
+    #: paths of the leaves for which there is no answer
+    unanswered: tuple[str, ...] = ()

@@ -42,6 +42,8 @@ class Record:
     rungs: dict[str, int] = field(default_factory=dict)
     #: use of a language model for it
     usage: dict[str, Any] = field(default_factory=dict)
+    #: why the language model gave no answer: stage, cause, detail, fields; None: the record is complete
+    failure: dict[str, Any] | None = None
     #: of a site: number of its newest page when the record was made
     as_of: int = 0
     #: when a person reviewed it; None: never

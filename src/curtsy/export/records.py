@@ -30,12 +30,13 @@ COLUMNS = {
     "scores": "string",
     "confidence": "string",
     "low_confidence": "bool",
+    "failure": "string",
     "created": "string",
     "reviewed": "string",
     "request_id": "string",
 }
 #: objects in JSONL, JSON text in tables
-_NESTED = ("data", "fields", "scores", "confidence")
+_NESTED = ("data", "fields", "scores", "confidence", "failure")
 
 
 def check(chosen: Format) -> None:
@@ -57,5 +58,9 @@ def row_of(record: Record, *, nested: bool) -> dict[str, Any]:
     """Return the public form of a record; without `nested`, objects are JSON text."""
     shown = serialize.line(record) | {"created": iso(record.created_ms), "reviewed": iso(record.reviewed_ms)}
     if not nested:
-        shown |= {name: json.dumps(shown[name], ensure_ascii=False) for name in _NESTED}
+        shown |= {name: None if shown[name] is None else _json(shown[name]) for name in _NESTED}
     return {name: shown[name] for name in COLUMNS}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

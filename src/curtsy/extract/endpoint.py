@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 import certifi
 
-from curtsy.core.claims import Usage
+from curtsy.core.claims import Claim, Usage
 from curtsy.core.errors import CurtsyError, MissingPart
 from curtsy.extract.chunks import tokens_of
 from curtsy.rules.politeness import retry_after
@@ -49,6 +49,10 @@ class ModelFault(CurtsyError):
         self.cause, self.detail, self.again, self.retry_after_s = cause, detail, again, retry_after_s
         #: usage of earlier calls, and what this one may have cost
         self.usage = Usage()
+        #: answers to other questions about the same record
+        self.claims: tuple[Claim, ...] = ()
+        #: paths of the leaves for which there is no answer
+        self.unanswered: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

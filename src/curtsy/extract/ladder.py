@@ -14,6 +14,7 @@ from typing import Protocol
 
 from curtsy.core.claims import Claim, Extraction
 from curtsy.extract import articles, contacts, prices, selectors, site_name, structured
+from curtsy.extract.endpoint import ModelFault
 from curtsy.extract.page_selection import Candidate, applies, choose
 from curtsy.extract.sources import PageSources, sources_of
 from curtsy.grounding import judge
@@ -33,7 +34,8 @@ class ValueFinder(Protocol):
 
 
 def extract(schema: Schema, pages: Sequence[PageSources], model: ValueFinder | None = None) -> Extraction:
-    """Return all claims for one record from these pages; the most relevant page comes first."""
+    """Return all claims for one record from these pages; the most relevant page comes first. A fault of the model is
+    part of the result."""
     collected = _Claims(schema)
     for rung in (_structured, _site_name, _selectors, _articles, _headings):
         if missing := _missing(schema, collected.claims):
@@ -41,9 +43,17 @@ def extract(schema: Schema, pages: Sequence[PageSources], model: ValueFinder | N
     missing = _missing(schema, collected.claims)
     if model is None or not missing or not pages:
         return Extraction(claims=tuple(collected.claims))
-    answered = model.ask(schema, missing, pages)
+    answered = _answered(model, schema, missing, pages)
     collected.add(answered.claims)
-    return Extraction(claims=tuple(collected.claims), usage=answered.usage)
+    return replace(answered, claims=tuple(collected.claims))
+
+
+def _answered(model: ValueFinder, schema: Schema, missing: Sequence[Leaf], pages: Sequence[PageSources]) -> Extraction:
+    """A model that fails costs only the values that it did not give."""
+    try:
+        return model.ask(schema, missing, pages)
+    except ModelFault as fault:
+        return Extraction(claims=fault.claims, usage=fault.usage, fault=fault, unanswered=fault.unanswered)
 
 
 def _structured(

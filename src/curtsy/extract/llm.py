@@ -164,11 +164,13 @@ class Model:
         usage = Usage()
         texts = [page.shown for page in pages]
         sources = [page.text for page in pages]
-        for group in groups(leaves, self._leaves_per_call):
+        asked = list(groups(leaves, self._leaves_per_call))
+        for at, group in enumerate(asked):
             try:
                 found, used = self._ask(schema, group, texts, sources, deadline)
             except ModelFault as fault:
-                fault.usage = usage + fault.usage
+                fault.usage, fault.claims = usage + fault.usage, tuple(claims)
+                fault.unanswered = tuple(leaf.path for some in asked[at:] for leaf in some)
                 raise
             usage += used
             claims += found

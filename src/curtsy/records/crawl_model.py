@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from curtsy.core import clock
-from curtsy.core.claims import Usage
-from curtsy.core.errors import SettingsError
+from curtsy.core.claims import Extraction, Usage
 from curtsy.core.model import Crawl
 from curtsy.core.settings import Settings
 from curtsy.extract import llm
+from curtsy.grounding.schema import Leaf, Schema
 from curtsy.services import local_model
 from curtsy.store import llm_cache
 from curtsy.store.engine import Store
@@ -50,12 +51,30 @@ class StoredBudget:
         self._store.run(llm_cache.spend, self._crawl, llm.less(used, most))
 
 
-def model_of(store: Store, settings: Settings, crawl: Crawl, subject: str) -> llm.Model | None:
+class MissingModel:
+    """The model of a crawl that this process cannot use: every question fails, and only questions do."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def ask(self, _schema: Schema, leaves: Sequence[Leaf], _pages: Sequence[llm.Page]) -> Extraction:
+        fault = self._fault()
+        fault.unanswered = tuple(leaf.path for leaf in leaves)
+        raise fault
+
+    def question(self, _question: str, _texts: Sequence[str]) -> llm.Judgment:
+        raise self._fault()
+
+    def _fault(self) -> llm.ModelFault:
+        return llm.ModelFault("llm_missing", self._why, again=False)
+
+
+def model_of(store: Store, settings: Settings, crawl: Crawl, subject: str) -> llm.Model | MissingModel | None:
     """Return the model of the crawl's options, or else of the settings; None if neither names one."""
     kind = crawl.llm or settings.llm_kind
     if kind == "none":
         return None
     wanted = settings if settings.llm_kind == kind else settings.model_copy(update={"llm": kind})
     if kind == "endpoint" and not (wanted.llm_url and wanted.llm_model):
-        raise SettingsError("The crawl uses a language model at an endpoint. Set llm_url and llm_model.")
+        return MissingModel("The crawl uses a language model at an endpoint. Set llm_url and llm_model.")
     return local_model.model_of(wanted, StoredCache(store, crawl.n, subject), StoredBudget(store, crawl.n, wanted))

@@ -16,8 +16,9 @@ from typing import Any, TypeVar
 
 from curtsy.content.parser_limits import is_heavy
 from curtsy.content.reading import ParseTimeout, within
-from curtsy.core.claims import Confidence, Field, Rung, Verdict
-from curtsy.core.errors import CurtsyError, Damaged, MissingPart, SettingsError, UsageError
+from curtsy.core import claims
+from curtsy.core.claims import Confidence, Extraction, Field, Rung, Verdict
+from curtsy.core.errors import CurtsyError, Damaged, UsageError
 from curtsy.core.model import Crawl
 from curtsy.core.observe import log
 from curtsy.core.record import Record
@@ -102,7 +103,7 @@ def extract(parts: Parts, crawl: Crawl, row: Row, _found: dict[str, Any]) -> lis
         # A function of a user has no time limit.
         found = _in_time(parts, stored, function, stored) if function is page_facts else function(stored)
         return [_of_facts(facts) for facts in found]
-    found = run_ladder(parts, crawl, row.subject, plan.schema, [_sources(parts, stored)])
+    found = run_ladder(parts, crawl, row, plan.schema, [_sources(parts, stored)])
     return [{**item, "url": stored.page.url} for item in found]
 
 
@@ -114,7 +115,7 @@ def _of_site(parts: Parts, crawl: Crawl, row: Row, plan: Plan, host: str) -> lis
     chosen = ladder.choose(plan.schema, [Candidate(url, title, is_file=is_file) for _, url, title, is_file in listed])
     stored = [_stored(parts, row.crawl, by_url[url]) for url in chosen]
     pages_of_site = [_sources(parts, _with_file(parts, one)) for one in stored if one is not None]
-    found = run_ladder(parts, crawl, row.subject, plan.schema, pages_of_site)
+    found = run_ladder(parts, crawl, row, plan.schema, pages_of_site)
     home = chosen[0] if chosen else f"https://{host}/"
     return [{**item, "url": home, "as_of": as_of} for item in found]
 
@@ -173,40 +174,73 @@ def _too_slow(urls: Sequence[str], seconds: float) -> StageFault:
 
 
 def run_ladder(
-    parts: Parts, crawl: Crawl, subject: str, schema: Schema, found: Sequence[PageSources]
+    parts: Parts, crawl: Crawl, row: Row, schema: Schema, found: Sequence[PageSources]
 ) -> list[dict[str, Any]]:
-    """Return one item from those pages, or none if they state nothing."""
+    """Return one item from those pages, or none if they state nothing.
+
+    If the model has failed for the last time, the item has what the other rungs found, and its `failure`.
+    """
     if not found:
         return []
     seconds = parts.settings.parse_timeout_s * _GROUNDING * len(found)
     try:
-        model = crawl_model.model_of(parts.store, parts.settings, crawl, subject)
+        model = crawl_model.model_of(parts.store, parts.settings, crawl, row.subject)
         extraction = within(seconds, ladder.extract, schema, found, model)
         fields = within(seconds, judge.settle, schema, extraction.claims, llm.prompt_texts(schema.leaves))
-    except (llm.ModelFault, MissingPart, SettingsError) as error:
-        raise _no_answer(error) from error
     except ParseTimeout as error:
         raise _too_slow([page.url for page in found], seconds) from error
-    if not fields:
-        return []
+    fault = None if extraction.fault is None else _no_answer(extraction.fault)
+    if fault is not None and not _is_last(parts, row, fault):
+        raise fault
     words = sum(page.words for page in found)
     item = item_of(schema, fields, judge.confidence(schema, fields, words))
+    if fault is not None and not item["fields"]:
+        raise fault  # there is nothing to publish without the model
+    if not fields:
+        return []
+    item |= {"sources": _cited(fields, extraction, found), "usage": asdict(extraction.usage)}
+    return [item if fault is None else item | {"failure": _failure("extract", fault, extraction.unanswered)}]
+
+
+def _cited(fields: Sequence[Field], extraction: Extraction, found: Sequence[PageSources]) -> list[dict[str, Any]]:
+    """Return the texts of the pages, and the other sources of evidence."""
     cited = {one.sha256 for field in fields for one in field.evidence}
     texts = [page.text for page in found]
     texts += [claim.source for claim in extraction.claims if claim.source.sha256 in cited]
     kept = {(one.page, one.sha256): one for one in texts}
-    item["sources"] = [
-        {"page": pages.key_of(one.page)[1].hex(), "sha256": one.sha256, "kind": one.kind.value, "url": one.url,
-         "text": one.text}
-        for one in kept.values()
-    ]  # fmt: skip
-    return [{**item, "usage": asdict(extraction.usage)}]
+    return [source_of(one) for one in kept.values()]
 
 
-def _no_answer(error: llm.ModelFault | MissingPart | SettingsError) -> StageFault:
-    if isinstance(error, llm.ModelFault):
-        return StageFault(error.cause, error.detail, error.again, error.retry_after_s or 0.0)
-    return StageFault("llm_missing", str(error), False)
+def source_of(one: claims.Source) -> dict[str, Any]:
+    """A source as it is stored."""
+    page = pages.key_of(one.page)[1].hex()
+    return {"page": page, "sha256": one.sha256, "kind": one.kind.value, "url": one.url, "text": one.text}
+
+
+def _no_answer(error: CurtsyError) -> StageFault:
+    if not isinstance(error, llm.ModelFault):
+        return StageFault("llm_missing", str(error), False)
+    return StageFault(error.cause, error.detail, error.again, error.retry_after_s or 0.0)
+
+
+def _is_last(parts: Parts, row: Row, fault: StageFault) -> bool:
+    """Return whether the stage is not tried again after this fault."""
+    return not fault.again or row.attempts >= parts.settings.stage_attempts
+
+
+def _failure(stage: str, fault: StageFault, unanswered: Sequence[str] = ()) -> dict[str, Any]:
+    """What a record says about a model that did not answer."""
+    return {"stage": stage, "cause": fault.cause, "detail": writable(fault.detail), "fields": list(unanswered)}
+
+
+def failure_in(result: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """Return the failure of the model that a stage's result notes."""
+    return next((one["failure"] for one in result if one.get("failure")), None)
+
+
+def writable(text: str) -> str:
+    """Error text may contain anything: databases reject lone surrogates, and PostgreSQL rejects NUL."""
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
 def item_of(schema: Schema, fields: Sequence[Field], confidence: Confidence) -> dict[str, Any]:
@@ -273,10 +307,20 @@ def score_items(parts: Parts, crawl: Crawl, row: Row, found: dict[str, Any]) -> 
     """Return the scores of each item; their reasons quote evidence of published fields only."""
     _check_known(plans.missing_scorer(parts.store, crawl))
     plan = plan_of(parts, crawl)
-    return [scores_of(parts, crawl, row.subject, plan, item) for item in found["extract"]]
+    try:
+        return [scores_of(parts, crawl, row.subject, plan, item) for item in found["extract"]]
+    except StageFault as fault:
+        if not fault.cause.startswith("llm_") or not _is_last(parts, row, fault):
+            raise
+        # All scores of a subject are made in the same way: scores by a model and by patterns are not comparable.
+        made = [scores_of(parts, crawl, row.subject, plan, item, alone=True) for item in found["extract"]]
+        return [one | {"failure": _failure("score", fault)} for one in made]
 
 
-def scores_of(parts: Parts, crawl: Crawl, subject: str, plan: Plan, item: dict[str, Any]) -> dict[str, Any]:
+def scores_of(
+    parts: Parts, crawl: Crawl, subject: str, plan: Plan, item: dict[str, Any], *, alone: bool = False
+) -> dict[str, Any]:
+    """Return the scores of an item; `alone` asks no model."""
     confidence = item["confidence"]
     scores = {
         "words": confidence["words"],
@@ -287,10 +331,10 @@ def scores_of(parts: Parts, crawl: Crawl, subject: str, plan: Plan, item: dict[s
         return scores
     fields = [field_from(data) for data in item.get("fields", ())]
     try:
-        model = crawl_model.model_of(parts.store, parts.settings, crawl, subject)
+        model = None if alone else crawl_model.model_of(parts.store, parts.settings, crawl, subject)
         ask = None if model is None else model.question
         found = scoring.score(plan.rubric, plan.schema.name, item["data"], fields, ask)
-    except (llm.ModelFault, MissingPart, SettingsError) as error:
+    except llm.ModelFault as error:
         raise _no_answer(error) from error
     except UsageError as error:
         raise StageFault("function_failed", f"{plan.rubric.name}: {error}"[:500], False) from error
@@ -306,7 +350,8 @@ def records_of(
     """Return the records to write, each with the sources of its evidence."""
     schema = crawl.schema or ""
     made = []
-    for ordinal, (item, scores) in enumerate(zip(found["extract"], found["score"], strict=True)):
+    for ordinal, (item, scored) in enumerate(zip(found["extract"], found["score"], strict=True)):
+        scores = {name: value for name, value in scored.items() if name != "failure"}
         low = bool(item["confidence"]["low"])
         record = Record(
             crawl=row.crawl, subject=row.subject, kind="page" if sites.host_of(row.subject) is None else "site",
@@ -315,6 +360,7 @@ def records_of(
             fields=tuple(item.get("fields", ())), withheld=tuple(item.get("withheld", ())), scores=scores,
             confidence=item["confidence"], low_confidence=low, rungs=item["rungs"], usage=item.get("usage", {}),
             as_of=int(item.get("as_of", 0)), created_ms=now_ms, request_id=row.request_id,
+            failure=item.get("failure") or scored.get("failure"),
         )  # fmt: skip
         made.append((record, [Source(**source) for source in item.get("sources", ())]))
     return made

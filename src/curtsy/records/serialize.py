@@ -18,7 +18,7 @@ STATUSES = ("published", "held", "rejected", "superseded")
 _OF_FIELD = ("path", "value", "rung", "verdict", "note", "evidence")
 _PLAIN = (
     "url", "subject", "kind", "schema", "schema_hash", "ordinal", "version", "status", "data", "scores", "confidence",
-    "low_confidence", "rungs", "usage", "request_id",
+    "low_confidence", "rungs", "usage", "failure", "request_id",
 )  # fmt: skip
 
 

@@ -36,6 +36,10 @@ _BACKOFF_CAP_MS = 300_000
 LOCAL_LEASE_MS = 5_000
 
 
+#: in the payload of a row: its record is stored without the model's values
+_COMPLETES = "completes"
+
+
 class StageMessage(NamedTuple):
     """A message to send: the arguments of `run`."""
 
@@ -106,9 +110,9 @@ def _do(given: Services | Parts, row: Row, now_ms: int, lease_ms: int) -> list[S
         with store.read() as tx:
             crawl, found = crawls.by_n(tx, row.crawl), records.results(tx, row.crawl, row.subject)
         hash = crawl.schema_hash or extraction.plan_of(parts, crawl).schema.hash
-        if row.kind in _WORK and row.kind not in found:
+        if row.kind in _WORK:
             found[row.kind] = _WORK[row.kind](parts, crawl, row, found)
-        following = store.run(_finish, crawl, hash, row, found, now_ms, lease_ms)
+        following = store.run(_finish, settings, crawl, hash, row, found, now_ms, lease_ms)
     except Unavailable:
         raise  # the row stays unchanged, and is due again after its lease
     except Exception as error:
@@ -131,17 +135,25 @@ def _is_extracted(tx: Any, n: int) -> bool:
 
 
 def _finish(
-    tx: Any, crawl: Crawl, hash: str, row: Row, found: dict[str, Any], now_ms: int, lease_ms: int
+    tx: Any, settings: Settings, crawl: Crawl, hash: str, row: Row, found: dict[str, Any], now_ms: int, lease_ms: int
 ) -> list[StageMessage]:
-    """Delete the row, write its result and the next row. A second worker changes nothing."""
-    if not outbox.done(tx, row.n):
+    """Delete the row, write its result and the next row. A second worker changes nothing.
+
+    If the result notes that the model failed, the row stays as dead beside its dead letter, and the next row is
+    written too: the record is stored without the model's values, and a replay completes it.
+    """
+    failure = None if row.kind == "store" else extraction.failure_in(found[row.kind])
+    if not (outbox.done(tx, row.n) if failure is None else _give_up(tx, settings, row, failure, now_ms)):
         return []
     if row.kind == "store":
         _store(tx, crawl, hash, row, found, now_ms)
         return []
+    if _COMPLETES in row.payload or sites.host_of(row.subject) is not None:
+        _begin_again(tx, row)
     records.save_result(tx, row.crawl, row.subject, row.kind, found[row.kind], now_ms)
     following = "score" if row.kind == "extract" else "store"
-    outbox.put(tx, [Put(following, row.crawl, row.subject, now_ms, row.payload, row.request_id)])
+    payload = {name: value for name, value in row.payload.items() if name != _COMPLETES}
+    outbox.put(tx, [Put(following, row.crawl, row.subject, now_ms, payload, row.request_id)])
     put = outbox.find(tx, following, row.crawl, row.subject)
     if put is None or put.state != "open":
         return []
@@ -149,14 +161,30 @@ def _finish(
     return [StageMessage(following, put.n, row.request_id)]
 
 
+def _give_up(tx: Any, settings: Settings, row: Row, failure: dict[str, Any], now_ms: int) -> bool:
+    letter = _dead_letter(tx, row, settings, now_ms)
+    log("stage_failed", level="warning", stage=row.kind, url=letter.url, cause=failure["cause"], published=True)
+    payload = {**row.payload, _COMPLETES: True}
+    return outbox.failed(tx, row.n, failure["cause"], failure["detail"], None, letter, payload)
+
+
+def _begin_again(tx: Any, row: Row) -> None:
+    """What an earlier result of this stage led to must not be mixed with the new one."""
+    kinds = ("extract", "score", "store")
+    later = kinds[kinds.index(row.kind) :]
+    records.forget_results(tx, row.crawl, row.subject, later)
+    outbox.drop_of(tx, row.crawl, row.subject, later[1:])
+
+
 def _store(tx: Any, crawl: Crawl, hash: str, row: Row, found: dict[str, Any], now_ms: int) -> None:
-    """The first record of a page stays. A site that got new pages, and a repeated extraction, may create the next
-    version."""
+    """The first complete record of a page stays. A site that got new pages, and a repeated extraction, may create the
+    next version. A replay of scores needs the result of the extraction."""
     host = sites.host_of(row.subject)
     again = host is not None or bool(row.payload.get("again"))
     for record, cited in extraction.records_of(crawl, hash, row, found, now_ms):
         records.add(tx, record, cited, again)
-    records.forget_results(tx, row.crawl, row.subject)
+    unscored = extraction.failure_in(found["score"]) is not None
+    records.forget_results(tx, row.crawl, row.subject, ("score",) if unscored else ("extract", "score"))
     if host is not None and found["extract"]:
         sites.put_ready(tx, row.crawl, [host])
 
@@ -168,14 +196,9 @@ def _failed(store: Store, settings: Settings, row: Row, error: Exception, now_ms
     retry_ms = now_ms + pause_ms if again else None
     with store.read() as tx:
         failure = _dead_letter(tx, row, settings, now_ms)
-    detail = _writable(fault.detail)
+    detail = extraction.writable(fault.detail)
     store.run(outbox.failed, row.n, fault.cause, detail, retry_ms, failure)
     log("stage_failed", level="warning", stage=row.kind, url=failure.url, cause=fault.cause, detail=detail)
-
-
-def _writable(text: str) -> str:
-    """Error text may contain anything: databases reject lone surrogates, and PostgreSQL rejects NUL."""
-    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
 def _dead_letter(tx: Any, row: Row, settings: Settings, now_ms: int) -> Failure:

@@ -108,7 +108,10 @@ _NEXT = text(
 _DELETE = text("DELETE FROM outbox WHERE n = :n")
 _LATER = text("UPDATE outbox SET sent_ms = NULL, begun_ms = NULL, next_ms = :at WHERE n = :n AND state = 'open'")
 _RENEW = text("UPDATE outbox SET next_ms = :until WHERE n = :n AND state = 'open' AND begun_ms IS NOT NULL")
-_DEAD = text("UPDATE outbox SET state = 'dead', sent_ms = NULL WHERE n = :n AND state = 'open'")
+_DEAD = text(
+    "UPDATE outbox SET state = 'dead', sent_ms = NULL, payload = coalesce(:payload, payload) "
+    "WHERE n = :n AND state = 'open'"
+)
 
 
 def put(tx: Connection, rows: Iterable[Put]) -> None:
@@ -201,13 +204,18 @@ def done(tx: Connection, n: int) -> bool:
 
 
 def failed(
-    tx: Connection, n: int, cause: str, detail: str, retry_ms: int | None, letter: Failure | None = None
-) -> None:
-    """To be tried again at `retry_ms`; None: never by itself, `letter` tells the person what has failed."""
+    tx: Connection, n: int, cause: str, detail: str, retry_ms: int | None, letter: Failure | None = None,
+    payload: dict[str, Any] | None = None,
+) -> bool:  # fmt: skip
+    """To be tried again at `retry_ms`; None: never by itself, `letter` tells the person what has failed. False if
+    another process has completed it. `payload` replaces that of the dead row."""
     if retry_ms is not None:
-        tx.execute(_LATER, {"n": n, "at": retry_ms})
-    elif tx.execute(_DEAD, {"n": n}).rowcount and letter is not None:
+        return tx.execute(_LATER, {"n": n, "at": retry_ms}).rowcount > 0
+    given = {"n": n, "payload": None if payload is None else json.dumps(payload)}
+    changed = tx.execute(_DEAD, given).rowcount > 0
+    if changed and letter is not None:
         failures.insert(tx, [_numbered(tx, letter, cause, detail)])
+    return changed
 
 
 def _numbered(tx: Connection, letter: Failure, cause: str, detail: str) -> Failure:
@@ -240,6 +248,13 @@ def delete_stages(
     delete_rows(tx, [(row[0],) for row in gone])
     delete_results(tx, [*_results_of(tx, unique_sorted(subjects)), *_results_of(tx, rest)])
     return again
+
+
+def drop_of(tx: Connection, crawl: int, subject: str, kinds: Iterable[str]) -> None:
+    """Delete these stages of a page or a site, open or dead: an earlier stage runs again."""
+    for kind in kinds:
+        where = "crawl = :crawl AND subject = :subject AND kind = :kind"
+        delete_rows.where(tx, where, {"crawl": crawl, "subject": subject, "kind": kind})
 
 
 def drop_stages(tx: Connection, crawl: int) -> None:

@@ -75,6 +75,7 @@ records = Table(
     need("withheld", Text, "'[]'"),  # what is not: for reviewers only
     need("rungs", Text, "'{}'"),
     need("usage", Text, "'{}'"),
+    need("failure", Text, "'null'"),  # why the language model gave no answer
     need("as_of", BigInteger, "0"),  # number of the newest page of the site when it was made
     may("reviewed_ms", BigInteger),
     UniqueConstraint("crawl", "subject", "schema_hash", "ordinal", "version", name="records_key"),

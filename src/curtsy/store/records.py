@@ -16,12 +16,12 @@ from curtsy.store.rows import Delete, Insert, is_postgresql
 from curtsy.store.sources import Source
 
 #: columns that hold JSON
-_JSON = ("data", "scores", "confidence", "fields", "withheld", "rungs", "usage")
+_JSON = ("data", "scores", "confidence", "fields", "withheld", "rungs", "usage", "failure")
 _NAMES = tuple(field.name for field in fields_of(Record))
 _COLUMNS = ", ".join(_NAMES)
 _save = Insert("results", "crawl, subject, stage", "crawl bigint, subject text, stage text, result text, at_ms bigint")
 _RESULTS = text("SELECT stage, result FROM results WHERE crawl = :crawl AND subject = :subject")
-_FORGET = text("DELETE FROM results WHERE crawl = :crawl AND subject = :subject")
+_FORGET = text("DELETE FROM results WHERE crawl = :crawl AND subject = :subject AND stage = :stage")
 _GET = text(f"SELECT {_COLUMNS} FROM records WHERE n = :n")
 _LOCK_VERSIONS = text(
     "SELECT r.n FROM records r JOIN records this ON this.n = :n AND r.crawl = this.crawl AND r.subject = this.subject "
@@ -68,9 +68,10 @@ def results(tx: Connection, crawl: int, subject: str) -> dict[str, Any]:
     return {row[0]: json.loads(row[1]) for row in tx.execute(_RESULTS, {"crawl": crawl, "subject": subject})}
 
 
-def forget_results(tx: Connection, crawl: int, subject: str) -> None:
-    """Their record is stored: nothing will ask for them."""
-    tx.execute(_FORGET, {"crawl": crawl, "subject": subject})
+def forget_results(tx: Connection, crawl: int, subject: str, stages: Iterable[str] = ("extract", "score")) -> None:
+    """Delete what these stages found: their record is stored, or they ran again."""
+    for stage in stages:
+        tx.execute(_FORGET, {"crawl": crawl, "subject": subject, "stage": stage})
 
 
 # Records
@@ -79,13 +80,14 @@ def forget_results(tx: Connection, crawl: int, subject: str) -> None:
 def add(tx: Connection, record: Record, cited: Iterable[Source] = (), again: bool = False) -> Record | None:
     """Write a record with the sources of its evidence; None if there was nothing new to write.
 
-    The first record of a key wins. With `again` (a new extraction) a different record becomes the next version and
-    supersedes an unreviewed one. A reviewed version stays, and the new one is held beside it. A record of a changed
-    schema is held too if a review of the older schema's record decided otherwise.
+    The first record of a key wins, unless a model's failure left it incomplete. With `again` (a new extraction) a
+    different record becomes the next version and supersedes an unreviewed one. A reviewed version stays, and the new
+    one is held beside it. A record of a changed schema is held too if a review of the older schema's record decided
+    otherwise.
     """
     before = newest(tx, record)
     if before is not None:
-        if not again or _says_the_same(before, record):
+        if not _replaces(record, before, again):
             _saw(tx, before, record)
             return None
         if before.reviewed_ms is None:
@@ -104,6 +106,14 @@ def add(tx: Connection, record: Record, cited: Iterable[Source] = (), again: boo
     n = tx.execute(record_tables.records.insert().values(values).returning(record_tables.records.c.n)).scalar_one()
     sources.keep(tx, record.crawl, n, cited)
     return replace(record, n=int(n))
+
+
+def _replaces(record: Record, before: Record, again: bool) -> bool:
+    """Return whether it becomes the next version. One that lacks a model's values never replaces one that has them."""
+    if record.failure is not None and before.failure is None:
+        return False
+    again = again or before.failure is not None
+    return again and not (_says_the_same(before, record) and before.failure == record.failure)
 
 
 def insert(tx: Connection, rows: Iterable[Record]) -> int:

@@ -11,22 +11,7 @@ from sqlalchemy import Connection, inspect, text
 from curtsy.core.errors import SchemaMismatch
 
 #: every revision, oldest first; the last one is what this program needs
-REVISIONS = (
-    "0001",
-    "0002",
-    "0003",
-    "0004",
-    "0005",
-    "0006",
-    "0007",
-    "0008",
-    "0009",
-    "0010",
-    "0011",
-    "0012",
-    "0013",
-    "0014",
-)
+REVISIONS = tuple(f"{number:04}" for number in range(1, 16))
 HEAD = REVISIONS[-1]
 
 Transaction = Callable[[], AbstractContextManager[Connection]]

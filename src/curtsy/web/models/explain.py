@@ -47,6 +47,9 @@ class Explanation(BaseModel):
     truncated: bool | None = Field(None, description="Whether parts of that page could not be read; null: no page.")
     lastmod: str | None = Field(None, description="When the page changed, by a sitemap.")
     priority: float | None = Field(None, description="0 to 1, by a sitemap.")
+    incomplete_record: dict[str, Any] | None = Field(
+        None, description="The record lacks a language model's values: `record`, `stage`, `cause`, `detail`, `fields`."
+    )
     dead_letter: str | None = Field(description="Id; `POST /v1/failures/replay` retries it.")
     robots: dict[str, Any] | list[dict[str, Any]] = Field(
         description="Of a URL: `allowed` and the `rule` that decides; of a host: its origins."

@@ -77,6 +77,15 @@ class FieldInfo(BaseModel):
     evidence: list[EvidenceInfo]
 
 
+class FailureNote(BaseModel):
+    """Why a record lacks values that a language model would have been asked for."""
+
+    stage: Literal["extract", "score"]
+    cause: str = Field(description="As the cause of the dead letter: `llm_budget`, `llm_unreachable`, ...")
+    detail: str
+    fields: list[str] = Field(description="Paths of the values without an answer.")
+
+
 class RecordInfo(BaseModel):
     """One structured item extracted from a page or a site. It contains supported values only."""
 
@@ -101,6 +110,9 @@ class RecordInfo(BaseModel):
     low_confidence: bool = Field(description="Do not rely on it before a person has reviewed it.")
     rungs: dict[str, int] = Field(description="Number of values by rung.")
     usage: dict[str, Any] = Field(description="Language model requests and tokens used for it.")
+    failure: FailureNote | None = Field(
+        description="The language model did not answer; null: the record is complete. Replay the dead letter."
+    )
     created: Time
     request_id: str
 

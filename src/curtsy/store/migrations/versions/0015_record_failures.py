@@ -1,0 +1,13 @@
+"""Records say why the language model gave no answer."""
+
+from alembic import op
+
+from curtsy.store.migrations import statements
+
+revision = "0015"
+down_revision = "0014"
+
+
+def upgrade() -> None:
+    for statement in statements(revision, op.get_bind().dialect.name):
+        op.get_bind().exec_driver_sql(statement)

@@ -1,0 +1,1 @@
+ALTER TABLE records ADD COLUMN failure TEXT DEFAULT 'null' NOT NULL;

@@ -99,6 +99,10 @@ def test_the_schema_page_describes_documents(opened: tuple[Store, Segments]) -> 
     assert record.data["title"] == "Annual report 2023"
     assert record.data["words"] > 140
     assert {"level": 1, "text": "Annual report 2023"} in record.data["headings"]
+    (evidence,) = next(one["evidence"] for one in record.fields if one["path"] == "/headings/0")
+    assert " ".join(evidence["quote"].split()) == record.data["headings"][0]["text"]
+    assert evidence["part"]["number"] == 1
+    assert evidence["boxes"]
 
 
 def test_what_cannot_be_read_has_no_values_and_is_no_failure(opened: tuple[Store, Segments]) -> None:

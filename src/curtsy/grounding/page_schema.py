@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 from curtsy.content.document import Document, is_html
 from curtsy.content.documents.model import FileText
 from curtsy.core.model import Page
+from curtsy.grounding import page_evidence
+from curtsy.grounding.page_evidence import Cited
 
 _HEADINGS = 100
 _HEADING_LENGTH = 300
@@ -24,22 +26,37 @@ class Stored(NamedTuple):
     file: FileText | None = None
 
 
+class Described(NamedTuple):
+    """The metadata of a page, and the evidence for it."""
+
+    facts: dict[str, Any]
+    cited: list[Cited]
+
+
 def page_facts(source: Stored) -> list[dict[str, Any]]:
     """Return the metadata of a page."""
+    return [describe(source).facts]
+
+
+def describe(source: Stored) -> Described:
+    """Return the metadata of a page with its evidence."""
     page = source.page
     facts: dict[str, Any] = {"url": page.url, "title": page.title, "description": None, "language": page.language}
     facts |= {"canonical": page.canonical, "headings": [], "structured": [], "words": 0}
     if source.file is not None:
-        return [facts | _of_file(source.file)]
+        facts |= _of_file(source.file)
+        return Described(facts, page_evidence.of_file(page.id, page.url, source.file, facts))
     if is_html(source.content_type, source.body):
         document = Document.parse(source.body, source.content_type, page.url)
         structured = _structured(document)
+        headings, visible = page_evidence.headings(document, _HEADINGS, _HEADING_LENGTH)
         facts |= {"title": document.title, "language": document.language, "canonical": document.canonical}
-        facts |= {"headings": _headings(document), "structured": structured, "words": len(document.text().split())}
-        facts["description"] = _description(structured)
-    elif (source.content_type or "").startswith("text/"):
+        facts |= {"headings": [{"level": one.level, "text": one.text} for one in headings]}
+        facts |= {"structured": structured, "words": len(visible.text.split()), "description": _description(structured)}
+        return Described(facts, page_evidence.of_html(page.id, document, facts, headings, visible))
+    if (source.content_type or "").startswith("text/"):
         facts["words"] = len(source.body.split())
-    return [facts]
+    return Described(facts, [])
 
 
 def _of_file(file: FileText) -> dict[str, Any]:
@@ -57,13 +74,6 @@ def _structured(document: Document) -> list[dict[str, Any]]:
     except RecursionError:  # no real page nests so deeply
         return []
     return found
-
-
-def _headings(document: Document) -> list[dict[str, Any]]:
-    root = document.tree.root
-    nodes = [] if root is None else root.css("h1,h2,h3,h4,h5,h6")[:_HEADINGS]
-    found = [(int((node.tag or "h0")[1]), " ".join(node.text().split())[:_HEADING_LENGTH]) for node in nodes]
-    return [{"level": level, "text": text} for level, text in found if text]
 
 
 def _description(structured: list[dict[str, Any]]) -> str | None:

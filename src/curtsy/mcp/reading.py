@@ -158,8 +158,9 @@ def facts_of(page: Read, schema: str | dict[str, Any]) -> dict[str, Any]:
             id=page.id, crawl=0, fp=b"", url=page.url, host="", status=page.status, fetched_ms=0, depth=0,
             content_type=page.content_type, charset=page.charset, title=page.title,
         )  # fmt: skip
-        (found,) = page_schema.page_facts(page_schema.Stored(row, page.body or b"", page.content_type, page.file()))
-        return answer | {"data": found}
+        found = page_schema.describe(page_schema.Stored(row, page.body or b"", page.content_type, page.file()))
+        stated = [extraction.field_of(one.field) for one in found.cited]
+        return answer | {"data": found.facts, "evidence": list(_evidence(stated))}
     wanted = _schema(schema)
     body = page.body or b""
     sources = [ladder.sources_of(page.id, page.url, body, page.content_type, page.file())]

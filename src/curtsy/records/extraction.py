@@ -26,7 +26,7 @@ from curtsy.core.settings import Settings
 from curtsy.extract import ladder, llm, page_selection
 from curtsy.extract.ladder import Candidate, PageSources
 from curtsy.grounding import judge, scoring
-from curtsy.grounding.page_schema import Stored, extractors, page_facts
+from curtsy.grounding.page_schema import Described, Stored, describe, extractors, page_facts
 from curtsy.grounding.schema import Schema
 from curtsy.records import crawl_model, evidence
 from curtsy.records import plan as plans
@@ -100,9 +100,9 @@ def extract(parts: Parts, crawl: Crawl, row: Row, _found: dict[str, Any]) -> lis
     stored = _with_file(parts, stored)
     if plan.function is not None:
         function = extractors[plan.function]
-        # A function of a user has no time limit.
-        found = _in_time(parts, stored, function, stored) if function is page_facts else function(stored)
-        return [_of_facts(facts) for facts in found]
+        if function is page_facts:
+            return [_of_page(_in_time(parts, stored, describe, stored))]
+        return [_of_facts(facts) for facts in function(stored)]  # a function of a user has no time limit
     found = run_ladder(parts, crawl, row, plan.schema, [_sources(parts, stored)])
     return [{**item, "url": stored.page.url} for item in found]
 
@@ -261,6 +261,15 @@ def item_of(schema: Schema, fields: Sequence[Field], confidence: Confidence) -> 
             **({"problems": problems[:_PROBLEMS]} if problems else {}),
         },
         "rungs": dict(Counter(field.rung.value for field in published)),
+    }
+
+
+def _of_page(page: Described) -> dict[str, Any]:
+    """The item of the schema `page`."""
+    sources = {one.source.sha256: one.source for one in page.cited}
+    return _of_facts(page.facts) | {
+        "fields": [field_of(one.field) for one in page.cited],
+        "sources": [source_of(one) for one in sources.values()],
     }
 
 

@@ -29,6 +29,8 @@ __all__ = ["FetchJob", "HttpFetcher", "boot_clock"]
 
 #: nothing is started with less time left
 _MIN_VALIDITY_S = 1.0
+#: with more transfers, requests are sent in the next turn of the loop
+_FEW_TRANSFERS = 8
 _MAX_POOLED = 512
 _MAX_MALFORMED = 10_000
 #: a name that is slow to resolve must not delay other requests
@@ -87,8 +89,12 @@ class HttpFetcher:
             self._resolver.lookup(target.host, lambda answer: self._looked_up(job, transfer, answer))
 
     def send_now(self) -> None:
-        """Sends what was started, before the loop continues: the host answers while the caller does other work."""
-        self._multi.send_now()
+        """Sends what was started, before the loop continues: the host answers while the caller does other work.
+
+        With many transfers there is always work to do meanwhile, and one call of libcurl for all of them costs less.
+        """
+        if len(self._active) <= _FEW_TRANSFERS:
+            self._multi.send_now()
 
     def cancel(self, job_id: int, unsent_only: bool = False) -> None:
         """Cancels a job that is under way: its `done` gets CANCELLED. `unsent_only`: unless something was sent."""

@@ -253,6 +253,39 @@ def test_streamed_content_is_main_content() -> None:
     exact(found)
 
 
+def test_an_article_that_scripts_show_after_a_check_is_main_content() -> None:
+    paragraphs = f"<p>{PARAGRAPH}</p>" * 3
+    html = f'<title>T</title><body><h1>Title of it</h1><div id="articleBody" style="display: none">{paragraphs}</div>'
+    found = Document.parse(html.encode(), "text/html", "https://example.com/")
+    assert "The harbor of the old town" in found.main_text()
+    trap = html.replace("articleBody", "trap")
+    assert "The harbor" not in Document.parse(trap.encode(), "text/html", "https://example.com/").main_text()
+
+
+def test_a_short_article_beside_many_links_is_an_article() -> None:
+    links = "".join(f"<li><a href=/{n}>A headline of another article, number {n}</a></li>" for n in range(60))
+    paragraphs = "".join(f"<p>{n}. {PARAGRAPH}</p>" for n in range(3))
+    html = (
+        '<meta property="og:type" content="article"><title>Bridge opens</title><body><div><div>'
+        f"<h1>Bridge opens</h1>{paragraphs}</div><div><ul>{links}</ul></div></div>"
+    )
+    found = Document.parse(html.encode(), "text/html", "https://example.com/a/1")
+    assert found.page_type() == "article"
+    assert "number 7" not in found.main_text()
+
+
+def test_captions_of_every_picture_and_repeated_titles_appear_once() -> None:
+    pictures = "<div><img src=a.png><p>Storm over the harbor</p></div>" * 5
+    html = (
+        '<meta property="og:type" content="article"><title>A storm comes</title><body><article><h1>A storm comes</h1>'
+        f"{pictures}<p>{PARAGRAPH}</p><p>{PARAGRAPH}</p><span>A storm comes</span></article>"
+    )
+    text = Document.parse(html.encode(), "text/html", "https://example.com/a/1").main_text()
+    assert text.count("Storm over the harbor") == 1
+    assert text.count("A storm comes") == 1
+    assert text.count("The harbor of the old town") == 2
+
+
 ADVERSARIAL = {
     "siblings": lambda n: "<h2>Related articles</h2><div class=nav><a href=/x>link</a></div>" * n,
     "headings": lambda n: "<h1>Title</h1>" * n,
@@ -260,6 +293,7 @@ ADVERSARIAL = {
     "deep": lambda n: ("<div class='nav related'>" * 900 + "text, and more. " * 5 + "</div>" * 900) * (n // 900),
     "paragraphs": lambda n: "<h1>Title</h1>" + "<p>Some text, with a comma.</p>" * n,
     "cards": lambda n: "<div class=a><h3><a href=/x>Title of a card</a></h3><p>Its text.</p></div>" * n,
+    "captions": lambda n: "<div><p>The same caption here</p></div>" * n,
     "forms": lambda n: "<form><input name=q type=text>Some words</form>" * n,
     "names": lambda n: "".join(f"<div class='c{number} nav-{number}'>x</div>" for number in range(n)),
 }

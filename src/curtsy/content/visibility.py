@@ -38,6 +38,10 @@ _REVEALED = frozenset(
      "faq", "faqs", "panel", "panels", "toggle", "toggled", "more", "readmore", "showmore", "expand", "expanded",
      "expandable", "expander", "slide", "slider", "carousel")
 )  # fmt: skip
+#: words of the text of an article; a page that checks its reader first shows it by a script
+_ARTICLE = frozenset(("article", "post", "entry", "story"))
+_BODY = frozenset(("body", "content", "text"))
+_LEAST_PARAGRAPHS = 3
 #: and of what interrupts or surrounds the content
 _INTERRUPTING = frozenset(
     ("modal", "dialog", "popup", "cookie", "cookies", "consent", "gdpr", "lightbox", "overlay", "offcanvas",
@@ -145,7 +149,7 @@ class _Page:
         own = words(attributes)
         if node.tag == "dialog" or "popover" in attributes or role in _DIALOGS or own & _INTERRUPTING:
             return False
-        if self._has_control(attributes) or _follows_a_control(node):
+        if self._has_control(attributes) or _follows_a_control(node) or _is_article_text(own, node):
             return True
         return bool((own | _words_near(node)) & _REVEALED) and node.css_first(_FIELDS) is None
 
@@ -222,6 +226,12 @@ def _words_near(node: LexborNode) -> set[str]:
         found |= words(above.attributes)
         above = above.parent
     return found
+
+
+def _is_article_text(own: set[str], node: LexborNode) -> bool:
+    if own.isdisjoint(_ARTICLE) or own.isdisjoint(_BODY):
+        return False
+    return len(node.css("p")) >= _LEAST_PARAGRAPHS and node.css_first(_FIELDS) is None
 
 
 def _follows_a_control(node: LexborNode) -> bool:

@@ -30,6 +30,8 @@ _SIGNS = (
     "[itemtype]"
 )
 _MAX_SIGNS = 400
+#: letters of prose of a short article
+_SHORT_ARTICLE = 300
 _MAX_SCRIPT = 200_000
 _TYPE = re.compile(r'"@type"\s{0,20}:\s{0,20}(?:\[\s{0,20})?"(?:https?://schema\.org/)?([A-Za-z]{3,40})"')
 _ARTICLES = frozenset(
@@ -104,6 +106,7 @@ def page_type(page: Outline, groups: list[Group], posts: list[int], signs: Signs
     is_list = is_list or (
         one_text < 2_000 and not signs.is_article and any(_is_archive(group, letters) for group in groups)
     )
+    is_list = is_list and not (signs.is_article and _is_short_article(body.prose, one_text))
     if signs.declared in ("product", "og:product", "product.item") or "product" in signs.types:
         return PageType.COLLECTION if is_list and not _PRODUCT_URL.search(signs.url) else PageType.PRODUCT
     if any(name in signs.generator for name in _DOC_GENERATORS) or _DOC_URL.search(signs.url):
@@ -117,6 +120,11 @@ def page_type(page: Outline, groups: list[Group], posts: list[int], signs: Signs
     if body.prose > 1_000 and one_text > 0.5 * body.prose:
         return PageType.ARTICLE
     return PageType.SERVICE
+
+
+def _is_short_article(prose: float, one_text: float) -> bool:
+    """Whether almost all prose is one text, though there are more letters in links to other pages."""
+    return prose > _SHORT_ARTICLE and one_text > 0.6 * prose
 
 
 def _is_archive(group: Group, letters: float) -> bool:

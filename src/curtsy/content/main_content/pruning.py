@@ -21,6 +21,10 @@ _SMALL = 300
 _DATELINE = 90
 #: share of the root that may be left out in addition
 _MOST_PRUNED = 0.6
+#: characters of a line that may be left out if it is repeated, how often, and where repetition is content
+_REPEATED = (12, 200)
+_LEAST_REPEATS = 3
+_NOT_REPEATED = frozenset(("table", "pre", "code", "dl"))
 _NOT_SMALL_PRINT = frozenset(("section", "article", *_HEADINGS))
 
 
@@ -54,10 +58,33 @@ class Pruning:
         if sum(self._sums.letters[one] for one in found) > _MOST_PRUNED * self._sums.letters[root]:
             # A page of links: they are what it is about.
             found = {one for one in found if self._is_named(one)}
+        if self._kind is PageType.ARTICLE:
+            found |= self._repeats(found)
         return found | self._orphans(found | self._out)
 
     def _is_named(self, number: int) -> bool:
         return self._elements[number].tag in _HEADINGS or self._sums.letters[number] < _SMALL
+
+    def _repeats(self, gone: set[int]) -> set[int]:
+        """Return lines that say again what the title says, and captions that every picture has."""
+        title = "" if self._heading is None else self._said(self._heading)
+        times: dict[str, list[int]] = {}
+        number = self._root + 1
+        while number < self._elements[self._root].last:
+            element = self._elements[number]
+            is_skipped = number in gone or number in self._out or element.tag in _NOT_REPEATED
+            if is_skipped or number == self._heading:
+                number = element.last
+            elif _REPEATED[0] < element.end - element.start < _REPEATED[1]:
+                times.setdefault(self._said(number), []).append(number)
+                number = element.last
+            else:
+                number += 1
+        again = set(times.pop(title, ()))
+        return again.union(*(places[1:] for places in times.values() if len(places) >= _LEAST_REPEATS))
+
+    def _said(self, number: int) -> str:
+        return self._text[self._elements[number].start : self._elements[number].end].strip()
 
     # One element
 

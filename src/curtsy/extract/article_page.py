@@ -6,7 +6,7 @@ ArticlePage    the heading, bylines and dates of a page, each with its span of t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
@@ -18,28 +18,9 @@ from curtsy.extract.article_words import marked
 from curtsy.extract.bylines import is_labelled
 
 _TAGS = frozenset(
-    (
-        "a",
-        "span",
-        "div",
-        "p",
-        "address",
-        "time",
-        "li",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "cite",
-        "em",
-        "strong",
-        "b",
-        "small",
-        "section",
-        "header",
-        "figcaption",
-    )
-)
+    ("a", "span", "div", "p", "address", "time", "li", "h1", "h2", "h3", "h4", "cite", "em", "strong", "b", "small",
+     "section", "header", "figcaption", "dd", "td", "abbr", "i")
+)  # fmt: skip
 _MARKS = ("class", "id", "itemprop", "rel", "data-testid", "property")
 _BYLINE, _UPDATED, _DATED, _PUBLISHED = map(marked, ("byline_marks", "updated_marks", "date_marks", "published_marks"))
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -47,10 +28,15 @@ _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _ASIDE = marked("aside_marks")
 _EXACT = re.compile(r"author-?name|byline", re.IGNORECASE)
 _ASIDE_TAGS = frozenset(("aside", "nav", "figure", "figcaption", "form"))
+#: an item of microdata without the heading of the page is a teaser
+_OTHER_ITEM = re.compile(r"/(?:[A-Za-z]{0,20}Article|BlogPosting|[A-Za-z]{0,20}Event|Product|CreativeWork|ListItem)$")
+_TIME = re.compile(r"[12][0-9]{3}-[01][0-9]-[0-3][0-9]")
 _MAX_MARKED = 400
 _MAX_TEXT = 160
 _NEAR_BEFORE, _NEAR_AFTER = 4, 12
 _MAX_DEPTH = 40
+#: characters of a heading that the title must begin with
+_LEAST_TITLE = 8
 
 
 class Part(NamedTuple):
@@ -78,11 +64,16 @@ class ArticlePage:
 
     @cached_property
     def _heading(self) -> prose.Span | None:
-        """The first h1 that repeats in the title, or the only one."""
-        found = [one for one in self._spans if one.node.tag == "h1" and one.end > one.start]
+        """The first heading that the title begins with or repeats, the higher rank first, or the only h1."""
+        spans = [one for one in self._spans if one.node.tag in ("h1", "h2") and one.end > one.start]
+        found = [one for one in spans if one.node.tag == "h1"]
         title = _flat(self._document.title or "")
-        for one in found:
-            if title and _flat(self.text[one.start : one.end])[:40] in title:
+        said = [(one, _flat(self.text[one.start : one.end])) for one in [*found, *spans]]
+        for one, text in said:
+            if title and len(text) >= _LEAST_TITLE and title.startswith(text[:40]):
+                return one
+        for one, text in said[: len(found)]:
+            if title and text[:40] in title:
                 return one
         return found[0] if len(found) == 1 else None
 
@@ -110,13 +101,11 @@ class ArticlePage:
             tag = node.tag or ""
             attributes = node.attributes
             marks = _CAMEL.sub("-", " ".join(attributes.get(name) or "" for name in _MARKS)).strip()
-            if not marks and tag not in ("time", "address"):
+            if not marks and tag not in ("time", "address", "abbr"):
                 continue
             if span.end - span.start > _MAX_TEXT or self._is_beside(node):
                 continue
-            stated = (
-                attributes.get("datetime") or (attributes.get("content") if attributes.get("itemprop") else "") or ""
-            )
+            stated = _stated(tag, attributes)
             text = self.text[span.start : span.end]
             found.append(Part(span.start, span.end, text, marks, tag, stated, attributes.get("rel") or ""))
             if len(found) == _MAX_MARKED:
@@ -150,6 +139,8 @@ class ArticlePage:
             return True
         if tag == "article" and self._many_articles:
             return True
+        if self._heading is not None and _OTHER_ITEM.search(node.attributes.get("itemtype") or ""):
+            return True
         marks = f"{node.attributes.get('class') or ''} {node.attributes.get('id') or ''}"
         return len(marks) > 1 and tag not in ("html", "body") and _ASIDE.search(marks) is not None
 
@@ -173,6 +164,21 @@ class ArticlePage:
         for start, end in self.lines:
             if end - start <= _MAX_TEXT and is_labelled(self.text[start:end]):
                 yield Part(start, end, self.text[start:end], "", "", "", ""), False
+        if (sole := self._sole_author()) is not None:
+            yield sole, True
+
+    def _sole_author(self) -> Part | None:
+        """The only name that the page marks with `rel="author"`, wherever it is."""
+        found = {
+            self.text[one.start : one.end].strip(): one
+            for one in self._spans
+            if one.node.tag == "a" and "author" in (one.node.attributes.get("rel") or "").split()
+        }
+        found.pop("", None)
+        if len(found) != 1:
+            return None
+        name, one = found.popitem()
+        return Part(one.start, one.end, name, "", "a", "", "author")
 
     def dated(self) -> Iterator[tuple[Part, str]]:
         """Yield (part, role): `published`, `modified`, or `dated` if the marks do not say."""
@@ -182,11 +188,19 @@ class ArticlePage:
             elif _UPDATED.search(one.marks) or "date-modified" in one.marks.lower():
                 yield one, "modified"
         for one in self.parts:
-            if one.tag == "time" or _DATED.search(one.marks):
+            if one.tag == "time" or (one.tag == "abbr" and one.stated) or _DATED.search(one.marks):
                 yield one, "dated"
         for start, end in self.lines:
             if end - start <= _MAX_TEXT:
                 yield Part(start, end, self.text[start:end], "", "line", "", ""), "dated"
+
+
+def _stated(tag: str, attributes: Mapping[str, str | None]) -> str:
+    """The date or name that an attribute states."""
+    if tag == "abbr":
+        title = attributes.get("title") or ""
+        return title if _TIME.match(title) else ""
+    return attributes.get("datetime") or (attributes.get("content") if attributes.get("itemprop") else "") or ""
 
 
 def _is_in_article(node: LexborNode) -> bool:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from curtsy.core.claims import Claim, Rung, Source, SourceKind
 from curtsy.extract.article_page import ArticlePage, Part
 from curtsy.extract.article_words import any_of
-from curtsy.extract.bylines import is_placeholder, names_in, without_label
+from curtsy.extract.bylines import is_person, is_placeholder, names_in, people, without_label
 from curtsy.extract.sources import PageSources
 from curtsy.grounding.dates import Day, dates, settled, value_of
 from curtsy.grounding.folded_text import is_copyright
@@ -137,7 +137,7 @@ def _members(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def _authors(page: PageSources, shown: ArticlePage, leaf: Leaf) -> Iterator[Claim]:
     others = site_names(page)
     for part, marked in shown.bylines():
-        names = [one for one in names_in(part.text, marked=marked) if not is_placeholder(one, others)]
+        names = [one for one in names_in(part.text, marked=marked) if not _is_nobody(one, others)]
         if names:
             yield from _named(page, leaf, part, names)
             return
@@ -161,15 +161,60 @@ def credible(schema: Schema, page: PageSources, found: Sequence[Claim]) -> list[
     if not authors:
         return found
     others = site_names(page)
+    leaf = schema.leaf_for(authors[0].path)
     kept = [_cleaned(one) for one in authors if isinstance(one.value, str)]
-    kept = [one for one in kept if not is_placeholder(one.value, others)]
+    kept = [one for one in kept if not _is_nobody(one.value, others)]
     rest = [one for one in found if one not in authors]
     if page.document is not None and kept:
-        leaf = schema.leaf_for(kept[0].path)
         visible = list(_authors(page, _shown(page), leaf))
         if visible and not _agree(visible, kept):
             return [*rest, *visible]
-    return [*rest, *kept]
+        kept.sort(key=lambda one: bool(visible) and not _agree(visible, [one]))
+    return [*rest, *_numbered(leaf, [name for one in _of_one_thing(kept) for name in _people(leaf, one, others)])]
+
+
+def _is_nobody(name: str, others: Sequence[str]) -> bool:
+    """Whether it is a placeholder. The name of a site may be the name of a person, who is an author."""
+    return is_placeholder(name, others) and (is_placeholder(name) or not is_person(name))
+
+
+def _of_one_thing(authors: Sequence[Claim]) -> list[Claim]:
+    """Keep the authors of the first thing that has some, and of things that share one with it: others are teasers."""
+    found: list[Claim] = []
+    entry = None
+    for one in authors:
+        entry = _entry(one) if entry is None else entry
+        if _entry(one) == entry or _agree(found, [one]):
+            found.append(one)
+    return found
+
+
+def _entry(claim: Claim) -> str:
+    return claim.source.locator.split("/", 2)[1] if claim.source.kind is SourceKind.STRUCTURED else ""
+
+
+def _people(leaf: Leaf, claim: Claim, others: Sequence[str]) -> list[Claim]:
+    """Return one claim for each name of a list; a leaf that is one text has them together."""
+    names = people(claim.value, others)
+    if not names:
+        return [claim]
+    if leaf.many:
+        return [replace(claim, value=name) for name in names]
+    end = claim.value.rfind(names[-1]) + len(names[-1])
+    return [replace(claim, value=claim.value[:end])]
+
+
+def _numbered(leaf: Leaf, authors: Sequence[Claim]) -> list[Claim]:
+    """Number the authors of a list again, each once."""
+    if not leaf.many:
+        return list(authors)
+    once = {_plain(one.value): one for one in reversed(authors)}
+    kept = [one for one in authors if once[_plain(one.value)] is one]
+    return [replace(one, path=leaf.path.replace("*", str(number))) for number, one in enumerate(kept)]
+
+
+def _plain(name: str) -> str:
+    return " ".join(name.casefold().split())
 
 
 def _headed(claim: Claim, page: PageSources) -> Claim:

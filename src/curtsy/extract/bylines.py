@@ -56,6 +56,32 @@ def _plain(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).strip(" .,:;-–|")
 
 
+def is_person(name: str) -> bool:
+    """Return whether a name that is also the name of the site reads like that of a person: `Nora Field`."""
+    words = name.split()
+    return 2 <= len(words) <= 3 and _is_name(name, 2) and WORDS["site_words"].isdisjoint(map(str.casefold, words))
+
+
+def people(value: str, others: Iterable[str] = ()) -> list[str]:
+    """Return the names of a list in one text, without what follows them: `Nora Field and Tom Alder, THE POST`.
+
+    Empty: it is not a list of names.
+    """
+    parts = [part.strip() for part in _BETWEEN.split(value) if part.strip()]
+    found = [part for part in parts if not _is_source(part, others)]
+    if len(parts) < 2 or not found or parts[: len(found)] != found:
+        return []
+    return found if all(_is_name(part, 2) and not _is_uncased(part) for part in found) else []
+
+
+def _is_source(part: str, others: Iterable[str]) -> bool:
+    """Whether it is an agency, a paper or a role: `CNN`, `USA TODAY`, `Staff Writer`, the name of the site."""
+    words = part.split()
+    is_short = len(words) <= 2 and part.isupper() and all(len(word) <= 5 for word in words)
+    is_role = any(word.casefold().strip(".,") in WORDS["not_names"] for word in words)
+    return is_short or is_role or is_placeholder(part, others)
+
+
 def without_label(text: str) -> str:
     """`By Nora Field` -> `Nora Field`."""
     text = " ".join(text.split())

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from curtsy.content.structured import meta_tags
 from curtsy.core.claims import Claim, Rung, Source, SourceKind
+from curtsy.extract.bylines import is_placeholder
 from curtsy.extract.entities import Entities, Entity, entity, local, values
 from curtsy.extract.items import together
 from curtsy.extract.sources import PageSources
@@ -165,13 +166,14 @@ def text_at(data: list[dict[str, Any]], locator: str) -> str | None:
 
 def _of_leaf(schema: Schema, leaf: Leaf, reader: _Reader) -> list[_Valued]:
     limit = _MAX_ITEMS if leaf.many else _MAX_VALUES
+    is_author = SYNONYMS.get(leaf.path.strip("/*").lower()) is _AUTHOR
     found: list[_Valued] = []
     seen: set[tuple[str, str | None, str]] = set()
     for key in _keys(schema, leaf):
         for stated in _ordered(key, leaf, reader.look(key)):
             value = coerced(stated.text, leaf, exact=stated.exact)
             once = (stated.entity, stated.item, repr(value)) if leaf.many else ("", None, repr(value))
-            if value is None or once in seen:
+            if value is None or once in seen or (is_author and is_placeholder(stated.text)):
                 continue
             seen.add(once)
             found.append((stated, value))

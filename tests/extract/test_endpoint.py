@@ -14,6 +14,7 @@ from model_server import ModelServer
 from curtsy.core.claims import Rung, Usage, Verdict
 from curtsy.core.settings import Settings
 from curtsy.extract import endpoint, ladder
+from curtsy.extract.chunks import tokens_of
 from curtsy.extract.endpoint import CallOptions, Endpoint, fallback
 from curtsy.extract.llm import Caps, Memory, Model, ModelFault, groups, prompt_texts
 from curtsy.grounding import judge
@@ -232,7 +233,9 @@ def test_a_bad_answer_is_repaired_once(server: ModelServer, bad: str) -> None:
     asked = model(server, budget=budget)
     found = asked.ask(SCHEMA, SCHEMA.leaves, [PAGE])
     assert len(found.claims) == 4
-    assert found.usage == budget.spent == Usage(calls=2, prompt_tokens=200, completion_tokens=40)
+    assert found.usage == Usage(calls=2, prompt_tokens=200, completion_tokens=40)
+    assert budget.spent.calls == 2
+    assert budget.spent.prompt_tokens > 200, "what was sent is more than what the server says"
     assert [message["role"] for message in server.asked[1]["messages"]] == ["system", "user", "assistant", "user"]
 
 
@@ -246,12 +249,22 @@ def test_a_second_bad_answer_is_garbage_and_not_cached(server: ModelServer) -> N
     assert not cache.answers
 
 
-def test_an_answer_that_was_cut_off_for_its_length_twice_counts_as_far_as_it_goes(server: ModelServer) -> None:
+def test_an_answer_that_was_cut_off_for_its_length_twice_is_a_failure_and_not_cached(server: ModelServer) -> None:
     server.finish = "length"
     server.script = [HALF, json.dumps(GOOD)[:-60]]
-    found = ask(model(server))
-    assert found["/name"] == "Green Leaf Ltd"
-    assert found["/founded_year"] == 1987
+    cache = Memory()
+    with pytest.raises(ModelFault) as caught:
+        ask(model(server, cache))
+    assert (caught.value.cause, caught.value.again, len(server.asked)) == ("llm_cut_off", False, 2)
+    assert "llm_answer_tokens" in caught.value.detail
+    assert caught.value.usage.calls == 2
+    assert not cache.answers
+
+
+def test_an_answer_that_was_cut_off_once_is_asked_for_again(server: ModelServer) -> None:
+    server.finish = "length"
+    server.script = [HALF]
+    assert ask(model(server))["/founded_year"] == 1987
 
 
 @pytest.mark.parametrize(
@@ -276,13 +289,61 @@ def test_the_same_question_is_answered_from_the_cache_and_another_one_is_not(ser
     again = model(server, cache, budget).ask(SCHEMA, SCHEMA.leaves, [PAGE])
     assert again.claims == first.claims
     assert again.usage == Usage(cached=1)
-    assert budget.spent == first.usage + again.usage
+    assert (budget.spent.calls, budget.spent.cached) == (1, 1)
     assert len(server.asked) == 1
     model(server, cache, llm_model="other").ask(SCHEMA, SCHEMA.leaves, [PAGE])
     model(server, cache).ask(SCHEMA, SCHEMA.leaves[:1], [PAGE])
     changed = schemas.inline({**SCHEMA.json_schema, "description": "Another one."})
     model(server, cache).ask(changed, changed.leaves, [PAGE])
     assert len(server.asked) == 4
+
+
+ARTICLE = """<article><h1>Green Leaf Ltd</h1>
+<p>Green Leaf Ltd makes paper goods in a town by the sea, and has done so for a long time with the help of many people
+from the town and its villages.</p>
+<p>The company was founded in 1987 by two sisters, who had learned to make paper from rags in the mill of their uncle,
+and who still visit it every day.</p>
+<p>Write to hello@greenleaf.example for samples, or come to the shop by the harbor, which is open every day.</p>
+</article>"""
+MENUS = [
+    "<nav><ul><li><a href='/'>Home</a><li><a href='/shop'>Shop</a></ul></nav>",
+    "<nav><ul><li><a href='/'>Start</a><li><a href='/sale'>Sale, founded on trust</a></ul></nav>",
+    "<div class='cookie-banner' role='dialog'><p>We use cookies. <button>Accept all</button></p></div>",
+]
+
+
+def test_menus_and_banners_do_not_change_the_question(server: ModelServer) -> None:
+    cache = Memory()
+    for number, menu in enumerate(MENUS):
+        html = f"<html><body>{menu}<main>{ARTICLE}</main><footer>Page {number} of 3, {menu}</footer></body></html>"
+        page = ladder.sources_of(f"p{number}", f"https://greenleaf.example/{number}", html.encode(), "text/html")
+        found = model(server, cache).ask(SCHEMA, SCHEMA.leaves, [page])
+        assert "/founded_year" in {claim.path for claim in found.claims}
+    assert len(server.asked) == 1
+    shown = server.asked[0]["messages"][1]["content"]
+    assert "cookies" not in shown
+    assert "Shop" not in shown
+
+
+def test_only_passages_that_can_state_a_missing_value_are_shown(server: ModelServer) -> None:
+    filler = "".join(
+        f"<p>On day {word} the mill was busy and the river ran high by the old bridge.</p>" for word in "abcdefghij"
+    )
+    html = f"<main><h1>Green Leaf Ltd</h1>{filler}<p>The company was founded in 1987.</p>{filler}</main>"
+    page = ladder.sources_of("p", "https://greenleaf.example/", html.encode(), "text/html")
+    year = [leaf for leaf in SCHEMA.leaves if leaf.path == "/founded_year"]
+    model(server).ask(SCHEMA, year, [page])
+    shown = server.asked[0]["messages"][1]["content"]
+    assert "founded in 1987" in shown
+    assert shown.count("the mill was busy") <= 4
+
+
+def test_a_page_that_cannot_state_any_missing_value_is_not_asked_about(server: ModelServer) -> None:
+    html = "<main><p>On this day the mill was busy and the river ran high by the old bridge.</p></main>"
+    page = ladder.sources_of("p", "https://greenleaf.example/", html.encode(), "text/html")
+    year = [leaf for leaf in SCHEMA.leaves if leaf.path == "/founded_year"]
+    assert model(server).ask(SCHEMA, year, [page]).claims == ()
+    assert server.asked == []
 
 
 def test_a_damaged_cache_is_asked_over(server: ModelServer) -> None:
@@ -305,6 +366,18 @@ def test_a_server_that_counts_nothing_is_counted_for(server: ModelServer) -> Non
     assert used.completion_tokens > 50
 
 
+@pytest.mark.parametrize("said", [{"prompt_tokens": 0, "completion_tokens": 0}, {"prompt_tokens": 90_000}, None])
+def test_a_budget_counts_what_the_server_says_or_what_was_sent_whichever_is_more(
+    server: ModelServer, said: dict[str, int] | None
+) -> None:
+    server.usage = said
+    budget = Caps()
+    ask(model(server, budget=budget))
+    sent = sum(tokens_of(message["content"]) for message in server.asked[0]["messages"])
+    assert budget.spent.prompt_tokens == max(sent, (said or {}).get("prompt_tokens", 0))
+    assert budget.spent.completion_tokens == tokens_of(json.dumps(GOOD))
+
+
 @pytest.mark.parametrize("caps", [{"max_tokens": 10_000}, {"max_cost": 0.1}])
 def test_a_cap_is_never_passed(server: ModelServer, caps: dict[str, Any]) -> None:
     server.usage = {"prompt_tokens": 900, "completion_tokens": 100}
@@ -323,7 +396,7 @@ def test_a_cap_is_never_passed(server: ModelServer, caps: dict[str, Any]) -> Non
 def test_a_fault_keeps_what_was_answered_before_it(server: ModelServer) -> None:
     cache = Memory()
     server.script = [{"name": GOOD["name"]}, 500]
-    asked = model(server, cache, llm_leaves_per_call=1)
+    asked = model(server, cache, llm_leaves_per_call=1, llm_concurrency=1)
     with pytest.raises(ModelFault) as caught:
         ask(asked)
     assert caught.value.usage.calls == 1

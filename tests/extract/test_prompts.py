@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curtsy.extract import prompts
+from curtsy.extract import ladder, prompts
 from curtsy.extract.answer_schema import Style
 from curtsy.grounding import schema
 
@@ -16,8 +16,12 @@ SCHEMA = schema.load("organization")
 NAME = [leaf for leaf in SCHEMA.leaves if leaf.path == "/name"]
 
 
+def page(text: str) -> ladder.PageSources:
+    return ladder.sources_of("p", "https://a.test/", text.encode("utf-8", "replace"), "text/plain; charset=utf-8")
+
+
 def prompt(text: str, style: Style = Style.QUOTE) -> prompts.Prompt:
-    found = prompts.extraction(SCHEMA, NAME, [text], 2000, style)
+    found = prompts.extraction(SCHEMA, NAME, [page(text)], 2000, style)
     assert found is not None
     return found
 
@@ -81,7 +85,8 @@ def test_braces_and_percent_signs_in_pages_are_just_signs() -> None:
 )
 def test_paragraphs_that_speak_to_a_model_are_not_shown(text: str) -> None:
     assert prompts.speaks_to_a_model(text)
-    found = prompts.extraction(SCHEMA, NAME, [f"{text}\n\nGreen Leaf Ltd makes paper in a town by the sea."], 2000)
+    shown = page(f"{text}\n\nGreen Leaf Ltd makes paper in a town by the sea.")
+    found = prompts.extraction(SCHEMA, NAME, [shown], 2000)
     assert found is None or "makes paper" in found.content or found.content == ""
     assert found is None or prompts.plain(text) not in found.content
 
@@ -103,7 +108,7 @@ def test_paragraphs_for_readers_are_shown(text: str) -> None:
 
 
 def test_a_page_without_words_is_not_asked_about() -> None:
-    assert prompts.extraction(SCHEMA, NAME, ["", " \n "], 2000) is None
+    assert prompts.extraction(SCHEMA, NAME, [page(""), page(" \n ")], 2000) is None
 
 
 def test_what_a_model_is_told_is_known_to_grounding() -> None:
@@ -118,7 +123,7 @@ def test_the_version_names_the_wording() -> None:
 
 @given(st.text(max_size=300))
 def test_whatever_the_page_a_prompt_holds_no_sign_of_a_border(text: str) -> None:
-    found = prompts.extraction(SCHEMA, NAME, [text], 500)
+    found = prompts.extraction(SCHEMA, NAME, [page(text)], 500)
     if found is not None:
         assert not set("<>") & set(found.content)
         assert found.user.count(found.content) >= 1

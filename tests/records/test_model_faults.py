@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +18,6 @@ from model_server import ModelServer
 from small_site import Say, SmallSite, linking
 
 from curtsy.control import replay
-from curtsy.core.claims import Usage
 from curtsy.core.shutdown import StopFlag
 from curtsy.records import plan as plans
 from curtsy.records import stages
@@ -162,12 +163,56 @@ def test_a_busy_server_is_left_alone_for_as_long_as_it_asks(folder: CrawlFolder,
     assert letters(folder) == []
 
 
+def test_a_server_that_asks_for_a_long_pause_gets_the_longest_one_of_the_settings(
+    folder: CrawlFolder, server: ModelServer
+) -> None:
+    folder.config.write_text(folder.config.read_text() + "llm_retry_after_cap_s = 0.2\n")
+    server.script = [(429, {"Retry-After": "86400"})]
+    crawl(folder)
+    work(folder)  # it would wait for a day
+    assert letters(folder) == []
+    assert len(folder.run("records")["records"]) == 1
+
+
+def test_records_of_a_crawl_are_asked_about_at_the_same_time(
+    folder: CrawlFolder, server: ModelServer, site: SmallSite
+) -> None:
+    texts = {f"/{n}": f"<!doctype html><title>{n}</title><p>Branch {n}. {QUOTE} {WORDS}" for n in range(6)}
+    links = "".join(f"<a href='{path}'>x</a>" for path in texts)
+    site.pages = {"/": Say(f"<!doctype html><title>List</title>{links}".encode())}
+    site.pages |= {path: Say(text.encode()) for path, text in texts.items()}
+    config = folder.config.read_text().replace("llm_timeout_s = 0.5", "llm_timeout_s = 15.0")
+    folder.config.write_text(config + "llm_concurrency = 3\n")
+    arrived, lock, most = threading.Barrier(3), threading.Lock(), [0, 0]
+
+    def answer(_: Any) -> Any:
+        with lock:
+            most[0] += 1
+            most[1] = max(most)
+        with contextlib.suppress(threading.BrokenBarrierError):
+            arrived.wait(5)
+        with lock:
+            most[0] -= 1
+        return GOOD
+
+    server.answer = answer
+    folder.crawl("http://a.small.test/", **plans.crawl_fields(SHOP))
+    work(folder)
+    assert most[1] == 3
+    assert len(folder.run("records")["records"]) == 6
+    questions = [one["messages"][1]["content"] for one in server.asked]
+    assert len(set(questions)) == len(questions) >= 6
+
+
 def test_an_answer_is_asked_once_and_paid_once(folder: CrawlFolder, server: ModelServer) -> None:
     crawl(folder)
     work(folder)
     assert len(server.asked) == 1
     with Store.open(folder.settings().effective_store_url) as store, store.read() as tx:
-        assert llm_cache.spent(tx, 1) == Usage(calls=1, prompt_tokens=100, completion_tokens=20)
+        spent = llm_cache.spent(tx, 1)
+    assert (spent.calls, spent.cached) == (1, 0)
+    assert spent.prompt_tokens > 100, "the server says less than what was sent"
+    assert folder.run("records")["records"][0]["usage"]["prompt_tokens"] == 100
     told = folder.run("extract", "--diff")
     assert told["diff"]["items"] == []
     assert len(server.asked) == 1, "the answer was kept"
@@ -366,7 +411,7 @@ def test_what_a_model_invents_is_kept_for_the_reviewer_only(folder: CrawlFolder,
 def test_the_real_small_model_invents_on_a_thin_page_and_nothing_of_it_is_exported(
     tmp_path: Path, site: SmallSite
 ) -> None:
-    text = b"<h1>Ask us</h1><p>This page will be filled soon. Thank you for your patience.</p>"
+    text = b"<h1>Ask us</h1><p>Our phone number will be here soon. Thank you for your patience.</p>"
     site.pages = {"/": Say(b"<html><body>" + text + b"</body></html>")}
     folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule], llm="local")
     try:

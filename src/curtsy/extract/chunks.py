@@ -25,6 +25,7 @@ from itertools import islice
 from pathlib import Path
 
 from curtsy.core.text_layout import EMPTY_LAYOUT, LabelKind, TextLayout, section_at
+from curtsy.grounding import relation
 from curtsy.grounding.schema import Leaf
 
 #: longer paragraphs are split between sentences; shorter ones, such as headings, are joined with the next
@@ -38,6 +39,9 @@ _LEAD_PASSAGES = 3
 #: characters of a context, and cells of a passage whose labels it has
 _MAX_CONTEXT = 300
 _MAX_CELLS = 100
+
+#: a line of this length may be a label or a heading of the passages below it
+_LABEL_CHARS, _BELOW_A_LABEL = 60, 5
 
 #: words that occur near a value but also elsewhere, and looks that are unambiguous
 _LOOSE = frozenset(("since", "history", "year", "people", "team", "percent", "box", "e", "by", "day"))
@@ -147,15 +151,16 @@ def choose(
     budget_tokens: int,
     leave_out: Callable[[str], bool] = lambda _: False,
     layouts: Sequence[TextLayout] = (),
+    related: Sequence[bool] = (),
 ) -> list[Passage]:
     """Return the passages to show, ordered by page and position. All of them if they fit, except those to leave out.
-    `layouts` has one layout for each text, or none."""
+    `layouts` has one layout for each text, or none. `related` says of which texts only passages that can state one of
+    the leaves are shown; of the others, all."""
     known = layouts or [EMPTY_LAYOUT] * len(texts)
-    everything = [
-        one
-        for page, (text, layout) in enumerate(zip(texts, known, strict=True))
-        for one in passages(text, page, leave_out, layout)
-    ]
+    everything: list[Passage] = []
+    for page, (text, layout) in enumerate(zip(texts, known, strict=True)):
+        found = passages(text, page, leave_out, layout)
+        everything += _stating(found, leaves) if related and related[page] else found
     if sum(one.tokens for one in everything) <= budget_tokens:
         return everything
     rankings = _rankings(everything, leaves)
@@ -166,6 +171,26 @@ def choose(
             taken.add(number)
             left -= everything[number].tokens
     return [everything[number] for number in sorted(taken)]
+
+
+def _stating(found: Sequence[Passage], leaves: Sequence[Leaf]) -> list[Passage]:
+    """Return the passages that can state a value of one of the leaves, with those next to them; none if no passage can.
+
+    A quote that does not relate to its field is not published (grounding/relation.py), so other passages are shown in
+    vain. The first passage of the page says what it is about.
+    """
+    kept: set[int] = set()
+    for leaf in leaves:
+        for number, one in enumerate(found):
+            if relation.can_name(leaf, f"{one.context} {one.text}"):
+                kept.update(range(number - 1, number + (_BELOW_A_LABEL if _has_label(one) else 1) + 1))
+    return [one for number, one in enumerate(found) if number in kept or (kept and number == 0)]
+
+
+def _has_label(one: Passage) -> bool:
+    """Return whether its first line can be the heading of what follows."""
+    line = one.text.partition("\n")[0].rstrip()
+    return len(line) <= _LABEL_CHARS and not line.endswith((".", "!", "?", "。"))
 
 
 def words_of(leaf: Leaf) -> list[str]:

@@ -26,8 +26,9 @@ from curtsy.extract.chunks import tokens_of
 from curtsy.rules.politeness import retry_after
 
 Cause = Literal[
-    "llm_unreachable", "llm_timeout", "llm_refused", "llm_rate_limited", "llm_garbage", "llm_budget", "llm_missing"
-]
+    "llm_unreachable", "llm_timeout", "llm_refused", "llm_rate_limited", "llm_garbage", "llm_cut_off", "llm_budget",
+    "llm_missing",
+]  # fmt: skip
 Message = Mapping[str, str]
 #: headers that a call may have; all others that the client adds are removed (it reads the last one itself)
 _HEADERS = frozenset(
@@ -110,6 +111,7 @@ def call(
     options: CallOptions,
 ) -> Reply:  # fmt: skip
     """Block for at most `timeout_s`; raise ModelFault if there is no answer."""
+    _openai()  # the first import takes long, and is not the server's time
     deadline = time.monotonic() + timeout_s
     while True:
         body = _body(endpoint, messages, schema, max_tokens, options)

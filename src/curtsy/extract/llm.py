@@ -1,78 +1,45 @@
 """A language model as the last rung: it is called only for missing values, and its output is never trusted.
 
     Model       `ask` for the leaves of a schema, `question` for a rubric; blocks, so call it in a thread
-    Cache       answers by a digest of everything that determines them: content, schema, leaves, model, prompts
-    Budget      what a crawl may spend: the maximum is taken before a call, and settled with the actual usage after it
     ModelFault  no usable answer; the stage decides about retries
 
-Every value comes with a quote. Both are only claims: grounding checks that the quote is in the page and that the value
-follows from it.
+budget.py has what a crawl may spend, model_calls.py the calls and the cache. Every value comes with a quote. Both are
+only claims: grounding checks that the quote is in the page and that the value follows from it.
 """
 
 from __future__ import annotations
 
+import contextvars
 import hashlib
-import json
 import re
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 from curtsy.core.claims import Claim, Extraction, Rung, Source, Usage
-from curtsy.core.errors import MissingPart
 from curtsy.core.observe import count
 from curtsy.core.settings import Settings
-from curtsy.extract import answer_schema, answers, endpoint, prompts
+from curtsy.extract import answer_schema, answers, prompts
 from curtsy.extract.answer_schema import Style
-from curtsy.extract.chunks import relates, sentences, tokens_of
-from curtsy.extract.endpoint import CallOptions, Endpoint, ModelFault, Reply
+from curtsy.extract.budget import Budget, Caps, Topic, exceeds, less
+from curtsy.extract.chunks import relates, sentences
+from curtsy.extract.endpoint import Endpoint, ModelFault
+from curtsy.extract.model_calls import Cache, Calls, Memory, Question
+from curtsy.extract.prompts import Page
 from curtsy.grounding.schema import Leaf, Schema
 
-__all__ = ["Budget", "Cache", "Caps", "Endpoint", "Judgment", "Memory", "Model", "ModelFault", "prompt_texts"]
+__all__ = [
+    "Budget", "Cache", "Caps", "Endpoint", "Judgment", "Memory", "Model", "ModelFault", "Page", "Topic", "exceeds",
+    "groups", "less", "prompt_texts",
+]  # fmt: skip
 
-T = TypeVar("T")
-#: tokens that a server's template adds to a message
-_TEMPLATE_TOKENS = 32
 #: of a stage's lease, so that no other worker begins the same row
 _SHARE_OF_LEASE = 0.75
-#: characters of an invalid answer that are sent back for repair
-_SHOWN_CHARS = 800
 #: a small model answers one field at a time, from a short text, with a short answer
 _LOCAL_CONTEXT_TOKENS, _LOCAL_ANSWER_TOKENS, _LOCAL_LEAVES = 250, 160, 1
 
 prompt_texts = prompts.prompt_texts
-#: the parameters that each server supports, as far as this process knows
-_call_options: dict[tuple[str, str], CallOptions] = {}
-
-
-class Cache(Protocol):
-    def get(self, key: str) -> str | None: ...
-
-    def put(self, key: str, answer: str) -> None: ...
-
-
-class Budget(Protocol):
-    """What a crawl may spend, over all its processes. Costs are in the currency of the prices."""
-
-    def take(self, most: Usage) -> bool:
-        """Count the maximum usage of a call; return False, and count nothing, if it exceeds a limit."""
-        ...
-
-    def settle(self, most: Usage, used: Usage) -> None:
-        """Replace the counted maximum by the actual usage."""
-        ...
-
-
-class Page(Protocol):
-    """Of a page, the model sees the main content; a value's evidence may be anywhere in its text."""
-
-    @property
-    def text(self) -> Source: ...
-
-    @property
-    def shown(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,55 +53,8 @@ class Judgment:
     usage: Usage
 
 
-class Memory:
-    """A cache for the lifetime of its process."""
-
-    def __init__(self) -> None:
-        self.answers: dict[str, str] = {}
-
-    def get(self, key: str) -> str | None:
-        return self.answers.get(key)
-
-    def put(self, key: str, answer: str) -> None:
-        self.answers[key] = answer
-
-
-class Caps:
-    """A budget within one process. None: no limit."""
-
-    def __init__(self, max_tokens: int | None = None, max_cost: float | None = None) -> None:
-        self.max_tokens, self.max_cost = max_tokens, max_cost
-        self.spent = Usage()
-        self._lock = threading.Lock()
-
-    def take(self, most: Usage) -> bool:
-        with self._lock:
-            after = self.spent + most
-            if exceeds(after, self.max_tokens, self.max_cost):
-                return False
-            self.spent = after
-            return True
-
-    def settle(self, most: Usage, used: Usage) -> None:
-        with self._lock:
-            self.spent = self.spent + less(used, most)
-
-
-def exceeds(spent: Usage, max_tokens: int | None, max_cost: float | None) -> bool:
-    """Return whether the usage exceeds a limit."""
-    tokens = spent.prompt_tokens + spent.completion_tokens
-    return (max_tokens is not None and tokens > max_tokens) or (max_cost is not None and spent.cost > max_cost)
-
-
-def less(used: Usage, most: Usage) -> Usage:
-    """Return the usage to add where `most` was counted and `used` is the actual usage."""
-    return used + Usage(
-        calls=-most.calls,
-        cached=-most.cached,
-        prompt_tokens=-most.prompt_tokens,
-        completion_tokens=-most.completion_tokens,
-        cost=-most.cost,
-    )
+#: what a group of leaves led to: claims and usage, a fault, or None if it was not asked
+_Result = tuple[list[Claim], Usage] | ModelFault | None
 
 
 class Model:
@@ -148,158 +68,73 @@ class Model:
         where: Callable[[], Endpoint] | None = None,
     ) -> None:
         self._settings = settings
-        self._cache = cache if cache is not None else Memory()
-        self._budget = budget if budget is not None else Caps()
-        self._where = where or (lambda: endpoint_of(settings))
         self.local = settings.llm_kind == "local"
         self.style = Style.VALUE if self.local else Style.QUOTE
         self.name = settings.llm_name
+        self._calls = Calls(
+            settings,
+            cache if cache is not None else Memory(),
+            budget if budget is not None else Caps(),
+            where or (lambda: endpoint_of(settings)),
+            self._answer_tokens,
+        )
 
     def ask(self, schema: Schema, leaves: Sequence[Leaf], pages: Sequence[Page]) -> Extraction:
-        """Return claims for the leaves from the texts of the pages. Answers before a fault stay in the cache."""
+        """Return claims for the leaves from the texts of the pages; groups of leaves go to the model at the same time.
+
+        A fault has the claims of the groups that were answered, and the leaves of the others. After a fault, no other
+        group is begun.
+        """
         deadline = time.monotonic() + _SHARE_OF_LEASE * min(
             self._settings.stage_lease_s, self._settings.task_soft_limit_s
         )
-        claims: list[Claim] = []
-        usage = Usage()
-        texts = [page.shown for page in pages]
-        sources = [page.text for page in pages]
         asked = list(groups(leaves, self._leaves_per_call))
-        for at, group in enumerate(asked):
-            try:
-                found, used = self._ask(schema, group, texts, sources, deadline)
-            except ModelFault as fault:
-                fault.usage, fault.claims = usage + fault.usage, tuple(claims)
-                fault.unanswered = tuple(leaf.path for some in asked[at:] for leaf in some)
-                raise
-            usage += used
-            claims += found
-        return Extraction(claims=tuple(claims), usage=usage)
+        results: list[_Result] = [None] * len(asked)
 
-    def question(self, question: str, texts: Sequence[str]) -> Judgment:
+        def one(at: int) -> None:
+            if not any(isinstance(result, ModelFault) for result in results):
+                results[at] = self._tried(schema, asked[at], pages, deadline)
+
+        _at_once(one, len(asked), 1 if self.local else self._settings.llm_concurrency)
+        return _joined(asked, results)
+
+    def question(self, question: str, texts: Sequence[str], topic: Topic | None = None) -> Judgment:
         """Return how far the texts answer the question with yes."""
         prompt = prompts.judgment(question, texts, self._context_tokens)
         if not prompt.content.strip():
             return Judgment(0.0, "nothing is stated", None, Usage())
-        key = self._key("question", question, prompt.content)
-        form = answers.question_form(bounded=self.local)
-        deadline = time.monotonic() + self._settings.llm_timeout_s
-        said, usage = self._answer(prompt, form, key, answers.judgment, deadline)
+        asked = Question(
+            prompt=prompt, form=answers.question_form(bounded=self.local),
+            key=self._key("question", question, prompt.content), read=answers.judgment,
+            topic=topic or Topic("", (question,)),
+        )  # fmt: skip
+        said, usage = self._calls.answer(asked, time.monotonic() + self._settings.llm_timeout_s)
         score, reason, quote = said
         return Judgment(score, reason, quote, usage)
 
+    def _tried(self, schema: Schema, leaves: Sequence[Leaf], pages: Sequence[Page], deadline: float) -> _Result:
+        try:
+            return self._ask(schema, leaves, pages, deadline)
+        except ModelFault as fault:
+            return fault
+
     def _ask(
-        self, schema: Schema, leaves: Sequence[Leaf], texts: Sequence[str], sources: Sequence[Source], deadline: float
+        self, schema: Schema, leaves: Sequence[Leaf], pages: Sequence[Page], deadline: float
     ) -> tuple[list[Claim], Usage]:
-        layouts = [source.layout for source in sources]
-        prompt = prompts.extraction(schema, leaves, texts, self._context_tokens, self.style, layouts)
+        sources = [page.text for page in pages]
+        prompt = prompts.extraction(schema, leaves, pages, self._context_tokens, self.style)
         if prompt is None:
             return [], Usage()
-        form = answer_schema.schema_of(leaves, self.style, bounded=self.local)
-        key = self._key(schema.hash, *(leaf.path for leaf in leaves), prompt.content)
-        found, usage = self._answer(prompt, form, key, lambda said: answer_schema.read(said, leaves), deadline)
+        question = Question(
+            prompt=prompt, form=answer_schema.schema_of(leaves, self.style, bounded=self.local),
+            key=self._key(schema.hash, *(leaf.path for leaf in leaves), prompt.content),
+            read=lambda said: answer_schema.read(said, leaves),
+            topic=Topic(schema.name, tuple(leaf.path for leaf in leaves)),
+        )  # fmt: skip
+        found, usage = self._calls.answer(question, deadline)
         if self.style is Style.VALUE:
             return list(_located(schema, found, sources)), usage
         return list(_claims(found, sources)), usage
-
-    def _answer(
-        self, prompt: prompts.Prompt, form: Any, key: str, read: Callable[[Any], T], deadline: float
-    ) -> tuple[T, Usage]:
-        """Answer from the cache, or from the model with one repair. Answers that cannot be read are not cached."""
-        if (kept := self._cache.get(key)) is not None:
-            try:
-                found = read(answers.parse(kept))
-            except ValueError:
-                count("llm_cache_damaged")
-            else:
-                self._budget.settle(Usage(), Usage(cached=1))
-                count("llm_cached")
-                return found, Usage(cached=1)
-        messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
-        reply, usage = self._send(messages, form, deadline)
-        try:
-            reply, found = self._read(reply, read, cut_off=self.local)
-        except ValueError as problem:
-            count("llm_repairs")
-            messages += [
-                {"role": "assistant", "content": reply.text[:_SHOWN_CHARS] or "(nothing)"},
-                {"role": "user", "content": prompts.repair(str(problem))},
-            ]
-            reply, found, usage = self._repaired(messages, form, read, deadline, usage)
-        self._cache.put(key, reply.text)
-        return found, usage
-
-    def _read(self, reply: Reply, read: Callable[[Any], T], *, cut_off: bool) -> tuple[Reply, T]:
-        """Raise ValueError if it is unusable. An answer that was cut off for its length counts as far as it goes."""
-        try:
-            return reply, read(answers.parse(reply.text))
-        except ValueError:
-            partial = answers.partial(reply.text) if cut_off and reply.finish == "length" else None
-            if partial is None:
-                raise
-            return replace(reply, text=json.dumps(partial)), read(partial)
-
-    def _repaired(
-        self, messages: list[dict[str, str]], form: Any, read: Callable[[Any], T], deadline: float, before: Usage
-    ) -> tuple[Reply, T, Usage]:
-        try:
-            reply, used = self._send(messages, form, deadline)
-        except ModelFault as fault:
-            fault.usage = before + fault.usage
-            raise
-        usage = before + used
-        try:
-            return *self._read(reply, read, cut_off=True), usage
-        except ValueError as problem:
-            garbage = ModelFault("llm_garbage", f"{self.name} gave no usable answer in two attempts: {problem}")
-            garbage.usage = usage
-            raise garbage from None
-
-    def _send(self, messages: list[dict[str, str]], form: Any, deadline: float) -> tuple[Reply, Usage]:
-        settings = self._settings
-        timeout_s = min(settings.llm_timeout_s, deadline - time.monotonic())
-        if timeout_s <= 0:
-            raise ModelFault(
-                "llm_timeout", "the time limit for one record has passed; the answers so far are kept for the next try"
-            )
-        text = sum(len(message["content"].encode("utf-8", "replace")) for message in messages)
-        # No token is shorter than a byte, so this is the maximum.
-        most = self._usage(1, text + _TEMPLATE_TOKENS * len(messages), self._answer_tokens)
-        if not self._budget.take(most):
-            spent = (
-                "the crawl has used its budget for language models: raise llm_max_tokens_per_crawl or "
-                "llm_max_cost_per_crawl, then `curtsy failures replay --cause llm_budget`"
-            )
-            raise ModelFault("llm_budget", spent, again=False)
-        used = Usage()
-        try:
-            where = self._where()
-            options = _call_options.get((where.url, where.model), CallOptions())
-            reply = endpoint.call(
-                where, messages, form,
-                max_tokens=self._answer_tokens, timeout_s=timeout_s, options=options,
-            )  # fmt: skip
-            _call_options[where.url, where.model] = reply.options
-            used = self._usage(1, reply.prompt_tokens, reply.completion_tokens)
-        except MissingPart as error:
-            count("llm_missing")
-            raise ModelFault("llm_missing", str(error), again=False) from error
-        except ModelFault as fault:
-            if fault.cause in ("llm_timeout", "llm_garbage"):  # the server may have worked on it, and may charge for it
-                used = self._usage(1, sum(tokens_of(message["content"]) for message in messages), 0)
-            fault.usage = used
-            count(fault.cause)
-            raise
-        finally:
-            self._budget.settle(most, used)
-        count("llm_calls")
-        count("llm_tokens", used.prompt_tokens + used.completion_tokens)
-        return reply, used
-
-    def _usage(self, calls: int, prompt_tokens: int, completion_tokens: int) -> Usage:
-        price_in, price_out = self._settings.llm_price_in, self._settings.llm_price_out
-        cost = 0.0 if self.local else (prompt_tokens * price_in + completion_tokens * price_out) / 1e6
-        return Usage(calls=calls, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, cost=cost)
 
     def _key(self, *parts: str) -> str:
         determining = [*parts, self.name, prompts.version(), self.style, str(self._answer_tokens)]
@@ -323,6 +158,33 @@ class Model:
 def endpoint_of(settings: Settings) -> Endpoint:
     """Return the server that the settings name."""
     return Endpoint((settings.llm_url or "").rstrip("/"), settings.llm_name, settings.llm_api_key)
+
+
+def _at_once(one: Callable[[int], None], number: int, most: int) -> None:
+    """Run `one(0)`, `one(1)`, ..., up to `most` of them at the same time, in the context of the caller."""
+    if number <= 1 or most <= 1:
+        for at in range(number):
+            one(at)
+        return
+    with ThreadPoolExecutor(min(number, most), thread_name_prefix="model") as pool:
+        list(pool.map(lambda at: contextvars.copy_context().run(one, at), range(number)))
+
+
+def _joined(asked: Sequence[Sequence[Leaf]], results: Sequence[_Result]) -> Extraction:
+    """Return all answers; raise the first fault, with them."""
+    answered = [result for result in results if isinstance(result, tuple)]
+    claims = tuple(claim for found, _ in answered for claim in found)
+    usage = sum((used for _, used in answered), Usage())
+    faults = [result for result in results if isinstance(result, ModelFault)]
+    if not faults:
+        return Extraction(claims=claims, usage=usage)
+    # A fault that no retry cures decides about the stage.
+    fault = next((one for one in faults if not one.again), faults[0])
+    fault.usage = sum((one.usage for one in faults), usage)
+    fault.claims = claims
+    open_groups = (group for group, result in zip(asked, results, strict=True) if not isinstance(result, tuple))
+    fault.unanswered = tuple(leaf.path for group in open_groups for leaf in group)
+    raise fault
 
 
 def groups(leaves: Sequence[Leaf], most: int) -> Iterator[list[Leaf]]:

@@ -16,15 +16,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Protocol
 
-from curtsy.core.text_layout import TextLayout
+from curtsy.core.claims import Source
 from curtsy.extract import answer_schema
 from curtsy.extract.answer_schema import Style
 from curtsy.extract.chunks import Passage, choose, tokens_of
 from curtsy.grounding.schema import Leaf, Schema
 
 #: increment when this module changes a prompt; the files in prompt_texts/ are hashed
-_FORM = 1
+_FORM = 2
 _FILES = ("ask", "ask_value", "extract", "extract_value", "question", "repair")
 #: hex digits: a page that contains its own mark would take 2**64 attempts to find
 _MARK_DIGITS = 16
@@ -66,15 +67,29 @@ def prompt_texts(leaves: Sequence[Leaf]) -> list[str]:
     return [*texts, *(leaf.description for leaf in leaves if leaf.description)]
 
 
+class Page(Protocol):
+    """What a prompt needs of a page."""
+
+    @property
+    def text(self) -> Source: ...
+
+    @property
+    def shown(self) -> str: ...
+
+
 def extraction(
-    schema: Schema, leaves: Sequence[Leaf], texts: Sequence[str], budget_tokens: int, style: Style = Style.QUOTE,
-    layouts: Sequence[TextLayout] = (),
-) -> Prompt | None:  # fmt: skip
-    """Return the prompt for these pages; None if they have no text."""
-    shown = choose(texts, leaves, budget_tokens, leave_out=speaks_to_a_model, layouts=layouts)
+    schema: Schema, leaves: Sequence[Leaf], pages: Sequence[Page], budget_tokens: int, style: Style = Style.QUOTE
+) -> Prompt | None:
+    """Return the prompt for these pages; None if nothing in them can state one of the values."""
+    shown = choose(
+        [page.shown for page in pages], leaves, budget_tokens, leave_out=speaks_to_a_model,
+        layouts=[page.text.layout for page in pages],
+        # Quotes of documents need not relate to their field, so all their passages count.
+        related=[page.text.context is not None for page in pages],
+    )  # fmt: skip
     if not shown:
         return None
-    content = _content(shown, len(texts))
+    content = _content(shown, len(pages))
     mark = _mark(content)
     names = ", ".join(map(_name, leaves))
     if style is Style.VALUE:

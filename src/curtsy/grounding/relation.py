@@ -88,6 +88,9 @@ _MAX_MONEY = 15
 #: words of field names that say little beside others
 _LOOSE = frozenset(("year", "date", "day", "on", "at", "number", "count", "total", "amount", "contact", "value"))
 _CONTACTS = frozenset(("email", "mail", "url", "website", "link", "homepage", "phone", "telephone"))
+#: characters of a line that may be a byline without a word for it
+_BYLINE = 40
+_CONTACT_FORM = re.compile(r"@|\d{2}|\bat\b|\.\w{2}|https?:|www\.", re.IGNORECASE)
 _SMALL = frozenset(
     ("the", "of", "our", "for", "and", "a", "an", "der", "die", "das", "für", "le", "la", "les", "de", "el", "los")
 )
@@ -129,6 +132,23 @@ def relates(leaf: Leaf, value: Any, source: Source, start: int, end: int) -> boo
     if leaf.type in ("boolean", "enum") or any(name in _CONTACTS for name in names):
         return True
     return _is_labelled(leaf, value, source, start, end)
+
+
+def can_name(leaf: Leaf, text: str) -> bool:
+    """Return whether a quote from this text, or a line that it labels, could relate to the field."""
+    names = _names(leaf.path)
+    if not names or names[-1] in _TITLES or leaf.type in ("boolean", "enum"):
+        return True
+    if leaf.type == "date":
+        return any(char.isdigit() for char in text) or _has_word(text, words_of(leaf))
+    if names[-1] in _PEOPLE and any(0 < len(line) <= _BYLINE for line in text.split("\n")):
+        return True
+    if any(name in _MONEY for name in names) or names[-1] == "currency":
+        return _MONEY_SIGN.search(ascii_digits(text)) is not None
+    if any(name in _CONTACTS for name in names) and _CONTACT_FORM.search(text) is not None:
+        return True
+    words = words_of(leaf)
+    return not words or _has_word(text, words)
 
 
 def _names(path: str) -> list[str]:

@@ -10,6 +10,7 @@ from curtsy.core.claims import Extraction, Usage
 from curtsy.core.model import Crawl
 from curtsy.core.settings import Settings
 from curtsy.extract import llm
+from curtsy.extract.budget import NO_TOPIC, Topic
 from curtsy.grounding.schema import Leaf, Schema
 from curtsy.services import local_model
 from curtsy.store import llm_cache
@@ -47,7 +48,7 @@ class StoredBudget:
             return False
         return True
 
-    def settle(self, most: Usage, used: Usage) -> None:
+    def settle(self, most: Usage, used: Usage, _topic: Topic = NO_TOPIC) -> None:
         self._store.run(llm_cache.spend, self._crawl, llm.less(used, most))
 
 

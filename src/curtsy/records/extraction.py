@@ -189,7 +189,7 @@ def run_ladder(
         fields = within(seconds, judge.settle, schema, extraction.claims, llm.prompt_texts(schema.leaves))
     except ParseTimeout as error:
         raise _too_slow([page.url for page in found], seconds) from error
-    fault = None if extraction.fault is None else _no_answer(extraction.fault)
+    fault = None if extraction.fault is None else _no_answer(parts, extraction.fault)
     if fault is not None and not _is_last(parts, row, fault):
         raise fault
     words = sum(page.words for page in found)
@@ -217,10 +217,11 @@ def source_of(one: claims.Source) -> dict[str, Any]:
     return {"page": page, "sha256": one.sha256, "kind": one.kind.value, "url": one.url, "text": one.text}
 
 
-def _no_answer(error: CurtsyError) -> StageFault:
+def _no_answer(parts: Parts, error: CurtsyError) -> StageFault:
     if not isinstance(error, llm.ModelFault):
         return StageFault("llm_missing", str(error), False)
-    return StageFault(error.cause, error.detail, error.again, error.retry_after_s or 0.0)
+    after_s = min(error.retry_after_s or 0.0, parts.settings.llm_retry_after_cap_s)
+    return StageFault(error.cause, error.detail, error.again, after_s)
 
 
 def _is_last(parts: Parts, row: Row, fault: StageFault) -> bool:
@@ -344,7 +345,7 @@ def scores_of(
         ask = None if model is None else model.question
         found = scoring.score(plan.rubric, plan.schema.name, item["data"], fields, ask)
     except llm.ModelFault as error:
-        raise _no_answer(error) from error
+        raise _no_answer(parts, error) from error
     except UsageError as error:
         raise StageFault("function_failed", f"{plan.rubric.name}: {error}"[:500], False) from error
     return scores | found

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from curtsy.core import clock
@@ -60,7 +61,9 @@ async def run(parts: Services | Parts, kind: str, n: int, now_ms: int | None = N
     return await _run(parts, kind, n, now_ms or clock.now_ms(), int(parts.settings.stage_lease_s * 1000))
 
 
-async def _run(parts: Services | Parts, kind: str, n: int, now: int, lease_ms: int) -> list[StageMessage]:
+async def _run(
+    parts: Services | Parts, kind: str, n: int, now: int, lease_ms: int, pool: Executor | None = None
+) -> list[StageMessage]:
     row = await in_thread(parts.store.run, outbox.begin, kind, n, now, lease_ms)
     if row is None:
         return []
@@ -70,14 +73,19 @@ async def _run(parts: Services | Parts, kind: str, n: int, now: int, lease_ms: i
         if kind == "webhook":
             await _deliver(parts, row, now)
             return []
-        return await _run_renewing(parts, row, now, lease_ms)
+        return await _run_renewing(parts, row, now, lease_ms, pool)
     finally:
         request_id.reset(token)
 
 
-async def _run_renewing(parts: Services | Parts, row: Row, now: int, lease_ms: int) -> list[StageMessage]:
-    """A model may be slow: renew the lease while a row is processed, so that no other worker begins it."""
-    work = asyncio.ensure_future(in_thread(_do, parts, row, now, lease_ms))
+async def _run_renewing(
+    parts: Services | Parts, row: Row, now: int, lease_ms: int, pool: Executor | None
+) -> list[StageMessage]:
+    """A model may be slow: renew the lease while a row is processed, so that no other worker begins it.
+
+    Stages that wait for a model have threads of their own (`pool`): a renewal never waits for one of them.
+    """
+    work = asyncio.get_running_loop().run_in_executor(pool, _do, parts, row, now, lease_ms)
     while not (await asyncio.wait({work}, timeout=lease_ms / 3000))[0]:
         try:
             await in_thread(parts.store.run, outbox.renew, row.n, clock.now_ms() + lease_ms)
@@ -261,14 +269,37 @@ def finish_if_extracted(tx: Any, n: int, now_ms: int) -> bool:
 
 
 async def run_all(parts: Services | Parts, n: int, stop: StopFlag) -> None:
-    """Run all stages of a crawl in this process. Waits for retries, except those of webhooks."""
+    """Run all stages of a crawl in this process. Waits for retries, except those of webhooks.
+
+    With a language model, up to `llm_concurrency` pages or sites are in progress, because most of the time is waiting.
+    """
     lease_ms = min(LOCAL_LEASE_MS, int(parts.settings.stage_lease_s * 1000))
+    crawl = await read(parts.store, crawls.by_n, n)
+    at_once = parts.settings.llm_concurrency if (crawl.llm or parts.settings.llm_kind) == "endpoint" else 1
+    with ThreadPoolExecutor(at_once, thread_name_prefix="stage") as pool:
+        await _run_with(parts, n, stop, lease_ms, at_once, pool)
+
+
+async def _run_with(
+    parts: Services | Parts, n: int, stop: StopFlag, lease_ms: int, at_once: int, pool: Executor
+) -> None:
+    room = asyncio.Semaphore(at_once)
+
+    async def subject(message: StageMessage) -> None:
+        """All stages of a page or site, one after the other."""
+        async with room:
+            following = [message]
+            while following and not stop.drain:
+                one = following.pop()
+                following += await _run(parts, one.kind, one.n, clock.now_ms(), lease_ms, pool)
+                point("stage.sent")
+
     while not stop.drain:
         messages = await in_thread(parts.store.run, _take_of, n, clock.now_ms(), lease_ms)
-        while messages and not stop.drain:
-            message = messages.pop()
-            messages += await _run(parts, message.kind, message.n, clock.now_ms(), lease_ms)
-            point("stage.sent")
+        ended = await asyncio.gather(*map(subject, reversed(messages)), return_exceptions=True)
+        for error in ended:
+            if error is not None:
+                raise error
         if await in_thread(parts.store.run, finish_if_extracted, n, clock.now_ms()):
             continue  # there may be a webhook to send
         next_ms = await read(parts.store, outbox.next_of, n)

@@ -11,7 +11,19 @@ from stored import BEGUN_MS, crawl
 from curtsy.core.model import CrawlState, Failure, HostState, Kind, Lane, NewUrl, Page, Request
 from curtsy.core.record import Record, Review
 from curtsy.rules.urls import fingerprint
-from curtsy.store import crawls, dashboard_queries, failures, hosts, pages, queues, records, requests, reviews, urls
+from curtsy.store import (
+    crawls,
+    dashboard_queries,
+    failures,
+    hosts,
+    pages,
+    queues,
+    rates,
+    records,
+    requests,
+    reviews,
+    urls,
+)
 from curtsy.store.engine import Store
 
 
@@ -57,12 +69,44 @@ def test_pages_per_minute_are_told_from_the_numbering(store: Store) -> None:
         assert dashboard_queries.stored_between(tx, [], ends) == [0, 0, 0, 0, 0]
 
 
-def test_only_crawls_that_were_at_work_lately_are_looked_at(store: Store) -> None:
-    old, ended, running = crawl(store), crawl(store), crawl(store, CrawlState.RUNNING)
-    for one, at_ms in ((old, BEGUN_MS), (ended, BEGUN_MS + 5000)):
-        store.run(crawls.set_state, one.n, CrawlState.CANCELLED, None, at_ms)
+def test_pages_of_all_crawls_are_summed_however_many_there_are(store: Store) -> None:
+    made = [crawl(store, CrawlState.RUNNING) for _ in range(70)]
+    ends = dashboard_queries.moments(BEGUN_MS, BEGUN_MS + 5 * 60_000, 5)
+    for at_ms in (ends[1], ends[1] + 59_000, ends[4]):
+        store.run(rates.add, {one.n: rates.Done(pages=2, urls=3) for one in made}, at_ms)
     with store.read() as tx:
-        assert dashboard_queries.lately_active(tx, BEGUN_MS + 1000, 10) == [running.n, ended.n]
+        assert rates.pages_of_all(tx, ends) == [0, 280, 0, 0, 140]
+        assert rates.pages_per_s(tx, ends[4] + 30_000) == pytest.approx(140 / 60, rel=0.2)
+        # A URL that is no page counts for the URLs only.
+        assert rates.urls_per_s(tx, made[0].n, ends[4] - 10_000, ends[4] + 20_000) == pytest.approx(0.1)
+    store.run(rates.forget, ends[4] + rates.KEPT_S * 1000)
+    with store.read() as tx:
+        assert rates.pages_of_all(tx, ends) == [0, 0, 0, 0, 140]
+
+
+def test_dead_letters_of_all_crawls_are_those_that_each_one_counts(store: Store) -> None:
+    made = [crawl(store, CrawlState.RUNNING) for _ in range(60)]
+    for one in made:
+        store.run(crawls.add_counts, {(one.n, "failed", "timeout"): 2, (one.n, "open", ""): 3})
+    new = NewUrl(
+        crawl=made[0].n, fp=fingerprint("https://dead.test/"), url="https://dead.test/", host="dead.test",
+        kind=Kind.PAGE,
+    )  # fmt: skip
+    store.run(_dead, made[0].n, new)
+    with store.read() as tx:
+        assert dashboard_queries.dead_letters(tx) == {"timeout": 120, "host_unreachable": 1}
+        assert crawls.counts(tx, made[0].n).failed == {"timeout": 2, "host_unreachable": 1}
+
+
+def test_refused_and_silent_requests_are_those_of_the_crawl(store: Store) -> None:
+    one, other = crawl(store), crawl(store)
+    store.run(queues.open_queues, [(n, "a.test", "batch", 1) for n in (one.n, other.n)])
+    for counts in ({(one.n, "a.test"): (2, 0)}, {(one.n, "a.test"): (1, 4)}):
+        store.run(queues.mark, unanswered=counts)
+    with store.read() as tx:
+        (found,) = dashboard_queries.unanswered_hosts(tx, one.n, 5)
+        assert (found.host, found.refused, found.silent) == ("a.test", 3, 4)
+        assert dashboard_queries.unanswered_hosts(tx, other.n, 5) == []
 
 
 def test_dead_letters_over_time_and_by_id(store: Store) -> None:

@@ -334,7 +334,8 @@ def _status(found: control.Status) -> Document:
             "pending_render": counts.pending_render, "skipped": dict(counts.skipped), "failed": dict(counts.failed),
             "failed_stages": dict(counts.failed_stages),
         },
-        "pages_per_s": round(found.pages_per_s, 3), "estimated_end": timestamp(found.ends_ms),
+        "pages_per_s": round(found.pages_per_s, 3), "urls_per_s": round(found.urls_per_s, 3),
+        "estimated_end": timestamp(found.ends_ms),
         "options": options, "wishes": options,  # `wishes` is the deprecated name of `options`
     }  # fmt: skip
 

@@ -8,9 +8,10 @@ from typing import Any
 from curtsy.core import clock
 from curtsy.core.errors import WrongState
 from curtsy.core.model import Counts, Crawl, CrawlState
+from curtsy.core.settings import Settings
 from curtsy.core.threads import in_thread
 from curtsy.services.backends import Services
-from curtsy.store import crawls, pages, queues
+from curtsy.store import crawls, pages, queues, rates, remaining
 from curtsy.store.engine import Store, read
 
 #: new state -> the states from which a crawl may enter it
@@ -30,8 +31,10 @@ class Status:
 
     crawl: Crawl
     counts: Counts
-    #: recent rate
+    #: stored pages per second, lately
     pages_per_s: float
+    #: settled URLs per second in the last minute: done, skipped and failed ones
+    urls_per_s: float
     #: estimated end if no more links are found; None: unknown
     ends_ms: int | None
 
@@ -44,12 +47,30 @@ def status(store: Store, id: str, now_ms: int | None = None) -> Status:
 
 def status_in(tx: Any, crawl: Crawl, now_ms: int) -> Status:
     counts = crawls.counts(tx, crawl.n)
-    rate, ends_ms = 0.0, None
+    rate, urls_rate, ends_ms = 0.0, 0.0, None
     if crawl.state is CrawlState.RUNNING:
         n, since_ms = pages.count_recent(tx, crawl.n, now_ms - _RATE_S * 1000, _RATE_PAGES)
         rate = rate_of(crawl, n, since_ms, now_ms)
-        ends_ms = now_ms + int(_to_go(crawl, counts) / rate * 1000) if rate else None
-    return Status(crawl=crawl, counts=counts, pages_per_s=rate, ends_ms=ends_ms)
+        urls_rate = rates.urls_per_s(tx, crawl.n, crawl.started_ms or crawl.created_ms, now_ms)
+        ends_ms = estimated_end_ms(tx, crawl, counts.pending, max(rate, urls_rate), now_ms)
+    return Status(crawl=crawl, counts=counts, pages_per_s=rate, urls_per_s=urls_rate, ends_ms=ends_ms)
+
+
+def estimated_end_ms(tx: Any, crawl: Crawl, pending: int, per_s: float, now_ms: int) -> int | None:
+    """The end at this rate, but not before the slowest host can be done at its delay; None while nothing is done."""
+    if not per_s:
+        return None
+    most = pending if crawl.max_pages is None else min(pending, max(0, crawl.max_pages - crawl.pages))
+    slowest_ms = remaining.slowest_host_ms(tx, crawl.n, _delay_ms(tx, crawl), most, now_ms)
+    return now_ms + max(slowest_ms, int(most / per_s * 1000))
+
+
+def _delay_ms(tx: Any, crawl: Crawl) -> int:
+    """The delay of the crawl: its own, or that of the settings that it was started with."""
+    if crawl.delay_s is not None:
+        return int(crawl.delay_s * 1000)
+    kept = crawls.settings_of(tx, crawl.n).get("settings") or {}
+    return int(float(kept.get("delay_s", Settings.model_fields["delay_s"].default)) * 1000)
 
 
 def rate_of(crawl: Crawl, n: int, since_ms: int | None, now_ms: int, most: int = _RATE_PAGES) -> float:
@@ -57,10 +78,6 @@ def rate_of(crawl: Crawl, n: int, since_ms: int | None, now_ms: int, most: int =
     begun_ms = max(crawl.started_ms or crawl.created_ms, now_ms - _RATE_S * 1000)
     window_ms = now_ms - (since_ms if n >= most and since_ms is not None else begun_ms)
     return n * 1000 / max(1000, window_ms)
-
-
-def _to_go(crawl: Crawl, counts: Counts) -> int:
-    return counts.pending if crawl.max_pages is None else min(counts.pending, max(0, crawl.max_pages - crawl.pages))
 
 
 def elapsed_s(crawl: Crawl, now_ms: int) -> float:

@@ -14,8 +14,12 @@ COUNTER, GAUGE, HISTOGRAM = "counter", "gauge", "histogram"
 
 #: name -> (type, what it says)
 METRICS: dict[str, tuple[str, str]] = {
-    "curtsy_pages_total": (COUNTER, "Responses by class of status; none where no answer came."),
+    "curtsy_pages_total": (COUNTER, "Pages stored, as crawls count them."),
+    "curtsy_urls_total": (COUNTER, "URLs settled, by result: done, skipped or failed."),
+    "curtsy_responses_total": (COUNTER, "Responses by class of status; none where no answer came."),
+    "curtsy_response_bytes_total": (COUNTER, "Bytes of response bodies, decoded."),
     "curtsy_fetch_seconds": (HISTOGRAM, "Time from a request's start to its end."),
+    "curtsy_delay_seconds": (HISTOGRAM, "Delay of the host at each request."),
     "curtsy_commit_seconds": (HISTOGRAM, "Time that a commit took."),
     "curtsy_lease_expiries_total": (COUNTER, "Slots and URL leases that expired: their process died or hung."),
     "curtsy_store_retries_total": (COUNTER, "Transactions repeated, by cause: deadlock, disk_full or unavailable."),
@@ -35,6 +39,10 @@ METRICS: dict[str, tuple[str, str]] = {
     "curtsy_in_flight": (GAUGE, "Slots that are out: requests under way."),
     "curtsy_running_crawls": (GAUGE, "Crawls that are running."),
     "curtsy_running_shifts": (GAUGE, "Shifts that are running."),
+    "curtsy_dead_letters": (GAUGE, "Dead letters of all crawls, by cause."),
+    "curtsy_outbox_rows": (GAUGE, "Stages that must still run, by kind."),
+    "curtsy_outbox_age_seconds": (GAUGE, "Time that the oldest stage waits, by kind."),
+    "curtsy_beat_age_seconds": (GAUGE, "Time since a dispatcher (Beat) ran; 3600 if none did in the last hour."),
     "curtsy_worker_processes": (GAUGE, "Processes of live workers."),
 }
 #: name -> deprecated name of a counter or gauge, written too until the next version

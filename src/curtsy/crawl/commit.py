@@ -91,6 +91,9 @@ class Committer:
         count("commit_pages", len(group))
         count("commit_ms", int((time.monotonic() - began) * 1000))
         metrics.observe("curtsy_commit_seconds", time.monotonic() - began)
+        metrics.inc("curtsy_pages_total", written.pages)
+        for state, n in written.settled.items():
+            metrics.inc("curtsy_urls_total", n, result=state)
 
     # 1
 

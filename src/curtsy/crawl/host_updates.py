@@ -78,8 +78,12 @@ class HostWriter:
         failing |= {self._asked_first(r)[1]: _failure(r) for r in forbid}
         nameless = _nameless(tx, results)
         marked: set[tuple[int, str]] = set()
-        if answered or failing or nameless:
-            marked = queues.mark(tx, answered=answered, silent=failing, dead=nameless, opening=opening, now_ms=now_ms)
+        unanswered = _unanswered(results)
+        if answered or failing or nameless or unanswered:
+            marked = queues.mark(
+                tx, answered=answered, silent=failing, dead=nameless, unanswered=unanswered, opening=opening,
+                now_ms=now_ms,
+            )  # fmt: skip
         return HostUpdates(
             rules=rows.rules, follows=rows.follows, answered=frozenset(answered), failing=frozenset(failing),
             nameless=frozenset(marked),
@@ -197,3 +201,18 @@ def _add_state(states: dict[str, HostState], returned: Returned) -> None:
         last_ok_ms=times.end_ms if _is_answer(returned.result) else before.last_ok_ms,
         robots_delay_ms=before.robots_delay_ms,
     )
+
+
+def _unanswered(results: Sequence[Result]) -> dict[tuple[int, str], tuple[int, int]]:
+    """queue -> responses 429 and 503, and requests without a response."""
+    counts: dict[tuple[int, str], tuple[int, int]] = {}
+    for result in results:
+        outcome = result.outcome
+        if outcome is None or outcome.started is None:
+            continue
+        status = result.answered or outcome.status
+        refused, silent = status in (429, 503), not status
+        if refused or silent:
+            before = counts.get((result.lease.crawl, result.lease.host), (0, 0))
+            counts[result.lease.crawl, result.lease.host] = (before[0] + refused, before[1] + silent)
+    return counts

@@ -300,7 +300,7 @@ class InFlight:
             return
         assert request.context is not None
         count(f"status_{outcome.status // 100}xx" if outcome.status else "no_answer")
-        _measure(outcome)
+        _measure(outcome, lease.delay_ms)
         passed_on = lease.delay_ms == 0 and self._pass_on(request, outcome)
         asked = lease.entry.kind is Kind.PAGE and request.previous is not None and not lease.entry.attempts
         if outcome.status == 304 and asked and outcome.fault is None:
@@ -501,7 +501,9 @@ def _renewed(stored: Headers, answered: Headers) -> Headers:
     return (*(pair for pair in stored if pair[0].lower() not in names), *fresh)
 
 
-def _measure(outcome: Outcome) -> None:
-    metrics.inc("curtsy_pages_total", status=f"{outcome.status // 100}xx" if outcome.status else "none")
+def _measure(outcome: Outcome, delay_ms: int) -> None:
+    metrics.inc("curtsy_responses_total", status=f"{outcome.status // 100}xx" if outcome.status else "none")
+    metrics.inc("curtsy_response_bytes_total", len(outcome.body))
     if outcome.started is not None:
         metrics.observe("curtsy_fetch_seconds", outcome.ended - outcome.started)
+        metrics.observe("curtsy_delay_seconds", delay_ms / 1000)

@@ -7,6 +7,7 @@ row did not change only the request is written.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from curtsy.core.settings import Settings
 from curtsy.crawl.crawl_context import CrawlContext
 from curtsy.crawl.host_updates import HostUpdates, HostWriter
 from curtsy.crawl.results import Result, Returned
-from curtsy.store import crawls, failures, hosts, outbox, pages, queues, requests, urls
+from curtsy.store import crawls, failures, hosts, outbox, pages, queues, rates, requests, urls
 
 _STATES = {Action.DONE: UrlState.DONE, Action.SKIP: UrlState.SKIPPED, Action.DEAD: UrlState.FAILED}
 Key = tuple[int, bytes]
@@ -52,6 +53,10 @@ class Written:
     used: frozenset[int]
     #: fences whose page was over max_pages: they have spent what they were granted, too
     surplus: frozenset[int]
+    #: pages stored
+    pages: int
+    #: URLs settled by result: done, skipped or failed
+    settled: Mapping[str, int]
     #: queues whose host is dead for the crawl: their rows are not listed
     dead: frozenset[QueueKey]
     #: crawl -> its version, where members joined
@@ -127,9 +132,10 @@ class Transaction:
         failures.insert(tx, [self._failure(d, now_ms) for d in effective if d.decision.action is Action.DEAD])
         outbox.put(tx, self._extractions(kept, now_ms))
         versions = self._write_counts(tx, effective, kept, surplus, inserted.seqs)
+        rates.add(tx, _done(effective, kept, surplus), now_ms)
         return Written(
             now_ms=now_ms, hosts=host_updates, inserted=inserted.seqs, stored=inserted.stored, known=links.known,
-            refused=inserted.refused, surplus=surplus,
+            refused=inserted.refused, surplus=surplus, pages=len(kept), settled=_by_state(effective, surplus),
             used=frozenset(d.result.lease.fence for d in kept) | budget.counted,
             dead=frozenset(key for key, queue in opened.items() if queue.state == "dead"),
             versions=versions,
@@ -258,6 +264,24 @@ class Transaction:
         versions = {n: crawls.extend_members(tx, n, joined[n]) for n in sorted(joined)}
         crawls.add_counts(tx, counts)
         return versions
+
+
+def _by_state(effective: Sequence[Result], surplus: frozenset[int]) -> dict[str, int]:
+    states = Counter(_state_of(result, surplus)[0] for result in effective)
+    return {state.value: n for state, n in states.items() if state is not UrlState.OPEN}
+
+
+def _done(effective: Sequence[Result], kept: Sequence[Returned], surplus: frozenset[int]) -> dict[int, rates.Done]:
+    """crawl -> pages stored and URLs settled."""
+    done: dict[int, rates.Done] = {}
+    for returned in kept:
+        some = done.get(returned.result.lease.crawl, rates.Done(0, 0))
+        done[returned.result.lease.crawl] = some._replace(pages=some.pages + 1)
+    for result in effective:
+        if _state_of(result, surplus)[0] is not UrlState.OPEN:
+            some = done.get(result.lease.crawl, rates.Done(0, 0))
+            done[result.lease.crawl] = some._replace(urls=some.urls + 1)
+    return done
 
 
 def _effective_links(group: Sequence[Returned], effective: Sequence[Result], links: Links) -> Mapping[Key, NewUrl]:

@@ -7,6 +7,7 @@ one shift too many is sent, or one a second late. A ticket is permission to star
     {fleet}:shifts:<queue>   ZSET  ticket -> ms until which its shift counts as running, renewed while it runs
     {fleet}:workers          HASH  worker -> JSON { queues, processes, shards, until_ms }, by heartbeat
     {fleet}:metrics          HASH  field -> sum over all processes
+    {fleet}:beat             1, written by every tick of Beat; its remaining life tells when the last one was
 
 Times are the server's. A queue is a lane (`batch`, `render`), or that of workers bound to shards (`batch.0-7`).
 """
@@ -31,6 +32,10 @@ RENEW_S = 1.0
 #: a worker counts as gone this long after its last heartbeat
 HEARTBEAT_LIFE_S = 8.0
 HEARTBEAT_S = 2.0
+#: Beat's mark expires after this long
+BEAT_LIFE_S = 3600.0
+#: without a tick for this long, Beat does not run
+BEAT_LATE_S = 10.0
 #: the most shifts sent to one queue at a time
 _AT_ONCE = 64
 
@@ -132,6 +137,17 @@ class Fleet:
         found = [_worker(name, json.loads(said)) for name, said in raw.items()]
         return sorted((w for w in found if w.until_ms > now_ms), key=lambda w: w.name)
 
+    # Beat
+
+    async def mark_beat(self) -> None:
+        """A dispatcher has run now."""
+        await self._plain.command("SET", _BEAT, "1", "PX", int(BEAT_LIFE_S * 1000))
+
+    async def beat_age_s(self) -> float | None:
+        """Seconds since a dispatcher ran; None: not in the last hour."""
+        left_ms = int(await self._plain.command("PTTL", _BEAT))
+        return None if left_ms < 0 else max(0.0, BEAT_LIFE_S - left_ms / 1000)
+
     # Metrics
 
     async def publish(self, deltas: dict[str, float]) -> None:
@@ -150,6 +166,16 @@ class Fleet:
     async def metrics(self) -> dict[str, float]:
         raw = _pairs(await self._plain.command("HGETALL", "{fleet}:metrics"))
         return {name: float(value) for name, value in raw.items()}
+
+
+def beat_problem(age_s: float | None) -> str | None:
+    """What is wrong with Beat, for people; None while it runs."""
+    if age_s is None:
+        return "no dispatcher (curtsy beat) has run in the last hour"
+    return f"no dispatcher (curtsy beat) has run for {age_s:.0f} s" if age_s > BEAT_LATE_S else None
+
+
+_BEAT = "{fleet}:beat"
 
 
 def _tickets(queue: str) -> str:

@@ -19,6 +19,7 @@ repeated. So every transaction locks tables in this order, and rows within a tab
     records, reviews, citations, sources, llm_cache
     other crawls                    n
     crawl_members, crawl_counts     (crawl, member); (crawl, state, reason)
+    crawl_rates                     (crawl, at_s)
     the webhook row in the outbox   inserted under its crawl's lock
     schedules, runs, deletions, erasures, meta
 

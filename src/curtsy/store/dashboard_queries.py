@@ -50,12 +50,6 @@ def moments(since_ms: int, until_ms: int, parts: int) -> list[int]:
     return [since_ms + step * k for k in range(parts + 1)]
 
 
-def lately_active(tx: Connection, since_ms: int, limit: int) -> list[int]:
-    """Numbers of crawls that have not ended, or ended since then, newest first."""
-    query = text("SELECT n FROM crawls WHERE ended_ms IS NULL OR ended_ms >= :since ORDER BY n DESC LIMIT :limit")
-    return [int(n) for n in tx.execute(query, {"since": since_ms, "limit": limit}).scalars()]
-
-
 def stored_between(tx: Connection, crawls: Sequence[int], ends_ms: Sequence[int]) -> list[int]:
     """How many pages were stored in each part of a time in which no other crawls than these were at work."""
     newest = int(tx.execute(text("SELECT max(n) FROM pages")).scalar() or 0) + 1
@@ -119,6 +113,23 @@ def ledgers(tx: Connection, crawls: Iterable[int]) -> dict[int, dict[str, dict[s
     return found
 
 
+_FAILED = text("SELECT reason, sum(n) FROM crawl_counts WHERE state = 'failed' GROUP BY reason")
+# CROSS JOIN: SQLite begins with the dead queues, which are few, and not with all open URLs.
+_DEAD = text(
+    "SELECT q.reason, count(*) FROM queues q CROSS JOIN urls u WHERE u.crawl = q.crawl AND u.host = q.host "
+    "AND u.state = 'open' AND q.state = 'dead' GROUP BY q.reason"
+)
+
+
+def dead_letters(tx: Connection) -> dict[str, int]:
+    """cause -> URLs of all crawls that failed, or whose host is dead for their crawl: as `crawls.counts` of each."""
+    found: dict[str, int] = {}
+    for query in (_FAILED, _DEAD):
+        for reason, n in tx.execute(query):
+            found[reason] = found.get(reason, 0) + int(n)
+    return {reason: n for reason, n in found.items() if n}
+
+
 def depths(tx: Connection, crawl: int, most: int = 10_000) -> list[tuple[int, int]]:
     """(links from a seed, pages) of the newest pages of a crawl."""
     query = text(
@@ -139,12 +150,17 @@ class HostShare(NamedTuple):
     blocked_until_ms: int
     slow: bool
     denied: bool
+    #: responses 429 and 503 to this crawl
+    refused: int
+    #: requests of this crawl without a response
+    silent: int
 
 
 _HOSTS = (
     "SELECT q.host, q.added, q.state, q.reason, coalesce(h.failures, 0), coalesce(h.blocked_until_ms, 0), "
-    "coalesce(h.slow, false), coalesce(h.denied, false) FROM (SELECT host, added, state, reason FROM queues "
-    "WHERE crawl = :crawl ORDER BY host LIMIT :most) AS q LEFT JOIN hosts h ON h.host = q.host {} LIMIT :limit"
+    "coalesce(h.slow, false), coalesce(h.denied, false), q.refused, q.silent "
+    "FROM (SELECT host, added, state, reason, refused, silent FROM queues WHERE crawl = :crawl ORDER BY host "
+    "LIMIT :most) AS q LEFT JOIN hosts h ON h.host = q.host {} LIMIT :limit"
 )
 _LARGEST = text(_HOSTS.format("ORDER BY q.added DESC, q.host"))
 _BLOCKED = text(
@@ -163,6 +179,14 @@ def largest_hosts(tx: Connection, crawl: int, limit: int, most: int = AROUND) ->
 def troubled_hosts(tx: Connection, crawl: int, now_ms: int, limit: int, most: int = AROUND) -> list[HostShare]:
     """Those that failed, block us, are dead for the crawl or on the deny list."""
     return _shares(tx.execute(_BLOCKED, {"crawl": crawl, "most": most, "limit": limit, "now": now_ms}))
+
+
+_UNANSWERED = text(_HOSTS.format("WHERE q.refused > 0 OR q.silent > 0 ORDER BY q.refused DESC, q.silent DESC, q.host"))
+
+
+def unanswered_hosts(tx: Connection, crawl: int, limit: int, most: int = AROUND) -> list[HostShare]:
+    """Those that refused requests of the crawl, or did not answer."""
+    return _shares(tx.execute(_UNANSWERED, {"crawl": crawl, "most": most, "limit": limit}))
 
 
 def _shares(rows: Iterable[Any]) -> list[HostShare]:

@@ -311,6 +311,7 @@ _AFTER_PAGES = (
     Delete("failures", "fence bigint, ordinal int"),
     Delete("crawl_counts", "crawl bigint, state text, reason text"),
     Delete("crawl_members", "crawl bigint, member text"),
+    Delete("crawl_rates", "crawl bigint, at_s bigint"),
 )
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import obstore
-from obstore.exceptions import BaseError, NotFoundError
+from obstore.exceptions import BaseError, NotFoundError, PermissionDeniedError
 from obstore.store import from_url
 
 from curtsy.core.errors import Damaged, SegmentsUnavailable, UsageError
@@ -16,6 +16,8 @@ from curtsy.core.model import BodyRef
 from curtsy.store import warc
 from curtsy.store.segments import new_name, pack
 from curtsy.store.warc import Packed, WarcItem, WarcRecord
+
+_NO_OBJECT = "no-such-object"
 
 
 class ObjectSegments:
@@ -110,6 +112,15 @@ class ObjectSegments:
         except (BaseError, OSError) as error:
             raise self._unavailable("deleted", error) from error
         return len(doomed)
+
+    def check(self) -> None:
+        """Raises if the object store does not answer. It need not permit reading an object that does not exist."""
+        try:
+            obstore.head(self._store, _NO_OBJECT)
+        except (NotFoundError, FileNotFoundError, PermissionDeniedError):
+            return
+        except (BaseError, OSError) as error:
+            raise self._unavailable("reached", error) from error
 
     def recover(self, committed: Callable[[], Mapping[str, int]]) -> int:
         """Objects are never torn."""

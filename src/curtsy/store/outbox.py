@@ -271,3 +271,11 @@ def has_open(tx: Connection, crawl: int) -> bool:
 def _row(row: Sequence[Any]) -> Row:
     n, kind, crawl, subject, payload, *rest = row
     return Row(n, kind, crawl, subject, json.loads(payload), *rest)
+
+
+_BACKLOG = text("SELECT kind, count(*), min(next_ms) FROM outbox WHERE state = 'open' GROUP BY kind")
+
+
+def backlog(tx: Connection) -> dict[str, tuple[int, int]]:
+    """kind -> rows that must still run, and when the first of them is due."""
+    return {kind: (int(n), int(due_ms)) for kind, n, due_ms in tx.execute(_BACKLOG)}

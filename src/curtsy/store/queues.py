@@ -40,6 +40,11 @@ _COLUMNS = "crawl, host, lane, next_ms, state, reason, added, failing_since_ms, 
 _LISTED = "q.crawl, q.host, q.lane, q.next_ms, q.state, q.reason, q.added, q.failing_since_ms, q.detail"
 
 _lock = Lock("queues", "crawl bigint, host text")
+_unanswered = Bulk(
+    "UPDATE queues SET refused = queues.refused + v.refused, silent = queues.silent + v.silent FROM v "
+    "WHERE queues.crawl = v.crawl AND queues.host = v.host",
+    "crawl bigint, host text, refused bigint, silent bigint",
+)
 _NEW = "INSERT INTO queues (crawl, host, lane, state, added) SELECT crawl, host, lane, 'open', added FROM v WHERE true "
 _insert = Bulk(
     f"{_NEW} ON CONFLICT (crawl, host) DO NOTHING RETURNING {_COLUMNS}",
@@ -210,19 +215,22 @@ def mark(
     answered: Collection[str] = (),
     silent: Mapping[str, tuple[str, str]] = MappingProxyType({}),
     dead: Mapping[Key, str] = MappingProxyType({}),
+    unanswered: Mapping[Key, tuple[int, int]] = MappingProxyType({}),
     opening: Iterable[tuple[int, str, str]] = (),
     now_ms: int = 0,
 ) -> set[Key]:
     """Mark the queues of hosts that answered, of silent hosts (with fault and detail), and dead queues (with a reason).
 
-    Returns the queues that were not dead before. `opening` names queues that the transaction opens afterwards.
+    `unanswered` are responses 429 and 503, and requests without a response, to add to the counts of queues. Returns the
+    queues that were not dead before. `opening` names queues that the transaction opens afterwards.
     """
     present = {host for host, (fault, _) in silent.items() if fault.startswith("status_")}
     hosts = [(host, host in answered, host in silent, host in present) for host in unique_sorted((*answered, *silent))]
     found = unique_sorted((row[0], row[1]) for row in _to_mark(tx, hosts))
-    lock(tx, [*found, *dead], opening)
+    lock(tx, [*found, *dead, *unanswered], opening)
     _recovered(tx, [key for key in found if key[1] in answered])
     _failing(tx, [(*key, now_ms, *silent[key[1]]) for key in found if key[1] in silent])
+    _unanswered(tx, [(*key, *unanswered[key]) for key in sorted(unanswered)])
     return {key for key in sorted(dead) if mark_dead(tx, *key, dead[key])}
 
 

@@ -122,6 +122,19 @@ crawl_counts = Table(
     sqlite_with_rowid=False,
 )
 
+# The last hours, in parts of some seconds: `rates.py`.
+crawl_rates = Table(
+    "crawl_rates",
+    metadata,
+    need("crawl", BigInteger),
+    need("at_s", BigInteger),
+    need("pages", BigInteger),
+    need("urls", BigInteger),
+    PrimaryKeyConstraint("crawl", "at_s"),
+    Index("crawl_rates_at", "at_s"),
+    sqlite_with_rowid=False,
+)
+
 queues = Table(
     "queues",
     metadata,
@@ -134,6 +147,8 @@ queues = Table(
     need("added", BigInteger, "0"),  # URLs ever added, for max_urls_per_host
     may("failing_since_ms", BigInteger),
     need("detail", Text, "''"),  # what the first of its failures said
+    need("refused", BigInteger, "0"),  # responses 429 and 503 to this crawl
+    need("silent", BigInteger, "0"),  # requests of this crawl without a response
     PrimaryKeyConstraint("crawl", "host"),
     Index("queues_host", "host"),
     partial("queues_open", "crawl", "host", where="state = 'open'"),

@@ -49,10 +49,6 @@ class HostTimes:
     requests: int
     mean_s: float
     longest_s: float
-    #: 429 and 503
-    refused: int
-    #: no response
-    silent: int
 
 
 def _shown(req: PageRequest, id: str, **more: Any) -> dict[str, Any]:
@@ -136,12 +132,12 @@ def crawl_hosts(req: PageRequest, id: str) -> Response:
         largest = dashboard_queries.largest_hosts(tx, found.n, 25)
         troubled = dashboard_queries.troubled_hosts(tx, found.n, now_ms, _TOP)
         sample = dashboard_queries.requests_of_crawl(tx, found.n)
+        blocked = dashboard_queries.unanswered_hosts(tx, found.n, _TOP)
     times = _times(sample)
-    blocked = [one for one in times if one.refused or one.silent]
     shown = _shown(
         req, found.id, tab="/hosts", largest=largest, troubled=troubled, looked_at=len(sample), now_ms=now_ms,
         slowest=sorted(times, key=lambda one: -one.mean_s)[:_TOP],
-        blocked=sorted(blocked, key=lambda one: (-one.refused, -one.silent, one.host))[:_TOP],
+        blocked=blocked,
         most=max((one.urls for one in largest), default=0),
     )  # fmt: skip
     return req.render("crawl_hosts.html", **shown)
@@ -157,8 +153,6 @@ def _times(sample: list[Request]) -> list[HostTimes]:
             requests=len(some),
             mean_s=sum(one.end_ms - one.start_ms for one in some) / len(some) / 1000,
             longest_s=max(one.end_ms - one.start_ms for one in some) / 1000,
-            refused=sum(one.status in (429, 503) for one in some),
-            silent=sum(bool(one.fault) or not one.status for one in some),
         )
         for host, some in by_host.items()
     ]

@@ -16,23 +16,22 @@ from curtsy.core import clock
 from curtsy.core.errors import CurtsyError
 from curtsy.core.model import Crawl, CrawlState
 from curtsy.core.observe import log
-from curtsy.fleet.coordination import HEARTBEAT_LIFE_S, Worker
+from curtsy.fleet.coordination import HEARTBEAT_LIFE_S, Worker, beat_problem
 from curtsy.frontier.watch import LANES, look
-from curtsy.store import crawls, dashboard_queries, pages
+from curtsy.store import crawls, dashboard_queries, pages, rates
 from curtsy.web.backend_thread import BackendThread
 from curtsy.web.dashboard import charts
 from curtsy.web.dashboard.site import PageRequest, html, view
 
-#: crawls that are shown, and crawls that count for the rate
+#: running crawls that are shown
 _SHOWN = 8
-_RATED = 12
 _MINUTES = 60
 #: newest pages of a crawl that determine its rate
 _NEWEST = 200
 #: how long a result is reused
 _FRESH_S = 1.0
-#: newest crawls whose dead letters are summed
-_LEDGERS = 50
+#: how long the sums of dead letters are reused
+_CAUSES_S = 5.0
 #: how long the overview waits for the frontier to open
 _OPEN_S = 3.0
 
@@ -76,25 +75,23 @@ class Overview:
     #: None: the frontier is unavailable
     lanes: tuple[Lane, ...] | None
     workers: tuple[Worker, ...] | None
+    #: what is wrong with Beat; None: nothing, or unknown
+    beat: str | None
     crawls: tuple[Progress, ...]
     more_crawls: bool
     causes: tuple[tuple[str, int], ...]
     rate: charts.Chart
     pages_hour: int
-    pages_minute: int
+    pages_per_s: float
     any_crawl: bool
-
-    @property
-    def pages_per_s(self) -> float:
-        """The current rate of the running crawls."""
-        return sum(one.pages_per_s for one in self.crawls)
 
     def total(self, name: str) -> int | None:
         return None if self.lanes is None else sum(getattr(lane, name) for lane in self.lanes)
 
     @property
     def digest(self) -> str:
-        shown = (self.lanes, self.workers and [w.name for w in self.workers], self.crawls, self.causes, self.pages_hour)
+        workers = self.workers and [worker.name for worker in self.workers]
+        shown = (self.lanes, workers, bool(self.beat), self.crawls, self.causes, self.pages_hour)
         return hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
 
 
@@ -119,30 +116,42 @@ def _query(backend: BackendThread) -> Overview:
     # The last interval is the current minute.
     ends_ms = [(now_ms // 60_000 - _MINUTES + 1 + k) * 60_000 for k in range(_MINUTES)] + [now_ms + 1]
     with backend.store.read() as tx:
-        active = dashboard_queries.lately_active(tx, ends_ms[0], _RATED)
-        counts = dashboard_queries.stored_between(tx, active, ends_ms)
+        counts = rates.pages_of_all(tx, ends_ms)
+        per_s = rates.pages_per_s(tx, now_ms)
         going = crawls.list_all(tx, _SHOWN + 1, [state for state in CrawlState if state not in crawls.ENDED])
-        newest = crawls.list_all(tx, _LEDGERS)
-        ledgers = dashboard_queries.ledgers(tx, {crawl.n for crawl in [*newest, *going]})
+        newest = crawls.list_all(tx, 1)
+        ledgers = dashboard_queries.ledgers(tx, {crawl.n for crawl in going})
         names = dashboard_queries.names(tx, [crawl.id for crawl in going[:_SHOWN]])
         shown = [_progress(tx, crawl, names.get(crawl.id), ledgers[crawl.n], now_ms) for crawl in going[:_SHOWN]]
-    causes: dict[str, int] = {}
-    for ledger in ledgers.values():
-        for cause, n in ledger["failed"].items():
-            causes[cause] = causes.get(cause, 0) + n
-    lanes, workers = _fleet(backend)
+    causes = _causes(backend)
+    lanes, workers, beat = _fleet(backend)
     return Overview(
         at_ms=now_ms,
         lanes=lanes,
         workers=workers,
+        beat=beat,
         crawls=tuple(shown),
         more_crawls=len(going) > _SHOWN,
         causes=tuple(sorted(causes.items(), key=lambda item: (-item[1], item[0]))),
         rate=charts.rates(counts, ends_ms),
         pages_hour=sum(counts),
-        pages_minute=counts[-2] + counts[-1],
+        pages_per_s=per_s,
         any_crawl=bool(newest),
     )
+
+
+_last_causes: dict[int, tuple[float, dict[str, int]]] = {}
+
+
+def _causes(backend: BackendThread) -> dict[str, int]:
+    """Dead letters of all crawls by cause, as the crawls count them."""
+    at, found = _last_causes.get(id(backend), (0.0, {}))
+    if not at or time.monotonic() - at >= _CAUSES_S:
+        with backend.store.read() as tx:
+            found = dashboard_queries.dead_letters(tx)
+        _last_causes.clear()
+        _last_causes[id(backend)] = (time.monotonic(), found)
+    return found
 
 
 def _progress(
@@ -154,27 +163,28 @@ def _progress(
     rate, ends_ms = 0.0, None
     if crawl.state is CrawlState.RUNNING:
         rate = control.rate_of(crawl, *pages.count_recent(tx, crawl.n, now_ms - 60_000, _NEWEST), now_ms, _NEWEST)
-        left = known - settled if crawl.max_pages is None else min(known - settled, crawl.max_pages - crawl.pages)
-        ends_ms = now_ms + int(max(0, left) / rate * 1000) if rate else None
+        urls_rate = rates.urls_per_s(tx, crawl.n, crawl.started_ms or crawl.created_ms, now_ms)
+        ends_ms = control.estimated_end_ms(tx, crawl, known - settled, max(rate, urls_rate), now_ms)
     return Progress(
         crawl=crawl, name=name, known=known, settled=settled, failed=failed, pages_per_s=rate, ends_ms=ends_ms
     )
 
 
-def _fleet(backend: BackendThread) -> tuple[tuple[Lane, ...] | None, tuple[Worker, ...] | None]:
+def _fleet(backend: BackendThread) -> tuple[tuple[Lane, ...] | None, tuple[Worker, ...] | None, str | None]:
     try:
         # Opening a frontier that is being rebuilt may take minutes; the overview does not wait for that.
         frontier = _openers.submit(lambda: backend.services).result(_OPEN_S).frontier
         fleet = backend.fleet
 
-        async def ask() -> tuple[Any, list[Worker], list[int]]:
+        async def ask() -> tuple[Any, list[Worker], list[int], str | None]:
             view = await look(frontier, detail=True)
-            return view, await fleet.workers(), [await fleet.running(lane.value) for lane in LANES]
+            running = [await fleet.running(lane.value) for lane in LANES]
+            return view, await fleet.workers(), running, beat_problem(await fleet.beat_age_s())
 
-        seen, workers, running = backend.wait(ask(), 5.0)
+        seen, workers, running, beat = backend.wait(ask(), 5.0)
     except (CurtsyError, concurrent.futures.TimeoutError) as error:
         log("frontier_unavailable", level="warning", error=str(error))
-        return None, None
+        return None, None, None
     lanes = tuple(
         Lane(
             name=lane.value, queues=seen.in_play.get(lane, 0), due=seen.hosts(lane),
@@ -182,7 +192,7 @@ def _fleet(backend: BackendThread) -> tuple[tuple[Lane, ...] | None, tuple[Worke
         )
         for lane, shifts in zip(LANES, running, strict=True)
     )  # fmt: skip
-    return lanes, tuple(workers)
+    return lanes, tuple(workers), beat
 
 
 def shown(backend: BackendThread) -> dict[str, Any]:

@@ -68,9 +68,11 @@ class CrawlStatus(CrawlSummary):
     """Progress of a crawl."""
 
     counts: CrawlCounts
-    pages_per_s: float = Field(description="Over the last minute, or the last 500 pages.")
+    pages_per_s: float = Field(description="Stored pages, over the last minute or the last 500 pages.")
+    urls_per_s: float = Field(description="Settled URLs (done, skipped or failed), over the last minute.")
     estimated_end: Time | None = Field(
-        description="At the current rate and without new links; null if there is no basis for an estimate."
+        description="At the current rate, without new links, and not before the slowest host can be done at its delay; "
+        "null if there is no basis for an estimate."
     )
     options: dict[str, str | int | float | bool | list[str] | None] = Field(description="The options of the crawl.")
     wishes: dict[str, str | int | float | bool | list[str] | None] = Field(
@@ -126,6 +128,7 @@ def status_of(status: Status) -> CrawlStatus:
         status.crawl,
         counts=fill(CrawlCounts, status.counts),
         pages_per_s=round(status.pages_per_s, 3),
+        urls_per_s=round(status.urls_per_s, 3),
         estimated_end=status.ends_ms,
         options=options,
         wishes=options,

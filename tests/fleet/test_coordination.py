@@ -12,7 +12,7 @@ from frontier_servers import Server
 
 from curtsy.core.errors import SettingsError
 from curtsy.core.settings import Settings
-from curtsy.fleet.coordination import Fleet, Worker, shards_of
+from curtsy.fleet.coordination import Fleet, Worker, beat_problem, shards_of
 from curtsy.services.valkey import find_server
 
 T = TypeVar("T")
@@ -122,6 +122,20 @@ def test_processes_count_for_the_queues_that_a_worker_serves(server: Server) -> 
         assert [worker.name for worker in await fleet.workers()] == ["b"]
 
     on(server, work)
+
+
+def test_the_last_tick_of_beat_is_known(server: Server) -> None:
+    async def work(fleet: Fleet) -> None:
+        assert await fleet.beat_age_s() is None
+        await fleet.mark_beat()
+        age_s = await fleet.beat_age_s()
+        assert age_s is not None
+        assert age_s < 5
+
+    on(server, work)
+    assert beat_problem(None) == "no dispatcher (curtsy beat) has run in the last hour"
+    assert beat_problem(12.2) == "no dispatcher (curtsy beat) has run for 12 s"
+    assert beat_problem(9.0) is None
 
 
 def test_metrics_of_all_processes_add_up(server: Server) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -396,7 +399,12 @@ def test_an_ending_process_reads_nothing_more(app: Flask, monkeypatch: pytest.Mo
 def test_readiness_names_the_part_that_is_away(apps: Callable[..., Flask], client: FlaskClient) -> None:
     assert client.get("/readyz").get_json() == {
         "ready": True,
-        "parts": {"store": "ok", "frontier": "ok", "broker": "ok"},
+        "parts": {
+            "store": "ok",
+            "frontier": "ok",
+            "broker": "ok",
+            "beat": "no dispatcher (curtsy beat) has run in the last hour",
+        },
     }
     away = apps(frontier_url="redis://127.0.0.1:1/0").test_client()
     answer = away.get("/readyz")
@@ -410,7 +418,39 @@ def test_readiness_names_the_part_that_is_away(apps: Callable[..., Flask], clien
 def test_a_broker_that_is_away_makes_it_not_ready(apps: Callable[..., Flask]) -> None:
     answer = apps(broker_url="amqp://user:hunter2@127.0.0.1:1//").test_client().get("/readyz")
     assert answer.status_code == 503
-    assert answer.get_json()["parts"] == {"store": "ok", "frontier": "ok", "broker": "does not answer"}
+    parts = answer.get_json()["parts"]
+    assert (parts["store"], parts["frontier"], parts["broker"]) == ("ok", "ok", "does not answer")
+
+
+def test_readiness_covers_the_object_store(apps: Callable[..., Flask], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+    monkeypatch.setenv("AWS_REGION", "here")
+    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
+        monkeypatch.setenv("AWS_ENDPOINT", f"http://127.0.0.1:{probe.getsockname()[1]}")
+    answer = apps(segments_url="s3://gone/x").test_client().get("/readyz")
+    assert answer.status_code == 503
+    assert answer.get_json()["parts"]["segments"].startswith("does not answer")
+
+
+def test_an_object_store_that_answers_is_ready(apps: Callable[..., Flask], tmp_path: Path) -> None:
+    (tmp_path / "objects").mkdir()
+    answer = apps(segments_url=f"file://{tmp_path}/objects").test_client().get("/readyz")
+    assert (answer.status_code, answer.get_json()["parts"]["segments"]) == (200, "ok")
+
+
+def test_without_beat_explain_and_the_dashboard_say_so(client: FlaskClient) -> None:
+    id = post(client, SEEDS).get_json()["id"]
+    missing = "No work starts: no dispatcher (curtsy beat) has run in the last hour"
+    for query in ({"url": SEEDS[0]}, {"host": "a.test"}):
+        why = client.get("/v1/explain", query_string=query).get_json()["why"]
+        assert f"{missing}. Start it with: curtsy beat" in why
+    for path in ("/", "/workers"):
+        assert missing in client.get(path).text
+    fields = client.get("/metrics").text
+    assert "curtsy_beat_age_seconds 3600" in fields
+    assert client.get(f"/v1/crawls/{id}").get_json()["urls_per_s"] == 0
 
 
 def test_without_a_frontier_crawls_are_stored_all_the_same(apps: Callable[..., Flask]) -> None:

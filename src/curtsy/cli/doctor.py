@@ -24,6 +24,7 @@ from curtsy.extract.endpoint import CallOptions, call, models
 from curtsy.extract.llm import endpoint_of
 from curtsy.fetch import chromium
 from curtsy.fetch.chromium import Chromium
+from curtsy.fleet.coordination import Fleet, beat_problem
 from curtsy.frontier.frontier import Frontier
 from curtsy.services.local_model import LocalModel, find_weights, what_is_missing
 from curtsy.services.valkey import EmbeddedValkey, find_server
@@ -73,6 +74,7 @@ def _checks(settings: Settings) -> Iterator[Check]:
     yield _curl()
     for what, look in (("data folder", _data_dir), ("frontier", _frontier), ("store", _store), ("segments", _segments)):
         yield _guarded(what, look, settings)
+    yield from _beat(settings)
     yield from _loose_mode(settings)
     yield from _proxies(settings)
     yield _model(settings)
@@ -115,6 +117,25 @@ def _loose_mode(settings: Settings) -> Iterator[Check]:
     if settings.data_dir.is_dir() and (mode := settings.data_dir.stat().st_mode & 0o777) & 0o077:
         repair = f"Other users can enter it. Run: chmod 700 {settings.data_dir.resolve()}"
         yield Check("folder mode", None, f"{mode:04o}", repair)
+
+
+def _beat(settings: Settings) -> Iterator[Check]:
+    """Of a fleet: whether a dispatcher runs. `curtsy crawl` needs none."""
+    if settings.frontier_url is None:
+        return
+    try:
+        problem = beat_problem(asyncio.run(_beat_age_s(settings, settings.frontier_url)))
+    except CurtsyError:
+        return  # the check of the frontier says why
+    yield Check("beat", True if problem is None else None, problem or "runs", "Start it with: curtsy beat")
+
+
+async def _beat_age_s(settings: Settings, url: str) -> float | None:
+    fleet = Fleet(url, settings)
+    try:
+        return await fleet.beat_age_s()
+    finally:
+        await fleet.close()
 
 
 def _proxies(settings: Settings) -> Iterator[Check]:

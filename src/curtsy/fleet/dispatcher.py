@@ -80,6 +80,7 @@ class Dispatcher:
         self._chore_at = {name: boot() + min(every_s, _FIRST_S) for name, every_s, _ in chores}
         self._doing: dict[str, asyncio.Task[None]] = {}
         self._crawls_at = 0.0
+        self._marked_at = 0.0
         self._wait_s = 0.0
         self._began = False
         self._maintaining: asyncio.Task[None] | None = None
@@ -128,6 +129,9 @@ class Dispatcher:
         if view.next_s == 0.0:
             self._maintenance.hurry()
         self._wait_s = min(host_s, _TICK_S if view.next_s is None else max(_LEAST_S, view.next_s))
+        if boot() - self._marked_at >= _TICK_S:
+            await self.fleet.mark_beat()
+            self._marked_at = boot()
 
     # Maintenance runs beside the ticks, so slow work does not delay shifts
 

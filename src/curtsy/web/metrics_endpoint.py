@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from curtsy.core import metrics
+from curtsy.core import clock, metrics
 from curtsy.core.model import CrawlState
-from curtsy.fleet.coordination import Fleet
+from curtsy.fleet.coordination import BEAT_LIFE_S, Fleet
 from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.watch import LANES, look
-from curtsy.store import crawls
+from curtsy.store import crawls, dashboard_queries, outbox
 from curtsy.store.engine import Store
 
 
@@ -22,6 +22,8 @@ async def of_frontier(frontier: Frontier, fields: dict[str, float]) -> None:
 
 async def of_fleet(fleet: Fleet, fields: dict[str, float]) -> None:
     metrics.gauge(fields, "curtsy_worker_processes", sum(worker.processes for worker in await fleet.workers()))
+    age_s = await fleet.beat_age_s()
+    metrics.gauge(fields, "curtsy_beat_age_seconds", BEAT_LIFE_S if age_s is None else age_s)
     running = [await fleet.running(lane.value) for lane in LANES]
     metrics.gauge(fields, "curtsy_running_shifts", sum(running))
 
@@ -29,4 +31,13 @@ async def of_fleet(fleet: Fleet, fields: dict[str, float]) -> None:
 def of_store(store: Store, fields: dict[str, float]) -> None:
     with store.read() as tx:
         states = [state for state, _ in crawls.states(tx).values()]
+        dead = dashboard_queries.dead_letters(tx)
+        backlog = outbox.backlog(tx)
     metrics.gauge(fields, "curtsy_running_crawls", states.count(CrawlState.RUNNING))
+    for cause, n in dead.items():
+        metrics.gauge(fields, "curtsy_dead_letters", n, cause=cause)
+    now_ms = clock.now_ms()
+    for kind in outbox.KINDS:
+        rows, due_ms = backlog.get(kind, (0, now_ms))
+        metrics.gauge(fields, "curtsy_outbox_rows", rows, kind=kind)
+        metrics.gauge(fields, "curtsy_outbox_age_seconds", max(0, now_ms - due_ms) / 1000, kind=kind)

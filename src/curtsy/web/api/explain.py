@@ -7,8 +7,10 @@ from typing import Any
 
 from curtsy.control import explain as explaining
 from curtsy.core import clock
-from curtsy.core.errors import UsageError
+from curtsy.core.errors import CurtsyError, UsageError
 from curtsy.core.model import UrlState
+from curtsy.core.observe import log
+from curtsy.fleet.coordination import beat_problem
 from curtsy.rules.urls import veiled
 from curtsy.web.api.hosts import inspect
 from curtsy.web.models.explain import ExplainQuery, Explanation
@@ -36,7 +38,21 @@ def _explain_url(call: Call, query: ExplainQuery) -> Explanation:
     if facts.crawl is not None and facts.row is not None and facts.row.state == UrlState.OPEN:
         facts = replace(facts, snapshot=inspect(call, host, facts.crawl.n, facts.url))
     fields = explaining.document(facts, now_ms)
+    if facts.row is not None and facts.row.state == UrlState.OPEN:
+        fields["why"] = [*fields["why"], *_without_beat(call)]
     return Explanation.model_validate(fields | {"host": host, "dead_letter": _dead_letter(facts), "queues": []})
+
+
+def _without_beat(call: Call) -> list[str]:
+    """Nothing is fetched while no dispatcher runs."""
+    if call.services is None:
+        return []
+    try:
+        problem = beat_problem(call.wait(call.backend.fleet.beat_age_s()))
+    except CurtsyError as error:
+        log("frontier_unavailable", level="warning", error=str(error))
+        return []
+    return [] if problem is None else [f"No work starts: {problem}. Start it with: curtsy beat"]
 
 
 def _dead_letter(facts: explaining.UrlFacts) -> str | None:
@@ -55,4 +71,4 @@ def _explain_host(call: Call, name: str) -> Explanation:
         why, fields = explaining.of_host(tx, host, clock.now_ms(), seen)
     absent: dict[str, Any] = dict.fromkeys(Explanation.model_fields.keys() - {"waits_for_rendering"})
     known = {name: fields[name] for name in ("robots", "frontier", "queues")}
-    return Explanation.model_validate(absent | known | {"why": why, "host": host})
+    return Explanation.model_validate(absent | known | {"why": [*why, *_without_beat(call)], "host": host})

@@ -6,12 +6,16 @@ import asyncio
 import concurrent.futures
 import socket
 from collections.abc import Callable
+from functools import cache
+from typing import Any
 from urllib.parse import urlsplit
 
 from curtsy import __version__
 from curtsy.core import metrics
 from curtsy.core.errors import CurtsyError
 from curtsy.core.observe import log
+from curtsy.fleet.coordination import beat_problem
+from curtsy.store.objects import ObjectSegments
 from curtsy.web import metrics_endpoint
 from curtsy.web.backend_thread import BackendThread
 from curtsy.web.models.health import Alive, Ready
@@ -32,16 +36,30 @@ def healthz(call: Call) -> Alive:
 
 @endpoint("GET", "/readyz", scope=None, answers={200: Ready, 503: Ready})
 def readyz(call: Call) -> tuple[int, Ready]:
-    """Whether the store, the frontier and the broker answer, each within a second."""
+    """Whether the store, the frontier, the broker and the object store answer, each within a second.
+
+    `beat` says whether a dispatcher runs. Without one, crawls are accepted and wait, so the server stays ready.
+    """
     probes = {
         "store": _probes.submit(_probe_store, call.backend),
         "frontier": _probes.submit(_probe_frontier, call.backend),
         "broker": _probes.submit(_probe_broker, call.backend),
     }
-    concurrent.futures.wait(probes.values(), _PROBE_S)
+    if call.settings.segments_url is not None:
+        probes["segments"] = _probes.submit(_probe_segments, call.settings.segments_url)
+    beat = _probes.submit(_probe_beat, call.backend)
+    waited_for: list[concurrent.futures.Future[Any]] = [*probes.values(), beat]
+    concurrent.futures.wait(waited_for, _PROBE_S)
     parts = {name: _result(future) for name, future in probes.items()}
     ready = all(result == "ok" for result in parts.values())
-    return 200 if ready else 503, Ready(ready=ready, parts=parts)
+    return 200 if ready else 503, Ready(ready=ready, parts=parts | {"beat": _beat_result(beat)})
+
+
+def _beat_result(future: concurrent.futures.Future[str]) -> str:
+    if future.done() and future.exception() is None:
+        return future.result()
+    future.cancel()
+    return "unknown: the frontier does not answer"
 
 
 def _result(future: concurrent.futures.Future[None]) -> str:
@@ -69,6 +87,20 @@ def _probe_frontier(backend: BackendThread) -> None:
             await shard.facts()
 
     backend.wait(asyncio.wait_for(ping(), _PROBE_S), _PROBE_S + 1)
+
+
+def _probe_beat(backend: BackendThread) -> str:
+    return beat_problem(backend.wait(backend.fleet.beat_age_s(), _PROBE_S)) or "ok"
+
+
+@cache
+def _segments(url: str) -> ObjectSegments:
+    """Without retries: the next probe is one."""
+    return ObjectSegments(url, retry_config={"max_retries": 0}, client_options={"timeout": f"{_PROBE_S:g}s"})
+
+
+def _probe_segments(url: str) -> None:
+    _segments(url).check()
 
 
 def _probe_broker(backend: BackendThread) -> None:

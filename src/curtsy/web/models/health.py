@@ -18,4 +18,6 @@ class Ready(BaseModel):
     """Whether the required services answer."""
 
     ready: bool
-    parts: dict[str, str] = Field(description="`ok`, or what is wrong, for store, frontier and broker.")
+    parts: dict[str, str] = Field(
+        description="`ok`, or what is wrong, for store, frontier, broker, beat, and segments in an object store."
+    )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -19,7 +21,8 @@ from threads import in_threads
 
 from curtsy.core.errors import Damaged, SchemaMismatch, StoreUnavailable, StoreUnwritable, UsageError
 from curtsy.core.observe import counters
-from curtsy.store import engine, meta
+from curtsy.store import engine, meta, migrations
+from curtsy.store.database_errors import Passing
 from curtsy.store.engine import Store
 from curtsy.store.migrations import HEAD, upgrade, version
 from curtsy.store.schema import with_postgresql
@@ -319,3 +322,34 @@ def test_a_disk_that_stays_full_is_told_soon(tmp_path: Path) -> None:
     with Store.open(f"sqlite:///{tmp_path}/x.sqlite") as store, pytest.raises(StoreUnwritable, match="is full"):
         store.run(write)
     assert counters["store_retries"] - before == 2
+
+
+def test_a_connection_that_is_lost_while_a_database_is_opened_is_made_again(
+    store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[int] = []
+
+    def migrate(*given: Any) -> None:
+        tried.append(1)
+        if len(tried) < 3:
+            raise Passing("server closed the connection unexpectedly")
+        migrations.migrate(*given)
+
+    monkeypatch.setattr(engine, "migrate", migrate)
+    with Store.open(store_url) as store, store.read() as tx:
+        assert migrations.version(tx) == migrations.HEAD
+    assert len(tried) == 3
+
+
+def test_a_read_whose_connection_the_server_ends_is_repeated(postgres_url: str) -> None:
+    tried: list[int] = []
+
+    def look(tx: Connection) -> int:
+        tried.append(1)
+        if len(tried) == 1:
+            tx.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+        return int(tx.execute(text("SELECT 7")).scalar_one())
+
+    with Store.open(postgres_url) as store:
+        assert asyncio.run(engine.read(store, look)) == 7
+    assert len(tried) == 2

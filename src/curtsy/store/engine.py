@@ -42,6 +42,8 @@ T = TypeVar("T")
 _BUSY_MS = 10_000
 #: pauses before a failed transaction is run again; a database restart takes a few seconds
 _PAUSES_S = (0.02, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
+#: pauses where a user or a loop waits
+_SHORT_PAUSES_S = (0.1, 0.5)
 #: the longest pause for a full disk: the user must learn of it soon
 _FULL_PAUSE_S = 0.1
 
@@ -84,7 +86,7 @@ class Store:
             if shut:
                 _check_readable(store, path)
             else:
-                migrate(store.begin, store.read, store.lock)
+                repeated(migrate, store.begin, store.read, store.lock)
         except BaseException:
             store.close()
             raise
@@ -199,7 +201,18 @@ async def read(store: Store, fn: Callable[..., T], *args: Any) -> T:
         with store.read() as tx:
             return fn(tx, *args)
 
-    return await in_thread(_read)
+    return await in_thread(repeated, _read)
+
+
+def repeated(fn: Callable[..., T], *args: Any) -> T:
+    """Call fn(*args), which changes nothing when repeated; again if a connection is lost meanwhile."""
+    for pause_s in _SHORT_PAUSES_S:
+        try:
+            return fn(*args)
+        except Passing as error:
+            log("store_retry", level="debug", cause=error.cause, error=str(error), pause_s=pause_s)
+            time.sleep(pause_s)
+    return fn(*args)
 
 
 def _parse(url: str) -> URL:

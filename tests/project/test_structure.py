@@ -37,7 +37,7 @@ ALLOWED = {
     ("control/submit.py", "curtsy.records.plan"): "start-up: 0.15 s that only crawls with records need",
     ("core/observe.py", "structlog"): "start-up: 0.07 s that a run without log lines saves",
     ("export/tables.py", "pyarrow"): "extra `parquet`",
-    ("export/databases.py", "duckdb"): "extra `parquet`",
+    ("export/databases.py", "duckdb"): "extra `duckdb`",
     ("extract/endpoint.py", "openai"): "extra `llm`",
     ("fetch/browser.py", "playwright.async_api"): "extra `browser`",
     ("grounding/schema.py", "curtsy.grounding.validation"): "start-up: jsonschema, for crawls with records only",

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from curtsy.core.model import MOST_RENDER
+
+
+#: C0 and C1 without tab and newline, and what changes the direction of text
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def document(fields: Mapping[str, Any]) -> None:
@@ -45,6 +50,11 @@ def one_line(text: str | None, most: int = 120) -> str | None:
     """Foreign text for a cell of a table: without control characters, and cut."""
     plain = " ".join("".join(sign if sign.isprintable() else " " for sign in text or "").split())
     return (plain if len(plain) <= most else plain[: most - 3] + "...") or None
+
+
+def inert(text: str) -> str:
+    """Foreign text of several lines without control characters: none of it moves the cursor of a terminal."""
+    return _CONTROLS.sub("\ufffd", text)
 
 
 def reasons(counts: Mapping[str, int]) -> str:

@@ -198,6 +198,11 @@ def ordered(
     return where(tx, condition, given, f"p.{column}, p.n", limit)
 
 
+def versions(tx: Connection, fp: bytes, limit: int) -> list[Page]:
+    """The pages of a URL in all crawls, newest first."""
+    return [page for _, page in where(tx, "p.fp = :fp", {"fp": fp}, "p.crawl DESC", limit)]
+
+
 def how_many(tx: Connection, crawl: int | None = None) -> int:
     """Pages of a crawl, or of all."""
     condition, given = ("", {}) if crawl is None else ("WHERE crawl = :crawl", {"crawl": crawl})

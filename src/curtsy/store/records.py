@@ -259,6 +259,17 @@ def of_subject(tx: Connection, crawl: int, subject: str) -> list[Record]:
     return [_record(row) for row in tx.execute(query, {"crawl": crawl, "subject": subject})]
 
 
+_OF_PAGE = text(
+    f"SELECT {_COLUMNS} FROM records WHERE crawl = :crawl AND (subject = :page OR n IN "
+    "(SELECT record FROM citations WHERE crawl = :crawl AND page = :page)) AND status = 'published' ORDER BY n"
+)
+
+
+def of_page(tx: Connection, crawl: int, page: str) -> list[Record]:
+    """The published records that were made from a page, or cite it."""
+    return [_record(row) for row in tx.execute(_OF_PAGE, {"crawl": crawl, "page": page})]
+
+
 # Deleting
 
 

@@ -105,19 +105,15 @@ def test_every_command_names_the_options_that_find_the_folder(folder: CrawlFolde
     assert f"curtsy crawl --resume {id} {place}\n" in paused.stdout
 
 
-def test_an_interrupted_crawl_leaves_nothing_under_the_name_of_its_export(folder: CrawlFolder, web: TinyWeb) -> None:
-    out = folder.path / "pages.jsonl"
-    id, said, err = interrupted(folder, "--resolve", web.resolve_rule, "--out", "pages.jsonl")
-    assert list(folder.path.glob("*pages.jsonl*")) == []
-    assert "pages.jsonl was not written" in said
-    assert f"curtsy export {id} --out pages.jsonl --config {folder.config}" in said
-    assert f"--resume {id} --config {folder.config} --out pages.jsonl" in err
-    assert curtsy(folder, "export", id, "--out", "pages.jsonl").returncode == 0
-    partial = len(out.read_text().splitlines())
-    assert 0 < partial < 8
-    done = curtsy(folder, "crawl", "--resume", id, "--out", "pages.jsonl")
+def test_an_interrupted_crawl_leaves_no_folder_that_looks_complete(folder: CrawlFolder, web: TinyWeb) -> None:
+    id, said, err = interrupted(folder, "--resolve", web.resolve_rule, "--out", "pages")
+    assert list(folder.path.glob("*pages*")) == []
+    assert "pages was not written" in said
+    assert f"curtsy export {id} --out pages --config {folder.config}" in said
+    assert f"--resume {id} --config {folder.config} --out pages" in err
+    done = curtsy(folder, "crawl", "--resume", id, "--out", "pages")
     assert done.returncode == 0, done.stderr
-    assert len(out.read_text().splitlines()) == 8
+    assert len(list((folder.path / "pages").rglob("*.md"))) == 8
 
 
 def test_secrets_are_not_stored_and_must_be_given_again(tmp_path: Path, web: TinyWeb) -> None:

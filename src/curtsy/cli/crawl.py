@@ -11,6 +11,7 @@ import typer
 
 from curtsy.cli import next_commands, progress, seeds, show
 from curtsy.cli.crawl_options import From, Urls, request_of, with_crawl_options
+from curtsy.cli.live_output import Follower
 from curtsy.cli.options import AsJson, Config, DataDir, settings_from
 from curtsy.cli.run_crawl import Ended, drive
 from curtsy.control.crawl_request import crawl_of
@@ -19,7 +20,7 @@ from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl, new_id
 from curtsy.core.settings import Settings
 from curtsy.core.settings_loading import keep, load, missing
-from curtsy.export import pages
+from curtsy.export import live, pages
 from curtsy.export.page_rows import PageRows, segments_of
 from curtsy.export.targets import Target, target_of
 from curtsy.store import crawls
@@ -95,9 +96,18 @@ def crawl(
         what, settings = _stored(resume, settings, config, data_dir, changed)
     else:
         what = crawl_of(request, settings, new_id())
-    target = target_of(out)
+    target = target_of(out) if out is not None or resume is None else _output_before(what, settings)
     ended = run_and_export(settings, what, seeds.read(urls or (), from_), target, processes, as_json, options, give_up)
     _finish(ended, settings, target, as_json)
+
+
+def _output_before(what: Crawl | str, settings: Settings) -> Target:
+    """The output that an interrupted crawl was writing, to continue it."""
+    found = live.notes_of(settings.data_dir, what if isinstance(what, str) else what.id)
+    if len(found) != 1:
+        return None
+    show.note(f"Continuing {found[0].path}")
+    return Path(found[0].path)
 
 
 def _check_seeds(urls: list[str] | None, from_: Path | None, resume: str | None) -> None:
@@ -141,13 +151,28 @@ def run_and_export(
     options: Mapping[str, Any] | None = None,
     give_up: bool = False,
 ) -> Ended:
-    """Run a crawl and export it if it finishes: an interrupted crawl writes no file that looks complete."""
+    """Run a crawl and write its pages: a local file while it runs, a folder or an object if it finishes."""
     chosen = pages.format_of(out, None) if out else None
     if chosen is not None:
         pages.check_target(out, chosen)
+    follower = None
+    if isinstance(out, Path) and chosen in live.LIVE:
+        live.check_free(out)
+        follower = Follower(settings, out, chosen)
     with progress.for_terminal(quiet=as_json) as shown:
-        ended = drive(settings, what, seeds, shown.update, processes, options, give_up)
-    if chosen is not None and not ended.interrupted:
+        ended = drive(
+            settings,
+            what,
+            seeds,
+            shown.update,
+            processes,
+            options,
+            give_up,
+            None if follower is None else follower.follow,
+        )
+    if follower is not None:
+        follower.finish(ended.crawl, finished=not ended.interrupted)
+    elif chosen is not None and not ended.interrupted:
         with Store.open(settings.effective_store_url) as store:
             pages.export(PageRows(store, segments_of(settings), ended.crawl), out, chosen)
     return ended
@@ -160,7 +185,7 @@ def _finish(ended: Ended, settings: Settings, out: Target, as_json: bool) -> Non
         records = {} if ended.crawl.schema is None else {"records": ended.records}
         show.document(show.ledger(ended.status) | records | {"counters": ended.counters})
         if ended.interrupted and out is not None:
-            show.note(_not_exported(ended, out))
+            show.note(_so_far(ended, out))
         elif not ended.interrupted and not ended.counts.pages:
             show.note(_no_page(ended))
     else:
@@ -186,7 +211,7 @@ def print_summary(ended: Ended, settings: Settings, out: Target) -> None:
         command = next_commands.resume(ended.crawl.id, keep(settings))
         show.say(f"{counts.pending:,} URLs are pending. Resume with: {command}")
         if out is not None:
-            show.say(_not_exported(ended, out))
+            show.say(_so_far(ended, out))
         return
     if out is not None:
         show.say(f"pages are in  {out}")
@@ -208,6 +233,9 @@ def _no_page(ended: Ended) -> str:
     return " ".join(("No page was fetched.", *why))
 
 
-def _not_exported(ended: Ended, out: Target) -> str:
+def _so_far(ended: Ended, out: Target) -> str:
+    """Where the pages of an interrupted crawl are."""
+    if isinstance(out, Path) and pages.format_of(out, None) in live.LIVE:
+        return f"The pages so far are in {out}. A resumed crawl continues it."
     command = next_commands.command("export", ended.crawl.id, "--out", str(out))
     return f"{out} was not written: the crawl is not finished. Export the pages so far: {command}"

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -38,6 +38,10 @@ from curtsy.store.engine import Store
 LEAVE_S = 20.0
 #: then this process has this long to close: an unavailable database is retried for 90 s
 CLOSE_S = 150.0
+
+
+#: work beside a crawl, until it is canceled
+Beside = Callable[[Crawl], Coroutine[Any, Any, None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,13 +87,17 @@ def drive(
     processes: int = 1,
     options: Mapping[str, Any] | None = None,
     give_up: bool = False,
+    beside: Beside | None = None,
 ) -> Ended:
-    """Submit a new crawl, or resume the one of that id with changed options; run it until it ends or is interrupted."""
+    """Submit a new crawl, or resume the one of that id with changed options; run it until it ends or is interrupted.
+
+    `beside` runs while the crawl runs.
+    """
     # Until the loop handles it, Ctrl-C interrupts at once, also while seeds are awaited.
     signal.signal(signal.SIGINT, _raise_interrupt)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner, Keys(give_up) as keys:
-            counted = runner.run(_drive(settings, what, seeds, on_progress, processes, options, keys))
+            counted = runner.run(_drive(settings, what, seeds, on_progress, processes, options, keys, beside))
     except KeyboardInterrupt:
         counted = {}
         _give_up(settings, what)
@@ -109,8 +117,10 @@ async def _drive(
     processes: int,
     options: Mapping[str, Any] | None,
     keys: Keys,
+    beside: Beside | None,
 ) -> dict[str, int]:
     stop = StopFlag()
+    following: asyncio.Task[None] | None = None
     _check_renderer(settings, what)
     built = backends.build(settings)
     helpers = Helpers(settings)
@@ -123,6 +133,8 @@ async def _drive(
         _handle_signals(stop, next_commands.resume(crawl.id, keep(settings)), helpers)
         helpers.start(crawl.n, processes - 1)
         keys.listen(asyncio.get_running_loop())
+        if beside is not None:
+            following = asyncio.create_task(beside(crawl))
         try:
             await run.run(
                 built, crawl.n, on_progress, stop, tidy=lambda: retention.tidy(built), gives_up=lambda: keys.gives_up
@@ -135,6 +147,8 @@ async def _drive(
             await stages.run_all(built, crawl.n, stop)
     finally:
         end_by(settings.drain_s + LEAVE_S + CLOSE_S, UNAVAILABLE, asyncio.get_running_loop())
+        if following is not None:
+            following.cancel()
         await helpers.wait(settings.drain_s + LEAVE_S)
         await built.close()
     return dict(counters + helpers.counted)

@@ -10,7 +10,6 @@ from typing import Any
 
 from curtsy.core.model import MOST_RENDER
 
-
 #: C0 and C1 without tab and newline, and what changes the direction of text
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 

@@ -103,9 +103,14 @@ def blocks_of(
 
 
 def _warc(found: Iterable[Page], segments: SegmentStore, written: Tally, name: str) -> Iterator[bytes]:
-    """Yield the stored records, each checked: a damaged one is an error. A page without a stored body is left out."""
     yield warc.warcinfo(name)
-    for page in written.each(page for page in found if page.body is not None):
-        record = segments.read_bytes(page.body)
-        warc.read(record, page.body)
-        yield record
+    yield from written.each(warc_records(found, segments))
+
+
+def warc_records(found: Iterable[Page], segments: SegmentStore) -> Iterator[bytes]:
+    """Yield the stored records, each checked: a damaged one is an error. A page without a stored body is left out."""
+    for page in found:
+        if page.body is not None:
+            record = segments.read_bytes(page.body)
+            warc.read(record, page.body)
+            yield record

@@ -65,10 +65,10 @@ def table(
     """Return rows as JSONL, CSV or Parquet."""
     counted = written.each(rows)
     if chosen == Format.CSV:
-        return joined(_csv(counted, columns, csv_safe))
+        return joined(csv_blocks(counted, columns, csv_safe))
     if chosen == Format.PARQUET:
         return _parquet(counted, columns)
-    return joined(map(_line, counted))
+    return joined(json_lines(counted))
 
 
 def iso(at_ms: int | None) -> str | None:
@@ -100,8 +100,8 @@ def json_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _line(row: dict[str, Any]) -> bytes:
-    return json_text(row).encode("utf-8", "replace") + b"\n"
+def json_lines(rows: Iterable[dict[str, Any]]) -> Iterator[bytes]:
+    return (json_text(row).encode("utf-8", "replace") + b"\n" for row in rows)
 
 
 class Sink:
@@ -133,11 +133,15 @@ class Sink:
         return taken
 
 
-def _csv(rows: Iterable[dict[str, Any]], columns: Columns, safe: bool) -> Iterator[bytes]:
+def csv_blocks(
+    rows: Iterable[dict[str, Any]], columns: Columns, safe: bool = False, header: bool = True
+) -> Iterator[bytes]:
+    """One block for the header, then one for each row."""
     sink = Sink()
     writer = csv.DictWriter(sink, list(columns))
-    writer.writeheader()
-    yield sink.take()
+    if header:
+        writer.writeheader()
+        yield sink.take()
     for row in rows:
         shown = as_text(row, columns)
         writer.writerow({name: _inert(value) for name, value in shown.items()} if safe else shown)
@@ -150,15 +154,50 @@ def _inert(value: Any) -> Any:
 
 
 def _parquet(rows: Iterable[dict[str, Any]], columns: Columns) -> Iterator[bytes]:
-    pyarrow, parquet = need_pyarrow()
-    schema = _schema(pyarrow, columns)
-    sink = Sink()
-    with parquet.ParquetWriter(sink, schema, compression="zstd") as writer:
-        for group in _groups(rows):
-            typed = [fitted(row, columns) for row in group]
-            writer.write_table(pyarrow.Table.from_pylist(typed, schema=schema))
-            yield sink.take()
-    yield sink.take()
+    made: list[bytes] = []
+    groups = RowGroups(columns, made.append)
+    for row in rows:
+        groups.add((row,))
+        yield from made
+        made.clear()
+    groups.close()
+    yield from made
+
+
+class RowGroups:
+    """Writes rows as row groups of a Parquet file; `close` writes the footer."""
+
+    def __init__(self, columns: Columns, write: Callable[[bytes], object]) -> None:
+        self._pyarrow, parquet = need_pyarrow()
+        self._columns, self._write = columns, write
+        self._schema = _schema(self._pyarrow, columns)
+        self._sink = Sink()
+        self._writer = parquet.ParquetWriter(self._sink, self._schema, compression="zstd")
+        self._rows: list[dict[str, Any]] = []
+        self._chars = 0
+
+    def add(self, rows: Iterable[dict[str, Any]]) -> int:
+        """Write the groups that are full; return the number of rows."""
+        n = 0
+        for row in rows:
+            n += 1
+            self._rows.append(row)
+            self._chars += sum(len(value) for value in row.values() if isinstance(value, str))
+            if len(self._rows) >= GROUP or self._chars >= GROUP_CHARS:
+                self._write_group()
+        return n
+
+    def close(self) -> None:
+        if self._rows:
+            self._write_group()
+        self._writer.close()
+        self._write(self._sink.take())
+
+    def _write_group(self) -> None:
+        typed = [fitted(row, self._columns) for row in self._rows]
+        self._writer.write_table(self._pyarrow.Table.from_pylist(typed, schema=self._schema))
+        self._rows, self._chars = [], 0
+        self._write(self._sink.take())
 
 
 def _schema(pyarrow: Any, columns: Columns) -> Any:
@@ -206,16 +245,3 @@ def need_pyarrow() -> tuple[Any, Any]:
     except ModuleNotFoundError:
         raise MissingPart("Parquet needs pyarrow. Run: pip install 'curtsy[parquet]', or use jsonl or csv.") from None
     return pyarrow, parquet
-
-
-def _groups(rows: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    group: list[dict[str, Any]] = []
-    chars = 0
-    for row in rows:
-        group.append(row)
-        chars += sum(len(value) for value in row.values() if isinstance(value, str))
-        if len(group) >= GROUP or chars >= GROUP_CHARS:
-            yield group
-            group, chars = [], 0
-    if group:
-        yield group

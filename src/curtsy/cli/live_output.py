@@ -1,0 +1,82 @@
+"""`crawl --out`: a file that grows while the crawl runs, and is complete when the process ends."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from threading import Lock
+
+from curtsy.core.errors import CurtsyError
+from curtsy.core.model import Crawl
+from curtsy.core.settings import Settings
+from curtsy.core.threads import in_thread
+from curtsy.export.live import LiveOutput
+from curtsy.export.page_rows import PageRows, segments_of
+from curtsy.export.tables import Format
+from curtsy.store.engine import Store
+
+#: seconds between two writes; on PostgreSQL each of them waits for the commits in progress
+EVERY_S = {"sqlite": 1.0, "postgresql": 5.0}
+
+
+class Follower:
+    """Writes what processes of a crawl commit. A failed write does not end the crawl: `finish` raises its error."""
+
+    def __init__(self, settings: Settings, out: Path, chosen: Format) -> None:
+        self._settings, self._out, self._chosen = settings, out, chosen
+        self._lock = Lock()
+        self._store: Store | None = None
+        self._output: LiveOutput | None = None
+        self._error: Exception | None = None
+
+    async def follow(self, crawl: Crawl) -> None:
+        """Write until it is canceled."""
+        await in_thread(self._begin, crawl)
+        while self._error is None and self._store is not None:
+            await asyncio.sleep(EVERY_S[self._store.dialect])
+            await in_thread(self._step)
+
+    def finish(self, crawl: Crawl, *, finished: bool) -> None:
+        """Write the rest and complete the file; raise what went wrong."""
+        self._begin(crawl)
+        self._step()
+        self._close(finished)
+        if self._error is not None:
+            raise self._error
+
+    def _begin(self, crawl: Crawl) -> None:
+        with self._lock:
+            if self._store is not None:
+                return
+            self._store = Store.open(self._settings.effective_store_url)
+            rows = PageRows(self._store, segments_of(self._settings), crawl)
+            try:
+                self._output = LiveOutput(rows, self._out, self._chosen, self._settings.data_dir)
+            except (OSError, CurtsyError) as error:
+                self._error = _named(error, self._out)
+
+    def _step(self) -> None:
+        with self._lock:
+            if self._output is None or self._error is not None:
+                return
+            try:
+                self._output.step()
+            except (OSError, CurtsyError) as error:
+                self._error = _named(error, self._out)
+
+    def _close(self, finished: bool) -> None:
+        try:
+            if self._output is not None:
+                self._output.close(finished=finished and self._error is None)
+        except OSError as error:
+            self._error = self._error or _named(error, self._out)
+        finally:
+            if self._store is not None:
+                self._store.close()
+
+
+def _named(error: Exception, out: Path) -> Exception:
+    """Add the name of the file to an error of the operating system."""
+    if not isinstance(error, OSError) or error.errno is None or error.filename is not None:
+        return error
+    return OSError(error.errno, error.strerror, str(out))

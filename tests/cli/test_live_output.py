@@ -1,0 +1,180 @@
+"""`crawl --out`: written while the crawl runs, valid however the process ends, continued without doubles."""
+
+from __future__ import annotations
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from crawl_folder import CrawlFolder
+from pyarrow import parquet
+from stored_pages import StoredPages
+from waiting import until
+from warcio.archiveiterator import ArchiveIterator
+
+from curtsy.core.errors import UsageError
+from curtsy.export.live import LiveOutput, check_free, notes_of
+from curtsy.export.page_rows import PageRows
+from curtsy.export.tables import Format
+from curtsy.store import pages
+from curtsy.tinyweb import TinyWeb
+
+SEED = "http://org-0000.tinyweb.test/"
+NAMES = ("pages.jsonl", "pages.csv", "pages.warc.gz", "pages.parquet")
+#: of the site
+PAGES = 12
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[TinyWeb]:
+    with TinyWeb.start(hosts=1, pages=PAGES, faults=False) as running:
+        yield running
+
+
+@pytest.fixture
+def folder(tmp_path: Path, web: TinyWeb) -> Iterator[CrawlFolder]:
+    made = CrawlFolder(tmp_path, web, delay_s=0.25)
+    yield made
+    made.close()
+
+
+def urls_in(path: Path) -> list[str]:
+    """As a strict reader of the format finds them."""
+    if path.suffix == ".jsonl":
+        assert path.read_bytes().endswith(b"\n")
+        return [json.loads(line)["url"] for line in path.read_text().splitlines()]
+    if path.suffix == ".csv":
+        with path.open(newline="") as file:
+            return [row["url"] for row in csv.DictReader(file, strict=True)]
+    if path.suffix == ".parquet":
+        return [str(url) for url in parquet.read_table(path)["url"].to_pylist()]
+    with path.open("rb") as file:
+        found = [record.rec_headers.get_header("WARC-Target-URI") for record in ArchiveIterator(file)]
+    return [str(url) for url in found if url]
+
+
+def committed(folder: CrawlFolder) -> list[str]:
+    return sorted(url for (url,) in folder.rows("SELECT url FROM pages"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_interrupted_crawl_leaves_all_its_pages_and_a_resumed_one_the_rest(folder: CrawlFolder, name: str) -> None:
+    out = folder.path / name
+    stops = signal.SIGTERM if name == "pages.jsonl" else signal.SIGINT
+    process = folder.start("crawl", SEED, "--out", name)
+    until(lambda: folder.has_pages(3))
+    process.send_signal(stops)
+    said, err = process.communicate(timeout=60)
+    assert process.returncode == 3, err
+    assert f"The pages so far are in {name}" in said
+    assert sorted(urls_in(out)) == committed(folder)
+    assert len(committed(folder)) < PAGES
+    again = folder.start("crawl", "--resume", "last")
+    _, err = again.communicate(timeout=60)
+    assert again.returncode == 0, err
+    assert f"Continuing {out}" in err
+    assert sorted(urls_in(out)) == committed(folder)
+    assert len(committed(folder)) == PAGES
+    assert not list((folder.data / "outputs").iterdir())
+    assert [path.name for path in folder.path.glob("*pages*")] == [name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_resumed_crawl_repairs_what_a_killed_one_left(folder: CrawlFolder, name: str) -> None:
+    out = folder.path / name
+    process = folder.start("crawl", SEED, "--out", name, "--processes", "2")
+    until(lambda: folder.has_pages(4) and (name == "pages.parquet" or out.stat().st_size > 1000))
+    process.kill()
+    process.communicate(timeout=60)
+    if name != "pages.parquet":
+        assert urls_in(out), "pages were written before the crawl ended"
+        with out.open("ab") as file:  # as a kill in the middle of a write leaves it
+            file.write(b'{"url": "http://torn')
+    again = folder.start("crawl", "--resume", "last", "--out", name)
+    _, err = again.communicate(timeout=60)
+    assert again.returncode == 0, err
+    assert sorted(urls_in(out)) == committed(folder)
+    assert len(committed(folder)) == PAGES
+
+
+def test_a_second_crawl_cannot_write_to_the_same_file(folder: CrawlFolder) -> None:
+    process = folder.start("crawl", SEED, "--out", "pages.jsonl")
+    until(lambda: (folder.path / "pages.jsonl").exists() and folder.has_pages(1))
+    refused = subprocess.run(
+        [sys.executable, "-m", "curtsy.cli", "crawl", SEED, "--out", "pages.jsonl", "--config", str(folder.config),
+         "--data-dir", "other"], cwd=folder.path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (refused.returncode, "Another crawl is writing to pages.jsonl" in refused.stderr) == (2, True)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+
+
+def test_a_disk_that_is_full_does_not_end_the_crawl(folder: CrawlFolder) -> None:
+    (folder.path / "full.jsonl").symlink_to("/dev/full")
+    done = folder.start("crawl", SEED, "--out", "full.jsonl")
+    _, err = done.communicate(timeout=60)
+    assert done.returncode == 4
+    assert "No space left on device: 'full.jsonl'" in err
+    assert len(committed(folder)) == PAGES
+
+
+# Without a crawl
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Iterator[StoredPages]:
+    found = StoredPages(tmp_path / "data")
+    yield found
+    found.close()
+
+
+def opened(stored: StoredPages, out: Path, chosen: Format = Format.JSONL) -> LiveOutput:
+    rows = PageRows(stored.store, stored.segments, stored.crawl)
+    return LiveOutput(rows, out, chosen, stored.settings.data_dir)
+
+
+def test_a_file_that_something_else_wrote_is_written_again(stored: StoredPages, tmp_path: Path) -> None:
+    out = tmp_path / "t.jsonl"
+    first = opened(stored, out)
+    stored.add(3)
+    first.step()
+    first.close(finished=False)
+    assert [note.pages for note in notes_of(stored.settings.data_dir, stored.crawl.id)] == [3]
+    other = tmp_path / "other"
+    other.write_text("x" * 10_000)
+    other.replace(out)
+    stored.add(2)
+    again = opened(stored, out)
+    again.step()
+    again.close(finished=True)
+    assert len(urls_in(out)) == again.pages == 5
+    assert notes_of(stored.settings.data_dir, stored.crawl.id) == []
+
+
+def test_a_page_with_the_number_of_a_deleted_one_is_written(stored: StoredPages, tmp_path: Path) -> None:
+    out = tmp_path / "t.jsonl"
+    live = opened(stored, out)
+    made = stored.add(3)
+    live.step()
+    with stored.store.begin() as tx:
+        tx.exec_driver_sql("DELETE FROM pages WHERE fp = ?", (made[-1].fp,))
+    (fresh,) = stored.make(4)[3:]
+    stored.store.run(pages.insert, [fresh])
+    live.step()
+    live.close(finished=True)
+    assert fresh.url in urls_in(out)
+    assert sorted(urls_in(out)) == sorted([made[0].url, made[1].url, fresh.url])
+
+
+def test_an_output_in_use_is_refused(stored: StoredPages, tmp_path: Path) -> None:
+    for name, chosen in (("t.jsonl", Format.JSONL), ("t.parquet", Format.PARQUET)):
+        live = opened(stored, tmp_path / name, chosen)
+        with pytest.raises(UsageError, match="Another crawl is writing"):
+            check_free(tmp_path / name)
+        live.close(finished=True)
+        check_free(tmp_path / name)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 #: versions of a page that the history lists
 _MOST_VERSIONS = 50
-#: of the facts, what every page has and nobody asks for
+#: facts that are shown in other lines, or only in --json
 _QUIET = ("segment", "id", "crawl", "same_as")
 
 
@@ -87,7 +87,7 @@ def show(
 
 
 def find(store: Store, settings: Settings, url: str, crawl: str | None) -> Shown:
-    """The page of a URL, in one crawl or in the newest that has it; UsageError if there is none."""
+    """The page of a URL, in one crawl or in the newest that has it; UsageError if no crawl has it."""
     segments = segments_of(settings)
     try:
         with store.read() as tx:

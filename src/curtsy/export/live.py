@@ -1,8 +1,8 @@
 """The output of a running crawl: pages are written as they are committed.
 
 JSON Lines, CSV and WARC are appended to the file itself. A note in the data folder has the number of the last page and
-the length of the file up to it: data first, then the note, so a resumed crawl cuts whatever a killed process wrote
-behind it, and no page is written twice. Parquet needs its footer: its row groups go to a file next to the output, which
+the length of the file up to it: data first, then the note, so a resumed crawl cuts what a killed process wrote after
+that, and no page is written twice. Parquet needs its footer: its row groups go to a file next to the output, which
 gets its name when the process ends, and a resumed crawl writes it again from the store.
 """
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from curtsy.cli import DEAD_LETTERS, INTERRUPTED, show
-from curtsy.cli.options import AsJson, Config, DataDir, settings_from
+from curtsy.cli.options import AsJson, Config, DataDir, Verify, settings_from
 from curtsy.core import clock
 from curtsy.core.errors import UsageError
 from curtsy.core.model import CrawlState
@@ -47,6 +47,7 @@ def extract(
     llm: Annotated[
         str | None, typer.Option("--llm", metavar="MODEL", help="Language model: none, local or endpoint.")
     ] = None,
+    verify: Verify = None,
     diff: Annotated[bool, typer.Option("--diff", help="Show what changed.")] = False,
     config: Config = None,
     data_dir: DataDir = None,
@@ -56,7 +57,7 @@ def extract(
 
     Nothing is fetched. The crawl must have finished.
     """
-    settings = settings_from(config, data_dir, llm=llm)
+    settings = settings_from(config, data_dir, llm=llm, llm_verify=verify)
     run, ended = _run(settings, crawl, schema, rubric, llm)
     report = _report(settings, run, diff)
     if as_json:

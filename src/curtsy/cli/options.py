@@ -50,6 +50,15 @@ ModelKind = Annotated[
     str | None,
     typer.Option("--llm", metavar="MODEL", help="Language model: none, local or endpoint.", rich_help_panel="Records"),
 ]
+Verify = Annotated[
+    bool | None,
+    typer.Option(
+        "--verify/--no-verify",
+        help="Let the model verify values that patterns found.",
+        show_default=False,
+        rich_help_panel="Records",
+    ),
+]
 OfCrawl = Annotated[
     str | None, typer.Option("--crawl", metavar="ID", help="Only this crawl: its id, the beginning of it, or `last`.")
 ]

@@ -201,6 +201,10 @@ class Settings(BaseSettings):
     llm_context_tokens: int = Field(6000, ge=200)
     llm_answer_tokens: int = Field(2000, ge=50)
     llm_leaves_per_call: int = Field(16, ge=1, le=200)
+    llm_verify: bool = False
+    llm_judge_url: str | None = None
+    llm_judge_model: str | None = None
+    llm_judge_api_key: str | None = Field(None, min_length=1, repr=False)
     llm_concurrency: int = Field(8, ge=1, le=256)
     llm_provider_concurrency: int = Field(16, ge=1, le=1024)
     llm_retry_after_cap_s: float = Field(300.0, ge=0)
@@ -276,7 +280,7 @@ class Settings(BaseSettings):
             raise ValueError("RapidOCR is not installed. Run: pip install 'curtsy[ocr]'")
         return value
 
-    @field_validator("llm_url")
+    @field_validator("llm_url", "llm_judge_url")
     @classmethod
     def _model_address(cls, value: str | None) -> str | None:
         scheme, mark, rest = (value or "").partition("://")
@@ -286,7 +290,7 @@ class Settings(BaseSettings):
             raise ValueError("a key does not belong into the address: use llm_api_key")
         return value
 
-    @field_validator("llm_api_key")
+    @field_validator("llm_api_key", "llm_judge_api_key")
     @classmethod
     def _model_key(cls, value: str | None) -> str | None:
         if value is not None and _HEADER_VALUE.match(value) is None:

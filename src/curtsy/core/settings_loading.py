@@ -157,7 +157,9 @@ def missing(kept: Mapping[str, Any], settings: Settings) -> list[str]:
 def _may_hold_secrets(name: str, value: Any) -> bool:
     if name == "hosts":
         return any(rule.get("headers") for rule in value.values())
-    return name in ("proxies", "llm_api_key") or (name.endswith("_url") and ("@" in value or "password=" in value))
+    return name in ("proxies", "llm_api_key", "llm_judge_api_key") or (
+        name.endswith("_url") and ("@" in value or "password=" in value)
+    )
 
 
 def _said(kind: str, where: list[str], message: str) -> str:

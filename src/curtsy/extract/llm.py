@@ -16,17 +16,19 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 from curtsy.core.claims import Claim, Extraction, Rung, Source, Usage
 from curtsy.core.observe import count
 from curtsy.core.settings import Settings
-from curtsy.extract import answer_schema, answers, prompts
+from curtsy.extract import answer_schema, answers, prompts, verification
 from curtsy.extract.answer_schema import Style
 from curtsy.extract.budget import Budget, Caps, Topic, exceeds, less
 from curtsy.extract.chunks import relates, sentences
 from curtsy.extract.endpoint import Endpoint, ModelFault
 from curtsy.extract.model_calls import Cache, Calls, Memory, Question
 from curtsy.extract.prompts import Page
+from curtsy.extract.verification import Check, Opinion, Statement
 from curtsy.grounding.schema import Leaf, Schema
 
 __all__ = [
@@ -111,6 +113,26 @@ class Model:
         said, usage = self._calls.answer(asked, time.monotonic() + self._settings.llm_timeout_s)
         score, reason, quote = said
         return Judgment(score, reason, quote, usage)
+
+    def verify(
+        self, check: Check, schema: Schema, subject: str, statements: Sequence[Statement]
+    ) -> tuple[dict[str, Opinion], Usage]:
+        """Return whether the model confirms each statement: path -> opinion."""
+        opinions: dict[str, Opinion] = {}
+        usage = Usage()
+        for start in range(0, len(statements), self._settings.llm_leaves_per_call):
+            some = statements[start : start + self._settings.llm_leaves_per_call]
+            prompt = verification.prompt(check, schema, subject, some)
+            question = Question(
+                prompt=prompt, form=verification.form(some),
+                key=self._key(check.value, verification.digest(check), schema.hash, subject, prompt.content),
+                read=partial(verification.read, statements=some),
+                topic=Topic(schema.name, tuple(dict.fromkeys(one.leaf.path for one in some))),
+            )  # fmt: skip
+            said, used = self._calls.answer(question, time.monotonic() + self._settings.llm_timeout_s)
+            opinions |= said
+            usage += used
+        return opinions, usage
 
     def _tried(self, schema: Schema, leaves: Sequence[Leaf], pages: Sequence[Page], deadline: float) -> _Result:
         try:

@@ -137,6 +137,16 @@ def speaks_to_a_model(text: str) -> bool:
     return _TO_A_MODEL.search(unicodedata.normalize("NFKC", text)) is not None
 
 
+def text(name: str) -> str:
+    """Return a text of prompt_texts/."""
+    return _text(name)
+
+
+def mark_of(content: str) -> str:
+    """Return a mark that the content does not contain."""
+    return _mark(content)
+
+
 @cache
 def _text(name: str) -> str:
     return files("curtsy.extract").joinpath("prompt_texts", f"{name}.txt").read_text("utf-8").strip()

@@ -25,6 +25,8 @@ from curtsy.grounding.value_rules import Passage, Ruling, follows, is_contact, i
 
 THRESHOLD = 0.6
 THIN_WORDS = 100
+#: note of values that a language model does not confirm
+DISPUTED = "disputed"
 #: a longer quote is not a quote but a page, unless the value itself is long
 _MAX_QUOTE = 500
 _REACH = 40
@@ -252,6 +254,8 @@ def confidence(
         reasons.append("unsupported")
     if any(field.note == CONTRADICTED for field in fields):
         reasons.append(CONTRADICTED)
+    if any(field.note == DISPUTED for field in fields):
+        reasons.append(DISPUTED)
     if any(is_grounded(field) and not is_published(field, schema.leaf_for(field.path)) for field in fields):
         reasons.append("judged")
     return Confidence(share=share, words=words, low=bool(reasons), reasons=tuple(reasons))

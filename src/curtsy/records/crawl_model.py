@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from curtsy.core import clock
@@ -11,6 +12,7 @@ from curtsy.core.model import Crawl
 from curtsy.core.settings import Settings
 from curtsy.extract import llm
 from curtsy.extract.budget import NO_TOPIC, Topic
+from curtsy.extract.verification import Check, Opinion, Statement
 from curtsy.grounding.schema import Leaf, Schema
 from curtsy.services import local_model
 from curtsy.store import llm_cache
@@ -63,11 +65,26 @@ class MissingModel:
         fault.unanswered = tuple(leaf.path for leaf in leaves)
         raise fault
 
+    def verify(
+        self, _check: Check, _schema: Schema, _subject: str, _statements: Sequence[Statement]
+    ) -> tuple[dict[str, Opinion], Usage]:
+        raise self._fault()
+
     def question(self, _question: str, _texts: Sequence[str]) -> llm.Judgment:
         raise self._fault()
 
     def _fault(self) -> llm.ModelFault:
         return llm.ModelFault("llm_missing", self._why, again=False)
+
+
+def second_model_of(store: Store, settings: Settings, crawl: Crawl, subject: str) -> llm.Model | MissingModel | None:
+    """Return the model that judges attribution; None if the settings name none."""
+    if settings.llm_judge_model is None:
+        return None
+    second: dict[str, str | None] = {"llm": "endpoint", "llm_model": settings.llm_judge_model}
+    if settings.llm_judge_url is not None:  # another server gets its own key only
+        second |= {"llm_url": settings.llm_judge_url, "llm_api_key": settings.llm_judge_api_key}
+    return model_of(store, settings.model_copy(update=second), replace(crawl, llm="endpoint"), subject)
 
 
 def model_of(store: Store, settings: Settings, crawl: Crawl, subject: str) -> llm.Model | MissingModel | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
 
 from curtsy.content.parser_limits import is_heavy
@@ -25,10 +25,11 @@ from curtsy.core.record import Record
 from curtsy.core.settings import Settings
 from curtsy.extract import ladder, llm, page_selection
 from curtsy.extract.ladder import Candidate, PageSources
+from curtsy.extract.verification import Check
 from curtsy.grounding import judge, scoring
 from curtsy.grounding.page_schema import Described, Stored, describe, extractors, page_facts
 from curtsy.grounding.schema import Schema
-from curtsy.records import crawl_model, evidence
+from curtsy.records import crawl_model, evidence, verification
 from curtsy.records import plan as plans
 from curtsy.records.plan import Plan
 from curtsy.services.document_process import limits_of
@@ -189,6 +190,7 @@ def run_ladder(
         fields = within(seconds, judge.settle, schema, extraction.claims, llm.prompt_texts(schema.leaves))
     except ParseTimeout as error:
         raise _too_slow([page.url for page in found], seconds) from error
+    extraction, fields = _verified(parts, crawl, row, schema, found, extraction, fields)
     fault = None if extraction.fault is None else _no_answer(parts, extraction.fault)
     if fault is not None and not _is_last(parts, row, fault):
         raise fault
@@ -200,6 +202,29 @@ def run_ladder(
         return []
     item |= {"sources": _cited(fields, extraction, found), "usage": asdict(extraction.usage)}
     return [item if fault is None else item | {"failure": _failure("extract", fault, extraction.unanswered)}]
+
+
+def _verified(
+    parts: Parts, crawl: Crawl, row: Row, schema: Schema, found: Sequence[PageSources], extraction: Extraction,
+    fields: list[Field],
+) -> tuple[Extraction, list[Field]]:  # fmt: skip
+    """Withhold what the models do not confirm, if the settings ask for it. A fault leaves the rest unverified."""
+    settings = parts.settings
+    wanted = [(Check.VALUE, crawl_model.model_of)] if settings.llm_verify else []
+    wanted += [(Check.ATTRIBUTION, crawl_model.second_model_of)] if settings.llm_judge_model else []
+    texts = {one.sha256: one.text for one in (page.text for page in found)}
+    for check, model_of in wanted:
+        model = model_of(parts.store, settings, crawl, row.subject)
+        if model is None:
+            continue
+        try:
+            made = verification.checked(check, model, schema, found[0].url, fields, texts)
+        except llm.ModelFault as fault:
+            fault.unanswered = ()
+            return replace(extraction, usage=extraction.usage + fault.usage, fault=extraction.fault or fault), fields
+        fields = made.fields
+        extraction = replace(extraction, usage=extraction.usage + made.usage)
+    return extraction, fields
 
 
 def _cited(fields: Sequence[Field], extraction: Extraction, found: Sequence[PageSources]) -> list[dict[str, Any]]:

@@ -67,7 +67,7 @@ def site() -> Iterator[SmallSite]:
 @pytest.fixture
 def folder(tmp_path: Path, site: SmallSite, server: ModelServer) -> Iterator[CrawlFolder]:
     made = CrawlFolder(
-        tmp_path, resolve=[site.resolve_rule], llm_url=server.url, llm_model="small", llm_timeout_s=0.5,
+        tmp_path, resolve=[site.resolve_rule], llm_url=server.url, llm_model="small", llm_timeout_s=3.0,
         stage_lease_s=20, stage_attempts=2,
     )  # fmt: skip
     yield made
@@ -181,7 +181,7 @@ def test_records_of_a_crawl_are_asked_about_at_the_same_time(
     links = "".join(f"<a href='{path}'>x</a>" for path in texts)
     site.pages = {"/": Say(f"<!doctype html><title>List</title>{links}".encode())}
     site.pages |= {path: Say(text.encode()) for path, text in texts.items()}
-    config = folder.config.read_text().replace("llm_timeout_s = 0.5", "llm_timeout_s = 15.0")
+    config = folder.config.read_text().replace("llm_timeout_s = 3.0", "llm_timeout_s = 15.0")
     folder.config.write_text(config + "llm_concurrency = 3\n")
     arrived, lock, most = threading.Barrier(3), threading.Lock(), [0, 0]
 
@@ -213,6 +213,12 @@ def test_an_answer_is_asked_once_and_paid_once(folder: CrawlFolder, server: Mode
     assert (spent.calls, spent.cached) == (1, 0)
     assert spent.prompt_tokens > 100, "the server says less than what was sent"
     assert folder.run("records")["records"][0]["usage"]["prompt_tokens"] == 100
+    used = folder.run("status")["llm"]
+    assert (used["calls"], used["cached"]) == (1, 0)
+    assert [(one["schema"], one["field"], one["calls"]) for one in used["fields"]] == [
+        ("Shop", "/founded_year", 1), ("Shop", "/name", 1),
+    ]  # fmt: skip
+    assert sum(one["prompt_tokens"] for one in used["fields"]) == used["prompt_tokens"]
     told = folder.run("extract", "--diff")
     assert told["diff"]["items"] == []
     assert len(server.asked) == 1, "the answer was kept"

@@ -17,8 +17,12 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from curtsy.control import uploads
+from curtsy.core.claims import Usage
 from curtsy.core.errors import Unavailable
 from curtsy.core.model import CrawlState
+from curtsy.core.settings import Settings
+from curtsy.extract.budget import Topic
+from curtsy.records.crawl_model import StoredBudget
 from curtsy.store import crawls, idempotency
 from curtsy.store.engine import Store
 from curtsy.web import events
@@ -467,6 +471,32 @@ def test_metrics_are_those_of_the_fleet(client: FlaskClient) -> None:
     assert 'curtsy_api_seconds_count{route="/v1/crawls/<id>",status="200"}' in text
     assert 'curtsy_queue_depth{lane="batch"} 2' in text
     assert "curtsy_running_crawls 1" in text
+
+
+def test_the_use_of_a_model_is_shown_by_crawl_schema_and_field(store: Store, client: FlaskClient) -> None:
+    id = post(client, SEEDS, schema="organization").get_json()["id"]
+    assert client.get(f"/v1/crawls/{id}").get_json()["llm"] is None
+    budget = StoredBudget(store, 1, Settings())
+    used = Usage(calls=1, prompt_tokens=900, completion_tokens=100, cost=0.02)
+    budget.settle(Usage(), used, Topic("organization", ("/name", "/contact/email")))
+    budget.settle(Usage(), used, Topic("organization", ("/name",)))
+    budget.settle(Usage(), Usage(cached=1), Topic("organization", ("/name",)))
+    known = client.get(f"/v1/crawls/{id}").get_json()["llm"]
+    assert (known["calls"], known["cached"], known["prompt_tokens"], known["cost"]) == (2, 1, 1800, 0.04)
+    assert known["fields"] == [
+        {"schema": "organization", "field": "/name", "calls": 2, "cached": 1, "prompt_tokens": 1350.0,
+         "completion_tokens": 150.0, "cost": 0.03},
+        {"schema": "organization", "field": "/contact/email", "calls": 1, "cached": 0, "prompt_tokens": 450.0,
+         "completion_tokens": 50.0, "cost": 0.01},
+    ]  # fmt: skip
+    shown = client.get(f"/crawls/{id}").text
+    assert "Language model" in shown
+    assert "/contact/email" in shown
+    text = client.get("/metrics").text
+    labels = f'crawl="{id}",field="/name"'
+    assert f'curtsy_llm_calls_total{{{labels},schema="organization"}} 2' in text
+    assert f'curtsy_llm_tokens_total{{{labels},kind="prompt",schema="organization"}} 1350' in text
+    assert f'curtsy_llm_cost_total{{{labels},schema="organization"}} 0.03' in text
 
 
 def test_pages_that_wait_for_a_browser_are_told(apps: Callable[..., Flask]) -> None:

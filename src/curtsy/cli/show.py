@@ -70,7 +70,7 @@ def pending(n: int, render: int) -> str:
 
 #: the stable fields of `crawl --json` and `status --json`, from the counts of a status document and from itself
 _COUNTS = ("pages", "done", "skipped", "failed", "failed_stages", "pending", "pending_render")
-_OTHERS = ("lane", "created", "ended", "elapsed_s", "pages_per_s", "urls_per_s", "estimated_end")
+_OTHERS = ("lane", "created", "ended", "elapsed_s", "pages_per_s", "urls_per_s", "estimated_end", "llm")
 
 
 def ledger(status: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from curtsy.cli.backends import Api, backend
 from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl
 from curtsy.client.backend import Backend, Document
 
+#: fields that `status` shows with their use of a model
+_FIELDS = 5
 _GOES_ON = ("loading", "running", "paused", "extracting")
 
 
@@ -79,6 +81,17 @@ def _change(crawl: str, verb: str, config: Path | None, data_dir: Path | None, a
     _show(used, used.change_crawl(crawl, verb), as_json)
 
 
+def _show_model(used: dict[str, Any]) -> None:
+    """Calls, tokens and cost of a language model, and the fields that cost most."""
+    tokens = used["prompt_tokens"] + used["completion_tokens"]
+    cost = f", cost {used['cost']:.4f}" if used["cost"] else ""
+    show.say(f"model         {used['calls']:,} calls, {used['cached']:,} cached, {tokens:,} tokens{cost}")
+    for one in used["fields"][:_FIELDS]:
+        share = one["prompt_tokens"] + one["completion_tokens"]
+        cost = f", cost {one['cost']:.4f}" if one["cost"] else ""
+        show.say(f"  {one['schema']} {one['field']}: {one['calls']:,} calls, {share:,.0f} tokens{cost}")
+
+
 def _show(used: Backend, found: dict[str, Any], as_json: bool) -> None:
     if as_json:
         show.document(show.ledger(found))
@@ -93,6 +106,8 @@ def _show(used: Backend, found: dict[str, Any], as_json: bool) -> None:
     show.say(f"pending       {show.pending(counts['pending'], counts.get('pending_render', 0))}")
     show.say(f"skipped       {show.reasons(counts['skipped'])}")
     show.say(f"dead letters  {show.reasons(counts['failed'] | counts.get('failed_stages', {}))}")
+    if found.get("llm"):
+        _show_model(found["llm"])
     if found["estimated_end"]:
         show.say(f"ends about    {found['estimated_end'][:19].rstrip('Z')}Z")
     if found["state"] in _GOES_ON and (command := used.how_to_resume(found["id"], next_commands.resume)):

@@ -336,6 +336,7 @@ def _status(found: control.Status) -> Document:
         },
         "pages_per_s": round(found.pages_per_s, 3), "urls_per_s": round(found.urls_per_s, 3),
         "estimated_end": timestamp(found.ends_ms),
+        "llm": control.usage_document(found.model),
         "options": options, "wishes": options,  # `wishes` is the deprecated name of `options`
     }  # fmt: skip
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from curtsy.core import clock
+from curtsy.core.claims import Usage
 from curtsy.core.errors import WrongState
 from curtsy.core.model import Counts, Crawl, CrawlState
 from curtsy.core.settings import Settings
 from curtsy.core.threads import in_thread
 from curtsy.services.backends import Services
-from curtsy.store import crawls, pages, queues, rates, remaining
+from curtsy.store import crawls, llm_cache, pages, queues, rates, remaining
 from curtsy.store.engine import Store, read
 
 #: new state -> the states from which a crawl may enter it
@@ -26,6 +27,14 @@ _RATE_PAGES = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelUsage:
+    """What a crawl has asked a language model, and what it cost."""
+
+    total: Usage
+    fields: tuple[llm_cache.FieldUsage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
     """The current state of a crawl."""
 
@@ -37,6 +46,8 @@ class Status:
     urls_per_s: float
     #: estimated end if no more links are found; None: unknown
     ends_ms: int | None
+    #: use of a language model, in total and by field; None: none was used
+    model: ModelUsage | None = None
 
 
 def status(store: Store, id: str, now_ms: int | None = None) -> Status:
@@ -53,7 +64,10 @@ def status_in(tx: Any, crawl: Crawl, now_ms: int) -> Status:
         rate = rate_of(crawl, n, since_ms, now_ms)
         urls_rate = rates.urls_per_s(tx, crawl.n, crawl.started_ms or crawl.created_ms, now_ms)
         ends_ms = estimated_end_ms(tx, crawl, counts.pending, max(rate, urls_rate), now_ms)
-    return Status(crawl=crawl, counts=counts, pages_per_s=rate, urls_per_s=urls_rate, ends_ms=ends_ms)
+    return Status(
+        crawl=crawl, counts=counts, pages_per_s=rate, urls_per_s=urls_rate, ends_ms=ends_ms,
+        model=_model_usage(tx, crawl),
+    )  # fmt: skip
 
 
 def estimated_end_ms(tx: Any, crawl: Crawl, pending: int, per_s: float, now_ms: int) -> int | None:
@@ -71,6 +85,26 @@ def _delay_ms(tx: Any, crawl: Crawl) -> int:
         return int(crawl.delay_s * 1000)
     kept = crawls.settings_of(tx, crawl.n).get("settings") or {}
     return int(float(kept.get("delay_s", Settings.model_fields["delay_s"].default)) * 1000)
+
+
+def _model_usage(tx: Any, crawl: Crawl) -> ModelUsage | None:
+    if crawl.schema is None:
+        return None
+    total = llm_cache.spent(tx, crawl.n)
+    return None if total == Usage() else ModelUsage(total=total, fields=tuple(llm_cache.by_field(tx, crawl.n)))
+
+
+def usage_document(model: ModelUsage | None) -> dict[str, Any] | None:
+    """The usage of a model as it is shown: `llm` of a status."""
+    if model is None:
+        return None
+    return {**asdict(model.total), "cost": round(model.total.cost, 6), "fields": list(map(_field_usage, model.fields))}
+
+
+def _field_usage(one: llm_cache.FieldUsage) -> dict[str, Any]:
+    shares = {"prompt_tokens": round(one.prompt_tokens, 1), "completion_tokens": round(one.completion_tokens, 1)}
+    counts = {"schema": one.schema, "field": one.field, "calls": one.calls, "cached": one.cached}
+    return {**counts, **shares, "cost": round(one.cost, 6)}
 
 
 def rate_of(crawl: Crawl, n: int, since_ms: int | None, now_ms: int, most: int = _RATE_PAGES) -> float:

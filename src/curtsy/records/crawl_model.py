@@ -50,8 +50,13 @@ class StoredBudget:
             return False
         return True
 
-    def settle(self, most: Usage, used: Usage, _topic: Topic = NO_TOPIC) -> None:
-        self._store.run(llm_cache.spend, self._crawl, llm.less(used, most))
+    def settle(self, most: Usage, used: Usage, topic: Topic = NO_TOPIC) -> None:
+        self._store.run(self._settle, most, used, topic)
+
+    def _settle(self, tx: Any, most: Usage, used: Usage, topic: Topic) -> None:
+        llm_cache.spend(tx, self._crawl, llm.less(used, most))
+        if used != Usage() and topic.fields:
+            llm_cache.spend_on(tx, self._crawl, topic.schema, topic.fields, used)
 
 
 class MissingModel:

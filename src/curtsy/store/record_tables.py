@@ -149,6 +149,21 @@ llm_cache = Table(
     Index("llm_cache_at", "at_ms"),
 )
 
+llm_field_usage = Table(
+    "llm_field_usage",
+    metadata,
+    need("crawl", BigInteger),
+    need("schema", Text),  # name of the schema or rubric
+    need("field", Text),  # path of a leaf, or question of a rubric
+    need("calls", BigInteger, "0"),  # calls that asked for it
+    need("cached", BigInteger, "0"),
+    need("prompt_tokens", Float, "0"),  # its share of them: fields of one call share equally
+    need("completion_tokens", Float, "0"),
+    need("cost", Float, "0"),
+    PrimaryKeyConstraint("crawl", "schema", "field"),
+    sqlite_with_rowid=False,
+)
+
 llm_usage = Table(
     "llm_usage",
     metadata,

@@ -16,6 +16,7 @@ Kept lean on the hot path: no foreign keys, short rows, few indexes.
     sources         texts that their evidence cites      citations      record -> pages it was made from
     reviews         decisions of people about records
     llm_cache       answers of language models           llm_usage      usage of each crawl
+    llm_field_usage usage by schema and field
     deletions       pending deletions           erasures       records of segments to overwrite
     api_keys        keys of the HTTP API        idempotency    which crawl an Idempotency-Key made
     guest_runs, guest_requests                  requests of Scrapy spiders

@@ -7,8 +7,11 @@ from curtsy.core.model import CrawlState
 from curtsy.fleet.coordination import BEAT_LIFE_S, Fleet
 from curtsy.frontier.frontier import Frontier
 from curtsy.frontier.watch import LANES, look
-from curtsy.store import crawls, dashboard_queries, outbox
+from curtsy.store import crawls, dashboard_queries, llm_cache, outbox
 from curtsy.store.engine import Store
+
+#: crawls whose use of a language model is shown: every crawl and field is a time series
+_MODEL_CRAWLS = 20
 
 
 async def of_frontier(frontier: Frontier, fields: dict[str, float]) -> None:
@@ -33,6 +36,7 @@ def of_store(store: Store, fields: dict[str, float]) -> None:
         states = [state for state, _ in crawls.states(tx).values()]
         dead = dashboard_queries.dead_letters(tx)
         backlog = outbox.backlog(tx)
+        known = [(crawls.by_n(tx, n).id, llm_cache.by_field(tx, n)) for n in llm_cache.newest_crawls(tx, _MODEL_CRAWLS)]
     metrics.gauge(fields, "curtsy_running_crawls", states.count(CrawlState.RUNNING))
     for cause, n in dead.items():
         metrics.gauge(fields, "curtsy_dead_letters", n, cause=cause)
@@ -41,3 +45,14 @@ def of_store(store: Store, fields: dict[str, float]) -> None:
         rows, due_ms = backlog.get(kind, (0, now_ms))
         metrics.gauge(fields, "curtsy_outbox_rows", rows, kind=kind)
         metrics.gauge(fields, "curtsy_outbox_age_seconds", max(0, now_ms - due_ms) / 1000, kind=kind)
+    for crawl, used in known:
+        for one in used:
+            _of_model(fields, one, {"crawl": crawl, "schema": one.schema, "field": one.field})
+
+
+def _of_model(fields: dict[str, float], used: llm_cache.FieldUsage, labels: dict[str, str]) -> None:
+    """Sums of the store: they are as durable as the records."""
+    metrics.gauge(fields, "curtsy_llm_calls_total", used.calls, **labels)
+    metrics.gauge(fields, "curtsy_llm_tokens_total", used.prompt_tokens, kind="prompt", **labels)
+    metrics.gauge(fields, "curtsy_llm_tokens_total", used.completion_tokens, kind="completion", **labels)
+    metrics.gauge(fields, "curtsy_llm_cost_total", used.cost, **labels)

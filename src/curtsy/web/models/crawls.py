@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import BaseModel, FailFast, Field
+from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 from curtsy.control.crawl_request import CrawlRequest
-from curtsy.control.crawls import Status
+from curtsy.control.crawls import Status, usage_document
 from curtsy.core.model import MOST_RENDER
 from curtsy.core.settings import Settings
 from curtsy.web.models.fields import Time, fill
@@ -49,6 +49,31 @@ class CrawlCounts(BaseModel):
     failed_stages: dict[str, int] = Field(description="Dead letters of stages after the fetch; their URLs are done.")
 
 
+class FieldUsageInfo(BaseModel):
+    """Use of a language model for one field. Fields of one call share its tokens and cost equally."""
+
+    model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True)
+
+    schema_name: str = Field(validation_alias="schema", serialization_alias="schema")
+    field: str = Field(description="Path of the value, or question of a rubric.")
+    calls: int = Field(description="Calls that asked for it.")
+    cached: int
+    prompt_tokens: float
+    completion_tokens: float
+    cost: float
+
+
+class ModelUsageInfo(BaseModel):
+    """Use of a language model, as its limits count it."""
+
+    calls: int
+    cached: int = Field(description="Answers from the cache, which cost nothing.")
+    prompt_tokens: int
+    completion_tokens: int
+    cost: float = Field(description="In the currency of the prices in the settings.")
+    fields: list[FieldUsageInfo] = Field(description="The most expensive first, at most 200.")
+
+
 class CrawlSummary(BaseModel):
     """A crawl in a list."""
 
@@ -74,6 +99,7 @@ class CrawlStatus(CrawlSummary):
         description="At the current rate, without new links, and not before the slowest host can be done at its delay; "
         "null if there is no basis for an estimate."
     )
+    llm: ModelUsageInfo | None = Field(description="Use of a language model; null: none was used.")
     options: dict[str, str | int | float | bool | list[str] | None] = Field(description="The options of the crawl.")
     wishes: dict[str, str | int | float | bool | list[str] | None] = Field(
         description="Old name of `options`; it will be removed in the next version.", deprecated=True
@@ -130,6 +156,7 @@ def status_of(status: Status) -> CrawlStatus:
         pages_per_s=round(status.pages_per_s, 3),
         urls_per_s=round(status.urls_per_s, 3),
         estimated_end=status.ends_ms,
+        llm=usage_document(status.model),
         options=options,
         wishes=options,
     )

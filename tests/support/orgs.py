@@ -58,8 +58,8 @@ def make(
     return made
 
 
-def run_all(parts: Parts, crawl: Crawl) -> None:
-    asyncio.run(asyncio.wait_for(stages.run_all(parts, crawl.n, StopFlag()), 120))
+def run_all(parts: Parts, crawl: Crawl, seconds: float = 120) -> None:
+    asyncio.run(asyncio.wait_for(stages.run_all(parts, crawl.n, StopFlag()), seconds))
 
 
 def run_one(parts: Parts, sending: StageMessage, now_ms: int | None = None) -> list[StageMessage]:

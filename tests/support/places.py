@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from stack import Stack
 from waiting import wait_for
 
-from curtsy.store import records, sources
+from curtsy.store import records, sources, templates
 from curtsy.store.engine import Store
+from curtsy.store.template_rows import Kind, NewSelector, Outcome, Reading
 
 HOSTS = ("garden", "harbour", "orchard", "slow", "moody", "evil")
 
@@ -28,6 +29,8 @@ class Furnished:
     #: a record with a value that is withheld, and one of the site that means no good
     doubtful: str
     evil: str
+    #: a learned selector
+    selector: str
 
 
 def furnish(stack: Stack, hosts: tuple[str, ...] = HOSTS, **wishes: object) -> Furnished:
@@ -52,7 +55,23 @@ def furnish(stack: Stack, hosts: tuple[str, ...] = HOSTS, **wishes: object) -> F
         schedule=made["id"],
         doubtful=doubtful[0],
         evil=next(one["id"] for one in held if "evil" in one["url"]),
+        selector=put_selector(stack, evil[0]["id"]),
     )
+
+
+def put_selector(stack: Stack, page: str) -> str:
+    """A learned selector, with names that mean no good."""
+    evil = "<script>window.__evil = 1</script>"
+    with Store.open(stack.store_url) as store:
+        kind = Kind("h", f"Thing {evil}", "evil.small.test", "/*", "k", ["k"])
+        n = store.run(templates.find_or_create, kind, lambda rows: None, 1)
+        assert n is not None
+        crawl, _, fp = page.partition("-")
+        store.run(templates.note_read, n, Reading(int(crawl), fp, {"x": ["/name"]}, (), 2), Outcome())
+        place = {"path": "main > p.price", "label": evil, "before": evil}
+        store.run(templates.learn, n, 0, [NewSelector("/name", place, 3, 30, 29)], 9, 3)
+        with store.read() as tx:
+            return str(templates.active(tx, [n])[0].n)
 
 
 def put_doubtful(stack: Stack, crawl: str, n: int = 3) -> list[str]:
@@ -105,6 +124,8 @@ def places(found: Furnished) -> dict[str, str]:
         "review": "/review",
         "review-record": f"/review/{found.doubtful}",
         "review-evil": f"/review/{found.evil}",
+        "selectors": "/selectors",
+        "selector": f"/selectors/{found.selector}",
         "schedules": "/schedules",
         "schedule": f"/schedules/{found.schedule}",
         "keys": "/keys",

@@ -41,6 +41,7 @@ for command in (
     LazyCommand("changes", "curtsy.cli.schedules:changes", "Show what changed since an earlier crawl."),
     LazyCommand("records", "curtsy.cli.records:records", "Print the records of a crawl as JSON lines."),
     LazyCommand("review", "curtsy.cli.review:app", "Review records that need a decision."),
+    LazyCommand("selectors", "curtsy.cli.selectors:app", "List, show, forget and export learned selectors."),
     LazyCommand("extract", "curtsy.cli.extract:extract", "Extract records again from the stored pages of a crawl."),
     LazyCommand("judge", "curtsy.cli.judge:judge", "Judge extraction against labeled pages."),
     LazyCommand("up", "curtsy.cli.up:up", "Run Valkey, workers, Beat and the API on this machine."),

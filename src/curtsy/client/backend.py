@@ -61,6 +61,17 @@ class Backend(Protocol):
     def decide(self, record: int, decision: Mapping[str, Any]) -> Document:
         """Approves, rejects or corrects a record; the record afterwards."""
 
+    # Learned selectors
+
+    def selectors(self, host: str | None, schema: str | None, state: str | None, limit: int) -> list[Document]:
+        """Learned selectors by number; `state` None: also retired ones."""
+
+    def selector(self, n: int) -> Document:
+        """A learned selector, with pages that taught it."""
+
+    def forget_selector(self, n: int) -> Document:
+        """Retires a learned selector; the selector afterwards."""
+
     # Schedules
 
     def schedules(self) -> list[Document]: ...

@@ -27,7 +27,7 @@ from curtsy.core.record import Record
 from curtsy.core.settings import Settings
 from curtsy.core.times import since_ms, timestamp
 from curtsy.export.page_rows import segments_of
-from curtsy.records import extraction, plan, review, serialize
+from curtsy.records import extraction, learned_selectors, plan, review, serialize
 from curtsy.rules.folding import Folding
 from curtsy.rules.urls import fingerprint
 from curtsy.services import backends
@@ -224,6 +224,21 @@ class LocalBackend:
             review.decide(store, record, review.Decision(who=who, **fields), clock.now_ms(), parts)
             return _review(store, review.review_case(store, record))
 
+    # Learned selectors
+
+    def selectors(self, host: str | None, schema: str | None, state: str | None, limit: int) -> list[Document]:
+        with self._store() as store:
+            found = learned_selectors.find(store, 0, limit, host=host, schema=schema, state=state)
+        return [_selector(one) for one in found]
+
+    def selector(self, n: int) -> Document:
+        with self._store() as store:
+            return _selector(learned_selectors.show(store, n))
+
+    def forget_selector(self, n: int) -> Document:
+        with self._store(looks=False) as store:
+            return _selector(learned_selectors.forget(store, n, clock.now_ms()))
+
     # Schedules
 
     def schedules(self) -> list[Document]:
@@ -354,6 +369,11 @@ def _review(store: Store, known: review.ReviewCase) -> Document:
     withheld = serialize.withheld(record)
     sources = [one._asdict() | {"page": f"{record.crawl}-{one.page}"} for one in known.sources]
     return _record(record) | {"crawl": crawl, "withheld": withheld, "sources": sources, "reviews": history}
+
+
+def _selector(found: Document) -> Document:
+    made = {name: value for name, value in found.items() if not name.endswith("_ms")}
+    return made | {"learned": timestamp(found["learned_ms"]), "ended": timestamp(found["ended_ms"])}
 
 
 def _schedule(schedule: Schedule) -> Document:

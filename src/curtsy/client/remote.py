@@ -101,6 +101,18 @@ class RemoteBackend:
     def decide(self, record: int, decision: Mapping[str, Any]) -> Document:
         return self._post(f"/v1/records/{record}/review", dict(decision))
 
+    # Learned selectors
+
+    def selectors(self, host: str | None, schema: str | None, state: str | None, limit: int) -> list[Document]:
+        query = {"host": host, "schema": schema, "state": state or "all", "limit": min(limit, 1000)}
+        return list(islice(self._client.items("/v1/selectors", **query), limit))
+
+    def selector(self, n: int) -> Document:
+        return self._get(f"/v1/selectors/{n}")
+
+    def forget_selector(self, n: int) -> Document:
+        return self._post(f"/v1/selectors/{n}/forget")
+
     # Schedules
 
     def schedules(self) -> list[Document]:

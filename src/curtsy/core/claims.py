@@ -31,6 +31,7 @@ class Rung(StrEnum):
 
     STRUCTURED = "structured"
     SELECTOR = "selector"  # CSS, XPath, or a pattern over the text
+    LEARNED = "learned"  # a selector that was learned from verified values
     LLM = "llm"
     FUNCTION = "function"  # an extractor of the user's own
     PERSON = "person"  # a reviewer's correction
@@ -196,3 +197,5 @@ class Extraction:
     fault: CurtsyError | None = None
     #: paths of the leaves for which there is no answer
     unanswered: tuple[str, ...] = ()
+    #: leaves in the questions to the model
+    asked: tuple[str, ...] = ()

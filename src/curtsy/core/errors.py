@@ -6,6 +6,7 @@
         UnknownCrawl          no crawl has that id
         UnknownSchedule       no schedule has that id or name
         UnknownRecord         no record has that number
+        UnknownSelector       no learned selector has that number
         NameTaken             another schedule has that name
         RefusedSeeds          some seeds cannot be crawled: they are named
         WrongState            the crawl or record is in a state in which this cannot be done
@@ -50,6 +51,10 @@ class UnknownSchedule(UsageError):
 
 class UnknownRecord(UsageError):
     """No record has that number."""
+
+
+class UnknownSelector(UsageError):
+    """No learned selector has that number."""
 
 
 class NameTaken(UsageError):

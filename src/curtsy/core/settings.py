@@ -213,6 +213,8 @@ class Settings(BaseSettings):
     llm_max_tokens_per_crawl: int | None = Field(10_000_000, ge=0)
     llm_max_cost_per_crawl: float | None = Field(None, ge=0)
     llm_threads: int = Field(1, ge=1, le=256)
+    learn_selectors: bool = True
+    selector_check_every: int = Field(500, ge=0)
 
     # Equivalent URLs
     fold: tuple[FoldRule, ...] = ("escapes", "empty_query", "sessions", "tracking")

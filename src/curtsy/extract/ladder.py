@@ -1,4 +1,4 @@
-"""The ladder: structured data, then selectors, then a language model. Each rung is used only for missing values.
+"""The ladder: structured data, selectors, learned selectors, a language model. Each is used only for missing values.
 
 `sources_of` parses a page, `choose` selects the pages of a site to use, `extract` collects the claims of one record, in
 order of preference. A leaf is missing if `grounding.judge` accepts none of its claims.
@@ -15,12 +15,13 @@ from typing import Protocol
 from curtsy.core.claims import Claim, Extraction
 from curtsy.extract import articles, contacts, prices, selectors, site_name, structured
 from curtsy.extract.endpoint import ModelFault
+from curtsy.extract.learned import Look
 from curtsy.extract.page_selection import Candidate, applies, choose
 from curtsy.extract.sources import PageSources, sources_of
 from curtsy.grounding import judge
 from curtsy.grounding.schema import Leaf, Schema
 
-__all__ = ["Candidate", "PageSources", "ValueFinder", "applies", "choose", "extract", "sources_of"]
+__all__ = ["Candidate", "Memory", "PageSources", "ValueFinder", "applies", "choose", "extract", "sources_of"]
 
 #: claims for one leaf with a single value; the first grounded claim wins
 _MAX_RIVALS = 6
@@ -33,19 +34,37 @@ class ValueFinder(Protocol):
     def ask(self, schema: Schema, leaves: Sequence[Leaf], pages: Sequence[PageSources]) -> Extraction: ...
 
 
-def extract(schema: Schema, pages: Sequence[PageSources], model: ValueFinder | None = None) -> Extraction:
-    """Return all claims for one record from these pages; the most relevant page comes first. A fault of the model is
-    part of the result."""
+class Memory(Protocol):
+    """What was learned from other pages of the same template."""
+
+    def look(self, missing: Sequence[Leaf]) -> Look: ...
+
+
+def extract(
+    schema: Schema, pages: Sequence[PageSources], model: ValueFinder | None = None, memory: Memory | None = None
+) -> Extraction:
+    """Return all claims for one record from these pages; the most relevant page comes first.
+
+    If `memory` knows the page, there is no question to the model. On any other page, what the model says counts. A
+    fault of the model is part of the result; then the values that memory is sure of replace those that are missing.
+    """
     collected = _Claims(schema)
     for rung in (_structured, _site_name, _selectors, _articles, _headings):
         if missing := _missing(schema, collected.claims):
             collected.add(rung(schema, pages, missing, collected.claims))
     missing = _missing(schema, collected.claims)
+    seen = memory.look(missing) if memory is not None and missing else None
+    if seen is not None and (seen.known or model is None):
+        collected.add(seen.claims if seen.known else seen.safe)
+        return Extraction(claims=tuple(collected.claims))
     if model is None or not missing or not pages:
         return Extraction(claims=tuple(collected.claims))
     answered = _answered(model, schema, missing, pages)
     collected.add(answered.claims)
-    return replace(answered, claims=tuple(collected.claims))
+    if seen is not None and answered.fault is not None:
+        collected.add(one for one in seen.safe if schema.leaf_for(one.path).path in answered.unanswered)
+    asked = tuple(leaf.path for leaf in missing if leaf.path not in answered.unanswered)
+    return replace(answered, claims=tuple(collected.claims), asked=asked)
 
 
 def _answered(model: ValueFinder, schema: Schema, missing: Sequence[Leaf], pages: Sequence[PageSources]) -> Extraction:

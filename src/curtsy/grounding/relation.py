@@ -290,3 +290,8 @@ def _has_word(text: str, words: frozenset[str]) -> bool:
         if any(token[:size] in words for size in range(_MIN_PREFIX, len(token))):
             return True
     return False
+
+
+def names(leaf: Leaf, text: str) -> bool:
+    """Return whether a label has a word of the field."""
+    return _has_word(text, words_of(leaf))

@@ -29,7 +29,7 @@ from curtsy.extract.verification import Check
 from curtsy.grounding import judge, scoring
 from curtsy.grounding.page_schema import Described, Stored, describe, extractors, page_facts
 from curtsy.grounding.schema import Schema
-from curtsy.records import crawl_model, evidence, verification
+from curtsy.records import crawl_model, evidence, page_templates, selector_learning, verification
 from curtsy.records import plan as plans
 from curtsy.records.plan import Plan
 from curtsy.services.document_process import limits_of
@@ -186,7 +186,8 @@ def run_ladder(
     seconds = parts.settings.parse_timeout_s * _GROUNDING * len(found)
     try:
         model = crawl_model.model_of(parts.store, parts.settings, crawl, row.subject)
-        extraction = within(seconds, ladder.extract, schema, found, model)
+        memory = _memory(parts, schema, found, has_model=model is not None)
+        extraction = within(seconds, ladder.extract, schema, found, model, memory)
         fields = within(seconds, judge.settle, schema, extraction.claims, llm.prompt_texts(schema.leaves))
     except ParseTimeout as error:
         raise _too_slow([page.url for page in found], seconds) from error
@@ -194,6 +195,8 @@ def run_ladder(
     fault = None if extraction.fault is None else _no_answer(parts, extraction.fault)
     if fault is not None and not _is_last(parts, row, fault):
         raise fault
+    if memory is not None:
+        page_templates.note(parts.store, crawl, row.subject, memory, extraction, fields)
     words = sum(page.words for page in found)
     item = item_of(schema, fields, judge.confidence(schema, fields, words))
     if fault is not None and not item["fields"]:
@@ -234,6 +237,17 @@ def _cited(fields: Sequence[Field], extraction: Extraction, found: Sequence[Page
     texts += [claim.source for claim in extraction.claims if claim.source.sha256 in cited]
     kept = {(one.page, one.sha256): one for one in texts}
     return [source_of(one) for one in kept.values()]
+
+
+def _memory(
+    parts: Parts, schema: Schema, found: Sequence[PageSources], *, has_model: bool
+) -> page_templates.PageMemory | None:
+    """What was learned from pages of the same template; only web pages with a record of their own have one."""
+    if not parts.settings.learn_selectors or schema.per != "page" or len(found) != 1 or found[0].document is None:
+        return None
+    if not has_model and not selector_learning.has_templates(parts.store, schema):
+        return None
+    return selector_learning.recall(parts.store, parts.segments, parts.settings, schema, found[0])
 
 
 def source_of(one: claims.Source) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from curtsy.core.text_layout import EMPTY_LAYOUT, TextLayout
 from curtsy.grounding import judge, scoring
 from curtsy.grounding.json_pointer import escaped
 from curtsy.grounding.schema import Schema
-from curtsy.records import extraction, locate_value
+from curtsy.records import extraction, locate_value, selector_learning
 from curtsy.records import plan as plans
 from curtsy.records.extraction import Parts
 from curtsy.records.plan import Plan
@@ -75,7 +75,7 @@ def decide(store: Store, n: int, decision: Decision, now_ms: int, parts: Parts |
     """Return the record after the decision. Every decision is kept, also when another follows.
 
     With `parts`, the evidence of corrected values has what only the stored pages tell: pages of documents, boxes,
-    labels, visibility.
+    labels, visibility. Selectors are learned from the corrected values.
     """
     if decision.decision not in DECISIONS:
         raise UsageError(f"Unknown decision: {decision.decision!r}. Use one of: {', '.join(DECISIONS)}.")
@@ -90,6 +90,8 @@ def decide(store: Store, n: int, decision: Decision, now_ms: int, parts: Parts |
     plan = plans.of_hashes(store, known.record.schema, known.record.schema_hash, _rubric_of(known.record))
     made: Record = store.run(_decide, known, plan, decision, now_ms)
     log("record_reviewed", level="info", record=n, decision=decision.decision, who=decision.who)
+    if decision.correction and parts is not None and plan is not None:
+        selector_learning.teach(parts.store, parts.segments, parts.settings, plan.schema, known.record, made, now_ms)
     return made
 
 

@@ -17,6 +17,7 @@ repeated. So every transaction locks tables in this order, and rows within a tab
     failures                        (fence, ordinal)
     outbox, results                 n; (crawl, subject, stage)
     records, reviews, citations, sources, llm_cache
+    templates                       n; before their template_pages and selectors
     other crawls                    n
     crawl_members, crawl_counts     (crawl, member); (crawl, state, reason)
     crawl_rates                     (crawl, at_s)

@@ -15,7 +15,7 @@ from sqlalchemy import BindParameter, Connection, bindparam, text
 
 from curtsy.core.failpoints import point
 from curtsy.core.model import BodyRef, Page
-from curtsy.store import llm_cache, meta, outbox, pages, records, requests, sites
+from curtsy.store import llm_cache, meta, outbox, pages, records, requests, sites, templates
 from curtsy.store.engine import Store
 from curtsy.store.rows import Bulk, Delete, is_postgresql
 from curtsy.store.segments import SegmentStore
@@ -264,6 +264,7 @@ def _delete_rows(tx: Connection, one: Deletion, ns: Sequence[int], moved: dict[s
     for crawl in sorted({crawl for crawl, _ in subjects}):
         records.forget(tx, crawl, [subject for of, subject in subjects if of == crawl])
     llm_cache.forget_subjects(tx, [*subjects, *of_sites])
+    templates.forget_pages(tx, subjects)
     sites.put_again(tx, again)
     _note(tx, sorted({(ref.segment, ref.offset, ref.length) for ref in left}))
     tx.execute(_COUNT, {"by": len(going), "n": one.n})

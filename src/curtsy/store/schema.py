@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import MetaData, text
 
-from curtsy.store import external_tables, record_tables, schedule_tables  # noqa: F401 - they declare their tables
+from curtsy.store import external_tables, record_tables, schedule_tables, template_tables  # noqa: F401 - tables
 from curtsy.store.tables import metadata, requests
 
 

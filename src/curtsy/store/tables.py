@@ -17,11 +17,13 @@ Kept lean on the hot path: no foreign keys, short rows, few indexes.
     reviews         decisions of people about records
     llm_cache       answers of language models           llm_usage      usage of each crawl
     llm_field_usage usage by schema and field
+    templates       pages of one kind; template_pages: which ones        selectors      learned for them
     deletions       pending deletions           erasures       records of segments to overwrite
     api_keys        keys of the HTTP API        idempotency    which crawl an Idempotency-Key made
     guest_runs, guest_requests                  requests of Scrapy spiders
 
-Stages and records are in record_tables, schedules in schedule_tables, external clients in external_tables.
+Stages and records are in record_tables, templates in template_tables, schedules in schedule_tables, external clients in
+external_tables.
 """
 
 from __future__ import annotations

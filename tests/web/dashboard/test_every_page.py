@@ -19,6 +19,7 @@ NO_PAGES = (
     "/crawls/<id>/export/<name>",
     "/pages/<id>/content",
     "/pages/<id>/pictures/<number>",
+    "/selectors/page-objects.py",
     "/static/<name>",
     "/favicon.ico",
     "/sign-in",

@@ -12,4 +12,5 @@ from curtsy.web.api import (  # noqa: F401
     records,
     reviews,
     schedules,
+    selectors,
 )  # fmt: skip

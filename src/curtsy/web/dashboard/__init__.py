@@ -13,6 +13,7 @@ from curtsy.web.dashboard import (  # noqa: F401
     pages,
     review,
     schedules,
+    selectors,
     signing,
     workers,
 )  # fmt: skip

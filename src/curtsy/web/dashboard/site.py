@@ -45,6 +45,7 @@ MENU = (
     ("Hosts", "/hosts"),
     ("Failures", "/failures"),
     ("Review", "/review"),
+    ("Selectors", "/selectors"),
     ("Schedules", "/schedules"),
     ("Explain", "/explain"),
     ("Workers", "/workers"),

@@ -69,7 +69,7 @@ class FieldInfo(BaseModel):
 
     path: str = Field(description="JSON pointer into `data`.")
     value: Any
-    rung: str = Field(description="What found it: `structured`, `selector`, `llm`, `function` or `person`.")
+    rung: str = Field(description="What found it: `structured`, `selector`, `learned`, `llm`, `function` or `person`.")
     verdict: str = Field(description="`supported`, `derived`, `judged`; of withheld values also `unsupported`.")
     note: str = Field(
         description="The rule that derives the value from its quote, if they differ; what was repaired in its JSON."

@@ -126,7 +126,7 @@
 
   // Keyboard shortcuts
   let went = false;
-  const places = { o: "/", c: "/crawls", n: "/new", h: "/hosts", f: "/failures", r: "/review", s: "/schedules", e: "/explain", w: "/workers", k: "/keys" };
+  const places = { o: "/", c: "/crawls", n: "/new", h: "/hosts", f: "/failures", r: "/review", l: "/selectors", s: "/schedules", e: "/explain", w: "/workers", k: "/keys" };
   const rows = () => all("[data-row]");
   const step = (by) => {
     const found = rows();

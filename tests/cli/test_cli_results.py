@@ -487,7 +487,7 @@ def test_the_audit_of_an_impolite_log_fails(run: Run, crawled: Path) -> None:
         ("https://a.test/bad", "dead letter 'timeout'"),
         ("https://a.test/private", "Disallow: /private"),
         ("https://dead.test/", "host_unreachable"),
-        ("https://elsewhere.test/", "outside the crawl's scope"),
+        ("https://elsewhere.test/", "the scope 'host' has only these hosts: a.test. --scope domain, --scope any"),
         ("https://a.test/never-linked", "no fetched page links to it"),
         ("a.test", "its queue is open"),
         ("nobody.test", "No crawl has seen"),

@@ -280,7 +280,7 @@ def test_explain_says_where_a_url_is_and_why(tmp_path: Path) -> None:
     assert "asked for a pause" in said["/queued"]
     assert unknown["state"] is None
     assert "no fetched page links to it" in unknown["why"][0]
-    assert "outside the crawl's scope" in outside["why"][0]
+    assert "has only these hosts" in outside["why"][0]
 
 
 def test_a_crawl_that_was_left_is_not_gone_on_with_by_another_way(tmp_path: Path) -> None:

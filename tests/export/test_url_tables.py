@@ -66,3 +66,23 @@ def test_the_columns_are_those_of_the_documentation(folder: CrawlFolder) -> None
     assert [name.rstrip("*").strip("`") for name in documented] == schema.names
     required = {name.rstrip("*").strip("`") for name in documented if name.endswith("*")}
     assert required == {name for name in schema.names if not schema.field(name).nullable}
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("/moved", f"It redirects to {HOME}/target, which is a URL of the crawl"),
+        ("/away", "It redirects to http://elsewhere.test/x, which was not followed: the scope 'host' has only these"),
+        ("/away", "--scope any"),
+        ("/b", f"It was found on {HOME}/a."),
+        ("/private", "disallows it by the line 'Disallow: /private'"),
+    ],
+)
+def test_explain_says_where_a_url_leads_and_who_named_it(folder: CrawlFolder, path: str, says: str) -> None:
+    found = folder.run("explain", f"{HOME}{path}")
+    assert says in " ".join(found["why"])
+
+
+def test_explain_has_the_target_and_the_referrer(folder: CrawlFolder) -> None:
+    found = folder.run("explain", f"{HOME}/away")
+    assert (found["redirect_target"], found["referrer"]) == ("http://elsewhere.test/x", f"{HOME}/")

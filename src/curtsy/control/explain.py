@@ -45,6 +45,11 @@ class UrlFacts:
     out_of_scope: str | None
     #: what a language model's failure left out of the record of the page or of its site
     incomplete: dict[str, Any] | None = None
+    #: the URL that named it first; None: it is a seed, or it is not known
+    referrer: str | None = None
+    #: of a redirect: whether the crawl knows its target, and why the target is outside the scope
+    target_known: bool = False
+    target_out_of_scope: str | None = None
     #: the fault because of which the host is silent, and since when
     silent: tuple[str, int] | None = None
     #: the frontier's state; None: not asked, or not available
@@ -73,6 +78,7 @@ def of_url(tx: Connection, url: str, settings: Settings, crawl: Crawl | None) ->
     row = urls.get(tx, crawl.n, fp) if crawl else None
     state = hosts.get_robots(tx, [origin(url)]).get(origin(url))
     rules = robots_policy.parsed(state)
+    known, outside = _about_target(tx, crawl, row)
     return UrlFacts(
         url=url,
         crawl=crawl,
@@ -89,6 +95,9 @@ def of_url(tx: Connection, url: str, settings: Settings, crawl: Crawl | None) ->
         requests=tuple(dashboard_queries.requests_of_url(tx, host, url, fp)),
         out_of_scope=Scope.of(crawl).admits(url, 0) if crawl and row is None else None,
         incomplete=_incomplete(tx, crawl, fp, host),
+        referrer=_referrer(tx, row),
+        target_known=known,
+        target_out_of_scope=outside,
         silent=queues.faults(tx, host).get(host),
         folded_from=None if url == asked else asked,
         folded_by=() if url == asked else tuple(folding.links.changed_by(asked)),
@@ -103,6 +112,22 @@ def _incomplete(tx: Connection, crawl: Crawl | None, fp: bytes, host: str) -> di
         if current and (failure := current[-1].failure) is not None:
             return {"record": str(current[-1].n), **failure}
     return None
+
+
+def _referrer(tx: Connection, row: urls.UrlRow | None) -> str | None:
+    if row is None or row.found_on is None:
+        return None
+    key = (row.crawl, row.found_on)
+    return urls.addresses(tx, [key]).get(key)
+
+
+def _about_target(tx: Connection, crawl: Crawl | None, row: urls.UrlRow | None) -> tuple[bool, str | None]:
+    """Whether the crawl knows the target of a redirect; if not, why the target is outside the scope."""
+    if crawl is None or row is None or row.target is None:
+        return False, None
+    if urls.get(tx, crawl.n, fingerprint(row.target)) is not None:
+        return True, None
+    return False, Scope.of(crawl).admits(row.target, row.depth)
 
 
 def _folding_of(tx: Connection, crawl: Crawl, settings: Settings) -> Folding:
@@ -187,6 +212,8 @@ def document(facts: UrlFacts, now_ms: int) -> dict[str, Any]:
         "state": row.state if row else None,
         "reason": row.reason or None if row else facts.out_of_scope,
         "waits_for_rendering": row is not None and row.state == UrlState.OPEN and row.kind == Kind.BROWSER,
+        "redirect_target": row.target if row else None,
+        "referrer": facts.referrer,
         "attempts": row.attempts if row else None,
         "retry_at": when(row.retry_ms) if row and row.retry_ms else None,
         "page": facts.page.id if facts.page else None,

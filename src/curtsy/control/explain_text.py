@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from curtsy.core.document_facts import PROBLEMS, DocumentFacts
-from curtsy.core.model import CrawlState, HostState, Kind, UrlState
+from curtsy.core.model import Crawl, CrawlState, HostState, Kind, UrlState
 from curtsy.frontier.inspect import HostSnapshot
-from curtsy.rules.urls import origin
+from curtsy.rules.urls import Scope, origin
 
 if TYPE_CHECKING:
     from curtsy.control.explain import UrlFacts
@@ -19,7 +20,7 @@ MEANINGS = {
     "sitemap": "it is a sitemap; its URLs were added",
     "no_sitemap": "robots.txt names no sitemap, and /sitemap.xml has no sitemap",
     "gone": "the site says that it does not exist (404 or 410)",
-    "redirect": "it redirects to a URL that the crawl knows",
+    "redirect": "it redirects to another URL",
     "type": "its content type is not in keep_types, so the body was not fetched",
     "document_type": "it is a document of a kind that is not in document_types, so the body was not fetched",
     "not_modified": "it has not changed since the last crawl",
@@ -35,11 +36,12 @@ MEANINGS = {
     "denied": "its host is on the deny list; `curtsy hosts unblock` removes it",
     "cancelled": "the crawl was canceled",
     "refused": "the site refuses access (401, 403 or 451); it is not retried",
-    "no_such_host": "the host name does not exist in DNS",
+    "no_such_host": "the host name does not exist in DNS; check its spelling",
     "dns_failed": "the DNS servers do not answer, or their answer is unusable",
     "connect_failed": "the connection was refused, or the host is unreachable",
     "tls_failed": "its certificate is not trusted, or the TLS handshake failed. To trust a certificate authority of "
-    "your own, set ca_file",
+    "your own, set ca_file or the variable SSL_CERT_FILE to a PEM file. To trust those of your system, name its list, "
+    "such as /etc/ssl/certs/ca-certificates.crt",
     "timeout": "it took longer than fetch_timeout_s",
     "connection_lost": "the connection was closed before the response was complete",
     "browser_failed": "the response arrived, but no browser could show it: it crashed, hung, or did not start",
@@ -113,7 +115,7 @@ def _about_row(facts: UrlFacts, now_ms: int) -> list[str]:
     if facts.row is None:
         return _about_unknown(facts)
     row = facts.row
-    meaning = MEANINGS.get(row.reason)
+    meaning = meaning_of(row.reason, row.host)
     why = f" {row.reason!r}{f': {meaning}' if meaning else ''}" if row.reason else ""
     if row.state == UrlState.OPEN:
         return _about_open(facts, row, now_ms)
@@ -132,7 +134,61 @@ def _about_row(facts: UrlFacts, now_ms: int) -> list[str]:
         kept += about_document(facts.page.document)
     elif facts.page and facts.page.truncated:
         kept += " It is truncated: it exceeds the limits of the HTML parser, which did not read the rest."
-    return [f"It is {row.state}{why and f' as{why}'}. Curtsy decided this at {when(row.settled_ms)}.{kept}"]
+    said = [f"It is {row.state}{why and f' as{why}'}. Curtsy decided this at {when(row.settled_ms)}.{kept}"]
+    return said + _about_target(facts) + _about_referrer(facts)
+
+
+def _about_referrer(facts: UrlFacts) -> list[str]:
+    return [] if facts.referrer is None else [f"It was found on {facts.referrer}."]
+
+
+def _about_target(facts: UrlFacts) -> list[str]:
+    """Where a redirect leads, and why the crawl did not follow it."""
+    if facts.crawl is None or facts.row is None or facts.row.target is None:
+        return []
+    target = facts.row.target
+    if facts.target_known:
+        explain = f"{facts.program} explain {target} --crawl {facts.crawl.id}{facts.options}"
+        return [f"It redirects to {target}, which is a URL of the crawl: {explain}"]
+    if facts.target_out_of_scope:
+        why = out_of_scope(facts.crawl, target, facts.target_out_of_scope)
+        return [f"It redirects to {target}, which was not followed: {why}."]
+    return [f"It redirects to {target}, which is not a URL of the crawl."]
+
+
+def out_of_scope(crawl: Crawl, url: str, reason: str) -> str:
+    """Which rule keeps a URL out of a crawl, and which option changes it."""
+    if reason == "scope":
+        known = sorted(crawl.members)
+        named = ", ".join(known[:3]) + (f" and {len(known) - 3:,} more" if len(known) > 3 else "")
+        what = "these hosts" if crawl.scope == "host" else "these domains"
+        wider = "--scope domain, --scope any" if crawl.scope == "host" else "--scope any"
+        return f"the scope {crawl.scope!r} has only {what}: {named}. {wider}, or another seed, would add it"
+    if reason == "exclude":
+        pattern = next(
+            one for one in crawl.exclude if Scope.of(replace(crawl, exclude=(one,))).admits(url, 0) == reason
+        )
+        return f"the pattern {pattern!r} of --exclude matches it"
+    if reason == "include":
+        return f"no pattern of --include matches it: {', '.join(map(repr, crawl.include))}"
+    if reason == "depth":
+        return f"it is more than {crawl.max_depth} links away from a seed (--max-depth)"
+    return f"{_LIMITS[reason]}; it may be a trap of endless URLs"
+
+
+_LIMITS = {
+    "length": "it is longer than max_url_length",
+    "segments": "its path has more parts than max_path_segments",
+    "repeated": "its path repeats parts more often than max_repeated_segments",
+}
+
+
+def meaning_of(reason: str, host: str) -> str | None:
+    """What a reason means; a failure of DNS names the host."""
+    meaning = MEANINGS.get(reason)
+    if reason in ("no_such_host", "dns_failed") and meaning is not None:
+        return f"{host}: {meaning}"
+    return meaning
 
 
 def about_document(facts: DocumentFacts) -> str:
@@ -152,13 +208,13 @@ def _about_unknown(facts: UrlFacts) -> list[str]:
     if facts.host.denied:
         return [f"{said}{MEANINGS['denied']}."]
     if facts.out_of_scope:
-        return [f"{said}it is outside the crawl's scope (reason: {facts.out_of_scope})."]
+        return [f"{said}{out_of_scope(facts.crawl, facts.url, facts.out_of_scope)}."]
     return [f"{said}it is not a seed, and no fetched page links to it."]
 
 
 def _about_open(facts: UrlFacts, row: urls.UrlRow, now_ms: int) -> list[str]:
     if facts.queue is not None and facts.queue.state == "dead":
-        meaning = MEANINGS.get(facts.queue.reason, facts.queue.reason)
+        meaning = meaning_of(facts.queue.reason, facts.queue.host) or facts.queue.reason
         return [
             f"It counts as a dead letter {facts.queue.reason!r}: {meaning}. "
             f"Reopen it with: {facts.program} failures replay{facts.options}"

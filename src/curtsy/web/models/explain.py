@@ -40,6 +40,8 @@ class Explanation(BaseModel):
     )
     reason: str | None
     waits_for_rendering: bool = Field(False, description="The URL is open and waits for a browser.")
+    redirect_target: str | None = Field(None, description="Where it redirects to, also outside the scope.")
+    referrer: str | None = Field(None, description="The URL that named it first.")
     attempts: int | None
     retry_at: str | None
     page: str | None = Field(description="Id of the resulting page.")

@@ -123,7 +123,7 @@ def test_ctrl_c_once_drains_and_the_crawl_is_resumed(start: Callable[..., subpro
     out, err = process.communicate(timeout=60)
     assert process.returncode == 3, err
     told = json.loads(out)
-    assert told["state"] == "running"
+    assert told["state"] == "interrupted"
     assert told["pending"] > 0
     assert f"curtsy crawl --resume {told['id']} --config fast.toml\n" in err
     again = finish(start("crawl", "--resume", told["id"], "--delay", "0.1", "--json"))
@@ -138,7 +138,7 @@ def test_being_told_to_end_drains(
     process = start("crawl", "http://org-0001.tinyweb.test/", "--delay", "2", "--json")
     until(lambda: rows(tmp_path, "SELECT 1 FROM pages") != [])
     process.send_signal(number)
-    assert finish(process, 3)["state"] == "running"
+    assert finish(process, 3)["state"] == "interrupted"
 
 
 @pytest.mark.parametrize("seeds", [1, 10_001])

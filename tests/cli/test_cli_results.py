@@ -552,7 +552,7 @@ def test_a_replay_opens_dead_letters_again(run: Run, crawled: Path) -> None:
     replayed = run("failures", "replay", "--json").document
     assert replayed == {"dead_letters": 2, "crawls": [ID], "of_cancelled_crawls": 0, "dry_run": False}
     after = run("status", "--json").document
-    assert (after["state"], after["failed"], after["pending"]) == ("running", {}, 2)
+    assert (after["state"], after["failed"], after["pending"]) == ("interrupted", {}, 2)
     assert run("failures", "list", "--json").document["failures"] == []
     assert run("failures", "replay", "--json").document["dead_letters"] == 0
 

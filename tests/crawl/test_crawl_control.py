@@ -65,7 +65,7 @@ def test_a_crawl_stopped_by_ctrl_c_goes_on_to_the_same_pages(
         process.send_signal(signal.SIGINT)
         time.sleep(0.05)
     told = finish(process, code=3)
-    assert (told["state"], told["pending"] > 0) == ("running", True)
+    assert (told["state"], told["pending"] > 0) == ("interrupted", True)
     again = folder.run("crawl", "--resume", told["id"])
     assert (again["state"], again["pending"], again["failed"]) == ("finished", 0, {})
     assert len(folder.rows("SELECT url FROM pages")) == len(folder.pages())
@@ -99,7 +99,7 @@ def test_pause_resume_and_cancel_take_effect_within_two_seconds(folder: CrawlFol
     until(lambda: time.time() > cancelled + 2.5)
     assert all(line.start_us / 1e6 < cancelled + 2 for line in of(web, 0))
     second.send_signal(signal.SIGINT)
-    assert finish(second, code=3)["state"] == "running"
+    assert finish(second, code=3)["state"] == "interrupted"
     assert judge(web.requests(), 0.5).ok
 
 

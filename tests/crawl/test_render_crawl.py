@@ -147,7 +147,7 @@ def test_ctrl_c_ends_visits_and_the_crawl_goes_on_later(folder: CrawlFolder, web
     until(lambda: folder.has_pages(2))
     crawl.send_signal(signal.SIGINT)
     left = finish(crawl, code=3)
-    assert left["state"] == "running"
+    assert left["state"] == "interrupted"
     ((waiting,),) = folder.rows("SELECT count(*) FROM urls WHERE state = 'open' AND kind = 'b'")
     assert waiting > 0
     assert left["pending_render"] == folder.run("status")["pending_render"] == waiting

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +16,7 @@ from curtsy.cli.options import AsJson, Config, DataDir, Verify, settings_from
 from curtsy.cli.run_crawl import Ended, drive
 from curtsy.control.crawl_request import crawl_of
 from curtsy.control.explain_text import MEANINGS
+from curtsy.control.seeds import has_placeholder, is_public
 from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl, new_id
 from curtsy.core.settings import Settings
@@ -75,6 +76,9 @@ def crawl(
     verify: Verify = None,
     config: Config = None,
     data_dir: DataDir = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Show no progress, only the summary.", rich_help_panel="Output")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Crawl websites politely.
@@ -99,8 +103,21 @@ def crawl(
     else:
         what = crawl_of(request, settings, new_id())
     target = target_of(out) if out is not None or resume is None else _output_before(what, settings)
-    ended = run_and_export(settings, what, seeds.read(urls or (), from_), target, processes, as_json, options, give_up)
+    ended = run_and_export(settings, what, _seeds(urls, from_, settings), target, processes, quiet, options, give_up)
     _finish(ended, settings, target, as_json)
+
+
+def _seeds(urls: list[str] | None, from_: Path | None, settings: Settings) -> Iterator[str]:
+    """The seeds. The first one of another network brings a warning if sites cannot see whom to contact."""
+    warned = not has_placeholder(settings)
+    for url in seeds.read(urls or (), from_):
+        if not warned and is_public(url, settings):
+            warned = True
+            show.note(
+                "curtsy: the contact in the User-Agent is a placeholder, so the owner of a site cannot reach you. Set "
+                "contact in curtsy.toml, or CURTSY_CONTACT, to your e-mail address or a page about the crawl."
+            )
+        yield url
 
 
 def _output_before(what: Crawl | str, settings: Settings) -> Target:
@@ -149,7 +166,7 @@ def run_and_export(
     seeds: Iterable[str],
     out: Target,
     processes: int,
-    as_json: bool,
+    quiet: bool = False,
     options: Mapping[str, Any] | None = None,
     give_up: bool = False,
 ) -> Ended:
@@ -161,7 +178,7 @@ def run_and_export(
     if isinstance(out, Path) and chosen in live.LIVE:
         live.check_free(out)
         follower = Follower(settings, out, chosen)
-    with progress.for_terminal(quiet=as_json) as shown:
+    with progress.for_terminal(quiet=quiet) as shown:
         ended = drive(
             settings,
             what,
@@ -198,10 +215,11 @@ def _finish(ended: Ended, settings: Settings, out: Target, as_json: bool) -> Non
 def print_summary(ended: Ended, settings: Settings, out: Target) -> None:
     counts = ended.counts
     rate = counts.pages / ended.elapsed_s if ended.elapsed_s else 0.0
-    show.say(f"crawl         {ended.crawl.id} is {ended.crawl.state}")
+    show.say(f"crawl         {ended.crawl.id} is {ended.state}")
     show.say(f"pages         {counts.pages:,} in {ended.elapsed_s:,.1f} s, {rate:,.1f}/s")
-    show.say(f"hosts         {ended.hosts:,}")
-    show.say(f"done          {counts.done:,} URLs")
+    silent = ended.hosts - ended.requested_hosts
+    show.say(f"hosts         {ended.requested_hosts:,}" + (f", and {silent:,} without a request" if silent > 0 else ""))
+    show.say(f"done          {show.number(counts.done, 'URL')}")
     show.say(f"skipped       {show.reasons(counts.skipped)}")
     show.say(f"dead letters  {show.reasons(counts.failed | counts.failed_stages)}")
     if ended.crawl.schema is not None:
@@ -211,7 +229,7 @@ def print_summary(ended: Ended, settings: Settings, out: Target) -> None:
     )
     if ended.interrupted:
         command = next_commands.resume(ended.crawl.id, keep(settings))
-        show.say(f"{counts.pending:,} URLs are pending. Resume with: {command}")
+        show.say(f"{show.number(counts.pending, 'URL')} pending. Resume with: {command}")
         if out is not None:
             show.say(_so_far(ended, out))
         return

@@ -9,6 +9,7 @@ import typer
 from curtsy.cli import show
 from curtsy.cli.backends import Api, backend
 from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl
+from curtsy.client.backend import Document
 from curtsy.core.errors import UsageError
 
 
@@ -30,12 +31,27 @@ def delete(
         raise UsageError("Say what to delete: --crawl ID, --url URL or --host HOST.")
     if "" in (crawl, url, host):
         raise UsageError("--crawl, --url or --host is empty: give it a value, or remove it.")
-    what = f"all pages of {url or host}{f' in crawl {crawl}' if crawl else ''}" if url or host else f"crawl {crawl}"
-    if not yes and not typer.confirm(f"Delete {what} permanently?"):
+    used = backend(api, config, data_dir)
+    # By its id from here on: `last` may be another crawl when the answer is given.
+    found = None if crawl is None else used.crawl(crawl)
+    id = None if found is None else str(found["id"])
+    what = f"all pages of {url or host}{f' in crawl {id}' if id else ''}" if url or host else f"crawl {id}"
+    about = "" if found is None or url or host else f" ({_about(found)})"
+    if not yes and not typer.confirm(f"Delete {what}{about} permanently?"):
         raise UsageError("Nothing was deleted.")
-    done = backend(api, config, data_dir).delete(crawl, url, host)
+    if not as_json:
+        show.note(f"Deleting {what} ...")
+    done = used.delete(id, url, host)
     if as_json:
         show.document(done)
         return
-    state = "deleted" if done["done"] else "being deleted"
+    state = "deleted" if done["done"] else "being deleted; a process that runs completes it"
     show.say(f"{what[0].upper()}{what[1:]}: {state}.")
+
+
+def _about(found: Document) -> str:
+    """`finished, 120 pages, created 2026-01-31T12:00:00Z, https://a.test/ and 4 more seeds`."""
+    seeds = found.get("seeds") or []
+    more = (found.get("seed_count") or len(seeds)) - 1
+    named = f", {seeds[0]}" + (f" and {show.number(more, 'more seed')}" if more > 0 else "") if seeds else ""
+    return f"{found['state']}, {show.number(found['counts']['pages'], 'page')}, created {found['created']}{named}"

@@ -17,6 +17,7 @@ import typer
 from curtsy import __version__
 from curtsy.cli import UNAVAILABLE, show
 from curtsy.cli.options import AsJson, Config, DataDir, settings_from
+from curtsy.control.seeds import has_placeholder
 from curtsy.core.errors import CurtsyError, Unavailable
 from curtsy.core.settings import Settings
 from curtsy.export.page_rows import segments_of
@@ -230,7 +231,7 @@ def _endpoint(settings: Settings) -> str:
 
 
 def _contact(settings: Settings) -> Check:
-    set_ = ".invalid" not in settings.full_user_agent
+    set_ = not has_placeholder(settings)
     repair = "Set CURTSY_CONTACT to an address where the owner of a site can reach you."
     return Check("user agent", True if set_ else None, settings.full_user_agent, repair)
 

@@ -9,6 +9,7 @@ import typer
 from curtsy.cli import show
 from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl, stored
 from curtsy.core.errors import UsageError
+from curtsy.core.model import Crawl
 from curtsy.export import (
     page_increments,
     pages,
@@ -23,6 +24,8 @@ from curtsy.export.page_rows import PageRows, check_content, segments_of
 from curtsy.export.tables import Format as PageFormat
 from curtsy.export.targets import Target, target_of
 from curtsy.store import crawls
+from curtsy.store import pages as stored_pages
+from curtsy.store.engine import Store
 
 Out = Annotated[
     str | None,
@@ -118,6 +121,8 @@ def export(
     with stored(config, data_dir) as (settings, store):
         with store.read() as tx:
             found = crawls.get(tx, crawl)
+        if not incremental:
+            _check_any(store, found, what)
         if what == "records":
             write_records = record_increments.add if incremental else records.export_records
             written = write_records(store, found, target, chosen, csv_safe)
@@ -131,6 +136,17 @@ def export(
         show.document({"id": found.id, "format": chosen.value, "out": out, what: written})
     elif out is not None:
         show.note(f"{written:,} {'new ' if incremental else ''}{what} written to {out}")
+
+
+def _check_any(store: Store, crawl: Crawl, what: str) -> None:
+    """Raise UsageError if there is nothing to export: an empty file would look like a result."""
+    if what == "records":
+        record_tables.check(store, crawl)
+        return
+    with store.read() as tx:
+        n = stored_pages.how_many(tx, crawl.n)
+    if not n:
+        raise UsageError(f"Crawl {crawl.id} has no pages. See why with: curtsy export {crawl.id} --urls")
 
 
 def _tables(

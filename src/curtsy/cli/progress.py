@@ -7,7 +7,7 @@ import time
 from types import TracebackType
 from typing import Protocol
 
-from curtsy.cli.show import note
+from curtsy.cli.show import note, number
 from curtsy.core.model import Counts
 
 #: seconds between two lines in a log
@@ -27,10 +27,10 @@ class Progress(Protocol):
 
 
 def for_terminal(*, quiet: bool) -> Progress:
-    """Progress goes to standard error; with --json only to a terminal."""
-    if sys.stderr.isatty():
-        return Bar()
-    return Silent() if quiet else Lines()
+    """Progress goes to standard error: a bar on a terminal, lines elsewhere."""
+    if quiet:
+        return Silent()
+    return Bar() if sys.stderr.isatty() else Lines()
 
 
 class Rate:
@@ -122,7 +122,7 @@ class Bar:
 
 def sentence(counts: Counts, rate: float | None) -> str:
     """`120 pages, 14.2/s, 80 pending, 3 skipped, 1 dead letter`."""
-    parts = [f"{counts.pages:,} pages"]
+    parts = [number(counts.pages, "page")]
     if rate is not None:
         parts.append(f"{rate:,.1f}/s")
     render = f" ({counts.pending_render:,} for a browser)" if counts.pending_render else ""
@@ -130,7 +130,7 @@ def sentence(counts: Counts, rate: float | None) -> str:
     if skipped := sum(counts.skipped.values()):
         parts.append(f"{skipped:,} skipped")
     if failed := sum(counts.failed.values()):
-        parts.append(f"{failed:,} dead letters")
+        parts.append(number(failed, "dead letter"))
     if counts.waiting:
         parts.append(counts.waiting)
     return ", ".join(parts)

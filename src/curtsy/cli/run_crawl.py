@@ -20,6 +20,7 @@ from curtsy.cli import DEAD_LETTERS, DONE, INTERRUPTED, UNAVAILABLE, Interrupted
 from curtsy.cli.keys_pressed import Keys
 from curtsy.cli.show import note
 from curtsy.control import retention, submit
+from curtsy.control.crawls import INTERRUPTED as INTERRUPTED_STATE
 from curtsy.control.crawls import elapsed_s
 from curtsy.core import clock
 from curtsy.core.errors import NoBrowser, UnknownCrawl
@@ -40,6 +41,8 @@ LEAVE_S = 20.0
 CLOSE_S = 150.0
 
 
+#: states of a crawl that a process works on
+_UNFINISHED = (CrawlState.RUNNING, CrawlState.EXTRACTING)
 #: work beside a crawl, until it is canceled
 Beside = Callable[[Crawl], Coroutine[Any, Any, None]]
 
@@ -50,7 +53,9 @@ class Ended:
 
     crawl: Crawl
     counts: Counts
+    #: on which it has or had URLs, and to which it sent requests: `audit` counts these
     hosts: int
+    requested_hosts: int
     elapsed_s: float
     #: counters of the processes: frontier calls, commits, pages by status, ...
     counters: dict[str, int]
@@ -63,9 +68,14 @@ class Ended:
     def status(self) -> dict[str, Any]:
         """What `--json` says of the crawl."""
         return {
-            "id": self.crawl.id, "state": self.crawl.state.value, "counts": asdict(self.counts),
+            "id": self.crawl.id, "state": self.state, "counts": asdict(self.counts),
             "elapsed_s": round(self.elapsed_s, 3),
         }  # fmt: skip
+
+    @property
+    def state(self) -> str:
+        """`interrupted` if no process works on it any more, although it has not ended."""
+        return INTERRUPTED_STATE if self.crawl.state in _UNFINISHED else self.crawl.state.value
 
     @property
     def interrupted(self) -> bool:
@@ -104,9 +114,17 @@ def drive(
     with Store.open(settings.effective_store_url) as store:
         ended = _ended(store, what if isinstance(what, str) else what.id, counted)
     if ended.interrupted:
+        note_interrupted(settings, ended.crawl)
         # The loop no longer handles Ctrl-C: it may still interrupt an export, with the same exit code.
         signal.signal(signal.SIGINT, lambda *_: os._exit(INTERRUPTED))
     return ended
+
+
+def note_interrupted(settings: Settings, crawl: Crawl) -> None:
+    """Tell the dashboard that no process works on the crawl. With a frontier of its own, a fleet may continue it."""
+    if settings.frontier_url is None and crawl.state in _UNFINISHED:
+        with Store.open(settings.effective_store_url) as store:
+            store.run(crawls.note_reason, crawl.n, INTERRUPTED_STATE)
 
 
 async def _drive(
@@ -192,6 +210,7 @@ def _ended(store: Store, id: str, counted: dict[str, int]) -> Ended:
             counts=counts,
             failure=None if counts.pages else _a_failure(tx, crawl.n),
             hosts=summaries.hosts_of(tx, crawl.n),
+            requested_hosts=summaries.requested_hosts(tx, crawl.n),
             elapsed_s=elapsed_s(crawl, clock.now_ms()),
             counters=counted,
             records=records.counts(tx, crawl.n, crawl.schema_hash) if crawl.schema is not None else {},

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from curtsy.cli import seeds, show
+from curtsy.cli import next_commands, seeds, show
 from curtsy.cli.backends import Api, backend
 from curtsy.cli.commands import Commands
 from curtsy.cli.crawl_options import From, Urls, request_of, with_crawl_options
@@ -54,6 +54,9 @@ def add(
         list(seeds.read(urls or (), from_)), name=name, cron=cron, zone=zone, overlap=overlap, keep=keep, crawl=options
     )
     _show(made, as_json)
+    if not api and not as_json:
+        up = next_commands.command("up")
+        show.note(f"It runs only while Beat and a worker run. Start them on this machine with: {up}")
 
 
 @app.command()

@@ -56,6 +56,11 @@ def inert(text: str) -> str:
     return _CONTROLS.sub("\ufffd", text)
 
 
+def number(n: int, what: str) -> str:
+    """`1 page`, `2,000 pages`."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
 def reasons(counts: Mapping[str, int]) -> str:
     """`robots 12, too_large 1`, most frequent first."""
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))

@@ -14,7 +14,7 @@ from curtsy.client.backend import Backend, Document
 
 #: fields that `status` shows with their use of a model
 _FIELDS = 5
-_GOES_ON = ("loading", "running", "paused", "extracting")
+_GOES_ON = ("loading", "running", "interrupted", "paused", "extracting")
 
 
 def status(

@@ -22,7 +22,7 @@ from curtsy.control.crawl_request import CrawlRequest, crawl_of, request_from
 from curtsy.control.hosts import resolve_host
 from curtsy.core import clock
 from curtsy.core.errors import Damaged, UsageError
-from curtsy.core.model import Crawl, Page, Schedule, new_id
+from curtsy.core.model import Crawl, CrawlState, Page, Schedule, new_id
 from curtsy.core.record import Record
 from curtsy.core.settings import Settings
 from curtsy.core.times import since_ms, timestamp
@@ -32,11 +32,14 @@ from curtsy.rules.folding import Folding
 from curtsy.rules.urls import fingerprint
 from curtsy.services import backends
 from curtsy.services.valkey import EmbeddedValkey
-from curtsy.store import crawls, deletion, pages, records, schedules
+from curtsy.store import crawls, deletion, pages, records, schedules, urls
 from curtsy.store.engine import Store
 from curtsy.store.segments import SegmentStore, read_page
 
 T = TypeVar("T")
+
+#: seeds that a status names
+_MOST_SEEDS = 3
 
 _CHANGES = {"pause": control.pause, "resume": control.resume, "cancel": control.cancel}
 _SCHEDULE_CHANGES = {"pause": scheduling.pause, "resume": scheduling.resume, "remove": scheduling.remove}
@@ -87,12 +90,25 @@ class LocalBackend:
 
     def crawl(self, id: str) -> Document:
         with self._store() as store:
-            return _status(control.status(store, id))
+            found = control.status(store, id)
+            with store.read() as tx:
+                seeds, n = urls.seeds(tx, found.crawl.n, _MOST_SEEDS)
+        return self._status(found) | {"seeds": seeds, "seed_count": n}
+
+    def _status(self, found: control.Status, unattended: bool | None = None) -> Document:
+        """The status; `interrupted` if no process works on it. A fleet with its own frontier may continue any crawl."""
+        shown = _status(found)
+        if found.crawl.state in (CrawlState.RUNNING, CrawlState.EXTRACTING):
+            left = not frontier_runs(self.settings) if unattended is None else unattended
+            if left:
+                shown |= {"state": control.INTERRUPTED, "pages_per_s": 0.0, "estimated_end": None}
+        return shown | ({"reason": None} if shown["reason"] == control.INTERRUPTED else {})
 
     def crawls(self) -> Iterable[Document]:
-        now_ms = clock.now_ms()
+        now_ms, unattended = clock.now_ms(), not frontier_runs(self.settings)
         with self._store() as store, store.read() as tx:
-            return [_status(control.status_in(tx, crawl, now_ms)) for crawl in crawls.list_all(tx)]
+            found = [control.status_in(tx, crawl, now_ms) for crawl in crawls.list_all(tx)]
+        return [self._status(one, unattended) for one in found]
 
     def change_crawl(self, id: str, verb: str) -> Document:
         # Processes that crawl read the new state from the store within a second.
@@ -120,8 +136,8 @@ class LocalBackend:
                 which = found.id
                 id = with_services(settings, lambda built: retention.delete_crawl(built, built.store, which))
             else:
-                id = asyncio.run(retention.delete_crawl(None, store, found.id))
-            # The row of a crawl that was just at work stays for a minute.
+                id = asyncio.run(retention.delete_crawl(None, store, found.id, lingers=False))
+            # While a frontier runs, the row of a crawl that was just at work stays for a minute.
             retention.delete_some(store, settings, float("inf"))
             with store.read() as tx:
                 return {"id": id, "done": all(one.id != id for one in deletion.pending(tx, 1000))}

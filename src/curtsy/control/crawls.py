@@ -21,6 +21,8 @@ CHANGES = {
     CrawlState.RUNNING: (CrawlState.PAUSED,),
     CrawlState.CANCELLED: (CrawlState.RUNNING, CrawlState.PAUSED, CrawlState.LOADING, CrawlState.EXTRACTING),
 }
+#: shown instead of `running` and `extracting` if no process works on the crawl
+INTERRUPTED = "interrupted"
 #: the page rate covers the last seconds, or the newest pages if there are more
 _RATE_S = 60
 _RATE_PAGES = 500

@@ -40,17 +40,22 @@ _ANSWERS_DAYS = 90
 # On request
 
 
-async def delete_crawl(services: Services | None, store: Store, id: str, request_id: str = "") -> str:
-    """End the crawl at once and delete its data in the background; return the id of the deletion."""
+async def delete_crawl(
+    services: Services | None, store: Store, id: str, request_id: str = "", lingers: bool = True
+) -> str:
+    """End the crawl at once and delete its data in the background; return the id of the deletion.
+
+    `lingers`: a process may still hold the crawl, so the row of one that was active stays for a minute.
+    """
     crawl = await read(store, crawls.get, id)
-    noted: str = await in_thread(store.run, _note_crawl, crawl, clock.now_ms(), new_id(), request_id)
+    noted: str = await in_thread(store.run, _note_crawl, crawl, clock.now_ms(), new_id(), request_id, lingers)
     if services is not None:
         await services.tell_frontier(lambda: _forget(services, crawl.n))
     return noted
 
 
-def _note_crawl(tx: Any, crawl: Crawl, now_ms: int, id: str, request_id: str) -> str:
-    lingers = crawl.state not in crawls.ENDED or (crawl.ended_ms or 0) > now_ms - _LINGER_MS
+def _note_crawl(tx: Any, crawl: Crawl, now_ms: int, id: str, request_id: str, lingers: bool = True) -> str:
+    lingers = lingers and (crawl.state not in crawls.ENDED or (crawl.ended_ms or 0) > now_ms - _LINGER_MS)
     crawls.set_state(tx, crawl.n, CrawlState.DELETING, "deleted", now_ms)
     until_ms = now_ms + _LINGER_MS if lingers else None
     return deletion.add(tx, id, now_ms, crawl=crawl.n, whole=True, before_ms=until_ms, request_id=request_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from curtsy.core.errors import RefusedSeeds
@@ -35,6 +36,26 @@ def check(seed: str, settings: Settings | None = None, *, public: bool = False) 
         if is_address(target.host) and not address_allowed(target.host, _allowed(settings.allow_private)):
             raise ValueError(f"{target.host} is not a public address")
     return url
+
+
+#: names that never lead to another network (RFC 6761)
+_OWN_NAMES = ("localhost", ".localhost", ".test", ".invalid", ".example")
+
+
+def has_placeholder(settings: Settings) -> bool:
+    """Whether the User-Agent names no contact."""
+    return ".invalid" in settings.full_user_agent
+
+
+def is_public(url: str, settings: Settings) -> bool:
+    """Whether the host of a seed may belong to others: not an address of this network, nor a name set by --resolve."""
+    target = check_url(url)
+    if target is None:
+        return False
+    if is_address(target.host):
+        return address_allowed(target.host, ())
+    ruled = any(fnmatchcase(target.host, rule.partition("=")[0]) for rule in settings.resolve)
+    return not ruled and not target.host.endswith(_OWN_NAMES)
 
 
 def each(

@@ -147,6 +147,7 @@ async def resume_crawl(services: Services, id: str, changes: Mapping[str, Any] |
 
         await in_thread(plan.check_functions, services.store, crawl)
     if crawl.state is CrawlState.EXTRACTING:
+        await in_thread(services.store.run, crawls.note_reason, crawl.n, None)
         return crawl  # nothing is left to fetch
     await in_thread(services.store.run, _run_again, crawl, changes or {}, keep(services.settings))
     crawl = await read(services.store, crawls.by_n, crawl.n)
@@ -170,3 +171,4 @@ def _run_again(tx: Any, crawl: Crawl, changes: Mapping[str, Any], kept: Mapping[
     if changes:
         crawls.change_options(tx, crawl.n, changes)
     crawls.set_state(tx, crawl.n, CrawlState.RUNNING, None, clock.now_ms(), only_from=(CrawlState.PAUSED,))
+    crawls.note_reason(tx, crawl.n, None)

@@ -69,12 +69,14 @@ def create(tx: Connection, crawl: Crawl, settings: Mapping[str, Any] | None = No
 
 
 def get(tx: Connection, id: str, *, members: bool = True) -> Crawl:
-    """The crawl of that id, or of that beginning of an id if it is the only one; `last` is the newest.
+    """The crawl of that id, or of that beginning of an id if it is the only one; `last` is the newest that is not
+    being deleted.
 
     A crawl may have many members; `members=False` does not read them.
     """
     if id == "last":
-        rows = tx.execute(select(crawls).order_by(crawls.c.n.desc()).limit(1)).all()
+        remaining = select(crawls).where(crawls.c.state != CrawlState.DELETING)
+        rows = tx.execute(remaining.order_by(crawls.c.n.desc()).limit(1)).all()
     else:
         rows = tx.execute(select(crawls).where(crawls.c.id == id)).all()
         if not rows and id:
@@ -84,6 +86,14 @@ def get(tx: Connection, id: str, *, members: bool = True) -> Crawl:
     if not rows:
         raise UnknownCrawl(f"There is no crawl {id!r} here. `curtsy status --all` lists them.")
     raise UnknownCrawl(f"Several crawls begin with {id!r}: give more of the id. `curtsy status --all` lists them.")
+
+
+_NOTE_REASON = text("UPDATE crawls SET reason = :reason WHERE n = :n AND state IN ('running', 'extracting')")
+
+
+def note_reason(tx: Connection, n: int, reason: str | None) -> None:
+    """Why a crawl that has not ended does not proceed."""
+    tx.execute(_NOTE_REASON, {"n": n, "reason": reason})
 
 
 def by_n(tx: Connection, n: int, *, members: bool = True) -> Crawl:

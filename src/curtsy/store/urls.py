@@ -309,6 +309,23 @@ def chunk(tx: Connection, crawl: int, after_seq: int = 0, limit: int = 500) -> l
     return [_url_row(row) for row in found]
 
 
+# Seeds are the first rows of a crawl: those of redirects have a chain.
+_SEEDS = "FROM urls WHERE crawl = :crawl AND depth = 0 AND found_on IS NULL AND chain IS NULL"
+_SOME_SEEDS = text(f"SELECT url {_SEEDS} ORDER BY seq LIMIT :limit")
+_SEED_COUNT = text(f"SELECT count(*) {_SEEDS}")
+_SEED_FPS = text(f"SELECT fp {_SEEDS}")
+
+
+def seeds(tx: Connection, crawl: int, limit: int) -> tuple[list[str], int]:
+    """The first seeds of a crawl, and how many it has."""
+    found = list(tx.execute(_SOME_SEEDS, {"crawl": crawl, "limit": limit}).scalars())
+    return found, int(tx.execute(_SEED_COUNT, {"crawl": crawl}).scalar_one())
+
+
+def seed_fps(tx: Connection, crawl: int) -> frozenset[bytes]:
+    return frozenset(map(bytes, tx.execute(_SEED_FPS, {"crawl": crawl}).scalars()))
+
+
 def addresses(tx: Connection, keys: Iterable[Key]) -> dict[Key, str]:
     """The URLs of these rows."""
     return {(crawl, fp): url for crawl, fp, url in _urls(tx, unique_sorted(keys))}

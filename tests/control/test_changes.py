@@ -107,7 +107,7 @@ def test_a_crawl_that_did_not_see_everything_does_not_say_gone_of_what_it_did_no
 
 
 def test_what_cannot_be_compared_is_told(two: Store) -> None:
-    with pytest.raises(UsageError, match="does not belong to a schedule"):
+    with pytest.raises(UsageError, match="no earlier crawl has the same seeds"):
         changes.report_of(two, "after")
     with pytest.raises(UsageError, match="itself"):
         changes.report_of(two, "after", "after")

@@ -104,7 +104,7 @@ def runs(
 def changes(
     crawl: WhichCrawl = "last",
     against: Annotated[
-        str | None, typer.Option("--against", metavar="ID", help="Compare with this crawl instead of the previous run.")
+        str | None, typer.Option("--against", metavar="ID", help="Compare with this crawl, not with the previous one.")
     ] = None,
     kind: Annotated[
         str | None,
@@ -129,6 +129,15 @@ def changes(
     if listed:
         show.say()
         show.table(["kind", "url", "why"], [(one["kind"], one["url"], one["why"]) for one in listed])
+    for one in listed:
+        if one.get("text"):
+            show.say(f"\n{one['url']}")
+            for line in one["text"]:
+                show.say(f"  {show.one_line(line, 200)}")
+    if found.get("values"):
+        show.say()
+        names = ("url", "field", "before", "now")
+        show.table(names, [[show.one_line(str(one[name]), 60) for name in names] for one in found["values"]])
 
 
 def _change(

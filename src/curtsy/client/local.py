@@ -14,9 +14,9 @@ from curtsy.client.backend import Document, ResumeCommand
 from curtsy.client.remote import BAD_CURSOR
 from curtsy.control import changes as comparing
 from curtsy.control import crawls as control
+from curtsy.control import differences, retention, submit
 from curtsy.control import explain as explaining
 from curtsy.control import replay as replaying
-from curtsy.control import retention, submit
 from curtsy.control import schedules as scheduling
 from curtsy.control.crawl_request import CrawlRequest, crawl_of, request_from
 from curtsy.control.hosts import resolve_host
@@ -38,6 +38,8 @@ from curtsy.store.segments import SegmentStore, read_page
 
 T = TypeVar("T")
 
+#: changed pages whose texts are compared, and lines that are shown of each
+_MOST_TEXTS, _MOST_LINES = 50, 20
 #: seeds that a status names
 _MOST_SEEDS = 3
 
@@ -160,14 +162,20 @@ class LocalBackend:
             report = comparing.report_of(store, crawl, against)
             found, _ = comparing.chunk(store, report, kind, limit=limit) if limit else ([], None)
             counts = comparing.counts(store, report)
+            with closing(segments_of(self.settings)) as segments:
+                changed = [one.url for one in found if one.kind == "changed"][:_MOST_TEXTS]
+                texts = {url: differences.texts(store, segments, report, url, _MOST_LINES) for url in changed}
+            values = [one._asdict() for one in differences.values(store, report, limit)]
         items = [
             {
                 "kind": one.kind, "url": one.url, "why": one.why or None, "sha256_before": one.sha256_before,
                 "sha256": one.sha256, "before": timestamp(one.before_ms), "at": timestamp(one.at_ms),
+                "text": texts.get(one.url),
             }
             for one in found
         ]  # fmt: skip
-        return {"crawl": report.crawl.id, "against": report.against.id, "counts": counts, "items": items}
+        compared = {"crawl": report.crawl.id, "against": report.against.id}
+        return compared | {"counts": counts, "items": items, "values": values}
 
     # Dead letters
 

@@ -16,10 +16,12 @@ from typing import Any
 from curtsy.control.schedules import previous
 from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl, CrawlState
-from curtsy.store import changes, crawls
+from curtsy.store import changes, crawls, urls
 from curtsy.store.engine import Store
 
 KINDS = changes.KINDS
+#: earlier crawls whose seeds are compared
+_MOST_COMPARED = 50
 #: where a list continues: in the pages of the later crawl (`now`) or of the earlier one (`before`), after this number
 Cursor = tuple[str, int]
 FIRST: Cursor = ("now", 0)
@@ -36,20 +38,29 @@ class Report:
 
 
 def report_of(store: Store, crawl: str, against: str | None = None) -> Report:
-    """Compare a crawl with another one, or with the previous run of its schedule."""
+    """Compare a crawl with another one: by default the previous run of its schedule, or crawl of the same seeds."""
     with store.read() as tx:
         found = crawls.get(tx, crawl)
         if against is not None:
             other: Crawl | None = crawls.get(tx, against)
         else:
-            other = previous(tx, found)
+            other = previous(tx, found) if found.schedule is not None else _of_same_seeds(tx, found)
     if other is None:
-        why = "does not belong to a schedule" if found.schedule is None else "is the first run of its schedule"
-        raise UsageError(f"Crawl {found.id} {why}. Name the crawl to compare it with.")
+        why = "no earlier crawl has the same seeds" if found.schedule is None else "it is the first run of its schedule"
+        raise UsageError(f"Crawl {found.id} cannot be compared: {why}. Name the crawl to compare it with (--against).")
     if other.n == found.n:
         raise UsageError("A crawl cannot be compared with itself. Name another crawl.")
     whole = found.state in (CrawlState.FINISHED, CrawlState.EXTRACTING) and found.reason is None
     return Report(crawl=found, against=other, absent="gone" if whole else "unread")
+
+
+def _of_same_seeds(tx: Any, crawl: Crawl) -> Crawl | None:
+    """The newest earlier crawl with the same seeds."""
+    wanted = urls.seed_fps(tx, crawl.n)
+    for other in crawls.list_all(tx, limit=_MOST_COMPARED, before=crawl.n):
+        if other.state is not CrawlState.DELETING and urls.seed_fps(tx, other.n) == wanted:
+            return crawls.by_n(tx, other.n)
+    return None
 
 
 def counts(store: Store, report: Report) -> dict[str, int]:

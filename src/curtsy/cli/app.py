@@ -31,6 +31,9 @@ for command in (
     LazyCommand("resume", "curtsy.cli.state:resume", "Resume a paused crawl."),
     LazyCommand("cancel", "curtsy.cli.state:cancel", "Cancel a crawl; fetched pages stay."),
     LazyCommand("export", "curtsy.cli.export:export", "Export the pages, records or URLs of a crawl."),
+    LazyCommand(
+        "bundle", "curtsy.cli.bundle:bundle", "Write a crawl to hand over: report, records, evidence, URLs, audit."
+    ),
     LazyCommand("show", "curtsy.cli.show_page:show", "Show a stored page: its facts, or one part of it."),
     LazyCommand("audit", "curtsy.cli.results:audit", "Check the request log for impolite requests."),
     LazyCommand("explain", "curtsy.cli.results:explain", "Explain the state of a URL or a host."),

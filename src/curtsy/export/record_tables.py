@@ -22,7 +22,7 @@ _UNKNOWN = Layout((Column("data", "json", ()),), ())
 def tables(store: Store, crawl: Crawl, lists_as_json: bool = False) -> list[Table]:
     """The tables of a crawl: records, a table per list, evidence. UsageError if there is nothing to export."""
     check(store, crawl)
-    layout = _layout(store, crawl, lists_as_json)
+    layout = layout_of(store, crawl, lists_as_json)
 
     def each(make: Callable[[Record], Iterator[Row]]) -> Iterator[Row]:
         for record in serialize.of_crawl(store, crawl.id):
@@ -36,7 +36,8 @@ def tables(store: Store, crawl: Crawl, lists_as_json: bool = False) -> list[Tabl
     ]
 
 
-def _layout(store: Store, crawl: Crawl, lists_as_json: bool) -> Layout:
+def layout_of(store: Store, crawl: Crawl, lists_as_json: bool = False) -> Layout:
+    """The columns of the crawl's schema."""
     made = plan.of_hashes(store, crawl.schema or "", crawl.schema_hash)
     return _UNKNOWN if made is None or not made.schema.leaves else flat.layout_of(made.schema, lists_as_json)
 

@@ -98,19 +98,22 @@ def serving_folder(
     argv = [find(), "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", str(folder / "error.log")]
     process = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
     try:
-        _wait_until_open(process, port)
+        wait_until_open(process, port)
         yield
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(timeout=20)
 
 
-def _wait_until_open(process: subprocess.Popen[bytes], port: int) -> None:
+def wait_until_open(process: subprocess.Popen[bytes], port: int) -> None:
+    """Wait until a server that was started accepts connections."""
     for _ in range(200):
         if process.poll() is not None:
-            raise SystemExit(f"nginx ended at once (exit {process.returncode}): is port {port} taken? Give --port.")
+            raise SystemExit(
+                f"The server ended at once (exit {process.returncode}): is port {port} taken? Give --port."
+            )
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
         time.sleep(0.05)
-    raise SystemExit("nginx did not open its port within 10 s.")
+    raise SystemExit("The server did not open its port within 10 s.")

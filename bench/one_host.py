@@ -6,11 +6,12 @@ import shutil
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from bench import contestants, report
+from bench import contestants, distant, report, site
 from bench.contestants import PEERS, Contestant, Result, crawl_once, median_ms
 from bench.plan import Plan, serve
 from bench.report import Bar, Section
@@ -21,18 +22,28 @@ SIXTEEN = "Curtsy, one host, --per-host 16"
 ONE = "Curtsy, one host, --per-host 1"
 SERIAL = "serial curl loop"
 SCRAPY = "Scrapy, one host, 16 per domain"
+DISTANT = "Curtsy, one distant host, --per-host 1"
+SERIAL_DISTANT = "serial curl loop, distant host"
 #: pages of each of the many hosts
 _PAGES = 100
+#: until the distant host answers
+_MS = 10
 
 
 def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
     pages = plan.one_host_pages
-    with serve(max(1, pages // _PAGES), _PAGES, plan.port) as many, serve(1, pages, plan.port + 1) as one:
+    with (
+        serve(max(1, pages // _PAGES), _PAGES, plan.port) as many,
+        serve(1, pages, plan.port + 1) as one,
+        _distant(max(10, pages // 5), plan.port + 2) as far,
+    ):
         field = [
             (contestants.curtsy(name=MANY), many),
             (contestants.curtsy(name=SIXTEEN, per_host=16), one),
             (contestants.curtsy(name=ONE, per_host=1), one),
-            (serial_loop(), one),
+            (serial_loop(SERIAL), one),
+            (contestants.curtsy(name=DISTANT, per_host=1), far),
+            (serial_loop(SERIAL_DISTANT), far),
         ]
         if plan.peers is not None:
             field.append((scrapy(plan.peers), one))
@@ -41,7 +52,8 @@ def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
         f"{pages:,} pages of about 20 KB, the delay is 0. The many hosts have {_PAGES} pages each. CPU and pages per "
         "second count from the start of each crawler to its end. "
         f"Values are medians of {plan.repeats} interleaved repeats. The serial loop gets a list of all URLs, keeps one "
-        "connection, and neither parses nor stores a page."
+        "connection, and neither parses nor stores a page: on one machine it gets a page in less time than a crawler "
+        f"needs to read it. The distant host answers after {_MS} ms, as servers on the Internet do."
     )
     section = report.crawl_section(f"One host x {pages:,} pages", text, [one for one, _ in field], results)
     return [replace(section, bars=tuple(_bars(results)))]
@@ -56,11 +68,14 @@ def _bars(results: dict[str, list[Result]]) -> list[Bar]:
             value=median_ms(results[SIXTEEN]) / median_ms(results[MANY]),
             limit=1.25,
         ),
-        Bar(
-            what="one host, one request at a time / serial curl loop, pages/s",
-            value=rate[ONE] / rate[SERIAL],
-            limit=0.7,
-            at_least=True,
+        *(
+            Bar(
+                what=f"{where}, one request at a time / serial curl loop, pages/s",
+                value=rate[crawl] / rate[loop],
+                limit=0.7,
+                at_least=True,
+            )
+            for where, crawl, loop in (("one host", ONE, SERIAL), ("distant host", DISTANT, SERIAL_DISTANT))
         ),
     ]
     if SCRAPY in rate:
@@ -68,20 +83,28 @@ def _bars(results: dict[str, list[Result]]) -> list[Bar]:
     return bars
 
 
-def serial_loop() -> Contestant:
-    def command(site: Site, folder: Path) -> Sequence[str]:
+@contextmanager
+def _distant(pages: int, port: int) -> Iterator[Site]:
+    with tempfile.TemporaryDirectory(prefix="curtsy-bench-site-") as folder:
+        made = site.write(Path(folder) / "site", hosts=1, pages=pages, port=port)
+        with distant.serving(made, _MS):
+            yield made
+
+
+def serial_loop(name: str) -> Contestant:
+    def command(made: Site, folder: Path) -> Sequence[str]:
         urls = folder / "urls.txt"
-        urls.write_text("\n".join(site.origin(0) + path_of(page) for page in range(site.pages)))
+        urls.write_text("\n".join(made.origin(0) + path_of(page) for page in range(made.pages)))
         return [sys.executable, str(PEERS / "serial_loop.py"), str(urls)]
 
-    return Contestant(name=SERIAL, command=command, note="pycurl; a list of URLs, one kept connection, nothing else")
+    return Contestant(name=name, command=command, note="pycurl; a list of URLs, one kept connection, nothing else")
 
 
 def scrapy(python: str) -> Contestant:
     script = [python, str(PEERS / "scrapy_spider.py")]
     return Contestant(
         name=SCRAPY,
-        command=lambda site, folder: [*script, str(folder / "seeds.txt"), "--robots", "--per-domain", "16"],
+        command=lambda _, folder: [*script, str(folder / "seeds.txt"), "--robots", "--per-domain", "16"],
         note="CONCURRENT_REQUESTS_PER_DOMAIN=16, its LinkExtractor, robots.txt obeyed; stores nothing",
     )
 
@@ -91,10 +114,10 @@ def _compete(
 ) -> dict[str, list[Result]]:
     results: dict[str, list[Result]] = {contestant.name: [] for contestant, _ in field}
     for repeat in range(repeats):
-        for contestant, site in field:
+        for contestant, made in field:
             folder = Path(tempfile.mkdtemp(prefix="curtsy-bench-"))
             try:
-                result = crawl_once(contestant, site, folder)
+                result = crawl_once(contestant, made, folder)
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
             results[contestant.name].append(result)

@@ -56,6 +56,9 @@ class PageContext(Protocol):
     @property
     def headings(self) -> frozenset[int]: ...
 
+    @property
+    def prices(self) -> tuple[tuple[int, int], ...]: ...
+
 
 @dataclass(frozen=True)
 class Source:
@@ -89,6 +92,11 @@ class Source:
     def headings(self) -> frozenset[int]:
         """Where the headings begin in the text."""
         return frozenset() if self.context is None else self.context.headings
+
+    @property
+    def prices(self) -> tuple[tuple[int, int], ...]:
+        """Parts of the text that the markup calls prices."""
+        return () if self.context is None else self.context.prices
 
     @cached_property
     def sha256(self) -> str:

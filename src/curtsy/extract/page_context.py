@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
 from curtsy.content import text as prose
 from curtsy.content.document import Document
+from curtsy.content.styles import words
 from curtsy.extract.article_page import ArticlePage
 from curtsy.extract.bylines import names_in
 
@@ -14,6 +16,19 @@ _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "legend", "caption"))
 _TITLE_KEYS = ("og:title", "twitter:title", "headline", "name", "og:site_name")
 _PEOPLE_KEYS = ("author", "creator", "byl", "parsely-author", "sailthru.author", "citation_author", "dc:creator")
 _MAX_NODES = 2_000
+_PRICE_TAGS = frozenset(
+    ("span", "div", "p", "strong", "b", "ins", "td", "dd", "em", "li", "h2", "h3", "h4", "font", "bdi")
+)
+_MAX_PRICE = 40
+_PRICES = frozenset(
+    ("price", "prices", "preis", "prix", "precio", "prezzo", "preco", "cena", "prijs", "pris", "amount")
+)
+#: what was paid before, and what is paid for something else
+_OTHER_PRICES = frozenset(
+    ("old", "was", "list", "regular", "strike", "striked", "strikethrough", "compare", "original", "before", "save",
+     "saving", "savings", "discount", "shipping", "delivery", "unit", "msrp", "rrp", "crossed", "label", "range",
+     "filter")
+)  # fmt: skip
 #: share of the words of a heading that the title has too
 _REPEATED = 0.6
 
@@ -45,6 +60,13 @@ class HtmlContext:
         visible = prose.read(self._document.page_tree(), spans_of=_HEADINGS)
         return frozenset(one.start for one in visible.spans if one.end > one.start)
 
+    @cached_property
+    def prices(self) -> tuple[tuple[int, int], ...]:
+        """Spans of short elements whose class or attribute calls them a price that is paid now."""
+        visible = prose.read(self._document.page_tree(), spans_of=_PRICE_TAGS)
+        found = (one for one in visible.spans if 0 < one.end - one.start <= _MAX_PRICE)
+        return tuple((one.start, one.end) for one in found if _is_price(one.node.attributes))
+
     def _said(self, keys: tuple[str, ...]) -> list[str]:
         """Return the texts under these keys anywhere in the page's data."""
         found: list[str] = []
@@ -60,6 +82,11 @@ class HtmlContext:
             elif isinstance(value, list):
                 stack += value[:200]
         return found
+
+
+def _is_price(attributes: Mapping[str, str | None]) -> bool:
+    named = words(attributes) | {(attributes.get(name) or "").lower() for name in ("itemprop", "property")}
+    return not named.isdisjoint(_PRICES) and named.isdisjoint(_OTHER_PRICES)
 
 
 def _share(heading: str, title: str) -> float:

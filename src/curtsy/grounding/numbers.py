@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 from curtsy.grounding.cldr import SCALES, ascii_digits
+from curtsy.grounding.currencies import glued, is_sign
 from curtsy.grounding.folded_text import plain
 from curtsy.grounding.number_words import numbers_in_words
 from curtsy.grounding.vocabulary import COUNTED, CURRENCIES, UNITS
@@ -21,7 +22,8 @@ _SPACE = " \u00a0\u2009\u202f"
 #: Han, kana, Hangul: written without spaces, so they may adjoin a number
 _UNSPACED = "\u2e80-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _SIGN = rf"(?<![\w)][-−+])(?<!\w [-−])(?:[-−]|(?<!\d )–)|\b(?:minus|negative)[{_SPACE}]"
-_GLUED = "".join(rf"|(?<=\b{name})" for name in ("EUR", "USD", "GBP", "CHF", "SEK", "NOK", "DKK", "PLN", "Rs", "kr"))
+#: the sign of a currency may adjoin a number
+_GLUED = "|(?=\\d)(?:" + "|".join(rf"(?<=\b(?:{glued(width)}))" for width in (1, 2, 3)) + ")"
 _TOKEN = re.compile(
     rf"(?:(?<![^\W{_UNSPACED}]){_GLUED})(?<!\d[.,])(?<!\d:)(?P<sign>{_SIGN})?"
     rf"(?P<digits>\d{{1,3}}(?:[{_SPACE}'’]\d{{3}})+(?:[.,]\d+)?(?!\d)|\d+(?:[.,]\d+)*)"
@@ -120,7 +122,7 @@ def numbers(text: str) -> Iterator[Number]:
     within = 0
     for found in _TOKEN.finditer(text):
         unit = (found["unit"] or "").lower()
-        if (unit and unit not in UNITS) or found["unit"] == "G" or found.start() < within:  # 5G
+        if (unit and unit not in UNITS and not is_sign(unit)) or found["unit"] == "G" or found.start() < within:  # 5G
             continue
         if read := _number(text, found, unit):
             yield read

@@ -3,6 +3,7 @@
 A model can quote any line of a page. A quote relates to a field if one of these holds:
 
     form       the value has the form of its field: an e-mail address, a phone number, a price with its currency
+    markup     a class or attribute calls the element of a price so
     titles     a name, title or headline is in the title or main heading of the page
     people     an author is in a byline of the page
     labels     words of the field are in the quote, in the labels of its table cell, in a short line right before it, or
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from curtsy.core.claims import Source
-from curtsy.grounding.cldr import ascii_digits
+from curtsy.grounding.currencies import has_money
 from curtsy.grounding.dates import dates
 from curtsy.grounding.folded_text import plain
 from curtsy.grounding.json_pointer import keys
@@ -68,11 +69,6 @@ _EMPTY = frozenset(
 _TITLES = frozenset(("name", "title", "headline"))
 _PEOPLE = frozenset(("author", "authors", "byline", "writer", "writers"))
 _MONEY = frozenset(("price", "cost", "amount", "fee", "msrp", "salary", "lowprice", "highprice", "saleprice", "prices"))
-_MONEY_SIGN = re.compile(
-    r"[$€£¥₹₽₩₺₴₪₫฿]\s{0,2}\d|\d\s{0,2}(?:[$€£¥₹₽₩₺₴₪₫฿円元원]|(?:eur|usd|gbp|chf|jpy|inr|pln|sek|nok|dkk|czk|huf|cad|aud|kr|zł|"
-    r"kč|ft|lei|руб|грн)\b)|\b(?:eur|usd|gbp|chf|jpy|inr|pln|sek|nok|dkk|cad|aud|rs\.?|us\$|r\$)\s{0,2}\d",
-    re.IGNORECASE,
-)
 #: characters of a line that can label the next one, and of a heading
 _SHORT_LINE = 60
 #: lines above a quote in which its heading is looked for
@@ -107,6 +103,21 @@ _NOT_PRICE = re.compile(
     r"coupon|voucher|paid|elsewhere|over|versand|lieferung|livraison|envío|spedizione|verzending)\b|送料",
     re.IGNORECASE,
 )
+#: a company that made the website or sells its tickets is not the subject
+_AGENCY = re.compile(
+    r"\b(?:web(?:site|design|hosting)?|site|hosting|hosted|theme|template|design(?:ed)?|developed|made|built|powered|"
+    r"photos?|tickets?)\s?(?:by\b|:)|\b(?:diseño web|webdesign|création(?: du site)?|réalisation(?: du site)?|"
+    r"realizzazione|hébergement|hébergeur|umsetzung|gestaltung|alojamiento|website von|"
+    r"our (?:partner|agency|supplier))\b|制作:|サイト制作",
+    re.IGNORECASE,
+)
+_MAX_LINE = 400
+_DEADLINE = re.compile(
+    r"\b(?:register(?:ed)? by|apply by|deadline|closing date|early bird|until|before|last year(?:'s|’s)?|published|"
+    r"posted|updated|anmeldeschluss|anmeldung bis|inscri\w{2,9} avant|avant le|antes del?|entro il)\b|締切|締め切り",
+    re.IGNORECASE,
+)
+_STARTS = frozenset(("start", "starts", "startdate", "begin", "begins"))
 _UPDATED = re.compile(
     r"\b(?:updated|modified|revised|aktualisiert|mis à jour|actualizado|aggiornato|bijgewerkt|zaktualizowano|обновлено)"
     r"\b|更新",
@@ -119,6 +130,8 @@ def relates(leaf: Leaf, value: Any, source: Source, start: int, end: int) -> boo
     names = _names(leaf.path)
     quote = source.text[start:end]
     last = names[-1] if names else ""
+    if (last in _TITLES or any(name in _CONTACTS for name in names)) and _is_of_agency(value, source, start):
+        return False
     if last in _TITLES and isinstance(value, str):
         known = _is_in(value, source.titles)
         if known is not None:
@@ -128,10 +141,19 @@ def relates(leaf: Leaf, value: Any, source: Source, start: int, end: int) -> boo
     if leaf.type == "date":
         return _is_of_date(names, leaf, value, source, start, end)
     if any(name in _MONEY for name in names) or last == "currency":
-        return _is_price(value, quote)
+        return _is_price(value, quote, source, start, end)
     if leaf.type in ("boolean", "enum") or any(name in _CONTACTS for name in names):
         return True
     return _is_labelled(leaf, value, source, start, end)
+
+
+def _is_of_agency(value: Any, source: Source, start: int) -> bool:
+    """Whether the line says before the value who made the website, hosts it or sells its tickets."""
+    line = source.text.rfind("\n", 0, start) + 1
+    end = source.text.find("\n", start)
+    said = source.text[line : end if end >= 0 else len(source.text)][:_MAX_LINE]
+    at = said.find(str(value))
+    return _AGENCY.search(said[:at] if at >= 0 else said) is not None
 
 
 def can_name(leaf: Leaf, text: str) -> bool:
@@ -144,7 +166,7 @@ def can_name(leaf: Leaf, text: str) -> bool:
     if names[-1] in _PEOPLE and any(0 < len(line) <= _BYLINE for line in text.split("\n")):
         return True
     if any(name in _MONEY for name in names) or names[-1] == "currency":
-        return _MONEY_SIGN.search(ascii_digits(text)) is not None
+        return has_money(text)
     if any(name in _CONTACTS for name in names) and _CONTACT_FORM.search(text) is not None:
         return True
     words = words_of(leaf)
@@ -171,16 +193,20 @@ def _is_person(value: str) -> bool:
     return 0 < len(words) <= _MAX_NAME_WORDS and not any(char.isdigit() for char in value) and value[-1:] not in ".!?。"
 
 
-def _is_price(value: Any, quote: str) -> bool:
+def _is_price(value: Any, quote: str, source: Source, start: int, end: int) -> bool:
     if isinstance(value, str) and (len(value) > _MAX_MONEY or any(char.isdigit() for char in value)):
         return False
-    return _MONEY_SIGN.search(ascii_digits(quote)) is not None and _NOT_PRICE.search(quote) is None
+    if _NOT_PRICE.search(quote) is not None:
+        return False
+    return has_money(quote) or any(at <= start and end <= last for at, last in source.prices)
 
 
 def _is_of_date(names: list[str], leaf: Leaf, value: Any, source: Source, start: int, end: int) -> bool:
     """A date with a label, a line that is nothing but a date, or a date next to a byline."""
     quote = source.text[start:end]
     if not {"modified", "updated"} & set(names) and _UPDATED.search(quote) and len(list(dates(quote))) == 1:
+        return False
+    if _STARTS & set(names) and _DEADLINE.search(quote):
         return False
     beside = quote
     for stated in reversed(list(dates(quote))):

@@ -260,7 +260,8 @@ def _currency(value: str, passage: Passage) -> Ruling:
     if not (len(value) == 3 and value.isascii() and value.isupper()):
         return _NOT_IN_QUOTE
     quote = passage.quote
-    if any(value in codes_of(quote, number.start, number.whole_end, passage.language) for number in numbers(quote)):
+    places = [(number.start, end) for number in numbers(quote) for end in {number.end, number.whole_end}]
+    if any(value in codes_of(quote, start, end, passage.language) for start, end in places):
         return Ruling(Verdict.DERIVED, "currency")
     return _NOT_IN_QUOTE
 
@@ -410,6 +411,9 @@ def _dates(value: str, wanted: Day, passage: Passage) -> Iterator[Ruling]:
             if meant is None or not meant.says(wanted):
                 yield Ruling(None, "ambiguous_date" if meant is None else "not_in_quote")
                 continue
+        if is_copyright(passage.text, at + stated.start, at + stated.end):
+            yield Ruling(None, "copyright_line")
+            continue
         exact = passage.quote[stated.start : stated.end] == value
         good = _SUPPORTED if exact else Ruling(Verdict.DERIVED, "date")
         if wanted.month is None:

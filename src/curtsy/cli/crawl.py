@@ -14,13 +14,13 @@ from curtsy.cli.crawl_options import From, Urls, request_of, with_crawl_options
 from curtsy.cli.live_output import Follower
 from curtsy.cli.options import AsJson, Config, DataDir, Verify, settings_from
 from curtsy.cli.run_crawl import Ended, drive
-from curtsy.control.crawl_request import crawl_of
+from curtsy.control.crawl_request import CrawlRequest, crawl_of
 from curtsy.control.explain_text import MEANINGS
 from curtsy.control.seeds import has_placeholder, is_public
 from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl, new_id
 from curtsy.core.settings import Settings
-from curtsy.core.settings_loading import keep, load, missing
+from curtsy.core.settings_loading import crawl_table, keep, load, missing
 from curtsy.export import live, pages
 from curtsy.export.page_rows import PageRows, segments_of
 from curtsy.export.targets import Target, target_of
@@ -85,6 +85,12 @@ def crawl(
 
     Press Ctrl-C once to stop cleanly; resume later with --resume.
     """
+    if resume is None:
+        table = crawl_table(config)
+        options = _options_of(table) | options
+        if not urls and from_ is None and "seeds" in table:
+            from_ = Path(table["seeds"])
+        out = out if out is not None else table.get("out")
     request = request_of(options)
     changed = {
         "resolve": tuple(resolve) if resolve else None,
@@ -105,6 +111,15 @@ def crawl(
     target = target_of(out) if out is not None or resume is None else _output_before(what, settings)
     ended = run_and_export(settings, what, _seeds(urls, from_, settings), target, processes, quiet, options, give_up)
     _finish(ended, settings, target, as_json)
+
+
+def _options_of(table: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a crawl in the settings file; UsageError for a name that is not one."""
+    known = {"seeds", "out", *(field.alias or name for name, field in CrawlRequest.model_fields.items())}
+    for name in table:
+        if name not in known:
+            raise UsageError(f"[crawl] of the settings file has no option {name!r}. Use: {', '.join(sorted(known))}.")
+    return {name: value for name, value in table.items() if name not in ("seeds", "out")}
 
 
 def _seeds(urls: list[str] | None, from_: Path | None, settings: Settings) -> Iterator[str]:
@@ -134,7 +149,8 @@ def _check_seeds(urls: list[str] | None, from_: Path | None, resume: str | None)
         raise UsageError("A resumed crawl keeps its seeds. Remove the URLs and --from, or start a new crawl.")
     if resume is None and not urls and from_ is None:
         raise UsageError(
-            "Give at least one URL, or --from FILE, or --resume ID. For example: curtsy crawl https://example.com/"
+            "Give at least one URL, or --from FILE, or --resume ID. For example: curtsy crawl https://example.com/. "
+            "To make a project that needs no options: curtsy init"
         )
 
 

@@ -40,6 +40,8 @@ _OF_THE_PLACE = {
     "webhook_secret", "webhook_old_secret", "chromium",
     *(name for name in Settings.model_fields if name.startswith(("api_", "retain_"))),
 }  # fmt: skip
+#: table of a settings file with the options of a crawl; it is not a setting
+CRAWL_TABLE = "crawl"
 #: profiles that come with the package, usable as --config NAME
 BUILT_IN_PROFILES = {"tinyweb.toml": Path(__file__).parent.parent / "tinyweb" / "tinyweb.toml"}
 
@@ -60,6 +62,19 @@ def from_file(config: Path | None) -> dict[str, Any]:
         raise SettingsError(f"{path} cannot be read as TOML: {error}") from error
 
 
+def crawl_table(config: Path | None) -> dict[str, Any]:
+    """The table [crawl] of the settings file: what `curtsy crawl` does without options. Its paths are relative to the
+    file."""
+    found = from_file(config).get(CRAWL_TABLE, {})
+    if not isinstance(found, dict):
+        raise SettingsError("[crawl] of the settings file must be a table: options of a crawl, by name.")
+    folder = (config or of_environment() or Path("curtsy.toml")).parent
+    paths = {name: str(folder / found[name]) for name in ("seeds", "out") if isinstance(found.get(name), str)}
+    if str(found.get("schema", "")).endswith(".json"):
+        paths["schema"] = str(folder / found["schema"])
+    return found | paths
+
+
 def of_environment() -> Path | None:
     """The settings file that holds where no other is given."""
     given = os.environ.get(_CONFIG)
@@ -72,7 +87,7 @@ def load(config: Path | None = None, kept: Mapping[str, Any] | None = None, **ov
     `kept` are those of a crawl that is resumed: stronger than a `curtsy.toml` that lies here, weaker than all that is
     given.
     """
-    told = _with_new_names(from_file(config))
+    told = _with_new_names({name: value for name, value in from_file(config).items() if name != CRAWL_TABLE})
     is_named = config is not None or of_environment() is not None
     given = _with_new_names({key: value for key, value in overrides.items() if value is not None})
     try:

@@ -1,0 +1,71 @@
+"""`init`: a project folder from four answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from curtsy.cli import seeds, show
+from curtsy.cli.options import AsJson
+from curtsy.control import project
+from curtsy.core.errors import UsageError
+from curtsy.grounding import schema as schemas
+
+
+def init(
+    folder: Annotated[Path | None, typer.Argument(metavar="FOLDER", help="Where; by default it asks.")] = None,
+    sites: Annotated[
+        list[str] | None, typer.Option("--site", metavar="URL", help="Where the crawl begins; may be repeated.")
+    ] = None,
+    from_: Annotated[Path | None, typer.Option("--from", metavar="FILE", help="Sites, one per line.")] = None,
+    profile: Annotated[
+        str | None, typer.Option("--profile", metavar="NAME", help=f"What you want: {', '.join(project.PROFILES)}.")
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option("--columns", metavar="COLUMNS", help="Records with these values: name, founded:integer, ..."),
+    ] = None,
+    per: Annotated[
+        str, typer.Option("--per", metavar="page|site", help="One record of --columns per page or per site.")
+    ] = "page",
+    contact: Annotated[
+        str | None, typer.Option("--contact", metavar="ADDRESS", help="Your e-mail address, or a page about the crawl.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a project folder: settings, seeds and a schema.
+
+    It asks for what the options do not say. Afterwards, `curtsy crawl` in that folder needs no options.
+    """
+    given = sites or ([] if from_ else typer.prompt("Sites (URLs, with spaces between)").split())
+    found = list(seeds.read(given, from_))
+    if not found:
+        raise UsageError("Name at least one site, or a file with --from.")
+    if profile is None and columns is None:
+        wanted = typer.prompt(f"What do you want from them ({', '.join(project.PROFILES)}, or columns)")
+        profile, columns = (wanted, None) if wanted in project.PROFILES else (None, wanted)
+    chosen, schema = _job(profile, columns, per)
+    contact = contact or typer.prompt("Contact for the owners of the sites (e-mail address or URL)")
+    place = folder or Path(typer.prompt("Folder", default="."))
+    files = project.files_of(chosen, found, contact, schema)
+    project.write(place, files)
+    if as_json:
+        show.document({"folder": str(place), "files": sorted(files), "sites": len(found)})
+        return
+    show.say(f"{show.number(len(files), 'file')} written to {place}: {', '.join(sorted(files))}")
+    show.say("Next: " + ("" if place == Path() else f"cd {place} && ") + "curtsy crawl")
+
+
+def _job(profile: str | None, columns: str | None, per: str) -> tuple[project.Profile, dict[str, object] | None]:
+    if profile is not None and profile not in project.PROFILES:
+        raise UsageError(f"Unknown profile: {profile!r}. Use one of: {', '.join(project.PROFILES)}.")
+    if per not in ("page", "site"):
+        raise UsageError(f"Invalid --per {per!r}. Use page or site.")
+    chosen = project.PROFILES[profile] if profile is not None else project.Profile(about="records with your columns")
+    if columns is None:
+        return chosen, None
+    schema = project.schema_of(columns, per)
+    schemas.inline(schema)  # it must be usable
+    return chosen, schema

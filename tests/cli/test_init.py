@@ -1,0 +1,103 @@
+"""`init` and the project folder; the last part of the tutorial, as it is written."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from curtsy.control import project
+from curtsy.core.errors import UsageError
+from curtsy.core.settings_loading import crawl_table, load
+from curtsy.grounding import schema as schemas
+from curtsy.tinyweb import TinyWeb
+
+TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial.md"
+
+
+def curtsy(folder: Path, *words: str, input: str | None = None, **env: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "curtsy.cli", *words]
+    return subprocess.run(
+        command, cwd=folder, input=input, env={**os.environ, **env}, capture_output=True, text=True, timeout=120,
+        check=False,
+    )  # fmt: skip
+
+
+def test_four_answers_make_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = "a.test https://b.test/x\nname, founded:integer, tags:list\nme@example.org\njob\n"
+    done = curtsy(tmp_path, "init", input=answers)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("Next: cd job && curtsy crawl\n")
+    job = tmp_path / "job"
+    assert sorted(path.name for path in job.iterdir()) == [".gitignore", "curtsy.toml", "schema.json", "seeds.txt"]
+    assert (job / "seeds.txt").read_text().splitlines()[1:] == ["https://a.test/", "https://b.test/x"]
+    made = schemas.load("schema.json", folder=job)
+    assert {leaf.path: leaf.type for leaf in made.leaves} == {
+        "/name": "string", "/founded": "integer", "/tags/*": "string"
+    }  # fmt: skip
+    monkeypatch.chdir(job)
+    assert load().contact == "me@example.org"
+    assert crawl_table(None) == {"seeds": "seeds.txt", "schema": "schema.json"}
+    again = curtsy(tmp_path, "init", "job", "--site", "c.test", "--profile", "news", "--contact", "x@example.org")
+    assert (again.returncode, "job already has curtsy.toml and seeds.txt" in again.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("name", list(project.PROFILES))
+def test_every_profile_is_a_valid_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    project.write(tmp_path, project.files_of(project.PROFILES[name], ["https://a.test/"], 'x"\n@example.org'))
+    monkeypatch.chdir(tmp_path)
+    table = tomllib.loads((tmp_path / "curtsy.toml").read_text())
+    assert table["contact"] == 'x"\n@example.org', "no answer changes the file around it"
+    (tmp_path / "curtsy.toml").write_text((tmp_path / "curtsy.toml").read_text().replace('x\\"\\n@', "x@"))
+    assert load().contact == "x@example.org"
+    assert "schema" not in table["crawl"] or table["crawl"]["schema"] in schemas.built_in()
+
+
+@pytest.mark.parametrize("columns", ["", " , ", "Name", "founded:year", "a b", "x:"])
+def test_a_wrong_column_is_named(columns: str) -> None:
+    with pytest.raises(UsageError, match=r"Invalid column|at least one column"):
+        project.schema_of(columns)
+
+
+def test_a_wrong_option_of_the_table_is_named(tmp_path: Path) -> None:
+    (tmp_path / "curtsy.toml").write_text("[crawl]\nsede = 1\n")
+    done = curtsy(tmp_path, "crawl", "http://127.0.0.1:9/")
+    assert (done.returncode, "[crawl] of the settings file has no option 'sede'" in done.stderr) == (2, True)
+
+
+def test_a_crawl_in_a_project_needs_no_options(tmp_path: Path) -> None:
+    with TinyWeb.start(hosts=1, pages=5, faults=False) as web:
+        site = "http://org-0000.tinyweb.test/"
+        words = ("--site", site, "--profile", "documentation", "--contact", "me@example.org")
+        assert curtsy(tmp_path, "init", ".", *words).returncode == 0
+        env = {"CURTSY_RESOLVE": web.resolve_rule, "CURTSY_DELAY_S": "0"}
+        done = curtsy(tmp_path, "crawl", **env)
+        assert done.returncode == 0, done.stderr
+        assert len((tmp_path / "pages.jsonl").read_text().splitlines()) == 5
+        other = curtsy(tmp_path, "crawl", f"{site}about", "--max-pages", "1", "--out", "one.jsonl", **env)
+        assert other.returncode == 0, other.stderr
+        assert len((tmp_path / "one.jsonl").read_text().splitlines()) == 1, "the command line wins"
+
+
+def test_the_project_of_the_tutorial_works_as_it_is_written(tmp_path: Path) -> None:
+    section = TUTORIAL.read_text("utf-8").partition("## 10. Make a project")[2].partition("\n## ")[0]
+    commands = re.findall(r"^    (.+)$", section, re.MULTILINE)
+    assert [line.split()[1] for line in commands if line.startswith("curtsy")] == [
+        "init", "crawl", "export", "bundle", "crawl", "changes"
+    ]  # fmt: skip
+    with TinyWeb.start(hosts=6, pages=8, faults=False) as web:
+        script = "\n".join(commands).replace("127.0.0.1:8000", f"127.0.0.1:{web.port}")
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        done = subprocess.run(
+            ["sh", "-ec", script], cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True,
+            timeout=180, check=False,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "orgs" / "orgs.xlsx").exists()
+    assert (tmp_path / "orgs" / "handover" / "report.html").exists()
+    assert "unchanged " in done.stdout

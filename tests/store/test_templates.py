@@ -71,6 +71,15 @@ def test_workers_that_see_similar_pages_at_once_create_one_template(store: Store
     assert len(set(found)) == 1
 
 
+def test_one_worker_checks_one_page_of_many(store: Store) -> None:
+    n = make(store)
+    found = []
+    for page in range(20):
+        store.run(templates.note_used, n, 1, f"{page:032x}", Outcome(), 9)
+        found += [store.run(templates.claim_check, n, 5) for _ in range(2)]
+    assert [at // 2 + 1 for at, claimed in enumerate(found) if claimed] == [5, 10, 15, 20]
+
+
 def test_a_shape_has_a_limited_number_of_templates(store: Store) -> None:
     for number in range(templates.MAX_TEMPLATES):
         make(store, f"k{number}")

@@ -28,15 +28,19 @@ from curtsy.store import templates
 from curtsy.store.engine import Store
 from curtsy.store.template_rows import Kind, Outcome, Reading, SelectorRow, TemplateRow
 
+#: notes of withheld values that the page does not state
+_INVENTED = frozenset(("quote_not_found", "no_quote", "echo"))
+
 
 class PageMemory:
     """What is known of the template of one page."""
 
     def __init__(
-        self, schema: Schema, page: PageSources, rows: Sequence[TemplateRow], active: Sequence[SelectorRow], every: int
-    ) -> None:
+        self, store: Store, schema: Schema, page: PageSources, rows: Sequence[TemplateRow],
+        active: Sequence[SelectorRow], every: int,
+    ) -> None:  # fmt: skip
         self.schema, self.page, self.rows = schema, page, rows
-        self._active, self._every = active, every
+        self._store, self._active, self._every = store, active, every
         #: None: nothing was missing, so nothing was looked for
         self.seen: Look | None = None
         self.places: PagePlaces | None = None
@@ -52,9 +56,13 @@ class PageMemory:
         if self.row is not None:
             template = template_of(self.row, self.selectors)
             self.seen = learned.look(template, self.schema, self.page, self.places, missing)
-            if self.seen.known and self._every and self.row.pages % self._every == self._every - 1:
-                self.seen = replace(self.seen, known=False)  # the model checks it
+            if self.seen.known and self._is_check(self.row):
+                self.seen = replace(self.seen, known=False)  # the model reads it too
         return self.seen
+
+    def _is_check(self, row: TemplateRow) -> bool:
+        is_due = self._every > 0 and row.pages - row.checked >= self._every
+        return is_due and self._store.run(templates.claim_check, row.n, self._every)
 
     @property
     def selectors(self) -> list[SelectorRow]:
@@ -93,7 +101,7 @@ def memory_of(store: Store, schema: Schema, page: PageSources, check_every: int)
     with store.read() as tx:
         rows = templates.of_shape(tx, schema.hash, host, shape)
         active = templates.active(tx, [row.n for row in rows])
-    return PageMemory(schema, page, rows, active, check_every)
+    return PageMemory(store, schema, page, rows, active, check_every)
 
 
 # After an extraction
@@ -141,8 +149,9 @@ def values_of(schema: Schema, fields: Sequence[Field], *rungs: Rung) -> dict[str
 
 
 def _absent(schema: Schema, found: Extraction, fields: Sequence[Field]) -> frozenset[str]:
-    """The requested fields that the model did not find. A withheld value may be on the page."""
-    stated = {schema.leaf_for(one.path).path for one in fields}
+    """The requested fields that the model did not find, or for which it gave words that the page does not have. Any
+    other withheld value may be on the page."""
+    stated = {schema.leaf_for(one.path).path for one in fields if one.note not in _INVENTED}
     return frozenset(found.asked) - stated
 
 

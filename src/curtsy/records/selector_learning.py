@@ -44,6 +44,9 @@ _MAX_TESTED = 1_000
 #: CPU time of the test
 _TEST_S = 20.0
 _CACHED_S = 2.0
+#: locks for learning, and how long a worker waits for one that learns
+_LOCKS = 8
+_WAIT_S = 45.0
 #: share of the found values that grounding may refuse
 _MAX_REFUSED = 0.1
 #: found values that must not all be the same, if the verified ones differ
@@ -70,15 +73,28 @@ def has_templates(store: Store, schema: Schema) -> bool:
 def recall(store: Store, segments: SegmentStore, settings: Settings, schema: Schema, page: PageSources) -> PageMemory:
     """What is known of the page's template. Learns first what is due; a failure of that is logged, not raised."""
     memory = memory_of(store, schema, page, settings.selector_check_every)
-    due = [row for row in memory.rows if row.asked >= max(row.next_try, MIN_PAGES)]
+    due = [row for row in memory.rows if _is_due(row)]
     if not due:
         return memory
     for row in due:
         try:
-            learn(store, segments, settings, schema, row)
+            _learn_alone(store, segments, settings, schema, row.n)
         except CurtsyError as error:
             log("selectors_not_learned", level="warning", template=row.n, error=str(error))
     return memory_of(store, schema, page, settings.selector_check_every)
+
+
+def _is_due(row: TemplateRow) -> bool:
+    return row.asked >= max(row.next_try, MIN_PAGES)
+
+
+def _learn_alone(store: Store, segments: SegmentStore, settings: Settings, schema: Schema, n: int) -> None:
+    """Learn what no other worker has learned meanwhile. Others wait: until then, they would have to ask the model."""
+    with store.lock(f"selectors-{n % _LOCKS}", _WAIT_S):
+        with store.read() as tx:
+            row = templates.get(tx, n)
+        if row is not None and _is_due(row):
+            learn(store, segments, settings, schema, row)
 
 
 def learn(store: Store, segments: SegmentStore, settings: Settings, schema: Schema, row: TemplateRow) -> int:

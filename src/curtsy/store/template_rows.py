@@ -27,6 +27,8 @@ class TemplateRow(NamedTuple):
     behind: int
     created_ms: int
     seen_ms: int
+    #: value of `pages` at the last check by the model
+    checked: int
 
 
 class Kind(NamedTuple):

@@ -36,6 +36,7 @@ templates = Table(
     need("behind", Integer, "0"),  # pages in a row of the same shape that belong to a newer template
     need("created_ms", BigInteger),
     need("seen_ms", BigInteger),
+    need("checked", BigInteger, "0"),  # value of `pages` at the last check by the model
     UniqueConstraint("schema_hash", "host", "shape", "skeleton_key", name="templates_key"),
 )
 

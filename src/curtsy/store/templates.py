@@ -74,6 +74,7 @@ _PASSED = text("UPDATE templates SET behind = behind + 1 WHERE n IN :ns").bindpa
 _BEHIND = text("SELECT n FROM templates WHERE n IN :ns AND behind >= :most ORDER BY n").bindparams(
     bindparam("ns", expanding=True)
 )
+_CHECK = text("UPDATE templates SET checked = pages WHERE n = :n AND pages - checked >= :every")
 _REVISED = text("UPDATE templates SET revision = revision + 1, next_try = :next_try WHERE n = :n")
 _ACTIVE = text(f"SELECT {_SELECTOR} FROM selectors WHERE template IN :ns AND state = 'active' ORDER BY n").bindparams(
     bindparam("ns", expanding=True)
@@ -191,6 +192,11 @@ def _count(tx: Connection, template: TemplateRow, outcome: Outcome, now_ms: int)
 def _is_lost(selector: SelectorRow, template: TemplateRow) -> bool:
     often = selector.missed * max(1, selector.used) >= _MAX_GAPS * template.pages
     return selector.missed >= MAX_MISSED and often
+
+
+def claim_check(tx: Connection, template: int, every: int) -> bool:
+    """Whether this worker is to let the model check a page: one page of `every`."""
+    return tx.execute(_CHECK, {"n": template, "every": every}).rowcount == 1
 
 
 def _locked(tx: Connection, template: int, others: Collection[int] = ()) -> TemplateRow | None:

@@ -33,7 +33,7 @@ for command in (
     LazyCommand("cancel", "curtsy.cli.state:cancel", "Cancel a crawl; fetched pages stay."),
     LazyCommand("export", "curtsy.cli.export:export", "Export the pages, records or URLs of a crawl."),
     LazyCommand(
-        "bundle", "curtsy.cli.bundle:bundle", "Write a crawl to hand over: report, records, evidence, URLs, audit."
+        "bundle", "curtsy.cli.bundle:bundle", "Write a crawl to hand over: report, tables, audit."
     ),
     LazyCommand("show", "curtsy.cli.show_page:show", "Show a stored page: its facts, or one part of it."),
     LazyCommand("audit", "curtsy.cli.results:audit", "Check the request log for impolite requests."),

@@ -25,7 +25,7 @@ def bundle(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a crawl to hand over: report, records, evidence, URLs, audit.
+    """Write a crawl to hand over: report, tables, audit.
 
     Open report.html in a browser; it needs no server.
     """

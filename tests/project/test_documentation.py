@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
 #: documented once, at the top of docs/reference/commands.md
-SHARED = {"--config", "--data-dir", "--json", "--api", "--help", "-h", "--version"}
+SHARED = {"--config", "--data-dir", "--json", "--wide", "--api", "--help", "-h", "--version"}
 
 
 def commands() -> Iterator[tuple[str, Any]]:

@@ -194,7 +194,8 @@ def run_and_export(
     if isinstance(out, Path) and chosen in live.LIVE:
         live.check_free(out)
         follower = Follower(settings, out, chosen)
-    with progress.for_terminal(quiet=quiet) as shown:
+    most = what.max_pages if isinstance(what, Crawl) else None
+    with progress.for_terminal(quiet=quiet, most=most) as shown:
         ended = drive(
             settings,
             what,

@@ -27,11 +27,13 @@ _OPTIONS = {
     "scope": _option(_TEXT, "--scope", "Scope", "NAME", "Follow links: host, domain or any.", "host"),
     "include": _option(_TEXTS, "--include", "Scope", "REGEX", "Only URLs that match (RE2); may be repeated."),
     "exclude": _option(_TEXTS, "--exclude", "Scope", "REGEX", "No URLs that match (RE2); may be repeated."),
-    "max_pages": _option(_NUMBER, "--max-pages", "Scope", "N", "Stop after N pages."),
-    "max_depth": _option(_NUMBER, "--max-depth", "Scope", "N", "Follow links at most N steps from a seed."),
+    "max_pages": _option(_NUMBER, "--max-pages", "Scope", "N", "Stop after N pages.", "no limit"),
+    "max_depth": _option(_NUMBER, "--max-depth", "Scope", "N", "Follow links at most N steps from a seed.", "no limit"),
     "sitemaps": _option(_FLAG, "--sitemaps/--no-sitemaps", "Scope", None, "Read sitemaps.", "--sitemaps"),
-    "delay_s": _option(_SECONDS, "--delay", "Politeness", "SECONDS", "Minimum seconds between requests to a host."),
-    "per_host": _option(_NUMBER, "--per-host", "Politeness", "N", "Maximum concurrent requests to a host."),
+    "delay_s": _option(
+        _SECONDS, "--delay", "Politeness", "SECONDS", "Minimum seconds between requests to a host.", "1"
+    ),
+    "per_host": _option(_NUMBER, "--per-host", "Politeness", "N", "Maximum concurrent requests to a host.", "1"),
     "lane": _option(_TEXT, "--lane", "Politeness", "LANE", "Priority: high, batch or slow.", "batch"),
     "render": _option(_TEXT, "--render", "Rendering", "WHEN", "Use a browser: never, auto or always.", "never"),
     "cookies": _option(_FLAG, "--cookies", "Network", None, "Keep a cookie jar per host."),

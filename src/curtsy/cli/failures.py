@@ -9,7 +9,7 @@ import typer
 from curtsy.cli import next_commands, show
 from curtsy.cli.backends import Api, backend
 from curtsy.cli.commands import Commands
-from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl
+from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, Wide
 
 app = Commands("List dead letters, or replay them.")
 Host = Annotated[str | None, typer.Option("--host", metavar="HOST", help="Only of this host, or of the host of a URL.")]
@@ -32,6 +32,7 @@ def list_(
     cause: Cause = None,
     since: Since = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=10**9, metavar="N", help="At most N.")] = 1000,
+    wide: Wide = False,
     config: Config = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
@@ -46,7 +47,7 @@ def list_(
         # Most are of the stage `fetch`, which is left out.
         stage_shown = "" if one["stage"] == "fetch" else one["stage"]
         one |= {"status": one["status"] or None, "stage": stage_shown, "detail": show.one_line(one["detail"])}
-    show.table(_COLUMNS, [[one[column] for column in _COLUMNS] for one in found])
+    show.table(_COLUMNS, [[one[column] for column in _COLUMNS] for one in found], wide)
 
 
 @app.command()

@@ -20,13 +20,22 @@ from curtsy.store.engine import Store
 
 Config = Annotated[
     Path | None,
-    typer.Option("--config", metavar="FILE", help="Settings in TOML.", rich_help_panel="Storage"),
+    typer.Option(
+        "--config", metavar="FILE", help="Settings in TOML.", show_default="curtsy.toml", rich_help_panel="Storage"
+    ),
 ]
 DataDir = Annotated[
     Path | None,
-    typer.Option("--data-dir", metavar="DIR", help="Folder of the database and the pages.", rich_help_panel="Storage"),
+    typer.Option(
+        "--data-dir",
+        metavar="DIR",
+        help="Folder of the database and the pages.",
+        show_default=".curtsy",
+        rich_help_panel="Storage",
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document.", rich_help_panel="Output")]
+Wide = Annotated[bool, typer.Option("--wide", help="Show the whole table, also if it is wider than the terminal.")]
 WhichCrawl = Annotated[str, typer.Argument(metavar="CRAWL", help="Id of a crawl, the beginning of it, or `last`.")]
 SchemaName = Annotated[
     str | None,

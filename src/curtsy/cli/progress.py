@@ -26,11 +26,11 @@ class Progress(Protocol):
     ) -> None: ...
 
 
-def for_terminal(*, quiet: bool) -> Progress:
-    """Progress goes to standard error: a bar on a terminal, lines elsewhere."""
+def for_terminal(*, quiet: bool, most: int | None = None) -> Progress:
+    """Progress goes to standard error: a bar on a terminal, lines elsewhere. `most`: max_pages of the crawl."""
     if quiet:
         return Silent()
-    return Bar() if sys.stderr.isatty() else Lines()
+    return Bar(most) if sys.stderr.isatty() else Lines()
 
 
 class Rate:
@@ -79,9 +79,10 @@ class Lines:
 
 
 class Bar:
-    """A live bar of settled among known URLs. It may move back, because links add URLs."""
+    """A live bar: pages of max_pages, or settled among known URLs. The latter may move back: links add URLs."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int | None = None) -> None:
+        self._most = most
         # 0.07 s of start-up that only a terminal needs
         from rich.console import Console
         from rich.progress import (
@@ -110,7 +111,8 @@ class Bar:
         settled = counts.done + sum(counts.skipped.values()) + sum(counts.failed.values())
         rate = self._rate.add(time.monotonic(), counts.pages)
         about = sentence(counts, rate)
-        self._bar.update(self._task, completed=settled, total=settled + counts.pending, description=about)
+        done, total = (settled, settled + counts.pending) if self._most is None else (counts.pages, self._most)
+        self._bar.update(self._task, completed=done, total=total, description=about)
 
     def __enter__(self) -> Bar:
         self._bar.start()

@@ -11,7 +11,7 @@ from curtsy.cli import next_commands, seeds, show
 from curtsy.cli.backends import Api, backend
 from curtsy.cli.commands import Commands
 from curtsy.cli.crawl_options import From, Urls, request_of, with_crawl_options
-from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl
+from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl, Wide
 
 app = Commands("Manage recurring crawls.")
 Which = Annotated[str, typer.Argument(metavar="SCHEDULE", help="Name or id of a schedule, or the beginning of its id.")]
@@ -111,6 +111,7 @@ def changes(
         typer.Option("--kind", metavar="KIND", help="List only new, changed, unchanged, gone, moved or unread pages."),
     ] = None,
     limit: Annotated[int, typer.Option("--limit", min=0, max=1000, metavar="N", help="List at most N pages.")] = 100,
+    wide: Wide = False,
     api: Api = None,
     config: Config = None,
     data_dir: DataDir = None,
@@ -128,7 +129,7 @@ def changes(
     listed = [one for one in found["items"] if kind is not None or one["kind"] != "unchanged"]
     if listed:
         show.say()
-        show.table(["kind", "url", "why"], [(one["kind"], one["url"], one["why"]) for one in listed])
+        show.table(["kind", "url", "why"], [(one["kind"], one["url"], one["why"]) for one in listed], wide)
     for one in listed:
         if one.get("text"):
             show.say(f"\n{one['url']}")
@@ -137,7 +138,7 @@ def changes(
     if found.get("values"):
         show.say()
         names = ("url", "field", "before", "now")
-        show.table(names, [[show.one_line(str(one[name]), 60) for name in names] for one in found["values"]])
+        show.table(names, [[show.one_line(str(one[name]), 60) for name in names] for one in found["values"]], wide)
 
 
 def _change(

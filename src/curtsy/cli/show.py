@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from curtsy.cli.table_layout import fitted
 from curtsy.core.model import MOST_RENDER
 
 #: C0 and C1 without tab and newline, and what changes the direction of text
@@ -27,8 +28,8 @@ def note(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
-    """A table on a terminal; otherwise tab-separated lines."""
+def table(columns: Sequence[str], rows: Iterable[Iterable[Any]], wide: bool = False) -> None:
+    """A table that fits the terminal, or with `wide` all of it; not on a terminal, tab-separated lines."""
     if not sys.stdout.isatty():
         print("\t".join(columns))
         for row in rows:
@@ -39,10 +40,18 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    shown = Table(*columns, box=SIMPLE_HEAD, pad_edge=False)
-    for row in rows:
-        shown.add_row(*("" if cell is None else str(cell) for cell in row))
-    Console(markup=False, highlight=False).print(shown)
+    console = Console(markup=False, highlight=False, width=10_000 if wide else None)
+    cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    names, fitting = (list(columns), cells) if wide else fitted(columns, cells, console.width)
+    shown = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in names:
+        shown.add_column(name, no_wrap=True)
+    for row in fitting:
+        shown.add_row(*row)
+    console.print(shown)
+    hidden = [at for at, name in enumerate(columns) if name not in names and any(row[at] for row in cells)]
+    if hidden:
+        note("Some columns are left out; --wide shows all.")
 
 
 def one_line(text: str | None, most: int = 120) -> str | None:

@@ -9,7 +9,7 @@ import typer
 
 from curtsy.cli import next_commands, show
 from curtsy.cli.backends import Api, backend
-from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl
+from curtsy.cli.options import AsJson, Config, DataDir, WhichCrawl, Wide
 from curtsy.client.backend import Backend, Document
 
 #: fields that `status` shows with their use of a model
@@ -20,6 +20,7 @@ _GOES_ON = ("loading", "running", "interrupted", "paused", "extracting")
 def status(
     crawl: WhichCrawl = "last",
     all_: Annotated[bool, typer.Option("--all", help="List the crawls, newest first.")] = False,
+    wide: Wide = False,
     config: Config = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
@@ -35,7 +36,7 @@ def status(
         show.document({"crawls": [show.ledger(one) for one in found]})
         return
     columns = ["crawl", "state", "lane", "pages", "pending", "dead letters", "created", "ended"]
-    show.table(columns, map(_row, found))
+    show.table(columns, map(_row, found), wide)
 
 
 def _row(one: Document) -> list[Any]:

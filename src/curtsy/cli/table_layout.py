@@ -1,0 +1,78 @@
+"""Fitting a table into a terminal. Pure: no output.
+
+Empty columns are left out, long texts are shortened in the middle, and columns that matter less are left out if it is
+still too wide. Ids are never shortened: they must be copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+#: columns whose cells may be shortened, and how far
+_FLEXIBLE = {
+    "url": 24,
+    "why": 12,
+    "detail": 12,
+    "title": 12,
+    "note": 12,
+    "before": 12,
+    "now": 12,
+    "fault": 10,
+    "host": 18,
+}
+#: columns that are left out first if the table is too wide, in this order
+_LESS = ("lane", "zone", "stage", "attempts", "ended", "pending", "dead letters", "detail", "at", "created")
+#: between two columns
+_GAP = 3
+
+Rows = list[list[str]]
+
+
+def fitted(columns: Sequence[str], rows: Rows, width: int) -> tuple[list[str], Rows]:
+    """The columns and rows that fit into `width` characters; if even the least does not fit, the terminal wraps."""
+    names, cells = _without_empty(columns, rows)
+    while _least(names, cells) > width and (extra := next((one for one in _LESS if one in names), None)) is not None:
+        names, cells = _without(names, cells, names.index(extra))
+    return names, _shortened(names, cells, width)
+
+
+def middle(text: str, most: int) -> str:
+    """`https://a.test/very/...page.html`: both ends of a URL say what it is."""
+    if len(text) <= most or most < 5:
+        return text
+    head = (most - 3 + 1) // 2
+    return f"{text[:head]}...{text[len(text) - (most - 3 - head) :]}"
+
+
+def _without_empty(columns: Sequence[str], rows: Rows) -> tuple[list[str], Rows]:
+    kept = [at for at in range(len(columns)) if not rows or any(row[at] for row in rows)]
+    return [columns[at] for at in kept], [[row[at] for at in kept] for row in rows]
+
+
+def _without(names: list[str], rows: Rows, at: int) -> tuple[list[str], Rows]:
+    return names[:at] + names[at + 1 :], [row[:at] + row[at + 1 :] for row in rows]
+
+
+def _widths(names: Sequence[str], rows: Rows) -> list[int]:
+    return [max(len(name), *(len(row[at]) for row in rows), 0) for at, name in enumerate(names)]
+
+
+def _least(names: Sequence[str], rows: Rows) -> int:
+    """The width with every text as short as it may be."""
+    widths = zip(names, _widths(names, rows), strict=True)
+    return sum(min(width, max(_FLEXIBLE.get(name, width), len(name))) for name, width in widths) + _GAP * len(names)
+
+
+def _shortened(names: Sequence[str], rows: Rows, width: int) -> Rows:
+    widths = _widths(names, rows)
+    over = sum(widths) + _GAP * len(names) - width
+    # The widest first: it can give the most.
+    for at in sorted(range(len(names)), key=lambda one: -widths[one]):
+        if over > 0 and names[at] in _FLEXIBLE:
+            least = min(widths[at], max(_FLEXIBLE[names[at]], len(names[at])))
+            given = min(over, widths[at] - least)
+            widths[at] -= given
+            over -= given
+    return [
+        [middle(cell, widths[at]) if names[at] in _FLEXIBLE else cell for at, cell in enumerate(row)] for row in rows
+    ]

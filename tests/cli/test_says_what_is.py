@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import stored
 from crawl_folder import CrawlFolder
-from small_site import SmallSite, linking
+from small_site import Say, SmallSite, linking
 from waiting import until
 
 from curtsy.control.seeds import has_placeholder, is_public
@@ -130,3 +130,12 @@ def test_a_crawl_of_a_public_site_warns_of_a_placeholder(folder: CrawlFolder) ->
     done = curtsy(folder, "crawl", "http://8.8.8.8/", "--proxy", "http://127.0.0.1:9", "--give-up")
     assert "the contact in the User-Agent is a placeholder" in done.stderr
     assert "placeholder" not in curtsy(folder, "crawl", SEED, "--max-pages", "1").stderr
+
+
+def test_a_crawl_that_robots_txt_forbids_names_the_line(tmp_path: Path) -> None:
+    rules = Say(b"User-agent: *\nDisallow: /\n", headers=(("Content-Type", "text/plain"),))
+    with SmallSite({"/robots.txt": rules, "/": linking()}) as site:
+        folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule])
+        done = curtsy(folder, "crawl", SEED)
+    assert done.returncode == 1
+    assert f"No page was fetched. {SEED}: robots.txt disallows it by the line 'Disallow: /'." in done.stdout

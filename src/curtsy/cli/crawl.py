@@ -264,6 +264,9 @@ def _no_page(ended: Ended) -> str:
     """Say why a crawl has no page, in one line."""
     if (failure := ended.failure) is not None:
         why = [f"{failure.url}: {failure.cause}{failure.detail and f' ({failure.detail})'}."]
+    elif ended.forbidden is not None:
+        url, rule = ended.forbidden
+        why = [f"{url}: robots.txt disallows it by the line {rule!r}."]
     else:
         reasons = sorted(ended.counts.skipped)
         why = [f"{reason}: {MEANINGS.get(reason, 'see `curtsy explain URL`')}." for reason in reasons]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,11 +12,13 @@ import typer
 from curtsy.cli import show as shown
 from curtsy.cli.backends import Api, backend
 from curtsy.cli.commands import Commands
-from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, number_of, stored
+from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, Wide, number_of, stored
 from curtsy.cli.show import say
+from curtsy.client.backend import Backend
 from curtsy.core.errors import UsageError
 from curtsy.export.page_rows import segments_of
 from curtsy.records import evidence, review
+from curtsy.rules.urls import host_key
 
 app = Commands("Review records that need a decision.")
 Which = Annotated[int, typer.Argument(metavar="RECORD", min=1, max=2**63 - 1, help="Number of a record.")]
@@ -26,26 +29,114 @@ Golden = Annotated[bool, typer.Option("--golden", help="Mark the record for expo
 _AROUND = 60
 
 
+Reason = Annotated[str | None, typer.Option("--reason", metavar="REASON", help="Only held for this reason: thin, ...")]
+OfHost = Annotated[str | None, typer.Option("--host", metavar="HOST", help="Only of this host.")]
+WithField = Annotated[
+    str | None, typer.Option("--field", metavar="POINTER", help="Only with a value of this field: /contact/email.")
+]
+Confident = Annotated[
+    float | None,
+    typer.Option("--min-confidence", min=0, max=1, metavar="SHARE", help="Only if this share of values has evidence."),
+]
+Limit = Annotated[int, typer.Option("--limit", min=1, max=10**6, metavar="N", help="At most N.")]
+
+
 @app.command("list")
 def list_(
     crawl: OfCrawl = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=10**6, metavar="N", help="At most N.")] = 100,
+    reason: Reason = None,
+    host: OfHost = None,
+    field: WithField = None,
+    min_confidence: Confident = None,
+    limit: Limit = 100,
+    wide: Wide = False,
     api: Api = None,
     config: Config = None,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
     """List the records that need a decision, oldest first."""
-    found = backend(api, config, data_dir).reviews(crawl, limit)
+    found = _held(backend(api, config, data_dir), crawl, _Filter(reason, host, field, min_confidence), limit)
     if as_json:
         shown.document({"records": found})
         return
+    _table(found, wide)
+
+
+@app.command()
+def many(
+    decision: Annotated[str, typer.Argument(metavar="approve|reject", help="What to decide of all of them.")],
+    crawl: OfCrawl = None,
+    reason: Reason = None,
+    host: OfHost = None,
+    field: WithField = None,
+    min_confidence: Confident = None,
+    limit: Limit = 100,
+    by: By = None,
+    note: Note = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List them; decide nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    api: Api = None,
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """Approve or reject many records after a preview."""
+    if decision not in ("approve", "reject"):
+        raise UsageError(f"Invalid decision {decision!r}. Use approve or reject.")
+    used = backend(api, config, data_dir)
+    found = _held(used, crawl, _Filter(reason, host, field, min_confidence), limit)
+    if not as_json:
+        _table(found, wide=False)
+    if not found or dry_run:
+        decided: list[int] = []
+    elif not yes and not typer.confirm(f"{decision.capitalize()} {shown.number(len(found), 'record')}?"):
+        raise UsageError("Nothing was decided.")
+    else:
+        decided = [int(one["id"]) for one in found]
+        for record in decided:
+            used.decide(record, {"decision": decision, "by": by, "note": note})
+    if as_json:
+        shown.document({"decision": decision, "records": decided, "matching": len(found), "dry_run": dry_run})
+    else:
+        shown.note(f"{shown.number(len(decided), 'record')} decided; {shown.number(len(found), 'record')} matched.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Filter:
+    """Which held records are meant; None: any."""
+
+    reason: str | None
+    host: str | None
+    field: str | None
+    min_confidence: float | None
+
+    def matches(self, one: dict[str, Any]) -> bool:
+        confidence = one["confidence"]
+        paths = [value["path"] for value in (*one["fields"], *one["withheld"])]
+        return (
+            (self.reason is None or self.reason in confidence.get("reasons", ()))
+            and (self.host is None or host_key(one["url"]) == self.host.lower())
+            and (self.field is None or any(f"{path}/".startswith(f"{self.field}/") for path in paths))
+            and (self.min_confidence is None or (confidence.get("share") or 0) >= self.min_confidence)
+        )
+
+
+def _held(used: Backend, crawl: str | None, wanted: _Filter, limit: int) -> list[dict[str, Any]]:
+    """Records that need a decision and match. All of them are examined: few crawls hold many."""
+    every = used.reviews(
+        crawl, 10**6 if any((wanted.reason, wanted.host, wanted.field, wanted.min_confidence)) else limit
+    )
+    return [one for one in every if wanted.matches(one)][:limit]
+
+
+def _table(found: list[dict[str, Any]], wide: bool) -> None:
     rows = [
         (one["id"], one["schema"], ", ".join(one["confidence"].get("reasons", ())), len(one["fields"]),
          len(one["withheld"]), one["url"])
         for one in found
     ]  # fmt: skip
-    shown.table(["record", "schema", "why", "values", "withheld", "url"], rows)
+    shown.table(["record", "schema", "why", "values", "withheld", "url"], rows, wide)
 
 
 @app.command()

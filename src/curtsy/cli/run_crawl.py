@@ -19,7 +19,7 @@ import uvloop
 from curtsy.cli import DEAD_LETTERS, DONE, INTERRUPTED, UNAVAILABLE, Interrupted, next_commands
 from curtsy.cli.keys_pressed import Keys
 from curtsy.cli.show import note
-from curtsy.control import retention, submit
+from curtsy.control import explain, retention, submit
 from curtsy.control.crawls import INTERRUPTED as INTERRUPTED_STATE
 from curtsy.control.crawls import elapsed_s
 from curtsy.core import clock
@@ -32,7 +32,7 @@ from curtsy.core.shutdown import StopFlag, end_by
 from curtsy.crawl import run
 from curtsy.fetch import chromium
 from curtsy.services import backends
-from curtsy.store import crawls, failures, records, summaries
+from curtsy.store import crawls, failures, records, summaries, urls
 from curtsy.store.engine import Store
 
 #: after the drain, a helper has this long to commit and exit
@@ -63,6 +63,8 @@ class Ended:
     records: dict[str, int] = field(default_factory=dict)
     #: of a crawl without a page: a URL that failed, and why
     failure: Failure | None = None
+    #: of a crawl without a page: a URL that robots.txt forbids, and the line that does
+    forbidden: tuple[str, str] | None = None
 
     @property
     def status(self) -> dict[str, Any]:
@@ -112,7 +114,7 @@ def drive(
         counted = {}
         _give_up(settings, what)
     with Store.open(settings.effective_store_url) as store:
-        ended = _ended(store, what if isinstance(what, str) else what.id, counted)
+        ended = _ended(store, settings, what if isinstance(what, str) else what.id, counted)
     if ended.interrupted:
         note_interrupted(settings, ended.crawl)
         # The loop no longer handles Ctrl-C: it may still interrupt an export, with the same exit code.
@@ -198,7 +200,7 @@ def _give_up(settings: Settings, what: Crawl | str) -> None:
             raise Interrupted(INTERRUPTED)
 
 
-def _ended(store: Store, id: str, counted: dict[str, int]) -> Ended:
+def _ended(store: Store, settings: Settings, id: str, counted: dict[str, int]) -> Ended:
     with store.read() as tx:
         try:
             crawl = crawls.get(tx, id)
@@ -209,6 +211,7 @@ def _ended(store: Store, id: str, counted: dict[str, int]) -> Ended:
             crawl=crawl,
             counts=counts,
             failure=None if counts.pages else _a_failure(tx, crawl.n),
+            forbidden=None if counts.pages else _a_forbidden_url(tx, crawl, settings),
             hosts=summaries.hosts_of(tx, crawl.n),
             requested_hosts=summaries.requested_hosts(tx, crawl.n),
             elapsed_s=elapsed_s(crawl, clock.now_ms()),
@@ -220,6 +223,13 @@ def _ended(store: Store, id: str, counted: dict[str, int]) -> Ended:
 def _a_failure(tx: Any, n: int) -> Failure | None:
     found = failures.find(tx, crawl=n, limit=1) or failures.of_dead_hosts(tx, crawl=n, limit=1)
     return found[0] if found else None
+
+
+def _a_forbidden_url(tx: Any, crawl: Crawl, settings: Settings) -> tuple[str, str] | None:
+    for url in urls.skipped(tx, crawl.n, "robots", 1):
+        facts = explain.of_url(tx, url, settings, crawl)
+        return None if facts.rule is None else (url, facts.rule)
+    return None
 
 
 def _handle_signals(stop: StopFlag, hint: str, helpers: Helpers) -> None:

@@ -322,6 +322,14 @@ def seeds(tx: Connection, crawl: int, limit: int) -> tuple[list[str], int]:
     return found, int(tx.execute(_SEED_COUNT, {"crawl": crawl}).scalar_one())
 
 
+_SKIPPED = text("SELECT url FROM urls WHERE crawl = :crawl AND state = 'skipped' AND reason = :reason LIMIT :limit")
+
+
+def skipped(tx: Connection, crawl: int, reason: str, limit: int) -> list[str]:
+    """Some URLs that were skipped for that reason."""
+    return list(tx.execute(_SKIPPED, {"crawl": crawl, "reason": reason, "limit": limit}).scalars())
+
+
 def seed_fps(tx: Connection, crawl: int) -> frozenset[bytes]:
     return frozenset(map(bytes, tx.execute(_SEED_FPS, {"crawl": crawl}).scalars()))
 

@@ -27,6 +27,10 @@ POINTS = (
 )
 #: and those between the steps of a stage, for crawls that name a schema
 STAGE_POINTS = ("stage.begin", "stage.stored", "stage.sent")
+#: and those of a batch of questions for a language model
+BATCH_POINTS = (
+    "batch.begun", "batch.uploaded", "batch.creating", "batch.created", "batch.kept", "batch.merged", "batch.ended",
+)  # fmt: skip
 #: and those of a deletion
 DELETION_POINTS = ("delete.moved", "delete.rows", "delete.planned", "delete.erased", "delete.emptied")
 

@@ -205,6 +205,10 @@ class Settings(BaseSettings):
     llm_judge_url: str | None = None
     llm_judge_model: str | None = None
     llm_judge_api_key: str | None = Field(None, min_length=1, repr=False)
+    llm_batch: bool = False
+    llm_batch_size: int = Field(1000, ge=1, le=50_000)
+    llm_batch_wait_s: float = Field(60.0, ge=0)
+    llm_batch_poll_s: float = Field(30.0, ge=0)
     llm_concurrency: int = Field(8, ge=1, le=256)
     llm_provider_concurrency: int = Field(16, ge=1, le=1024)
     llm_retry_after_cap_s: float = Field(300.0, ge=0)

@@ -13,7 +13,7 @@ import json
 import logging
 import ssl
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
@@ -27,7 +27,7 @@ from curtsy.rules.politeness import retry_after
 
 Cause = Literal[
     "llm_unreachable", "llm_timeout", "llm_refused", "llm_rate_limited", "llm_garbage", "llm_cut_off", "llm_budget",
-    "llm_missing",
+    "llm_batch", "llm_missing",
 ]  # fmt: skip
 Message = Mapping[str, str]
 #: headers that a call may have; all others that the client adds are removed (it reads the last one itself)
@@ -114,7 +114,7 @@ def call(
     _openai()  # the first import takes long, and is not the server's time
     deadline = time.monotonic() + timeout_s
     while True:
-        body = _body(endpoint, messages, schema, max_tokens, options)
+        body = request_body(endpoint, messages, schema, max_tokens, options)
         status, headers, content = _post(endpoint, body, deadline - time.monotonic())
         if status == 200:
             return _reply(content, messages, options)
@@ -138,7 +138,7 @@ def models(endpoint: Endpoint, timeout_s: float) -> list[str]:
         ) from None
 
 
-def _body(
+def request_body(
     endpoint: Endpoint, messages: Sequence[Message], schema: Any, limit: int, options: CallOptions
 ) -> dict[str, Any]:
     body: dict[str, Any] = {"model": endpoint.model, "messages": list(messages), options.limit: limit}
@@ -161,13 +161,17 @@ def _post(endpoint: Endpoint, body: dict[str, Any] | None, timeout_s: float) -> 
 
 
 async def _sent(endpoint: Endpoint, body: dict[str, Any] | None, timeout_s: float) -> tuple[int, Any, bytes]:
+    if body is None:
+        return await exchange(endpoint, lambda client: client.models.with_raw_response.list(), timeout_s)
+    return await exchange(endpoint, lambda client: client.chat.completions.with_raw_response.create(**body), timeout_s)
+
+
+async def exchange(endpoint: Endpoint, call: Callable[[Any], Any], timeout_s: float) -> tuple[int, Any, bytes]:
+    """Return status, headers and body of what `call` requests with a raw client; TimeoutError if it takes too long."""
     openai = _openai()
     try:
         async with asyncio.timeout(timeout_s), _client(openai, endpoint, timeout_s) as client:
-            if body is None:
-                raw = await client.models.with_raw_response.list()
-            else:
-                raw = await client.chat.completions.with_raw_response.create(**body)
+            raw = await call(client)
             return raw.http_response.status_code, raw.http_response.headers, raw.http_response.content
     except openai.APIStatusError as error:
         return error.status_code, error.response.headers, error.response.content
@@ -178,6 +182,16 @@ async def _sent(endpoint: Endpoint, body: dict[str, Any] | None, timeout_s: floa
         raise ModelFault("llm_unreachable", _shown(f"{endpoint.url}: {why}", endpoint)) from None
     except (openai.OpenAIError, ValueError, TypeError) as error:  # an invalid address or key
         raise ModelFault("llm_refused", _shown(f"{endpoint.url}: {error}", endpoint), again=False) from None
+
+
+def refusal(endpoint: Endpoint, status: int, headers: Mapping[str, str], content: bytes) -> ModelFault:
+    """Return the fault that an answer other than 200 means."""
+    return _refusal(endpoint, status, headers, _error_text(content, endpoint))
+
+
+def reply_of(content: bytes) -> Reply:
+    """Return the reply of a chat completion; raise ModelFault for anything else."""
+    return _reply(content, (), CallOptions())
 
 
 def _client(openai: Any, endpoint: Endpoint, timeout_s: float) -> Any:

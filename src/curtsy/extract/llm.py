@@ -26,7 +26,7 @@ from curtsy.extract.answer_schema import Style
 from curtsy.extract.budget import Budget, Caps, Topic, exceeds, less
 from curtsy.extract.chunks import relates, sentences
 from curtsy.extract.endpoint import Endpoint, ModelFault
-from curtsy.extract.model_calls import Cache, Calls, Memory, Question
+from curtsy.extract.model_calls import BatchQueue, Cache, Calls, Memory, Question
 from curtsy.extract.prompts import Page
 from curtsy.extract.verification import Check, Opinion, Statement
 from curtsy.grounding.schema import Leaf, Schema
@@ -68,6 +68,7 @@ class Model:
         cache: Cache | None = None,
         budget: Budget | None = None,
         where: Callable[[], Endpoint] | None = None,
+        queue: BatchQueue | None = None,
     ) -> None:
         self._settings = settings
         self.local = settings.llm_kind == "local"
@@ -79,6 +80,7 @@ class Model:
             budget if budget is not None else Caps(),
             where or (lambda: endpoint_of(settings)),
             self._answer_tokens,
+            queue,
         )
 
     def ask(self, schema: Schema, leaves: Sequence[Leaf], pages: Sequence[Page]) -> Extraction:
@@ -94,7 +96,8 @@ class Model:
         results: list[_Result] = [None] * len(asked)
 
         def one(at: int) -> None:
-            if not any(isinstance(result, ModelFault) for result in results):
+            # Questions that wait for a batch are all queued at once.
+            if not any(isinstance(result, ModelFault) and result.cause != "llm_batch" for result in results):
                 results[at] = self._tried(schema, asked[at], pages, deadline)
 
         _at_once(one, len(asked), 1 if self.local else self._settings.llm_concurrency)
@@ -201,7 +204,8 @@ def _joined(asked: Sequence[Sequence[Leaf]], results: Sequence[_Result]) -> Extr
     if not faults:
         return Extraction(claims=claims, usage=usage)
     # A fault that no retry cures decides about the stage.
-    fault = next((one for one in faults if not one.again), faults[0])
+    faults.sort(key=lambda one: (one.again, one.cause == "llm_batch"))
+    fault = faults[0]
     fault.usage = sum((one.usage for one in faults), usage)
     fault.claims = claims
     open_groups = (group for group, result in zip(asked, results, strict=True) if not isinstance(result, tuple))

@@ -15,8 +15,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Any, Generic, Protocol, TypeVar
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from curtsy.core.claims import Usage
 from curtsy.core.errors import MissingPart
@@ -43,6 +43,14 @@ class Cache(Protocol):
     def get(self, key: str) -> str | None: ...
 
     def put(self, key: str, answer: str) -> None: ...
+
+
+class BatchQueue(Protocol):
+    """Questions that can wait for a batch."""
+
+    def want(self, key: str, body: dict[str, Any]) -> Literal["waits", "failed", "budget"]:
+        """Queue a question, with its budget, unless it waits already. `failed`: its batch has no answer."""
+        ...
 
 
 class Memory:
@@ -75,10 +83,11 @@ class Calls:
     """Calls to one model."""
 
     def __init__(
-        self, settings: Settings, cache: Cache, budget: Budget, where: Callable[[], Endpoint], answer_tokens: int
-    ) -> None:
+        self, settings: Settings, cache: Cache, budget: Budget, where: Callable[[], Endpoint], answer_tokens: int,
+        queue: BatchQueue | None = None,
+    ) -> None:  # fmt: skip
         self._settings, self._cache, self._budget, self._where = settings, cache, budget, where
-        self._answer_tokens = answer_tokens
+        self._answer_tokens, self._queue = answer_tokens, queue
         self._local = settings.llm_kind == "local"
         folder = None if self._local else settings.data_dir
         self._slots = CallSlots(settings.llm_concurrency, settings.llm_provider_concurrency, folder)
@@ -86,13 +95,26 @@ class Calls:
     def answer(self, question: Question[T], deadline: float) -> tuple[T, Usage]:
         """Answer from the cache, or from the model with one repair. Answers that cannot be read are not cached."""
         with _alone(question.key):
-            kept = self._kept(question)
+            text = self._cache.get(question.key)
+            kept = None if text is None else self._kept(question, text)
+            if kept is None and text is None and self._queue is not None:
+                self._wait_for_batch(question, self._queue)
             return kept if kept is not None else self._asked(question, deadline)
 
-    def _kept(self, question: Question[T]) -> tuple[T, Usage] | None:
-        kept = self._cache.get(question.key)
-        if kept is None:
-            return None
+    def _wait_for_batch(self, question: Question[T], queue: BatchQueue) -> None:
+        """Return only if the question is to become a single call."""
+        messages = _messages(question.prompt)
+        body = {
+            "messages": messages, "form": question.form, "max_tokens": self._answer_tokens,
+            "most": asdict(self.most(messages)), "schema": question.topic.schema, "fields": list(question.topic.fields),
+        }  # fmt: skip
+        outcome = queue.want(question.key, body)
+        if outcome == "budget":
+            raise _spent()
+        if outcome == "waits":
+            raise ModelFault("llm_batch", "the question waits for a batch")
+
+    def _kept(self, question: Question[T], kept: str) -> tuple[T, Usage] | None:
         try:
             found = question.read(answers.parse(kept))
         except ValueError:
@@ -104,8 +126,7 @@ class Calls:
         return found, used
 
     def _asked(self, question: Question[T], deadline: float) -> tuple[T, Usage]:
-        prompt = question.prompt
-        messages = [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
+        messages = _messages(question.prompt)
         reply, usage = self._send(messages, question, deadline)
         try:
             reply, found = _read(reply, question, partly=self._local)
@@ -172,10 +193,11 @@ class Calls:
                 max_tokens=self._answer_tokens, timeout_s=timeout_s, options=options,
             )  # fmt: skip
             _call_options[where.url, where.model] = reply.options
-            used, counted = self._usage(1, reply.prompt_tokens, reply.completion_tokens), self._counted(messages, reply)
+            used = usage_of(self._settings, 1, reply.prompt_tokens, reply.completion_tokens)
+            counted = counted_usage(self._settings, messages, reply)
         except ModelFault as fault:
             if fault.cause in ("llm_timeout", "llm_garbage"):  # the server may have worked on it, and may charge for it
-                used = counted = self._usage(1, sent_tokens(messages), 0)
+                used = counted = usage_of(self._settings, 1, sent_tokens(messages), 0)
             fault.usage = used
             count(fault.cause)
             raise
@@ -188,17 +210,24 @@ class Calls:
     def most(self, messages: Messages) -> Usage:
         """Return the maximum usage of a call: no token is shorter than a byte."""
         text = sum(len(message["content"].encode("utf-8", "replace")) for message in messages)
-        return self._usage(1, text + _TEMPLATE_TOKENS * len(messages), self._answer_tokens)
+        return usage_of(self._settings, 1, text + _TEMPLATE_TOKENS * len(messages), self._answer_tokens)
 
-    def _counted(self, messages: Messages, reply: Reply) -> Usage:
-        """A provider that reports too little does not lift a limit."""
-        sent, said = sent_tokens(messages), tokens_of(reply.text)
-        return self._usage(1, max(reply.prompt_tokens, sent), max(reply.completion_tokens, said))
 
-    def _usage(self, calls: int, prompt_tokens: int, completion_tokens: int) -> Usage:
-        price_in, price_out = self._settings.llm_price_in, self._settings.llm_price_out
-        cost = 0.0 if self._local else (prompt_tokens * price_in + completion_tokens * price_out) / 1e6
-        return Usage(calls=calls, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, cost=cost)
+def counted_usage(settings: Settings, messages: Messages, reply: Reply) -> Usage:
+    """Return what a budget counts: a provider that reports too little does not lift a limit."""
+    sent, said = sent_tokens(messages), tokens_of(reply.text)
+    return usage_of(settings, 1, max(reply.prompt_tokens, sent), max(reply.completion_tokens, said))
+
+
+def usage_of(settings: Settings, calls: int, prompt_tokens: int, completion_tokens: int) -> Usage:
+    """Return the usage with its cost."""
+    price = prompt_tokens * settings.llm_price_in + completion_tokens * settings.llm_price_out
+    cost = 0.0 if settings.llm_kind == "local" else price / 1e6
+    return Usage(calls=calls, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens, cost=cost)
+
+
+def _messages(prompt: Prompt) -> Messages:
+    return [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}]
 
 
 def sent_tokens(messages: Sequence[dict[str, str]]) -> int:

@@ -20,13 +20,14 @@ from curtsy.fleet import tasks
 from curtsy.fleet.celery_app import exit_with_parent, leave_folder, the_settings
 from curtsy.fleet.coordination import Fleet
 from curtsy.fleet.dispatcher import Chore, Dispatcher
-from curtsy.records import stages
+from curtsy.records import batch_lane, stages
 from curtsy.services import backends
 from curtsy.services.backends import Services
 
 # How often each chore runs.
 _OUTBOX_S = 0.5
 _DELETIONS_S = 2.0
+_BATCHES_S = 5.0
 _TIDY_S = 3600.0
 #: schedules have a resolution of one minute
 _SCHEDULES_S = 1.0
@@ -134,7 +135,13 @@ async def _tidy(parts: Services) -> None:
     await in_thread(retention.tidy, parts)
 
 
+async def _ask_in_batches(parts: Services) -> None:
+    """Send questions to the model's batch API, and merge the answers that have arrived."""
+    await in_thread(batch_lane.step, parts.store, parts.settings)
+
+
 CHORES: list[Chore] = [
+    ("batches", _BATCHES_S, _ask_in_batches),
     ("segments", _TIDY_S, _tidy),
     ("stages", _OUTBOX_S, _send_stages),
     ("schedules", _SCHEDULES_S, _fire_schedules),

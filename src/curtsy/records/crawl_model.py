@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from curtsy.core import clock
 from curtsy.core.claims import Extraction, Usage
@@ -15,7 +15,7 @@ from curtsy.extract.budget import NO_TOPIC, Topic
 from curtsy.extract.verification import Check, Opinion, Statement
 from curtsy.grounding.schema import Leaf, Schema
 from curtsy.services import local_model
-from curtsy.store import llm_cache
+from curtsy.store import batches, llm_cache
 from curtsy.store.engine import Store
 
 
@@ -40,9 +40,10 @@ class StoredBudget:
         self._store, self._crawl, self._settings = store, crawl, settings
 
     def take(self, most: Usage) -> bool:
-        return self._store.run(self._take, most)
+        return self._store.run(self.take_in, most)
 
-    def _take(self, tx: Any, most: Usage) -> bool:
+    def take_in(self, tx: Any, most: Usage) -> bool:
+        """The same as `take`, within a transaction."""
         llm_cache.spend(tx, self._crawl, most)
         spent, settings = llm_cache.spent(tx, self._crawl), self._settings
         if llm.exceeds(spent, settings.llm_max_tokens_per_crawl, settings.llm_max_cost_per_crawl):
@@ -57,6 +58,29 @@ class StoredBudget:
         llm_cache.spend(tx, self._crawl, llm.less(used, most))
         if used != Usage() and topic.fields:
             llm_cache.spend_on(tx, self._crawl, topic.schema, topic.fields, used)
+
+
+class StoredQueue:
+    """Questions about a page or site that wait for a batch (batch_lane.py)."""
+
+    def __init__(self, store: Store, crawl: int, subject: str, settings: Settings) -> None:
+        self._store, self._crawl, self._subject = store, crawl, subject
+        self._budget = StoredBudget(store, crawl, settings)
+
+    def want(self, key: str, body: dict[str, Any]) -> Literal["waits", "failed", "budget"]:
+        return self._store.run(self._want, key, body)
+
+    def _want(self, tx: Any, key: str, body: dict[str, Any]) -> Literal["waits", "failed", "budget"]:
+        """The budget is taken where the question is queued: a kill leaves both or neither."""
+        known = batches.question(tx, key)
+        if known is not None and known.state == "failed":
+            batches.drop(tx, key)
+            return "failed"
+        if known is None:
+            if not self._budget.take_in(tx, Usage(**body["most"])):
+                return "budget"
+            batches.put(tx, key, self._crawl, self._subject, body, clock.now_ms())
+        return "waits"
 
 
 class MissingModel:
@@ -86,9 +110,10 @@ def second_model_of(store: Store, settings: Settings, crawl: Crawl, subject: str
     """Return the model that judges attribution; None if the settings name none."""
     if settings.llm_judge_model is None:
         return None
-    second: dict[str, str | None] = {"llm": "endpoint", "llm_model": settings.llm_judge_model}
+    second: dict[str, str | bool | None] = {"llm": "endpoint", "llm_model": settings.llm_judge_model}
     if settings.llm_judge_url is not None:  # another server gets its own key only
         second |= {"llm_url": settings.llm_judge_url, "llm_api_key": settings.llm_judge_api_key}
+    second["llm_batch"] = False  # batches go to the first model's server
     return model_of(store, settings.model_copy(update=second), replace(crawl, llm="endpoint"), subject)
 
 
@@ -100,4 +125,6 @@ def model_of(store: Store, settings: Settings, crawl: Crawl, subject: str) -> ll
     wanted = settings if settings.llm_kind == kind else settings.model_copy(update={"llm": kind})
     if kind == "endpoint" and not (wanted.llm_url and wanted.llm_model):
         return MissingModel("The crawl uses a language model at an endpoint. Set llm_url and llm_model.")
-    return local_model.model_of(wanted, StoredCache(store, crawl.n, subject), StoredBudget(store, crawl.n, wanted))
+    cache, budget = StoredCache(store, crawl.n, subject), StoredBudget(store, crawl.n, wanted)
+    queue = StoredQueue(store, crawl.n, subject, wanted) if wanted.llm_batch else None
+    return local_model.model_of(wanted, cache, budget, queue)

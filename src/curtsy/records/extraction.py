@@ -46,6 +46,8 @@ T = TypeVar("T")
 THIN_WORDS = judge.THIN_WORDS
 #: extracting and checking the values of a schema may take this many times as long as reading the page
 _GROUNDING = 10
+#: the cause of a stage that is no failure: its question waits for a batch
+WAITS_FOR_BATCH = "llm_batch"
 #: validation problems kept with a record
 _PROBLEMS = 5
 
@@ -265,7 +267,7 @@ def _no_answer(parts: Parts, error: CurtsyError) -> StageFault:
 
 def _is_last(parts: Parts, row: Row, fault: StageFault) -> bool:
     """Return whether the stage is not tried again after this fault."""
-    return not fault.again or row.attempts >= parts.settings.stage_attempts
+    return not fault.again or (row.attempts >= parts.settings.stage_attempts and fault.cause != WAITS_FOR_BATCH)
 
 
 def _failure(stage: str, fault: StageFault, unanswered: Sequence[str] = ()) -> dict[str, Any]:

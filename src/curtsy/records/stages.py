@@ -22,7 +22,7 @@ from curtsy.core.observe import count, log, request_id
 from curtsy.core.settings import Settings
 from curtsy.core.shutdown import StopFlag
 from curtsy.core.threads import in_thread
-from curtsy.records import extraction, webhooks
+from curtsy.records import batch_lane, extraction, webhooks
 from curtsy.records.extraction import Parts, StageFault
 from curtsy.rules.urls import host_key, origin
 from curtsy.services.backends import Services
@@ -33,6 +33,8 @@ from curtsy.store.outbox import Put, Row
 #: delay before the first retry of a failed stage; it doubles with each attempt
 _BACKOFF_MS = 2_000
 _BACKOFF_CAP_MS = 300_000
+#: a stage that waits for a batch is woken by its answer; it looks by itself after this long
+_BATCH_LOOK_MS = 600_000
 #: a short lease for crawls in one process: what a killed process had begun is retried soon
 LOCAL_LEASE_MS = 5_000
 
@@ -199,6 +201,9 @@ def _store(tx: Any, crawl: Crawl, hash: str, row: Row, found: dict[str, Any], no
 
 def _failed(store: Store, settings: Settings, row: Row, error: Exception, now_ms: int) -> None:
     fault = error if isinstance(error, StageFault) else StageFault("error", f"{type(error).__name__}: {error}"[:500])
+    if fault.cause == extraction.WAITS_FOR_BATCH:
+        store.run(outbox.wait, row.n, now_ms + _BATCH_LOOK_MS)
+        return
     again = fault.again and row.attempts < settings.stage_attempts
     pause_ms = max(min(_BACKOFF_CAP_MS, _BACKOFF_MS << (row.attempts - 1)), int(fault.after_s * 1000))
     retry_ms = now_ms + pause_ms if again else None
@@ -300,6 +305,7 @@ async def _run_with(
         for error in ended:
             if error is not None:
                 raise error
+        await in_thread(batch_lane.step, parts.store, parts.settings)
         if await in_thread(parts.store.run, finish_if_extracted, n, clock.now_ms()):
             continue  # there may be a webhook to send
         next_ms = await read(parts.store, outbox.next_of, n)

@@ -28,6 +28,7 @@ from curtsy.core.errors import MissingPart
 from curtsy.core.settings import LOCAL_MODEL, Settings
 from curtsy.extract.endpoint import Endpoint, ModelFault
 from curtsy.extract.llm import Budget, Cache, Model
+from curtsy.extract.model_calls import BatchQueue
 from curtsy.services.valkey import open_lock, tail, try_lock, watched
 
 #: a server without users stops after this time; starting it takes less than a second
@@ -195,12 +196,14 @@ def _environment() -> dict[str, str]:
 _shared: dict[tuple[Path, int], LocalModel] = {}
 
 
-def model_of(settings: Settings, cache: Cache | None = None, budget: Budget | None = None) -> Model | None:
+def model_of(
+    settings: Settings, cache: Cache | None = None, budget: Budget | None = None, queue: BatchQueue | None = None
+) -> Model | None:
     """The language model of the settings; None if they name none. A local one starts with the first request."""
     if settings.llm_kind == "none":
         return None
     if settings.llm_kind == "endpoint":
-        return Model(settings, cache, budget)
+        return Model(settings, cache, budget, queue=queue)
     return Model(settings, cache, budget, where=_local(settings))
 
 

@@ -308,6 +308,7 @@ _AFTER_PAGES = (
     *records.DELETES,
     llm_cache.delete_rows,
     Delete("llm_usage", "crawl bigint"),
+    Delete("llm_questions", "key text"),
     Delete("llm_field_usage", "crawl bigint, schema text, field text"),
     Delete("queues", "crawl bigint, host text"),
     Delete("failures", "fence bigint, ordinal int"),

@@ -57,6 +57,11 @@ _of_subjects = Bulk(
     "SELECT c.key FROM v JOIN llm_cache c ON c.crawl = v.crawl AND c.subject = v.subject", "crawl bigint, subject text"
 )
 delete_rows = Delete("llm_cache", "key text")
+_waiting = Bulk(
+    "SELECT q.key FROM v JOIN llm_questions q ON q.crawl = v.crawl AND q.subject = v.subject",
+    "crawl bigint, subject text",
+)
+_delete_questions = Delete("llm_questions", "key text")
 
 
 def get(tx: Connection, key: str) -> str | None:
@@ -114,5 +119,7 @@ def forget_before(tx: Connection, before_ms: int) -> int:
 
 
 def forget_subjects(tx: Connection, subjects: Iterable[tuple[int, str]]) -> None:
-    """Answers about these pages and sites (crawl, subject)."""
-    delete_rows(tx, [(row[0],) for row in _of_subjects(tx, unique_sorted(subjects))])
+    """Answers about these pages and sites (crawl, subject), and questions that wait for one."""
+    wanted = unique_sorted(subjects)
+    delete_rows(tx, [(row[0],) for row in _of_subjects(tx, wanted)])
+    _delete_questions(tx, [(row[0],) for row in _waiting(tx, wanted)])

@@ -107,6 +107,10 @@ _NEXT = text(
 )
 _DELETE = text("DELETE FROM outbox WHERE n = :n")
 _LATER = text("UPDATE outbox SET sent_ms = NULL, begun_ms = NULL, next_ms = :at WHERE n = :n AND state = 'open'")
+_WAIT = text(
+    "UPDATE outbox SET attempts = attempts - 1, sent_ms = NULL, begun_ms = NULL, next_ms = :at "
+    "WHERE n = :n AND state = 'open'"
+)
 _RENEW = text("UPDATE outbox SET next_ms = :until WHERE n = :n AND state = 'open' AND begun_ms IS NOT NULL")
 _DEAD = text(
     "UPDATE outbox SET state = 'dead', sent_ms = NULL, payload = coalesce(:payload, payload) "
@@ -216,6 +220,11 @@ def failed(
     if changed and letter is not None:
         failures.insert(tx, [_numbered(tx, letter, cause, detail)])
     return changed
+
+
+def wait(tx: Connection, n: int, at_ms: int) -> None:
+    """It waits for something else until then; that was no attempt."""
+    tx.execute(_WAIT, {"n": n, "at": at_ms})
 
 
 def _numbered(tx: Connection, letter: Failure, cause: str, detail: str) -> Failure:

@@ -164,6 +164,34 @@ llm_field_usage = Table(
     sqlite_with_rowid=False,
 )
 
+# Questions that wait for a batch; an answered one is deleted.
+llm_questions = Table(
+    "llm_questions",
+    metadata,
+    Column("key", Text, primary_key=True),  # as in llm_cache
+    need("crawl", BigInteger),
+    need("subject", Text),
+    need("body", Text),  # JSON: messages, form, maximum usage, schema, fields
+    need("state", Text, "'queued'"),  # queued | sent | failed: ask directly
+    may("batch", BigInteger),
+    need("at_ms", BigInteger),
+    Index("llm_questions_batch", "batch"),
+    Index("llm_questions_subject", "crawl", "subject"),
+)
+
+llm_batches = Table(
+    "llm_batches",
+    metadata,
+    Column("n", Serial, Identity(), primary_key=True),
+    need("token", Text),  # in the metadata of the batch on the server
+    need("state", Text),  # new | creating | running
+    may("file", Text),
+    may("batch", Text),  # id on the server
+    need("at_ms", BigInteger),  # since when it is in this state
+    need("made_ms", BigInteger),
+    need("looked_ms", BigInteger, "0"),
+)
+
 llm_usage = Table(
     "llm_usage",
     metadata,

@@ -18,6 +18,7 @@ Kept lean on the hot path: no foreign keys, short rows, few indexes.
     llm_cache       answers of language models           llm_usage      usage of each crawl
     llm_field_usage usage by schema and field
     templates       pages of one kind; template_pages: which ones        selectors      learned for them
+    llm_questions   questions that wait for a batch      llm_batches    batches of model servers
     deletions       pending deletions           erasures       records of segments to overwrite
     api_keys        keys of the HTTP API        idempotency    which crawl an Idempotency-Key made
     guest_runs, guest_requests                  requests of Scrapy spiders

@@ -38,6 +38,9 @@ LONG = Say(
 )
 SITE = {"/": linking("/long", "/text", title="Home"), "/long": LONG, "/text": Say(b"plain text", headers=())}
 
+#: a model that is never called: single stages run
+NO_BULK = 'llm_url = "http://127.0.0.1:9/v1"\nllm_model = "m"\nllm_timeout_s = 0.5\n'
+
 
 @pytest.fixture
 def site() -> Iterator[SmallSite]:
@@ -249,10 +252,21 @@ def test_a_page_that_kills_its_worker_each_time_becomes_a_dead_letter(folder: Cr
 def test_whatever_is_killed_between_the_steps_each_page_has_one_record(
     folder: CrawlFolder, point: str, nth: int
 ) -> None:
+    folder.config.write_text(folder.config.read_text() + NO_BULK)
+    killed_and_resumed(folder, f"{point}:{nth}")
+
+
+@pytest.mark.parametrize("point", ["stage.begin", "stage.stored"])
+def test_a_kill_during_records_in_bulk_leaves_one_record_of_each_page(folder: CrawlFolder, point: str) -> None:
+    folder.config.write_text(folder.config.read_text() + "stage_attempts = 1\n")
+    killed_and_resumed(folder, point)
+
+
+def killed_and_resumed(folder: CrawlFolder, fault: str) -> None:
     words = ["crawl", "http://a.small.test/", "--delay", "0", "--schema", "page", "--json"]
     command = [sys.executable, "-m", "curtsy.cli", *words, "--config", str(folder.config)]
     killed = subprocess.run(
-        command, cwd=folder.path, env={**os.environ, "CURTSY_FAULT": f"{point}:{nth}"}, capture_output=True, timeout=60,
+        command, cwd=folder.path, env={**os.environ, "CURTSY_FAULT": fault}, capture_output=True, timeout=60,
         check=False,
     )  # fmt: skip
     assert killed.returncode == -signal.SIGKILL
@@ -266,6 +280,7 @@ def test_dead_letters_of_stages_show_in_the_exit_code_and_are_mended_by_a_replay
     tmp_path: Path, site: SmallSite
 ) -> None:
     folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule], stage_lease_s=1, stage_attempts=1)
+    folder.config.write_text(folder.config.read_text() + NO_BULK)
     try:
         command = [sys.executable, "-m", "curtsy.cli", "crawl", "http://a.small.test/text", "--schema", "page"]
         killed = subprocess.run(

@@ -80,7 +80,7 @@ def fits(wanted: Sequence[str], url: str, roles: frozenset[str]) -> bool:
 
 def applies(schema: Schema, url: str, title: str | None = None, *, is_file: bool = False) -> bool:
     """Return whether a schema with one record per page applies to this page or document."""
-    return fits(schema.pages, url, roles_of(url, title, is_file=is_file))
+    return not schema.pages or fits(schema.pages, url, roles_of(url, title, is_file=is_file))
 
 
 def roles_of(url: str, title: str | None = None, label: str | None = None, *, is_file: bool = False) -> frozenset[str]:

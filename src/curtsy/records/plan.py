@@ -177,10 +177,22 @@ def _rubric(body: str) -> Scorer:
     return scoring.Rubric.parse(text, first.removeprefix("# "))
 
 
+#: hash -> definition; a definition never changes
+_bodies: dict[str, str] = {}
+_MAX_BODIES = 64
+
+
 def _body(store: Store, hash: str) -> str | None:
+    if (known := _bodies.get(hash)) is not None:
+        return known
     with store.read() as tx:
         found = definitions.get(tx, hash)
-    return None if found is None else found.body
+    if found is None:
+        return None
+    if len(_bodies) >= _MAX_BODIES:
+        _bodies.clear()
+    _bodies[hash] = found.body
+    return found.body
 
 
 @lru_cache(maxsize=32)

@@ -22,7 +22,7 @@ from curtsy.core.observe import count, log, request_id
 from curtsy.core.settings import Settings
 from curtsy.core.shutdown import StopFlag
 from curtsy.core.threads import in_thread
-from curtsy.records import batch_lane, extraction, webhooks
+from curtsy.records import batch_lane, bulk_stages, extraction, webhooks
 from curtsy.records.extraction import Parts, StageFault
 from curtsy.rules.urls import host_key, origin
 from curtsy.services.backends import Services
@@ -299,7 +299,10 @@ async def _run_with(
                 following += await _run(parts, one.kind, one.n, clock.now_ms(), lease_ms, pool)
                 point("stage.sent")
 
+    bulk = await in_thread(bulk_stages.suits, parts, await read(parts.store, crawls.by_n, n))
     while not stop.drain:
+        if bulk and await asyncio.get_running_loop().run_in_executor(pool, _in_bulk, parts, n, lease_ms):
+            continue
         messages = await in_thread(parts.store.run, _take_of, n, clock.now_ms(), lease_ms)
         ended = await asyncio.gather(*map(subject, reversed(messages)), return_exceptions=True)
         for error in ended:
@@ -312,6 +315,15 @@ async def _run_with(
         if next_ms is None:
             return
         await asyncio.sleep(min(0.5, max(0.0, (next_ms - clock.now_ms()) / 1000)))
+
+
+def _in_bulk(given: Services | Parts, n: int, lease_ms: int) -> bool:
+    """Make the records of some pages in one pass; return whether there were any."""
+    parts = Parts(given.settings, given.store, given.segments)
+    done = bulk_stages.run_some(parts, n, clock.now_ms(), lease_ms, _store)
+    for row, error in done.failed:
+        _failed(parts.store, parts.settings, row, error, clock.now_ms())
+    return done.begun > 0
 
 
 def _take_of(tx: Any, n: int, now_ms: int, lease_ms: int) -> list[StageMessage]:

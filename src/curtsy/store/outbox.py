@@ -99,6 +99,19 @@ _BEGIN = text(
     "AND (kind = 'webhook' OR EXISTS (SELECT 1 "
     f"FROM crawls c WHERE c.n = outbox.crawl AND c.state IN {_ACTIVE})) RETURNING {_COLUMNS}"
 )
+_BEGIN_SOME = (
+    "UPDATE outbox SET sent_ms = :now, begun_ms = :now, next_ms = :until WHERE n IN "
+    "(SELECT o.n FROM outbox o JOIN crawls c ON c.n = o.crawl WHERE o.crawl = :crawl AND o.kind = 'extract' "
+    f"AND o.state = 'open' AND o.attempts = 0 AND o.begun_ms IS NULL AND o.next_ms <= :now AND c.state IN {_ACTIVE} "
+    "ORDER BY o.next_ms, o.n LIMIT :limit{}) RETURNING " + _COLUMNS
+)
+_done_some = Bulk("DELETE FROM outbox WHERE n IN (SELECT n FROM v) RETURNING n", "n bigint")
+_tried = Bulk("UPDATE outbox SET attempts = 1 FROM v WHERE outbox.n = v.n AND outbox.state = 'open'", "n bigint")
+_give_back = Bulk(
+    "UPDATE outbox SET sent_ms = NULL, begun_ms = NULL, next_ms = v.now_ms FROM v "
+    "WHERE outbox.n = v.n AND outbox.state = 'open'",
+    "n bigint, now_ms bigint",
+)
 _ONE = text(f"SELECT {_COLUMNS} FROM outbox WHERE kind = :kind AND crawl = :crawl AND subject = :subject")
 _OPEN = text("SELECT EXISTS (SELECT 1 FROM outbox WHERE crawl = :crawl AND state = 'open' AND kind <> 'webhook')")
 _NEXT = text(
@@ -190,6 +203,36 @@ def begin(tx: Connection, kind: str, n: int, now_ms: int, lease_ms: int = LEASE_
     """
     row = tx.execute(_BEGIN, {"n": n, "kind": kind, "now": now_ms, "until": now_ms + lease_ms}).first()
     return None if row is None else _row(row)
+
+
+def begin_some(tx: Connection, crawl: int, now_ms: int, lease_ms: int, limit: int) -> list[Row]:
+    """Start first stages of a crawl that are due and were never started, oldest first. That is no attempt: if their
+    process dies, `begin` starts them one by one."""
+    locked = " FOR UPDATE SKIP LOCKED" if is_postgresql(tx) else ""
+    given = {"crawl": crawl, "now": now_ms, "until": now_ms + lease_ms, "limit": limit}
+    rows = [_row(row) for row in tx.execute(text(_BEGIN_SOME.format(locked)), given)]
+    return sorted(rows, key=lambda row: row.n)
+
+
+def done_some(tx: Connection, ns: Iterable[int]) -> set[int]:
+    """Delete completed rows; those that another process deleted are not returned."""
+    wanted = [(n,) for n in unique_sorted(ns)]
+    _lock(tx, wanted)
+    return {int(row[0]) for row in _done_some(tx, wanted)}
+
+
+def tried(tx: Connection, ns: Iterable[int]) -> None:
+    """They were started with others, and failed: that was their first attempt."""
+    wanted = [(n,) for n in unique_sorted(ns)]
+    _lock(tx, wanted)
+    _tried(tx, wanted)
+
+
+def give_back(tx: Connection, ns: Iterable[int], now_ms: int) -> None:
+    """They were started, and nothing was done: they are due at once."""
+    wanted = unique_sorted(ns)
+    _lock(tx, [(n,) for n in wanted])
+    _give_back(tx, [(n, now_ms) for n in wanted])
 
 
 def renew(tx: Connection, n: int, until_ms: int) -> None:

@@ -76,8 +76,9 @@ def test_pages_of_one_template_are_similar_and_others_are_not() -> None:
     assert similarity(one.skeleton, redesign.skeleton) == 0
 
 
+@pytest.mark.alone
 def test_time_is_linear_in_the_page() -> None:
-    """Ten times the page takes at most some twenty times as long: what is quadratic would take a hundred times."""
+    """Ten times the page takes at most some forty times as long: what is quadratic would take a hundred times."""
 
     def seconds(size: int) -> float:
         deep = "<div class=a>" * 40
@@ -89,6 +90,6 @@ def test_time_is_linear_in_the_page() -> None:
 
     seconds(100)
     short = min(seconds(1_000) for _ in range(3))
-    assert seconds(10_000) < 25 * max(short, 0.005)
+    assert min(seconds(10_000) for _ in range(2)) < 40 * max(short, 0.005)
     assert len(places("<p>x</p>" * 10_000).blocks) == MAX_BLOCKS
     assert len(places("<p>x</p>" * 60_000).blocks) == 0, "more elements than a page may have"

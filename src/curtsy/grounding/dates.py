@@ -17,17 +17,18 @@ from curtsy.grounding.cldr import MONTHS, ascii_digits, date_order
 from curtsy.grounding.vocabulary import MONTHS as COMMON_MONTHS
 
 #: a word that `_read` looks up; a pattern with a thousand names would be slow
-_MONTH = r"(?P<month>[^\W\d_][^\s\d,;:()\[\]/<>\"!?|–—\-]{1,15}+)"
+_MONTH_WORD = r"[^\W\d_][^\s\d,;:()\[\]/<>\"!?|–—\-]{1,15}+"
+_MONTH = rf"(?P<month>{_MONTH_WORD})"
 #: without a day, short names are often other words
 _LONG_MONTHS = frozenset(name for name in MONTHS if len(name) > 3) | {name for names in COMMON_MONTHS for name in names}
 _YEAR = r"(?P<year>[12]\d{3})(?!\d)"
-_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|er|º|ª|\.)?"
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|er|º|ª|\.|লা|শে|ই|রা|ঠা)?"
 _GAP = r"[\s,\u00a0\u202f]*+"
 _OF = rf"{_GAP}(?:(?:(?:of|de|di|du|del|do)(?=\s)|d['’]){_GAP})?"
 _FORMS = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
-        rf"(?<![\w.\-/]){_YEAR}(?P<mark>[-/.])(?P<month>\d{{1,2}})(?P=mark)(?P<day>\d{{1,2}})(?!\d)",
+        rf"(?<![\w.\-/]){_YEAR}(?P<mark>[-/.])\s?(?P<month>\d{{1,2}})(?P=mark)\s?(?P<day>\d{{1,2}})(?!\d)",
         rf"(?<![\w.\-/]){_YEAR}-(?P<month>\d{{2}})(?![\d\-])",
         r"(?<![\w.\-/])(?P<year>[12]\d{3})(?P<month>0[1-9]|1[0-2])(?P<day>0[1-9]|[12]\d|3[01])(?![\w])",
         r"(?P<year>[12]\d{3})\s?[年년]\s?(?P<month>\d{1,2})\s?[月월](?:\s?(?P<day>\d{1,2})\s?[日号號일])?",
@@ -35,9 +36,23 @@ _FORMS = tuple(
         r"(?P<han>[〇零一二三四五六七八九]{4})年(?P<month>[一二三四五六七八九十]{1,2})月(?:(?P<day>[一二三四五六七八九十]{1,3})日)?",
         r"\b(?:ngày\s)?(?P<day>\d{1,2})\stháng\s(?P<month>\d{1,2})(?:\snăm\s|,\s?|\s)(?P<year>[12]\d{3})(?!\d)",
         rf"(?<![\w.,/]){_DAY}{_OF}-?{_MONTH}{_OF}-?{_YEAR}",
+        rf"\b{_MONTH}\s{_DAY}\s\d{{1,2}}:\d{{2}}(?::\d{{2}})?[,\s]\s?{_YEAR}",
         rf"\b{_MONTH}{_GAP}{_DAY}{_GAP}(?<!\d){_YEAR}",
         rf"(?<![\w.\-/]){_YEAR}(?:\.|\sm\.|\.\sgada)?\s(?:{_DAY}\s)?{_MONTH}(?:\s(?P<late>\d{{1,2}})(?!\d))?",
         rf"\b{_MONTH}{_OF}{_YEAR}",
+    )
+)
+_TO = r"\s?(?:[-–—]|(?<=\s)(?:to|bis|au|al|a|do|tot|till|und|and|et)(?=\s))\s?"
+_FIRST = r"(?P<first>\d{1,2})(?:st|nd|rd|th|er|º|ª|\.)?"
+#: ranges, whose first date has no year: `12-14 June 2021`, `June 12-14, 2021`, `28 May - 2 June 2021`
+_RANGES = tuple(
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        rf"(?<![\w.,/\-–]){_FIRST}{_TO}{_DAY}{_OF}{_MONTH}{_OF}{_YEAR}",
+        rf"(?<![\w.,/\-–]){_FIRST}{_OF}(?P<from>{_MONTH_WORD}){_TO}{_DAY}{_OF}{_MONTH}{_OF}{_YEAR}",
+        rf"\b(?P<from>{_MONTH_WORD}){_GAP}{_FIRST}{_TO}{_MONTH}{_GAP}{_DAY}{_GAP}(?<!\d){_YEAR}",
+        rf"\b{_MONTH}{_GAP}{_FIRST}{_TO}{_DAY}{_GAP}(?<!\d){_YEAR}",
+        rf"(?<![\w./\-–])(?P<first>\d{{1,2}})\.{_TO}(?P<day>\d{{1,2}})\.\s?(?P<month>\d{{1,2}})\.\s?{_YEAR}",
     )
 )
 _BY_POSITION = re.compile(
@@ -54,6 +69,12 @@ _TIME = re.compile(
     r"(?:[ \u00a0]?(?P<zone>Z\b|[+\-−]\d{2}(?::?\d{2})?(?!\d)|\b[A-Z]{3,4}\b))?",
     re.IGNORECASE,
 )
+#: other spellings and short forms
+_MORE_MONTHS: dict[str, tuple[int, ...]] = {
+    "fév": (2,), "दिसम्बर": (12,), "सितम्बर": (9,), "नवम्बर": (11,), "кві": (4,), "чер": (6,), "верес": (9,),
+    "листоп": (11,), "берез": (3,), "сер": (8,), "ян": (1,), "жніўня": (8,), "сакавіка": (3,), "studenog": (11,),
+    "hulyo": (7,), "ივნ": (6,), "ফেব্রুয়ারী": (2,), "জানুয়ারী": (1,), "اكتبر": (10,), "یولیو": (7,), "กุมภา": (2,),
+}  # fmt: skip
 _HAN = "〇一二三四五六七八九十"
 _ERAS = {"令和": 2018, "平成": 1988, "昭和": 1925}
 #: a later year with a Thai month is Buddhist
@@ -128,6 +149,9 @@ def dates(text: str) -> Iterator[Stated]:
 
 def _found(text: str) -> Iterator[Stated]:
     text = ascii_digits(text)
+    for form in _RANGES:
+        for found in form.finditer(text):
+            yield from _range(found)
     for form in _FORMS:
         for found in form.finditer(text):
             if made := _read(found.groupdict()):
@@ -137,13 +161,31 @@ def _found(text: str) -> Iterator[Stated]:
             yield Stated(start=found.start(), end=found.end(), days=days)
 
 
+def _range(found: re.Match[str]) -> Iterator[Stated]:
+    """Both dates of a range, each with its part of the text."""
+    parts = found.groupdict()
+    last = _read(parts)
+    first = _read({**parts, "day": parts["first"], "month": parts.get("from") or parts["month"]})
+    if last and first and first[0] <= last[0]:
+        middle = max(found.start("first"), found.start("from") if parts.get("from") else 0)
+        cut = min(place for place in (found.start("day"), found.start("month")) if place > middle)
+        yield Stated(start=found.start(), end=cut, days=first)
+        yield Stated(start=cut, end=found.end(), days=last)
+
+
 def _read(parts: dict[str, str | None]) -> tuple[Day, ...]:
     if parts.get("han"):
         year = int("".join(str(_HAN.index(char)) for char in (parts["han"] or "").replace("零", "〇")))
         return _days(year, (_han(parts["month"]),), _han(parts.get("day")) or None)
     name = (parts["month"] or "").lower().rstrip(".")
     day = parts.get("day") or parts.get("late")
-    months = (int(name),) if name.isdigit() else MONTHS.get(name, ()) if day or name in _LONG_MONTHS else ()
+    months = (
+        (int(name),)
+        if name.isdigit()
+        else (MONTHS.get(name) or _MORE_MONTHS.get(name, ()))
+        if day or name in _LONG_MONTHS
+        else ()
+    )
     year = 1 if parts["year"] == "元" else int(parts["year"] or 0)
     if era := parts.get("era"):
         year += _ERAS[era]

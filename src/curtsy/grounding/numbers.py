@@ -23,7 +23,7 @@ _SPACE = " \u00a0\u2009\u202f"
 _UNSPACED = "\u2e80-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _SIGN = rf"(?<![\w)][-−+])(?<!\w [-−])(?:[-−]|(?<!\d )–)|\b(?:minus|negative)[{_SPACE}]"
 #: the sign of a currency may adjoin a number
-_GLUED = "|(?=\\d)(?:" + "|".join(rf"(?<=\b(?:{glued(width)}))" for width in (1, 2, 3)) + ")"
+_GLUED = rf"|(?=\d)(?:(?<=\b(?:{glued(3)}))|(?<=\b(?:{glued(2)}))|(?<=\b(?:{glued(1)}))(?=\d[\d.,]))"
 _TOKEN = re.compile(
     rf"(?:(?<![^\W{_UNSPACED}]){_GLUED})(?<!\d[.,])(?<!\d:)(?P<sign>{_SIGN})?"
     rf"(?P<digits>\d{{1,3}}(?:[{_SPACE}'’]\d{{3}})+(?:[.,]\d+)?(?!\d)|\d+(?:[.,]\d+)*)"

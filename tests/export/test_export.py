@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import threading
 import time
 import tracemalloc
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -38,6 +40,12 @@ from curtsy.export.page_rows import PageRows, pages_of
 from curtsy.export.tables import Format
 from curtsy.export.targets import LocalFolder, target_of
 from curtsy.store import pages, records
+from curtsy.store.warc import warc_date
+
+with warnings.catch_warnings():
+    # The package warns of its own old names while it is imported.
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from fastwarc.warc import ArchiveIterator as FastIterator
 
 OUTPUT = Path(__file__).parents[2] / "docs" / "reference" / "output.md"
 KINDS = {"number": "double", "text": "string", "integer": "int", "boolean": "bool", "time": "timestamp"}
@@ -195,6 +203,34 @@ def test_warcio_check_passes(stored: StoredPages, tmp_path: Path) -> None:
     done = subprocess.run([program, "check", "-v", tmp_path / "t.warc.gz"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("digest pass") >= 5
+
+
+def test_fastwarc_confirms_the_digest_of_every_record(stored: StoredPages, tmp_path: Path) -> None:
+    stored.add(5)
+    write(stored, tmp_path / "t.warc.gz", Format.WARC)
+    read = {}
+    for checked in (False, True):
+        with (tmp_path / "t.warc.gz").open("rb") as file:
+            kinds = [record.record_type for record in FastIterator(file, verify_digests=checked)]
+        read[checked] = kinds
+    assert len(read[True]) == 6
+    assert read[True] == read[False]
+
+
+def test_an_unchanged_page_has_a_revisit_with_the_date_of_this_crawl(stored: StoredPages, tmp_path: Path) -> None:
+    (page,) = stored.add(1)
+    later_ms = page.fetched_ms + 86_400_000
+    again = replace(page, unchanged=True, fetched_ms=later_ms)
+    rows = PageRows(stored.store, stored.segments, stored.crawl)
+    data = b"".join(export.blocks_of(rows, [again], Format.WARC, tables.Tally(), "t.warc.gz"))
+    found = [(record.rec_type, dict(record.rec_headers.headers)) for record in ArchiveIterator(io.BytesIO(data))]
+    assert [kind for kind, _ in found] == ["warcinfo", "response", "revisit"]
+    first, second = found[1][1], found[2][1]
+    assert first["WARC-Date"] == warc_date(page.fetched_ms)
+    assert second["WARC-Date"] == warc_date(later_ms)
+    assert (second["WARC-Refers-To-Target-URI"], second["WARC-Refers-To-Date"]) == (page.url, first["WARC-Date"])
+    assert second["WARC-Payload-Digest"] == first["WARC-Payload-Digest"]
+    assert len(list(FastIterator(io.BytesIO(data), verify_digests=True))) == 3
 
 
 @pytest.mark.parametrize("chosen", [Format.JSONL, Format.CSV, Format.PARQUET])

@@ -137,7 +137,7 @@ def test_modules_import_in_no_circle() -> None:
 
 
 def test_the_package_root_reads_like_a_table_of_contents() -> None:
-    found = sorted(path.name for path in PACKAGE.iterdir() if path.name != "__pycache__")
+    found = sorted(path.name for path in PACKAGE.iterdir() if path.name not in ("__pycache__", "py.typed"))
     assert len(found) <= 25
     #: `celery_app` is an alias for `celery -A curtsy.celery_app`
     assert [name for name in found if name.endswith(".py")] == ["__init__.py", "__main__.py", "celery_app.py"]

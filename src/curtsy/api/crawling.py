@@ -18,6 +18,7 @@ from curtsy.api.thread import CrawlThread
 from curtsy.client.http import key_from_environment
 from curtsy.client.local import LocalBackend
 from curtsy.client.server import AsyncServer, Server
+from curtsy.control import seeds as seed_check
 from curtsy.control.crawl_request import crawl_of, request_from
 from curtsy.core import observe
 from curtsy.core.errors import UsageError
@@ -80,6 +81,7 @@ def crawl(
     })  # fmt: skip
     made = crawl_of(request, found, new_id())
     _check_renderer(made, found)
+    seed_check.checked(seeds, found, "seed {}")  # raises for a seed that can never be fetched
     return Crawling(found, made, seeds, None, progress)
 
 

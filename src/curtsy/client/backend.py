@@ -88,6 +88,9 @@ class Backend(Protocol):
     def pages(self, crawl: str, limit: int) -> list[Document]:
         """The first pages of a crawl."""
 
+    def urls(self, crawl: str, limit: int) -> list[Document]:
+        """URLs that a crawl knows, fetched or not."""
+
     def page(self, id: str) -> Document | None: ...
 
     def page_of_url(self, url: str, crawl: str | None) -> Document | None:

@@ -296,6 +296,12 @@ class LocalBackend:
             of = crawls.get(tx, crawl, members=False)
             return [_page(page, of.id) for page in pages.chunk(tx, of.n, 0, limit)[0]]
 
+    def urls(self, crawl: str, limit: int) -> list[Document]:
+        with self._store() as store, store.read() as tx:
+            found = urls.known(tx, crawls.get(tx, crawl, members=False).n, b"", limit)
+        names = ("url", "state", "reason", "depth", "lastmod")
+        return [{name: getattr(one, name) or (0 if name == "depth" else None) for name in names} for one in found]
+
     def page(self, id: str) -> Document | None:
         with self._store() as store, store.read() as tx:
             return self._shown(tx, pages.by_id(tx, id))

@@ -138,6 +138,10 @@ class RemoteBackend:
         found: list[Document] = self._get(f"/v1/crawls/{word(crawl)}/pages", limit=limit)["items"]
         return found
 
+    def urls(self, crawl: str, limit: int) -> list[Document]:
+        listed = self._client.items(f"/v1/crawls/{word(crawl)}/urls", limit=min(limit, 1000))
+        return [dict(one) for one in islice(listed, limit)]
+
     def page(self, id: str) -> Document | None:
         return self._get(f"/v1/pages/{word(id)}")
 

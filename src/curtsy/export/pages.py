@@ -108,9 +108,13 @@ def _warc(found: Iterable[Page], segments: SegmentStore, written: Tally, name: s
 
 
 def warc_records(found: Iterable[Page], segments: SegmentStore) -> Iterator[bytes]:
-    """Yield the stored records, each checked: a damaged one is an error. A page without a stored body is left out."""
+    """Yield the stored records, each checked: a damaged one is an error. A page without a stored body is left out.
+
+    A page that has not changed since an earlier crawl has the record of that crawl, and a revisit with its own date.
+    """
     for page in found:
         if page.body is not None:
-            record = segments.read_bytes(page.body)
-            warc.read(record, page.body)
-            yield record
+            member = segments.read_bytes(page.body)
+            record = warc.read(member, page.body)
+            again = warc.revisit(record, page) if page.unchanged else b""
+            yield warc.with_block_digest(member) + again

@@ -136,6 +136,20 @@ def read(backend: Backend, which: str, crawl: str | None) -> Read:
     return _read(found, backend.content(found))
 
 
+def only_page(backend: Backend, crawl: str, url: str) -> Read:
+    """The page of a crawl of one URL; without a page, the error says why."""
+    if pages := backend.pages(crawl, 1):
+        return _read(pages[0], backend.content(pages[0]))
+    why = backend.explain(normalise(url) or url, crawl)["why"]
+    raise UsageError(f"{veiled(url)} was not fetched. {' '.join(why[:3])}")
+
+
+def known_urls(backend: Backend, crawl: str, limit: int) -> list[Document]:
+    """URLs that a crawl knows, in alphabetical order."""
+    found = backend.urls(crawl, limit)
+    return sorted(({"url": one["url"], "state": one["state"]} for one in found), key=lambda one: str(one["url"]))
+
+
 def scan(backend: Backend, crawl: str | None, cursor: str | None) -> Iterator[tuple[str, Read]]:
     """Pages to search, each with the cursor that continues after it."""
     for after, page, body in backend.scan_pages(crawl, cursor):

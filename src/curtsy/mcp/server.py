@@ -34,13 +34,16 @@ Scope = MutableMapping[str, Any]
 SEARCHED_PAGES = 2_000
 SEARCH_S = 8.0
 _ABOUT = (
-    "Crawl websites politely and read the stored pages. `crawl` fetches pages at the pace of their site: it takes "
-    "seconds per page, so request few, and continue with `resume`. `search_pages`, `read_page` and `extract` use "
-    "stored pages and send no requests: try them first. " + reading.UNTRUSTED
+    "Crawl websites politely and read the stored pages. `scrape` fetches one page, `map` lists the URLs of a site, "
+    "`crawl` fetches pages at the pace of their site: it takes seconds per page, so request few, and continue with "
+    "`resume`. `search_pages`, `read_page` and `extract` use stored pages and send no requests: try them first. "
+    + reading.UNTRUSTED
 )
 _LOOKS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _ASKS = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=True)
 
+#: URLs that `map` returns at most
+MOST_URLS = 5_000
 #: pages of a crawl that an answer names
 _NAMED = 50
 
@@ -131,7 +134,45 @@ def _crawling(backend: Backend, limits: Limits) -> list[Tool]:
             id = await _work(crawler.resume, crawl, max_seconds, told)
         return await _came_of(backend, id)
 
-    return [_Tool.of(fn, _ASKS) for fn in (crawl, resume)]
+    async def scrape(
+        ctx: Context[Any, Any],
+        url: Annotated[str, Field(description="The page to fetch: an http or https URL.", max_length=2083)],
+        max_chars: Annotated[
+            int, Field(description="Maximum number of characters.", ge=100, le=reading.MOST_CHARS)
+        ] = 20_000,
+        full_page: Annotated[
+            bool, Field(description="Also menus, headers, footers and related links; by default the main content only.")
+        ] = False,
+        max_seconds: Seconds = soon,
+    ) -> dict[str, Any]:
+        """Fetch one page politely and return it as Markdown, with its title, status and time.
+
+        It obeys robots.txt and rate limits like `crawl`. `read_page` with `next_offset` returns the rest.
+        """
+        options = {"max_pages": 1, "max_depth": 0, "sitemaps": False}
+        with _Progress(ctx, 1) as told:
+            id = await _work(crawler.crawl, [url], options, max_seconds, told)
+        found = await _work(backends.only_page, backend, id, url)
+        return await _work(reading.piece, found, 0, max_chars, full_page)
+
+    async def map(
+        ctx: Context[Any, Any],
+        url: Annotated[str, Field(description="A page of the site: an http or https URL.", max_length=2083)],
+        limit: Annotated[int, Field(description="Maximum number of URLs.", ge=1, le=MOST_URLS)] = 500,
+        max_pages: Pages = few,
+        max_seconds: Seconds = soon,
+    ) -> dict[str, Any]:
+        """The URLs of a site: from its sitemaps and from the links of some pages, which are fetched politely.
+
+        `state` is `done` for fetched pages and `open` for URLs that are only known. `crawl` fetches more of them.
+        """
+        options = {"max_pages": max_pages, "scope": "host", "sitemaps": True}
+        with _Progress(ctx, max_pages) as told:
+            id = await _work(crawler.crawl, [url], options, max_seconds, told)
+        found = await _work(backends.status, backend, id)
+        return {"note": reading.UNTRUSTED, **found, "urls": await _work(backends.known_urls, backend, id, limit)}
+
+    return [_Tool.of(fn, _ASKS) for fn in (crawl, resume, scrape, map)]
 
 
 async def _came_of(backend: Backend, id: str) -> dict[str, Any]:

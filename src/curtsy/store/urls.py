@@ -400,3 +400,23 @@ def chain_of(stored: str | None) -> Chain | None:
     for name in ("trail", "cookies"):
         fields[name] = tuple(fields.get(name, ()))
     return Chain(**fields)
+
+
+_KNOWN_URLS = text(
+    "SELECT fp, url, state, reason, depth, lastmod FROM urls WHERE crawl = :crawl AND fp > :after ORDER BY fp "
+    "LIMIT :limit"
+)
+
+
+class KnownUrl(NamedTuple):
+    fp: bytes
+    url: str
+    state: str
+    reason: str
+    depth: int
+    lastmod: str | None
+
+
+def known(tx: Connection, crawl: int, after: bytes, limit: int) -> list[KnownUrl]:
+    """Known URLs of a crawl in the order of their fingerprints, fetched or not."""
+    return [KnownUrl(*row) for row in tx.execute(_KNOWN_URLS, {"crawl": crawl, "after": after, "limit": limit})]

@@ -13,4 +13,5 @@ from curtsy.web.api import (  # noqa: F401
     reviews,
     schedules,
     selectors,
+    urls,
 )  # fmt: skip

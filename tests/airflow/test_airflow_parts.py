@@ -367,3 +367,33 @@ def test_the_deprecated_method_of_a_slot_works_with_a_warning(desk: SlotThread) 
     report = held.report()
     assert (report.status, report.headers, report.url) == (503, (("retry-after", "9"),), "http://renamed.test/")
     desk.give_back(held)
+
+
+def test_without_patience_a_free_slot_is_taken_and_a_busy_one_is_not_waited_for(desk: SlotThread) -> None:
+    held = desk.take("patience.test", within_s=0)
+    assert held is not None
+    began = time.monotonic()
+    assert desk.take("patience.test", within_s=0) is None
+    assert time.monotonic() - began < 1
+    desk.give_back(held)
+
+
+@pytest.mark.usefixtures("connection")
+def test_a_target_that_cannot_be_written_fails_before_the_crawl_starts(plane: Plane) -> None:
+    before = plane.server.list_crawls()["items"]
+    crawl = operator(seeds=["http://org-0004.tinyweb.test/"], export_to="pages.nonsense")
+    with pytest.raises(AirflowFailException, match="nonsense"):
+        crawl.execute(context("nonsense"))
+    assert plane.server.list_crawls()["items"] == before
+
+
+def test_the_default_of_deferrable_is_the_deployments_if_it_sets_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert operator(seeds=["http://a.test/"]).deferrable is True
+    monkeypatch.setenv("AIRFLOW__OPERATORS__DEFAULT_DEFERRABLE", "False")
+    assert operator(seeds=["http://a.test/"]).deferrable is False
+    assert operator(seeds=["http://a.test/"], deferrable=True).deferrable is True
+
+
+def test_the_old_name_of_the_poll_interval_works_with_a_warning() -> None:
+    with pytest.warns(DeprecationWarning, match="poll_interval"):
+        assert operator(seeds=["http://a.test/"], poll_s=3.0).poll_interval == 3.0

@@ -108,10 +108,13 @@ class SlotThread:
         return self._thread.wait(work)
 
     def take(self, host: str, delay_s: float | None = None, within_s: float | None = None) -> HeldSlot | None:
-        """A slot of the host; None if none is free within that time."""
+        """A slot of the host; None if none is free within that time. With 0 it tries once and does not wait."""
         slots = self._opened.result()
 
         async def taken() -> ExternalSlot | None:
+            slot, _ = await slots.try_take(host, delay_s)
+            if slot is not None or within_s == 0:
+                return slot
             try:
                 async with asyncio.timeout(within_s):
                     return await slots.take(host, delay_s)

@@ -14,6 +14,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from curtsy.airflow import crawl_identity
 from curtsy.airflow.crawl_events import GONE, REFUSED, TIMED_OUT
+from curtsy.airflow.deferring import default_deferrable, renamed
 from curtsy.airflow.hook import DEFAULT, CurtsyHook, Place
 from curtsy.airflow.links import XCOM_KEY, CurtsyCrawlLink
 from curtsy.airflow.trigger import CurtsyCrawlTrigger
@@ -65,8 +66,9 @@ class CurtsyCrawlOperator(BaseOperator):
         export_to: str | Sequence[str] = (),
         crawl_timeout: timedelta | None = None,
         cancel_on_kill: bool = True,
-        poll_s: float = 10.0,
-        deferrable: bool = True,
+        poll_interval: float = 10.0,
+        poll_s: float | None = None,
+        deferrable: bool | None = None,
         curtsy_conn_id: str = DEFAULT,
         **kwargs: Any,
     ) -> None:
@@ -79,8 +81,10 @@ class CurtsyCrawlOperator(BaseOperator):
             warnings.warn("The argument `wishes` is now called `options`", DeprecationWarning, stacklevel=3)
         self.options, self.export_to = wishes if options is None else options, export_to
         self.on_dead_letters, self.max_dead_letters = on_dead_letters, max_dead_letters
-        self.crawl_timeout, self.cancel_on_kill, self.poll_s = crawl_timeout, cancel_on_kill, poll_s
-        self.deferrable, self.curtsy_conn_id = deferrable, curtsy_conn_id
+        self.crawl_timeout, self.cancel_on_kill = crawl_timeout, cancel_on_kill
+        self.poll_interval = renamed("poll_s", "poll_interval", poll_s, poll_interval)
+        self.deferrable = default_deferrable() if deferrable is None else deferrable
+        self.curtsy_conn_id = curtsy_conn_id
         self.crawl_url: str | None = None
         #: for on_kill: a signal handler cannot request a connection from Airflow
         self._held: tuple[Server, str] | None = None
@@ -97,6 +101,7 @@ class CurtsyCrawlOperator(BaseOperator):
         place = CurtsyHook(self.curtsy_conn_id).place()
         server = Server(place.url, place.key)
         try:
+            self._check_targets()
             joined = crawl_identity.join(server, context, self._seeds(), self._options())
             self._take_up(context, place, server, joined)
         except Unavailable:
@@ -108,7 +113,7 @@ class CurtsyCrawlOperator(BaseOperator):
             return self._ended(context, place, joined.number, self._wait(server, id, until))
         self.defer(
             trigger=CurtsyCrawlTrigger(
-                crawl_id=id, curtsy_conn_id=self.curtsy_conn_id, poll_s=self.poll_s, until=until,
+                crawl_id=id, curtsy_conn_id=self.curtsy_conn_id, poll_s=self.poll_interval, until=until,
                 cancel_on_kill=self.cancel_on_kill,
             ),
             method_name="execute_complete",
@@ -199,7 +204,7 @@ class CurtsyCrawlOperator(BaseOperator):
         }
 
     def _export(self, place: Place, id: str) -> list[str]:
-        targets = [self.export_to] if isinstance(self.export_to, str) else list(self.export_to)
+        targets = self._targets()
         if targets:
             # Imports the store and the exports, which most tasks do not need.
             from curtsy.airflow.export_task import write
@@ -209,6 +214,17 @@ class CurtsyCrawlOperator(BaseOperator):
         return targets
 
     # Arguments
+
+    def _targets(self) -> list[str]:
+        return [self.export_to] if isinstance(self.export_to, str) else list(self.export_to)
+
+    def _check_targets(self) -> None:
+        """Refuse a target that cannot be written before the crawl starts, not after it."""
+        if targets := self._targets():
+            from curtsy.airflow.export_task import check  # imports the exports, which most tasks do not need
+
+            for target in targets:
+                check(target)
 
     def _seeds(self) -> list[str]:
         seeds = self.seeds.split() if isinstance(self.seeds, str) else [str(seed) for seed in self.seeds]

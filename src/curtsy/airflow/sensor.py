@@ -10,6 +10,7 @@ from airflow.sdk import BaseSensorOperator, PokeReturnValue
 from airflow.sdk.exceptions import AirflowFailException, AirflowSensorTimeout, AirflowSkipException
 
 from curtsy.airflow.crawl_events import TIMED_OUT
+from curtsy.airflow.deferring import default_deferrable, renamed
 from curtsy.airflow.hook import DEFAULT, CurtsyHook
 from curtsy.airflow.links import XCOM_KEY, CurtsyCrawlLink
 from curtsy.airflow.trigger import CurtsyCrawlTrigger
@@ -28,11 +29,13 @@ class CurtsyCrawlSensor(BaseSensorOperator):
     ui_color = "#e8f0e4"
 
     def __init__(
-        self, *, crawl_id: str, curtsy_conn_id: str = DEFAULT, poll_s: float = 10.0, deferrable: bool = True,
-        **kwargs: Any,
+        self, *, crawl_id: str, curtsy_conn_id: str = DEFAULT, poll_interval: float = 10.0, poll_s: float | None = None,
+        deferrable: bool | None = None, **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(**kwargs)
-        self.crawl_id, self.curtsy_conn_id, self.poll_s, self.deferrable = crawl_id, curtsy_conn_id, poll_s, deferrable
+        self.crawl_id, self.curtsy_conn_id = crawl_id, curtsy_conn_id
+        self.poll_interval = renamed("poll_s", "poll_interval", poll_s, poll_interval)
+        self.deferrable = default_deferrable() if deferrable is None else deferrable
         self.crawl_url: str | None = None
 
     def execute(self, context: Any) -> Any:
@@ -43,7 +46,7 @@ class CurtsyCrawlSensor(BaseSensorOperator):
             return poked.xcom_value
         self.defer(
             trigger=CurtsyCrawlTrigger(
-                crawl_id=self.crawl_id, curtsy_conn_id=self.curtsy_conn_id, poll_s=self.poll_s,
+                crawl_id=self.crawl_id, curtsy_conn_id=self.curtsy_conn_id, poll_s=self.poll_interval,
                 until=time.time() + self.timeout, cancel_on_kill=False,
             ),
             method_name="execute_complete",

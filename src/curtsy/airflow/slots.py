@@ -22,6 +22,7 @@ from typing import Any
 from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk.bases.decorator import DecoratedOperator, task_decorator_factory
 
+from curtsy.airflow.deferring import default_deferrable
 from curtsy.airflow.held_slot import HeldSlot, SlotThread
 from curtsy.airflow.hook import DEFAULT, CurtsyHook
 from curtsy.airflow.trigger import CurtsyHostSlotTrigger
@@ -57,15 +58,16 @@ class PoliteSlotOperator(DecoratedOperator, PythonOperator):
 
     def __init__(
         self, *, python_callable: Callable[..., Any], op_args: Any, op_kwargs: Any, host: str | None = None,
-        delay_s: float | None = None, patience_s: float = 5.0, curtsy_conn_id: str = DEFAULT, deferrable: bool = True,
-        **kwargs: Any,
+        delay_s: float | None = None, patience_s: float = 0.0, curtsy_conn_id: str = DEFAULT,
+        deferrable: bool | None = None, **kwargs: Any,
     ) -> None:  # fmt: skip
         upstream = {"python_callable": python_callable, "op_args": op_args, "op_kwargs": op_kwargs}
         super().__init__(
             kwargs_to_upstream=upstream, python_callable=python_callable, op_args=op_args, op_kwargs=op_kwargs, **kwargs
         )
         self.host, self.delay_s, self.patience_s = host, delay_s, patience_s
-        self.curtsy_conn_id, self.deferrable = curtsy_conn_id, deferrable
+        self.curtsy_conn_id = curtsy_conn_id
+        self.deferrable = default_deferrable() if deferrable is None else deferrable
 
     def execute(self, context: Any) -> Any:
         settings = CurtsyHook(self.curtsy_conn_id).place().settings()
@@ -105,8 +107,8 @@ def polite_slot(python_callable: Callable[..., Any] | None = None, **kwargs: Any
     """A TaskFlow task that runs while it holds a host slot; also `@task.polite_slot`.
 
     `host`: a name or a URL, templated; default: the host of the function's argument `url`. `delay_s`: minimum delay
-    before the next slot of the host. `patience_s`: how long it waits on a worker before it defers. Other arguments are
-    those of `@task`.
+    before the next slot of the host. `patience_s`: how long it waits on a worker before it defers; by default it does
+    not wait. Other arguments are those of `@task`.
     """
     return task_decorator_factory(
         python_callable=python_callable, decorated_operator_class=PoliteSlotOperator, **kwargs

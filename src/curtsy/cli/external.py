@@ -12,10 +12,11 @@ from curtsy.cli import show
 from curtsy.cli.commands import Commands
 from curtsy.cli.options import AsJson, Config, DataDir, stored
 from curtsy.core import clock
+from curtsy.core.errors import UsageError
 from curtsy.core.times import since_ms, timestamp
 from curtsy.store import external_requests
 
-app = Commands("List and replay requests of external clients (Scrapy).")
+app = Commands("List, replay and discard requests of external clients (Scrapy).")
 Name = Annotated[
     str | None, typer.Option("--name", metavar="NAME", help="Only of this run: CURTSY_RUN or the name of the spider.")
 ]
@@ -81,3 +82,21 @@ def replay(
         show.document({"replayed": opened, "dry_run": dry_run})
     else:
         show.say(f"{opened:,} dead letters {'would be' if dry_run else 'are'} open again.")
+
+
+@app.command()
+def discard(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The run, as `external list` names it.")],
+    config: Config = None,
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+) -> None:
+    """End an unfinished run and drop its open requests; the next start begins a new run."""
+    with stored(config, data_dir) as (_, store):
+        dropped = store.run(external_requests.discard, name, clock.now_ms())
+    if dropped is None:
+        raise UsageError(f"There is no unfinished run {name!r}. `curtsy external list` lists the runs.")
+    if as_json:
+        show.document({"name": name, "discarded": dropped})
+    else:
+        show.say(f"{dropped:,} open requests of {name} were dropped.")

@@ -18,7 +18,7 @@ from curtsy.core.observe import log
 from curtsy.core.settings import Settings
 from curtsy.core.threads import in_thread
 from curtsy.rules.urls import fingerprint, host_key, normalise
-from curtsy.store import crawls, deletion, llm_cache, meta, queues, rates, requests
+from curtsy.store import audit_log, crawls, deletion, llm_cache, meta, queues, rates, requests
 from curtsy.store import sweep as segment_sweep
 from curtsy.store.engine import Store, read
 from curtsy.store.erasure import erase_all
@@ -147,6 +147,8 @@ def sweep(services: Services, now_ms: int, work_s: float = _SWEEP_S) -> None:
     if settings.retain_requests_days:
         _forget_requests(store, now_ms - _ms(settings.retain_requests_days), _until(work_s))
     store.run(rates.forget, now_ms)
+    if settings.retain_audit_days:
+        store.run(audit_log.forget, now_ms - _ms(settings.retain_audit_days))
     _forget_answers(store, now_ms - _ms(_ANSWERS_DAYS), _until(work_s))
     delete_some(store, settings, work_s)
 

@@ -234,6 +234,7 @@ class Settings(BaseSettings):
     retain_pages_days: float = Field(0, ge=0, le=36500)
     retain_requests_days: float = Field(0, ge=0, le=36500)
     retain_crawls_days: float = Field(0, ge=0, le=36500)
+    retain_audit_days: float = Field(365, ge=0, le=36500)
 
     # The API
     api_host: str = "127.0.0.1"

@@ -7,6 +7,8 @@ from typing import Any, Self
 from scrapy.crawler import Crawler
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
+from curtsy.scrapy.run_name import note_arguments
+
 #: next to the downloader: responses from the cache need no slot
 _ORDER = 990
 _MIDDLEWARE = "curtsy.scrapy.SlotMiddleware"
@@ -24,6 +26,11 @@ class Addon:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(crawler)
+
+    @classmethod
+    def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
+        """Called before any spider is created."""
+        note_arguments()
 
     def update_settings(self, settings: BaseSettings) -> None:
         delay_s = self._delay_s(settings)

@@ -28,6 +28,7 @@ from curtsy.core.settings_loading import OLD_NAMES, load
 from curtsy.crawl.external_slots import ExternalSlot, Report
 from curtsy.rules.urls import host_key, normalise
 from curtsy.scrapy.frontier_thread import NO_HOST, FrontierThread, LocalRequest, Ready, is_usable
+from curtsy.scrapy.run_name import name_of
 from curtsy.scrapy.sessions import Sessions, middlewares_of
 from curtsy.store.external_requests import NewRequest, Settled
 
@@ -96,7 +97,7 @@ class Scheduler(BaseScheduler):
         check_components(self._crawler)
         self._loop = _running_loop()
         self._sessions = Sessions(self._crawler)
-        name = settings.get("CURTSY_RUN") or spider.name
+        name = settings.get("CURTSY_RUN") or name_of(spider)
         capacity = settings.getint("CONCURRENT_REQUESTS") or _MANY
         self._thread = FrontierThread(curtsy_settings(settings), name, capacity, self._on_notify, slot_delays(settings))
         self._thread.open()
@@ -126,8 +127,10 @@ class Scheduler(BaseScheduler):
         self._stat("scheduler/enqueued")
         try:
             payload = self._written(request)
+            if not getattr(self._engine_slot(), "close_if_idle", True):
+                raise ValueError("the shell waits for this very request")
         except (ValueError, TypeError, pickle.PicklingError, AttributeError):
-            # Its callback is not a method of the spider, or its meta cannot be serialized.
+            # Its callback is not a method of the spider, its meta cannot be serialized, or it is one of `scrapy shell`.
             self._stat("curtsy/kept_in_memory_only")
             self.thread.add_local(LocalRequest(host, request))
             return True

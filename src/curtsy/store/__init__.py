@@ -22,7 +22,7 @@ repeated. So every transaction locks tables in this order, and rows within a tab
     crawl_members, crawl_counts     (crawl, member); (crawl, state, reason)
     crawl_rates                     (crawl, at_s)
     the webhook row in the outbox   inserted under its crawl's lock
-    schedules, runs, deletions, erasures, meta
+    schedules, runs, deletions, erasures, audit_log, meta
 
 The rules that keep it:
 

@@ -70,7 +70,8 @@ _GIVE_BACK = text(
 _PENDING = text("SELECT EXISTS (SELECT 1 FROM guest_requests WHERE run = :run AND state IN ('open', 'held'))")
 _FAILED = text(
     "SELECT q.n, q.url, q.host, q.cause, q.detail, q.at_ms, r.name FROM guest_requests q "
-    "JOIN guest_runs r ON r.n = q.run WHERE q.state = 'failed' AND (:name = '' OR r.name = :name) "
+    "JOIN guest_runs r ON r.n = q.run WHERE q.state = 'failed' AND (:name = '' OR r.name = :name "
+    "OR substr(r.name, 1, length(:name) + 1) = :name || ' ') "
     "AND q.at_ms >= :since_ms ORDER BY q.at_ms, q.n LIMIT :limit"
 )
 _RUNS = text("SELECT n, name, state, started_ms, ended_ms FROM guest_runs ORDER BY n DESC LIMIT :limit")
@@ -239,3 +240,17 @@ def replay(tx: Connection, letters: Iterable[int], now_ms: int) -> int:
         tx.execute(_REOPEN, {"n": n})
         opened += int(tx.execute(_REPLAY, {"n": n, "now_ms": now_ms}).rowcount)
     return opened
+
+
+_DISCARD = text(
+    "UPDATE guest_requests SET state = 'discarded', holder = '', at_ms = :now_ms WHERE state IN ('open', 'held') "
+    "AND run IN (SELECT n FROM guest_runs WHERE name = :name AND state = 'running')"
+)
+_ENDED = text("UPDATE guest_runs SET state = 'discarded', ended_ms = :now_ms WHERE name = :name AND state = 'running'")
+
+
+def discard(tx: Connection, name: str, now_ms: int) -> int | None:
+    """End a run and drop its open requests; how many. None if no run of this name is unfinished."""
+    given = {"name": name, "now_ms": now_ms}
+    dropped = tx.execute(_DISCARD, given).rowcount
+    return dropped if tx.execute(_ENDED, given).rowcount else None

@@ -381,3 +381,18 @@ idempotency = Table(
     Index("idempotency_created", "created_ms"),
     sqlite_with_rowid=False,
 )
+
+audit_log = Table(
+    "audit_log",
+    metadata,
+    Column("n", Serial, Identity(), primary_key=True),
+    need("at_ms", BigInteger),
+    may("key_id", Text),  # None: this machine without a key, or an unknown caller
+    need("address", Text),
+    need("method", Text),
+    need("path", Text),
+    need("status", Integer),
+    may("crawl", Text),  # id
+    need("request_id", Text),
+    Index("audit_log_at", "at_ms"),
+)

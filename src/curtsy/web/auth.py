@@ -81,14 +81,14 @@ class Gate:
         if given is None:
             self._check_local(request)
             return Caller(name=address, scopes=("admin",))
-        caller = self._by_key(given)
+        caller = self._by_key(given, address)
         if not caller.may(scope):
             raise Problem(403, "scope-missing", f"This key needs the scope {scope}.")
         return caller
 
-    def of_key(self, text: str) -> Caller:
+    def of_key(self, text: str, address: str = "") -> Caller:
         """The caller with this key."""
-        return self._by_key(f"Bearer {text}")
+        return self._by_key(f"Bearer {text}", address)
 
     def of_session(self, id: str) -> Caller:
         """The caller of a session that was signed in with this key, while the key is valid."""
@@ -98,14 +98,14 @@ class Gate:
             raise _unknown("The key of this session has expired or was revoked.")
         return Caller(name=found.id, key_id=found.id, scopes=found.scopes)
 
-    def _by_key(self, given: str) -> Caller:
+    def _by_key(self, given: str, address: str) -> Caller:
         kind, _, text = given.partition(" ")
         match = _KEY.fullmatch(text.strip()) if kind.lower() == "bearer" else None
         if match is None:
             raise _unknown("Send the key as 'Authorization: Bearer curtsy_...'.")
         found = check_key(self._backend.store, match[1], match[2], clock.now_ms())
         if found is None:
-            log("key_refused", level="warning", key=match[1])
+            log("key_refused", level="warning", key=match[1], address=address)
             raise _unknown("This key is unknown, has expired or was revoked.")
         return Caller(name=found.id, key_id=found.id, scopes=found.scopes)
 

@@ -28,6 +28,7 @@ from curtsy.core.model import new_id
 from curtsy.core.observe import log, request_id
 from curtsy.core.settings import Settings
 from curtsy.web import api, auth, dashboard, limits
+from curtsy.web.audit import Audit
 from curtsy.web.backend_thread import BackendThread
 from curtsy.web.dashboard import site
 from curtsy.web.dashboard.sessions import Sessions
@@ -62,6 +63,7 @@ def create_app(settings: Settings, backend: BackendThread | None = None, *, host
     app.before_request(_begin)
     app.after_request(_end)
     app.register_error_handler(Exception, _failed)
+    app.extensions["curtsy_audit"] = Audit(parts)
     for one in ENDPOINTS:
         app.add_url_rule(
             re.sub(r"{(\w+)}", r"<\1>", one.path),
@@ -91,6 +93,8 @@ def _end(response: Response) -> Response:
     backend: BackendThread = current_app.extensions["curtsy"]
     backend.count("curtsy_api_seconds", seconds, route=route or "none", status=response.status_code)
     log("api", method=request.method, route=route, status=response.status_code, ms=round(seconds * 1000, 1))
+    audit: Audit = current_app.extensions["curtsy_audit"]
+    audit.note(response)
     return response
 
 
@@ -99,7 +103,7 @@ def _view(
 ) -> Callable[..., Response]:
     def view(**parameters: str) -> Response:
         g.endpoint = endpoint
-        caller = _admitted(endpoint, gate, limit)
+        caller = g.caller = _admitted(endpoint, gate, limit)
         media_type = _media_type(endpoint)
         given: dict[str, Any] = dict(parameters)
         if endpoint.query is not None:

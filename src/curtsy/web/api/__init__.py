@@ -2,6 +2,7 @@
 
 from curtsy.web.api import (  # noqa: F401
     about,
+    audit,
     crawls,
     deletion,
     explain,

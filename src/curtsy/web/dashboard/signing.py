@@ -24,7 +24,7 @@ def sign_in(req: PageRequest) -> Response:
     target = _inside(request.form.get("next", ""))
     site = req.site
     try:
-        caller = site.gate.of_key(filled("key") or "")
+        caller = site.gate.of_key(filled("key") or "", request.remote_addr or "")
     except Problem:
         site.limit.take(request.remote_addr or "")
         wrong = "This key is unknown, has expired or was revoked."

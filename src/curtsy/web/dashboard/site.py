@@ -50,6 +50,7 @@ MENU = (
     ("Explain", "/explain"),
     ("Workers", "/workers"),
     ("Keys", "/keys"),
+    ("Audit", "/audit"),
 )
 #: rows of a list on one page
 ROWS = 50
@@ -211,7 +212,7 @@ def _wrapped(one: View, site: Site) -> Callable[..., Response]:
         session = site.sessions.of(request)
         fresh = session or site.sessions.new()
         g.session = fresh
-        caller = _admitted(site, session, one.scope)
+        caller = g.caller = _admitted(site, session, one.scope)
         if one.method == "POST":
             _check_form(site, session)
         response = one.fn(PageRequest(site=site, session=fresh, caller=caller), **parameters)

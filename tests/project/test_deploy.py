@@ -131,6 +131,14 @@ def test_a_unit_ends_its_part_gently_and_keeps_it_in_bounds(path: Path) -> None:
     check_command(words)
 
 
+@pytest.mark.parametrize("path", sorted((DEPLOY / "systemd").glob("*.service")), ids=lambda path: path.name)
+def test_units_name_groups_of_system_calls_that_debian_12_knows(path: Path) -> None:
+    """systemd 252 ignores a group that it does not know, and Chromium then dies of the filter."""
+    words = read_unit(path)["Service"]["SystemCallFilter"].split()
+    assert {word for word in words if word.startswith("@")} == {"@system-service"}
+    assert ("seccomp" in words) is (path.stem == "curtsy-render")
+
+
 def test_the_example_of_the_environment_names_settings() -> None:
     for line in (DEPLOY / "systemd" / "curtsy.env.example").read_text("utf-8").splitlines():
         if not line.startswith("#"):

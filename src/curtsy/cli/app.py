@@ -54,7 +54,7 @@ for command in (
     LazyCommand("serve", "curtsy.cli.serve:serve", "Run the API and the dashboard."),
     LazyCommand("keys", "curtsy.cli.keys:app", "Create, list and revoke API keys."),
     LazyCommand("mcp", "curtsy.cli.mcp:mcp", "Run a Model Context Protocol server."),
-    LazyCommand("external", "curtsy.cli.external:app", "List, replay and discard requests of external clients (Scrapy)."),
+    LazyCommand("external", "curtsy.cli.external:app", "List, replay and discard requests of Scrapy spiders."),
     LazyCommand("guests", "curtsy.cli.external:app", "Old name of `external`.", renamed_to="external"),
     LazyCommand(
         "tinyweb", "curtsy.cli.tinyweb:tinyweb", "Serve a small synthetic web for tests.",

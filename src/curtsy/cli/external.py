@@ -16,7 +16,7 @@ from curtsy.core.errors import UsageError
 from curtsy.core.times import since_ms, timestamp
 from curtsy.store import external_requests
 
-app = Commands("List, replay and discard requests of external clients (Scrapy).")
+app = Commands("List, replay and discard requests of Scrapy spiders.")
 Name = Annotated[
     str | None, typer.Option("--name", metavar="NAME", help="Only of this run: CURTSY_RUN or the name of the spider.")
 ]

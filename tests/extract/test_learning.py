@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -96,6 +97,16 @@ def test_pages_with_two_layouts_teach_two_places() -> None:
     old = [(f"<p class=by>{name}</p>", name) for name in "ABC"]
     new = [(f"<div class=maker>{name}</div>", name) for name in "DEF"]
     assert learn("/maker", [*old, *new]) == [Place(path="p.by"), Place(path="div.maker")]
+
+
+def test_learning_from_hostile_pages_takes_bounded_time() -> None:
+    """Thousands of short blocks, each of which could have the value."""
+    pages = [("".join(f"<p class=k{chr(97 + at % 26)}>a b {n} c {at} d e f g h</p>" for at in range(3000)), float(n))
+             for n in (31, 32, 33, 34)]  # fmt: skip
+    found = examples("/weight", pages)
+    began = time.thread_time()
+    learning.learn(leaf(SCHEMA, "/weight"), found)
+    assert time.thread_time() - began < 30
 
 
 # Looking at a page

@@ -9,6 +9,7 @@ one that has nothing but the value, then the one that agrees with most pages. Pu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -28,6 +29,7 @@ _MAX_WORDS = 14
 #: chains of one field that are tried
 _MAX_TRIED = 40
 _MAX_CONSTANT = 60
+_NO_DIGIT = re.compile(r"\D")
 
 
 @dataclass(frozen=True)
@@ -211,12 +213,20 @@ def _around(leaf: Leaf, text: str, value: Any) -> Iterator[tuple[str, str]]:
         if (at := _word_at(text, value)) is not None:
             yield text[:at], text[at + len(value) :]
         return
-    if not any(char.isdigit() for char in text) and leaf.type != "enum":
+    if not _can_have(leaf, text, value):
         return
     for start, end in _windows(text):
         if same(coerced(text[start:end], leaf), value):
             yield text[:start], text[end:]
             return
+
+
+def _can_have(leaf: Leaf, text: str, value: Any) -> bool:
+    """Whether a text can have the value among other words: of a number its figures, of a date its year."""
+    if leaf.type == "enum":
+        return len(text) <= _MAX_CONSTANT * 2
+    wanted = _NO_DIGIT.sub("", str(value).removesuffix(".0"))
+    return wanted[:4] in _NO_DIGIT.sub("", text) if leaf.type == "date" else wanted in _NO_DIGIT.sub("", text)
 
 
 def _word_at(text: str, value: str) -> int | None:

@@ -41,12 +41,14 @@ from curtsy.store.template_rows import NewSelector, Outcome, PageRow, Reading, T
 #: pages that the model or a person has read, newest first
 _MAX_EXAMPLES = 60
 _MAX_TESTED = 1_000
-#: CPU time of the test
+#: CPU time of the search, and of the test
 _TEST_S = 20.0
 _CACHED_S = 2.0
 #: locks for learning, and how long a worker waits for one that learns
 _LOCKS = 8
 _WAIT_S = 45.0
+#: searching the place of a field may take this many times as long as reading a page
+_SEARCH = 10
 #: share of the found values that grounding may refuse
 _MAX_REFUSED = 0.1
 #: found values that must not all be the same, if the verified ones differ
@@ -109,11 +111,7 @@ def learn(store: Store, segments: SegmentStore, settings: Settings, schema: Sche
     for one in before:
         if one.state == "active":
             active.setdefault(one.leaf, []).append(Place(**one.place))
-    found = [
-        (leaf, place, score)
-        for leaf in schema.leaves
-        for place, score in learning.learn(leaf, examples, active.get(leaf.path, ()))
-    ]
+    found = list(_places(settings, schema, examples, active))
     passed = _tested(reader, row, read, found) if found else []
     next_try = row.asked + max(1, row.asked // 2)
     written = store.run(templates.learn, row.n, row.revision, passed, next_try, clock.now_ms())
@@ -168,6 +166,22 @@ def _changed(schema: Schema, old: Sequence[Field], new: Sequence[Field]) -> set[
     """The fields whose values differ."""
     then, now = (values_of(schema, fields, *Rung) for fields in (old, new))
     return {leaf for leaf in {*then, *now} if not same_values(then.get(leaf, ()), now.get(leaf, ()))}
+
+
+def _places(
+    settings: Settings, schema: Schema, examples: Sequence[Example], active: Mapping[str, Sequence[Place]]
+) -> Iterator[tuple[Leaf, Place, Score]]:
+    """Yield the new places of all fields. Pages that were made to take long end the search."""
+    seconds, began = settings.parse_timeout_s * _SEARCH, time.thread_time()
+    for leaf in schema.leaves:
+        if time.thread_time() - began > _TEST_S:
+            return
+        try:
+            made = within(seconds, learning.learn, leaf, examples, active.get(leaf.path, ()))
+        except ParseTimeout:
+            log("selectors_not_learned", level="warning", field=leaf.path, error="the search took too long")
+            continue
+        yield from ((leaf, place, score) for place, score in made)
 
 
 # Examples

@@ -1,4 +1,4 @@
-"""`python -m tests.judge.selectors [--pages N]`: what learned selectors save, and what a redesign does to them.
+"""`python -m tests.judge.selectors [--pages N] [--careless SHARE]`: what learned selectors save, also after a redesign.
 
 A site has three templates with N pages each (tests/support/templated_site.py), and a model server that reads the page
 in its prompt. The first 20 pages of each template are for learning. The site is extracted twice: with the model on
@@ -56,12 +56,14 @@ class Figures(NamedTuple):
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.judge.selectors", description=__doc__)
     parser.add_argument("--pages", type=int, default=200, metavar="N", help="pages of each template")
-    each = parser.parse_args().pages
+    parser.add_argument("--careless", type=float, default=0.0, metavar="SHARE", help="values that the model overlooks")
+    options = parser.parse_args()
+    each = options.pages
     made = list(pages(2 * each, each))
     first, rest, new = _cut(made, 0, LEARNING), _cut(made, LEARNING, each), _cut(made, each, 2 * each)
     with tempfile.TemporaryDirectory() as folder:
-        every = _run(Path(folder) / "every", [first, rest], learn=False)
-        learned = _run(Path(folder) / "learned", [first, rest, new], learn=True)
+        every = _run(Path(folder) / "every", [first, rest], options.careless, learn=False)
+        learned = _run(Path(folder) / "learned", [first, rest, new], options.careless, learn=True)
     names = ("first pages", "later pages", "after the redesign")
     print("| extraction | pages | model calls by template | right | wrong | missed | F1 | CPU ms per page |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
@@ -99,9 +101,9 @@ def _broken(every: list[Figures], learned: list[Figures]) -> list[str]:
     return found
 
 
-def _run(folder: Path, groups: list[list[Made]], *, learn: bool) -> list[Figures]:
+def _run(folder: Path, groups: list[list[Made]], careless: float, *, learn: bool) -> list[Figures]:
     folder.mkdir()
-    with HonestModel() as model, Store.open(f"sqlite:///{folder}/curtsy.sqlite") as store:
+    with HonestModel(careless) as model, Store.open(f"sqlite:///{folder}/curtsy.sqlite") as store:
         segments = Segments(folder / "segments")
         parts = orgs.parts_of(
             store, segments, data_dir=folder, llm_url=model.url, llm_model="honest", learn_selectors=learn

@@ -91,6 +91,21 @@ def test_workers_that_read_pages_at_once_make_one_template_of_each_kind(parts: P
     assert max(Counter((row["template"], row["leaf"]) for row in rows).values()) == 1
 
 
+def test_a_model_that_overlooks_values_teaches_too(parts: Parts) -> None:
+    with HonestModel(careless=0.05) as careless:
+        changed = {"llm_url": careless.url}
+        overlooking = Parts(parts.settings.model_copy(update=changed), parts.store, parts.segments)
+        made = list(pages(60))
+        first, later = made[:75], made[75:]
+        crawl(overlooking, first)
+        before = len(careless.asked)
+        _, found = crawl(overlooking, later)
+        wrong, missed = wrong_and_missed(later, found)
+        assert wrong == []
+        assert missed <= 0.02 * len(later) * len(SCHEMA["properties"])
+        assert len(careless.asked) - before <= len(later) // 5
+
+
 def test_learned_values_have_their_exact_span_and_the_selector_in_their_evidence(parts: Parts) -> None:
     _, found = crawl(parts, list(pages(20)))
     rungs = Counter[str]()

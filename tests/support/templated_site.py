@@ -194,11 +194,15 @@ _PAGE = re.compile(r"(?s)Mark \w+: the pages begin\.\n(.*)\nMark \w+: the pages 
 
 
 class HonestModel(ModelServer):
-    """Answers what the page in the prompt says; it finds nothing on a page that does not say it."""
+    """Answers what the page in the prompt says; it finds nothing on a page that does not say it. A careless one
+    overlooks a share of the values."""
 
-    def __init__(self) -> None:
+    def __init__(self, careless: float = 0.0) -> None:
         super().__init__()
-        self.answer = answer
+        chance = random.Random(1)
+        self.answer = lambda body: {
+            name: None if chance.random() < careless else value for name, value in answer(body).items()
+        }
         self.usage = {"prompt_tokens": 900, "completion_tokens": 120}
 
 

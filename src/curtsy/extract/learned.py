@@ -177,6 +177,8 @@ class Look:
     used: tuple[int, ...] = ()
     #: fields that the page is known not to state
     absent: frozenset[str] = frozenset()
+    #: a place that was never seen before could state a missing field
+    has_new: bool = False
 
 
 def look(template: Template, schema: Schema, page: PageSources, places: PagePlaces, missing: Sequence[Leaf]) -> Look:
@@ -185,7 +187,7 @@ def look(template: Template, schema: Schema, page: PageSources, places: PagePlac
     safe: list[Claim] = []
     used: list[int] = []
     absent: set[str] = set()
-    known = bool(missing)
+    known, has_new = bool(missing), False
     for leaf in missing:
         by, values = _found(template, leaf, places)
         found = [_claim(leaf, number, value, by[0].place, page) for number, value in enumerate(values)]
@@ -193,14 +195,16 @@ def look(template: Template, schema: Schema, page: PageSources, places: PagePlac
         claims += found
         used += [one.n for one in by]
         if _is_new(template, leaf, places, found=bool(found)):
-            known = False
+            known, has_new = False, True
         elif grounded:
             safe += found
         elif not found and _is_absent(template, leaf, places):
             absent.add(leaf.path)
         else:
             known = False
-    return Look(known=known, claims=tuple(claims), safe=tuple(safe), used=tuple(used), absent=frozenset(absent))
+    return Look(
+        known=known, claims=tuple(claims), safe=tuple(safe), used=tuple(used), absent=frozenset(absent), has_new=has_new
+    )  # fmt: skip
 
 
 def _found(template: Template, leaf: Leaf, places: PagePlaces) -> tuple[list[Selector], list[Value]]:

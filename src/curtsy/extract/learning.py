@@ -24,6 +24,8 @@ from curtsy.grounding.schema import Leaf
 MAX_PLACES = 4
 #: of the verified values, those that a place may contradict
 _MAX_WRONG = 0.1
+#: pages on which only the place has a value, per verified value
+_MAX_UNCONFIRMED = 0.25
 #: words of a block in which a number or date is searched
 _MAX_WORDS = 14
 #: chains of one field that are tried
@@ -52,12 +54,18 @@ class Score(NamedTuple):
     #: values that a person contradicts
     refuted: int
     cited: int
+    #: values on pages on which the model found none; it may have overlooked them
+    unconfirmed: int = 0
     #: the verified values are not all the same
     different: bool = False
 
     @property
     def accepted(self) -> bool:
-        return self.right >= MIN_PAGES and not self.refuted and self.wrong <= _MAX_WRONG * (self.right + self.wrong)
+        if self.right < MIN_PAGES or self.refuted:
+            return False
+        return (
+            self.wrong <= _MAX_WRONG * (self.right + self.wrong) and self.unconfirmed <= _MAX_UNCONFIRMED * self.right
+        )
 
 
 def learn(leaf: Leaf, examples: Sequence[Example], already: Sequence[Place] = ()) -> list[tuple[Place, Score]]:
@@ -90,7 +98,7 @@ def _best(leaf: Leaf, wanted: Sequence[Example], examples: Sequence[Example]) ->
 
 
 def score(place: Place, leaf: Leaf, examples: Sequence[Example]) -> Score:
-    right = wrong = refuted = cited = 0
+    right = wrong = refuted = cited = unconfirmed = 0
     values: set[str] = set()
     for one in examples:
         stated = one.values.get(leaf.path)
@@ -104,9 +112,10 @@ def score(place: Place, leaf: Leaf, examples: Sequence[Example]) -> Score:
                 a.start < end and start < a.end for a in found for start, end in one.evidence.get(leaf.path, ())
             )
         else:
-            wrong += 1
+            wrong += bool(stated)
+            unconfirmed += not stated
             refuted += leaf.path in one.by_person
-    return Score(right, wrong, refuted, cited, len(values) > 1)
+    return Score(right, wrong, refuted, cited, unconfirmed, len(values) > 1)
 
 
 # Candidates

@@ -121,7 +121,9 @@ def note(
             said = values_of(memory.schema, fields, Rung.LLM)
             absent = _absent(memory.schema, found, fields)
             reading = Reading(crawl.n, subject, where(memory.schema, memory.page.page, places, fields), absent, now_ms)
-            store.run(templates.note_read, n, reading, _judged(memory, seen, said, absent))
+            with store.read() as tx:
+                before = [leaf for one in templates.pages_of(tx, n, True, 1) for leaf in one.absent]
+            store.run(templates.note_read, n, reading, _judged(memory, seen, said, absent, before))
     elif memory.row is not None:
         outcome = Outcome(used=seen.used, missed=_unused(memory, seen), older=memory.older)
         store.run(templates.note_used, memory.row.n, crawl.n, subject, outcome, now_ms)
@@ -180,8 +182,11 @@ def spans_of(field: Field, page: str) -> list[tuple[int, int]]:
     return [(one.start, one.end) for one in field.evidence if one.source is SourceKind.TEXT and one.page == page]
 
 
-def _judged(memory: PageMemory, seen: Look, said: Mapping[str, Sequence[Any]], absent: frozenset[str]) -> Outcome:
-    """Compare the selectors with the model."""
+def _judged(
+    memory: PageMemory, seen: Look, said: Mapping[str, Sequence[Any]], absent: frozenset[str], before: Sequence[str]
+) -> Outcome:
+    """Compare the selectors with the model. It may overlook a value once: only if it found none on the page before
+    either, or if something is new on this page, a selector that found one is wrong."""
     used: list[int] = []
     missed: list[int] = []
     wrong: dict[int, str] = {}
@@ -189,10 +194,10 @@ def _judged(memory: PageMemory, seen: Look, said: Mapping[str, Sequence[Any]], a
     for one in memory.selectors:
         values = by_leaf.get(one.leaf)
         stated = said.get(one.leaf)
-        if values is not None and one.n in seen.used and (stated is not None or one.leaf in absent):
+        if values is not None and one.n in seen.used:
             if stated is not None and learned.same_values(values, stated):
                 used.append(one.n)
-            else:
+            elif stated is not None or (one.leaf in absent and (seen.has_new or one.leaf in before)):
                 wrong[one.n] = "contradicted"
         elif stated is not None and one.n not in seen.used:
             missed.append(one.n)

@@ -41,6 +41,8 @@ from curtsy.store.template_rows import NewSelector, Outcome, PageRow, Reading, T
 #: pages that the model or a person has read, newest first
 _MAX_EXAMPLES = 60
 _MAX_TESTED = 1_000
+#: pages that must be read before the next attempt
+_MAX_PAUSE = 16
 #: CPU time of the search, and of the test
 _TEST_S = 20.0
 _CACHED_S = 2.0
@@ -113,7 +115,7 @@ def learn(store: Store, segments: SegmentStore, settings: Settings, schema: Sche
             active.setdefault(one.leaf, []).append(Place(**one.place))
     found = list(_places(settings, schema, examples, active))
     passed = _tested(reader, row, read, found) if found else []
-    next_try = row.asked + max(1, row.asked // 2)
+    next_try = row.asked + min(_MAX_PAUSE, max(1, row.asked // 4))
     written = store.run(templates.learn, row.n, row.revision, passed, next_try, clock.now_ms())
     if written:
         count("selectors_learned", len(passed))

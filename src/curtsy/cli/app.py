@@ -5,7 +5,10 @@ Summaries are here so that `curtsy --help` imports no command; a command's own h
 
 from __future__ import annotations
 
+import os
+
 import typer.main
+from typer._completion_classes import completion_init
 
 from curtsy import __version__
 from curtsy.cli.commands import Commands, LazyCommand
@@ -60,6 +63,9 @@ for command in (
         "tinyweb", "curtsy.cli.tinyweb:tinyweb", "Serve a small synthetic web for tests.",
         allow_extra_args=True, ignore_unknown_options=True, help_option_names=[],
     ),
+    LazyCommand("completion", "curtsy.cli.completion:completion", "Print a script that completes commands in a shell."),
     LazyCommand("doctor", "curtsy.cli.doctor:doctor", "Check the installation and say how to repair it."),
 ):  # fmt: skip
     app.add_command(command)
+if "_CURTSY_COMPLETE" in os.environ:
+    completion_init()  # the shell asks for words

@@ -93,10 +93,10 @@ def test_the_rate_looks_back_a_few_seconds_only() -> None:
 
 def test_the_progress_line_names_what_there_is() -> None:
     counts = Counts(pages=1200, pending=3, skipped={"robots": 2}, failed={"timeout": 1})
-    assert progress.sentence(counts, 12.34) == "1,200 pages, 12.3/s, 3 pending, 2 skipped, 1 dead letters"
+    assert progress.sentence(counts, 12.34) == "1,200 pages, 12.3/s, 3 pending, 2 skipped, 1 dead letter"
     assert progress.sentence(Counts(), None) == "0 pages, 0 pending"
     waiting = Counts(pages=1, pending=30, pending_render=20)
-    assert progress.sentence(waiting, None) == "1 pages, 30 pending (20 for a browser)"
+    assert progress.sentence(waiting, None) == "1 page, 30 pending (20 for a browser)"
 
 
 def test_pages_that_wait_for_a_browser_are_told_beside_the_pending_ones() -> None:
@@ -117,7 +117,7 @@ def test_what_is_waited_for_is_said_in_a_few_words() -> None:
     assert "h2 (timeout), ...; next try in 10 s" in describe_wait(many, 0, 100.0)
     assert describe_wait({}, 39.2, 100.0) == "waiting: the next host is due in 40 s"
     assert describe_wait({}, 0.2, 100.0) == ""
-    assert sentence(Counts(pages=1, pending=2, waiting="waiting: x"), None) == "1 pages, 2 pending, waiting: x"
+    assert sentence(Counts(pages=1, pending=2, waiting="waiting: x"), None) == "1 page, 2 pending, waiting: x"
 
 
 def test_lines_in_a_log_are_seconds_apart(capsys: pytest.CaptureFixture[str]) -> None:

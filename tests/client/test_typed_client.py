@@ -26,7 +26,10 @@ from curtsy.core.errors import UnknownCrawl
 from curtsy.core.settings_loading import load
 from curtsy.store.engine import Store
 from curtsy.store.segments import Segments
-from curtsy.web import openapi
+from curtsy.web import (
+    factory,  # noqa: F401, its endpoints are the document
+    openapi,
+)
 from curtsy.web.openapi import document
 
 FOLDER = Path(client.__file__).parent

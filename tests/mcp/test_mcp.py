@@ -241,7 +241,7 @@ def test_a_crawl_whose_time_was_up_goes_on(tmp_path: Path, site: SmallSite) -> N
         came = result.structured_content
         assert came is not None
         came = came.get("result", came)
-        assert came["state"] == "running"
+        assert came["state"] == "interrupted"
         assert 0 < came["pages"] < 12
         came = await call(client, "resume", crawl=came["crawl"])
         assert (came["state"], came["pages"]) == ("finished", 12)
@@ -263,7 +263,7 @@ def test_a_call_that_is_given_up_leaves_its_crawl(tmp_path: Path, site: SmallSit
         with pytest.raises(asyncio.CancelledError):
             await asked
         await asyncio.to_thread(until, lambda: EmbeddedValkey.running(made.data) is None)
-        assert (await call(client, "status"))["state"] == "running"
+        assert (await call(client, "status"))["state"] == "interrupted"
 
     try:
         ask(over_stdio(made), work)

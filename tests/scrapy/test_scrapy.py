@@ -92,7 +92,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     assert all(item["from"] for item in items if item["by"] == "parse_page"), "meta comes back as it was given"
     with one.store() as store, store.read() as tx:
         (run,) = external_requests.runs(tx)
-    assert (run.name, run.state, run.open, run.held, run.failed) == ("organisations", "finished", 0, 0, 0)
+    name = f"organisations port={web.port}"
+    assert (run.name, run.state, run.open, run.held, run.failed) == (name, "finished", 0, 0, 0)
     return {item["url"].partition(".test:")[2].partition("/")[2] for item in items}
 
 

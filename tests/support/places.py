@@ -129,6 +129,7 @@ def places(found: Furnished) -> dict[str, str]:
         "schedules": "/schedules",
         "schedule": f"/schedules/{found.schedule}",
         "keys": "/keys",
+        "audit": "/audit",
         "explain-nothing": "/explain",
         "explain": "/explain?url=http%3A%2F%2Fgarden.small.test%2Fprivate%2Fdiary",
         "workers": "/workers",

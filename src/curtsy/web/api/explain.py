@@ -71,4 +71,6 @@ def _explain_host(call: Call, name: str) -> Explanation:
         why, fields = explaining.of_host(tx, host, clock.now_ms(), seen)
     absent: dict[str, Any] = dict.fromkeys(Explanation.model_fields.keys() - {"waits_for_rendering"})
     known = {name: fields[name] for name in ("robots", "frontier", "queues")}
-    return Explanation.model_validate(absent | known | {"why": [*why, *_without_beat(call)], "host": host})
+    waits = any(queue["state"] == "open" for queue in fields["queues"])
+    why = [*why, *(_without_beat(call) if waits else ())]
+    return Explanation.model_validate(absent | known | {"why": why, "host": host})

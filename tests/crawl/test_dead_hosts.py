@@ -113,4 +113,4 @@ def test_a_crawl_without_a_page_exits_with_1_and_says_why(tmp_path: Path) -> Non
         said, _ = crawl.communicate(timeout=60)
         folder.close()
     assert crawl.returncode == 1
-    assert "No page was fetched. robots: robots.txt disallows it" in said
+    assert "No page was fetched. http://a.small.test/: robots.txt disallows it by the line 'Disallow: /'." in said

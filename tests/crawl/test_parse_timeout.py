@@ -16,7 +16,7 @@ from small_site import Asked, Say, SmallSite, linking
 
 from curtsy.content import reading
 from curtsy.core.shutdown import StopFlag
-from curtsy.grounding import page_schema
+from curtsy.grounding import page_evidence
 from curtsy.records import stages
 from curtsy.services import backends
 from curtsy.services.reader_process import aside
@@ -158,7 +158,7 @@ def test_a_stage_that_reads_too_long_is_a_dead_letter(tmp_path: Path, monkeypatc
 
     with SmallSite({"/": linking("/x"), "/x": linking()}) as site:
         folder = folder_of(tmp_path, site)
-        monkeypatch.setattr(page_schema, "_headings", endless)
+        monkeypatch.setattr(page_evidence, "headings", endless)
         try:
             counts = folder.crawl("http://a.small.test/", schema="page")
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -11,7 +11,7 @@ import pytest
 from crawl_folder import CrawlFolder
 from small_site import Answer, Say, SmallSite, linking
 
-from curtsy.export.pages import pages_of, row_of
+from curtsy.export.page_rows import pages_of, row_of
 from curtsy.store.engine import Store
 
 HOST = "http://one.small.test"
@@ -127,7 +127,7 @@ def test_date_and_priority_are_kept_with_the_url(tmp_path: Path) -> None:
     kept = {url.removeprefix(HOST): facts for url, *facts in folder.rows("SELECT url, lastmod, priority FROM urls")}
     assert (kept["/"], kept["/new~"], kept["/plain"]) == ([None, 1.0], ["2026-01-31", 0.4], [None, None])
     with closing(Store.open(f"sqlite:///{folder.data}/curtsy.sqlite")) as store:
-        rows = [row_of(page) for page in pages_of(store, 1)]
+        rows = [row_of(page, "id") for page in pages_of(store, 1)]
     assert {(row["url"].removeprefix(HOST), row["lastmod"], row["priority"]) for row in rows} == {
         ("/", None, 1.0), ("/new~", "2026-01-31", 0.4), ("/plain", None, None),
     }  # fmt: skip

@@ -105,11 +105,16 @@ def lines(whole: Whole) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (whole.folder / "pages.jsonl").read_text("utf-8").splitlines()]
 
 
+def complaints(said: str) -> list[str]:
+    """What is no line of progress."""
+    return [line for line in said.splitlines() if " pages, " not in line]
+
+
 def test_it_ends_by_itself_within_five_minutes(whole: Whole) -> None:
     print(f"took {whole.took_s:.0f} s")
     assert whole.told["state"] == "finished"
     assert whole.took_s < LIMIT_S
-    assert whole.errors == ""
+    assert not complaints(whole.errors)
 
 
 def test_every_url_is_done_skipped_with_a_reason_or_a_dead_letter_with_a_cause(whole: Whole) -> None:
@@ -213,7 +218,7 @@ def test_two_processes_do_the_same_as_one(tmp_path: Path) -> None:
     chosen = [fault for fault in faults.every() if fault.name not in LONG]
     both = crawl(tmp_path, "--processes", "2", hosts=4, faults=[fault.name for fault in chosen])
     print(f"took {both.took_s:.0f} s")
-    assert (both.told["state"], both.told["pending"], both.errors) == ("finished", 0, "")
+    assert (both.told["state"], both.told["pending"], complaints(both.errors)) == ("finished", 0, [])
     ends = both.ends()
     for fault in chosen:
         for path, allowed in fault.ends.items():

@@ -91,7 +91,7 @@ def discard(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """End an unfinished run and drop its open requests; the next start begins a new run."""
+    """End an unfinished run and drop its requests."""
     with stored(config, data_dir) as (_, store):
         dropped = store.run(external_requests.discard, name, clock.now_ms())
     if dropped is None:

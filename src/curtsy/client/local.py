@@ -57,6 +57,12 @@ def frontier_runs(settings: Settings) -> bool:
     return settings.frontier_url is not None or EmbeddedValkey.running(settings.data_dir) is not None
 
 
+def _has_begun(found: control.Status) -> bool:
+    """A crawl that was only submitted waits for its first process."""
+    counts = found.counts
+    return bool(found.crawl.reason == control.INTERRUPTED or counts.done or counts.skipped or counts.failed)
+
+
 def with_services(settings: Settings, step: Callable[[backends.Services], Awaitable[T]]) -> T:
     """Runs a step that needs store and frontier; the data folder's own server is started for it if need be."""
 
@@ -98,9 +104,9 @@ class LocalBackend:
         return self._status(found) | {"seeds": seeds, "seed_count": n}
 
     def _status(self, found: control.Status, unattended: bool | None = None) -> Document:
-        """The status; `interrupted` if no process works on it. A fleet with its own frontier may continue any crawl."""
+        """The status; `interrupted` if it has begun and no process works on it. A fleet may continue any crawl."""
         shown = _status(found)
-        if found.crawl.state in (CrawlState.RUNNING, CrawlState.EXTRACTING):
+        if found.crawl.state in (CrawlState.RUNNING, CrawlState.EXTRACTING) and _has_begun(found):
             left = not frontier_runs(self.settings) if unattended is None else unattended
             if left:
                 shown |= {"state": control.INTERRUPTED, "pages_per_s": 0.0, "estimated_end": None}

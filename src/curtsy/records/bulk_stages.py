@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from curtsy.core.errors import Unavailable
+from curtsy.core.errors import Unavailable, UsageError
 from curtsy.core.failpoints import point
 from curtsy.core.model import Crawl
 from curtsy.core.observe import count
@@ -52,7 +52,11 @@ def suits(parts: Parts, crawl: Crawl) -> bool:
     """Return whether a crawl's records can be made in bulk: by its rules alone, without functions of a user."""
     if crawl.schema is None or (crawl.llm or parts.settings.llm_kind) != "none":
         return False
-    plan = plans.of(parts.store, crawl)
+    try:
+        plan = plans.of(parts.store, crawl)
+    except UsageError:
+        # A function that this process does not have: each stage that needs it says so.
+        return False
     return plan is not None and not _has_functions(plan)
 
 

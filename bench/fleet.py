@@ -190,7 +190,7 @@ def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
         f"{os.cpu_count()} cores. They crawl {plan.fleet_hosts} hosts x {plan.fleet_pages} pages of "
         f"{PAGE_KB:.0f} KB with a delay of {DELAY_S:g} s. The server's log shows violations, with a tolerance "
         f"of {TOLERANCE_MS:.0f} ms for its own scheduling. Worker time is the duration of shifts in the "
-        "metrics. [Decision 18](../decisions/0018-what-holds-a-seat.md) defines waiting."
+        "metrics. [Decision 18](../decisions/0018-shifts-as-celery-tasks.md) defines waiting."
     )
     title = f"A fleet: {number(plan.fleet_hosts)} hosts x {plan.fleet_pages} pages"
     return [Section(title=title, text=text, head=("figure", "measured"), rows=_rows(found), bars=_bars(found))]

@@ -125,6 +125,20 @@ def test_every_link_leads_somewhere(path: Path) -> None:
             assert not anchor or anchor in anchors(there), f"{path.name}: {target}#{anchor}"
 
 
+RECORDS = sorted((DOCS / "decisions").glob("[0-9]*.md"))
+
+
+@pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem)
+def test_every_decision_has_its_parts_and_a_line_in_the_index(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert text.startswith(f"# {int(path.name[:4])}. "), "the first line is `# <number>. <title>`"
+    for part in ("Question", "Choice", "Cost"):
+        assert f"\n**{part}.** " in text or f"\n**{part}.**\n" in text, f"{path.name} has no part {part}"
+    title = text.partition("\n")[0].removeprefix("# ")
+    index = " ".join((DOCS / "decisions" / "README.md").read_text("utf-8").split())
+    assert f"[{title}]({path.name})" in index, f"docs/decisions/README.md does not list {path.name} as '{title}'"
+
+
 def test_every_test_and_module_that_the_contributors_pages_name_exists() -> None:
     for page in ("architecture.md", "durability.md", "frontier.md", "explanation/processes.md"):
         text = (DOCS / page).read_text("utf-8")

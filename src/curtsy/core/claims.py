@@ -1,11 +1,12 @@
 """Values of a page or a site, and where they are found: the values of extraction, from claim to judged field.
 
-    Source      a piece of a page that claims may rest on: its text, its structured data, its attributes
-    Claim       a value for one leaf of a schema, as a rung of the ladder found it, with what it rests on
+    Source      a piece of a page that can support claims: its text, its structured data, its attributes
+    Claim       a value for one leaf of a schema, as a rung of the ladder found it, with its source
     Evidence    the place in a source that supports a value
     Field       a claim after grounding: its verdict, and the evidence for it
 
-Nothing here judges: `ground` does. Paths of leaves and places in structured data are JSON pointers (RFC 6901).
+This module only holds values; `grounding/judge.py` judges them. Paths of leaves and places in structured data are JSON
+pointers (RFC 6901).
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ from curtsy.core.text_layout import EMPTY_LAYOUT, Label, PageBox, Part, TextLayo
 
 class SourceKind(StrEnum):
     TEXT = "text"  # what a reader sees
-    STRUCTURED = "structured"  # JSON-LD, microdata, RDFa, microformats, meta as one JSON document; a pointer leads in
+    STRUCTURED = "structured"  # JSON-LD, microdata, RDFa, microformats, meta: one JSON document, with JSON pointers
     ATTRIBUTE = "attribute"  # of an element that a selector finds
 
 
 class Rung(StrEnum):
-    """Of the ladder, cheapest first."""
+    """A source of values, cheapest first: a rung of the ladder."""
 
     STRUCTURED = "structured"
     SELECTOR = "selector"  # CSS, XPath, or a pattern over the text
     LEARNED = "learned"  # a selector that was learned from verified values
     LLM = "llm"
-    FUNCTION = "function"  # an extractor of the user's own
+    FUNCTION = "function"  # an extractor of the user
     PERSON = "person"  # a reviewer's correction
 
 
@@ -45,7 +46,7 @@ class Verdict(StrEnum):
 
 
 class PageContext(Protocol):
-    """What a page knows of itself: evidence that a quote relates to its field."""
+    """What a page says about itself: evidence that a quote relates to its field."""
 
     @property
     def titles(self) -> tuple[str, ...]: ...
@@ -62,7 +63,7 @@ class PageContext(Protocol):
 
 @dataclass(frozen=True)
 class Source:
-    """A piece of a page. `text` is the very string that spans count in."""
+    """A piece of a page. Spans are offsets in `text`."""
 
     kind: SourceKind
     #: id of the page, and its URL
@@ -71,11 +72,11 @@ class Source:
     text: str
     #: JSON pointer into the structured data, or the selector; empty for text
     locator: str = ""
-    #: what else is known of its spans: visibility, labels of cells, pages of a document
+    #: layout of its spans: visibility, labels of cells, pages of a document
     layout: TextLayout = field(default_factory=lambda: EMPTY_LAYOUT, compare=False, repr=False)
     #: of the page, as a language tag; None: unknown
     language: str | None = field(default=None, compare=False)
-    #: what a page knows of itself, made on first use; None: nothing is known
+    #: what the page says about itself, computed on first use; None: nothing is known
     context: PageContext | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -158,17 +159,17 @@ class Field:
     evidence: tuple[Evidence, ...] = ()
     #: why it is not supported, or by which rule it was derived: a short stable word such as `copyright_line`
     note: str = ""
-    #: words that the claim gave and that were not found, for the reviewer
+    #: quote of the claim that was not found, for the reviewer
     claimed_quote: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confidence:
-    """How far a record can be relied on."""
+    """How reliable a record is."""
 
-    #: of the fields that have a value, those with evidence
+    #: share of the fields with a value that have evidence
     share: float
-    #: of source text
+    #: number of words in the source text
     words: int
     low: bool
     #: `thin` (under 100 words) | `unsupported` (share under the threshold) | `judged` | `empty`
@@ -197,7 +198,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extraction:
-    """What the ladder found for one record: all claims, in the order in which they are to be preferred."""
+    """What the ladder found for one record: all claims, preferred ones first."""
 
     claims: tuple[Claim, ...] = ()
     usage: Usage = field(default_factory=Usage)

@@ -21,7 +21,7 @@ def boot() -> float:
 
 
 class ServerClock:
-    """A step of the server's time by more than 1 s counts as loss of Valkey: every stored time would lie."""
+    """A step of the server's time by more than 1 s counts as loss of Valkey: every stored time would be wrong."""
 
     STEP_S = 1.0
 

@@ -1,4 +1,4 @@
-"""What is stored with a page that is a document: its kind, what its file says of itself, and why it was not read."""
+"""What is stored with a page that is a document: its kind, the metadata of its file, and why it was not read."""
 
 from __future__ import annotations
 

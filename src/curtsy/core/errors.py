@@ -19,11 +19,11 @@
           StoreUnwritable       it answers and refuses (read-only, disk full, no rights): a person must act
         SegmentsUnavailable   the segment store cannot be written or read (disk full, object store down)
         MissingPart           a program or package is not installed
-      EpochLost             the frontier's memory is gone or another epoch rules: rebuild, then continue
+      EpochLost             the frontier lost its memory or another epoch is current: rebuild, then continue
       SchemaMismatch        the database was made by another version: migrate or upgrade
       Damaged               stored data does not read back as written
 
-A failed fetch is not an error: it is an Outcome, and decide() says what becomes of it.
+A failed fetch is not an error: it is an Outcome, and decide() returns the next state of its URL.
 """
 
 from __future__ import annotations
@@ -109,11 +109,11 @@ class FrontierRefused(FrontierUnavailable, Unwritable):
 
 
 class StoreUnwritable(StoreUnavailable, Unwritable):
-    """The database takes nothing."""
+    """The database accepts no writes."""
 
 
 class SegmentsUnwritable(SegmentsUnavailable, Unwritable):
-    """The folder of segments takes nothing."""
+    """The folder of segments accepts no writes."""
 
 
 class MissingPart(Unavailable):
@@ -125,7 +125,7 @@ class NoBrowser(Unavailable):
 
 
 class EpochLost(CurtsyError):
-    """The frontier's memory is gone, or another epoch rules."""
+    """The frontier lost its memory, or another epoch is current."""
 
 
 class SchemaMismatch(CurtsyError):

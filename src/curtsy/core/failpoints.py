@@ -1,4 +1,4 @@
-"""Stops on demand: where a kill would hurt most, the chaos test can place one.
+"""Fail points: the chaos test can kill the process at the places where a kill is most critical.
 
 `CURTSY_FAULT=commit.segments:3` kills this process with SIGKILL when it passes that point for the third time.
 """
@@ -48,7 +48,7 @@ def point(name: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-#: `CURTSY_SLOW_PAGE=/slow`: reading a page whose URL has this in it does not end
+#: `CURTSY_SLOW_PAGE=/slow`: reading a page whose URL contains this never ends
 slow_page = os.environ.get("CURTSY_SLOW_PAGE", "")
 
 

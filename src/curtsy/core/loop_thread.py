@@ -17,7 +17,7 @@ Main = Callable[[], Coroutine[Any, Any, None]]
 class LoopThread:
     """Runs `main` on its own loop, or waits for work until `stop`. It starts with `start` or the first `submit`.
 
-    What still runs on the loop when `main` ends or `stop` is called is canceled. `on_end` gets the error, if any.
+    Tasks that still run when `main` ends or `stop` is called are canceled. `on_end` gets the error, if any.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class LoopThread:
                 finally:
                     with self._lock:
                         self._loop, self._stopped = None, True
-        except BaseException as raised:  # it is raised where the result is awaited
+        except BaseException as raised:  # raised again where the result is awaited
             error = raised
         self._ready.set()
         if self._on_end is not None:

@@ -1,4 +1,4 @@
-"""Metrics of a process for Prometheus: fields in a dictionary, handed over as differences, rendered as text.
+"""Metrics of a process for Prometheus: fields in a dictionary, published as differences, rendered as text.
 
 A field is a name with its labels, as Prometheus writes it: `curtsy_pages_total{status="2xx"}`. Processes of a fleet
 come and go, so Prometheus cannot scrape them. Each process adds its new counts to sums on the frontier's server, and
@@ -12,7 +12,7 @@ from functools import lru_cache
 
 COUNTER, GAUGE, HISTOGRAM = "counter", "gauge", "histogram"
 
-#: name -> (type, what it says)
+#: name -> (type, help text)
 METRICS: dict[str, tuple[str, str]] = {
     "curtsy_pages_total": (COUNTER, "Pages stored, as crawls count them."),
     "curtsy_urls_total": (COUNTER, "URLs settled, by result: done, skipped or failed."),
@@ -26,17 +26,17 @@ METRICS: dict[str, tuple[str, str]] = {
     "curtsy_shift_seconds_total": (COUNTER, "Worker time of shifts."),
     "curtsy_shift_waiting_seconds_total": (
         COUNTER,
-        "Worker time in gaps of over 50 ms with nothing under way and nothing due.",
+        "Worker time in gaps of over 50 ms with nothing in flight and nothing due.",
     ),
     "curtsy_shift_closing_seconds_total": (
         COUNTER,
-        "Worker time in gaps of over 50 ms with commits or scans under way and nothing else.",
+        "Worker time in gaps of over 50 ms with only commits or scans in progress.",
     ),
     "curtsy_shifts_total": (COUNTER, "Shifts by lane and how they ended: done, time, stopped, late, broken."),
     "curtsy_api_seconds": (HISTOGRAM, "Time that the API took to answer."),
     "curtsy_queue_depth": (GAUGE, "Queues (crawl, host) in play; render: those with pages that wait for a browser."),
     "curtsy_due_hosts": (GAUGE, "Hosts that may receive a request now."),
-    "curtsy_in_flight": (GAUGE, "Slots that are out: requests under way."),
+    "curtsy_in_flight": (GAUGE, "Slots in use: requests in flight."),
     "curtsy_running_crawls": (GAUGE, "Crawls that are running."),
     "curtsy_llm_calls_total": (COUNTER, "Calls of a language model that asked for a field, of the newest crawls."),
     "curtsy_llm_tokens_total": (COUNTER, "Tokens of these calls, by kind: prompt or completion."),
@@ -88,7 +88,7 @@ def observe(name: str, seconds: float, **labels: object) -> None:
 
 
 def gauge(fields: dict[str, float], name: str, value: float, **labels: object) -> None:
-    """Puts a gauge among fields that are about to be rendered."""
+    """Adds a gauge to fields that are about to be rendered."""
     fields[field(name, labels)] = value
 
 

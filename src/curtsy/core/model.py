@@ -1,4 +1,4 @@
-"""The values that travel through the crawler: frozen, made at the border, changed by `replace`.
+"""The values of the crawler: frozen, created where data enters, changed with `replace`.
 
 Times ending in `_ms` are milliseconds since 1970 by the frontier server's clock, unless a field says otherwise.
 """
@@ -27,15 +27,15 @@ def new_id() -> str:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 def hot_value(*, kw_only: bool = True, eq: bool = True) -> Callable[[type[T]], type[T]]:
-    """A frozen value of which every page makes one: the type checker, not the interpreter, keeps it from being changed.
+    """A frozen value that is created for every page: only the type checker prevents changes.
 
-    A frozen dataclass sets each field through `object.__setattr__`, which makes it three times as dear to build.
+    A frozen dataclass sets each field through `object.__setattr__`, which makes creating it three times as expensive.
     """
     return dataclass(slots=True, kw_only=kw_only, eq=eq, unsafe_hash=eq)
 
 
 class Kind(StrEnum):
-    """What a frontier entry asks for; the value is its letter in the frontier."""
+    """What a frontier entry requests; the value is its letter in the frontier."""
 
     PAGE = "p"  # a page of the crawl
     BROWSER = "b"  # a page of the crawl that waits for a browser, in the lane `render`
@@ -44,7 +44,7 @@ class Kind(StrEnum):
 
 
 class Lane(StrEnum):
-    """Pools of work, so that none starves another."""
+    """Classes of work, so that none starves another."""
 
     HIGH = "high"  # served at once
     BATCH = "batch"  # the ordinary lane
@@ -53,20 +53,20 @@ class Lane(StrEnum):
 
 
 class CrawlState(StrEnum):
-    LOADING = "loading"  # seeds are still arriving: never finished from here
+    LOADING = "loading"  # seeds are still arriving: cannot become finished directly
     RUNNING = "running"  # URLs are being fetched
     PAUSED = "paused"  # nothing of it is leased until it is resumed
-    EXTRACTING = "extracting"  # every URL is settled, stages are still at work
+    EXTRACTING = "extracting"  # every URL is settled, stages still run
     FINISHED = "finished"  # every URL is settled
     CANCELLED = "cancelled"  # ended by a person; open rows count as skipped
-    DELETING = "deleting"  # ended, and everything of it is being removed
+    DELETING = "deleting"  # ended, and all of its data is being deleted
 
 
 class UrlState(StrEnum):
     OPEN = "open"  # still to be fetched, or to be tried again
-    DONE = "done"  # fetched, or known to need no more
+    DONE = "done"  # fetched, or known to need no request
     SKIPPED = "skipped"  # will not be fetched, for the reason given
-    FAILED = "failed"  # a dead letter: will not be tried again by itself
+    FAILED = "failed"  # a dead letter: not retried automatically
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,13 +115,13 @@ class Crawl:
     created_ms: int = 0
     started_ms: int | None = None
     ended_ms: int | None = None
-    #: why it ended, where that is not plain: `upload_incomplete`, `cancelled`, `budget`
+    #: why it ended, unless it is complete: `upload_incomplete`, `cancelled`, `budget`
     reason: str | None = None
     #: pages counted against max_pages
     pages: int = 0
-    #: what is made of its pages; None: it ends when they are stored
+    #: schema of the records made from its pages; None: the crawl ends when they are stored
     schema: str | None = None
-    #: of the schema and the rubric as they were when the crawl was made; their definitions are stored under it
+    #: hash of the schema and the rubric when the crawl was created; their definitions are stored under it
     schema_hash: str | None = None
     #: `page`: records of each page; `site`: one record of each host
     per: str | None = None
@@ -139,7 +139,7 @@ class Crawl:
 
     @property
     def page_kind(self) -> Kind:
-        """How to fetch one of its pages that nothing is known about yet."""
+        """How to fetch a page of the crawl that is not known yet."""
         return Kind.BROWSER if self.render == "always" else Kind.PAGE
 
 
@@ -147,7 +147,7 @@ class Crawl:
 class Chain:
     """What an entry inherits from the redirects that led to it."""
 
-    #: 64-bit fingerprints of the URLs asked so far, first to last
+    #: 64-bit fingerprints of the URLs requested so far, first to last
     trail: tuple[int, ...] = ()
     #: the chain began at a seed, so its final host joins the scope
     seed: bool = False
@@ -156,7 +156,7 @@ class Chain:
     cookie_host: str | None = None
     #: for robots.txt that was redirected: the origin whose rules are being fetched
     robots_of: str | None = None
-    #: a sitemap that nothing names: it is looked for at its usual place
+    #: a sitemap that robots.txt does not declare: its usual URL is tried
     guess: bool = False
 
 
@@ -169,7 +169,7 @@ class Entry:
     depth: int = 0
     #: requests that were answered or failed, not counting crashes
     attempts: int = 0
-    #: leases lost because the worker vanished
+    #: leases lost because the worker disappeared
     crashes: int = 0
     #: leases lost while nothing else was in flight
     solo_crashes: int = 0
@@ -180,7 +180,7 @@ class Entry:
 class Lease:
     """A host's slot plus the URL to use it for."""
 
-    #: (epoch << 40) | counter: unique and growing over losses of Valkey
+    #: (epoch << 40) | counter: unique and increasing, also after losses of Valkey
     fence: int
     shard: int
     #: the unit of politeness that holds the slot
@@ -193,7 +193,7 @@ class Lease:
     #: in force for this request
     delay_ms: int
     per_host: int
-    #: fetched_ms of the robots rules that hold for the entry's origin; 0 for a robots entry
+    #: fetched_ms of the robots rules of the entry's origin; 0 for a robots entry
     robots_ms: int
     #: the worker's boot-time clock (seconds) after which nothing may be sent
     valid_until: float
@@ -219,7 +219,7 @@ class BodyRef:
 
 @hot_value(eq=False)
 class NewUrl:
-    """A link that may become a row of `urls`. One object serves all pages that bear the link, so identity is enough."""
+    """A link that may become a row of `urls`. All pages with the link share one object, so identity is enough."""
 
     crawl: int
     #: xxh3_128 of `url`
@@ -233,7 +233,7 @@ class NewUrl:
 
 @hot_value()
 class HostState:
-    """A host as the store remembers it. `None` means never learnt."""
+    """A host as stored. `None` means unknown."""
 
     host: str
     #: no request before this time
@@ -267,13 +267,13 @@ class RobotsState:
     verdict: str = "rules"
 
 
-#: kind of the requests that a browser's visit made beside its own
+#: kind of the requests for subresources of a browser visit
 SUBRESOURCE = "subresource"
 
 
 @hot_value()
 class Request:
-    """A row of the request log: what `audit` judges. Times as the `release` script computed them."""
+    """A row of the request log, which `audit` checks. Times as the `release` script computed them."""
 
     fence: int
     ordinal: int = 0
@@ -313,7 +313,7 @@ class Page:
     last_modified: str | None = None
     canonical: str | None = None
     language: str | None = None
-    #: parts of it could not be read: it goes beyond what the HTML parser can bear
+    #: parts of it could not be read: it exceeds the limits of the HTML parser
     truncated: bool = False
     #: None: it is not a document
     document: DocumentFacts | None = None
@@ -323,7 +323,7 @@ class Page:
     #: a revisit record refers to this page
     same_as: str | None = None
     request_id: str = ""
-    #: of the lease under which it was fetched
+    #: fence of the lease under which it was fetched
     fence: int = 0
     #: what a sitemap says about its URL; only for exports
     lastmod: str | None = None
@@ -355,7 +355,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
-    """A crawl that is run again and again."""
+    """A recurring crawl."""
 
     #: number in the store; 0 before it is stored
     n: int = 0
@@ -368,7 +368,7 @@ class Schedule:
     #: the options of each run, as fields of Crawl
     crawl: dict[str, Any] = field(default_factory=dict)
     seeds: tuple[str, ...] = ()
-    #: what becomes of a run that is due while the last one is still going: `skip` | `queue`
+    #: what happens to a run that is due while the previous one still runs: `skip` | `queue`
     overlap: str = "skip"
     enabled: bool = True
     #: when it is due; None: never again
@@ -381,7 +381,7 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What came of one planned time of a schedule."""
+    """The result of one planned time of a schedule."""
 
     schedule: int
     planned_ms: int
@@ -393,7 +393,7 @@ class Run:
     at_ms: int = 0
 
 
-#: pages that wait for a browser are counted so far: what it costs does not grow with the crawl
+#: pages that wait for a browser are counted up to this number, so the cost does not grow with the crawl
 MOST_RENDER = 10_000
 
 
@@ -406,7 +406,7 @@ class Counts:
     pending: int = 0
     skipped: dict[str, int] = field(default_factory=dict)
     failed: dict[str, int] = field(default_factory=dict)
-    #: what the process waits for while it has nothing to do; not kept
+    #: what the process waits for while it is idle; not stored
     waiting: str = ""
     #: of the pending ones, pages that wait for a browser; at most MOST_RENDER are counted
     pending_render: int = 0

@@ -61,7 +61,7 @@ def log(action: str, level: str = "info", **fields: Any) -> None:
 
 @cache
 def _logger(fmt: str) -> Any:
-    import structlog  # takes longer to import than most runs have to say
+    import structlog  # its import is slow, and many runs log nothing
 
     renderer: Any = (
         structlog.processors.JSONRenderer()

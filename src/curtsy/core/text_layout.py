@@ -1,6 +1,6 @@
-"""What a text alone does not say: which parts a reader must open first, and the labels of table cells.
+"""The layout of a text: which parts a reader must open first, the labels of table cells, pages of a document.
 
-    Visibility   how a part of a page reaches its reader
+    Visibility   how a part of a page is shown to a reader
     Label        a row label, column label or term, with its place in the text
     Cell         a span of the text and its labels
     Part         a page, sheet, slide or chapter of a document
@@ -99,7 +99,7 @@ _MAX_COMPARED = 64
 class TextLayout:
     """Spans are sorted by their start. Those of `unseen` do not overlap; those of `cells` may contain each other.
 
-    Immutable. A function that finds the cells is called on first use: most texts are never asked for labels.
+    Immutable. A function that finds the cells is called on first use: most texts never need labels.
     """
 
     #: the text was recognized in pictures of pages (OCR)
@@ -148,7 +148,7 @@ class TextLayout:
         return None
 
     def boxes_at(self, start: int, end: int) -> tuple[PageBox, ...]:
-        """Return where a span stands on the pages of a PDF, one box per line; empty for other texts."""
+        """Return the boxes of a span on the pages of a PDF, one per line; empty for other texts."""
         return ()
 
     def cells_within(self, start: int, end: int) -> Sequence[Cell]:

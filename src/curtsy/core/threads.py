@@ -1,4 +1,4 @@
-"""Blocking work beside an event loop."""
+"""Blocking work in threads, next to an event loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading times as people type them."""
+"""Parsing times that users type."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The rules of crawling, as pure functions: URLs, robots.txt, politeness, and what becomes of a fetched URL."""
+"""The rules of crawling, as pure functions: URLs, robots.txt, politeness, and the decision about a fetched URL."""

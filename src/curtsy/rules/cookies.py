@@ -68,7 +68,7 @@ class CookieJar:
             del self._cookies[next(iter(self._cookies))]
 
     def knows(self, name: str) -> bool:
-        """The jar has, or had, a cookie of this name: its answer is newer than that of a redirect chain."""
+        """The jar has, or had, a cookie of this name: its value is newer than that of a redirect chain."""
         return name in self._names
 
     def pairs(self, url: str, now_s: float | None = None) -> list[tuple[str, str]]:

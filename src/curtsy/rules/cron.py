@@ -40,7 +40,7 @@ _FIELDS = (
 _MAX_LENGTH = 200
 _MINUTE = timedelta(minutes=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-#: `sat-sun`: cronsim wants the end of a range to be 7
+#: `sat-sun`: cronsim requires 7 at the end of a range
 _TO_SUNDAY = re.compile(r"(?<!sun)(?<=[1-6a-z])-(?:0|sun)\b")
 #: `5-5/20`: a step over one value, which cronsim reads as `5/20`
 _STEP_OF_ONE = re.compile(r"\b(\w+)-\1/\d+")
@@ -87,7 +87,7 @@ class Cron:
         return None
 
     def _local_times(self, local: datetime) -> Iterator[datetime]:
-        """Matching times after `local`, by the clock face."""
+        """Matching local times after `local`, ignoring clock changes."""
         try:
             yield from CronSim(" ".join(_fields_of(self.text)), local)
         except CronSimError:  # each field is right, but no month has such a day

@@ -6,7 +6,7 @@ The stable words it uses:
     dead      refused, no_such_host, rate_limited, server_error, partial, http_<status>, and the faults' own words:
               dns_failed, connect_failed, tls_failed, timeout, connection_lost, bad_response, proxy_failed,
               browser_failed; and parse_timeout (reading the page took too long)
-    retry     the same words, `cookie` (the page wants its cookie back), and for what was not the URL's doing:
+    retry     the same words, `cookie` (the page wants its cookie back), and for causes other than the URL:
               slot_expired, address_busy, resent, cancelled, no_room
 """
 
@@ -24,18 +24,18 @@ from curtsy.rules.urls import fingerprint, normalise, short
 _RNG = Random()
 
 _GONE = (404, 410)
-#: We do not argue with a site that says no.
+#: The site refuses: no retry.
 _REFUSED = (401, 403, 451)
 _TRY_AGAIN = (408, 425, 429)
 _REDIRECTS = (301, 302, 303, 307, 308)
 #: 305 would make us use a proxy that the server names; 306 is its unused sibling
 _NOT_FOLLOWED = (305, 306)
 
-#: the status line and headers came; only the body is missing or unwanted
+#: the status line and headers arrived; only the body is missing or not needed
 _BODY_FAULTS = (Fault.RESET, Fault.PROTOCOL, Fault.TIMEOUT, Fault.TOO_LARGE, Fault.WRONG_TYPE)
-#: documents that have room later: the memory is free again when those before it are stored
+#: documents that fit into memory later, when earlier ones are stored
 _ROOM_MS = 2_000
-#: not the URL's doing, so not an attempt
+#: not caused by the URL, so not an attempt
 UNCOUNTED = {
     Fault.SLOT_EXPIRED: 0, Fault.ADDRESS_BUSY: 250, Fault.RESENT: 0, Fault.CANCELLED: 0, Fault.NO_ROOM: _ROOM_MS,
 }  # fmt: skip
@@ -54,9 +54,9 @@ def decide(
     now_s: float | None = None,
     rng: Random = _RNG,
 ) -> Decision:
-    """What becomes of the URL after this outcome; `attempts` were counted before it.
+    """The decision about the URL after this outcome; `attempts` were counted before it.
 
-    A status other than 2xx says all there is to know, so it decides even if the body was lost. A 2xx needs its body.
+    A status other than 2xx needs no body, so it decides even if the body was lost. A 2xx needs its body.
     """
     status = outcome.status
     fault = outcome.fault
@@ -91,7 +91,7 @@ def _by_status(
 def cause_of(status: int) -> str:
     """The word for a status that is tried again."""
     if status == 206:
-        return "partial"  # we asked for no range, so this is not the page
+        return "partial"  # no range was requested, so this is not the page
     if status == 429:
         return "rate_limited"
     if status in _TRY_AGAIN:
@@ -132,7 +132,7 @@ def _by_redirect(outcome: Outcome, attempts: int, settings: Settings, chain: Cha
         return _retry_or_die("http_304", attempts, settings.max_attempts, settings, rng)
     location = redirect_target(outcome)
     if location is None:
-        # A list of choices may be a page of its own; any other redirect to nowhere is the site's mistake.
+        # A list of choices may be a page; any other redirect without a target is an error of the site.
         is_page = status not in _REDIRECTS and status not in _NOT_FOLLOWED and not outcome.header("location")
         if is_page and outcome.fault is None and outcome.body:
             return _PAGE

@@ -1,7 +1,7 @@
 """Folding: URLs that a server answers alike become one URL of the crawl. No I/O.
 
 A URL is folded when it enters the crawl, so its row, its request, its scope and its robots rules all concern the folded
-URL. The setting `fold` names the rules (docs/decisions/0067-which-urls-are-one.md):
+URL. The setting `fold` names the rules (docs/decisions/0067-which-urls-are-equivalent.md):
 
     escapes      `%7Ea` is `~a` and `%c3` is `%C3`: RFC 3986 says that these are the same
     empty_query  `/a?` is `/a`
@@ -10,8 +10,8 @@ URL. The setting `fold` names the rules (docs/decisions/0067-which-urls-are-one.
     order        parameters are sorted by name; those of one name keep their order
     index        `/a/index.html` is `/a/`
 
-Servers have the last word: a redirect to a URL that folds into its own chain, and a canonical URL that folds into its
-own page, are taken as they are. A query that is signed is never changed.
+Two URLs are requested unfolded: a redirect to a URL that folds into its own chain, and a canonical URL that folds into
+its own page. A query that is signed is never changed.
 """
 
 from __future__ import annotations
@@ -93,9 +93,9 @@ class Folding:
         return _folding(settings.fold, settings.tracking_parameters)
 
     def is_contradicted(self, url: str, canonical: str) -> bool:
-        """A folded URL's page calls itself by a name that was folded into it: what was removed may matter.
+        """The canonical URL of a page was folded into the page's URL: the removed part may matter.
 
-        Another spelling of the same characters says nothing: many sites write escapes in lower case.
+        Another spelling of the same characters does not count: many sites write escapes in lower case.
         """
         return canonical != url and self.links(canonical) == url and _strip_empty_query(_fold_escapes(canonical)) != url
 

@@ -1,6 +1,7 @@
 """Politeness after an outcome: how long its host is paused, how its adaptive delay changes, when it counts as slow.
 
-Pure: the time and the dice are arguments. Decided from status, headers and duration alone, never from the body.
+Pure: the time and the random source are arguments. Decided from status, headers and duration alone, never from the
+body.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ _RNG = Random()
 
 #: Hosts that answer faster than this are not under strain: no pause beyond the configured one, and nothing to store.
 _HEALTHY_S = 0.25
-#: how much of the pause a new sample makes up: four slow answers in a row carry about 70 %
+#: weight of a new sample in the pause: four slow answers in a row make up about 70 %
 _WEIGHT = 0.25
 #: A larger body says more about bandwidth than about the host's strain.
 _SAMPLED_BYTES = 1_000_000
-#: a smoothed pause that changes by less than this share is left as it is, to save the write
+#: a smoothed pause that changes by less than this share is not updated, to save the write
 _NOTABLE = 0.1
 
-#: A host belongs in the slow lane from this many failures in a row, or from this smoothed latency on. It leaves by
-#: itself: one success ends the failures, and each fast answer takes a quarter off the latency.
+#: A host belongs in the slow lane from this many failures in a row, or from this smoothed latency on. It leaves
+#: automatically: one success ends the failures, and each fast answer reduces the latency by a quarter.
 _SLOW_FAILURES = 2
 _SLOW_S = 5.0
 
@@ -38,7 +39,7 @@ MISSING_AGAIN_MS = 61_000
 #: the host is due again this soon after its address was found busy
 _BUSY_RETRY_MS = 250
 
-#: the host asks us to go away for a while
+#: the host requests a pause
 _BACK_OFF_STATUS = (429, 503)
 #: the host's reverse proxy cannot reach its backend
 _GATEWAY_STATUS = (502, 504)
@@ -78,7 +79,7 @@ def effect(
         return _with_pause(outcome, failures + 1, adaptive_ms, settings, block_ms)
     if fault in _ANSWERED_FAULTS:
         return _answered(outcome, adaptive_ms, settings)
-    # Ours, the proxy's, or one page's: says nothing about the host.
+    # Caused by us, by the proxy or by one page: not evidence about the host.
     block_ms = _BUSY_RETRY_MS if fault is Fault.ADDRESS_BUSY else 0
     return HostEffect(failures=failures, block_ms=block_ms, slow=_is_slow(failures, adaptive_ms, settings))
 
@@ -94,13 +95,13 @@ def is_fine(outcome: Outcome, adaptive_ms: int | None) -> bool:
 def backoff_ms(failures: int, settings: Settings, rng: Random = _RNG) -> int:
     """Exponential back-off with full jitter after `failures` earlier ones.
 
-    Never under half of `backoff_s`: a throw near zero would ask a failing host again at once.
+    Never under half of `backoff_s`: a random value near zero would retry a failing host at once.
     """
     ceiling_s = min(settings.backoff_cap_s, settings.backoff_s * 2 ** min(failures, 30))
     return int(1000 * max(min(settings.backoff_s / 2, ceiling_s), rng.uniform(0, ceiling_s)))
 
 
-#: a host that fails like this at its first requests is unlikely to be there later
+#: a host whose first requests fail with these is unlikely to answer later
 _DEFINITE = frozenset((Fault.DNS_NONE.value, Fault.CONNECT.value, Fault.TLS.value))
 _DEFINITE_SHARE = 0.25
 
@@ -108,7 +109,7 @@ _DEFINITE_SHARE = 0.25
 def patience_ms(fault: str, has_answered: bool, settings: Settings) -> int:
     """How long a host may fail before it is dead for a crawl; `fault` began its failures.
 
-    A host that has answered before, or answers with an error status, is there. One that never answered may not exist.
+    A host that has answered, also with an error status, exists. One that never answered may not exist.
     """
     patience_s = settings.host_patience_s
     if not has_answered and not fault.startswith("status_"):
@@ -125,7 +126,7 @@ def least_patience_ms(settings: Settings) -> int:
 def wait_ms(outcome: Outcome, settings: Settings, now_s: float | None = None) -> int | None:
     """The pause that Retry-After requests, limited to the cap: after that, the host receives a request again."""
     named_s = retry_after(outcome.header("retry-after"), time.time() if now_s is None else now_s)
-    # Zero names no wait: the usual back-off holds.
+    # Zero means no wait: the usual back-off applies.
     return int(1000 * min(named_s, settings.retry_after_cap_s)) if named_s else None
 
 
@@ -157,11 +158,11 @@ def _pause_ms(outcome: Outcome, failures: int, adaptive_ms: int | None, settings
     if not settings.latency_factor or len(outcome.body) > _SAMPLED_BYTES or outcome.started is None:
         return old_ms
     target_ms = 1000 * settings.latency_factor * latency_s if latency_s >= _HEALTHY_S else 0.0
-    # A failure that comes fast must not make us faster. Every other answer teaches in both directions, also a 404.
+    # A fast failure must not shorten the delay. Every other answer changes it in both directions, also a 404.
     if target_ms < old_ms and failures:
         return old_ms
     new_ms = target_ms if adaptive_ms is None else old_ms + _WEIGHT * (target_ms - old_ms)
-    # Above: a host that needs more than the cap per page is in the slow lane, and the cap keeps it crawlable.
+    # Upper limit: a host that needs more than the cap per page is in the slow lane, and the cap keeps it crawlable.
     new_ms = min(new_ms, 1000 * settings.max_adaptive_delay_s)
     # A pause that decayed below that of a healthy host counts as no pause.
     if new_ms < 1000 * settings.latency_factor * _HEALTHY_S:
@@ -177,17 +178,17 @@ def _is_slow(failures: int, pause_ms: int | None, settings: Settings) -> bool:
 def _latency_s(outcome: Outcome) -> float:
     if outcome.started is None:
         return 0.0
-    # What a browser does with a response is not the host's time.
+    # The time that a browser needs for a response is not counted for the host.
     return (outcome.ended if outcome.answered is None else outcome.answered) - outcome.started
 
 
 def robots_delay_ms(robots: Robots, agent: str, settings: Settings) -> int | None:
-    """Crawl-delay up to the cap: beyond it a site would be crawled in years, and the operator should decide."""
+    """Crawl-delay up to the cap: with a longer delay, a crawl would take years, and the operator should decide."""
     delay_s = robots.delay(agent)
     return None if delay_s is None else int(1000 * min(delay_s, settings.robots_delay_cap_s))
 
 
-#: longer waits than this number of digits can name are all over the cap
+#: numbers with more digits are always over the cap
 _MAX_DIGITS = 12
 #: RFC 9110 5.6.7: a date further ahead has a two-digit year of the century before
 _AHEAD_S = 50 * 365.25 * 86_400

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-#: the RFC asks for 500 KiB at least; what lies beyond is not read
+#: the RFC asks for 500 KiB at least; the rest is not read
 MAX_BYTES = 500 * 1024
 #: as in Google's parser: eight times the longest URL a browser takes; the rest of a line is dropped
 _MAX_LINE_BYTES = 2083 * 8 - 1
@@ -139,7 +139,7 @@ class Robots:
         delays: dict[str, float] = {}
         sitemaps: list[str] = []
         group = _Group()
-        delayed: set[str] = set()  # the agents that a Crawl-delay line speaks of
+        delayed: set[str] = set()  # the agents with a Crawl-delay line
         expects_agents = naming = False
         for key, value, line in _lines(data):
             if key == "agent":
@@ -165,7 +165,7 @@ class Robots:
         return cls(groups, delays, tuple(sitemaps))
 
     def allows(self, url: str, agent: str) -> bool:
-        """Whether the agent (a product token, or a User-Agent that begins with one) may ask for the URL."""
+        """Whether the agent (a product token, or a User-Agent that begins with one) may request the URL."""
         decided = self._decide(url, agent)
         return decided is None or decided.allow
 
@@ -175,7 +175,7 @@ class Robots:
         return None if decided is None else decided.line
 
     def delay(self, agent: str) -> float | None:
-        """Crawl-delay in seconds for the agent; an agent with a group of its own is not held by that of `*`."""
+        """Crawl-delay in seconds for the agent; the value of `*` does not apply to an agent with its own group."""
         token = _agent(agent)
         return self._delays.get(token if self._names(token) else "*")
 
@@ -195,9 +195,9 @@ class Robots:
 
 
 def _lines(data: bytes) -> Iterator[tuple[str, str, str]]:
-    """(key, value, line) of every line that says something we know."""
+    """(key, value, line) of every line with a known key."""
     if len(data) > MAX_BYTES:
-        # The line at the limit is left out: half a rule may mean the opposite of the whole.
+        # The line at the limit is omitted: half a rule may mean the opposite of the whole.
         data = data[:MAX_BYTES]
         data = data[: max(data.rfind(b"\n"), data.rfind(b"\r")) + 1]
     for raw in _LINE_END.split(data[_mark_length(data) :]):
@@ -271,7 +271,7 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def _only_escapes(text: str) -> bool:
-    """Surrogates, if any, are those that stand for undecodable bytes."""
+    """Surrogates in the text represent undecodable bytes."""
     return all(not "\ud800" <= char <= "\udfff" or "\udc80" <= char <= "\udcff" for char in text)
 
 

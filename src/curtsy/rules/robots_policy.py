@@ -1,6 +1,7 @@
-"""Every decision about robots.txt (RFC 9309 2.3.1, 2.4): what an answer means, how long it holds, what may be fetched.
+"""Every decision about robots.txt (RFC 9309 2.3.1, 2.4): what a response means, how long it is valid, what may be
+fetched.
 
-Pure. `rules/robots.py` parses the file; the rest of the package asks here.
+Pure. `rules/robots.py` parses the file; all other code uses this module.
 
 The stored verdict of an origin is one of
     rules              its robots.txt was fetched: the body decides
@@ -30,16 +31,17 @@ UNASKED_MS = 60_000
 #: an origin whose robots.txt fails, while other origins of its host have theirs, is requested less often by this factor
 _BESIDE_OTHERS = 10
 _LEAST_PAUSE_MS = 250
-#: third parties of a rendered page: an answer is kept for at most this long, a failure for this long
+#: third parties of a rendered page: a response is cached for at most this long, a failure for this long
 _THIRD_PARTY_S, _THIRD_PARTY_FAILURE_S = 3600.0, 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RobotsDecision:
-    """What an answer for robots.txt means for its origin."""
+    """What a response for robots.txt means for its origin."""
 
     #: `rules` (parse the body) | `allow` | `forbid` (for now: ask again) | `follow` (ask `location`) |
-    #: `retry` (nothing was sent, and the host is not the cause) | `skip` (ask nothing of the origin, for `reason`)
+    #: `retry` (nothing was sent, and the host is not the cause) | `skip` (request nothing from the origin, for
+    #: `reason`)
     verdict: str
     reason: str = ""
     location: str | None = None
@@ -79,14 +81,17 @@ def host_effect(
     decision: RobotsDecision, effect: HostEffect, failures: int, settings: Settings, rng: Random
 ) -> HostEffect:
     """The effect of the answer on its host. An unusable answer (429, 5xx) counts as a failure of the host: the pause
-    grows with each one."""
+    grows with each one.
+    """
     if decision.verdict != "forbid" or effect.failures > failures:
         return effect
     return replace(effect, failures=failures + 1, block_ms=max(effect.block_ms, backoff_ms(failures, settings, rng)))
 
 
 def pause_ms(decision: RobotsDecision, block_ms: int, settings: Settings, *, others_known: bool) -> int:
-    """How long an origin without rules waits before it asks again. `others_known`: origins of its host have rules."""
+    """The time until robots.txt of an origin without rules is requested again. `others_known`: other origins of its
+    host have rules.
+    """
     pause = max(_LEAST_PAUSE_MS, block_ms)
     if decision.verdict == "forbid":
         times = _BESIDE_OTHERS if others_known else 1
@@ -125,7 +130,7 @@ def refusal(verdict: str, rules: Robots, url: str, agent: str) -> str | None:
 
 
 def allows(verdict: str, rules: Robots, url: str, agent: str) -> bool:
-    """Whether a rendered page may load the URL. Rules that were not asked for allow nothing."""
+    """Whether a rendered page may load the URL. Without known rules, nothing is allowed."""
     return is_known(verdict) and rules.allows(url, agent)
 
 

@@ -1,7 +1,7 @@
 """URLs: WHATWG parsing, the normal form we crawl, fingerprints, units of politeness, and the scope of a crawl.
 
-No I/O. A URL that has passed `normalise` is called normal: http or https, absolute, no fragment, no credentials,
-default port dropped, always with a path. Functions that say so take nothing else.
+No I/O. A URL that `normalise` returned is called normal: http or https, absolute, no fragment, no credentials,
+without a default port, always with a path. Functions that name a normal URL accept nothing else.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 #: longer patterns are refused: their automata use much memory
 MAX_PATTERN_LENGTH = 1_000
 _PATTERN_MEMORY_BYTES = 4 << 20
-#: all before the last "@": in an invalid URL the end of a password is unknown
+#: everything before the last "@": in an invalid URL the end of a password is unknown
 _CREDENTIALS = re.compile(r"\A([a-z][a-z0-9+.-]*://)?.*@", re.DOTALL | re.IGNORECASE)
 
 
@@ -93,7 +93,7 @@ def origin(url: str) -> str:
 def host_key(url: str, unit: str = "host") -> str:
     """The unit of politeness of a normal URL: `hostname[:port]`, or its registrable domain for unit `domain`.
 
-    The root's dot is dropped: `example.com.` is the machine `example.com`, though its URLs and origin stay others.
+    The trailing dot is dropped: `example.com.` is the machine `example.com`, although its URLs and origin differ.
     """
     start = url.index("//") + 2
     host = url[start : url.index("/", start)]
@@ -110,8 +110,8 @@ def host_named(name: str, unit: str = "host") -> str:
 def hosts_named(name: str, unit: str = "host") -> tuple[str, ...]:
     """The units that a name can mean, the likeliest first.
 
-    `example.com:80` is `example.com`, because URLs lose the default port of their scheme; only of a server that speaks
-    https on port 80 would the unit be called so.
+    `example.com:80` is `example.com`, because URLs lose the default port of their scheme; only a server
+    with https on port 80 has that unit.
     """
     spelt = [name] if "://" in name else [f"https://{name}/", f"http://{name}/"]
     urls = [] if "*" in name else [url for text in spelt if (url := normalise(text)) is not None]
@@ -128,7 +128,7 @@ def _rootless(host: str) -> str:
 
 @cache
 def _suffixes() -> TLDExtract:
-    from tldextract import TLDExtract  # most crawls never ask for a domain, and it takes a while to import
+    from tldextract import TLDExtract  # most crawls never need a domain, and the import is slow
 
     # Strictly the list that came with the package: no download, no cache folder. Private suffixes count, so that two
     # people's sites on one hosting service are two domains.
@@ -137,12 +137,14 @@ def _suffixes() -> TLDExtract:
 
 @lru_cache(maxsize=65_536)
 def registrable_domain(host: str) -> str:
-    """`example.co.uk` for `www.example.co.uk:8080`; names without one, and addresses, as they are, without port."""
+    """`example.co.uk` for `www.example.co.uk:8080`; names without one, and addresses, are returned unchanged, without
+    the port.
+    """
     name = host if host.endswith("]") else host.rsplit(":", 1)[0] if ":" in host else host
     found = _suffixes()(name)
     if found.suffix or found.ipv4 or found.ipv6:
         return found.top_domain_under_public_suffix or name
-    # A name under no suffix of the list: by its rules the last label is the suffix.
+    # No suffix of the list matches: by the rules of the list, the last label is the suffix.
     return ".".join(name.rsplit(".", 2)[-2:])
 
 
@@ -187,7 +189,7 @@ class Scope:
         return host_key(url, "domain" if reach == "domain" else "host")
 
     def admits(self, url: str, depth: int) -> str | None:
-        """None if the normal URL is in scope at that depth, else the reason in a word."""
+        """None if the normal URL is in scope at that depth, otherwise the reason as one word."""
         if len(url) > self.max_url_length:
             return "length"
         if self.max_depth is not None and depth > self.max_depth:

@@ -29,7 +29,7 @@ class Link:
         self._timeout_s = timeout_s
         self._node: Node | None = None
         self._client: Any = None
-        #: answers about the servers from before this time are not used any more
+        #: answers about the servers that are older than this are not used
         self._doubted_at: float | None = 0.0
 
     async def close(self) -> None:
@@ -120,7 +120,7 @@ class Link:
             known = translated(error)
             if known is None:
                 raise
-            # A refusal says nothing about where the keys are, nor does another epoch on the same server.
+            # Neither a refusal nor another epoch on the same server means that the keys have moved.
             if not isinstance(known, FrontierRefused) and "EPOCH" not in str(error):
                 self.doubt()
             raise known from error

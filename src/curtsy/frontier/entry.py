@@ -1,7 +1,7 @@
 """How a URL is stored in the frontier: `<kind><depth>[,attempts,crashes,solo_crashes] <rest>[TAB chain]`.
 
 `rest` is the path for https://<host>, `http:` and the path for http://<host>, else the whole URL. A typical entry is
-its path plus four bytes: memory per listed URL is bounded.
+its path plus four bytes, so memory per listed URL is bounded.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _whole(rest: str, host: str) -> str:
 
 
 def chain_json(chain: Chain) -> str:
-    """The chain as compact JSON; fields at their defaults are left out."""
+    """The chain as compact JSON; fields with default values are omitted."""
     full = {
         "t": chain.trail,
         "s": chain.seed,

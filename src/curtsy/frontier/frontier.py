@@ -47,7 +47,7 @@ _NO_CAP = 1 << 40
 
 
 class Frontier:
-    """All operations. Batches are split by shard; each call touches one slot of a cluster."""
+    """All operations. Batches are split by shard; each call touches one hash slot of a Redis cluster."""
 
     def __init__(self, url: str, settings: Settings, owner: str, *, bound: Iterable[int] = ()) -> None:
         """`bound`: lease only from these shards; if empty, from settings.bind_shards, else from all."""
@@ -103,9 +103,10 @@ class Frontier:
         self, wants: Sequence[tuple[Lane, int]], releases: Sequence[Release] = (), *,
         started: Sequence[tuple[int, float]] = (), solo: bool = False, run: int = 1,
     ) -> LeaseReply:  # fmt: skip
-        """Gives `releases` back, then leases up to the wanted number of slots per lane. `started`: (fence, boot time).
+        """Returns the slots in `releases`, then leases up to the wanted number of slots per lane. `started`: (fence,
+        boot time).
 
-        `run`: a slot of a host without a delay may be leased for this many URLs, which follow it in the reply.
+        `urls_per_slot`: a slot of a host without a delay may be leased for this many URLs, which follow one another.
         """
         reply = LeaseReply()
         missing = dict(wants)
@@ -187,7 +188,7 @@ class Frontier:
         return lost
 
     async def blame(self, fences: Iterable[int]) -> int:
-        """The process that held these leases crashed by itself. Returns how many of them stood."""
+        """The process that held these leases crashed by itself. Returns how many of them were still leased."""
         stood, held = 0, list(fences)
         for shard in self.shards:
             if ids := [counter_of(fence) for fence in held if fence >> 40 == shard.epoch]:
@@ -195,7 +196,7 @@ class Frontier:
         return stood
 
     async def slot(self, host: str, delay_s: float = 0) -> SlotReply:
-        """A slot for an external client, or how long it has to wait; -1: introduce the host first."""
+        """A slot for an external client, or how long it must wait; -1: introduce the host first."""
         shard = self.shard_of(host)
         if not shard.may_lease:
             return SlotReply(None, 1000)
@@ -230,7 +231,10 @@ class Frontier:
         return reply
 
     async def push(self, rows: Iterable[tuple[int, str, int, Entry]], *, front: bool = False) -> PushReply:
-        """Lists rows (crawl, host, seq, entry) that the store accepted, in order of seq within a queue."""
+        """Appends rows (crawl, host, seq, entry) that the store accepted to the lists of their queues, in order of seq.
+
+        `front`: inserts them at the head of the list instead.
+        """
         queues: dict[tuple[str, int | str], list[str]] = {}
         for crawl, host, seq, entry in rows:
             queue = crawl if entry.kind is not Kind.BROWSER else messages.queue_name(crawl, True)
@@ -247,7 +251,8 @@ class Frontier:
 
     async def put_back(self, queues: Sequence[tuple[int, str]], render: Sequence[tuple[int, str]] = ()) -> PushReply:
         """Puts queues (crawl, host) that are open in the store into the due set again; `render`: queues of pages that
-        wait for a browser."""
+        wait for a browser.
+        """
         reply = PushReply()
         for shard in self.shards:
             mine: list[tuple[str, int | str]] = [(h, crawl) for crawl, h in queues if self.shard_of(h) is shard]
@@ -262,7 +267,7 @@ class Frontier:
     # Queues that wait in the store
 
     async def waits(self, lanes: Iterable[Lane]) -> None:
-        """Queues of these lanes wait in the store."""
+        """Record that queues of these lanes wait in the store."""
         if words := [lane.value for lane in lanes]:
             for shard in self.shards:
                 await shard.call("waits", *words)
@@ -282,7 +287,7 @@ class Frontier:
     async def introduce(
         self, hosts: Sequence[HostState], robots: Sequence[RobotsState] = (), *, again: bool = False, lift: bool = False
     ) -> None:
-        """Sends the store's facts of hosts; without them a host is not leased. `lift`: also shortens blocks."""
+        """Sends the facts of hosts from the store; without them a host is not leased. `lift`: also shortens blocks."""
         rules: dict[str, list[str]] = {}
         for r in robots:
             known = rules.setdefault(r.host, [])
@@ -317,7 +322,8 @@ class Frontier:
 
     async def _shares(self, crawl: int, left: int) -> list[int]:
         """Splits a budget over the shards in which the crawl has queues, or over all while it has none. Each call
-        splits what is left again, so that no page of it stays on a shard that cannot use it."""
+        splits what is left again, so that no page of it stays on a shard that cannot use it.
+        """
         if left < 0 or len(self.shards) == 1:
             return [left] * len(self.shards)
         loaded = [shard.number for shard in self.shards if (await shard.call("idle", crawl))[1] > 0]
@@ -361,7 +367,7 @@ class Frontier:
     # The reaper
 
     async def reap(self, limit: int = 200) -> tuple[list[Scan], int | None]:
-        """Takes expired slots and leases back; `reaped` lists them for the store. Returns scans and the next expiry."""
+        """Takes back expired slots and leases; `reaped` lists them for the store. Returns scans and the next expiry."""
         scans: list[Scan] = []
         soonest: int | None = None
         for shard in self.shards:
@@ -379,7 +385,7 @@ class Frontier:
         ]
 
     async def forget_reaped(self, items: Sequence[ReapedSlot | ReapedLease]) -> None:
-        """The store has recorded these."""
+        """Remove entries that the store has recorded."""
         for shard in self.shards:
             if mine := [item.raw for item in items if item.shard == shard.number]:
                 await shard.forget_reaped(mine)
@@ -404,7 +410,9 @@ class Frontier:
     # Watching
 
     async def idle(self, crawl: int) -> bool:
-        """Nothing of the crawl is listed, delayed or leased, or its budget is spent and nothing is under way."""
+        """Whether nothing of the crawl is listed, delayed or leased, or its budget is spent and nothing is in
+        flight.
+        """
         for shard in self.shards:
             _, pairs, busy, left = await shard.call("idle", crawl)
             if busy > 0 or (pairs > 0 and left != 0):

@@ -22,11 +22,11 @@ class HostSnapshot:
     due_ms: int | None
     #: 0: never blocked
     blocked_until_ms: int
-    #: requests of the host under way
+    #: requests to the host in flight
     slots_out: int
     #: the delay in force
     delay_ms: int
-    #: the process that asked the host last
+    #: the process that last sent a request to the host
     owner: str | None
     #: the crawl's queue of this host is loaded; otherwise it waits in the store
     loaded: bool = False
@@ -34,7 +34,7 @@ class HostSnapshot:
     backlog: bool = False
     #: rows of the queue are being read from the store
     scanning: bool = False
-    #: passed over because the crawl's max_pages is spent for now
+    #: skipped because the crawl's max_pages is spent for now
     starved: bool = False
     #: URLs of the queue that are listed
     listed: int = 0
@@ -51,7 +51,7 @@ async def snapshot(
     server: str, settings: Settings, epochs: Sequence[int], host: str, crawl: int | None = None,
     url: str | None = None, *, render: bool = False,
 ) -> HostSnapshot | None:  # fmt: skip
-    """Asks the server at this address; None if it does not hold the store's epoch of the host's shard."""
+    """Queries the server at this address; None if it does not have the store's epoch of the host's shard."""
     frontier = Frontier(server, settings, "explain")
     try:
         shard = frontier.shard_of(host)
@@ -67,8 +67,9 @@ async def snapshot(
 async def inspect_host(
     frontier: Frontier, host: str, crawl: int | None = None, url: str | None = None, *, render: bool = False
 ) -> HostSnapshot:
-    """Under the epoch that was adopted; without a crawl and a URL, of the host alone. `render`: the URL waits for a
-    browser."""
+    """The state under the adopted epoch; without a crawl and a URL, only that of the host. `render`: the URL waits for
+    a browser.
+    """
     shard = frontier.shard_of(host)
     rest = in_entry(url, host) if url is not None and crawl is not None else ""
     queue = "" if crawl is None else queue_name(crawl, render)
@@ -99,14 +100,14 @@ class Prospect:
     """When an external client may expect a slot of a host."""
 
     wait_s: float
-    #: requests of the host under way
+    #: requests to the host in flight
     slots_out: int
-    #: ms by the server's clock before which the host is not asked; 0: the frontier does not know the host
+    #: ms by the server's clock before which the host receives no request; 0: the frontier does not know the host
     at_ms: int
 
 
 async def prospect(frontier: Frontier, host: str, delay_s: float = 0) -> Prospect:
-    """Under the adopted epoch. Takes no slot: another process may be faster."""
+    """The prospect under the adopted epoch. Takes no slot, so another process may be faster."""
     raw = await frontier.shard_of(host).call("prospect", host, int(delay_s * 1000))
     return Prospect(wait_s=float(raw[1]) / 1000, slots_out=int(raw[2]), at_ms=int(float(raw[3])))
 

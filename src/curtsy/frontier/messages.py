@@ -16,7 +16,7 @@ _LANES = {lane.value: lane for lane in Lane} | {"solo": Lane.BATCH, "render:solo
 
 
 def fence_of(epoch: int, counter: int) -> int:
-    """23 bits of epoch, 40 of counter: grows over every loss of Valkey."""
+    """23 bits of epoch, 40 of counter: increases, also after a loss of Valkey."""
     return epoch << 40 | counter
 
 
@@ -31,7 +31,7 @@ def _queue_of(name: str) -> tuple[int, bool]:
 
 @hot_value()
 class Release:
-    """A slot on its way back. Times are the worker's boot clock."""
+    """A slot that a worker returns. Times are the worker's boot clock."""
 
     lease: Lease
     #: None: nothing was sent
@@ -39,13 +39,13 @@ class Release:
     ended: float
     broken_off: bool = False
     effect: HostEffect | None = None
-    #: the URL goes back to the head of its list: nothing is known about it
+    #: the URL returns to the head of its list: its request has no result
     url_back: bool = False
     #: the slot stays taken, only its times are used: a robots entry keeps it until its rules are committed
     hold: bool = False
     #: the host is not leased again for this long
     wait_ms: int = 0
-    #: the fence of the next URL of its run, which the slot passes to; 0: the slot comes back
+    #: the fence of the next URL of its run, which gets the slot; 0: the slot is returned
     successor: int = 0
 
     def _mode(self, current: bool) -> str:
@@ -54,7 +54,7 @@ class Release:
         return "h" if self.hold else "b" if self.url_back else "k"
 
     def text(self, now: float, epoch: int | None) -> str:
-        """As release.lua reads it. A slot of an earlier epoch is number 0: only its times and effects count."""
+        """As release.lua reads it. A slot of an earlier epoch has number 0: only its times and effects are used."""
         e = self.effect
         current = self.lease.fence >> 40 == epoch
         slot = self.lease.fence & _COUNTER if current else 0
@@ -68,7 +68,7 @@ class Release:
         )
 
 
-#: a slower call may have spent the time on its way to the server
+#: in a slower call, the request may have needed this time to reach the server
 _SLOW_CALL_S = 0.02
 
 
@@ -182,7 +182,7 @@ class Room:
     shard: int
     lane: Lane
     room: int
-    #: returned to say which look at the store it was
+    #: passed back to identify the read of the store
     mark: str
 
 
@@ -257,11 +257,11 @@ def lease_of(text: str, shard: int, epoch: int, valid_until: float, asked_at: fl
 
 
 def read_times(raw: list[bytes], releases: Sequence[Release], into: dict[int, Times], took_s: float) -> None:
-    """`took_s`: how long the call was under way."""
+    """`took_s`: how long the call took."""
     for release, text in zip(releases, raw, strict=True):
         if text != b"-":
             start, end, due = map(int, text.split())
-            # The server keeps the requests of a run in order: their times are left as they are.
+            # The server keeps the requests of a run in order: their times are not changed.
             late = _underway_ms(release, start) if took_s > _SLOW_CALL_S and not release.lease.follows else 0
             late = min(late, int(took_s * 1000))
             into[release.lease.fence] = Times(start - late, end - late, due)

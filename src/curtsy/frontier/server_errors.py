@@ -4,7 +4,7 @@
     FrontierUnavailable   the server does not answer now: wait
     FrontierRefused       the server answers and refuses: wait, and tell the operator what to do
 
-The error of a script that fails by a mistake of ours is raised unchanged.
+An error of a script that is a bug of Curtsy is raised unchanged.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _DENIED = (
 
 
 def translated(error: Exception) -> CurtsyError | None:
-    """The error for the caller; None for a mistake of ours."""
+    """The error for the caller; None if it is a bug of Curtsy."""
     if isinstance(error, OtherRun):
         return EpochLost(f"The frontier server was restarted ({error}).")
     if isinstance(error, (AskError, ReadOnlyError)):

@@ -3,7 +3,7 @@
 redis://[user:password@]host:port/db      rediss://...?ssl_ca_certs=/path/ca.pem      unix:///path?db=2
 sentinel://[user:password@]h1:p1,h2:p2/service[/db]     the current master of this service
 cluster://[user:password@]h1:p1,h2:p2                   the master that owns the slot of a shard's hash tag
-sentinels:// and clusters:// are the same over TLS; options behind `?` hold for every server of the URL.
+sentinels:// and clusters:// are the same over TLS; options after `?` apply to every server of the URL.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _split(url: str) -> _Parts:
 
 
 class Servers:
-    """One per frontier: all its shards ask here for their servers."""
+    """One per frontier: all its shards find their servers here."""
 
     def __init__(self, url: str) -> None:
         self.family = family_of(url)
@@ -162,7 +162,7 @@ class Servers:
             self._claims, self._nodes, self._read_at = claims, nodes, now
 
     async def _ask_all(self) -> tuple[list[_Claim], list[Node]]:
-        """The answers of all that answer: the newest configuration is among them."""
+        """The answers of all servers that respond: the newest configuration is among them."""
         claims: list[_Claim] = []
         nodes: dict[str, Node] = {}
         refusals: list[str] = []

@@ -23,7 +23,7 @@ CONFIRMED_S = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochFacts:
-    """What the server holds under {shard}:epoch, and which run of the server answers."""
+    """The value of {shard}:epoch, and which run of the server answers."""
 
     number: int | None
     #: last lease counter
@@ -44,12 +44,12 @@ class Shard:
         self.epoch: int | None = None
         #: an epoch that must be rebuilt: the server's clock stepped, or its keys moved to another server
         self.spoilt: int | None = None
-        #: boot clock before the store last named this epoch as current
+        #: boot clock before the store last confirmed this epoch as current
         self.confirmed: float = 0.0
         #: how often crawls were paused or ended here, as last reported
         self.halts = 0
         self.calls = 0
-        #: the newest change that this process knows of, in ms, and its epoch
+        #: the newest change known to this process, in ms, and its epoch
         self._known_ms, self._known_epoch = 0, -1
         self._run_id: str | None = None
         self._clock = ServerClock()
@@ -70,7 +70,8 @@ class Shard:
 
     async def facts(self) -> EpochFacts:
         """Reads the epoch of the server without adopting it. Calls in progress continue, unless another run of
-        the server answers: then every call fails until an epoch is adopted."""
+        the server answers: then every call fails until an epoch is adopted.
+        """
         if self._servers.moves:
             self._link.doubt()
         async with self._link.looking() as client, client.pipeline(transaction=True) as pipe:
@@ -87,7 +88,9 @@ class Shard:
         return EpochFacts(number=number, counter=int(raw[3] or 0), valid=valid, run_id=run_id)
 
     def adopt(self, epoch: int, run_id: str, *, confirmed: float | None = None) -> None:
-        """Calls run under this epoch from now on. `confirmed`: the boot clock before the store named it as current."""
+        """Calls run under this epoch from now on. `confirmed`: the boot clock before the store confirmed it as
+        current.
+        """
         if epoch != self.epoch:
             self.halts = 0
         if epoch != self._known_epoch:
@@ -98,7 +101,7 @@ class Shard:
             self.confirm(confirmed)
 
     def confirm(self, at: float) -> None:
-        """The store named this shard's epoch as current; `at` is the boot clock before the question."""
+        """The store confirmed this shard's epoch as current; `at` is the boot clock before the query."""
         self.confirmed = at
 
     def note_halts(self, halts: int) -> None:
@@ -116,11 +119,12 @@ class Shard:
         return await self._link.where()
 
     async def begin_epoch(self, epoch: int, run_id: str, quiet_s: float, *, over: int | None) -> int:
-        """Replaces the epoch `over`, which was read before the new number was allotted. The server refuses older ones.
+        """Replaces the epoch `over`, which was read before the new number was assigned. The server refuses older ones.
 
-        The new epoch is not adopted yet. Raises EpochLost if another one was begun meanwhile. Returns the server's ms.
+        The new epoch is not adopted yet. Raises EpochLost if another process began one meanwhile. Returns the server's
+        ms.
         """
-        # Keys that an old snapshot left in this run of the server must not pass for the epoch we knew.
+        # Keys from an old snapshot in this run of the server must not be mistaken for the known epoch.
         self.epoch, self._run_id = None, run_id
         async with self._link.talking() as redis:
             now_ms = await redis.execute_command(
@@ -188,7 +192,9 @@ class Shard:
             await pipe.execute()
 
     async def delayed(self, before: str) -> AsyncIterator[tuple[Any, int]]:
-        """(member, ms) of the retries whose member starts with `before`. Reads in parts: the server stays free."""
+        """(member, ms) of the retries whose member starts with `before`. Reads in parts, so the server is not
+        blocked.
+        """
         pattern = "".join(f"\\{sign}" if sign in "*?[]\\" else sign for sign in before) + "*"
         cursor = 0
         while True:

@@ -20,7 +20,7 @@ _LISTEN_S = 1.0
 
 @dataclass(slots=True)
 class View:
-    """One look at all shards."""
+    """The state of all shards at one time."""
 
     now_ms: int = 0
     #: shard -> lane -> hosts that are due now; hosts of suspects count in lane batch or render
@@ -30,7 +30,7 @@ class View:
     #: when the next retry, slot, lease or scan is due
     next_ms: int | None = None
     scans: list[Scan] = field(default_factory=list)
-    #: only with details: loaded queues (those of render are in another lane too), and requests under way
+    #: only with details: loaded queues (those of render are in another lane too), and requests in flight
     in_play: dict[Lane, int] = field(default_factory=dict)
     in_flight: dict[Lane, int] = field(default_factory=dict)
 
@@ -79,7 +79,7 @@ async def rouse(frontier: Frontier) -> None:
 
 
 async def retire(frontier: Frontier) -> None:
-    """This process leases nothing for now: others may take the hosts that it asked last."""
+    """This process leases nothing for now: others may take the hosts that it used last."""
     for shard in frontier.shards:
         await shard.command("DEL", f"%owner:{frontier.owner}")
 
@@ -112,6 +112,6 @@ class WakeWaiter:
             raise EpochLost("No epoch is adopted yet.")
         rang = await shard.command("BLPOP", "%wake", _LISTEN_S) is not None
         if rang:
-            # One signal stands for all that arrived.
+            # One signal covers all that arrived.
             await shard.command("DEL", "%wake")
         return rang

@@ -4,7 +4,7 @@
 --       9 keep (1: an existing budget is not changed)
 -- Returns { now }
 local c, key = ARGV[2], P .. 'crawl:' .. ARGV[2]
--- Processes that hold slots for it learn of it with their next lease.
+-- The next lease reports it to processes that hold slots for the crawl.
 if ARGV[3] == 'running' then
   call('ZREM', P .. 'halted', c)
 elseif call('HGET', key, 'st') == 'running' then

@@ -1,7 +1,7 @@
 -- future.lua: which of these hosts may receive no request yet? Read only; the store keeps the result.
 --
 -- ARGV  2 ... hosts
--- Returns { now, "host 0x1f ms before which it is not asked 0x1f ms until it is blocked" of those }
+-- Returns { now, "host 0x1f ms of its earliest next request 0x1f ms until it is blocked" of those }
 local found = {}
 for i = 2, #ARGV do
   local h = host(ARGV[i])

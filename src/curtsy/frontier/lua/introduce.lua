@@ -8,7 +8,7 @@
 local LONGEST_DELAY = 86400000
 
 local function learn(h, f)
-  -- Requests of an earlier epoch may still be under way: the delay counts from the end of the quiet time.
+  -- Requests of an earlier epoch may still be in flight: the delay counts from the end of the quiet period.
   if quiet > now - LONGEST_DELAY and quiet > h.ls then
     h.ls = quiet
     put(h, 'ls', quiet)

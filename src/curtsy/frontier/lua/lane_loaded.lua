@@ -1,6 +1,6 @@
 -- lane_loaded.lua: the caller has loaded the waiting queues of a lane, as far as there was room.
 --
--- ARGV  2 lane   3 mark, as room.lua gave it   4 none wait any more (1 | 0)   5 ms until the next look
+-- ARGV  2 lane   3 mark, as returned by room.lua   4 none wait any more (1 | 0)   5 ms until the next check
 -- Returns { now }
 local lane, mark, none, pause = ARGV[2], ARGV[3], ARGV[4] == '1', tonumber(ARGV[5])
 -- Another mark: more queues began to wait since the store was read.

@@ -1,11 +1,11 @@
--- lease.lua: gives slots back, then takes slots of due hosts together with the URL to use each for.
+-- lease.lua: returns slots, then takes slots of due hosts, each with the URL that it is for.
 --
 -- ARGV  2 owner   3 URL lease in ms   4 solo (1: nothing is in flight here, offer one suspect)
 --       5 number of releases, then each (release.lua)
 --       then the number of start reports, then each "id ago"
 --       then the number of lanes, then for each: lane, how many, slot in ms
 --       then the last `halt` that the caller knows, then how many URLs a slot may be leased for (1: no runs)
--- Returns { now, releases, leases, scans, next due or '', suspects due, halt, crawls paused or ended since the last one,
+-- Returns { now, releases, leases, scans, next due or '', suspects due, halt, crawls paused or ended since then,
 --           suspects due that wait for a browser }
 --   a lease: id follows host queue version delay per_host robots_ms solo own_robots lane failures adaptive entry, split
 --            by 0x1f; `follows` is the URL before it in its run, whose slot passes to it; 0: it has a slot
@@ -110,7 +110,7 @@ end
 local function is_suspect(entry) return tonumber(match(entry, '^%a%d+,%d+,(%d+)') or 0) >= 2 end
 
 -- Takes further entries for a run from the queue: plain pages of the same origin that need nothing else first. Only if
--- no other crawl waits for the host: crawls that share it take turns. The URLs of a host are shared among its slots.
+-- no other crawl waits for the host: crawls that share it alternate. The URLs of a host are shared among its slots.
 local function run_of(h, r, q, entry, origin, lane)
   if longest_run < 2 or solo or lane == 'render' or delay_of(h) > 0 or h.rn ~= 1 or h.bn > 0 then return {} end
   if byte(entry, 1) ~= 112 then return {} end
@@ -228,7 +228,7 @@ local function serve(h, lane, slot_ms)
   if wait then schedule(h, wait, lane) else leave_due(h) end
 end
 
--- Affinity only orders hosts: own hosts first, then free ones, then those that their owner leaves waiting.
+-- Affinity only orders hosts: own hosts first, then free ones, then those that their owner does not lease.
 -- Returns the hosts, and when the first skipped one may be taken.
 local function candidates(lane, want)
   local own, free, others, later = {}, {}, {}, nil

@@ -1,7 +1,7 @@
 -- leave.lua: removes a queue, if nothing of it was listed, flagged or leased meanwhile.
 --
 -- ARGV  2 host   3 queue   4 token of the rescan that found nothing
--- Returns { now, left (1 | 0), crawl has no queue left and nothing under way (1 | 0), scans }
+-- Returns { now, left (1 | 0), crawl has no queue left and nothing in flight (1 | 0), scans }
 local name, c, token = ARGV[2], ARGV[3], ARGV[4]
 local h = host(name)
 local v = call('HMGET', h.key, 'l:' .. c, 'b:' .. c, 'x:' .. c)

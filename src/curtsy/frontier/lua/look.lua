@@ -1,7 +1,8 @@
 -- look.lua: the state of a host, and of one of its URLs. Read only.
 --
--- ARGV  2 host   3 queue   4 the URL as an entry writes it (entry.py); both '' to ask about the host alone
--- Returns { now, due or '', blocked until, slots out, delay, owner, loaded, backlog, delayed + leased, scan, starved,
+-- ARGV  2 host   3 queue   4 the URL as an entry writes it (entry.py); both '' for the host alone
+-- Returns { now, due or '', blocked until, slots in use, delay, owner, loaded, backlog, delayed + leased, scan,
+--           starved,
 --           listed, listed before it or '', lease or '', its expiry or '', its slot or '', its times or '' }
 local name, c, rest = ARGV[2], ARGV[3], ARGV[4]
 local h = host(name)
@@ -19,7 +20,7 @@ for i = 1, #list do
   end
 end
 
--- The number of leases is bounded by what all processes have under way.
+-- The number of leases is bounded by the requests in flight of all processes.
 local id, lease = '', ''
 if tonumber(v[3] or 0) > 0 and before == '' then
   local granted = call('HGETALL', P .. 'ld')

@@ -1,6 +1,6 @@
 -- preamble.lua: included before every script.
 --
--- KEYS[1]  {shard}:epoch  HASH  n        epoch number allotted by the store
+-- KEYS[1]  {shard}:epoch  HASH  n        epoch number assigned by the store
 --                               run_id   the server's, when the epoch began
 --                               layout   version of this key map
 --                               quiet    ms: no host of this epoch receives a request before this, plus its delay
@@ -9,30 +9,31 @@
 --                               halt     how many times a crawl was paused or ended
 --                               last     ms of the newest change (stamp.lua)
 --                               skew     ms added to the server's clock (tests only)
--- ARGV[1]  the caller's epoch, and the newest change that it knows of, as <n>:<ms>. Another epoch is refused, and so is
+-- ARGV[1]  the caller's epoch, and the newest change known to it, as <n>:<ms>. Another epoch is refused, and so is
 --          a server whose newest change is older: it holds an old snapshot
 --
 -- Keys of an epoch, all under P = {shard}:e<n>:
 -- A queue is one crawl's work on one host. Its name is the crawl, or `<crawl>b` if its pages wait for a browser. Below,
 -- c is a queue or a crawl: counts by crawl include both of its queues.
---   due:<lane>        ZSET  host -> ms of its next request at the earliest. A host is in one of due:high|batch|slow, and in due:render
---                           too if pages of it wait for a browser
---   due:solo          ZSET  hosts whose head is a suspect (two crashes): asked with nothing else in flight
+--   due:<lane>        ZSET  host -> ms of its next request at the earliest. A host is in one of due:high|batch|slow,
+--                           and in due:render too if pages of it wait for a browser
+--   due:solo          ZSET  hosts whose head is a suspect (two crashes): requested with nothing else in flight
 --   due:render:solo   ZSET  the same for pages that wait for a browser
 --   host:<host>       HASH  ls     ms: the base of the delay: last start, or the end of an aborted transfer
---                           out    slots out
---                           ow la  process that asked it last; its due set
+--                           out    slots in use
+--                           ow la  process that last requested it; its due set
 --                           v      what rarely changes, as one MessagePack array in the order of PACKED:
 --                             known  its facts were introduced from the store
 --                             nx bl  ms: floor of the next start; blocked until
 --                             op rd ad cd   ms: delay by operator, robots, adaptive, crawls of the ring
 --                             oph ph per_host by operator (0: not set); in force
---                             un     the slot whose start is not reported yet (per_host > 1); '?' if it was given
---                                    out while one request was allowed: its start is known with its end; '0' if slots
---                                    are out that were given out without a delay: their starts are not reported
+--                             un     the slot whose start is not reported yet (per_host > 1); '?' if it was
+--                                    granted while one request was allowed: its start is known with its end; '0' if
+--                                    slots in use were granted without a delay: their starts are not reported
 --                             fl sl  consecutive failures; slow or failing
---                             met    ad, fl, sl hold the effect of a request
---                             rn r1 hi tn   of the ring: its length; its only crawl; a crawl of lane high is in it ('slow': only crawls of that);
+--                             met    ad, fl, sl include the effect of a request
+--                             rn r1 hi tn   of the ring: its length; its only crawl; a crawl of lane high is in it
+--                                    ('slow': only crawls of that);
 --                                    slots taken, for the 4-of-5 rule between lanes
 --                             bn bt  length of the browsers' ring; the last slot was a browser's
 --                           q:<c> x:<c> b:<c> k:<c> l:<c>   of crawl c's queue here: its lane; delayed + leased;
@@ -47,7 +48,7 @@
 --   halted            ZSET  crawls that were paused or have ended -> `halt` when they did: the newest 1,000
 --   starved:<c>       SET   hosts that were skipped because the crawl's budget is spent for now
 --   play              HASH  <lane> pairs (crawl, host) loaded, `render` those of them with pages that wait for a
---                           browser, counted twice; w:<lane> grows whenever queues of it were left waiting
+--                           browser, counted twice; w:<lane> increases whenever queues of it had to wait
 --                           in the store, absent if none wait; l:<lane> ms: until then a process loads them
 --   slots leases      ZSET  id -> expiry
 --   ld                HASH  <id> the lease as granted; s<id> its slot "host leased_ms delay ph crawl", where
@@ -55,13 +56,13 @@
 --                           t<id> "start end" once released; c<id> its process crashed by itself
 --   delayed           ZSET  host 0x1f crawl 0x1f entry -> ms
 --   scans             ZSET  host 0x1f crawl -> expiry of the requested scan
---   reaped            LIST  what the store must learn of expired slots and leases
+--   reaped            LIST  expired slots and leases that the store must record
 --   owner:<id>        STRING  exists while the process lives
 --   seen, seen:<c>, seen:<c>:<g>:<b>   see seen.lua
 --   wake              LIST  wakes Beat
 --
--- A script collects its changes of hosts, due sets and crawl counts, and finish() writes them: a page costs the server a
--- few calls, not forty. Fields of a queue (q: x: b: k: l:) are written where they change.
+-- A script collects its changes of hosts, due sets and crawl counts, and finish() writes them: a page costs the server
+-- a few calls, not forty. Fields of a queue (q: x: b: k: l:) are written where they change.
 local call = redis.call
 local held = call('HMGET', KEYS[1], 'n', 'skew', 'quiet', 'ctr', 'halt', 'last')
 local epoch, known = string.match(ARGV[1], '^(%d+):(%d+)$')
@@ -199,12 +200,12 @@ local function eligible(h)
   return at
 end
 
--- Every slot is out, or the start from which the delay counts is not known yet. Without a delay nothing counts from it.
+-- Every slot is in use, or the start from which the delay counts is not known yet (irrelevant without a delay).
 local function is_taken(h)
   return h.out >= h.ph or (h.un ~= '' and not (h.un == '0' and delay_of(h) == 0))
 end
 
--- A slot was given out: does the next one wait for the report of its start? '0' stays until all slots are back: if a
+-- A slot was granted: must the next one wait for the report of its start? '0' stays until all slots are back: if a
 -- delay comes into force meanwhile, it counts from the last of their starts.
 local function note_unreported(h, id, robots)
   if h.ph <= 1 or h.un == '0' then return end
@@ -212,7 +213,7 @@ local function note_unreported(h, id, robots)
   touch(h)
 end
 
--- A slot is back, or was taken back.
+-- A slot was returned or taken back.
 local function note_returned(h, id)
   if h.un == id or ((h.un == '?' or h.un == '0') and h.out == 0) then
     h.un = ''
@@ -259,7 +260,7 @@ end
 
 local function browsers_ring(h) return call('LRANGE', P .. 'bring:' .. h.name, 0, -1) end
 
--- A page for a browser is listed. Without one a shift would have nothing to do: a scan for more is under way.
+-- A page for a browser is listed. Without one a shift would have nothing to do, and a scan for more is running.
 local function waits_for_browser(h)
   local keys = {}
   for i, c in ipairs(browsers_ring(h)) do keys[i] = P .. 'q:' .. h.name .. ':' .. c end
@@ -445,7 +446,7 @@ local function want_scan(h, c, cursor)
   scans[#scans + 1] = table.concat({ h.name, c, token, cursor, head_of(h) }, US)
 end
 
--- A queue with nothing listed: refill behind the cursor; rescan if nothing of it is under way; else wait.
+-- A queue with nothing listed: refill behind the cursor; rescan if nothing of it is leased or delayed; else wait.
 local function request_refill(h, c)
   local v = call('HMGET', h.key, 'b:' .. c, 'k:' .. c, 'x:' .. c)
   if v[1] and v[2] then
@@ -455,7 +456,7 @@ local function request_refill(h, c)
   end
 end
 
--- One fewer of the queue is delayed or leased; the last one may be what a rescan waits for.
+-- One fewer of the queue is delayed or leased; a rescan may wait for the last one.
 local function less_busy(name, c)
   local n = byte(c, -1) == 98 and sub(c, 1, -2) or c
   busy[n] = (busy[n] or 0) - 1

@@ -5,7 +5,7 @@
 --   reaped: slot  0x1f id host leased expiry delay ph crawl         a request that may have been sent
 --           lease 0x1f id start end crash own_robots solo host crawl delay ph entry (with the crash counted)
 --             crash  0  the lease ended: its process was killed, or could not reach a server;  1  its process crashed
---                    (blame.lua);  2  and the URL is condemned
+--                    (blame.lua);  2  and the URL becomes a dead letter
 local limit = tonumber(ARGV[2])
 
 local over = call('ZRANGEBYSCORE', P .. 'slots', '-inf', now, 'WITHSCORES', 'LIMIT', 0, limit)

@@ -3,17 +3,17 @@
 -- A release is one string, split by spaces: id host mode started_ago ended_ago broken block adaptive failures slow
 -- wait successor
 --   id           of the slot; 0 for a slot of an earlier epoch: only its times and effects are used
---   mode         k  the URL lease stays until its commit;  b  the URL goes back to the head of its list;
+--   mode         k  the URL lease stays until its commit;  b  the URL returns to the head of its list;
 --                h  the slot stays too: only its times are used (robots.txt, until its rules are committed)
 --   started_ago  ms since bytes were about to leave; '-' if nothing was sent
 --   ended_ago    ms since the response ended
---   broken       1  we broke the transfer off: the delay runs from its end
---   block        ms from now during which the host is not asked
---   adaptive     new adaptive delay in ms, '-' to leave it
---   failures     consecutive failures of the host, '-' to leave them
+--   broken       1  we aborted the transfer: the delay counts from its end
+--   block        ms from now during which the host receives no request
+--   adaptive     new adaptive delay in ms, '-' to keep it
+--   failures     consecutive failures of the host, '-' to keep them
 --   slow         1 | 0 | '-'
 --   wait         ms from now before which the host is not offered again
---   successor         id of the next URL of its run, which the slot passes to with its expiry; 0: the slot comes back
+--   successor         id of the next URL of its run, which gets the slot with its expiry; 0: the slot is returned
 -- Returns "start end next" in ms, or '-' where nothing was sent.
 --
 -- A start that is reported too late only makes the pause longer. Of several reports (of the start, or a release that is
@@ -56,7 +56,7 @@ local function put_url_back(id)
   less_busy(name, c)
 end
 
--- What is known of the slots of these ids: when each expires, `t<id>` and `s<id>`.
+-- The slots of these ids: when each expires, `t<id>` and `s<id>`.
 local function slots_of(ids)
   local slots, expiries, fields = {}, call('ZMSCORE', P .. 'slots', unpack(ids)), {}
   for i = 1, #ids do fields[2 * i - 1], fields[2 * i] = 't' .. ids[i], 's' .. ids[i] end
@@ -75,7 +75,7 @@ local function pass_on(slots, slot, successor, end_ms)
   slots[successor], slot.expiry = next_slot, nil
 end
 
--- Writes which slots are out now: those that came back or passed on are gone.
+-- Writes which slots are in use now, without those that were returned or passed on.
 local function write_slots(slots)
   local gone, fields, come, texts = {}, {}, {}, {}
   for id, slot in pairs(slots) do
@@ -141,7 +141,7 @@ local function release_all(at, n)
       end
     end
     if mode == 'b' then
-      -- The URL goes back: its times are not needed any more.
+      -- The URL is returned: its times are not needed any more.
       if leased[i] and start_ms then times[#times], times[#times - 1] = nil, nil end
       put_url_back(id)
     end
@@ -153,7 +153,7 @@ local function release_all(at, n)
   return answers
 end
 
--- per_host > 1: the host's next slot may be given out one delay after this request started, before its end is known.
+-- per_host > 1: the host's next slot may be granted one delay after this request started, before its end is known.
 local function report_start(text)
   local id, ago = match(text, '^(%S+) (%S+)$')
   local slot = call('HGET', P .. 'ld', 's' .. id)

@@ -1,13 +1,14 @@
 -- settle.lua: applies a commit to the frontier: robots rules, held slots, URL leases.
 --
 -- ARGV  2 number of rules, then each "host 0x1f origin 0x1f until 0x1f fetched 0x1f delay" (origin as in the preamble;
---         until 'p<ms>' while a redirect of robots.txt is followed; delay in ms, '-' to leave it)
+--         until 'p<ms>' while a redirect of robots.txt is followed; delay in ms, '-' to keep it)
 --       then the number of releases, then each (release.lua): robots entries keep their slot until then
 --       then the number of settled leases, then each "id 0x1f action 0x1f used 0x1f at 0x1f entry"
---         action d  settled finally;  r  again at `at` ms, as `entry`; if that belongs to the crawl's other queue (a page
+--         action d  settled finally;  r  again at `at` ms, as `entry`; if that belongs to the crawl's other queue (a
+-- page
 --                   that needs a browser), a scan finds it there
 --         used   1  it counts against max_pages
--- Returns { now, releases, scans, crawls with no queue left and nothing under way }
+-- Returns { now, releases, scans, crawls with no queue left and nothing in flight }
 local at = 2
 local rules = tonumber(ARGV[at])
 for i = 1, rules do
@@ -28,8 +29,8 @@ at = at + 1 + rules
 local released = release_all(at, tonumber(ARGV[at]))
 at = at + 1 + #released
 
--- The store has a row for that queue that may be before its cursor: the queue is rescanned now, or later if some of it is
--- under way. A scan that is running may have missed the row.
+-- The store has a row for that queue that may be before its cursor: the queue is rescanned now, or later if some of it
+-- is leased or delayed. A scan that is running may have missed the row.
 local function look_for_row(h, c)
   join_ring(h, c, math.huge)
   local lock = call('HGET', h.key, 'l:' .. c)
@@ -59,7 +60,7 @@ for i = 1, n do
       if r.st == 'running' then look_for_row(host(name), sibling_of(c)) end
       again_here = false
     end
-    -- A retry replaces the lease in the count of what is under way.
+    -- A retry replaces the lease in the count of leased and delayed entries.
     if not again_here or call('ZADD', P .. 'delayed', 'NX', when, name .. US .. c .. US .. again) == 0 then
       less_busy(name, c)
     end

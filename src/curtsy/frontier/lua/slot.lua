@@ -4,7 +4,7 @@
 -- Returns { now, id or '', ms to wait, delay, per_host } ; id '' and wait -1: introduce the host first
 local h = host(ARGV[2])
 if not h.known then return { tostring(now), '', -1, 0, 1 } end
--- The client's delay holds for this slot only.
+-- The client's delay applies to this slot only.
 local cd = h.cd
 h.cd = max(cd, tonumber(ARGV[4]))
 local wait, d = eligible(h) - now, delay_of(h)

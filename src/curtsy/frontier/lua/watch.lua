@@ -1,10 +1,10 @@
 -- watch.lua: how much is due, and when more will be; for the dispatcher and for the gauges.
 --
--- ARGV  2 detail (1: count requests under way by lane; read only)
+-- ARGV  2 detail (1: count requests in flight by lane; read only)
 -- Returns { now, hosts due now in due:high, due:batch, due:slow, due:solo, when the next host is due in each of them
 --           or '', when the next retry, slot, lease or scan is due or '', scans,
---           loaded queues in high, batch, slow, requests under way in high, batch, slow,
---           then of due:render and due:render:solo: hosts due now, when the next one is; visits under way;
+--           loaded queues in high, batch, slow, requests in flight in high, batch, slow,
+--           then of due:render and due:render:solo: hosts due now, when the next one is; visits in flight;
 --           loaded queues with pages that wait for a browser, which the others count too }
 local LANES = { 'high', 'batch', 'slow', 'solo', 'render', 'render:solo' }
 local detail = ARGV[2] == '1'

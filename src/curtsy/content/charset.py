@@ -1,8 +1,8 @@
 """Which encoding a body is in, by the WHATWG rules, and its text. No I/O; bad bytes never raise.
 
 A byte order mark wins, then the charset of the Content-Type header, then what the document declares. A body without
-any of these is UTF-8 if its bytes are, else what `charset_guess.py` makes of it. Names are those of the Encoding
-Standard wherever Python knows them, else Python's.
+any of these is UTF-8 if its bytes are valid UTF-8; otherwise `charset_guess.py` decides. Names are those of the
+Encoding Standard wherever Python knows them, else Python's.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from curtsy.content.encoding_labels import FALLBACK, SINGLE_BYTE, encoding_for
 #: within these bytes a declaration counts anywhere; beyond them only while the head has not ended, as
 #: browsers do it (the standard leaves it open how long they wait)
 PRESCAN_BYTES = 1024
-#: the end of all patience
+#: no declaration is read after this many bytes
 _PRESCAN_LIMIT_BYTES = 128 * 1024
 
 _BLANK = b"\t\n\f\r "
@@ -170,7 +170,7 @@ def _meta(data: bytes, at: int) -> tuple[str | None, int]:
 
 
 def _declared(charset: str) -> str:
-    """A document that could be read so far is not in UTF-16, whatever it says."""
+    """A document whose declaration could be read is not in UTF-16, even if it declares it."""
     return {"utf-16le": "utf-8", "utf-16be": "utf-8", "x-user-defined": FALLBACK}.get(charset, charset)
 
 

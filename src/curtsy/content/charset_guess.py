@@ -1,4 +1,4 @@
-"""The encoding of a body that declares none: UTF-8 if it is UTF-8, else what its bytes look like. No I/O.
+"""The encoding of a body that declares none: UTF-8 if it is valid UTF-8, otherwise a guess from its bytes. No I/O.
 
 Bounded: the UTF-8 check reads the body once, and the detector reads `SAMPLE_BYTES`. ASCII needs neither.
 """
@@ -16,7 +16,7 @@ from curtsy.content.encoding_labels import FALLBACK, encoding_for
 SAMPLE_BYTES = 8 * 1024
 #: text before that byte that it reads too, because ASCII letters next to it are evidence
 _LEAD_BYTES = 512
-#: a page with fewer bytes beyond ASCII is too short a text to tell the Latin encodings apart
+#: with fewer bytes beyond ASCII, the Latin encodings cannot be told apart
 _MIN_LATIN_BYTES = 8
 _LATIN = frozenset(
     ("windows-1250", "windows-1254", "windows-1257", "windows-1258", "iso-8859-2", "iso-8859-4", "iso-8859-13")

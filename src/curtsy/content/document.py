@@ -82,7 +82,7 @@ class Document:
     language: str | None
     #: where <meta http-equiv="refresh"> leads, normalized
     refresh: str | None
-    #: it leads its visitor elsewhere at once, and all of them, not only those without scripts
+    #: the refresh is immediate and applies to all visitors, not only to those without scripts
     leads_on: bool
     #: elements that may carry links, in document order
     nodes: list[LexborNode]
@@ -184,7 +184,8 @@ class Document:
 
     def structured(self) -> list[dict[str, Any]]:
         """[{"kind": ..., "data": ...}, ...]; the kinds in this order: json-ld, opengraph, twitter, dublin-core, meta,
-        microdata, rdfa, microformats."""
+        microdata, rdfa, microformats.
+        """
         root = self.tree.root
         return (
             []
@@ -279,7 +280,7 @@ def refresh_target(attributes: dict[str, str | None]) -> str | None:
 
 def _is_at_once(attributes: dict[str, str | None]) -> bool:
     found = _REFRESH.match(attributes.get("content") or "")
-    # Digits without end are a number that takes time to read.
+    # Parsing a number with very many digits would take long.
     return found is not None and len(found[1]) < _MAX_DIGITS and int(found[1] or 0) <= _AT_ONCE_S
 
 
@@ -318,7 +319,7 @@ _RULES_WITH_VALUE = frozenset(("unavailable_after", "max-snippet", "max-image-pr
 
 
 def is_html(content_type: str | None, body: bytes) -> bool:
-    """By its type; where the server gives none that says anything, by its first bytes."""
+    """Whether a body is HTML: by its content type or, without a meaningful one, by its first bytes."""
     kind = media_type(content_type)
     if kind in _HTML_TYPES:
         return True

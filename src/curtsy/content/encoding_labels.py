@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from webencodings.labels import LABELS
 
-#: what a page is in that neither declares nor shows its encoding
+#: the encoding of a page that neither declares nor shows one
 FALLBACK = "windows-1252"
 
 #: encodings of the standard whose codec has another name in Python, or is a superset of theirs

@@ -58,7 +58,6 @@ def _nofollow(rel: str | None) -> bool:
 
 
 def _with_encoded_query(href: str, charset: str) -> str:
-    """The URL standard: a query is encoded in the encoding of its page."""
     rest, hash_mark, fragment = href.partition("#")
     path, mark, query = rest.partition("?")
     if not mark or query.isascii():
@@ -110,7 +109,7 @@ class LinkMemo:
         """
         origin, folder = _prefixes(base_url)
         of_origin, of_folder, of_all = self._table(origin), self._table(folder), self._table("")
-        # A base that may be glued in front of plain links as it is: http(s), without credentials.
+        # A base that can be prepended to plain links: http(s), without credentials.
         is_plain = origin is not folder and "@" not in origin
         # In a folder of the root "../x" is "/x".
         below_root = is_plain and folder.count("/") == 4
@@ -144,7 +143,7 @@ class LinkMemo:
         return list(found)
 
     def clear(self) -> None:
-        """What was done is to be looked at again."""
+        """URLs that were done are returned again."""
         self._tables.clear()
         self._size = 0
 

@@ -3,10 +3,10 @@
 The HTML standard's tree construction is quadratic in some places: every block walks up the open elements, every
 attribute is compared with those before it in its tag, and unclosed formatting elements are rebuilt in every block.
 500 KB of `<div>` keep lexbor busy for 16 s, 60 KB of `<font>` and `<p>` make millions of elements. Ordinary pages are
-far from that. Others are cut where they go beyond the bounds, and say so: `tame` answers whether anything was cut.
+far from that. Others are truncated at the bounds: `tame` returns whether anything was removed.
 
-These bounds keep memory and most of the time in check. `reading.py` limits the rest of the
-time: a page that `is_heavy` is read in a process that can be killed.
+These bounds limit memory and most of the time. `reading.py` limits the rest of the time: a page that `is_heavy` is
+read in a process that can be killed.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from collections import Counter, defaultdict
 
 import re2
 
-#: below both, the page is parsed as it is: the worst costs half a second, nearly all cost a millisecond
+#: below both, the page is parsed unchanged: the worst page takes half a second, nearly all take a millisecond
 _EASY_TAGS = 1_500
 _EASY_BYTES = 64 * 1024
-#: beyond one of them, the parser may need seconds for a page that was made to that end
+#: beyond one of them, the parser may need seconds for a hostile page
 HEAVY_TAGS = 10_000
 _HEAVY_BYTES = 512 * 1024
 #: open elements at a time
@@ -28,7 +28,7 @@ MAX_DEPTH = 1_000
 MAX_TAGS = 300_000
 #: elements that unclosed formatting may add
 MAX_REBUILT = 1_000_000
-#: characters of a tag, those of its attributes' values not counted; the values may be as long as they like
+#: characters of a tag without the values of its attributes, whose length is not limited
 MAX_TAG_BYTES = 8 * 1024
 
 # A tag as the tokenizer reads it, to its end: a `>` in a quoted value does not end it.
@@ -74,14 +74,14 @@ _meanings = _Meanings()
 
 
 def is_heavy(html: bytes) -> bool:
-    """Whether parsing may take long: such a page is not parsed where others wait for it."""
+    """Whether parsing may take long: such a page is not parsed on the event loop."""
     if len(html) <= _EASY_BYTES:
         return False
     return len(html) > _HEAVY_BYTES or html.count(b"<") > HEAVY_TAGS
 
 
 def tame(html: bytes) -> tuple[bytes, bool]:
-    """The page, or as much of it as can be parsed in bounded time and memory; and whether something is missing."""
+    """The page, or the part of it that can be parsed in bounded time and memory; and whether something is missing."""
     if len(html) <= _EASY_BYTES and html.count(b"<") <= _EASY_TAGS:
         return html, False
     seen = _without_text(html.lower())
@@ -95,7 +95,8 @@ def tame(html: bytes) -> tuple[bytes, bool]:
 
 def _is_ordinary(html: bytes) -> bool:
     """Whether the page is certainly within the bounds; if not, `_look` decides. Nearly all pages are, and this costs a
-    third of a look."""
+    third of a look.
+    """
     if _MISLEADING.search(html) is not None or _has_long_gap(html):
         return False
     names = _NAME.findall(html)

@@ -2,7 +2,8 @@
 
 Invariant: no page blocks the loop or a stage for much longer than `parse_timeout_s`. Three mechanisms ensure it:
 
-    linear code    every pattern and every reader needs time in proportion to the page (test_linear_patterns.py)
+    linear code    every pattern and every reader needs time in proportion to the page (test_linear_patterns.py). The
+                   compiled scanner, which reads most pages, cannot be interrupted; it reads pages of up to 2 MB
     `within`       interrupts work that exceeds its CPU time: on the main thread by a kernel timer, whose signal
                    interrupts Python code and `re`; on other threads by an exception between two bytecodes
     a process      the HTML parser cannot be interrupted. A page that `parser_limits.is_heavy` is read in a separate
@@ -10,7 +11,7 @@ Invariant: no page blocks the loop or a stage for much longer than `parse_timeou
                    cannot keep the parser busy for a second
 
 A page that takes too long becomes the dead letter `parse_timeout`; its body is stored. All limits are CPU time, so a
-busy machine produces no dead letters. See docs/decisions/0027-reading-within-a-time.md.
+busy machine produces no dead letters. See docs/decisions/0027-time-limit-for-parsing.md.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class ParseTimeout(BaseException):
 
 
 class Reading(NamedTuple):
-    """What the crawl needs of an HTML page."""
+    """The facts of an HTML page that the crawl needs."""
 
     title: str | None
     charset: str
@@ -50,7 +51,7 @@ class Reading(NamedTuple):
     noindex: bool
     nofollow: bool
     base_url: str
-    #: as written, in document order; empty if the page asks not to follow them
+    #: as written, without their fragments, in document order; empty if the page asks not to follow them
     links: list[str]
     #: parts of the page could not be read
     truncated: bool
@@ -99,14 +100,14 @@ def _prepared(seconds: float) -> _Timer | _Watch:
 class _Timer:
     """Limits work on the main thread.
 
-    A timer of the kernel counts this process's CPU time. It runs on from page to page, so that few of them pay for
-    starting it, and stops at the first look that finds nothing being read: it must not outlive its handler.
+    A timer of the kernel counts this process's CPU time. It keeps running from page to page, so that few of them pay
+    for starting it, and stops at the first check without a page: it must not outlive its handler.
     """
 
     def __init__(self) -> None:
         #: the main thread, once the timer runs
         self.thread = 0
-        #: CPU time between two looks
+        #: CPU time between two checks
         self.every = math.inf
         self._working = False
         self._limit = 0.0
@@ -140,20 +141,20 @@ class _Timer:
             return
         now = time.thread_time()
         if self._began is None:
-            # What came before the first look may have been another page's time, or another thread's.
+            # The time before the first check may belong to another page or another thread.
             self._began = now
         elif now - self._began >= self._limit - self.every:
             raise ParseTimeout
 
 
 class _Watch:
-    """Limits work on other threads: a thread looks at their CPU time, and raises in them what ends the work."""
+    """Limits work on other threads: a thread checks their CPU time, and raises an exception in them to end the work."""
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
-        """A forked process has no other threads, but their locks as they were."""
+        """A forked process has no other threads, but inherits the state of their locks."""
         self._lock = threading.Lock()
         self._some = threading.Event()
         #: thread -> CPU time at which its work must end
@@ -179,7 +180,7 @@ class _Watch:
                 del self._until[me]
                 if me in self._told:
                     self._told.discard(me)
-                    _raise_in(me, None)  # if it has not come yet, it does not come any more
+                    _raise_in(me, None)  # cancels the exception if it was not raised yet
 
     def _watch(self) -> None:
         while True:

@@ -38,7 +38,7 @@ Reader = Callable[[Iterator[bytes]], Iterator[Found]]
 #: the entry has a link, so its id is not used
 _LINKED = b"linked"
 _CHUNK_BYTES = 1 << 20
-#: what has no end after this many bytes is dropped: nothing we look for is that long
+#: an element without an end after this many bytes is dropped: no valid one is that long
 _MAX_OPEN_BYTES = 4 << 20
 _MAX_SITEMAP_URL_BYTES = 8_192
 _SITEMAP_ROOT = re.compile(rb"<(?:([A-Za-z_][\w.-]*):)?([A-Za-z_][\w.-]*)(?=[\s/>])")

@@ -69,7 +69,10 @@ def text(root: LexborNode | None, limit: int | None = None, tree: PageTree | Non
 def read(
     tree: PageTree, root: LexborNode | None = None, limit: int | None = None, spans_of: Container[str] = ()
 ) -> VisibleText:
-    """Return the text and its layout, and the spans of elements with the tags `spans_of`."""
+    """Return the text and its layout, and the spans of elements with the tags `spans_of`.
+
+    All elements are added to `places`, if it is given: document order is what the main content needs.
+    """
     writer = _Writer()
     tables = Tables()
     meaning_of = _MEANING.get

@@ -47,7 +47,7 @@ class Placement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PageTree:
-    """A tree, and what is known of its elements by their `mem_id`; elements that are not listed are visible."""
+    """A tree, and the visibility of its elements by their `mem_id`; elements that are not listed are visible."""
 
     root: LexborNode | None
     visibility: Mapping[int, Visibility] = field(default_factory=dict)

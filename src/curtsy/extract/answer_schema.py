@@ -181,7 +181,7 @@ def _kind(value: Any) -> str:
 
 
 def form_of(leaves: Sequence[Leaf]) -> str:
-    """The form in words, for servers that hold no model to a schema."""
+    """A description of the form, for servers that do not enforce a schema."""
 
     def build(node: _Node) -> str:
         if node.leaf is not None:

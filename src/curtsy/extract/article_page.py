@@ -53,7 +53,7 @@ class Part(NamedTuple):
 
 
 class ArticlePage:
-    """Reads the visible text once more, with the spans of its elements."""
+    """Reads the visible text once more on first use, with the spans of its elements."""
 
     def __init__(self, document: Document) -> None:
         self._document = document

@@ -174,7 +174,7 @@ def credible(schema: Schema, page: PageSources, found: Sequence[Claim]) -> list[
 
 
 def _is_nobody(name: str, others: Sequence[str]) -> bool:
-    """Whether it is a placeholder. The name of a site may be the name of a person, who is an author."""
+    """Whether it is a placeholder. If the name of a site is that of a person, the person is an author."""
     return is_placeholder(name, others) and (is_placeholder(name) or not is_person(name))
 
 

@@ -1,7 +1,7 @@
 """How many calls to a model's server may run at the same time: of this process, and of all processes of a data folder.
 
 A process has a semaphore. All processes of a folder share one file per slot of a provider, and hold a slot by a lock on
-its file: the kernel gives it back when a process dies, so no slot is ever lost.
+its file: the kernel releases the lock when a process dies, so no slot is ever lost.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-#: pause between two looks for a free slot
+#: pause between two checks for a free slot
 _PAUSE_S = 0.02
 #: (process, limit) -> semaphore: a forked process has its own
 _semaphores: dict[tuple[int, int], threading.BoundedSemaphore] = {}

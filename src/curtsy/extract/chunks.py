@@ -155,7 +155,8 @@ def choose(
 ) -> list[Passage]:
     """Return the passages to show, ordered by page and position. All of them if they fit, except those to leave out.
     `layouts` has one layout for each text, or none. `related` says of which texts only passages that can state one of
-    the leaves are shown; of the others, all."""
+    the leaves are shown; of the others, all.
+    """
     known = layouts or [EMPTY_LAYOUT] * len(texts)
     everything: list[Passage] = []
     for page, (text, layout) in enumerate(zip(texts, known, strict=True)):
@@ -176,8 +177,8 @@ def choose(
 def _stating(found: Sequence[Passage], leaves: Sequence[Leaf]) -> list[Passage]:
     """Return the passages that can state a value of one of the leaves, with those next to them; none if no passage can.
 
-    A quote that does not relate to its field is not published (grounding/relation.py), so other passages are shown in
-    vain. The first passage of the page says what it is about.
+    A quote that does not relate to its field is not published (grounding/relation.py), so other passages are useless.
+    The first passage of the page says what it is about.
     """
     kept: set[int] = set()
     for leaf in leaves:
@@ -210,7 +211,8 @@ def sentences(text: str) -> Iterable[str]:
 
 def relates(leaf: Leaf, text: str) -> bool:
     """Return whether a sentence can be about the leaf: it has one of its words, or text that looks like its values.
-    Names may occur anywhere."""
+    Names may occur anywhere.
+    """
     named = _terms(leaf.path.replace("_", " "))
     if not named or named[-1] in _ANYWHERE:
         return True

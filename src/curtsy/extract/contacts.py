@@ -13,13 +13,13 @@ from curtsy.rules.urls import registrable_domain
 #: roles of pages that state the organization's own contact
 _CONTACT = frozenset(("contact", "imprint"))
 _MIN_SHARED = 5
-#: domains at which anybody can have an address
+#: domains of public mail providers
 _FREE_MAIL = re.compile(
     r"(?:gmail|googlemail|gmx|web|outlook|hotmail|live|yahoo|icloud|me|aol|proton|protonmail|t-online|freenet|orange|wanadoo|"
     r"free|laposte|sfr|libero|virgilio|tiscali|terra|mail|yandex|qq|163|naver|posteo|mailbox|bluewin|telenet|ziggo|kpnmail)\."
     r"[a-z.]{2,10}"
 )
-#: words that give a contact to others
+#: words that mark a contact as that of others
 _OTHERS = re.compile(
     r"\b(?:webdesign|web design|webmaster|website by|site by|made by|designed by|built by|powered by|created by|"
     r"hosting|hosted|hoster|theme|agency|agentur|agence|agencia|partners?|suppliers?|sponsors?|customers?|photos? by|"

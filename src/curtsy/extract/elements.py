@@ -23,7 +23,7 @@ from curtsy.core.observe import count
 from curtsy.extract.selector_process import Element, css_elements
 from curtsy.grounding.schema_hints import Selector
 
-#: no evaluation takes this long: the process was stopped, or the machine is suspended
+#: a longer evaluation means that the process was stopped or the machine suspended
 _MAX_WAIT_S = 120.0
 _ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
 _ATTRIBUTE = re.compile(r"\[[^\]]*+\]?+")
@@ -47,8 +47,9 @@ class Elements:
     def found(self, selector: Selector, *, aside: bool = False) -> list[Element]:
         """Return the matching elements in order, also those without text; nothing if it took too long.
 
-        Chains are comparable among CSS evaluated here, among CSS evaluated in the process, and among XPath. `aside`
-        sends CSS that could be evaluated here to the process, so that it is comparable with CSS that cannot.
+        Chains are comparable among CSS evaluated here, among CSS evaluated in the process, and among XPath.
+        `in_process` sends CSS that could be evaluated here to the process, so that it is comparable with CSS that
+        cannot.
         """
         light = selector.css is not None and is_light(selector.css)
         if light and (self.exhausted or not aside):

@@ -46,7 +46,7 @@ def extract(
     """Return all claims for one record from these pages; the most relevant page comes first.
 
     If `memory` knows the page, there is no question to the model. On any other page, what the model says counts. A
-    fault of the model is part of the result; then the values that memory is sure of replace those that are missing.
+    fault of the model is part of the result; then certain values of the memory replace missing ones.
     """
     collected = _Claims(schema)
     for rung in (_structured, _site_name, _selectors, _articles, _headings):
@@ -68,7 +68,7 @@ def extract(
 
 
 def _answered(model: ValueFinder, schema: Schema, missing: Sequence[Leaf], pages: Sequence[PageSources]) -> Extraction:
-    """A model that fails costs only the values that it did not give."""
+    """If the model fails, only the values that it did not return are missing."""
     try:
         return model.ask(schema, missing, pages)
     except ModelFault as fault:

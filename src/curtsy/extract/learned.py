@@ -1,7 +1,7 @@
 """The rung before the model: selectors that were learned from verified values of the same template.
 
-    Place       where a value stands: a chain of elements, a label or position, constant text around it
-    Template    what is known of the pages of one kind: their places, their selectors, fields that they do not state
+    Place       where a value is: a chain of elements, a label or position, constant text around it
+    Template    what is known about pages of one kind: their places, their selectors, fields that they do not state
     look        what a template's selectors find on a page, and whether the page is known well enough to ask no model
 
 A page is known if every missing field is found and grounded, or known to be absent, and no new place could state one.
@@ -28,7 +28,7 @@ _MAX_ITEMS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a value stands. Without label and position, exactly one block has the chain."""
+    """Where a value is. Without label and position, exactly one block has the chain."""
 
     path: str
     #: the block's label; None: any
@@ -143,7 +143,7 @@ class Selector:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What the model said on pages with a place: fields that it did not find, fields whose value stood there."""
+    """The model's results on pages with a place: fields that it did not find, fields whose value is at the place."""
 
     absent: frozenset[str] = frozenset()
     found: frozenset[str] = frozenset()
@@ -151,7 +151,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Template:
-    """What is known of the pages of one kind."""
+    """What is known about the pages of one kind."""
 
     #: digest of a place -> what the model said; places of all pages that the model has seen
     known: Mapping[str, Known] = field(default_factory=dict)
@@ -230,7 +230,8 @@ def _claim(leaf: Leaf, number: int, found: Value, place: Place, page: PageSource
 
 def _is_new(template: Template, leaf: Leaf, places: PagePlaces, *, found: bool) -> bool:
     """Whether a place could state the field that was not on the pages which the model has seen; if the selectors find
-    nothing, that was not on those without the field."""
+    nothing, that was not on those without the field.
+    """
     own = [one.place for one in template.of(leaf)] if found else []
     for key, block in places.keys.items():
         known = template.known.get(key)

@@ -47,7 +47,7 @@ class Example:
 
 
 class Score(NamedTuple):
-    """How a place does on the examples."""
+    """How well a place matches the examples."""
 
     right: int
     wrong: int
@@ -239,7 +239,7 @@ def _can_have(leaf: Leaf, text: str, value: Any) -> bool:
 
 
 def _word_at(text: str, value: str) -> int | None:
-    """Where the value stands as whole words."""
+    """The spans where the value occurs as whole words."""
     folded, wanted = text.casefold(), value.casefold()
     if len(folded) != len(text) or not wanted:
         folded, wanted = text, value

@@ -36,7 +36,7 @@ __all__ = [
     "groups", "less", "prompt_texts",
 ]  # fmt: skip
 
-#: of a stage's lease, so that no other worker begins the same row
+#: share of a stage's lease, so that no other worker begins the same row
 _SHARE_OF_LEASE = 0.75
 #: a small model answers one field at a time, from a short text, with a short answer
 _LOCAL_CONTEXT_TOKENS, _LOCAL_ANSWER_TOKENS, _LOCAL_LEAVES = 250, 160, 1
@@ -203,7 +203,7 @@ def _joined(asked: Sequence[Sequence[Leaf]], results: Sequence[_Result]) -> Extr
     faults = [result for result in results if isinstance(result, ModelFault)]
     if not faults:
         return Extraction(claims=claims, usage=usage)
-    # A fault that no retry cures decides about the stage.
+    # A permanent fault takes precedence.
     faults.sort(key=lambda one: (one.again, one.cause == "llm_batch"))
     fault = faults[0]
     fault.usage = sum((one.usage for one in faults), usage)
@@ -241,7 +241,8 @@ def _claims(found: Sequence[answer_schema.Found], sources: Sequence[Source]) -> 
 def _located(schema: Schema, found: Sequence[answer_schema.Found], sources: Sequence[Source]) -> Iterator[Claim]:
     """Give each value without a quote the sentence that contains it and can be about its leaf. Drop a value that occurs
     only in other sentences: its support would be accidental. Keep a value that does not occur at all: grounding
-    reports it as unsupported."""
+    reports it as unsupported.
+    """
     for one in found:
         leaf = schema.leaf_for(one.path)
         word = re.compile(rf"(?<!\w){re.escape(_flat(str(one.value)))}(?!\w)")

@@ -102,7 +102,7 @@ class Calls:
             return kept if kept is not None else self._asked(question, deadline)
 
     def _wait_for_batch(self, question: Question[T], queue: BatchQueue) -> None:
-        """Return only if the question is to become a single call."""
+        """Return only if the question becomes a single call."""
         messages = _messages(question.prompt)
         body = {
             "messages": messages, "form": question.form, "max_tokens": self._answer_tokens,
@@ -159,7 +159,7 @@ class Calls:
     def _unusable(self, reply: Reply, problem: ValueError) -> ModelFault:
         name = self._settings.llm_name
         if reply.finish == "length":
-            # The same question would be cut off again, and paid again.
+            # A repeated call would be cut off again, and cost again.
             advice = "Raise llm_answer_tokens, or lower llm_leaves_per_call."
             return ModelFault("llm_cut_off", f"{name} was cut off twice for its length. {advice}", again=False)
         return ModelFault("llm_garbage", f"{name} gave no usable answer in two attempts: {problem}")

@@ -1,4 +1,4 @@
-"""What a page knows of itself, for the check that a quote relates to its field; each part is made on first use."""
+"""What a page says about itself, for the check that a quote relates to its field; computed on first use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MAX_PRICE = 40
 _PRICES = frozenset(
     ("price", "prices", "preis", "prix", "precio", "prezzo", "preco", "cena", "prijs", "pris", "amount")
 )
-#: what was paid before, and what is paid for something else
+#: earlier prices, and prices of something else
 _OTHER_PRICES = frozenset(
     ("old", "was", "list", "regular", "strike", "striked", "strikethrough", "compare", "original", "before", "save",
      "saving", "savings", "discount", "shipping", "delivery", "unit", "msrp", "rrp", "crossed", "label", "range",
@@ -62,7 +62,7 @@ class HtmlContext:
 
     @cached_property
     def prices(self) -> tuple[tuple[int, int], ...]:
-        """Spans of short elements whose class or attribute calls them a price that is paid now."""
+        """Spans of short elements whose class or attribute marks them as a current price."""
         visible = prose.read(self._document.page_tree(), spans_of=_PRICE_TAGS)
         found = (one for one in visible.spans if 0 < one.end - one.start <= _MAX_PRICE)
         return tuple((one.start, one.end) for one in found if _is_price(one.node.attributes))

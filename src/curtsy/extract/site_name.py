@@ -1,7 +1,7 @@
-"""The name of the organization of a site, from several signs that must agree.
+"""The name of the organization of a site, from several indications that must agree.
 
-One sign is not enough: a heading may be a slogan, a copyright line may name the software, structured data may name the
-author of the theme. Signs that agree, and a name that the domain repeats, count.
+One indication (sign) is not enough: a heading may be a slogan, a copyright line may name the software, structured data
+may name the author of the theme. Signs that agree, and a name that the domain repeats, count.
 
     claims     the name, with the place of its best sign; none if no name is certain
 """

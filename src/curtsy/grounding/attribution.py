@@ -1,4 +1,4 @@
-"""Whose deed a sentence states, and whether it was done: rules for statements of an organization about itself.
+"""Who does something in a sentence, and whether it was done: rules for statements of an organization about itself.
 
     why_not_own    why a sentence is not such a statement: `other_subject`, `quotation`, `hypothetical`, `plan`,
                    `negated`, `failure`, `past`; empty if it may be one

@@ -5,7 +5,8 @@
     confidence   how reliable the record is
     assemble     the record's data: published values only
 
-Pure: no I/O, and nothing raises for any page or model output. docs/explanation/records.md describes the rules.
+Pure: no I/O, and nothing raises for any page or model output. docs/explanation/records.md describes the rules,
+core/claims.py the terms claim, rung, evidence and field.
 """
 
 from __future__ import annotations
@@ -23,12 +24,15 @@ from curtsy.grounding.near_copies import find_quote
 from curtsy.grounding.schema import Leaf, Schema
 from curtsy.grounding.value_rules import Passage, Ruling, follows, is_contact, is_distinctive
 
+#: a record with a smaller share of grounded values has low confidence
 THRESHOLD = 0.6
+#: a record from a source of fewer words has low confidence
 THIN_WORDS = 100
 #: note of values that a language model does not confirm
 DISPUTED = "disputed"
 #: a longer quote is not a quote but a page, unless the value itself is long
 _MAX_QUOTE = 500
+#: characters before and after an e-mail address or phone number that belong to its passage
 _REACH = 40
 #: these write `n/a` if they found nothing; on a page, NA may mean Namibia
 _WRITERS = (Rung.LLM, Rung.FUNCTION)

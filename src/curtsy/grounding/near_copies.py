@@ -2,7 +2,7 @@
 
 A near copy adds nothing to the source: no figure, no negation and no content word. Its figures have the same order, and
 its words nearly the same. The threshold was measured on the labeled cases in tests/golden:
-`tests/golden/calibrate.py` prints the table, docs/decisions/0019 has it.
+`tests/golden/calibrate.py` prints the table, docs/decisions/0019-what-counts-as-evidence.md contains it.
 """
 
 from __future__ import annotations

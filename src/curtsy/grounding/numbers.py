@@ -1,5 +1,6 @@
 """Numbers and quantities in text: `1,234`, `1.234,5`, `12 000`, `1,24,500`, `1.5 million`, `3,5 M€`, `12 млн`,
-`3億5千万`, `٢٬٥٠٠`, `45 %`, `€3m`, `5m users`. `number_words` has those in English words.
+`3億5千万`, `٢٬٥٠٠`, `45 %`, `€3m`, `5m users`. `number_words` has those in English words,
+`spelled_numbers` those of other languages.
 
 A number may be ambiguous (`1.234` is 1234 in Germany and about 1.2 in the UK): all readings are returned. No I/O;
 nothing raises.

@@ -1,7 +1,7 @@
 """Evidence for the values of the schema `page`: where the page states its title, its headings and its data.
 
 A value is what the page has at that place, except for blanks, a relative URL, or a limit of its length. The URL of the
-page and the number of its words are no statements of the page, so they have no evidence.
+page and the number of its words are not statements of the page, so they have no evidence.
 """
 
 from __future__ import annotations

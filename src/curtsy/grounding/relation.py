@@ -3,7 +3,7 @@
 A model can quote any line of a page. A quote relates to a field if one of these holds:
 
     form       the value has the form of its field: an e-mail address, a phone number, a price with its currency
-    markup     a class or attribute calls the element of a price so
+    markup     a class or attribute marks the element as a price
     titles     a name, title or headline is in the title or main heading of the page
     people     an author is in a byline of the page
     labels     words of the field are in the quote, in the labels of its table cell, in a short line right before it, or
@@ -41,7 +41,7 @@ _FIELD_WORDS: dict[str, tuple[str, ...]] = {
 _WORD = re.compile(r"[^\W_]+(?:[-.][^\W_]+)*")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-#: words of field names that relate to nothing
+#: words of field names that identify no field
 _EMPTY = frozenset(
     (
         "the",
@@ -71,7 +71,7 @@ _PEOPLE = frozenset(("author", "authors", "byline", "writer", "writers"))
 _MONEY = frozenset(("price", "cost", "amount", "fee", "msrp", "salary", "lowprice", "highprice", "saleprice", "prices"))
 #: characters of a line that can label the next one, and of a heading
 _SHORT_LINE = 60
-#: lines above a quote in which its heading is looked for
+#: lines above a quote in which its heading is searched
 _MAX_UP = 80
 _LABELS_UP = 2
 #: words next to a date in a line that is nothing else
@@ -81,7 +81,7 @@ _MAX_NAME_WORDS = 8
 #: a value with this number of words is a sentence, which can name its field itself
 _SENTENCE_WORDS = 5
 _MAX_MONEY = 15
-#: words of field names that say little beside others
+#: words of field names that count only if there are no others
 _LOOSE = frozenset(("year", "date", "day", "on", "at", "number", "count", "total", "amount", "contact", "value"))
 _CONTACTS = frozenset(("email", "mail", "url", "website", "link", "homepage", "phone", "telephone"))
 #: characters of a line that may be a byline without a word for it

@@ -70,7 +70,8 @@ def score(
     rubric: Scorer, schema_name: str, data: Mapping[str, Any], fields: Sequence[Field], ask: Ask | None = None
 ) -> dict[str, Any]:
     """{"rubric", "version", "total", "groups", "criteria": [{"name", "score", "reason", "quotes"}]}; scores are 0 to
-    100, and null if they need a model and no model is configured."""
+    100, and null if they need a model and no model is configured.
+    """
     quotes = list(_published(data, fields))
     if isinstance(rubric, Function):
         return _by_function(rubric, schema_name, data, quotes)
@@ -116,7 +117,7 @@ def _criterion(criterion: Criterion, quotes: Sequence[_Quote], ask: Ask | None) 
 
 
 def _counts(criterion: Criterion, text: str) -> bool:
-    """A deed of its own: not of others, not planned, not supposed, not ended. A denial is a matter of the match."""
+    """An own deed: not of others, not planned, not hypothetical, not ended. Denials are handled by the match."""
     return not criterion.own or attribution.why_not_own(text) in ("", "negated")
 
 
@@ -128,7 +129,7 @@ def _speaks_against(criterion: Criterion, text: str) -> bool:
 
 
 def _lowered(criterion: Criterion, found: Sequence[_Quote], against: Sequence[_Quote]) -> dict[str, Any]:
-    """Each denial or failure takes as much as a quote with a figure gives."""
+    """Each denial or failure subtracts as much as a quote with a figure adds."""
     good = _counted(criterion, found) if found else _made(criterion, 0.0, "no evidence", [])
     share = max(0.0, (good["score"] or 0.0) / 100 - len(against) / criterion.enough)
     said = f"{len(against)} {'denial or failure' if len(against) == 1 else 'denials or failures'}"

@@ -21,7 +21,7 @@ _SLOWER_PAGE = 1.5
 _MOST_LINKS = 50_000
 _MOST_LINK_CHARACTERS = 4_000
 _MOST_FACT_CHARACTERS = 1_000
-#: rows of a wider table are as long as they are
+#: rows of a wider table are not padded
 _MOST_PADDED_COLUMNS = 50
 
 #: control characters, lone surrogates and noncharacters become blanks; tabs and line ends are layout
@@ -187,8 +187,10 @@ class Builder:
 
     @contextmanager
     def recognizing(self) -> Iterator[None]:
-        """Around recognizing the text of a page, which has time of its own. Ends the reading if the next page may take
-        longer than what is left."""
+        """Context of recognizing the text of a page, which has a separate time limit. Ends the reading if the next page
+        may
+        take longer than the remaining time.
+        """
         self.ocr = True
         self._seconds = self.limits.most_seconds
         self.recognized_pages += 1

@@ -108,7 +108,7 @@ class _Text:
             self._finish()
 
     def _finish(self) -> None:
-        """What a broken file leaves open."""
+        """Ends elements that a broken file does not close."""
         while self._tables:
             table = self._tables.pop()
             table.write(self._builder)

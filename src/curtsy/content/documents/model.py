@@ -65,7 +65,7 @@ class Heading(NamedTuple):
 
 
 class Box(NamedTuple):
-    """Where the word `text[start:end]` stands on a page of a PDF: points from the top left corner."""
+    """The position of the word `text[start:end]` on a page of a PDF: points from the top left corner."""
 
     start: int
     end: int

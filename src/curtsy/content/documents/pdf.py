@@ -30,7 +30,7 @@ _FEW_CHARACTERS = 20
 #: the usual font size is that of the first pages
 _LOOKED_PAGES = 20
 _MOST_CHARACTERS_PER_PAGE = 400_000
-#: what programs write where the author gave no title
+#: titles that programs write if the author gave none
 _NO_TITLES = frozenset(("untitled", "(untitled)", "unknown", "document", "microsoft word", "powerpoint presentation"))
 _LOOKED_OBJECTS = 100
 _MOST_LINKS_PER_PAGE = 2_000

@@ -2,7 +2,7 @@
 
 Words that follow each other with small gaps make a run. Runs at the same height make a row. A strip of the page that
 few runs cross, with lines of text on both sides, separates columns: they are read one after the other. Consecutive rows
-of several runs that stand below each other make a table.
+of several aligned runs make a table.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def blocks_of(sheet: Sheet) -> list[list[Block]]:
 
 
 def _runs(words: Iterable[Word]) -> list[Run]:
-    """Words in the order of the file, cut where the next stands elsewhere or after a wide gap."""
+    """Words in the order of the file, split where the next one is elsewhere or after a wide gap."""
     found: list[Run] = []
     open_: list[Word] = []
     for word in words:
@@ -190,7 +190,7 @@ def _is_text(runs: list[Run]) -> bool:
 
 
 def _gutter(runs: list[Run]) -> float | None:
-    """The middle of the strip that the fewest lines cross, if text stands on both sides of it."""
+    """The middle of the strip that the fewest lines cross, if there is text on both sides of it."""
     left, right = min(run.x0 for run in runs), max(run.x1 for run in runs)
     bins = int((right - left) / _BIN) + 1
     if bins < 10 or bins > 5_000:
@@ -254,7 +254,7 @@ def _table_end(rows: list[Row], start: int) -> int:
 
 
 def _grid(rows: list[Row]) -> Grid | None:
-    """The rows as a table, or None if their runs do not stand below each other."""
+    """The rows as a table, or None if their runs are not aligned."""
     several = [row for row in rows if len(row.runs) >= 2]
     usual = max(len(row.runs) for row in several)
     if usual < 2 or len(several) < 2 or 2 * len(several) < len(rows) or _is_leader(several):
@@ -289,7 +289,7 @@ def _is_dots(word: str) -> bool:
 
 
 def _intervals(rows: list[Row]) -> list[tuple[float, float]]:
-    """The columns: runs that stand below each other, even in part, are in one."""
+    """The columns: runs that are aligned, even in part, are in one."""
     found: list[tuple[float, float]] = []
     for x0, x1 in sorted((run.x0, run.x1) for row in rows for run in row.runs):
         if found and x0 < found[-1][1]:

@@ -1,4 +1,4 @@
-"""RTF: paragraphs, headings by outline level or style, tables, links, facts. Pictures and fonts are passed over."""
+"""RTF: paragraphs, headings by outline level or style, tables, links, facts. Pictures and fonts are skipped."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _TOKENS_PER_LOOK = 20_000
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """What holds inside of a pair of braces."""
+    """The state inside a pair of braces."""
 
     skips: bool = False
     hidden: bool = False
@@ -175,7 +175,7 @@ class _Reader:
             self._aside.clear()
             self._now = replace(now, into=word)
         elif now.into:
-            self._word_aside(word, value)
+            self._word_in_destination(word, value)
         elif word in _CHARACTERS:
             self._put(_CHARACTERS[word])
         else:
@@ -193,7 +193,7 @@ class _Reader:
                 into.append(chr(code))
         self._to_skip = self._now.repeats
 
-    def _word_aside(self, word: bytes, value: int | None) -> None:
+    def _word_in_destination(self, word: bytes, value: int | None) -> None:
         """Inside of a table of fonts or styles, a field, or the facts."""
         number = value or 0
         if word == b"f" and self._now.into == b"fonttbl":

@@ -39,7 +39,7 @@ class MainContent:
     text: str
     #: in order, without overlaps
     pieces: tuple[Piece, ...]
-    #: the elements that hold it, in document order, and the tree in which everything else in them is hidden
+    #: its elements in document order, and the tree in which everything else inside them is hidden
     roots: tuple[LexborNode, ...] = field(repr=False)
     tree: PageTree = field(repr=False)
 

@@ -52,7 +52,7 @@ _POSTER = _pattern("poster")
 _LEAD = _pattern("lead")
 _POST = _pattern("post", begins_name=True)
 _COMMENT_TEXT = _pattern("comment_text")
-#: WordPress names the boxes of its sidebars so; others say `elementor-widget` of everything
+#: WordPress uses it for the boxes of sidebars; `elementor-widget` may be anything
 _WIDGET = re.compile(r"(?:^|\s)widget(?:-[a-z]|\s|$)")
 #: `leftnav`, `rfooter`, `sidebarcol`
 _COMPOUND = re.compile(

@@ -11,7 +11,8 @@ from curtsy.content.main_content.outline import Element, Outline
 #: a heading of a higher rank is preferred
 _TITLE_TAGS = {"h1": 4, "h2": 3, "h3": 1}
 _MAX_HEADING = 300
-_MIN_WORDS = 4
+#: letters and digits that a title has at least, to be compared
+_MIN_CHARS = 4
 #: characters at the beginning that make two titles alike
 _ALIKE = 20
 _NO_WORD = re.compile(r"[\W_]+")
@@ -37,7 +38,7 @@ def title_heading(page: Outline, title: str) -> int | None:
 
 
 def _fits(said: str, wanted: str) -> bool:
-    if len(said) < _MIN_WORDS or len(wanted) < _MIN_WORDS:
+    if len(said) < _MIN_CHARS or len(wanted) < _MIN_CHARS:
         return False
     if said in wanted or (len(wanted) > 12 and wanted in said):
         return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-#: what lies deeper or comes later is left out
+#: deeper or later values are omitted
 _MAX_DEPTH = 24
 _MAX_NODES = 20_000
 _MAX_TEXT = 20_000

@@ -1,1 +1,1 @@
-"""The crawl engine: one URL's way from lease to commit."""
+"""The crawl engine: takes a URL from its lease to its commit."""

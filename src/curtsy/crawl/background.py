@@ -1,4 +1,4 @@
-"""What a process does beside its crawl loop: maintenance, and reading changes of its crawls from the store."""
+"""The background work of a process: maintenance, and reading changes of its crawls from the store."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class BackgroundTasks:
         self._tell_at = 0.0
 
     async def maintain(self) -> None:
-        """Maintenance, as long as the run lasts."""
+        """Run maintenance until the run ends."""
         while True:
             try:
                 await self._maintenance.tick()
@@ -39,14 +39,14 @@ class BackgroundTasks:
             except (FrontierUnavailable, StoreUnavailable) as error:
                 log("maintenance_failed", level="warning", error=str(error))
             except Exception as error:
-                # Maintenance must continue: without it, nothing that was lost would be found again.
+                # Maintenance must continue: without it, lost work would not be found again.
                 count("unexpected_errors")
                 log("maintenance_broke", level="error", error=repr(error))
                 await asyncio.sleep(1.0)
             await asyncio.sleep(0.1)
 
     async def watch_store(self) -> None:
-        """A task of its own: an unavailable frontier must not delay the pause of a crawl."""
+        """Runs as a separate task: an unavailable frontier must not delay the pause of a crawl."""
         while True:
             try:
                 await self._crawl_cache.refresh()

@@ -1,9 +1,9 @@
 """The commit: the only way in which fetched work becomes durable.
 
-    1  which links may be new?      reads the filter `seen` and this process's memory, writes to neither
+    1  which links may be new?      reads the filter `seen`, does not write to it
     2  bodies to segments           durable before any row refers to them
     3  one database transaction     the database decides: only rows that were open change
-    4  the frontier                 lists new rows and settles leases; only now fingerprints enter the filters
+    4  the frontier                 receives new rows, settles leases; only now fingerprints enter the filters
 
 At worst, a crash repeats a fetch; docs/durability.md lists what happens at each point.
 """
@@ -42,7 +42,7 @@ T = TypeVar("T")
 W = TypeVar("W")
 #: larger bodies are hashed and compressed in a thread
 _LARGE_BYTES = 128 * 1024
-#: smaller bodies between two turns of the event loop
+#: number of smaller bodies per iteration of the event loop
 _AT_A_TIME = 8
 #: earlier runs of a schedule that are searched for the same body
 _RUNS = 32
@@ -67,7 +67,7 @@ class Committer:
         self._persist = persist
 
     async def commit(self, group: Sequence[Returned]) -> None:
-        """Durable and published on return."""
+        """Commit a group. It is durable and known to the frontier on return."""
         point("commit.begin")
         began = time.monotonic()
         links = await self._persist(lambda: self._may_be_new(group))
@@ -95,7 +95,7 @@ class Committer:
         for state, n in written.settled.items():
             metrics.inc("curtsy_urls_total", n, result=state)
 
-    # 1
+    # Step 1: which links may be new?
 
     async def _may_be_new(self, group: Sequence[Returned]) -> Links:
         by_crawl: dict[int, dict[int, NewUrl]] = {}
@@ -111,11 +111,15 @@ class Committer:
             known += found.values()
         return Links(fresh, known)
 
-    # 2
+    # Step 2: bodies to segments
 
     async def _write_bodies(self, group: Sequence[Returned], gone: set[tuple[int, bytes]]) -> dict[int, Body]:
-        """Where the body of each fence is stored. Of equal bodies in a crawl one is written and the others refer to
-        it, never to a page that is gone."""
+        """Where the body of each fence is stored. Of equal bodies in a crawl, one is written and the others refer to
+        it. They never refer to a deleted page.
+
+        Small bodies are hashed and compressed here, some at a time: switching to a thread and back for every page costs
+        more than the work itself.
+        """
         kept = [(done, done.result.outcome) for done in group if done.result.page is not None and done.result.outcome]
         digests: dict[int, str] = {}
         for number, (done, outcome) in enumerate(kept):
@@ -185,7 +189,7 @@ class Committer:
         await self._push(written, epochs)
         follows = list(written.hosts.follows)
         if follows:
-            # Before the slot of the origin's own robots.txt goes back: without its redirect the origin would wait.
+            # Before the slot of the origin's own robots.txt is returned: without its redirect the origin would wait.
             pushed = await self._persist(lambda: self._frontier.push(follows, front=True))
             await self._persist(lambda: introduce(self._frontier, self._store, pushed))
         point("commit.pushed")
@@ -225,7 +229,7 @@ class Committer:
         async def once() -> None:
             nonlocal tried
             if tried or epochs != [shard.epoch for shard in self._frontier.shards]:
-                # The rows may be listed already: the queues are put back instead, and scans find their rows.
+                # The queues may have the rows already: they are put back instead, and scans find their rows.
                 self._scans.add(await put_back(self._frontier, self._store, pairs))
                 return
             tried = True

@@ -1,4 +1,4 @@
-"""Results on their way into the store: collected in groups, committed in order, held until they are durable."""
+"""Results that wait for the store: collected in groups, committed in order, held until they are durable."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from curtsy.frontier.messages import Times
 
 
 class CommitQueue:
-    """One per process. A result is held from the end of its fetch, and joins the group when its slot is back."""
+    """One per process. A result is held from the end of its fetch, and joins the group when its slot was returned."""
 
     def __init__(
         self, settings: Settings, commit: Callable[[Sequence[Returned]], Awaitable[None]], durable: Callable[[], None],
@@ -69,7 +69,7 @@ class CommitQueue:
             self._add(Returned(result=result, times=self._waiting.pop(fence)))
 
     def collect(self, fence: int, times: Times | None) -> None:
-        """The slot is back. A page that is still being read joins the group when it is complete."""
+        """The slot was returned. A page that is still being read joins the group when it is complete."""
         result = self.held.get(fence)
         if result is None:
             return  # it was dropped

@@ -1,6 +1,6 @@
-"""What a crawling process had under way when it died, and whether it died by itself.
+"""What a crawling process had in flight when it died, and whether it crashed by itself.
 
-Each process has a small file in the data folder: the fences of its requests under way, and of the page that it reads.
+Each process has a small file in the data folder: the fences of its requests in flight, and of the page that it reads.
 The file is mapped into memory, so that it survives the process at the cost of one store per change. If the process
 crashes (SIGSEGV, SIGABRT, SIGBUS, ...), `faulthandler` adds its trace to the file. A process that was killed from
 outside leaves no trace there, and no URL is blamed.
@@ -22,10 +22,10 @@ from pathlib import Path
 from curtsy.core.observe import log
 from curtsy.core.settings import Settings
 
-#: requests under way that a record has room for
+#: requests in flight that a record has room for
 _ROOM = 4095
 _BYTES = 8 * (_ROOM + 1)
-#: a trace is longer than this only by threads that wait
+#: traces are longer than this only because of waiting threads
 _TRACE = 2000
 _FATAL = b"Fatal Python error"
 
@@ -40,13 +40,13 @@ class CrashRecord:
         self._used: dict[int, int] = {}
 
     def begin(self, fence: int) -> None:
-        """A request is under way."""
+        """A request is in flight."""
         if self._cells is not None and self._free and fence not in self._used:
             cell = self._used[fence] = self._free.pop()
             self._cells[cell] = fence
 
     def end(self, fence: int) -> None:
-        """Its result is there: from here on, only reading can crash the process, or nothing of this URL."""
+        """The request has ended: from here on, this URL can crash the process only while its page is read."""
         cell = self._used.pop(fence, None)
         if cell is not None and self._cells is not None:
             self._cells[cell] = 0
@@ -70,7 +70,7 @@ class Death:
     """A process that ended without removing its record."""
 
     path: Path
-    #: the page that it read, else its requests under way; empty if it was killed from outside
+    #: the page that it read, else its requests in flight; empty if it was killed from outside
     blamed: tuple[int, ...]
     trace: str
 
@@ -111,7 +111,7 @@ def _new(path: Path) -> int:
     try:
         # A write to a hole of the file on a full disk would be a SIGBUS.
         os.posix_fallocate(file, 0, _BYTES)
-        # Of this process alone: a child that outlives it does not inherit the lock.
+        # The lock belongs to this process alone: a child that outlives it does not inherit it.
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         new.rename(path)
     except OSError:
@@ -122,7 +122,7 @@ def _new(path: Path) -> int:
 
 
 def end() -> None:
-    """This process ends as it should."""
+    """This process ends normally."""
     global _current, _own
     if _own is not None:
         faulthandler.disable()
@@ -136,7 +136,7 @@ def deaths(folder: Path) -> Iterator[list[Death]]:
     """Records of dead processes, held while the block runs and then removed."""
     held: list[tuple[int, Death]] = []
     try:
-        # Closing a file gives up all locks of this process on it: our own is never opened again.
+        # Closing a file releases all locks of this process on it, so our own file is never opened again.
         for path in (path for path in sorted(folder.glob("*.crash")) if path != _own):
             if (file := _lock(path)) is not None:
                 held += [(file, _death(path, file))]

@@ -60,7 +60,7 @@ class CrawlCache:
         self._untold: set[int] = set()
 
     def forget_ended(self) -> None:
-        """Drops the contexts of ended crawls. Call it only while none of their requests is under way."""
+        """Drops the contexts of ended crawls. Call it only while none of their requests is in flight."""
         for n in [n for n, context in self.contexts.items() if context.crawl.state in crawls.ENDED]:
             del self.contexts[n]
 
@@ -84,12 +84,12 @@ class CrawlCache:
         return self.contexts[lease.crawl].revisits or self._is_unmet(lease)
 
     def _is_unmet(self, lease: Lease) -> bool:
-        """Whether pages of the host need a browser has not been read yet."""
+        """Whether the facts about rendering of the host have not been read yet."""
         wanted = lease.entry.kind is Kind.PAGE and self.contexts[lease.crawl].auto_render
         return wanted and lease.host not in self.rendering
 
     def goes_to_browser(self, lease: Lease) -> bool:
-        """Pages of its host need a browser. Some plain requests are made all the same, to notice a change."""
+        """Whether pages of its host need a browser. Some plain requests are still sent, to notice a change."""
         needed, plain = self.rendering.get(lease.host, (0, 0))
         return goes_directly(needed, plain) and not is_probe(fingerprint(lease.entry.url))
 
@@ -178,7 +178,8 @@ class CrawlCache:
 
     async def refresh(self) -> None:
         """Reads from the store which crawls were paused, resumed, canceled or extended. It does not ask the frontier:
-        an unavailable frontier must not delay it."""
+        an unavailable frontier must not delay it.
+        """
         states, before = await read(self._store, crawls.states), self._states
         self._states = states
         for n, context in list(self.contexts.items()):
@@ -197,7 +198,7 @@ class CrawlCache:
                 self._untold.add(n)
 
     async def tell(self) -> None:
-        """Tells the frontier what changed in the store: crawls, and the operator's settings of hosts."""
+        """Sends changes in the store to the frontier: crawls, and the operator's settings of hosts."""
         if await self._host_policy.refresh():
             for context in self.contexts.values():
                 context.forget_links()
@@ -210,7 +211,7 @@ class CrawlCache:
                 raise
 
     async def _tell(self, crawl: Crawl) -> None:
-        """Tells the frontier whether a crawl may run. Requests under way keep their share of the budget."""
+        """Sends the frontier whether a crawl may run. Requests in flight keep their share of the budget."""
         await self._frontier.set_crawl(crawl, keep_budget=True)
         if crawl.state is CrawlState.RUNNING:
             await self._scans.put_back(crawl.n)

@@ -151,7 +151,9 @@ class ExternalSlots:
             await asyncio.sleep(min(wait_s, _LONGEST_WAIT_S))
 
     async def give_back(self, reports: Sequence[Report]) -> None:
-        """Returns slots. The host's delay runs from the end: when the client's bytes left is unknown."""
+        """Returns slots. The host's delay counts from the end, because the time when the client sent its bytes is
+        unknown.
+        """
         if not reports:
             return
         releases = [self._release(report) for report in reports]
@@ -178,7 +180,7 @@ class ExternalSlots:
         )  # fmt: skip
 
     def _effect(self, report: Report) -> HostEffect | None:
-        """Only 429 and 503 have an effect: the site asks for a pause."""
+        """Only 429 and 503 have an effect: the site requests a pause."""
         if report.status not in (429, 503) or report.started is None:
             return None
         outcome = Outcome(

@@ -27,7 +27,7 @@ class HostPolicy:
         return host in self._denied or (self._pattern is not None and self._pattern.match(host) is not None)
 
     async def refresh(self) -> bool:
-        """Tells the frontier what changed since the last call. Returns whether anything did."""
+        """Sends the frontier what changed since the last call. Returns whether anything changed."""
         version = await read(self._store, hosts.operator_version)
         if version == self._version:
             return False

@@ -1,5 +1,7 @@
-"""What a group of results changes about hosts, in the commit's transaction: times and delays, robots rules, and which
-hosts fail or answer again."""
+"""Updates of hosts from a group of results, in the commit's transaction: times and delays, robots rules, and which
+hosts
+fail or answer again.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ class HostUpdates:
 
 @dataclass(slots=True)
 class _Rows:
-    """Rows to write and to tell the frontier, of one group."""
+    """Rows of one group for the store and the frontier."""
 
     states: dict[str, HostState] = field(default_factory=dict)
     robots: list[RobotsState] = field(default_factory=list)
@@ -89,7 +91,7 @@ class HostWriter:
             nameless=frozenset(marked),
         )  # fmt: skip
 
-    # Rules hold for the origin of the first request, wherever its redirects led.
+    # Rules apply to the origin of the first request, even if its redirects led elsewhere.
 
     def _add_robots(self, tx: Any, returned: Returned, answer: RobotsDecision, rows: _Rows, now_ms: int) -> None:
         result = returned.result
@@ -154,7 +156,8 @@ def _has_other_rules(tx: Any, host: str, where: str) -> bool:
 
 def _nameless(tx: Any, results: Sequence[Result]) -> dict[tuple[int, str], str]:
     """Queues of hosts whose name was looked up for robots.txt and does not exist: twice, or three times if the host has
-    answered before."""
+    answered before.
+    """
     found = [r.lease for r in results if _has_no_name(r)]
     states = hosts.get_many(tx, {lease.host for lease in found}) if found else {}
     known = {host for host, state in states.items() if state.last_ok_ms}
@@ -171,7 +174,7 @@ def _has_no_name(result: Result) -> bool:
 
 
 def _failure(result: Result) -> tuple[str, str]:
-    """The fault, or the status that counts as one; and what it said."""
+    """The fault, or the status that counts as one; and its message."""
     outcome = result.outcome
     if outcome is None:
         return "", ""

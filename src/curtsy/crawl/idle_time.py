@@ -15,13 +15,13 @@ _MAX_NAMED = 3
 class Doing(Enum):
     """What keeps the worker process busy now."""
 
-    WORK = 0  # requests are under way or due
-    CLOSING = 1  # commits or scans are under way, and nothing else
-    NOTHING = 2  # nothing is under way and nothing is due
+    WORK = 0  # requests are in flight or due
+    CLOSING = 1  # commits or scans are running, and nothing else
+    NOTHING = 2  # nothing is in flight and nothing is due
 
 
 class IdleTime:
-    """Adds up gaps of over 50 ms without work. A gap counts as waiting if nothing at all was under way."""
+    """Adds up gaps of over 50 ms without work. A gap counts as waiting if nothing at all was in flight."""
 
     def __init__(self) -> None:
         self.waiting_s = 0.0

@@ -1,4 +1,4 @@
-"""Leases under way in one process: checked, fetched, and returned with their results.
+"""Leases in flight in one process: checked, fetched, and returned with their results.
 
 Nothing is sent for a lease whose crawl does not run, whose host is denied or whose robots rules forbid it. Pages are
 parsed in the fetch callbacks.
@@ -84,7 +84,7 @@ class InFlight:
         """`may_continue`: the process takes more work, so runs of URLs continue."""
         self._settings, self._fetcher, self._crawl_cache = settings, fetcher, crawl_cache
         self._host_policy, self._groups = host_policy, groups
-        #: makes the browser when the first page needs it
+        #: starts the browser when the first page needs it
         self._browser = browser
         #: reads the stored response of a page
         self._stored = stored
@@ -98,9 +98,9 @@ class InFlight:
         self.idle_slots = 0
         #: which URL is to blame if this process crashes
         self._record = crash_record.current()
-        #: URLs that could not be read because of an error of ours
+        #: URLs that could not be read because of an internal error
         self.blamed: set[int] = set()
-        #: slots on their way back; True: with a result that waits for the times of its request
+        #: slots that are being returned; True: with a result that waits for the times of its request
         self.back: list[tuple[Release, bool]] = []
         #: (fence, boot time) of requests that have begun, where the frontier needs to know
         self.starts: list[tuple[int, float]] = []
@@ -119,7 +119,7 @@ class InFlight:
         self._no_time = asyncio.Event()
 
     def begin(self) -> None:
-        """A run begins: nothing of an earlier one is under way."""
+        """A run begins: nothing of an earlier one is in flight."""
         self.under_way.clear()
         self.runs.clear()
         self._blocked_at.clear()
@@ -139,7 +139,7 @@ class InFlight:
         return sum(request.lease.lane is lane for request in self.under_way.values()) if self.under_way else 0
 
     def take(self) -> tuple[list[tuple[Release, bool]], list[tuple[int, float]]]:
-        """What the next exchange tells the frontier. If that fails, `untake` keeps it for the following one."""
+        """What the next exchange sends to the frontier. If that fails, `untake` keeps it for the following one."""
         back, self.back = self.back, []
         self.idle_slots = 0
         starts, self.starts = self.starts, []
@@ -149,11 +149,11 @@ class InFlight:
         self.back, self.starts = back + self.back, starts + self.starts
 
     def send_effect_again(self, result: Result) -> None:
-        """A new epoch does not know the effect of this result, whose slot is back already."""
+        """A new epoch does not know the effect of this result, whose slot was already returned."""
         self.back.append((result.release(), False))
 
     def stop_runs(self, concerns: Callable[[Lease], bool] = lambda _lease: True) -> None:
-        """Gives the URLs back that wait for others to end. The requests under way end with their slots."""
+        """Returns the URLs that wait for others to end. The requests in flight end with their slots."""
         for lease in self.runs.stop(concerns):
             self._give_url_back(lease)
 
@@ -173,7 +173,7 @@ class InFlight:
         return self._fetcher if lease.entry.kind is not Kind.BROWSER else self._browser()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Runs a task beside the crawl loop."""
+        """Runs a task next to the crawl loop."""
         task = asyncio.get_running_loop().create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
@@ -200,7 +200,7 @@ class InFlight:
         context = self._crawl_cache.contexts[lease.crawl]
         rules = self._crawl_cache.rules.get(origin(entry.url))
         if rules is None:
-            # Its rules vanished between the lease and the read: nothing is sent without them.
+            # Its rules disappeared between the lease and the read: nothing is sent without them.
             self.give_back(lease)
             return
         if self._host_policy.denies(lease.host):
@@ -237,7 +237,7 @@ class InFlight:
         self._return(release, has_result=False)
 
     def _end_run(self, lease: Lease) -> None:
-        """The URLs that follow go back before the slot does."""
+        """The URLs that follow are returned before the slot."""
         for follower in self.runs.rest_after(lease):
             self._give_url_back(follower)
 
@@ -256,7 +256,7 @@ class InFlight:
         self._on_back()
 
     def _skip(self, lease: Lease, reason: str) -> None:
-        """Nothing is sent: the slot goes back, the URL is settled."""
+        """Nothing is sent: the slot is returned, and the URL is settled."""
         self._settle_unsent(lease, results.not_sent(lease, reason))
 
     def _settle_unsent(self, lease: Lease, result: Result) -> None:
@@ -283,7 +283,7 @@ class InFlight:
                 raise
 
     def _done(self, fence: int, outcome: Outcome) -> None:
-        """A fetch ended: its slot goes back with the next exchange, its result joins a group."""
+        """A fetch ended: its slot is returned with the next exchange, its result joins a group."""
         request = self.under_way.pop(fence)
         lease = request.lease
         self._note_document(fence, outcome)
@@ -341,7 +341,7 @@ class InFlight:
     def _note_document(self, fence: int, outcome: Outcome) -> None:
         budget = self._documents.budget
         if outcome.fault is Fault.NO_ROOM:
-            # Its size is unknown: assume what makes the process careful.
+            # Its size is unknown: assume a large one.
             budget.note(self._documents.max_bytes // 10)
         elif outcome.fault is None:
             budget.note(budget.held(fence) if budget.used else 0)
@@ -362,7 +362,7 @@ class InFlight:
             self.troubled.pop(host, None)
             return
         if result.lease.per_host > 1:
-            # Other slots of the host may be out: what they have not sent yet must wait.
+            # Other slots of the host may be in use: requests that are not sent yet must wait.
             self._blocked_at[host] = boot()
             self.cancel_unsent(lambda lease: lease.host == host)
         if len(self.troubled) < _MAX_TROUBLED:

@@ -10,7 +10,7 @@ from curtsy.core.settings import Settings
 from curtsy.frontier.messages import LeaseReply
 
 LANES = (Lane.HIGH, Lane.BATCH, Lane.SLOW)
-#: leases asked for at once: more gains little, and keeps the server from other processes
+#: leases per call: more gains little, and delays other processes on the server
 BATCH = 64
 
 

@@ -1,4 +1,4 @@
-"""Keeps the frontier and the store consistent beside the fetching: the reaper, dead hosts, completion."""
+"""Keeps the frontier and the store consistent concurrently with fetching: the reaper, dead hosts, completion."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TIDY_S = 3600.0
 #: a crawl whose seeds stopped arriving is cancelled after this long
 _LOADING_MS = 3_600_000
 _PATIENCE_CHECK_S = 1.0
-#: how often the records of processes that died are looked for
+#: how often crash records of dead processes are searched
 _DEATHS_S = 2.0
 #: hosts that do not answer: entries kept by one process
 _MOST_FAILING = 100_000
@@ -55,7 +55,7 @@ class Maintenance(ScanListener):
         self._swept = boot()
         #: whether it sweeps every running crawl once a minute; in a fleet, Beat does
         self._sweeps = sweeps
-        #: leases of this process whose URLs could not be read because of an error of ours
+        #: leases of this process whose URLs could not be read because of an internal error
         self._blamed = blamed
         self._deaths_at = 0.0
         self._patience_checked = 0.0
@@ -99,7 +99,7 @@ class Maintenance(ScanListener):
     # The tick
 
     async def tick(self) -> None:
-        """Cheap when nothing is due; called about ten times a second."""
+        """Run due work. Cheap when nothing is due; called about ten times a second."""
         now = boot()
         if now >= self._reap_at:
             self._reap_at = now + 0.5
@@ -122,7 +122,7 @@ class Maintenance(ScanListener):
         self._reap_at = 0.0
 
     async def _cancel_incomplete(self) -> None:
-        """Cancels crawls whose seeds stopped arriving: fetched pages stay, the rest is given up."""
+        """Cancels crawls whose seeds stopped arriving: fetched pages stay, the rest is skipped."""
         before_ms = await self._server_ms() - _LOADING_MS
         for crawl in await read(self.store, crawls.running):
             if crawl.state is CrawlState.LOADING and crawl.created_ms < before_ms:
@@ -228,7 +228,7 @@ class Maintenance(ScanListener):
     # Completion
 
     async def check_finished(self, n: int) -> bool:
-        """Whether the crawl has ended: nothing is under way, its budget is spent or no live host has an open row."""
+        """Whether the crawl has ended: nothing is in flight, its budget is spent or no live host has an open row."""
         if self._scans.pending(n) or not await self.frontier.idle(n):
             return False
         now_ms = await self._server_ms()
@@ -260,7 +260,9 @@ def _lease_again(item: ReapedLease) -> Lease:
 
 
 def _write_reaped(tx: Any, items: list[ReapedSlot | ReapedLease], now_ms: int) -> None:
-    """Dead queues, crashes and condemned URLs, and the requests that are known or presumed. Harmless when repeated."""
+    """Stores dead queues, crashes, URLs that became dead letters, and known or presumed requests. Harmless when
+    repeated.
+    """
     leases = [i for i in items if isinstance(i, ReapedLease)]
     queues.mark(tx, dead={(i.crawl, i.host): "kills_worker" for i in leases if _kills_by_robots(i)})
     lost = [i for i in leases if not i.own_robots and i.entry.kind is not Kind.ROBOTS]

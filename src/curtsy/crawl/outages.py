@@ -1,4 +1,4 @@
-"""Keeps a process going while the frontier, the store or the segments are unavailable."""
+"""Keeps a process running while the frontier, the store or the segments are unavailable."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 At most `queues_in_play` pairs (crawl, host) of a lane are loaded, so the frontier's memory is bounded however large the
 crawl is. A queue that the frontier refuses waits in the store with the time of the refusal. While any queue waits, a
-host that is blocked for minutes makes room, and its queue waits until the block ends. A process that learns of
+host that is blocked for minutes makes room, and its queue waits until the block ends. A process that finds
 room loads the queues with the earliest times. Several processes may do this at once and may stop anywhere: a queue that
 is loaded twice is in the due set once, and the sweep once a minute finds queues that were missed.
 """
@@ -20,7 +20,7 @@ from curtsy.store.engine import Store, read
 _BATCH = 1000
 #: batches read at a time: with several shards, the first queues may all belong to a full one
 _BATCHES = 20
-#: the longest pause before the next look
+#: the longest pause before the next check
 _PAUSE_MS = 60_000
 
 
@@ -44,7 +44,7 @@ async def load(frontier: Frontier, store: Store) -> tuple[list[Scan], bool]:
 async def _load_lane(
     frontier: Frontier, store: Store, lane: Lane, rooms: list[Room], now_ms: int
 ) -> tuple[list[Scan], int | None]:
-    """Returns the scans, and after how many ms to look again; None: no queue waits."""
+    """Returns the scans, and after how many ms to check again; None: no queue waits."""
     left = {room.shard: room.room for room in rooms}
     scans: list[Scan] = []
     passed = False

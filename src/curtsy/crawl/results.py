@@ -2,10 +2,10 @@
 
 A URL passes through the crawl loop as one immutable value per step:
 
-    Lease      the frontier gave out the URL together with its host's slot
+    Lease      the frontier granted the URL together with its host's slot
     Outcome    the fetch ended
     Result     this module decided what the outcome means
-    Returned   the slot went back to the frontier, which answered with the times of the request
+    Returned   the slot was returned to the frontier, which answered with the times of the request
     Written    the commit's transaction stored a group of them
 """
 
@@ -42,11 +42,11 @@ MAX_SITEMAP_URLS = 50_000
 LONG_SITEMAP_BYTES = 16_384
 _SLICE = 1000
 _KEPT = Decision(action=Action.DONE)
-#: where a sitemap is looked for if robots.txt names none
+#: the URL that is tried if robots.txt names no sitemap
 _SITEMAP_PATH = "/sitemap.xml"
 _SITEMAP_NAME = re.compile(r"(?i)sitemap[^/]*\Z|\.xml(?:\.gz)?\Z")
 _NO_SITEMAP = Decision(action=Action.DONE, reason="no_sitemap")
-#: faults that say nothing about the URL: it goes back to the head of its list
+#: faults that the URL did not cause: it returns to the head of its list
 UNSENT = frozenset({Fault.SLOT_EXPIRED, Fault.ADDRESS_BUSY, Fault.CANCELLED})
 
 
@@ -66,7 +66,7 @@ class PageFacts:
 
 @hot_value(eq=False)
 class Result:
-    """What a lease brought."""
+    """The result of a lease."""
 
     lease: Lease
     #: empty for robots.txt, which has no row
@@ -85,13 +85,13 @@ class Result:
     sitemaps_of: str | None = None
     #: joins the crawl's scope
     member: str | None = None
-    #: what robots.txt said, for a robots entry
+    #: the decision about robots.txt, for a robots entry
     robots: RobotsDecision | None = None
     #: the status of the response, where the outcome shows the stored page instead
     answered: int | None = None
     #: whether the page needed a browser; None: unknown
     needed_browser: bool | None = None
-    #: False while its body is being read beside the loop: another result of the same fence follows
+    #: False while its body is being read outside the event loop: another result of the same fence follows
     is_complete: bool = True
     #: the page must be read in another process: it may block the parser
     is_heavy: bool = False
@@ -101,7 +101,7 @@ class Result:
     listings: Sequence[tuple[bytes, Listing]] = ()
 
     def release(self, *, hold: bool = False) -> Release:
-        """The slot on its way back, with the effect on its host. `hold`: only its times, the slot follows later."""
+        """The slot to return, with the effect on its host. `hold`: only its times, the slot follows later."""
         outcome = self.outcome
         assert outcome is not None
         return Release(
@@ -117,7 +117,7 @@ class Result:
 
 @hot_value(eq=False)
 class Returned:
-    """A result whose slot is back."""
+    """A result whose slot was returned."""
 
     result: Result
     #: by the server's clock; None: nothing was sent
@@ -226,7 +226,7 @@ def unchanged(lease: Lease, outcome: Outcome, settings: Settings, rng: random.Ra
 
 
 def completed(before: Result, again: Result) -> Result:
-    """A page that was read beside the loop, with the effect and the status of its response."""
+    """A page that was read outside the event loop, with the effect and the status of its response."""
     return replace(again, effect=before.effect, previous=before.previous, answered=before.answered)
 
 
@@ -241,7 +241,7 @@ def give_up(before: Result, settings: Settings) -> Result:
 
 
 def ask_again(before: Result, reason: str) -> Result:
-    """The stored body could not be read, so the 304 is of no use: the URL stays open, and this was an attempt."""
+    """The stored body could not be read, so the 304 is useless: the URL stays open, and this counts as an attempt."""
     entry = before.lease.entry
     return replace(
         before,
@@ -287,7 +287,9 @@ def _next_try(entry: Entry, outcome: Outcome, decision: Decision) -> Entry:
 
 
 def _redirect(entry: Entry, outcome: Outcome, location: str, context: CrawlContext) -> list[NewUrl]:
-    """The target becomes a URL of its own, so its host's politeness holds. A seed's redirect may leave the scope."""
+    """The target becomes a separate URL, so the politeness of its host applies. A seed's redirect may leave the
+    scope.
+    """
     chain = next_chain(entry.chain, outcome, seed=entry.depth == 0)
     location = _folded_target(location, chain, context)
     kind = Kind.PAGE if entry.kind is Kind.BROWSER else entry.kind
@@ -347,7 +349,9 @@ def offered_sitemaps(robots: Robots, url: str, context: CrawlContext) -> list[Ne
 
 
 def _guessed_sitemap(where: str, robots: Robots, context: CrawlContext, settings: Settings) -> list[NewUrl]:
-    """The usual place of an origin's sitemap. A crawl without a scope visits many origins for few pages: not there."""
+    """The usual place of an origin's sitemap. Not in a crawl without a scope, which fetches few pages from many
+    origins.
+    """
     url = where + _SITEMAP_PATH
     if context.crawl.scope == "any" or not robots.allows(url, settings.agent):
         return []
@@ -356,8 +360,9 @@ def _guessed_sitemap(where: str, robots: Robots, context: CrawlContext, settings
 
 
 def _of_guess(decision: Decision, outcome: Outcome) -> Decision:
-    """Nothing promised a sitemap there: no answer but a sitemap, or a redirect to one, is worth a dead letter or a
-    second request. Only what was not the URL's doing is tried again."""
+    """The site did not announce this sitemap: a failure is neither a dead letter nor retried, unless the URL did not
+    cause it. Only a sitemap, or a redirect to one, counts.
+    """
     if decision.location is not None and not _SITEMAP_NAME.search(decision.location):
         return _NO_SITEMAP
     lacking = decision.action in (Action.DEAD, Action.SKIP) or decision.reason == "gone"

@@ -78,7 +78,7 @@ def tune(services: Services) -> None:
     """Tunes the interpreter for the rest of the process: saves a tenth of a page's CPU. Keeps a crash record."""
     crash_record.keep(crash_record.folder(services.settings))
     atexit.register(crash_record.end)
-    # Commits run in a thread beside the loop: switch threads less often.
+    # Commits run in a thread outside the event loop: switch threads less often.
     sys.setswitchinterval(_SWITCH_S)
     # Pages leave few reference cycles behind: imported objects are not searched again, the rest less often.
     gc.freeze()
@@ -86,7 +86,7 @@ def tune(services: Services) -> None:
 
 
 class _Watch:
-    """Whether the crawl has ended: asked in every round, answered mostly from memory."""
+    """Whether the crawl has ended: checked in every round, mostly from memory."""
 
     def __init__(
         self, shift: Shift, services: Services, crawl: Crawl, on_progress: Callable[[Counts], None] | None,

@@ -1,8 +1,8 @@
-"""The crawl loop of one process: lease, fetch, give slots back, commit. It never sleeps on a host.
+"""The crawl loop of one process: lease, fetch, return slots, commit. It never waits for a single host.
 
 One call to the frontier returns the slots of finished requests and leases what is due. Pages are parsed in the fetch
-callbacks, groups of results are committed beside the fetching. While the frontier or the store is unavailable, requests
-under way end within their slots, and nothing more is leased.
+callbacks, groups of results are committed concurrently with fetching. While the frontier or the store is unavailable,
+requests in flight end within their slots, and nothing more is leased.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from curtsy.store.engine import read
 from curtsy.store.segments import read_page
 from curtsy.store.warc import WarcRecord
 
-#: a slot on its way back waits at most this long for others
+#: a slot that is being returned waits at most this long for others
 _RELEASE_S = 0.015
-#: unless more slots of hosts without a delay are idle than one for every four requests under way
+#: slots of hosts without a delay are returned at once if more of them are idle than a quarter of the requests in flight
 _IDLE_SHARE = 4
 _IDLE_S = 0.25
 #: connections that were idle for this long are closed when a run begins
 _IDLE_CONNECTION_S = 15.0
 #: on an immediate stop, or if the disk is full, fetched pages get this long to be committed
 _LAST_NOW_S = 2.0
-#: pages and sitemaps that wait to be read beside the loop: with more of them, nothing is leased
+#: pages and sitemaps that wait to be read outside the event loop: with more of them, nothing is leased
 _READING = 64
 #: a process that has nothing under way for this long says why
 _QUIET_S = 5.0
@@ -63,8 +63,9 @@ class Shift:
         lanes: tuple[Lane, ...] = LANES, network: network_profile.NetworkProfile | None = None,
         ends_when_quiet: bool = False, sweeps: bool = True,
     ) -> None:  # fmt: skip
-        """`network`: leave crawls with other proxy or DNS settings to other processes. `ends_when_quiet`: a run ends
-        when nothing is due, instead of waiting for more. `sweeps`: look for missing queues once a minute."""
+        """`network`: leave crawls with other proxy or DNS settings to other processes. `ends_without_work`: a run ends
+        when nothing is due, instead of waiting for more. `sweeps`: look for missing queues once a minute.
+        """
         frontier, store, settings = services.frontier, services.store, services.settings
         self.frontier, self.store, self.segments, self.settings = frontier, store, services.segments, settings
         self._scans = services.scans
@@ -122,7 +123,7 @@ class Shift:
     ) -> None:
         """Crawls until `ended()` or the stop flag. Commits everything that was fetched, unless stopped immediately.
 
-        May be called again after it has returned. Requests under way at the end get `drain_s`, or the setting's time.
+        May be called again after it has returned. Requests in flight at the end get `drain_s`, or the setting's time.
         `lanes` replaces the lanes of the constructor from this run on.
         """
         self._begin_run(drain_s, lanes)
@@ -143,7 +144,7 @@ class Shift:
         await self.fetcher.close()
 
     def _open_browser(self) -> BrowserFetcher:
-        """Made for the first page that needs it, and kept."""
+        """Open the browser for the first page that needs it, and keep it."""
         if self._browser is None:
             self._browser = BrowserFetcher(self.settings, asyncio.get_running_loop(), self._crawl_cache.allows)
         return self._browser
@@ -165,7 +166,7 @@ class Shift:
     async def _crawl(self, ended: Callable[[], Awaitable[bool]], writer: asyncio.Task[None]) -> None:
         await self._outages.persist(self._refresh if self._opened else self._open)
         if Lane.RENDER in self._plan.lanes:
-            # Before the first visit: after a loss of the frontier, the quiet time lasts as long as a visit may.
+            # Before the first visit: after a loss of the frontier, the quiet period lasts as long as a visit may.
             slot_ms = int(self.settings.render_slot_s * 1000)
             await self._outages.persist(lambda: in_thread(self.store.run, note_slot, slot_ms))
         self._in_flight.spawn(self.background.watch_store())
@@ -218,7 +219,8 @@ class Shift:
 
     def _wants(self) -> list[tuple[Lane, int]]:
         """Leases wanted per lane; none while two groups wait for the store, many pages wait to be read, or another
-        document might have no room."""
+        document might have no room.
+        """
         full = not self._documents.budget.has_room(self._documents.max_bytes)
         if full or self._groups.is_full or self._in_flight.reading > _READING:
             count("backpressure_turns")
@@ -283,7 +285,7 @@ class Shift:
         return reply
 
     def _stop_early_runs(self, reply: LeaseReply, back: Sequence[tuple[Release, bool]]) -> None:
-        """Another process may have met a block, or a delay came into force."""
+        """Stops runs of URLs: another process may have received a block, or a delay applies now."""
         late = {
             release.lease.host
             for release, _ in back
@@ -353,7 +355,7 @@ class Shift:
             self._timer = asyncio.get_running_loop().call_later(_RELEASE_S, self._wake_now)
 
     def _must_exchange(self) -> bool:
-        """A full batch waits, or many slots are idle that could be used at once."""
+        """Whether a full batch waits, or many slots are idle that could be used at once."""
         in_flight = self._in_flight
         return len(in_flight.back) >= BATCH or in_flight.idle_slots * _IDLE_SHARE > len(in_flight.under_way)
 
@@ -399,7 +401,7 @@ class Shift:
         if hosts and self.settings.politeness_unit == "host":
             self._in_flight.spawn(self.fetcher.prepare([_name_of(host) for host in hosts]))
 
-    # Heartbeat and end
+    # Lease renewal and end
 
     async def _beat(self) -> None:
         """Renews the leases. Called from the loop itself, so that a hung loop loses them."""
@@ -426,7 +428,7 @@ class Shift:
                 self._in_flight.send_effect_again(result)
 
     async def _drain(self) -> None:
-        """Leases nothing more, lets requests under way end, then commits everything."""
+        """Leases nothing more, lets requests in flight end, then commits everything."""
         self._draining = True
         self._in_flight.stop_runs()
         began, limit_s, stopped = boot(), self._drain_s, False
@@ -439,7 +441,7 @@ class Shift:
         self._in_flight.cancel_all()
         self._in_flight.give_up_documents()
         ended = boot()
-        # A canceled visit ends when its browser context is closed: its slot must go back for a clean end.
+        # A canceled visit ends when its browser context is closed: its slot must be returned for a clean end.
         while (self._is_busy() or not self._groups.is_empty) and (
             boot() - ended
             < (_LAST_NOW_S if self.stop.now or self._outages.is_refused else self.settings.commit_timeout_s)
@@ -459,7 +461,7 @@ class Shift:
         return self._browser.trouble if quiet and self._browser is not None else ""
 
     def waits_for(self) -> str:
-        """What the process waits for, if nothing was under way for a while; else empty."""
+        """What the process waits for, if nothing was in flight for a while; else empty."""
         if trouble := self.no_browser():
             return f"waiting for a browser: {trouble}"
         now = boot()

@@ -1,8 +1,8 @@
 """Step 3 of the commit: one database transaction stores a group of results.
 
 It writes crawls with `max_pages`, hosts, queues, urls, pages, requests, failures, outbox, then other crawls: always in
-this order, and every multi-row write sorted by key, so that commits of two processes do not deadlock. Of a result whose
-row did not change only the request is written.
+this order, and every multi-row write sorted by key, so that commits of two processes do not deadlock. For a result
+whose row did not change, only the request is written.
 """
 
 from __future__ import annotations

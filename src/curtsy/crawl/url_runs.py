@@ -1,8 +1,8 @@
 """Runs of URLs: leases of a host without a delay that use one slot, one after another, on one kept connection.
 
 The first URL of a run has the slot, each other URL follows the one before it. A request starts only within `WINDOW_S`
-of the call that leased its run, and only if the answer before it shows no strain: what the frontier knew then still
-holds. docs/frontier.md has the invariant.
+of the call that leased its run, and only if the response before it shows no strain, so that the state of the frontier
+at that call is still valid. docs/frontier.md has the invariant.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ WINDOW_S = 0.25
 _LONGEST = 32
 #: URLs that the runs of a process have together: about as many as it fetches and parses within the window
 _TOGETHER = 128
-#: runs are made to end within this time, so that few of their URLs go back
+#: runs are made to end within this time, so that few of their URLs are returned unused
 _PLANNED_S = 0.15
-#: how much of the mean a new sample makes up
+#: weight of a new sample in the mean
 _WEIGHT = 0.1
 
 Follower = tuple[Lease, Page | None]
@@ -55,7 +55,7 @@ class UrlRuns:
         self._mean_s += _WEIGHT * (duration_s - self._mean_s)
 
     def longest(self, under_way: int) -> int:
-        """For how many URLs a slot is leased, given the number of requests under way."""
+        """For how many URLs a slot is leased, given the number of requests in flight."""
         in_time = int(_PLANNED_S / self._mean_s) if self._mean_s > 0 else _LONGEST
         return max(1, min(_LONGEST, _TOGETHER // max(1, under_way), in_time))
 
@@ -66,7 +66,7 @@ class UrlRuns:
         return self._after.pop(lease.fence)
 
     def rest_after(self, lease: Lease) -> list[Lease]:
-        """Takes what is left of a run out, the last URL first: each goes back to the head of its list."""
+        """Removes the rest of a run, the last URL first: each returns to the head of its list."""
         rest: list[Lease] = []
         fence = lease.fence
         while fence in self._after:
@@ -76,7 +76,7 @@ class UrlRuns:
         return rest[::-1]
 
     def stop(self, concerns: Callable[[Lease], bool]) -> list[Lease]:
-        """Takes all URLs out that this concerns, the last of each run first. It must concern whole runs."""
+        """Removes the URLs that match, the last of each run first. `concerns` must match whole runs."""
         if not self._after:
             return []
         rest = sorted((lease for lease in self.leases if concerns(lease)), key=lambda lease: -lease.fence)

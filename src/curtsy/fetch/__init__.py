@@ -1,1 +1,1 @@
-"""Getting bytes from other people's servers: guarded, pinned, bounded."""
+"""Sending requests to web servers: with the address guard, pinned addresses and limits."""

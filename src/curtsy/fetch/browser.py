@@ -1,7 +1,7 @@
 """Engines: the browser of a process, started on first use and replaced regularly.
 
 It is replaced after a number of pages or megabytes, and whenever it crashes or hangs. A browser to be replaced takes no
-new visits. The next one starts when it is gone, so that a process does not hold two browsers at a time. If a visit
+new visits. The next one starts when it has ended, so that a process does not run two browsers at a time. If a visit
 takes long, the next browser starts after a limited wait.
 This is the only module that imports playwright.
 """
@@ -42,7 +42,7 @@ class Engine:
         self.pages = 0
         self.users = 0
         self.retired = False
-        #: no process of it is left
+        #: all of its processes have ended
         self.gone = asyncio.Event()
         #: from then on the next one may start although this one runs (boot clock)
         self.waited_for_until = 0.0
@@ -98,7 +98,7 @@ class Engine:
                 return
 
     async def close(self) -> None:
-        """No process of it is left."""
+        """End the browser. None of its processes is left."""
         if self._watching is not None:
             self._watching.cancel()
         self.chromium.kill()
@@ -116,7 +116,8 @@ class Engine:
 
 def _hush(manager: object) -> None:
     """A signal to the whole process group ends Playwright's driver before this process. Every call then fails; the
-    unawaited future that fails too is not worth a log line."""
+    unawaited future that fails too is not worth a log line.
+    """
     transport = getattr(getattr(manager, "_client", None), "_transport", None)
     future = getattr(transport, "on_error_future", None)
     if isinstance(future, asyncio.Future):
@@ -124,7 +125,9 @@ def _hush(manager: object) -> None:
 
 
 class Engines:
-    """At most one browser takes visits. A worn one is replaced, a retired one is ended, none is left at the end."""
+    """At most one browser takes visits. A browser at its limit is replaced, a replaced one is ended, and none remains
+    at the end.
+    """
 
     def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop) -> None:
         self._settings, self._loop = settings, loop

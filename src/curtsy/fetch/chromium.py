@@ -240,7 +240,7 @@ def _where(folder: str) -> str:
 
 
 def _environment(profile: Path) -> dict[str, str]:
-    """Its environment: its own home, no proxies, no session bus, none of our secrets."""
+    """The browser's environment: its own home, no proxies, no session bus, none of our secrets."""
     kept = {
         name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TZ") if name in os.environ
     }

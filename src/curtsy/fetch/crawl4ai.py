@@ -1,8 +1,8 @@
 """Crawl4AI as the renderer: over CDP in the same supervised browser, and behind the same gate.
 
 It gets a page of a context that we made, so that everything the page loads goes through the gate, and nothing is kept
-from one visit to the next. It navigates, waits, reads and makes its own Markdown. When a page is at rest, and how large
-it may be, is decided as without it.
+from one visit to the next. It navigates and waits. The rules for a page at rest and for its size are the same as
+without it. Its Markdown is not used: Curtsy reads the rendered document itself.
 """
 
 from __future__ import annotations

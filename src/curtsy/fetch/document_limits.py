@@ -4,7 +4,7 @@ A document may be five times as large as a page, and is held until it is committ
 memory of a process. `BodyBudget` bounds the sum. A transfer takes bytes of it when its headers announce a document, and
 more if the body turns out longer. If there is no room, the transfer is aborted (`no_room`), and the URL is tried
 again later. To make that rare, a process that meets many documents has fewer requests in flight. The commit gives the
-bytes back. docs/decisions/0044-documents-in-memory.md has the reasons.
+bytes back. docs/decisions/0044-memory-budget-for-documents.md has the reasons.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class BodyBudget:
         self._expected += (size - self._expected) / _RECENT
 
     def requests(self) -> int | None:
-        """How many requests fit, if they bring what the last ones brought; None: any number."""
+        """How many requests fit, if their documents are as large as the last ones; None: any number."""
         return int((self.most - self.used) / self._expected) if self._expected > _NEGLIGIBLE else None
 
     async def room(self, fence: int, size: int) -> None:

@@ -97,7 +97,7 @@ class HttpFetcher:
             self._multi.send_now()
 
     def cancel(self, job_id: int, unsent_only: bool = False) -> None:
-        """Cancels a job that is under way: its `done` gets CANCELLED. `unsent_only`: unless something was sent."""
+        """Cancels a job that is in flight: its `done` gets CANCELLED. `unsent_only`: unless something was sent."""
         if self._multi.busy:
             self._loop.call_soon(self.cancel, job_id, unsent_only)
             return
@@ -194,7 +194,7 @@ class HttpFetcher:
             return
         free = tuple(a for a in allowed if self._busy.get(a, 0) < self._settings.per_address)
         if not free:
-            self._fail(transfer, Fault.ADDRESS_BUSY, f"{self._settings.per_address} requests under way to {allowed[0]}")
+            self._fail(transfer, Fault.ADDRESS_BUSY, f"{self._settings.per_address} requests in flight to {allowed[0]}")
             return
         if self._limited(free[0]):
             self._reserve(transfer, free[0])

@@ -54,7 +54,7 @@ class Proxies:
 
     def failed(self, pool: str, url: str, now: float) -> None:
         for proxy in self._find(pool, url):
-            # Requests that were under way at the same time fail together: they count once.
+            # Requests that were in flight at the same time fail together: they count once.
             if proxy.rests_until <= now:
                 proxy.failures += 1
                 proxy.rests_until = now + min(_FIRST_REST_S * 2 ** (proxy.failures - 1), _LONGEST_REST_S)

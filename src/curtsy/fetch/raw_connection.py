@@ -34,8 +34,9 @@ class RawConnections:
         self._tls: ssl.SSLContext | None = None
 
     async def exchange(self, transfer: Transfer, address: str, port: int, total_s: float) -> Problem | None:
-        """Send the request and read the response into the transfer; None: all of it arrived, or the transfer knows
-        better."""
+        """Send the request and read the response into the transfer; None: all of it arrived, or the transfer has
+        its own fault.
+        """
         try:
             async with asyncio.timeout(total_s):
                 return await self._exchange(transfer, address, port)

@@ -22,12 +22,13 @@ _MAX_CHUNK_LINE_BYTES = 8_192
 
 
 class BadResponse(Exception):
-    """It is not an HTTP/1 response. The message is for people."""
+    """It is not an HTTP/1 response. The message is for display."""
 
 
 class RawResponse:
     """Feed it bytes: it appends the lines of the head to `lines`, as libcurl's callback gets them, and passes the body
-    on. `body` returns None, or a number to end the transfer."""
+    on. `body` returns None, or a number to end the transfer.
+    """
 
     __slots__ = ("_at", "_body", "_chunked", "_held", "_left", "_lines", "_searched", "_step", "is_complete")
 
@@ -140,8 +141,9 @@ class RawResponse:
 
 
 def _headers(lines: list[bytes]) -> list[tuple[bytes, bytes]]:
-    """The headers that are well-formed. A line that begins with a space continues the one before, whatever became of
-    it."""
+    """The headers that are well-formed. A line that begins with a space continues the one before, even if that one was
+    dropped.
+    """
     found: list[tuple[bytes, bytes] | None] = []
     for line in lines:
         if line[:1] in (b" ", b"\t"):

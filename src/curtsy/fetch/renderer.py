@@ -72,7 +72,7 @@ class BrowserFetcher:
         task.add_done_callback(lambda task: self._finished(visit, task, done))
 
     def cancel(self, job_id: int, unsent_only: bool = False) -> None:
-        """Cancels a visit that is under way: its `done` gets CANCELLED. `unsent_only`: unless something was sent."""
+        """Cancels a visit that is in flight: its `done` gets CANCELLED. `unsent_only`: unless something was sent."""
         task = self._active.get(job_id)
         if task is not None and not (unsent_only and job_id in self._sent):
             task.cancel()
@@ -220,7 +220,7 @@ class BrowserFetcher:
 
 
 class _Visit:
-    """What is known of a visit so far, for its outcome."""
+    """What is known about a visit so far, for its outcome."""
 
     def __init__(self, job: FetchJob) -> None:
         self.job = job

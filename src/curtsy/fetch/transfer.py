@@ -71,7 +71,7 @@ class FetchJob:
     body: bytes | None = None
     #: documents have limits of their own; None: they are bodies like others
     documents: DocumentLimits | None = None
-    #: of the lease: bytes of a document are taken from the budget in its name
+    #: fence of the lease, which holds the bytes of a document in the budget
     fence: int = 0
 
 
@@ -266,15 +266,17 @@ class Transfer:
             self._extra = bool(job.headers)
 
     def go_direct(self, addresses: tuple[str, ...]) -> None:
-        """Prepares a request that libcurl does not make."""
+        """Prepares a request that `raw_connection.py` makes instead of libcurl, without a proxy."""
         self.addresses = addresses
         if self.proxy is not None:
             self.curl.setopt(pycurl.PROXY, "")
             self.proxy = None
 
     def _ask_exactly(self, proxy: str | None) -> None:
-        """libcurl writes `%2f` as `%2F`. To a server these may differ, and the stored URL must be the requested one."""
-        # A proxy without a tunnel gets the whole URL. The option cannot be unset: the handle keeps using it.
+        """libcurl writes `%2f` as `%2F`. A server may treat them differently, and the stored URL must be the requested
+        one.
+        """
+        # A proxy without a tunnel gets the whole URL.
         whole = self.target.scheme == "http" and proxy is not None and proxy.startswith("http")
         self.curl.setopt(pycurl.REQUEST_TARGET, self.job.url if whole else self.job.url[len(self.origin) :])
         self._exact = True
@@ -303,7 +305,8 @@ class Transfer:
 
     def may_send(self, address: str) -> bool:
         """Whether the request may be sent to this address now, which then counts as its start. If not, `outcome` says
-        why."""
+        why.
+        """
         now = boot_clock()
         job = self.job
         if self.started is not None:
@@ -334,8 +337,9 @@ class Transfer:
         return raw_request(self.job.url, self.target, self._user_agent, self.job.headers)
 
     def sent(self, now: float) -> None:
-        """A process that is not scheduled between reading the clock and sending sends later than it assumes: the host's
-        next request would come too early by that time."""
+        """Correct the start: a process may be suspended between reading the clock and sending. Without this, the next
+        request to the host would be too early by that time.
+        """
         if self.started is not None and now - self.started > _LATE_S:
             self.started = now
 

@@ -5,9 +5,11 @@ one shift too many is sent, or one a second late. A ticket is permission to star
 
     {fleet}:tickets:<queue>  ZSET  ticket -> ms until which its shift may start; a later one returns at once
     {fleet}:shifts:<queue>   ZSET  ticket -> ms until which its shift counts as running, renewed while it runs
-    {fleet}:workers          HASH  worker -> JSON { queues, processes, shards, until_ms }, by heartbeat
+    {fleet}:workers          HASH  worker -> JSON { queues, processes, shards, until_ms, ... }, by heartbeat
+    {fleet}:drained          SET   workers that take no more tasks, until they are resumed
     {fleet}:metrics          HASH  field -> sum over all processes
-    {fleet}:beat             1, written by every tick of Beat; its remaining life tells when the last one was
+    {fleet}:claim:<work>     STRING with a life: some process does this work in this period
+    {fleet}:beat             1, written by every tick of Beat; its remaining time to live shows when the last tick was
 
 Times are the server's. A queue is a lane (`batch`, `render`), or that of workers bound to shards (`batch.0-7`).
 """
@@ -169,7 +171,7 @@ class Fleet:
 
 
 def beat_problem(age_s: float | None) -> str | None:
-    """What is wrong with Beat, for people; None while it runs."""
+    """A message about what is wrong with Beat; None while it runs."""
     if age_s is None:
         return "no dispatcher (curtsy beat) has run in the last hour"
     return f"no dispatcher (curtsy beat) has run for {age_s:.0f} s" if age_s > BEAT_LATE_S else None

@@ -1,4 +1,5 @@
-"""What Beat does in a tick: wait for `wake`, reap expired leases, load queues, finish crawls, send shifts.
+"""What Beat does. A tick waits for `wake` and sends shifts. Beside the ticks, a task reaps expired leases, loads queues
+and finishes crawls.
 
 Several Beats may run every step at once, and any step may be interrupted. `Fleet.issue` counts shifts and issues
 tickets in one step, so two Beats never send the same shift twice. `wake` only says that there may be new work.
@@ -32,7 +33,7 @@ from curtsy.store.engine import read
 _TICK_S = 1.0
 #: how often crawls are checked and changes are read from the store
 _CRAWLS_S = 0.5
-#: how often a queue with running or sent shifts is checked for more work
+#: how often a shift queue with running or sent shifts is checked for more work
 _SERVED_S = 0.25
 #: the shortest time between two ticks
 _LEAST_S = 0.005
@@ -43,16 +44,16 @@ _FIRST_S = 60.0
 #: an unavailable service is tried again after this long
 _PAUSE_S = 0.5
 
-#: sends one shift (queue, ticket, shards); raises if the broker refuses it
+#: sends one shift (shift queue, ticket, shards); raises if the broker refuses it
 Send = Callable[[str, str, str | None], None]
-#: the number of messages in a queue
+#: the number of messages in a shift queue
 Depth = Callable[[str], int]
 #: other periodic work: its name, its interval in seconds, the function
 Chore = tuple[str, float, Callable[[Services], Awaitable[None]]]
 
 
 class _Work(NamedTuple):
-    """The work of one queue of shifts."""
+    """The work of one shift queue."""
 
     queue: str
     #: hosts that are due now
@@ -118,7 +119,7 @@ class Dispatcher:
         except (StoreUnavailable, SegmentsUnavailable) as error:
             log("part_unavailable", level="warning", error=str(error))
         except Exception as error:
-            # Without Beat no crawl continues, so it does, and logs what happened.
+            # Without Beat no crawl continues, so Beat continues after any error, and logs it.
             count("unexpected_errors")
             log("tick_failed", level="error", error=repr(error))
         return True
@@ -151,8 +152,8 @@ class Dispatcher:
     async def _send_due(self) -> tuple[watch.View, float]:
         """Send shifts for what is due.
 
-        Returns the view, and how long to wait for `wake`: until the next host is due in a queue without a shift. A
-        running shift takes new hosts by itself; whether one shift is enough is checked a few times a second.
+        Returns the view, and how long to wait for `wake`: until the next host is due in a shift queue without a shift.
+        A running shift takes new hosts by itself; whether one shift is enough is checked a few times a second.
         """
         view = await watch.look(self.services.frontier)
         self.services.scans.add(view.scans)

@@ -36,7 +36,8 @@ _LEAVE_S = 5.0
 
 class WorkerProcess:
     """One per process, created after the fork. `ending` says whether the worker was asked to stop; `url` is the
-    frontier's server."""
+    frontier's server.
+    """
 
     def __init__(self, settings: Settings, ending: Callable[[], bool], url: str) -> None:
         self.settings = settings
@@ -130,7 +131,7 @@ class WorkerProcess:
 
     @staticmethod
     async def _begin(fleet: Fleet, queue: str, ticket: str) -> bool:
-        """First of all: Beat sends no other shift for an unused ticket until it expires."""
+        """Must run first: Beat sends no other shift for an unused ticket until it expires."""
         try:
             return await fleet.begin(queue, ticket)
         except FrontierUnavailable:

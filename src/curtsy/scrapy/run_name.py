@@ -57,7 +57,7 @@ def _text(value: Any) -> str:
 
 
 def _of_command(words: Sequence[str]) -> dict[str, str]:
-    """The arguments `-a NAME=VALUE` of this command: without the add-on nothing else tells them."""
+    """The arguments `-a NAME=VALUE` of this command: without the add-on, there is no other source for them."""
     found: dict[str, str] = {}
     for at, word in enumerate(words):
         given = words[at + 1] if word == "-a" and at + 1 < len(words) else word[2:] if word.startswith("-a") else ""

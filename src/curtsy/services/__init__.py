@@ -1,1 +1,1 @@
-"""What one process works with: the store, the segments and the frontier, its epochs, and servers it starts itself."""
+"""The backends of one process: store, segments and frontier, its epochs, and the servers that it starts itself."""

@@ -28,7 +28,7 @@ from curtsy.core.observe import count, log
 from curtsy.core.settings import Settings
 
 _ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
-#: files of one process: what a reader leaks ends with it
+#: files per process: a new process frees what readers leak
 _MOST_FILES = 200
 #: the text in JSON, twice (text and Markdown), with escapes
 _LINE_BYTES_PER_CHARACTER = 16
@@ -37,7 +37,7 @@ _MOST_BOX_BYTES = 256 << 20
 _MOST_PICTURE_BYTES = 16 << 20
 #: the kernel ends a process that exceeds its CPU time with this signal
 _OVERTIME = signal.SIGPROF
-#: PDFium and Python end themselves with one of these when memory cannot be had
+#: PDFium and Python exit with one of these signals when memory runs out
 _NO_MEMORY = frozenset((signal.SIGABRT, signal.SIGILL, signal.SIGTRAP))
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ def limits_of(settings: Settings) -> Limits:
 
 
 class Documents:
-    """The process of this one. After a fork the child has its own."""
+    """The reading process of this process. After a fork, the child starts its own."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -71,7 +71,7 @@ class Documents:
         self._owner = 0
         self._files = 0
         self._late = False
-        #: of the file that is being read
+        #: abort event of the file that is being read
         self._stop: threading.Event | None = None
 
     def read(self, kind: str, body: bytes, content_type: str | None = None, limits: Limits | None = None) -> FileText:
@@ -81,8 +81,10 @@ class Documents:
     def facts(
         self, kind: str, body: bytes, content_type: str | None, limits: Limits, stop: threading.Event | None = None
     ) -> FileText:
-        """As `read`, without the text and what points into it. `stop` ends it early (`abort`). Of a scanned document,
-        text is recognized on one page only: its title, and that it has text."""
+        """As `read`, without the text and its positions. `stop` ends it early (`abort`). For a scanned document, only
+        one
+        page is recognized: enough for its title, and to know that it has text.
+        """
         limits = replace(limits, ocr_pages=1)
         return self._read({"kind": kind, "type": content_type, "facts": True}, body, limits, stop)
 
@@ -106,7 +108,7 @@ class Documents:
     def _ask(
         self, asked: dict[str, Any], body: bytes, limits: Limits, stop: threading.Event | None, receive: Receive[T]
     ) -> tuple[T | None, Problem]:
-        """The answer, or the reason why no answer came."""
+        """The answer, or the reason why no answer arrived."""
         line = json.dumps({**asked, "bytes": len(body), "limits": asdict(limits)}).encode() + b"\n"
         problem: Problem = "timeout"
         with self._lock:
@@ -123,12 +125,12 @@ class Documents:
                 problem = _problem_of(self._end(), self._late)
                 if problem != "malformed":
                     break
-                count("document_process_died")  # it may have died of an earlier file: once more, in a fresh one
+                count("document_process_died")  # an earlier file may have killed it: try once more in a new process
         return None, problem
 
     @property
     def process_id(self) -> int | None:
-        """Of the process that runs now, if one does."""
+        """The id of the current process, if one runs."""
         return None if self._child is None else self._child.pid
 
     def close(self) -> None:
@@ -139,7 +141,8 @@ class Documents:
     def _exchange(self, line: bytes, body: bytes, limits: Limits, receive: Receive[T]) -> T | None:
         child = self._running()
         self._late = False
-        # By the clock it may take longer: the machine may be busy. Much longer is a process that waits.
+        # Wall time may be longer than CPU time, because the machine may be busy. A process that takes much longer
+        # hangs.
         waiting = threading.Timer(10 + 4 * limits.most_seconds, self._kill, (child,))
         waiting.start()
         try:
@@ -161,7 +164,7 @@ class Documents:
         if self._owner != os.getpid():
             self._child = None
         if self._child is None:
-            # -P: modules of the working directory are not its own; of the environment it needs no secrets.
+            # -P: it must not import modules of the working directory. It gets no secrets from the environment.
             command = [sys.executable, "-P", "-m", "curtsy.services.document_process"]
             self._child = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -171,7 +174,7 @@ class Documents:
         return self._child
 
     def _end(self) -> int | None:
-        """How it ended: one that still runs is ended."""
+        """End the process if it still runs; returns its exit status."""
         child, self._child = self._child, None
         if child is None or self._owner != os.getpid():
             return None

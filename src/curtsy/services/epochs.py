@@ -1,8 +1,8 @@
 """Which epoch of the frontier is current, and how a lost frontier is rebuilt from the store.
 
-The store allots epochs. A frontier server that was flushed, restarted or replaced holds no valid one: one process takes
-the store's lock, begins a new epoch, and puts hosts and their times back; queues fill by rescan. Then follows a quiet
-time, in which requests that the store does not know of can end. Only a clean shutdown needs none.
+The store assigns epochs. A frontier server that was flushed, restarted or replaced holds no valid one: one process
+takes the store's lock, begins a new epoch, and puts hosts and their times back; queues fill by rescan. Then follows a
+quiet period, in which requests that the store does not know can end. It is omitted only after a clean shutdown.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ async def open_epoch(frontier: Frontier, store: Store) -> list[Scan]:
 
 
 async def _adopt(shard: Shard, store: Store) -> bool:
-    # First the store: the answer of the server then includes every lease that the store knows of.
+    # First the store: the reply of the server then includes every lease that the store knows.
     newest = await read(store, _newest_fence, shard.number)
     facts = await shard.facts()
     before = boot()
@@ -55,7 +55,7 @@ async def _adopt(shard: Shard, store: Store) -> bool:
     if not facts.valid or facts.number is None or facts.number != ruling or facts.number == shard.spoilt:
         return False
     if newest > fence_of(facts.number, facts.counter):
-        # It lacks a lease whose request the store knows: an old snapshot was loaded into the running server.
+        # A request in the store has a newer lease than the server: an old snapshot was loaded into the running server.
         log("old_snapshot", level="warning", shard=shard.number, epoch=facts.number)
         return False
     # This process may lease under the epoch from now on: a clean mark of a killed process is no longer true.
@@ -114,10 +114,10 @@ async def _begin(frontier: Frontier, shard: Shard, store: Store) -> bool:
         except Exception as error:
             raise FrontierUnavailable(f"The frontier could not be rebuilt: {error}") from error
         point("rebuild.begun")
-        # The lock ends with its connection to the store. If this process was suspended since the number was allotted,
+        # The lock ends with its connection to the store. If this process was suspended since the number was assigned,
         # another process may have begun a newer epoch: the server then refuses ours, unless it was flushed again. Ours
-        # may need no quiet time while requests of the newer one are under way: so we lease only under the number that
-        # the store names as current now. A process that is allotted a number after this check begins with a quiet time.
+        # may have no quiet period while requests of the newer one are in flight: so we lease only under the number that
+        # is current in the store now. A process that gets a number after this check begins with a quiet period.
         before = boot()
         if await read(store, _ruling, shard.number) != epoch:
             raise FrontierUnavailable(f"Another process rebuilt the frontier while epoch {epoch} was being begun.")
@@ -131,10 +131,10 @@ async def _begin(frontier: Frontier, shard: Shard, store: Store) -> bool:
 
 
 def _next_epoch(tx: Any, shard: int, own_slot_ms: int, doubt_ms: int, used: int) -> tuple[int, int]:
-    """A new number and its quiet time: 0 after a clean end. The clean mark is removed before any lease.
+    """A new number and its quiet period: 0 after a clean shutdown. The clean mark is removed before any lease.
 
-    Otherwise requests may be under way for the longest slot that any process of the last epoch used, and such slots may
-    be given out for `doubt_ms` more. A number that the server has from another store (`used`) is not allotted again.
+    Otherwise requests may be in flight for the longest slot that any process of the last epoch used, and such slots may
+    be granted for `doubt_ms` more. A number that the server has from another store (`used`) is skipped.
     """
     before = meta.get(tx, f"epoch:{shard}")
     mark = meta.get(tx, f"clean:{shard}")
@@ -319,19 +319,19 @@ async def introduce_crawls(frontier: Frontier, store: Store, numbers: set[int]) 
 
 
 async def write_clean(frontier: Frontier, store: Store) -> bool:
-    """The last process leaves: writes host times in the future to the store, then the mark. False if not clean."""
+    """Called by the last process: writes host times in the future to the store, then the mark. False if not clean."""
     for shard in frontier.shards:
         try:
             if not await _adopt(shard, store):
                 return False
-            # The frontier still knows of requests that the store has not recorded: this end is not clean.
+            # The frontier has requests that the store has not recorded: this shutdown is not clean.
             known = await shard.command("ZCARD", "%slots"), await shard.command("ZCARD", "%leases")
             if any(known) or await shard.command("LLEN", "%reaped"):
                 return False
             rows = await shard.future_times()
             await in_thread(store.run, _mark_clean, shard.number, shard.epoch, rows)
         except (EpochLost, FrontierUnavailable, StoreUnavailable) as error:
-            # The next start waits for a quiet period: that is all.
+            # The only effect: the next start waits for a quiet period.
             log("no_clean_end", level="info", error=str(error))
             return False
     return True

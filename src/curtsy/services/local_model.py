@@ -117,7 +117,7 @@ class LocalModel:
 
     def _take_share(self) -> None:
         if self._users is not None and os.getpid() != self._process:
-            os.close(self._users)  # inherited from our parent, which keeps its own
+            os.close(self._users)  # inherited from our parent, which keeps its own descriptor
             self._users = None
         if self._users is None:
             if (missing := what_is_missing()) is not None:
@@ -187,7 +187,8 @@ def _listens(url: str) -> bool:
 def _environment() -> dict[str, str]:
     """Without our variables: the model's library must not see keys and addresses of the crawler.
 
-    Its threads sleep while they wait for each other: beside other work, spinning was mostly slower in two trials.
+    Its threads sleep while they wait for each other: with other work on the machine, spinning was mostly slower in two
+    trials.
     """
     ours = {name: value for name, value in os.environ.items() if not name.startswith("CURTSY_")}
     return {"OMP_WAIT_POLICY": "passive", **ours}

@@ -1,9 +1,9 @@
 """A separate process that reads heavy pages, so that a page which blocks the HTML parser ends only that process.
 
-`Aside` starts it for the first heavy page and restarts it after it has ended. Any thread may use it, page by page.
-The process reads requests from standard input: a line of JSON, `{"task", "seconds", "bytes", ...}`, then the body. It
-answers each request with a line of JSON. The kernel kills it when a request exceeds its CPU time. It exits at end of
-input.
+`HeavyPageReader` starts it for the first heavy page and restarts it after it has ended. Any thread may use it, page by
+page. The process reads requests from standard input: a line of JSON, `{"task", "seconds", "bytes", ...}`, then the
+body. It answers each request with a line of JSON. The kernel kills it when a request exceeds its CPU time. It exits at
+end of input.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Aside:
     def read(
         self, seconds: float, body: bytes, content_type: str | None, url: str, agent: str, auto_render: bool
     ) -> Reading:
-        """As `reading.read`; ParseTimeout if it takes too long, or if the process dies of it twice."""
+        """As `reading.read`; ParseTimeout if it takes too long, or if the page kills the process twice."""
         given = {"task": "read", "type": content_type, "url": url, "agent": agent, "auto_render": auto_render}
         return Reading(*self._ask(seconds, given, body))
 
@@ -84,7 +84,7 @@ class Aside:
         if self._owner != os.getpid():
             self._child = None
         if self._child is None:
-            # -P: modules of the working directory are not its own; of the environment it needs no secrets.
+            # -P: it must not import modules of the working directory. It gets no secrets from the environment.
             command = [sys.executable, "-P", "-m", "curtsy.services.reader_process"]
             self._child = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -94,7 +94,7 @@ class Aside:
         return self._child
 
     def _end(self) -> int | None:
-        """How it ended: one that still runs is ended."""
+        """End the process if it still runs; returns its exit status."""
         child, self._child = self._child, None
         if child is None or self._owner != os.getpid():
             return None

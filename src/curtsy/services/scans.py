@@ -31,7 +31,7 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 5.0
 
 
 class ScanListener:
-    """What a process wants to know of its scans. Called on the loop."""
+    """Notifications about the scans of a process. Called on the loop."""
 
     def queue_filled(self, host: str) -> None:
         """A queue of this host received rows."""
@@ -53,7 +53,8 @@ class Scans:
 
     - A scan is carried out by this process, or its lock in the frontier expires and the reaper hands it out again.
       That covers a scan that fails, a process that dies, and a command that ends without calling `start`.
-    - Queues that the frontier could not be given (`put_back_later`) are put back as soon as it answers. If the process
+    - Queues that could not be sent to the frontier (`put_back_later`) are put back as soon as it answers. If the
+    process
       ends first, the sweep once a minute finds them: their rows are open in the store.
 
     A scan may be carried out by any process, at any time, more than once. All methods belong to the loop's thread.
@@ -79,7 +80,7 @@ class Scans:
     def start(
         self, listener: ScanListener, *, recover: Callable[[], Awaitable[None]] | None = None, sweeps: bool = True
     ) -> None:
-        """Starts to carry out what was added and what will be. May be called again after `stop`.
+        """Starts to carry out scans, also those added earlier. May be called again after `stop`.
 
         `recover`: called when the epoch is lost while queues are put back; None where another task of the process
         recovers. `sweeps=False`: another process puts back what the frontier lacks.
@@ -195,7 +196,7 @@ async def _tried(recover: Callable[[], Awaitable[None]]) -> None:
 
 
 def _close(tx: Any, scan: Scan) -> bool:
-    """Whether the queue has no open row. A crawl's other queue for the host may keep the store's queue open."""
+    """Whether the queue has no open row. The other queue of the crawl for this host may keep the store's queue open."""
     if sites.close(tx, scan.crawl, scan.host):
         return True
     return not queues.has_open_rows(tx, scan.crawl, scan.host, render=scan.render)

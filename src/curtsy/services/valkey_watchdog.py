@@ -24,7 +24,7 @@ def start(command: list[str], alive: int) -> int:
 
 
 def unused(lock: int, grace_s: float) -> bool:
-    """Blocks until the server has no users. Returns whether that stayed so for the waiting time."""
+    """Blocks until the server has no users. Returns whether it still had none after the waiting time."""
     fcntl.flock(lock, fcntl.LOCK_EX)
     fcntl.flock(lock, fcntl.LOCK_UN)
     for part in range(PARTS):

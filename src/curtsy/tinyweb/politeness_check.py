@@ -1,4 +1,4 @@
-"""Judge whether a crawler was polite, from the server's access log only, with what the generator knows of its hosts.
+"""Judge whether a crawler was polite, from the server's access log only, with the generator's facts about its hosts.
 
 `python -m curtsy.tinyweb.politeness_check LOG --delay 0.5` prints the verdict and exits with 1 if there are violations.
 """

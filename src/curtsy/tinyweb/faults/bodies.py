@@ -159,10 +159,10 @@ def _gzip_broken() -> Pages:
 
 
 def _bomb(megabytes: int) -> bytes:
-    """Zeros in gzip, a thousandth of their size, made without packing them all."""
+    """Zeros in gzip, a thousandth of their size, built without compressing all of them."""
     zeros = bytes(1_000_000)
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
-    # After a full flush the packer has forgotten everything, so one block can be repeated.
+    # After a full flush the compressor has no state, so one block can be repeated.
     block = packer.compress(zeros) + packer.flush(zlib.Z_FULL_FLUSH)
     checksum = 0
     for _ in range(megabytes):

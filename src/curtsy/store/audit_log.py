@@ -1,4 +1,4 @@
-"""The audit log: every request that changed something, and every one that was refused for its key."""
+"""The audit log: every request that changed something, and every request that was refused because of its key."""
 
 from __future__ import annotations
 

@@ -32,10 +32,10 @@ class SentBatch(NamedTuple):
     state: str
     file: str | None
     batch: str | None
-    #: since when it is in this state
+    #: time of the last change of state
     at_ms: int
     made_ms: int
-    #: of the last look at its server
+    #: when its server was last queried
     looked_ms: int
 
 
@@ -120,7 +120,7 @@ def looked(tx: Connection, n: int, now_ms: int) -> None:
 
 
 def fail(tx: Connection, key: str) -> bool:
-    """The batch has no answer: the question is to become a single call. False if it has ended already."""
+    """The batch has no answer, so the question becomes a single call. False if the question has ended already."""
     return tx.execute(_FAIL, {"key": key}).rowcount > 0
 
 
@@ -129,7 +129,7 @@ def ended(tx: Connection, n: int) -> None:
 
 
 def wake(tx: Connection, subjects: Iterable[tuple[int, str]], now_ms: int) -> None:
-    """Stages that wait for an answer about these subjects are due."""
+    """Make the stages that wait for an answer about these subjects due."""
     for crawl, subject in sorted(set(subjects)):
         tx.execute(_WAKE, {"crawl": crawl, "subject": subject, "now": now_ms})
 

@@ -35,7 +35,7 @@ _COUNT_BEFORE = text(f"SELECT {_KIND_BEFORE} AS kind, count(*) FROM {_FROM_BEFOR
 
 
 class Change(NamedTuple):
-    #: number of the page it is about: the cursor
+    #: number of the page; also the cursor
     n: int
     kind: str
     url: str

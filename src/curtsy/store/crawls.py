@@ -52,7 +52,7 @@ _RENDER_ROWS = text(
 
 
 def create(tx: Connection, crawl: Crawl, settings: Mapping[str, Any] | None = None) -> Crawl:
-    """Write a new crawl; the same with its number. `settings` are kept as JSON, for --resume and for people."""
+    """Write a new crawl; returns it with its number. `settings` are stored as JSON, for --resume and for display."""
     values = {
         column.name: getattr(crawl, column.name) for column in crawls.columns if column.name not in ("n", "settings")
     }
@@ -69,7 +69,7 @@ def create(tx: Connection, crawl: Crawl, settings: Mapping[str, Any] | None = No
 
 
 def get(tx: Connection, id: str, *, members: bool = True) -> Crawl:
-    """The crawl of that id, or of that beginning of an id if it is the only one; `last` is the newest that is not
+    """The crawl with that id, or with an id that begins so if there is only one; `last` is the newest that is not
     being deleted.
 
     A crawl may have many members; `members=False` does not read them.
@@ -92,7 +92,7 @@ _NOTE_REASON = text("UPDATE crawls SET reason = :reason WHERE n = :n AND state I
 
 
 def note_reason(tx: Connection, n: int, reason: str | None) -> None:
-    """Why a crawl that has not ended does not proceed."""
+    """Store why a crawl that has not ended makes no progress."""
     tx.execute(_NOTE_REASON, {"n": n, "reason": reason})
 
 
@@ -191,7 +191,7 @@ def set_state(
 
 
 def lock_budgets(tx: Connection, ns: Iterable[int]) -> dict[int, tuple[int | None, int]]:
-    """(max_pages, pages) of each crawl, its row locked until the transaction ends, in order of their numbers."""
+    """(max_pages, pages) of each crawl, by number. Locks the rows until the transaction ends."""
     query = select(crawls.c.n, crawls.c.max_pages, crawls.c.pages)
     query = query.where(crawls.c.n.in_(unique_sorted(ns))).order_by(crawls.c.n)
     if is_postgresql(tx):
@@ -254,7 +254,7 @@ def counts(tx: Connection, n: int) -> Counts:
 
 
 def extend_members(tx: Connection, n: int, members: Iterable[str]) -> int:
-    """Add hosts or domains to the crawl's scope; its version, one higher if any was new."""
+    """Add hosts or domains to the crawl's scope. Returns its version, which increases if any of them was new."""
     lock(tx, [n])
     if _add_members(tx, [(n, member) for member in unique_sorted(members)]):
         grown = update(crawls).where(crawls.c.n == n).values(version=crawls.c.version + 1).returning(crawls.c.version)

@@ -19,9 +19,9 @@ from curtsy.store import failures, queues, urls
 from curtsy.store.requests import request_of
 from curtsy.store.rows import Bulk
 
-#: rows of the request log that are looked at for one picture
+#: rows of the request log that one chart reads
 LOOKED_AT = 5_000
-#: of a host's timeline: it may be between many requests of others
+#: the same for the timeline of a host, whose requests may be between many of other hosts
 AROUND = 20_000
 #: bits of a fence below its epoch
 _COUNTER_BITS = 40
@@ -45,20 +45,20 @@ _failures_between = Bulk(
 
 
 def moments(since_ms: int, until_ms: int, parts: int) -> list[int]:
-    """The ends of that many equal parts of a time, `parts + 1` of them."""
+    """The boundaries of `parts` equal parts of a time span: `parts + 1` times."""
     step = max(1, -(-(until_ms - since_ms) // parts))
     return [since_ms + step * k for k in range(parts + 1)]
 
 
 def stored_between(tx: Connection, crawls: Sequence[int], ends_ms: Sequence[int]) -> list[int]:
-    """How many pages were stored in each part of a time in which no other crawls than these were at work."""
+    """How many pages were stored in each part of a time span in which only these crawls ran."""
     newest = int(tx.execute(text("SELECT max(n) FROM pages")).scalar() or 0) + 1
     first: dict[int, int] = {}
     for at, n in _first_numbers(tx, [(crawl, at) for crawl in crawls for at in ends_ms]):
         if n is not None:
             first[at] = min(n, first.get(at, n))
     numbers = [first.get(at, newest) for at in ends_ms]
-    # A page may be stored later than one that was fetched after it: numbers only fall, seen from the end.
+    # A page may be stored later than one that was fetched after it, so numbers are made monotonic from the end.
     for k in range(len(numbers) - 2, -1, -1):
         numbers[k] = min(numbers[k], numbers[k + 1])
     return [after - before for before, after in pairwise(numbers)]
@@ -222,7 +222,7 @@ def requests_of_host(tx: Connection, host: str, limit: int) -> list[Request]:
     """The newest requests to a host, by start: of the rows around its newest page or dead letter."""
     anchors = [tx.execute(query, {"host": host}).scalar() for query in _ANCHORS]
     known = [int(fence) for fence in anchors if fence is not None]
-    if not known:  # nothing came of the host yet: its requests are among the newest of all
+    if not known:  # the host has no page or dead letter yet: its requests are among the newest of all
         known = [int(tx.execute(text("SELECT max(fence) FROM requests")).scalar() or 0)]
     found: dict[tuple[int, int, int], Request] = {}
     for fence in known:
@@ -233,7 +233,7 @@ def requests_of_host(tx: Connection, host: str, limit: int) -> list[Request]:
     return sorted(kept, key=lambda one: (one.start_ms, one.fence))[-limit:]
 
 
-# Where a URL left its fence. Of letters only the newest of its host are looked at: an earlier one was replayed.
+# Rows that have a fence of the URL. Only the newest dead letters of its host are read: an earlier one was replayed.
 _TRACES = (
     text("SELECT fence FROM pages WHERE fp = :fp ORDER BY crawl DESC LIMIT 20"),
     text(
@@ -271,7 +271,7 @@ def _beside(tx: Connection, fence: int, most: int, side: str, condition: str, gi
 
 
 def requests_under(tx: Connection, fence: int) -> list[Request]:
-    """What was sent under one lease: the request, or the chain of it."""
+    """The requests of one lease: one, or the chain of its redirects."""
     query = text(f"SELECT {_REQUEST} FROM requests WHERE fence = :fence ORDER BY start_ms, ordinal LIMIT 50")
     return [request_of(row) for row in tx.execute(query, {"fence": fence})]
 
@@ -280,7 +280,7 @@ _DEAD_ID = re.compile(r"([1-9][0-9]{0,17})-([0-9a-f]{32})")
 
 
 def letter(tx: Connection, id: str) -> Failure | None:
-    """A dead letter by its id, also that of an open URL whose host is dead for its crawl."""
+    """A dead letter by its id. An open URL whose host is dead for its crawl has one, too."""
     found = failures.where(tx, "id = :id", {"id": id}, "at_ms DESC", 1)
     if found:
         return found[0]

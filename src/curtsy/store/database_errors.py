@@ -1,11 +1,11 @@
 """What an error of the database or its driver means for the caller.
 
     Passing           a restart, a deadlock, a busy file: the same transaction may succeed a moment later
-    Full              no space left: the user learns of it soon, and it is tried again later
+    Full              no space left: reported to the user soon, and retried later
     StoreUnwritable   read-only, no rights: a person must act; running crawls wait
     Damaged           the data does not read back
 
-The error of a statement or value of ours that the database rejects is raised unchanged.
+An error that is a bug of Curtsy, such as a rejected statement or value, is raised unchanged.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Full(StoreUnwritable):
 
 
 class ReadOnly(StoreUnwritable):
-    """The server takes no writes now: new connections may find another server, or the same one after its repair."""
+    """The server accepts no writes now. New connections may reach another server, or this one after its repair."""
 
 
 _DEADLOCK = "40P01"
@@ -51,7 +51,7 @@ _SQLITE_DAMAGED = frozenset({11, 26})
 
 
 def translated(where: str, error: BaseException | None, disconnected: bool = False) -> CurtsyError | None:
-    """The driver's error as an error for the user; None for a mistake of ours."""
+    """The driver's error as an error for the user; None if it is a bug of Curtsy."""
     said = next(iter(str(error).strip().splitlines()), type(error).__name__)
     state: str | None = getattr(error, "sqlstate", None)
     known = _by_state(where, state, said) if state else _by_sqlite_code(where, error, said)

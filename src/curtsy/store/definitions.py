@@ -1,4 +1,4 @@
-"""Schemas and rubrics as crawls were made with them, by their hash. They stay: records may need them."""
+"""Schemas and rubrics that crawls used, by their hash. They are never deleted, because records may need them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Deletion: rows of `deletions` name what to delete. It is deleted in small transactions until nothing is left.
 
 A page is deleted in one transaction with everything that refers to it. A body that other pages refer to is moved to the
-oldest of them first. In the same transaction the places of bodies that no page refers to any more are noted in
-`erasures`; then they are overwritten (erasure.py), and only then the notes are deleted. So a killed deletion continues
+oldest of them first. In the same transaction the locations of bodies that no page refers to any more are written to
+`erasures`; then they are overwritten (erasure.py), and only then these rows are deleted. So a killed deletion continues
 where it stopped, and no page ever refers to a deleted body. Only one process deletes at a time (the lock `sweep`).
 """
 
@@ -80,7 +80,7 @@ class _Changed(Exception):
 
 
 class _Successor(NamedTuple):
-    """The page that gets the body of one that goes."""
+    """The page that gets the body of a deleted page."""
 
     n: int
     ref: BodyRef
@@ -98,7 +98,7 @@ def add(
     before_ms: int | None = None,
     request_id: str = "",
 ) -> str:
-    """Note what is to be deleted; its id. A whole crawl is noted once, and old pages of a crawl at a time."""
+    """Store what to delete; returns its id. A crawl has at most one such row for itself and one for its old pages."""
     if whole or (crawl is not None and before_ms is not None):
         known = tx.execute(_OF_CRAWL, {"crawl": crawl, "whole": whole}).scalar()
         if known is not None:
@@ -115,12 +115,12 @@ def pending(tx: Connection, limit: int = 100) -> list[Deletion]:
 
 
 def erasing(tx: Connection) -> bool:
-    """Whether bodies of pages that are gone are still to be overwritten."""
+    """Whether bodies of deleted pages must still be overwritten."""
     return tx.execute(text("SELECT 1 FROM erasures LIMIT 1")).first() is not None
 
 
 def crawls_with_pages_before(tx: Connection, before_ms: int) -> list[int]:
-    """Crawls that hold pages fetched before then."""
+    """Crawls with pages that were fetched before `before_ms`."""
     old = "EXISTS (SELECT 1 FROM pages p WHERE p.crawl = c.n AND p.fetched_ms < :before_ms)"
     query = text(f"SELECT c.n FROM crawls c WHERE {old} ORDER BY c.n")
     return [int(n) for n in tx.execute(query, {"before_ms": before_ms}).scalars()]
@@ -130,7 +130,7 @@ def carry_out(store: Store, segments: SegmentStore, one: Deletion, now_ms: int, 
     """Delete until nothing is left (True), or until `stop()`; a later call continues."""
     if one.whole and not _empty(store, one, _BEFORE_PAGES, stop):
         return False
-    # First those that refer to others: what they refer to goes after them.
+    # Pages that refer to others come first, the pages that they refer to afterwards.
     for refers in (True, False):
         if not _delete_all(store, segments, one, refers, stop):
             return False
@@ -166,7 +166,7 @@ def _named(one: Deletion) -> tuple[list[str], dict[str, Any]]:
             conditions.append(f"p.{name} = :{name}")
             given[name] = value
     if one.before_ms is not None and not one.whole:
-        # +: pages are walked by number, whatever there is by time.
+        # +: SQLite must read pages by number, not by the index of times.
         conditions.append("+p.fetched_ms < :before_ms")
         given["before_ms"] = one.before_ms
     return conditions, given
@@ -188,7 +188,7 @@ def _delete(store: Store, segments: SegmentStore, one: Deletion, ns: Sequence[in
 
 
 def _move(store: Store, segments: SegmentStore, ns: Sequence[int]) -> dict[str, _Successor]:
-    """Write the bodies that outlive their pages once more; page that goes -> page that gets its body, and where."""
+    """Write the bodies that other pages still need again; deleted page -> page that gets its body, and the location."""
     with store.read() as tx:
         going = dict(pages.where(tx, f"p.n IN ({_listed(ns)})", {}, "p.n", len(ns)))
         wanted = _needed(tx, going)
@@ -229,7 +229,7 @@ def _sharer(tx: Connection, place: BodyRef, going: dict[int, Page]) -> int | Non
 
 
 def _item(segments: SegmentStore, place: BodyRef, successor: Page) -> WarcItem:
-    """The body at that place as the successor's own response."""
+    """The body at that location as the response of the successor."""
     original = segments.read(place)
     own = segments.read(successor.body) if successor.body is not None else original
     answer = original if own.status == 304 else own
@@ -273,7 +273,7 @@ def _delete_rows(tx: Connection, one: Deletion, ns: Sequence[int], moved: dict[s
 def _hand_over(
     tx: Connection, going: dict[int, Page], moved: dict[str, _Successor], numbers: dict[str, int]
 ) -> list[BodyRef]:
-    """Let pages that refer to a deleted page refer to its successor; returns the places that successors left."""
+    """Let pages that refer to a deleted page refer to its successor; returns the old locations of the successors."""
     left: list[BodyRef] = []
     for id, oldest in _referrers(tx, going).items():
         page = next(page for page in going.values() if page.id == id)
@@ -330,7 +330,7 @@ _WINDOW = text("SELECT fence FROM requests WHERE fence > :after ORDER BY fence L
 
 
 def _empty_log(store: Store, one: Deletion, stop: Callable[[], bool]) -> bool:
-    """The log has no index by crawl: it is walked once, a part at a time."""
+    """The log has no index by crawl, so it is read once, in parts."""
     after: int | None = -1
     while after is not None:
         if stop():
@@ -343,7 +343,7 @@ def _empty_log(store: Store, one: Deletion, stop: Callable[[], bool]) -> bool:
 
 
 def _finish(tx: Connection, one: Deletion) -> None:
-    """Nothing is left: the note goes, and with the last row of a crawl its number, which is not given again."""
+    """Nothing is left: delete the deletion and, for a whole crawl, its row. Its number is not used again."""
     if one.whole:
         crawl = {"crawl": one.crawl}
         last = max(one.crawl or 0, int(meta.get(tx, "last_deleted_crawl") or 0))

@@ -38,7 +38,7 @@ from curtsy.store.migrations import HEAD, migrate, version
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: how long one statement waits for another process's write before SQLite says busy
+#: how long a statement waits for a write of another process before SQLite fails as busy
 _BUSY_MS = 10_000
 #: pauses before a failed transaction is run again; a database restart takes a few seconds
 _PAUSES_S = (0.02, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0)
@@ -72,7 +72,7 @@ class Store:
     def open(cls, url: str, create: bool = True, looks: bool = False) -> Store:
         """Open, and bring the schema up to date. With `create=False` a missing SQLite file is an error.
 
-        With `looks` the caller only reads, so the folder may be read-only.
+        With `looks` the caller only reads, and the folder may be read-only.
         """
         parsed = _parse(url)
         shut = False
@@ -205,7 +205,7 @@ async def read(store: Store, fn: Callable[..., T], *args: Any) -> T:
 
 
 def repeated(fn: Callable[..., T], *args: Any) -> T:
-    """Call fn(*args), which changes nothing when repeated; again if a connection is lost meanwhile."""
+    """Call fn(*args), and again if the connection is lost. Repeating `fn` must change nothing."""
     for pause_s in _SHORT_PAUSES_S:
         try:
             return fn(*args)
@@ -258,7 +258,7 @@ def _begin(path: Path) -> None:
 
     An existing file is not opened: closing it would release SQLite's locks in this process.
     """
-    with suppress(OSError):  # it exists, or SQLite reports the error
+    with suppress(OSError):  # the file exists, or SQLite reports the error
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     for file in (path, *(path.with_name(path.name + ending) for ending in ("-wal", "-shm"))):
         with suppress(OSError):  # missing, or owned by another user
@@ -279,8 +279,9 @@ def _is_open(path: Path) -> bool:
 
 
 def _to_look(url: URL, path: Path) -> URL:
-    """WAL needs its files beside the database even to read. Without them no process has the database open and all data
-    is in the main file, so it is opened as a file that does not change."""
+    """WAL needs its files next to the database even to read. Without them no process has the database open and all data
+    is in the main file, so it is opened as a file that does not change.
+    """
     how = "mode=ro" if _is_open(path) else "immutable=1"
     return url.set(database=f"file:{quote(str(path.absolute()))}?{how}", query={"uri": "true"})
 
@@ -306,7 +307,7 @@ def _check_readable(store: Store, path: Path) -> None:
 
 def _sqlite_engine(url: URL, pragmas: tuple[str, ...] = _SQLITE_PRAGMAS) -> Engine:
     connect_args = {"check_same_thread": False, "cached_statements": 512, "timeout": _BUSY_MS / 1000}
-    # The connection given back last is taken first: the pages that it wrote are still in its cache.
+    # The connection that was returned last is used first: the pages that it wrote are still in its cache.
     engine = create_engine(url, connect_args=connect_args, pool_size=8, max_overflow=56, pool_use_lifo=True)
 
     @event.listens_for(engine, "connect")
@@ -325,7 +326,7 @@ def _sqlite_engine(url: URL, pragmas: tuple[str, ...] = _SQLITE_PRAGMAS) -> Engi
 
 
 def _patiently(connection: Any, pragma: str) -> None:
-    """SQLite does not wait while it enters or leaves WAL mode but fails as busy, so we retry."""
+    """SQLite does not wait when it enters or leaves WAL mode; it fails as busy, so we retry."""
     deadline = time.monotonic() + _BUSY_MS / 1000
     while True:
         try:
@@ -339,7 +340,7 @@ def _patiently(connection: Any, pragma: str) -> None:
 
 def _postgresql_engine(url: URL) -> Engine:
     try:
-        # A server that vanished is noticed within a minute.
+        # Detects a server that disappeared within a minute.
         signs = {"connect_timeout": 10, "keepalives_idle": 20, "keepalives_interval": 10, "keepalives_count": 3}
         return create_engine(
             url, connect_args=signs, pool_pre_ping=True, pool_size=8, max_overflow=56, pool_recycle=1800

@@ -1,7 +1,7 @@
 """Overwrites records that no page refers to any more, as `erasures` says; a segment without any page is deleted.
 
-What goes is the response with the request and metadata before it. Where these begin is written down before the first
-byte is overwritten: after a kill, the next process overwrites the same bytes without reading them.
+It overwrites the response with the request and metadata before it. Their start is stored before the first byte is
+overwritten: after a kill, the next process overwrites the same bytes without reading them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _Doomed(NamedTuple):
 
 
 def erase_all(store: Store, segments: SegmentStore) -> int:
-    """Carry out every erasure; how many segments were changed. One that fails does not keep others from it."""
+    """Carry out every erasure; returns how many segments changed. A failed one does not stop the others."""
     changed, after = 0, ""
     while True:
         with store.read() as tx:
@@ -75,7 +75,7 @@ def _erase(store: Store, segments: SegmentStore, name: str) -> None:
     with store.read() as tx:
         doomed = _doomed(tx, name)
         ends = sorted({*tx.execute(_ENDS, {"name": name}).scalars(), *(one.end for one in doomed)})
-    # Those that were begun first: they may be torn, and nothing can be read across them.
+    # Erasures that were already begun come first: their bytes may be incomplete, and no reader can skip over them.
     begun = [one for one in doomed if one.start is not None]
     _overwrite(store, segments, name, begun)
     fresh = [one for one in doomed if one.start is None]
@@ -92,7 +92,7 @@ def _doomed(tx: Connection, name: str) -> list[_Doomed]:
 
 
 def _start(segments: SegmentStore, name: str, one: _Doomed, ends: list[int], whole: bytes | None) -> int:
-    """Where the records before the response begin: behind the last one that is known, or later."""
+    """Where the records before the response begin: after the previous known response, or later."""
     place = bisect_right(ends, one.offset)
     known = ends[place - 1] if place else 0
     if known == one.offset:
@@ -112,7 +112,7 @@ def _overwrite(store: Store, segments: SegmentStore, name: str, doomed: list[_Do
 
 
 def _groups(doomed: list[_Doomed]) -> Iterator[list[_Doomed]]:
-    """Not more at a time than fits well into memory."""
+    """In groups that fit into memory."""
     group: list[_Doomed] = []
     size = 0
     for one in doomed:
@@ -131,7 +131,7 @@ def _delete_whole(store: Store, segments: SegmentStore, name: str) -> bool:
         row = tx.execute(_SEGMENT, {"name": name}).first()
     if row is not None:
         committed, referred = row
-        # Bytes behind the committed ones may be a commit under way.
+        # Bytes after the committed ones may belong to a running commit.
         if referred or segments.size_at_rest(name) != committed:
             return False
         if name not in store.run(pages.forget_segments, [name]):

@@ -26,8 +26,8 @@ _END = text(
     "UPDATE guest_runs SET state = 'finished', ended_ms = :now_ms WHERE n = :run AND state = 'running' "
     "AND NOT EXISTS (SELECT 1 FROM guest_requests WHERE run = :run AND state IN ('open', 'held'))"
 )
-# Numbered as they came, since the older goes first. PostgreSQL is given them by key all the same: two processes that
-# add the same ones in different orders would wait for each other.
+# Numbered in the order of arrival, because older requests go first. PostgreSQL still gets them by key: two processes
+# that add the same ones in different orders would wait for each other.
 _ADDED = "run, key, host, url, rank, payload, at_ms"
 _ONCE = "ON CONFLICT (run, key) DO NOTHING RETURNING key"
 _KINDS = "run bigint, key bytea, host text, url text, rank bigint, payload text, at_ms bigint"
@@ -37,7 +37,7 @@ _add_postgresql = Bulk(
     f"INSERT INTO guest_requests (n, {_ADDED}) SELECT n, {_ADDED} FROM numbered ORDER BY run, key {_ONCE}",
     _KINDS,
 )
-# Host by host along the index: as dear as there are hosts, however many requests wait.
+# Host by host along the index: the cost depends on the number of hosts, not on that of waiting requests.
 _HOSTS = text(
     "WITH RECURSIVE found(host) AS ("
     "SELECT min(host) FROM guest_requests WHERE run = :run AND state = 'open' UNION ALL "
@@ -89,7 +89,7 @@ _REOPEN = text(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRequest:
-    """A request to be kept."""
+    """A request to store."""
 
     key: bytes
     host: str
@@ -101,7 +101,7 @@ class NewRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """A request that was handed to us."""
+    """A request that this process holds."""
 
     n: int
     host: str
@@ -112,7 +112,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
-    """What became of a request that we held."""
+    """The outcome of a request that this process held."""
 
     n: int
     #: `done` | `failed` | `open` (given back)
@@ -150,18 +150,18 @@ class Run:
 
 
 def begin(tx: Connection, name: str, now_ms: int) -> int:
-    """The running run of that name, or a new one."""
+    """The unfinished run of that name, or a new one."""
     tx.execute(_BEGIN, {"name": name, "now_ms": now_ms})
     return int(tx.execute(_RUNNING, {"name": name}).scalar_one())
 
 
 def end(tx: Connection, run: int, now_ms: int) -> bool:
-    """The run has ended, if nothing of it is open or held by anybody."""
+    """End the run if none of its requests is open or held."""
     return bool(tx.execute(_END, {"run": run, "now_ms": now_ms}).rowcount)
 
 
 def add(tx: Connection, run: int, rows: Sequence[NewRequest], now_ms: int) -> set[bytes]:
-    """Keeps requests; the keys of those that were not there yet."""
+    """Store requests; returns the keys of the new ones."""
     first: dict[bytes, NewRequest] = {}
     for row in rows:
         first.setdefault(row.key, row)
@@ -175,7 +175,7 @@ def open_hosts(tx: Connection, run: int, limit: int = 10_000) -> list[str]:
 
 
 def take(tx: Connection, run: int, hosts: Iterable[str], holder: str, until_ms: int) -> list[Held]:
-    """The next request of each of these hosts; none where another process was faster."""
+    """Take the next request of each of these hosts, unless another process took it."""
     statement = _TAKE_POSTGRESQL if is_postgresql(tx) else _TAKE_SQLITE
     found = []
     for host in unique_sorted(hosts):
@@ -186,12 +186,12 @@ def take(tx: Connection, run: int, hosts: Iterable[str], holder: str, until_ms: 
 
 
 def renew(tx: Connection, held: Iterable[int], holder: str, until_ms: int) -> set[int]:
-    """Those that are still ours."""
+    """Extend the holds of this process; returns the requests that it still holds."""
     return {int(row[0]) for row in _renew(tx, [(n, holder, until_ms) for n in unique_sorted(held)])}
 
 
 def settle(tx: Connection, rows: Iterable[Settled], holder: str, now_ms: int) -> None:
-    """Of requests that we hold no longer nothing is changed."""
+    """Store the outcome of requests, except of those that this process no longer holds."""
     last = {row.n: row for row in rows}
     _settle(tx, [(n, holder, row.state, row.cause, row.detail[:500], now_ms) for n, row in sorted(last.items())])
 
@@ -202,7 +202,7 @@ def lapse(tx: Connection, run: int, now_ms: int) -> int:
 
 
 def give_back(tx: Connection, run: int, holder: str) -> int:
-    """All that this process holds, without a crash."""
+    """Reopen all requests that this process holds, without counting a crash."""
     return int(tx.execute(_GIVE_BACK, {"run": run, "holder": holder}).rowcount)
 
 

@@ -1,4 +1,4 @@
-"""Dead letters: failures that will not be retried by themselves, and can be replayed.
+"""Dead letters: failures that are not retried automatically, and can be replayed.
 
 The open rows of a host that is dead for a crawl are dead letters too, without rows of their own: `of_dead_hosts`.
 """
@@ -54,7 +54,7 @@ _details = Bulk(
 
 
 def details(tx: Connection, fences: Iterable[int]) -> dict[int, str]:
-    """What the dead letters of these leases say."""
+    """The details of the dead letters of these leases."""
     return {int(fence): detail for fence, detail in _details(tx, [(fence,) for fence in unique_sorted(fences)])}
 
 
@@ -114,7 +114,7 @@ def of_dead_row(row: Sequence[Any]) -> Failure:
 
 
 def where(tx: Connection, condition: str, given: Mapping[str, Any], order: str, limit: int) -> list[Failure]:
-    """The dead letters that fulfil a condition."""
+    """The dead letters that meet a condition."""
     query = text(f"SELECT {', '.join(_FIELDS)} FROM failures WHERE {condition} ORDER BY {order} LIMIT :limit")
     return [Failure(**row._mapping) for row in tx.execute(query, {**given, "limit": limit})]
 

@@ -1,4 +1,4 @@
-"""What the store remembers of hosts: politeness times that only move forward, what the operator said, robots rules."""
+"""What the store knows about hosts: politeness times that only move forward, rules of the operator, robots rules."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _later(name: str) -> str:
     return f"{name} = CASE WHEN excluded.{name} > hosts.{name} THEN excluded.{name} ELSE hosts.{name} END"
 
 
-# What the operator said is left alone: a commit must not undo it.
+# The operator's fields are not updated: a commit must not undo them.
 _upsert = Bulk(
     "INSERT INTO hosts (host, next_ms, blocked_until_ms, robots_delay_ms, adaptive_ms, failures, slow, last_ok_ms) "
     "SELECT host, next_ms, blocked_until_ms, robots_delay_ms, adaptive_ms, failures, slow, last_ok_ms FROM v "
@@ -95,19 +95,20 @@ def upsert(tx: Connection, rows: Iterable[HostState]) -> None:
 
 
 def learn_rendering(tx: Connection, observed: Mapping[str, tuple[int, int]]) -> None:
-    """host -> (pages that had nothing to read without a browser, pages that had), beside what was known. Old experience
-    fades: sites change."""
+    """host -> (pages that need a browser, pages that do not): add to the stored counts. Older counts lose weight,
+    because sites change.
+    """
     _learn_rendering(tx, [(host, *observed[host]) for host in sorted(observed)])
 
 
 def rendering(tx: Connection, hosts: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """The same as it is known by now; (0, 0) of hosts that were never met."""
+    """The stored counts of `learn_rendering`; (0, 0) for unknown hosts."""
     names = unique_sorted(hosts)
     return dict.fromkeys(names, (0, 0)) | {row[0]: (row[1], row[2]) for row in _rendering(tx, [(n,) for n in names])}
 
 
 def advance_times(tx: Connection, rows: Iterable[tuple[str, int, int]]) -> None:
-    """(host, next_ms, blocked_until_ms): move times forward and leave all else; for the clean shutdown."""
+    """(host, next_ms, blocked_until_ms): move times forward, change nothing else; for the clean shutdown."""
     fresh = {row[0]: row for row in sorted(rows)}
     _advance(tx, list(fresh.values()))
 
@@ -131,7 +132,7 @@ def chunk(tx: Connection, after: str = "", limit: int = 5000, notable_at_ms: int
 def set_operator(
     tx: Connection, host: str, *, delay_ms: int | None, per_host: int | None, denied: bool = False
 ) -> None:
-    """What the operator says about a host; None takes it back."""
+    """Set the operator's rules for a host; None removes them."""
     tx.execute(_OPERATOR, {"host": host, "delay_ms": delay_ms, "per_host": per_host, "denied": denied})
     meta.add(tx, "operator", 1)
 
@@ -143,12 +144,12 @@ def lift(tx: Connection, host: str, next_ms: int) -> None:
 
 
 def operator_version(tx: Connection) -> int:
-    """Grows whenever the operator says something about a host."""
+    """Increases whenever the operator changes the rules of a host."""
     return int(meta.get(tx, "operator") or 0)
 
 
 def operated(tx: Connection) -> list[HostState]:
-    """The hosts that the operator has said something about."""
+    """The hosts with rules of the operator."""
     return [_host(row) for row in tx.execute(_OPERATED)]
 
 
@@ -159,7 +160,7 @@ def _host(row: Any) -> HostState:
 
 
 def upsert_robots(tx: Connection, rows: Iterable[RobotsState]) -> None:
-    """Keep the rules of each origin, unless newer ones are there."""
+    """Store the rules of each origin, unless newer ones are stored."""
     fresh: dict[str, RobotsState] = {}
     for row in rows:
         if row.origin not in fresh or fresh[row.origin].fetched_ms <= row.fetched_ms:

@@ -1,4 +1,4 @@
-"""Which crawl an Idempotency-Key made, and how much of its body is stored.
+"""Which crawl an Idempotency-Key created, and how much of its body is stored.
 
 A body arrives in parts. After each part the row says how many bytes are stored and what their digest is, so a broken
 upload continues where it broke, and a different body under the same key is detected. One request holds the row.
@@ -32,7 +32,7 @@ _TAKE = text(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """What is known under a key."""
+    """The state of the request with a key."""
 
     #: id of its crawl
     crawl: str
@@ -51,7 +51,7 @@ def take(tx: Connection, caller: str, key: str, *, crawl: str, wishes: str, hold
     tx.execute(delete(idempotency).where(old, idempotency.c.caller == caller, idempotency.c.key == key))
     values = {"caller": caller, "key": key, "crawl": crawl, "wishes": wishes, "holder": holder}
     row = tx.execute(_TAKE, values | {"now_ms": now_ms, "until_ms": now_ms + HELD_MS}).one()
-    # Rows of other keys after our own, and without waiting for anybody who deletes or takes them.
+    # Rows of other keys come after our own, and without waiting for processes that delete or take them.
     others = select(idempotency.c.caller, idempotency.c.key).where(old).with_for_update(skip_locked=True)
     tx.execute(delete(idempotency).where(tuple_(idempotency.c.caller, idempotency.c.key).in_(others)))
     return Submission(
@@ -63,7 +63,7 @@ def take(tx: Connection, caller: str, key: str, *, crawl: str, wishes: str, hold
 def stored(
     tx: Connection, caller: str, key: str, holder: str, *, received: int, digest: str, complete: bool, now_ms: int
 ) -> bool:
-    """So much of the body is stored. False if another request holds the row now: ours must end."""
+    """Store how much of the body is stored. False if another request holds the row now: this one must end."""
     values = {"received": received, "digest": digest, "complete": complete, "held_until_ms": now_ms + HELD_MS}
     return tx.execute(update(idempotency).where(*_held(caller, key, holder)).values(values)).rowcount > 0
 
@@ -74,7 +74,7 @@ def let_go(tx: Connection, caller: str, key: str, holder: str) -> None:
 
 
 def forget(tx: Connection, caller: str, key: str, holder: str) -> None:
-    """Nothing came of it: the key is free again."""
+    """The request created nothing: the key is free again."""
     tx.execute(delete(idempotency).where(*_held(caller, key, holder)))
 
 

@@ -1,4 +1,4 @@
-"""Lists for people, page by page: pages of a crawl, dead letters, and how many dead letters of which kind.
+"""Paginated lists for users: pages of a crawl, dead letters, and groups of dead letters.
 
 A list follows one index. The other filters examine at most `WINDOW` rows per call, so that a call is always fast. A
 page may then be short or empty although another one follows.
@@ -74,7 +74,7 @@ def _walk(wanted: PagesWanted) -> tuple[list[str], list[str], bool]:
     if wanted.text is not None:
         others.append("(lower(p.url) LIKE :text ESCAPE '!' OR lower(p.title) LIKE :text ESCAPE '!')")
     since = "p.fetched_ms >= :since_ms"
-    # Said twice: the small index holds the others only.
+    # The condition is repeated, because the small index holds only the other pages.
     status = "p.status = :status" + ("" if wanted.status == 200 else " AND p.status <> 200")
     if wanted.host is not None:
         others += [status] if wanted.status is not None else []
@@ -90,7 +90,7 @@ def _walk(wanted: PagesWanted) -> tuple[list[str], list[str], bool]:
 
 
 def _literally(text: str) -> str:
-    """Without a meaning to LIKE."""
+    """The text with the special characters of LIKE escaped."""
     return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
 
 
@@ -100,7 +100,7 @@ class LettersWanted(NamedTuple):
     stage: str | None = None
     cause: str | None = None
     since_ms: int = 0
-    #: those already replayed, too
+    #: also those already replayed
     replayed: bool = False
 
 
@@ -178,7 +178,7 @@ def _of_dead_hosts(
     found = [failures.of_dead_row(row[1:]) for row in rows[:limit]]
     if len(rows) <= limit:
         return found, None
-    # None of them was requested yet: the next page begins before the first.
+    # None of them was returned yet: the next page begins before the first.
     seq, crawl, host = (rows[limit - 1][0], rows[limit - 1][1], rows[limit - 1][4]) if limit else (0, 0, "")
     return found, ("d", crawl, host, seq)
 

@@ -114,12 +114,12 @@ def has_before(tx: Connection, before_ms: int) -> bool:
 
 
 def forget_before(tx: Connection, before_ms: int) -> int:
-    """Some answers that are older; how many there were."""
+    """Delete some older answers; returns how many."""
     return delete_rows.where(tx, "at_ms < :before_ms", {"before_ms": before_ms}, 5000)
 
 
 def forget_subjects(tx: Connection, subjects: Iterable[tuple[int, str]]) -> None:
-    """Answers about these pages and sites (crawl, subject), and questions that wait for one."""
+    """Delete answers about these pages and sites (crawl, subject), and questions that wait for one."""
     wanted = unique_sorted(subjects)
     delete_rows(tx, [(row[0],) for row in _of_subjects(tx, wanted)])
     _delete_questions(tx, [(row[0],) for row in _waiting(tx, wanted)])

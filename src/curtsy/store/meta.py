@@ -1,4 +1,4 @@
-"""Small facts of the deployment: the epoch counter, the clean flag, the unit of politeness, the layout."""
+"""Small values of the deployment: the epoch counter, the clean flag, the unit of politeness, the layout."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def add(tx: Connection, key: str, by: int) -> int:
 
 
 def next_epoch(tx: Connection) -> int:
-    """A number never given before: one sequence over all shards, so that fences are unique and grow."""
+    """A number that was never used before: one sequence over all shards, so that fences are unique and increase."""
     epoch = add(tx, "epoch", 1)
     if epoch > MAX_EPOCH:
         raise StoreUnavailable(f"All {MAX_EPOCH} epochs of this database are used up: start with a new database.")
@@ -55,5 +55,5 @@ def next_epoch(tx: Connection) -> int:
 
 
 def current_epoch(tx: Connection) -> int:
-    """The last epoch given; 0 before the first."""
+    """The current epoch; 0 before the first."""
     return int(get(tx, "epoch") or 0)

@@ -1,4 +1,4 @@
-"""Segments in an object store (S3 and whatever else obstore speaks): one object per commit, merged by the sweeper."""
+"""Segments in an object store (S3 and others that obstore supports): one object per commit, merged by the sweeper."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ObjectSegments:
         return refs
 
     def put(self, name: str, data: bytes) -> None:
-        """Write one object: it is whole, or it is not there."""
+        """Write one object: it is complete, or does not exist."""
         try:
             obstore.put(self._store, name, data)
         except (BaseError, OSError) as error:
@@ -86,7 +86,7 @@ class ObjectSegments:
             raise self._unavailable("read", error) from error
 
     def overwrite(self, name: str, parts: Sequence[tuple[int, bytes]]) -> None:
-        """By another object of the same name and length: readers see the one or the other."""
+        """Replace the object by one with the same name and length: readers see the old or the new one."""
         data = bytearray(self.read_whole(name))
         for offset, part in parts:
             data[offset : offset + len(part)] = part
@@ -137,7 +137,7 @@ class ObjectSegments:
 
 
 class Objects:
-    """Any objects under a prefix, for exports: each is whole, or it is not there."""
+    """Objects under a prefix, for exports: each is complete, or does not exist."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -149,7 +149,7 @@ class Objects:
             ) from error
 
     def names(self) -> Iterator[str]:
-        """Of the objects directly under the prefix."""
+        """The names of the objects directly under the prefix."""
         try:
             yield from (entry["path"] for entry in obstore.list_with_delimiter(self._store)["objects"])
         except (BaseError, OSError) as error:
@@ -170,7 +170,7 @@ class Objects:
             raise self._unavailable("listed", error) from error
 
     def stream(self, name: str, blocks: Iterable[bytes], part_bytes: int, under_way: int) -> None:
-        """Uploaded in parts while it is made; an error of `blocks` breaks the upload off, and nothing is left of it."""
+        """Upload in parts while `blocks` are produced. An error of `blocks` aborts the upload and leaves nothing."""
         try:
             obstore.put(self._store, name, _parts(blocks, part_bytes), chunk_size=part_bytes, max_concurrency=under_way)
         except (BaseError, OSError) as error:
@@ -192,7 +192,7 @@ class Objects:
 
 
 def _parts(blocks: Iterable[bytes], part_bytes: int) -> Iterator[bytes]:
-    """Blocks joined to the size of a part: a store takes no small ones but the last."""
+    """Blocks joined to the size of a part: only the last part may be small."""
     held: list[bytes] = []
     size = 0
     for block in blocks:
@@ -205,5 +205,5 @@ def _parts(blocks: Iterable[bytes], part_bytes: int) -> Iterator[bytes]:
 
 
 def _first_line(error: Exception) -> str:
-    """The rest is a dump of the library's own structures."""
+    """Without the other lines: they are a dump of internal structures of the library."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

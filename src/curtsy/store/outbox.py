@@ -1,8 +1,8 @@
-"""The outbox: what is still to be done for a page or a crawl. The store is the truth, messages are not.
+"""The outbox: pending work for a page or a crawl. The store is the source of truth, not the messages.
 
 A row is inserted in the transaction that makes it necessary, and deleted in the one that completes it. The sender
-takes it for the time of its lease: if it is not done by then, it is due again. So every message may be lost or come
-twice. A row that failed permanently stays as `dead`, beside its dead letter, and can be put again.
+leases it: if it is not done when the lease ends, it is due again. So every message may be lost or arrive twice. A
+row that failed permanently stays as `dead`, along with its dead letter, and can be replayed.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from curtsy.core.model import Failure
 from curtsy.store import failures
 from curtsy.store.rows import Bulk, Delete, Insert, Lock, is_postgresql, unique_sorted
 
-#: in the order a page passes them; their dead letters are numbered so
+#: in the order of execution, which is also the ordinal of their dead letters
 KINDS = ("extract", "score", "store", "webhook")
-#: how long a row that was sent is left alone
+#: lease of a row that was sent: it is not sent again during this time
 LEASE_MS = 120_000
 
 _COLUMNS = "n, kind, crawl, subject, payload, state, attempts, next_ms, sent_ms, request_id"
@@ -29,7 +29,7 @@ _ACTIVE = "('loading', 'running', 'extracting')"
 
 
 class Put(NamedTuple):
-    """Something to be done."""
+    """Work to add to the outbox."""
 
     kind: str
     crawl: int
@@ -132,7 +132,7 @@ _DEAD = text(
 
 
 def put(tx: Connection, rows: Iterable[Put]) -> None:
-    """Note what is to be done; what is noted already stays as it is."""
+    """Add work; rows that exist already stay as they are."""
     fresh = {(row.kind, row.crawl, row.subject): row for row in rows}
     _put(
         tx,
@@ -144,9 +144,9 @@ def put(tx: Connection, rows: Iterable[Put]) -> None:
 
 
 def due(tx: Connection, now_ms: int, limit: int, lock: bool = True) -> list[Row]:
-    """What may be sent: never sent, to be tried again, or sent and not done within its lease. Crawls take turns.
+    """Rows that may be sent: never sent, to be retried, or sent and not done within their lease. Crawls alternate.
 
-    On PostgreSQL the rows are locked, and rows that another process is about to send are passed over.
+    On PostgreSQL the rows are locked, and rows that another process is about to send are skipped.
     """
     found = _due(tx, "kind = 'webhook' AND next_ms <= :now", {"now": now_ms}, limit, lock)
     crawls = list(tx.execute(_CRAWLS).scalars())
@@ -167,30 +167,30 @@ def _due(tx: Connection, where: str, given: dict[str, Any], limit: int, lock: bo
 
 
 def due_of(tx: Connection, crawl: int, now_ms: int, limit: int) -> list[Row]:
-    """What may be sent of one crawl, webhooks too."""
+    """Rows of one crawl that may be sent, including webhooks."""
     return _due(tx, "crawl = :crawl AND next_ms <= :now", {"crawl": crawl, "now": now_ms}, limit)
 
 
 def next_of(tx: Connection, crawl: int) -> int | None:
-    """When something of this crawl is due; None if it has nothing more to be done, or may not."""
+    """When the next row of this crawl is due; None if it has no work left, or is not allowed to run."""
     found = tx.execute(_NEXT, {"crawl": crawl}).scalar()
     return None if found is None else int(found)
 
 
 def sent(tx: Connection, ns: Iterable[int], now_ms: int, lease_ms: int = LEASE_MS) -> None:
-    """They are on their way, and not due again before the lease is over."""
+    """Mark rows as sent: they are not due again before the lease ends."""
     _sent(tx, [(n, now_ms, now_ms + lease_ms) for n in unique_sorted(ns)])
 
 
 def unsent(tx: Connection, ns: Iterable[int], now_ms: int) -> None:
-    """They could not be sent and are due at once, except those that a worker has started."""
+    """Mark rows as not sent: they are due at once, except those that a worker has started."""
     wanted = unique_sorted(ns)
     _lock(tx, [(n,) for n in wanted])
     _unsent(tx, [(n, now_ms) for n in wanted])
 
 
 def under_way(tx: Connection, now_ms: int) -> int:
-    """How many were sent, are not done, and have time left."""
+    """How many rows were sent, are not done, and still have their lease."""
     count = text("SELECT count(*) FROM outbox WHERE state = 'open' AND sent_ms IS NOT NULL AND next_ms > :now")
     return int(tx.execute(count, {"now": now_ms}).scalar_one())
 
@@ -206,8 +206,9 @@ def begin(tx: Connection, kind: str, n: int, now_ms: int, lease_ms: int = LEASE_
 
 
 def begin_some(tx: Connection, crawl: int, now_ms: int, lease_ms: int, limit: int) -> list[Row]:
-    """Start first stages of a crawl that are due and were never started, oldest first. That is no attempt: if their
-    process dies, `begin` starts them one by one."""
+    """Start first stages of a crawl that are due and were never started, oldest first. This does not
+    count as an attempt: if their process dies, `begin` starts them one by one.
+    """
     locked = " FOR UPDATE SKIP LOCKED" if is_postgresql(tx) else ""
     given = {"crawl": crawl, "now": now_ms, "until": now_ms + lease_ms, "limit": limit}
     rows = [_row(row) for row in tx.execute(text(_BEGIN_SOME.format(locked)), given)]
@@ -222,14 +223,14 @@ def done_some(tx: Connection, ns: Iterable[int]) -> set[int]:
 
 
 def tried(tx: Connection, ns: Iterable[int]) -> None:
-    """They were started with others, and failed: that was their first attempt."""
+    """These rows were started in bulk and failed: count their first attempt."""
     wanted = [(n,) for n in unique_sorted(ns)]
     _lock(tx, wanted)
     _tried(tx, wanted)
 
 
 def give_back(tx: Connection, ns: Iterable[int], now_ms: int) -> None:
-    """They were started, and nothing was done: they are due at once."""
+    """Return rows that were started but not processed: they are due at once."""
     wanted = unique_sorted(ns)
     _lock(tx, [(n,) for n in wanted])
     _give_back(tx, [(n, now_ms) for n in wanted])
@@ -254,8 +255,9 @@ def failed(
     tx: Connection, n: int, cause: str, detail: str, retry_ms: int | None, letter: Failure | None = None,
     payload: dict[str, Any] | None = None,
 ) -> bool:  # fmt: skip
-    """To be tried again at `retry_ms`; None: never by itself, `letter` tells the person what has failed. False if
-    another process has completed it. `payload` replaces that of the dead row."""
+    """Retry the row at `retry_ms`; None: mark it dead and write `letter`, the dead letter. False if
+    another process has completed it. `payload` replaces that of the dead row.
+    """
     if retry_ms is not None:
         return tx.execute(_LATER, {"n": n, "at": retry_ms}).rowcount > 0
     given = {"n": n, "payload": None if payload is None else json.dumps(payload)}
@@ -266,12 +268,12 @@ def failed(
 
 
 def wait(tx: Connection, n: int, at_ms: int) -> None:
-    """It waits for something else until then; that was no attempt."""
+    """The row waits for something else until then; this does not count as an attempt."""
     tx.execute(_WAIT, {"n": n, "at": at_ms})
 
 
 def _numbered(tx: Connection, letter: Failure, cause: str, detail: str) -> Failure:
-    """A stage that fails again after a replay gets a dead letter of its own: the history is kept."""
+    """A stage that fails again after a replay gets a new dead letter, so the history is kept."""
     first = 1 + KINDS.index(letter.stage)
     count = text("SELECT count(*) FROM failures WHERE fence = :fence AND stage = :stage")
     earlier = tx.execute(count, {"fence": letter.fence, "stage": letter.stage}).scalar_one()
@@ -289,7 +291,7 @@ def again(tx: Connection, keys: Iterable[tuple[str, int, str]], now_ms: int) -> 
 def delete_stages(
     tx: Connection, subjects: Iterable[tuple[int, str]], begun: Iterable[tuple[int, str]]
 ) -> set[tuple[int, str]]:
-    """Delete the stages and results of (crawl, subject). Of those in `begun` only what follows the first stage goes.
+    """Delete the stages and results of (crawl, subject). For those in `begun`, the first stage stays.
 
     Returns the keys of `begun` that had an open later stage: they begin again.
     """
@@ -316,7 +318,7 @@ def drop_stages(tx: Connection, crawl: int) -> None:
 
 
 def has_open(tx: Connection, crawl: int) -> bool:
-    """Are stages of this crawl still to be done? Webhooks do not count: they tell that it has ended."""
+    """Does this crawl have pending stages? Webhooks do not count, because they report its end."""
     return bool(tx.execute(_OPEN, {"crawl": crawl}).scalar())
 
 

@@ -1,6 +1,7 @@
-"""Pages: one row per fetched URL of a crawl, and which bytes of which segment hold its body.
+"""Pages: one row per fetched URL of a crawl, with the location of its body in a segment.
 
-A page's id is made from its key, `<crawl>-<fingerprint>`: a repeated commit gives the same id, and no index is needed.
+A page's id is computed from its key, `<crawl>-<fingerprint>`: a repeated commit gives the same id, and no index is
+needed.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ _LAST_OF = text(
     "SELECT n, fp FROM (SELECT n, fp FROM pages WHERE crawl = :crawl AND n > :after AND n <= :upto ORDER BY n "
     "LIMIT :most) AS few ORDER BY n DESC LIMIT 1"
 )
-# Both ends of the index: `crawl <> :crawl` would walk every page of the only crawl.
+# Both ends of the index: `crawl <> :crawl` would read every page if there is only one crawl.
 _ENDS = text("SELECT (SELECT min(crawl) FROM pages), (SELECT max(crawl) FROM pages)")
 
 
@@ -89,7 +90,7 @@ def page_id(crawl: int, fp: bytes) -> str:
 
 
 def key_of(id: str) -> Key:
-    """The key behind a page's id."""
+    """The key (fingerprint, crawl) of a page id."""
     crawl, _, fp = id.partition("-")
     try:
         return int(crawl), bytes.fromhex(fp)
@@ -161,7 +162,7 @@ def chunk(
 def settled_to(tx: Connection, crawl: int) -> int:
     """The number up to which no page of the crawl will appear any more: the number of the newest page, or 0.
 
-    PostgreSQL allots numbers before commits, and commits finish in any order, so this waits for current writers. On
+    PostgreSQL assigns numbers before commits, and commits finish in any order, so this waits for current writers. On
     SQLite there is one writer at a time.
     """
     if is_postgresql(tx):
@@ -182,7 +183,7 @@ def numbered(tx: Connection, crawl: int, n: int) -> bytes | None:
 
 
 def where(tx: Connection, condition: str, given: Mapping[str, Any], order: str, limit: int) -> list[tuple[int, Page]]:
-    """(number, page) of the pages `p` that fulfil a condition."""
+    """(number, page) of the pages `p` that meet a condition."""
     query = text(f"SELECT {_FIELDS}, p.n FROM {_FROM} WHERE {condition} ORDER BY {order} LIMIT :limit")
     return [(row[25], _page(row)) for row in tx.execute(query, {**given, "limit": limit})]
 
@@ -230,7 +231,7 @@ def find_same(tx: Connection, crawl: int, sha256s: Iterable[str]) -> dict[str, S
 
 
 class BodiesGone(Exception):
-    """Pages whose bodies were to be referred to have been deleted: write the bodies again."""
+    """Pages whose bodies other pages refer to were deleted: write the bodies again."""
 
     def __init__(self, keys: set[Key]) -> None:
         super().__init__(f"{len(keys)} pages were deleted")
@@ -238,7 +239,7 @@ class BodiesGone(Exception):
 
 
 def hold(tx: Connection, keys: Iterable[Key], replaced: Iterable[tuple[bytes, int]] = ()) -> None:
-    """These pages stay until the transaction ends, so that others may refer to their bodies; BodiesGone otherwise.
+    """Lock these pages until the transaction ends, so that others may refer to their bodies. BodiesGone if one is gone.
 
     `replaced` (fp, crawl): pages that may be written next. They are locked in the same order.
     """
@@ -266,7 +267,7 @@ def refs_in(tx: Connection, names: Iterable[str]) -> Iterator[tuple[int, BodyRef
 
 
 def move(tx: Connection, moves: Iterable[tuple[int, BodyRef, BodyRef]]) -> int:
-    """Let pages (number, old place, new place) refer to copies of their bodies; how many did.
+    """Let pages (number, old place, new place) refer to copies of their bodies; returns how many changed.
 
     A page whose body has moved since is not changed.
     """
@@ -279,7 +280,7 @@ def move(tx: Connection, moves: Iterable[tuple[int, BodyRef, BodyRef]]) -> int:
 
 
 def forget_segments(tx: Connection, names: Iterable[str]) -> list[str]:
-    """Drop the rows of segments that no page refers to; their names."""
+    """Delete the rows of segments that no page refers to; returns their names."""
     names = unique_sorted(names)
     _lock_segments(tx, [(name,) for name in names])
     return [row[0] for row in _forget(tx, [(name,) for name in names])]

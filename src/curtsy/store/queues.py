@@ -1,8 +1,8 @@
 """Queues: which (crawl, host) pairs have work. Rebuild, resume and the completion check read these, never `urls`.
 
 A queue is `open`, `empty` (a rescan found no open row) or `dead` for its crawl, with the reason. The reason of an open
-queue is the fault with which its host became silent. An open queue whose `next_ms` is not 0 waits in the store because
-enough queues are loaded; waiting queues are loaded in the order of that time.
+queue is the first failure since its host stopped answering. An open queue whose `next_ms` is not 0 waits in the store
+because enough queues are loaded; waiting queues are loaded in the order of that time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sqlalchemy import Connection, text
 
 from curtsy.store.rows import Bulk, Lock, is_postgresql, unique_sorted
 
-#: queues that are given up at a time
+#: queues that are marked dead at a time
 _MOST_GIVEN_UP = 10_000
 #: (crawl, host)
 Key = tuple[int, str]
@@ -30,9 +30,9 @@ class Queue(NamedTuple):
     reason: str
     #: URLs ever added
     added: int
-    #: since when every request of this host has failed; None: it answers
+    #: when the host began to fail every request; None: it answers
     failing_since_ms: int | None
-    #: what the first of these failures said
+    #: message of the first of these failures
     detail: str
 
 
@@ -68,7 +68,7 @@ _loaded = Bulk(
     "UPDATE queues SET next_ms = 0 FROM v WHERE queues.crawl = v.crawl AND queues.host = v.host AND queues.next_ms > 0",
     "crawl bigint, host text",
 )
-# Only queues that will change are locked: in a running crawl these are few, so commits rarely meet here.
+# Only queues that will change are locked: in a running crawl these are few, so commits rarely wait for each other.
 _to_mark = Bulk(
     "SELECT q.crawl, q.host FROM v JOIN queues q ON q.host = v.host WHERE "
     "(v.answered AND q.failing_since_ms IS NOT NULL) OR "
@@ -139,7 +139,7 @@ _WAITING = text(
 
 
 def open_queues(tx: Connection, rows: Iterable[tuple[int, str, str, int]]) -> dict[Key, Queue]:
-    """Open (crawl, host, lane, added) and lock them until the transaction ends; a dead queue stays dead.
+    """Open the queues (crawl, host, lane, added) and lock them until the transaction ends; a dead queue stays dead.
 
     Call it before inserting URLs: the lock keeps a concurrent rescan from closing the queue. `added` may be 0 here;
     `count_added` then counts the rows that the insert found to be new.
@@ -188,7 +188,7 @@ def mark_empty_if_none(tx: Connection, crawl: int, host: str) -> bool:
 
 
 def has_open_rows(tx: Connection, crawl: int, host: str, *, render: bool) -> bool:
-    """Is a row open that waits for a browser, or one that does not?"""
+    """Has the queue an open row, of those that wait for a browser or of the others?"""
     return tx.execute(_RENDER_ROW if render else _PLAIN_ROW, {"crawl": crawl, "host": host}).first() is not None
 
 
@@ -203,7 +203,7 @@ def revive(tx: Connection, crawl: int, host: str) -> bool:
 
 
 def reset_patience(tx: Connection, crawl: int, host: str = "") -> None:
-    """Restart host_patience_s for the crawl's silent hosts, or for one: the crawl is being resumed or replayed."""
+    """Restart host_patience_s for the silent hosts of a crawl, or for one host, on a resume or replay."""
     found = unique_sorted((row[0], row[1]) for row in tx.execute(_FAILING_OF, {"crawl": crawl, "host": host}))
     lock(tx, found)
     _reset_patience(tx, found)
@@ -235,7 +235,7 @@ def mark(
 
 
 def faults(tx: Connection, host: str = "") -> dict[str, tuple[str, int]]:
-    """host -> (the fault that its silence began with, since when), of all silent hosts or of one."""
+    """host -> (first failure since it stopped answering, its time), for all silent hosts or one."""
     return {row[0]: (row[1], row[2]) for row in tx.execute(_FAULTS, {"host": host})}
 
 
@@ -245,12 +245,12 @@ def recovered(tx: Connection, hosts: Iterable[str]) -> None:
 
 
 def failing_since(tx: Connection, before_ms: int) -> list[tuple[Queue, bool]]:
-    """Open queues of running crawls whose host fails since `before_ms` or longer, and whether it has ever answered."""
+    """Open queues of running crawls whose host has failed since `before_ms` or longer, and whether it ever answered."""
     return sorted((Queue(*row[1:]), bool(row[0])) for row in tx.execute(_FAILING, {"before_ms": before_ms}))
 
 
 def all_failing(tx: Connection, crawl: int) -> list[Queue]:
-    """Open queues of a crawl if the hosts of all of them fail; else none."""
+    """Open queues of a crawl if all of their hosts fail; otherwise an empty list."""
     found = [Queue(*row) for row in tx.execute(_OPEN, {"crawl": crawl, "host": "", "limit": _MOST_GIVEN_UP})]
     return found if all(queue.failing_since_ms is not None for queue in found) else []
 
@@ -258,13 +258,13 @@ def all_failing(tx: Connection, crawl: int) -> list[Queue]:
 def open_of(
     tx: Connection, crawl: int | None = None, after: tuple[int, str] = (0, ""), limit: int = 5000, in_play: bool = False
 ) -> list[Queue]:
-    """Open queues after (crawl, host), in that order: of one crawl whatever its state, or of all that are running.
+    """Open queues after (crawl, host), in that order: of one crawl in any state, or of all running crawls.
 
-    `in_play`: without those that wait here.
+    `in_play`: without those that wait in the store.
     """
     statement = _OPEN_IN_PLAY if in_play else _OPEN
     found: list[Queue] = []
-    # Crawl by crawl: one statement over all would walk the queues of every crawl that ended long ago.
+    # Crawl by crawl: one statement over all would read the queues of every crawl that has ended.
     for n in [crawl] if crawl is not None else tx.execute(_RUNNING, {"crawl": after[0]}).scalars().all():
         host = after[1] if n == after[0] or crawl is not None else ""
         rows = tx.execute(statement, {"crawl": n, "host": host, "limit": limit - len(found)})
@@ -288,21 +288,23 @@ def has_open(tx: Connection, crawl: int) -> bool:
 
 
 def wait(tx: Connection, rows: Iterable[tuple[int, str, int]]) -> set[str]:
-    """(crawl, host, not before): these wait here from now on. Answers the lanes of those that did not wait already."""
+    """(crawl, host, not before): these queues wait in the store from now on. Returns the lanes of those that did not
+    wait already.
+    """
     wanted = unique_sorted(rows)
     _lock(tx, [row[:2] for row in wanted])
     return {row[0] for row in _wait(tx, wanted)}
 
 
 def loaded(tx: Connection, keys: Iterable[Key]) -> None:
-    """These (crawl, host) are loaded into the frontier again."""
+    """Mark these (crawl, host) as loaded into the frontier."""
     wanted = unique_sorted(keys)
     _lock(tx, wanted)
     _loaded(tx, wanted)
 
 
 def waiting(tx: Connection, lane: str, after: tuple[int, int, str] = (0, 0, ""), limit: int = 1000) -> list[Queue]:
-    """Queues of running crawls that wait here, by (next_ms, crawl, host), after that."""
+    """Queues of running crawls that wait in the store, by (next_ms, crawl, host), after a cursor."""
     found: list[Queue] = []
     for n in tx.execute(_RUNNING, {"crawl": 0}).scalars().all():
         key = {"crawl": n, "lane": lane, "next": after[0], "after": after[1], "host": after[2], "limit": limit}

@@ -1,4 +1,5 @@
-"""What crawls did in the last hours, in parts of 10 s. Every commit adds to it, so reading it is cheap and exact.
+"""Counts of each crawl in the last hours, in intervals of 10 s. Every commit adds to it, so reading it is cheap and
+exact.
 
 A URL counts when it is settled: done, skipped or failed. A page counts when it is stored.
 """
@@ -16,7 +17,7 @@ from curtsy.store.rows import Bulk
 PART_S = 10
 #: rates are averages over this time
 WINDOW_MS = 60_000
-#: older parts are deleted
+#: older intervals are deleted
 KEPT_S = 2 * 3600
 
 _add = Bulk(
@@ -57,7 +58,7 @@ def pages_per_s(tx: Connection, now_ms: int) -> float:
 
 
 def pages_of_all(tx: Connection, ends_ms: Sequence[int]) -> list[int]:
-    """How many pages all crawls together stored in each part of a time."""
+    """How many pages all crawls together stored in each part of a time span."""
     parts = [(int(at_s) * 1000, int(pages)) for at_s, pages in tx.execute(_BY_PART, {"since": _part(ends_ms[0])})]
     return [sum(pages for at_ms, pages in parts if since <= at_ms < until) for since, until in pairwise(ends_ms)]
 

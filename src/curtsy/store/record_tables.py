@@ -1,4 +1,4 @@
-"""Tables of what is made of pages: the outbox, results of stages, records with their evidence, reviews, models."""
+"""Tables for the work after fetching: the outbox, results of stages, records with their evidence, reviews, models."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ outbox = Table(
     need("kind", Text),  # extract | score | store | webhook
     need("crawl", BigInteger),
     need("subject", Text),
-    need("payload", Text, "'{}'"),  # JSON; ids and words, never bodies
+    need("payload", Text, "'{}'"),  # JSON; ids and short texts, never bodies
     need("state", Text, "'open'"),  # open | dead; what is done is deleted
     need("attempts", Integer, "0"),
     need("next_ms", BigInteger),
     may("sent_ms", BigInteger),
-    may("begun_ms", BigInteger),  # since when a process works on it
+    may("begun_ms", BigInteger),  # when a process started it
     need("request_id", Text, "''"),
     UniqueConstraint("kind", "crawl", "subject", name="outbox_key"),
     partial("outbox_due", "crawl", "next_ms", where="state = 'open' AND kind <> 'webhook'"),
     partial("outbox_sent", "next_ms", where="state = 'open' AND sent_ms IS NOT NULL"),
     partial("outbox_webhooks", "next_ms", where="state = 'open' AND kind = 'webhook'"),
-    # A number is never given to another row: a late message would take it for its own.
+    # Numbers are never reused: a late message would refer to the wrong row.
     sqlite_autoincrement=True,
 )
 
@@ -94,7 +94,7 @@ definitions = Table(
     need("body", Text),
 )
 
-# By page, so that what was taken from a page goes with it.
+# By page, so that deleting a page finds its sources.
 sources = Table(
     "sources",
     metadata,
@@ -125,12 +125,12 @@ reviews = Table(
     Column("n", Serial, Identity(), primary_key=True),
     need("record", BigInteger),
     need("crawl", BigInteger),
-    need("decision", Text),  # approve | reject | correct
+    need("decision", Text),  # approve | reject | correct | undo
     need("who", Text),
     need("at_ms", BigInteger),
     need("note", Text, "''"),
     may("correction", Text),  # JSON: pointer -> value
-    need("before", Text, "'{}'"),  # JSON: the data as it was
+    need("before", Text, "'{}'"),  # JSON: the data before the review
     need("golden", Boolean, "false"),
     need("request_id", Text, "''"),
     Index("reviews_record", "record", "n"),
@@ -187,7 +187,7 @@ llm_batches = Table(
     need("state", Text),  # new | creating | running
     may("file", Text),
     may("batch", Text),  # id on the server
-    need("at_ms", BigInteger),  # since when it is in this state
+    need("at_ms", BigInteger),  # time of the last change of state
     need("made_ms", BigInteger),
     need("looked_ms", BigInteger, "0"),
 )

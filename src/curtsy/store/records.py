@@ -1,4 +1,4 @@
-"""Records, their versions, and the results of stages on the way to them. The first stored result of a stage wins."""
+"""Records, their versions, and the results of the stages before them. The first stored result of a stage wins."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _VERSIONS = (
 _NEWEST = f"{_VERSIONS} ORDER BY version DESC LIMIT 1"
 #: the versions that a person reviewed, except replaced ones
 _STANDING = text(f"{_VERSIONS} AND reviewed_ms IS NOT NULL AND status <> 'superseded'")
-#: what people decided of the same subject when the schema of that name said something else
+#: reviews of the same subject under an earlier schema of that name
 _BY_OLDER_SCHEMA = text(
     "SELECT status, data FROM records WHERE crawl = :crawl AND subject = :subject AND schema_hash <> :schema_hash "
     "AND schema = :schema AND ordinal = :ordinal AND reviewed_ms IS NOT NULL AND status <> 'superseded'"
 )
-#: why a record is held though its evidence is good: a person decided of an older version
+#: why a record with good evidence is held: a person reviewed an older version
 REVIEWED_BEFORE = "reviewed_before"
 _STATUS = text("UPDATE records SET status = :status WHERE n = :n")
 _AS_OF = text("UPDATE records SET as_of = :as_of WHERE n = :n")
@@ -59,17 +59,17 @@ PUBLISHED = ("published",)
 
 
 def save_result(tx: Connection, crawl: int, subject: str, stage: str, result: Any, at_ms: int) -> None:
-    """Keep what a stage found; if it found something before, that stays."""
+    """Store the result of a stage, unless it has one."""
     _save(tx, [(crawl, subject, stage, _json(result), at_ms)])
 
 
 def results(tx: Connection, crawl: int, subject: str) -> dict[str, Any]:
-    """stage -> what it found, of the stages that are done."""
+    """stage -> its result, for completed stages."""
     return {row[0]: json.loads(row[1]) for row in tx.execute(_RESULTS, {"crawl": crawl, "subject": subject})}
 
 
 def forget_results(tx: Connection, crawl: int, subject: str, stages: Iterable[str] = ("extract", "score")) -> None:
-    """Delete what these stages found: their record is stored, or they ran again."""
+    """Delete the results of these stages: their record is stored, or they run again."""
     for stage in stages:
         tx.execute(_FORGET, {"crawl": crawl, "subject": subject, "stage": stage})
 
@@ -82,8 +82,7 @@ def add(tx: Connection, record: Record, cited: Iterable[Source] = (), again: boo
 
     The first record of a key wins, unless a model's failure left it incomplete. With `again` (a new extraction) a
     different record becomes the next version and supersedes an unreviewed one. A reviewed version stays, and the new
-    one is held beside it. A record of a changed schema is held too if a review of the older schema's record decided
-    otherwise.
+    one is held. A record of a changed schema is held, too, if it differs from a reviewed record of the older schema.
     """
     before = newest(tx, record)
     if before is not None:
@@ -109,7 +108,7 @@ def add(tx: Connection, record: Record, cited: Iterable[Source] = (), again: boo
 
 
 def _replaces(record: Record, before: Record, again: bool) -> bool:
-    """Return whether it becomes the next version. One that lacks a model's values never replaces one that has them."""
+    """Whether the record becomes the next version. One without a model's values never replaces one that has them."""
     if record.failure is not None and before.failure is None:
         return False
     again = again or before.failure is not None
@@ -117,7 +116,7 @@ def _replaces(record: Record, before: Record, again: bool) -> bool:
 
 
 def insert(tx: Connection, rows: Iterable[Record]) -> int:
-    """Write records; one whose key is there already stays as it is. How many were new."""
+    """Write records, except those whose key exists; returns how many were new."""
     return sum(add(tx, row) is not None for row in rows)
 
 
@@ -129,7 +128,7 @@ def newest(tx: Connection, of: Record) -> Record | None:
 
 
 def _saw(tx: Connection, before: Record, after: Record) -> None:
-    """Nothing new came of newer pages."""
+    """Newer pages led to the same record: only update what it has seen."""
     if after.as_of > before.as_of:
         tx.execute(_AS_OF, {"as_of": after.as_of, "n": before.n})
 
@@ -160,7 +159,7 @@ def _says_the_same(before: Record, after: Record) -> bool:
 
 
 def _own_confidence(record: Record) -> Any:
-    """Without what older versions have to do with it."""
+    """The confidence without the effect of older versions."""
     found = json.loads(_json(record.confidence))
     reasons = [reason for reason in found.get("reasons", ()) if reason != REVIEWED_BEFORE]
     return found | {"reasons": reasons}
@@ -175,9 +174,9 @@ def get(tx: Connection, n: int, lock: bool = False) -> Record | None:
 
 
 def decided(tx: Connection, record: Record) -> None:
-    """Write what a person made of it. An older version that was published steps back behind one that is now."""
+    """Write the result of a review. If this version is published now, an older published version is superseded."""
     values = {name: _json(getattr(record, name)) for name in ("data", "fields", "withheld", "scores", "rungs")}
-    # Who looks at it later relies on that person.
+    # Later readers rely on that review.
     low = record.low_confidence and record.status != "published"
     decision = {"status": record.status, "reviewed_ms": record.reviewed_ms, "low": low, "n": record.n}
     tx.execute(_DECIDED, values | decision)
@@ -197,7 +196,7 @@ def chunk(
 ) -> tuple[list[Record], int]:
     """Records in the order they were stored, after a cursor; and the next cursor.
 
-    Of one crawl or of all, in one of these states (none: in any), by the schema of that hash (None: by any).
+    For one crawl or all, with one of these states (empty: any), of the schema with that hash (None: any).
     """
     conditions = ["n > :after"]
     given: dict[str, Any] = {"after": after, "limit": limit}
@@ -238,7 +237,7 @@ def count(tx: Connection, crawl: int, statuses: Collection[str] = ()) -> int:
 
 
 def counts(tx: Connection, crawl: int, schema_hash: str | None) -> dict[str, int]:
-    """By status, of the records by that schema (None: by any)."""
+    """Number of records by status, for one schema (None: all)."""
     more = "" if schema_hash is None else " AND schema_hash = :hash"
     query = text(f"SELECT status, count(*) FROM records WHERE crawl = :crawl{more} GROUP BY status ORDER BY status")
     return {row[0]: int(row[1]) for row in tx.execute(query, {"crawl": crawl, "hash": schema_hash})}
@@ -285,7 +284,7 @@ DELETES = (_delete_records, _delete_reviews, _delete_citations, _delete_sources)
 
 
 def forget(tx: Connection, crawl: int, subjects: Sequence[str]) -> None:
-    """Delete the records that rest on any of these pages and sites, with their reviews and sources."""
+    """Delete the records made from any of these pages and sites, with their reviews and sources."""
     found = list(tx.execute(_RECORDS_OF, {"crawl": crawl, "subjects": list(subjects)}).scalars())
     if found:
         _delete_records(tx, [(n,) for n in found])
@@ -302,5 +301,5 @@ def _record(row: Any) -> Record:
 
 
 def _json(value: Any) -> str:
-    # A page's own JSON may hold half of a surrogate pair, which no database takes.
+    # The JSON of a page may contain half of a surrogate pair, which no database accepts.
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace").decode()

@@ -8,9 +8,9 @@ from sqlalchemy import Connection, text
 
 from curtsy.store.rows import is_postgresql
 
-#: open queues of a crawl that are looked at
+#: open queues of a crawl that are examined
 _QUEUES = 5_000
-#: hosts whose open URLs are counted, and how far
+#: hosts whose open URLs are counted, and the maximum count
 _HOSTS = 5
 _URLS = 10_000
 

@@ -1,4 +1,4 @@
-"""The request log: what `audit` judges. On PostgreSQL it is partitioned by month of the start."""
+"""The request log, which `audit` checks. On PostgreSQL it is partitioned by month of the start."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _months: set[tuple[str, int, int]] = set()
 
 
 def insert(tx: Connection, rows: Iterable[Request]) -> None:
-    """Write requests; one that is there already (same fence, ordinal and start) stays as it is."""
+    """Write requests, except those that exist (same fence, ordinal and start)."""
     fresh = {(row.fence, row.ordinal, row.start_ms): row for row in rows}
     if is_postgresql(tx):
         _ensure_months(tx, {key[2] for key in fresh})
@@ -42,7 +42,7 @@ _under = Bulk(
 
 
 def under(tx: Connection, fences: Iterable[int]) -> dict[int, Request]:
-    """The requests of these leases, without what browsers loaded beside."""
+    """The requests of these leases, without subresources of browsers."""
     names = _COLUMNS.split(", ")
     found = [Request(**dict(zip(names, row, strict=True))) for row in _under(tx, [(n,) for n in unique_sorted(fences)])]
     return {one.fence: one for one in found}
@@ -53,7 +53,8 @@ def insert_reaped(tx: Connection, sent: Iterable[Request], presumed: Iterable[Re
     listed = list(sent)
     rows = [*listed, *presumed]
     if is_postgresql(tx):
-        # Before the log is read: a partition needs the table for itself, and two readers could not both get it.
+        # Before the log is read: creating a partition locks the table exclusively, and two readers would wait for each
+        # other.
         _ensure_months(tx, {row.start_ms for row in rows})
     known = known_fences(tx, [row.fence for row in listed])
     insert(tx, [row for row in rows if row.nature == "presumed" or row.fence not in known])
@@ -73,8 +74,9 @@ def _month(start_ms: int) -> tuple[int, int]:
 
 
 def _make_partition(tx: Connection, year: int, month: int) -> None:
-    """Make the month's partition; rows that a clock far off put into the default partition make it impossible, so then
-    they all stay there."""
+    """Create the partition of a month. If a wrong clock put rows of that month into the default partition, this is
+    impossible, and all rows of the month stay there.
+    """
     first_ms = int(datetime(year, month, 1, tzinfo=UTC).timestamp()) * 1000
     last_ms = int(datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC).timestamp()) * 1000
     name = f"requests_{year:04}_{month:02}"
@@ -87,7 +89,7 @@ def _make_partition(tx: Connection, year: int, month: int) -> None:
         tx.exec_driver_sql(f"CREATE TABLE {name} PARTITION OF requests FOR VALUES FROM ({first_ms}) TO ({last_ms})")
 
 
-#: rows of the log forgotten in one transaction
+#: rows of the log deleted in one transaction
 _FORGOTTEN = 5000
 _OF_CRAWL = text("DELETE FROM requests WHERE crawl = :crawl AND fence > :after AND fence <= :upto")
 _FORGET = text(
@@ -101,14 +103,14 @@ _PARTITIONS = (
 
 
 def forget_before(tx: Connection, before_ms: int) -> int:
-    """Forget requests that began before then, some at a time; how many went. Whole months go at once."""
+    """Delete some requests that began before then; returns how many. Whole months are dropped at once."""
     _serialize(tx)
     gone = _drop_months(tx, before_ms) if is_postgresql(tx) else 0
     return gone + int(tx.execute(_FORGET, {"before_ms": before_ms, "limit": _FORGOTTEN}).rowcount)
 
 
 def forget_crawl(tx: Connection, crawl: int, after: int, upto: int) -> None:
-    """Forget the requests of a crawl with fences in (after, upto]."""
+    """Delete the requests of a crawl with fences in (after, upto]."""
     _serialize(tx)
     tx.execute(_OF_CRAWL, {"crawl": crawl, "after": after, "upto": upto})
 
@@ -144,7 +146,7 @@ _OUTDONE = (
 
 
 def known_fences(tx: Connection, fences: Iterable[int]) -> set[int]:
-    """Those of which the log knows what became of them."""
+    """Those whose outcome is in the log."""
     query = text("SELECT fence FROM requests WHERE fence IN :fences AND ordinal = 0").bindparams(
         bindparam("fences", expanding=True)
     )
@@ -158,7 +160,7 @@ def newest_fence(tx: Connection, first: int, end: int) -> int:
 
 
 def by_host(tx: Connection, since_ms: int = 0, crawl: int | None = None) -> Iterator[Request]:
-    """The log by (host, start), streamed. A presumed or lost row gives way to the request that was known after all."""
+    """The log by (host, start), streamed. A presumed or lost row is omitted if the real request was reported later."""
     which = " AND (crawl = :crawl OR crawl IS NULL)" if crawl is not None else ""
     query = text(
         f"SELECT {_COLUMNS} FROM requests r WHERE start_ms >= :since{which} AND NOT {_OUTDONE} "
@@ -170,7 +172,7 @@ def by_host(tx: Connection, since_ms: int = 0, crawl: int | None = None) -> Iter
 
 
 def any_since(tx: Connection, host: str, since_ms: int) -> bool:
-    """Was the host asked anything since then?"""
+    """Was a request sent to the host since then?"""
     query = text("SELECT 1 FROM requests WHERE host = :host AND start_ms >= :since_ms LIMIT 1")
     return tx.execute(query, {"host": host, "since_ms": since_ms}).first() is not None
 

@@ -53,7 +53,7 @@ def _described(columns: str) -> tuple[tuple[str, ...], str, str]:
 
 
 def _arrays(kinds: Sequence[str], rows: Sequence[Row]) -> Row:
-    """One PostgreSQL array literal per column. The driver's own way through lists costs five times as much."""
+    """One PostgreSQL array literal per column. The driver's conversion of lists costs five times as much."""
     return tuple(map(_array, kinds, zip(*rows, strict=True)))
 
 
@@ -95,7 +95,7 @@ def _run(tx: Connection, sql: str, parameters: Row) -> list[Row]:
 
 
 class Insert:
-    """Insert many rows, ignoring those whose key exists; nothing is returned, which is cheaper than a Bulk.
+    """Insert many rows, ignoring those whose key exists; nothing is returned.
 
     `newer`: a column by which a newer row replaces an existing one, except where the condition `unless` holds, in which
     `{hex}` is replaced by the expression of the dialect.
@@ -160,7 +160,7 @@ class Delete(Lock):
         self._delete(tx, wanted)
 
     def where(self, tx: Connection, condition: str, given: Mapping[str, Any], limit: int | None = None) -> int:
-        """Delete the rows, at most `limit`, that fulfil a condition; how many."""
+        """Delete the rows, at most `limit`, that meet a condition; returns how many."""
         some = "" if limit is None else f" LIMIT {limit:d}"
         query = text(f"{self._keys} WHERE {condition}{some}")
         names = [name for name, value in given.items() if isinstance(value, list | tuple)]

@@ -1,4 +1,4 @@
-"""Tables of crawls that are run again and again."""
+"""Tables of scheduled crawls."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ runs = Table(
     need("schedule", BigInteger),
     need("planned_ms", BigInteger),
     need("state", Text),  # planned | queued | started | skipped
-    need("crawl_id", Text),  # allotted before the crawl is made, so that it is made once
+    need("crawl_id", Text),  # assigned before the crawl is created, so that it is created once
     may("crawl", BigInteger),
     need("note", Text, "''"),
     need("at_ms", BigInteger),

@@ -1,4 +1,4 @@
-"""Schedules and their runs. A run is unique by (schedule, planned time): however many fire it, it is fired once."""
+"""Schedules and their runs. A run is unique by (schedule, planned time), so several processes start it only once."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def create(tx: Connection, schedule: Schedule) -> Schedule:
 
 
 def get(tx: Connection, id: str) -> Schedule:
-    """By name, by id, or by the only id that begins so."""
+    """The schedule with that name or id, or with the only id that begins so."""
     clean = id.isprintable()  # PostgreSQL takes no text with a zero byte
     both = (schedules.c.id == id) | (schedules.c.name == id)
     rows = tx.execute(select(schedules).where(both)).all() if clean else []
@@ -73,7 +73,7 @@ def by_n(tx: Connection, n: int) -> Schedule | None:
 
 
 def list_all(tx: Connection, after: int = 0, limit: int = 100) -> list[Schedule]:
-    """In the order they were made, after the number of the last one seen."""
+    """All schedules in the order of creation, after a number."""
     query = select(schedules).where(schedules.c.n > after).order_by(schedules.c.n).limit(limit)
     return [_schedule(row) for row in tx.execute(query)]
 
@@ -94,13 +94,13 @@ def enable(tx: Connection, n: int, enabled: bool, next_ms: int | None) -> None:
 
 
 def remove(tx: Connection, n: int) -> None:
-    """The schedule and the list of its runs; the crawls stay."""
+    """Delete the schedule and the list of its runs; the crawls stay."""
     tx.execute(delete(schedules).where(schedules.c.n == n))
     tx.execute(delete(runs).where(runs.c.schedule == n))
 
 
 def plan(tx: Connection, schedule: int, planned_ms: int, state: str, crawl_id: str, note: str, now_ms: int) -> bool:
-    """Note a run; False if this planned time has one."""
+    """Store a run; False if this planned time has one."""
     given = {"schedule": schedule, "planned": planned_ms, "state": state, "crawl_id": crawl_id, "note": note}
     return tx.execute(_PLAN, {**given, "now": now_ms}).rowcount > 0
 
@@ -113,7 +113,7 @@ def waiting(tx: Connection, state: str) -> list[Run]:
 
 
 def claim(tx: Connection, run: Run, now_ms: int, lease_ms: int) -> bool:
-    """Take a planned run up; False while another process makes its crawl."""
+    """Claim a planned run; False while another process creates its crawl."""
     given = {"schedule": run.schedule, "planned": run.planned_ms, "now": now_ms, "until": now_ms + lease_ms}
     return tx.execute(_CLAIM, given).rowcount > 0
 
@@ -124,7 +124,7 @@ def set_run(tx: Connection, run: Run, state: str, only_from: str, **values: Any)
 
 
 def going(tx: Connection, schedule: int) -> int | None:
-    """The planned time of the last run, if it has not ended."""
+    """The planned time of the last run if it has not ended."""
     found = tx.execute(_GOING, {"schedule": schedule}).scalar()
     return None if found is None else int(found)
 

@@ -1,8 +1,8 @@
 """Segments in a local folder: WARC files of committed responses.
 
 One open file per process, locked while its writer lives; one write and one fsync per commit. Pages refer only to bytes
-that were durable before their transaction began; what lies beyond the committed bytes of a file whose writer is gone is
-a torn tail and is cut.
+that were durable before their transaction began; bytes after the committed ones in a file whose writer is gone are a
+torn tail, which is cut off.
 """
 
 from __future__ import annotations
@@ -42,15 +42,17 @@ class SegmentStore(Protocol):
         """(name, bytes) of segments that were last written longer ago than this."""
 
     def size_at_rest(self, name: str) -> int | None:
-        """Bytes of a segment whose writer is gone; None while it lives, or if there is no such segment."""
+        """Bytes of a segment whose writer is gone; None while the writer lives, or if the segment does not exist."""
 
     def overwrite(self, name: str, parts: Sequence[tuple[int, bytes]]) -> None:
-        """Put bytes in the place of as many others, durable on return; Damaged if there is no such segment."""
+        """Replace bytes by as many others, durable on return; Damaged if the segment does not exist."""
 
     def delete(self, names: Iterable[str]) -> int: ...
 
     def recover(self, committed: Callable[[], Mapping[str, int]]) -> int:
-        """Cut torn tails of writers that are gone; how many. `committed` is called when they are known to be gone."""
+        """Cut off torn tails of dead writers; returns how many. Calls `committed` when the writers are known to be
+        dead.
+        """
 
     def close(self) -> None: ...
 
@@ -76,7 +78,7 @@ def pack(name: str, start: int, items: Sequence[WarcItem | Packed]) -> tuple[lis
 
 
 def read_page(tx: Connection, segments: SegmentStore, page: Page) -> WarcRecord | None:
-    """The stored response of a page; of a revisit the headers are its own and the body is the one it refers to."""
+    """The stored response of a page; a revisit has its own headers and the body that it refers to."""
     if page.body is None:
         return None
     record = segments.read(page.body)
@@ -126,7 +128,7 @@ class Segments:
             name = new_name(self._writer_id, self._count)
             new = self._folder / (name + _NEW)
             file = os.open(new, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o644)
-            # Locked before it has its name: a process that finds it by name knows that its writer is alive.
+            # Locked before it gets its name: a process that finds it by name knows that its writer is alive.
             fcntl.flock(file, fcntl.LOCK_EX)
             new.rename(self._folder / name)
             _sync_folder(self._folder)
@@ -147,7 +149,9 @@ class Segments:
         self._length += len(data)
 
     def _cut_back(self, file: int) -> None:
-        """Leave nothing torn behind. A file whose fsync failed cannot be trusted: the next append begins another."""
+        """Remove an incomplete write. A file whose fsync failed cannot be trusted, so the next append begins another
+        one.
+        """
         try:
             os.ftruncate(file, self._length)
         except OSError as error:
@@ -191,7 +195,7 @@ class Segments:
             os.close(file)
 
     def overwrite(self, name: str, parts: Sequence[tuple[int, bytes]]) -> None:
-        """Also in a file that is being written: its writer only adds at the end."""
+        """Overwrite, also in a file that is being written: its writer only appends."""
         try:
             file = os.open(self._folder / name, os.O_WRONLY | os.O_CLOEXEC)
             try:
@@ -235,7 +239,7 @@ class Segments:
         return deleted
 
     def recover(self, committed: Callable[[], Mapping[str, int]]) -> int:
-        """Files that the store does not know are left alone: the sweeper deletes them when they are old."""
+        """Files that the store does not know stay: the sweeper deletes them when they are old."""
         abandoned: dict[Path, int] = {}
         for path in sorted(self._folder.glob("*" + _SUFFIX)):
             if (file := _lock_abandoned(path)) is not None:

@@ -1,6 +1,6 @@
-"""Sites of crawls that make one record per site: when they are ready, and what they consist of.
+"""Sites of crawls that make one record per site: when they are ready, and which pages they have.
 
-A site is ready when it has no open URL in the crawl. If pages come later after all, it is ready again when they are
+A site is ready when it has no open URL in the crawl. If more pages follow later, it is ready again when they are
 done: `as_of`, the number of its newest page, tells whether a record has seen them.
 """
 
@@ -23,7 +23,7 @@ _UNDER_WAY = text(
     "SELECT 1 FROM outbox WHERE crawl = :crawl AND subject = :subject AND kind IN ('extract', 'score', 'store') LIMIT 1"
 )
 _PLAN = text("SELECT per, schema_hash, request_id FROM crawls WHERE n = :crawl")
-# One statement over all: asking host by host would take minutes for a hundred thousand.
+# One statement over all: a query per host would take minutes for a hundred thousand hosts.
 _UNSEEN = text(
     "SELECT q.host FROM queues q WHERE q.crawl = :crawl AND q.host > :after "
     "AND EXISTS (SELECT 1 FROM pages p WHERE p.host = q.host AND p.crawl = q.crawl) "
@@ -45,17 +45,17 @@ def subject_of(host: str) -> str:
 
 
 def host_of(subject: str) -> str | None:
-    """None: it is a page."""
+    """The host of a site; None if the subject is a page."""
     return subject.removeprefix(PREFIX) if subject.startswith(PREFIX) else None
 
 
 def letter_of(subject: str) -> bytes:
-    """How a dead letter names what it is about: the fingerprint of a page, or a site."""
+    """The subject as a dead letter names it: the fingerprint of a page, or a site."""
     return subject.encode() if subject.startswith(PREFIX) else bytes.fromhex(subject)
 
 
 def subject_from(letter: bytes) -> str:
-    """What `letter_of` named."""
+    """The subject from a value of `letter_of`."""
     return letter.decode() if letter.startswith(PREFIX.encode()) else letter.hex()
 
 
@@ -66,7 +66,8 @@ def newest_page(tx: Connection, crawl: int, host: str) -> int:
 
 def pages_of(tx: Connection, crawl: int, host: str, limit: int = 5000) -> list[tuple[str, str, str | None, bool]]:
     """(fingerprint in hexadecimal digits, URL, title, whether it is a document) of its pages, those near the seeds
-    first."""
+    first.
+    """
     found = tx.execute(_PAGES, {"crawl": crawl, "host": host, "limit": limit})
     return [(bytes(fp).hex(), url, title, bool(is_file)) for fp, url, title, is_file in found]
 
@@ -80,16 +81,18 @@ def close(tx: Connection, crawl: int, host: str) -> bool:
 
 
 def put_again(tx: Connection, subjects: Iterable[tuple[int, str]]) -> None:
-    """Start the first stage of these sites (crawl, subject) again: pages of them were deleted while they were under
-    way."""
+    """Start the first stage of these sites (crawl, subject) again: pages of them were deleted while the stages
+    ran.
+    """
     for crawl, subject in sorted(subjects):
         plan = tx.execute(_PLAN, {"crawl": crawl}).one()
         _put(tx, crawl, [subject.removeprefix(PREFIX)], str(plan.request_id))
 
 
 def put_ready(tx: Connection, crawl: int, hosts: Iterable[str]) -> int:
-    """Put these sites to be extracted, unless no record per site is wanted, they are being fetched or extracted, or
-    nothing is new."""
+    """Queue these sites for extraction, unless the crawl makes no record per site, they are being fetched or extracted,
+    or nothing is new.
+    """
     plan = tx.execute(_PLAN, {"crawl": crawl}).first()
     if plan is None or plan.per != "site":
         return 0
@@ -99,7 +102,7 @@ def put_ready(tx: Connection, crawl: int, hosts: Iterable[str]) -> int:
 
 
 def put_all(tx: Connection, crawl: int) -> int:
-    """Put every site with pages that no record covers; called when a crawl has finished fetching."""
+    """Queue every site with pages that no record covers; called when a crawl has finished fetching."""
     plan = tx.execute(_PLAN, {"crawl": crawl}).first()
     if plan is None or plan.per != "site":
         return 0
@@ -107,7 +110,7 @@ def put_all(tx: Connection, crawl: int) -> int:
 
 
 def put_every(tx: Connection, crawl: int, request_id: str) -> int:
-    """Every site that has pages, whatever records there are."""
+    """Queue every site that has pages, even if it has records."""
     return _put_unseen(tx, crawl, "", request_id)
 
 

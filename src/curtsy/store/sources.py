@@ -31,7 +31,7 @@ _OF = text(
 
 
 def keep(tx: Connection, crawl: int, record: int, cited: Iterable[Source]) -> None:
-    """The record cites these; a text that is there already is not written again."""
+    """Store the sources that a record cites, except texts that exist."""
     fresh = {(one.page, one.sha256): one for one in cited}
     rows = [fresh[key] for key in sorted(fresh)]
     _keep(tx, [(crawl, one.page, one.sha256, one.kind, one.url, _storable(one.text)) for one in rows])
@@ -44,5 +44,5 @@ def of(tx: Connection, record: int) -> list[Source]:
 
 
 def _storable(given: str) -> str:
-    # No database takes half of a surrogate pair, PostgreSQL no zero; their replacement has the same length.
+    # No database accepts half of a surrogate pair, and PostgreSQL no zero byte. The replacement has the same length.
     return given.replace("\0", "\ufffd").encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""Counts for people: they read many rows and are not on a hot path."""
+"""Counts for users. They read many rows and are not on a hot path."""
 
 from __future__ import annotations
 

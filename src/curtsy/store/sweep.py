@@ -27,9 +27,9 @@ _unreferenced = Bulk(
 def delete_unreferenced(
     store: Store, segments: SegmentStore, owner: str = "", older_than_s: float = DAY_S
 ) -> list[str]:
-    """Delete old segments of `owner` that no page refers to; their names. A young one may belong to a commit under way.
+    """Delete old segments of `owner` that no page refers to; their names. A young one may belong to a running commit.
 
-    Segments of another store in the same place bear another owner's name and are left alone.
+    Segments of another store in the same place have the name of another owner, and stay.
     """
     names = [name for name, _ in segments.older_than(older_than_s) if f"-{owner}" in name]
 
@@ -46,7 +46,7 @@ def delete_unreferenced(
 
 
 def tidy(store: Store, segments: SegmentStore, owner: str) -> None:
-    """What is to be done now and then, by one process at a time."""
+    """Periodic work, by one process at a time."""
     with store.lock("sweep"):
         if isinstance(segments, ObjectSegments):
             merge_small(store, segments)
@@ -62,10 +62,10 @@ def merge_small(
 ) -> int:
     """Copy small objects into larger ones and move the pages' references, each in one transaction; how many objects.
 
-    The old objects stay for readers that still hold a reference; `delete_unreferenced` takes them a day later.
+    The old objects stay for readers that still have a reference; `delete_unreferenced` deletes them a day later.
     """
     with store.read() as tx:
-        # A copy of a record that is to be overwritten would outlive it.
+        # Records that will be overwritten are not copied: the copy would not be overwritten.
         unspoilt = "SELECT name FROM segments WHERE name NOT IN (SELECT segment FROM erasures)"
         known = set(tx.exec_driver_sql(unspoilt).scalars())
     small = [(name, size) for name, size in segments.older_than(older_than_s) if size < small_bytes and name in known]

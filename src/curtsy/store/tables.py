@@ -9,9 +9,9 @@ Kept lean on the hot path: no foreign keys, short rows, few indexes.
     urls            every URL of a crawl, settled once
     segments        WARC files and how many of their bytes are committed
     pages, requests, failures, hosts, robots
-    schedules       cron + crawl                runs           (schedule, planned time): what came of it
+    schedules       cron + crawl                runs           (schedule, planned time) and its result
     outbox          pending work                results        of stages, until the record is stored
-    definitions     schemas and rubrics as crawls were made with them, by hash
+    definitions     schemas and rubrics that crawls used, by hash
     records         structured items of pages and sites; their versions
     sources         texts that their evidence cites      citations      record -> pages it was made from
     reviews         decisions of people about records
@@ -92,7 +92,7 @@ crawls = Table(
     may("ended_ms", BigInteger),
     may("reason", Text),
     need("pages", BigInteger, "0"),
-    need("settings", Text, "'{}'"),  # JSON: what the command was started with, for --resume and for people
+    need("settings", Text, "'{}'"),  # JSON: the settings of the command, for --resume and for display
     may("proxy_pool", Text),
     may("schema", Text),
     may("schedule", BigInteger),
@@ -198,7 +198,7 @@ segments = Table(
     metadata,
     Column("n", Serial, Identity(), primary_key=True),
     need("name", Text),
-    need("bytes", BigInteger),  # committed: what lies beyond is a torn tail once its writer is gone
+    need("bytes", BigInteger),  # committed bytes: after them follows a torn tail if the writer is gone
     UniqueConstraint("name", name="segments_name"),
 )
 
@@ -243,7 +243,7 @@ pages = Table(
     partial("pages_sha256", "crawl", "sha256", where="same_as IS NULL AND segment IS NOT NULL"),
 )
 
-# start_ms is in the key because PostgreSQL wants the partition key there; a repeated transaction has the same start.
+# start_ms is in the key because PostgreSQL requires the partition key there; a repeated transaction has the same start.
 requests = Table(
     "requests",
     metadata,
@@ -315,7 +315,7 @@ erasures = Table(
     need("segment", Text),
     need("body_offset", BigInteger),
     need("body_length", BigInteger),
-    may("start", BigInteger),  # where what belongs to the record begins; known before anything is overwritten
+    may("start", BigInteger),  # start of the records to overwrite; stored before anything is overwritten
     PrimaryKeyConstraint("segment", "body_offset"),
     sqlite_with_rowid=False,
 )
@@ -334,8 +334,8 @@ hosts = Table(
     need("slow", Boolean, "false"),
     need("denied", Boolean, "false"),
     may("last_ok_ms", BigInteger),
-    need("render_needed", Integer, "0"),  # pages that had nothing to read without a browser
-    need("render_plain", Integer, "0"),  # pages that had
+    need("render_needed", Integer, "0"),  # pages that had no content without a browser
+    need("render_plain", Integer, "0"),  # pages that had content without a browser
 )
 
 robots = Table(
@@ -357,7 +357,7 @@ api_keys = Table(
     Column("id", Text, primary_key=True),
     need("name", Text),
     need("digest", Text),  # sha256 of the secret, which is 256 random bits
-    need("scopes", Text),  # words with commas between
+    need("scopes", Text),  # words separated by commas
     need("created_ms", BigInteger),
     may("expires_ms", BigInteger),
     may("revoked_ms", BigInteger),

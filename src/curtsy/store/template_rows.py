@@ -73,7 +73,7 @@ class PageRow(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What the model, or a person, said of a page."""
+    """What the model, or a person, read on a page."""
 
     crawl: int
     page: str

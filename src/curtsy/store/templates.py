@@ -195,7 +195,7 @@ def _is_lost(selector: SelectorRow, template: TemplateRow) -> bool:
 
 
 def claim_check(tx: Connection, template: int, every: int) -> bool:
-    """Whether this worker is to let the model check a page: one page of `every`."""
+    """Whether this worker must let the model check a page: one page of `every`."""
     return tx.execute(_CHECK, {"n": template, "every": every}).rowcount == 1
 
 
@@ -231,7 +231,7 @@ def _merged(known: TemplateRow, reading: Reading, new: bool) -> tuple[dict[str, 
 
 
 def _pass(tx: Connection, older: Collection[int], now_ms: int) -> None:
-    """Older templates of the shape did not fit the page. One that does not fit five times in a row is replaced."""
+    """Older templates of the shape did not match the page. One that does not match five times in a row is replaced."""
     if not older:
         return
     tx.execute(_PASSED, {"ns": list(older)})
@@ -326,7 +326,7 @@ _EMPTY = text(
 
 
 def forget_pages(tx: Connection, subjects: Iterable[tuple[int, str]]) -> None:
-    """Delete what rests on these pages (crawl, fingerprint); with its last page, a template and its selectors."""
+    """Delete the rows of these pages (crawl, fingerprint). A template without pages is deleted with its selectors."""
     rows = _of_pages(tx, unique_sorted(subjects))
     if not rows:
         return

@@ -1,5 +1,6 @@
 """URLs: inserted once, settled once. The database is the fence: a result counts only if its row is open and its
-fence is higher than any that touched the row before."""
+fence is higher than any that touched the row before.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ _SEQ_BLOCK = 1000
 
 
 class Settle(NamedTuple):
-    """What becomes of an open row: settled, or (state open) to be tried again at `retry_ms`."""
+    """The result for an open row: settled, or (state open) to be retried at `retry_ms`."""
 
     crawl: int
     fp: bytes
@@ -138,7 +139,8 @@ _OPEN_ROWS, _RENDER_ROWS = (
     )
     for kind in ("<> 'b'", "= 'b'")
 )
-# Pages that wait for a browser, and rows that do not: of the latter only the first are looked for behind the others.
+# Whether a queue has pages that wait for a browser, and whether it has other rows. Only the first 200 open rows are
+# searched for the latter.
 _kinds = Bulk(
     "SELECT v.crawl, v.host, "
     "EXISTS (SELECT 1 FROM urls u WHERE u.crawl = v.crawl AND u.host = v.host AND u.state = 'open' AND u.kind = 'b'), "
@@ -171,7 +173,7 @@ _HAS_LIVE = text(
 def insert(
     tx: Connection, rows: Sequence[NewUrl], now_ms: int, found_on: Mapping[Key, bytes] | None = None
 ) -> dict[Key, int]:
-    """Insert what is not there yet; (crawl, fp) -> seq of the rows really inserted. seq follows the order given.
+    """Insert new URLs; returns (crawl, fp) -> seq of the inserted rows. seq follows the order of the arguments.
 
     `found_on`: the URLs that named them.
     """
@@ -239,8 +241,9 @@ def _settle_row(row: Settle, now_ms: int) -> tuple[Any, ...]:
 
 
 def end_leases(tx: Connection, rows: Iterable[tuple[int, bytes, int, bool, bool]]) -> dict[Key, tuple[int, int]]:
-    """Shut out late results of expired leases (crawl, fp, fence, crash, solo). A crash while solo
-    counts in both; key -> (crashes, solo crashes) of the rows changed."""
+    """Reject late results of expired leases (crawl, fp, fence, crash, solo). A crash while solo
+    counts in both; key -> (crashes, solo crashes) of the rows changed.
+    """
     latest = {
         (crawl, fp): (crawl, fp, fence, int(crash), int(crash and solo))
         for crawl, fp, fence, crash, solo in sorted(rows)
@@ -250,12 +253,12 @@ def end_leases(tx: Connection, rows: Iterable[tuple[int, bytes, int, bool, bool]
 
 
 def change_kinds(tx: Connection, rows: Iterable[tuple[int, bytes, str]]) -> None:
-    """(crawl, fp, kind) of open rows that this transaction settled to be tried again in another way."""
+    """(crawl, fp, kind) of open rows that this transaction schedules for a retry with another kind."""
     _rekind(tx, unique_sorted(rows))
 
 
 def kinds_open(tx: Connection, pairs: Iterable[tuple[int, str]]) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
-    """Which of these queues (crawl, host) have rows to ask for plainly, and which pages that wait for a browser."""
+    """Which of these queues (crawl, host) have rows for plain requests, and which have pages for a browser."""
     wanted = unique_sorted(pairs)
     mixed = {(crawl, host): (render, plain) for crawl, host, render, plain in _kinds(tx, wanted)}
     # A queue without any open row closes by its plain rescan.
@@ -367,7 +370,8 @@ def known_to(tx: Connection, fp: bytes, limit: int = 20) -> list[tuple[int, int]
 def reopen(tx: Connection, keys: Iterable[Key]) -> list[UrlRow]:
     """Open dead letters again for a replay: attempts start at 0, the fence stays. Returns the rows as they were before.
 
-    The caller opens their queues before this call, corrects the ledger after it, and wakes the frontier.
+    The caller opens their queues before this call. After it, the caller corrects the table crawl_counts and wakes the
+    frontier.
     """
     failed = [row for row in select_locked(tx, keys).values() if row.state == UrlState.FAILED]
     _reopen(tx, sorted((row.crawl, row.fp) for row in failed))
@@ -382,7 +386,7 @@ def clear_retry_delays(tx: Connection, host: str, now_ms: int) -> int:
 
 
 def has_open(tx: Connection, crawl: int, on_dead_hosts: bool = False) -> bool:
-    """Is any row still open on a host that is not dead for the crawl (or on any host)?"""
+    """Whether a row of the crawl is open. Rows of hosts that are dead for the crawl count only with `on_dead_hosts`."""
     return tx.execute(_HAS_OPEN if on_dead_hosts else _HAS_LIVE, {"crawl": crawl}).first() is not None
 
 

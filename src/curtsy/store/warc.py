@@ -1,10 +1,11 @@
-"""WARC 1.1 by hand: warcio's writer costs as much as everything else in a page together; its reader verifies ours.
+"""WARC 1.1 by hand: warcio's writer costs as much as all other work for a page. Its reader verifies our records in
+tests.
 
 Each record is a gzip member of its own. Bodies are stored decoded, so `Content-Encoding` and `Transfer-Encoding` are
 renamed `X-Archive-Orig-*` and `Content-Length` is that of the stored body. Per fetched URL: request, metadata, resource
-(of a browser's visit: its screenshot, if requested, and the Markdown of a renderer that makes its own), response
-(or revisit), in this order: the response's end is then the end of all that belongs to it. The document that
-a browser made of a page is its response; the metadata says so.
+(the screenshot of a browser's visit, if requested), response (or revisit), in this order: so the end of the response
+is the end of all records of the URL. The document that a browser made of a page is its response; the metadata says
+so.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _BROKEN: tuple[type[Exception], ...] = (cast(type[Exception], IsalError), EOFErr
 _RENAMED = frozenset({"content-encoding", "transfer-encoding"})
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 _PROFILE = "http://netpreserve.org/warc/1.1/revisit/"
-#: breaks a header line, or ends it early for some reader
+#: characters that end a header line, for at least some readers
 _BREAKERS = str.maketrans({"\r": " ", "\n": " ", "\0": " ", "\x0b": " ", "\x0c": " "})
 
 Headers = Sequence[tuple[str, str]]
@@ -67,7 +68,7 @@ class WarcItem:
     facts: Headers = ()
     #: (URL, fetched_ms) of the page whose body is the same: a revisit record is written, without the body
     same_as: tuple[str, int] | None = None
-    #: why the body is not whole: `length`, `time`, `disconnect`
+    #: why the body is incomplete: `length`, `time`, `disconnect`
     truncated: str | None = None
     #: PNG of a browser's visit: a resource record under `urn:view:<url>`
     picture: bytes | None = None
@@ -195,7 +196,7 @@ def _http_head(item: WarcItem) -> bytes:
 
 
 def _lines(pairs: Headers) -> str:
-    """Header lines; a value cannot begin a line of its own, whatever the server sent."""
+    """Header lines; no value sent by the server can begin another line."""
     text = "".join([f"{name}: {value}\r\n" for name, value in pairs])
     if text.count("\n") == text.count("\r") == len(pairs) and "\0" not in text:
         return text
@@ -207,7 +208,7 @@ def _line(value: str) -> str:
 
 
 class _Ids:
-    """UUIDs of version 4: the first part is drawn once per process, the rest counts from a drawn number.
+    """UUIDs of version 4: the first part is random per process, the rest counts up from a random number.
 
     The last digit tells the records of one response apart.
     """
@@ -272,8 +273,9 @@ def blank(length: int) -> bytes:
 
 
 def begins(data: bytes) -> int:
-    """Where in these whole records those begin that belong to the response behind them: its request, metadata and
-    picture."""
+    """The offset in these complete records at which those of the next response begin: its request, metadata and
+    screenshot.
+    """
     start = at = 0
     view = memoryview(data)
     while at < len(data):
@@ -316,7 +318,7 @@ def revisit(record: WarcRecord, page: Page) -> bytes:
 
 
 def ms_of(date: str) -> int:
-    """The opposite of `warc_date`."""
+    """The inverse of `warc_date`."""
     return round(datetime.fromisoformat(date).timestamp() * 1000)
 
 
@@ -330,7 +332,7 @@ def _compress(data: bytes) -> bytes:
 
 
 def read(member: bytes, ref: BodyRef | None = None) -> WarcRecord:
-    """Read one record from its gzip member; Damaged if it is not whole or its digest differs, with its location."""
+    """Read one record from its gzip member; Damaged, with its location, if it is incomplete or its digest differs."""
     try:
         return _read(member)
     except Damaged as error:

@@ -1,4 +1,4 @@
-"""Bringing the schema up to date. Alembic is imported only to upgrade an older one: start-up time matters."""
+"""Creates and upgrades the database schema. Alembic is imported only to upgrade, because start-up time matters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Lock = Callable[[str], AbstractContextManager[None]]
 
 
 def version(tx: Connection) -> str | None:
-    """The revision of the database, or None if it has no tables of ours."""
+    """The revision of the database, or None if it has no tables of Curtsy."""
     if not inspect(tx).has_table("alembic_version"):
         return None
     found = tx.execute(text("SELECT version_num FROM alembic_version")).scalar()
@@ -72,7 +72,7 @@ def statements(revision: str, database: str) -> list[str]:
 
 
 def upgrade(tx: Connection) -> None:
-    """By Alembic, from whatever revision the database has."""
+    """Upgrade with Alembic, from any revision."""
     from alembic import command
     from alembic.config import Config
 

@@ -1,4 +1,4 @@
-"""What listing, deleting and keeping for a time need."""
+"""Tables and indexes for lists, deletion and retention."""
 
 from alembic import op
 

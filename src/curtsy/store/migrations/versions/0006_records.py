@@ -1,4 +1,4 @@
-"""What records rest on: definitions, sources, confidence, versions, reviews; answers of models."""
+"""Tables for records: definitions, sources, confidence, versions, reviews, answers of models."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""Pages of which parts could not be read say so."""
+"""A column for pages that could not be read completely."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""Pages that are documents say of what kind, and sources of documents know their pages."""
+"""Columns for the kind of a document and the pages of its sources."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""Queues of hosts that do not answer keep what the first failure said."""
+"""A column for the message of the first failure of a host that does not answer."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""URLs keep what a sitemap says about them."""
+"""Columns for what a sitemap says about a URL."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""URLs keep the page that named them first, and where they redirect to."""
+"""Columns for the page that first linked to a URL, and for the target of its redirect."""
 
 from alembic import op
 

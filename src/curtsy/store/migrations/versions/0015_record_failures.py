@@ -1,4 +1,4 @@
-"""Records say why the language model gave no answer."""
+"""A column that says why the language model gave no answer for a record."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""What each crawl did in the last hours; how often a host refused or did not answer a crawl."""
+"""The rates of each crawl in the last hours; how often a host refused or did not answer a crawl."""
 
 from alembic import op
 

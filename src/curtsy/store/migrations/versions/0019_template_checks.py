@@ -1,4 +1,4 @@
-"""Templates keep when the model checked them last."""
+"""A column for the last check of a template by the model."""
 
 from alembic import op
 

@@ -20,5 +20,5 @@ class CurtsyCrawlLink(BaseOperatorLink):
         return XCOM_KEY
 
     def get_link(self, operator: Any, *, ti_key: Any) -> str:
-        """Asked once, in the process of a task that succeeded; its answer replaces the earlier value of `xcom_key`."""
+        """Called once, in the process of a task that succeeded; the result replaces the earlier value of `xcom_key`."""
         return str(getattr(operator, "crawl_url", None) or "")

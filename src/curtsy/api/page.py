@@ -58,7 +58,7 @@ class Page:
     def file(self) -> FileText | None:
         """A PDF or another document as it was read: its text, pages, tables, headings. None: it is something else.
 
-        It is read in another process, with limits.
+        It is read in another process, with limits. Scanned pages have text if the setting `document_ocr` is on.
         """
         return stored_files.file_of(self.content or b"", self.content_type, self.url)
 

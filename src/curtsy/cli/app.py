@@ -68,4 +68,4 @@ for command in (
 ):  # fmt: skip
     app.add_command(command)
 if "_CURTSY_COMPLETE" in os.environ:
-    completion_init()  # the shell asks for words
+    completion_init()  # the shell requests completions

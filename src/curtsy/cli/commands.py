@@ -105,7 +105,7 @@ def _row(parameter: Any, ctx: Any) -> tuple[str, str]:
 
 
 def _notes(parameter: Any) -> Iterator[str]:
-    """What to know beside the description. Ranges are left out: an error names them when they matter."""
+    """Notes in addition to the description. Ranges are omitted: an error message names them."""
     default = parameter.default
     if parameter.required and isinstance(parameter, TyperOption):
         yield "[required]"

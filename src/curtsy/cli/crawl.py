@@ -27,7 +27,7 @@ from curtsy.export.targets import Target, target_of
 from curtsy.store import crawls
 from curtsy.store.engine import Store
 
-#: options that may change when a crawl is resumed; the others decided which URLs it has
+#: options that may change when a crawl is resumed; the others determine its URLs
 CHANGEABLE = {"delay_s", "per_host", "max_pages"}
 
 
@@ -123,7 +123,7 @@ def _options_of(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _seeds(urls: list[str] | None, from_: Path | None, settings: Settings) -> Iterator[str]:
-    """The seeds. The first one of another network brings a warning if sites cannot see whom to contact."""
+    """The seeds. The first public seed causes a warning if the User-Agent names no contact."""
     warned = not has_placeholder(settings)
     for url in seeds.read(urls or (), from_):
         if not warned and is_public(url, settings):

@@ -48,7 +48,10 @@ _NAMES = {"delay_s": "--delay", "max_pages": "--max-pages", "max_depth": "--max-
 
 
 def with_crawl_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds the options of a crawl to a command, which gets those that were used as its argument `options`."""
+    """Adds the options of a crawl to a command, which gets those that were used as its argument `options`.
+
+    An option whose name is a parameter of the command is left out: a schedule has a name of its own.
+    """
     signature = inspect.signature(command)
     hints = get_type_hints(command, include_extras=True)
     own = [one.replace(annotation=hints[one.name]) for one in signature.parameters.values() if one.name != "options"]

@@ -1,4 +1,4 @@
-"""`failures list` and `failures replay`: dead letters, and giving them another chance."""
+"""`failures list` and `failures replay`: list dead letters, and retry them."""
 
 from __future__ import annotations
 

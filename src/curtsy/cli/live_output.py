@@ -1,4 +1,4 @@
-"""`crawl --out`: a file that grows while the crawl runs, and is complete when the process ends."""
+"""`crawl --out`: an output that grows while the crawl runs, and is complete when the process ends."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Follower:
             await in_thread(self._step)
 
     def finish(self, crawl: Crawl, *, finished: bool) -> None:
-        """Write the rest and complete the file; raise what went wrong."""
+        """Write the rest and complete the output; raise what went wrong."""
         self._begin(crawl)
         self._step()
         self._close(finished)

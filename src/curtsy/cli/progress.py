@@ -1,4 +1,4 @@
-"""Progress of a crawl: a live bar on a terminal, a line every few seconds in a log, or nothing."""
+"""Progress of a crawl: a live view on a terminal, a line every few seconds in a log, or nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Progress(Protocol):
 
 
 def for_terminal(*, quiet: bool, most: int | None = None) -> Progress:
-    """Progress goes to standard error: a bar on a terminal, lines elsewhere. `most`: max_pages of the crawl."""
+    """Progress goes to standard error: a live view on a terminal, lines elsewhere. `most`: max_pages of the crawl."""
     if quiet:
         return Silent()
     return Bar(most) if sys.stderr.isatty() else Lines()

@@ -43,7 +43,7 @@ CLOSE_S = 150.0
 
 #: states of a crawl that a process works on
 _UNFINISHED = (CrawlState.RUNNING, CrawlState.EXTRACTING)
-#: work beside a crawl, until it is canceled
+#: work that runs concurrently with a crawl until it is canceled
 Beside = Callable[[Crawl], Coroutine[Any, Any, None]]
 
 
@@ -87,7 +87,7 @@ class Ended:
     def exit_code(self) -> int:
         if self.interrupted:
             return INTERRUPTED
-        # A crawl without a page did not do what it was for, even if every URL was only skipped.
+        # A crawl without a page counts as failed, even if every URL was only skipped.
         return DEAD_LETTERS if self.counts.failed or self.counts.failed_stages or not self.counts.pages else DONE
 
 
@@ -123,7 +123,9 @@ def drive(
 
 
 def note_interrupted(settings: Settings, crawl: Crawl) -> None:
-    """Tell the dashboard that no process works on the crawl. With a frontier of its own, a fleet may continue it."""
+    """Record for the dashboard that no process works on the crawl. With a frontier of its own, a fleet may
+    continue it.
+    """
     if settings.frontier_url is None and crawl.state in _UNFINISHED:
         with Store.open(settings.effective_store_url) as store:
             store.run(crawls.note_reason, crawl.n, INTERRUPTED_STATE)

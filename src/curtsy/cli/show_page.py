@@ -1,4 +1,4 @@
-"""`show`: a stored page as a person wants to see it."""
+"""`show`: a stored page for display."""
 
 from __future__ import annotations
 
@@ -165,7 +165,6 @@ def _version(crawl: str, page: Page) -> dict[str, Any]:
     }  # fmt: skip
 
 
-# Printing
 
 
 def _print_facts(found: Shown) -> None:

@@ -1,4 +1,4 @@
-"""What commands, MCP tools and scripts ask of Curtsy, whether it is this machine's store or an API elsewhere.
+"""The operations of commands, MCP tools and scripts, on the store of this machine or through an API server.
 
 Both implementations (`local`, `remote`) return the documents of the HTTP API as plain dictionaries.
 """
@@ -29,7 +29,7 @@ class Backend(Protocol):
         """`pause`, `resume` or `cancel`; its new status."""
 
     def how_to_resume(self, id: str, command: ResumeCommand) -> str | None:
-        """How a person resumes the crawl; None where workers do so."""
+        """The command that resumes the crawl; None if workers resume it."""
 
     def delete(self, crawl: str | None, url: str | None, host: str | None) -> Document:
         """Deletes a crawl, or the pages of a URL or host; `done` says whether that is complete."""
@@ -94,10 +94,10 @@ class Backend(Protocol):
     def page(self, id: str) -> Document | None: ...
 
     def page_of_url(self, url: str, crawl: str | None) -> Document | None:
-        """The page of a normal URL, in one crawl or in the newest that has it."""
+        """The page of a normalized URL, in one crawl or in the newest that has it."""
 
     def content(self, page: Document) -> bytes | None:
-        """The body of a page; None if none is kept, or it is damaged."""
+        """The body of a page; None if it is not stored, or is damaged."""
 
     def scan_pages(self, crawl: str | None, cursor: str | None) -> Iterator[tuple[str, Document, bytes | None]]:
         """Pages to search with their bodies, each with the cursor that continues after it."""

@@ -1,4 +1,4 @@
-"""The backend of this machine: it reads and changes the store itself, and tells a frontier that runs."""
+"""The backend of this machine: it reads and changes the store directly, and notifies a running frontier."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _has_begun(found: control.Status) -> bool:
 
 
 def with_services(settings: Settings, step: Callable[[backends.Services], Awaitable[T]]) -> T:
-    """Runs a step that needs store and frontier; the data folder's own server is started for it if need be."""
+    """Runs a step that needs store and frontier; the embedded server of the data folder is started if needed."""
 
     async def run() -> T:
         built = backends.build(settings)
@@ -145,7 +145,7 @@ class LocalBackend:
                 id = with_services(settings, lambda built: retention.delete_crawl(built, built.store, which))
             else:
                 id = asyncio.run(retention.delete_crawl(None, store, found.id, lingers=False))
-            # While a frontier runs, the row of a crawl that was just at work stays for a minute.
+            # While a frontier runs, the row of a crawl that was active stays for a minute.
             retention.delete_some(store, settings, float("inf"))
             with store.read() as tx:
                 return {"id": id, "done": all(one.id != id for one in deletion.pending(tx, 1000))}
@@ -330,7 +330,7 @@ class LocalBackend:
             return None if found is None else _body(tx, segments, found)
 
     def scan_pages(self, crawl: str | None, cursor: str | None) -> Iterator[tuple[str, Document, bytes | None]]:
-        """Of one crawl or of all, newest first."""
+        """Pages of one crawl or of all, newest first."""
         if cursor and (not cursor.isdecimal() or len(cursor) > 18):
             raise UsageError(BAD_CURSOR)
         given: dict[str, Any] = {"below": int(cursor) if cursor else 1 << 62}

@@ -162,7 +162,7 @@ class RemoteBackend:
         return body
 
     def scan_pages(self, crawl: str | None, cursor: str | None) -> Iterator[tuple[str, Document, bytes | None]]:
-        """Of one crawl, by default the newest, in the order in which they were stored."""
+        """Pages of one crawl, by default the newest, in the order in which they were stored."""
         id, past, at = _place(cursor) if cursor else (self.crawl(crawl or "last")["id"], 0, None)
         while True:
             found = self._get(f"/v1/crawls/{word(id)}/pages", limit=100, cursor=at)
@@ -185,7 +185,7 @@ class RemoteBackend:
 
 
 def sendable_schema(spec: str) -> str | Document:
-    """The name of a schema that the server knows, or the JSON Schema of a file or class of ours."""
+    """The name of a schema that the server knows, or the JSON Schema of a local file or class."""
     if not spec.endswith(".json") and ":" not in spec:
         return spec
     if spec.endswith(".json") and Path(spec).with_suffix(".toml").exists():
@@ -195,7 +195,7 @@ def sendable_schema(spec: str) -> str | Document:
 
 
 def _place(cursor: str) -> tuple[str, int, str | None]:
-    """Crawl, how many items of a list are past, and the list's cursor."""
+    """(crawl, number of items already read from a list, the cursor of the list)."""
     id, _, rest = cursor.partition(" ")
     past, _, at = rest.partition(" ")
     if not past.isdecimal() or len(past) > 4:

@@ -1,1 +1,1 @@
-"""What people and programs ask of crawls: submit, pause, replay, schedule, delete, audit, explain."""
+"""Operations on crawls for users and programs: submit, pause, replay, schedule, delete, audit, explain."""

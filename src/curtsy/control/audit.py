@@ -10,8 +10,8 @@ by the stored robots rules; they are neither early nor overlaps.
 Requests of external clients (`external_requests`: Scrapy, Airflow) are judged by their times only, because these
 clients apply robots.txt themselves.
 `unaccounted` counts what cannot be judged: the rules in force then are no longer stored, or a page has no row in the
-log. `gaps` counts losses of Valkey: requests in flight at that moment are not in the log, and the quiet time after each
-loss separates them from later requests.
+log. `gaps` counts losses of Valkey: requests in flight at that moment are not in the log, and the quiet period after
+each loss separates them from later requests.
 """
 
 from __future__ import annotations

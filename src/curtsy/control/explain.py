@@ -1,4 +1,6 @@
-"""Explain why a URL is not done: what the store and the frontier know of a URL or host. explain_text.py words it."""
+"""Explain why a URL is not done: what the store and the frontier know about a URL or host. explain_text.py turns it
+into sentences.
+"""
 
 from __future__ import annotations
 
@@ -47,10 +49,10 @@ class UrlFacts:
     incomplete: dict[str, Any] | None = None
     #: the URL that named it first; None: it is a seed, or it is not known
     referrer: str | None = None
-    #: of a redirect: whether the crawl knows its target, and why the target is outside the scope
+    #: for a redirect: whether the crawl knows its target, and why the target is outside the scope
     target_known: bool = False
     target_out_of_scope: str | None = None
-    #: the fault because of which the host is silent, and since when
+    #: first failure since the host stopped answering, and its time
     silent: tuple[str, int] | None = None
     #: the frontier's state; None: not asked, or not available
     snapshot: HostSnapshot | None = None
@@ -137,7 +139,7 @@ def _folding_of(tx: Connection, crawl: Crawl, settings: Settings) -> Folding:
 
 
 def with_frontier(tx: Connection, facts: UrlFacts, settings: Settings) -> UrlFacts:
-    """Add what the frontier knows of an open URL, if its server runs. Never starts a server."""
+    """Add what the frontier knows about an open URL, if its server runs. Never starts a server."""
     if facts.crawl is None or facts.row is None or facts.row.state != UrlState.OPEN:
         return facts
     render = facts.row.kind == Kind.BROWSER

@@ -107,7 +107,7 @@ def pause(store: Store, id: str) -> Schedule:
 
 
 def resume(store: Store, id: str, now_ms: int | None = None) -> Schedule:
-    """Missed runs are not made up for; a queued run keeps waiting."""
+    """Resume a schedule. Missed runs are not repeated; a queued run keeps waiting."""
     return store.run(_enable, id, True, now_ms or clock.now_ms())
 
 
@@ -185,7 +185,7 @@ def _missed(cron: Cron, planned_ms: int, now_ms: int) -> int:
 
 
 async def _make(services: Services, run: Run, now_ms: int) -> bool:
-    """May be repeated by another process after a crash: the crawl already has its id."""
+    """Create the crawl of a run. Another process may repeat this after a crash: the crawl already has its id."""
     schedule = await read(services.store, schedules.by_n, run.schedule)
     if schedule is None or not schedule.enabled:
         return False  # removed or paused in the meantime

@@ -1,4 +1,4 @@
-"""Seeds: one check for every place that they come from."""
+"""Seeds: one check for all entry points."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def is_public(url: str, settings: Settings) -> bool:
 def each(
     seeds: Iterable[str], settings: Settings | None = None, place: str = "seed {}", first: int = 0
 ) -> Iterator[str]:
-    """Normal URLs while seeds arrive. The first bad seed raises an error with its place."""
+    """Normalized URLs, one by one as seeds arrive. The first bad seed raises an error with its position."""
     for number, seed in enumerate(seeds, first):
         try:
             url = check(seed, settings)
@@ -71,7 +71,7 @@ def each(
 
 
 def checked(seeds: Iterable[str], settings: Settings, place: str, first: int = 0) -> list[str]:
-    """Normal URLs of seeds that are all here, or an error that names the bad ones."""
+    """Normalized URLs of a complete list of seeds, or an error that names the bad ones."""
     urls: list[str] = []
     refused: list[tuple[str, str]] = []
     for number, seed in enumerate(seeds, first):

@@ -75,14 +75,16 @@ def load_chunk(
 
 
 def _kind_of(seed: str, crawl: Crawl) -> Kind:
-    """A compressed sitemap is no type that pages have, and a browser cannot read one; others are known by content."""
+    """The kind of a seed. A compressed sitemap is known by its name, because pages do not have its type and a browser
+    cannot read it; other sitemaps are known by their content.
+    """
     name = seed.partition("?")[0].rpartition("/")[2].lower()
     is_sitemap = name.endswith(".xml.gz") or (crawl.render == "always" and _SITEMAP_NAME.match(name) is not None)
     return Kind.SITEMAP if is_sitemap else crawl.page_kind
 
 
 def _surplus(rows: list[NewUrl], inserted: dict[tuple[int, bytes], int]) -> dict[tuple[int, str], int]:
-    """By queue, minus one for each row that existed already or was given twice."""
+    """By queue: minus one for each row that existed already or was submitted twice."""
     surplus: dict[tuple[int, str], int] = {}
     fresh = set(inserted)
     for row in rows:
@@ -110,7 +112,7 @@ async def list_chunk(
     services: Services, crawl: Crawl, rows: list[NewUrl], inserted: dict[tuple[int, bytes], int]
 ) -> None:
     """List the seeds in the frontier. An unavailable frontier reads them from the store later."""
-    # By seq: a seed that was given several times is one row.
+    # By seq: a seed that was submitted several times is one row.
     listed = {inserted[row.crawl, row.fp]: row for row in rows if (row.crawl, row.fp) in inserted}
     frontier = services.frontier
     try:

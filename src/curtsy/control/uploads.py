@@ -91,7 +91,7 @@ class _Intake:
         known: idempotency.Submission | None,
     ) -> None:  # fmt: skip
         self._store, self._settings, self._sender, self._listing = store, settings, sender, listing
-        #: the end of what was stored before was found again in this body
+        #: whether this body was read up to the end of the part that was stored before
         self._met = False
         self._known = known if known is not None and known.received else None
         self._begun = bool(known is not None and (known.received or known.crawl != crawl.id))
@@ -151,7 +151,7 @@ class _Intake:
             raise UploadHeld("Another request took over this upload, because this one was silent for too long.")
 
     def _broken(self) -> None:
-        """Without a key the upload cannot continue; with one, what is stored waits for the rest."""
+        """The upload was interrupted. Only with a key, the stored part waits for the rest."""
         if self._sender.key is None and self._crawl.n:
             self._store.run(submit.give_up, self._crawl.n)
         elif self._sender.key is not None and not self._begun:

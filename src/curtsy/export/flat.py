@@ -1,6 +1,6 @@
 """Records as flat tables, by their schema. Pure: no store, no files.
 
-records               one row per record: what is known of the record, then a column per value, `contact.email`
+records               one row per record: facts about the record, then a column per value, `contact.email`
 records_<list>        one row per item of a list; with lists as JSON, the list is a column instead
 evidence              one row per quote of a value; a value without a quote has one row too
 """

@@ -3,7 +3,8 @@
 JSON Lines, CSV and WARC are appended to the file itself. A note in the data folder has the number of the last page and
 the length of the file up to it: data first, then the note, so a resumed crawl cuts what a killed process wrote after
 that, and no page is written twice. Parquet needs its footer: its row groups go to a file next to the output, which
-gets its name when the process ends, and a resumed crawl writes it again from the store.
+gets its name when the process ends, and a resumed crawl writes it again from the store. A folder of Markdown gets a
+file for each page at once. An object cannot grow: it is written whole when the process ends.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def notes_of(folder: Path, crawl: str) -> list[Note]:
 
 
 class LiveOutput:
-    """Writes the pages of one crawl to a local file; `step` whatever was committed since the last call."""
+    """Writes the pages of one crawl to a file or a folder; `step` writes what was committed since the last call."""
 
     def __init__(self, rows: PageRows, out: Path, chosen: Format, data_dir: Path) -> None:
         self._rows, self._chosen = rows, chosen

@@ -105,7 +105,7 @@ def json_lines(rows: Iterable[dict[str, Any]]) -> Iterator[bytes]:
 
 
 class Sink:
-    """A file for csv.writer, pyarrow and zipfile that keeps what was written until it is taken."""
+    """A file for csv.writer, pyarrow and zipfile that buffers its content until it is taken."""
 
     closed = False
 

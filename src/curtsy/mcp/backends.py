@@ -26,13 +26,13 @@ from curtsy.store import crawls
 from curtsy.store.engine import Store
 
 _PAGE_ID = re.compile(r"[1-9][0-9]{0,17}-[0-9a-f]{32}")
-#: seconds between two looks at a crawl that is waited for
+#: seconds between two status checks while waiting for a crawl
 _LOOK_S = 0.25
 #: crawls at a time in this process
 _AT_ONCE = 2
 _COUNTS = ("pages", "done", "pending", "pending_render", "skipped", "failed", "failed_stages")
 
-#: gets the number of pages now and then; returns False once the client has gone
+#: gets the number of pages from time to time; returns False once the client has gone
 OnPages = Callable[[int], bool]
 
 

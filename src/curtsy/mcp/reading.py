@@ -1,7 +1,7 @@
-"""What an agent reads of stored pages: Markdown in pieces, hits with the words around them, facts with their evidence.
+"""What an agent reads from stored pages: Markdown in pieces, search hits with context, facts with their evidence.
 
-Nothing here asks the web, and nothing takes long: pages are bounded in number, time and length. What a page says is
-data; every answer that holds some of it says so.
+Nothing here sends requests, and every call is bounded in pages, time and length. The text of a page is untrusted data,
+and every answer that contains some of it says so.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read:
-    """A stored page with its body, wherever it was stored."""
+    """A stored page with its body."""
 
     id: str
     crawl: str
@@ -127,7 +127,7 @@ def _cut_short(searched: int, stored: int, why: str, go_on: str | None) -> dict[
 
 
 def _hit(page: Read, words: list[str]) -> tuple[float, dict[str, Any]] | None:
-    """(score, page): words in the title count most, then in the URL, then in the text, where more say less and less."""
+    """(score, page): words in the title count most, then in the URL, then in the text, where repetitions count less."""
     title, url = (page.title or "").lower(), page.url.lower()
     text = page.text()[:_SEARCHED_CHARS]
     low = text.lower()
@@ -173,7 +173,7 @@ def facts_of(page: Read, schema: str | dict[str, Any]) -> dict[str, Any]:
 
 
 def _schema(schema: str | dict[str, Any]) -> schemas.Schema:
-    """Only what comes with the package, or a JSON Schema: a name never leads to a file or a module."""
+    """A built-in schema or a JSON Schema: a name never loads a file or a module."""
     if isinstance(schema, dict):
         return schemas.inline(schema)
     if schema not in schemas.built_in():

@@ -1,10 +1,10 @@
 """The tools, and the two ways to reach them: standard input and output, or HTTP.
 
-Over HTTP only this machine is answered, and no web page that it shows (Host and Origin are checked); beyond it every
-request needs the key.
+Over HTTP, only this machine is answered, and no web page in its browser (Host and Origin are checked). Requests from
+other machines need the key.
 """
 
-# Annotations are evaluated here, not later: some of the tools' parameters have limits that `build` is given.
+# Annotations are evaluated here, not later: some parameters of the tools have limits that are arguments of `build`.
 
 import asyncio
 import hmac

@@ -37,7 +37,7 @@ from curtsy.store.engine import Store
 #: the server promises results within this time; a batch without them is canceled
 WINDOW_MS = 24 * 3600 * 1000
 _LOCK_S = 0.05
-#: longer than any call: a request that was under way at a kill has ended
+#: longer than any call: a request that was in flight at a kill has ended
 _GRACE_MS = 2_000
 
 
@@ -96,7 +96,7 @@ class _Lane:
         return batch._replace(file=file)
 
     def _create(self, batch: SentBatch) -> None:
-        """The batch costs something from its creation on, so the store knows before that it may exist."""
+        """Creating the batch costs money, so the store records before that it may exist."""
         self._store.run(batches.advance, batch.n, clock.now_ms(), {"state": "creating", "file": batch.file})
         point("batch.creating")
         made = batch_api.create(self._where, batch.token, batch.file or "", self._timeout_s)
@@ -146,7 +146,7 @@ class _Lane:
         batches.drop(tx, question.key)
 
     def _give_up(self, batch: SentBatch) -> None:
-        """What has no result becomes a single call; the batch is over."""
+        """Questions without a result become single calls; the batch has ended."""
         self._store.run(self._given_up, batch)
         point("batch.ended")
 

@@ -1,9 +1,9 @@
 """All stages of many pages or sites in one pass, for a process that makes the records of a crawl without a model.
 
-One transaction begins some rows of the outbox, one stores all their records. What holds for single stages holds here:
-the transaction that deletes a row writes its record, and a row that another process has completed is skipped. Only rows
-that were never begun are taken, and a pass is no attempt: after a kill, its rows are begun one by one. So a page that
-kills its process becomes a dead letter alone.
+One transaction begins some rows of the outbox, one stores all their records. The guarantees of single stages hold here,
+too: the transaction that deletes a row writes its record, and a row that another process has completed is skipped. Only
+rows that were never begun are taken, and a pass does not count as an attempt: after a kill, its rows are begun one by
+one. So a page that kills its process becomes a dead letter alone.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Pass(NamedTuple):
     failed: list[tuple[Row, Exception]]
 
 
-#: stores the records of a row within a transaction: (tx, crawl, hash, row, found, now_ms)
+#: stores the records of a row within a transaction: (tx, crawl, schema_hash, row, found, now_ms)
 Keep = Callable[[Any, Crawl, str, Row, dict[str, Any], int], None]
 
 
@@ -55,7 +55,7 @@ def suits(parts: Parts, crawl: Crawl) -> bool:
     try:
         plan = plans.of(parts.store, crawl)
     except UsageError:
-        # A function that this process does not have: each stage that needs it says so.
+        # A function that this process does not have: each stage that needs it reports that.
         return False
     return plan is not None and not _has_functions(plan)
 

@@ -84,7 +84,7 @@ class StoredQueue:
 
 
 class MissingModel:
-    """The model of a crawl that this process cannot use: every question fails, and only questions do."""
+    """The model of a crawl that this process cannot use: every question to it fails, and nothing else."""
 
     def __init__(self, why: str) -> None:
         self._why = why

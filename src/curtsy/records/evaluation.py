@@ -160,7 +160,7 @@ def _starred(path: str, truth: Truth) -> str:
 
 
 def organization_truth(record: Record) -> Truth | None:
-    """Return what the generator knows of a site's organization; `None` if the site is not one of the tiny web."""
+    """Return the generator's facts about a site's organization; `None` if the site is not one of the tiny web."""
     host = record.subject.removeprefix("site:").partition(":")[0]
     if org_number(host) is None:
         return None

@@ -1,4 +1,4 @@
-"""Evidence as JSON. Stored records leave out what has its default; `completed` adds it for readers."""
+"""Evidence as JSON. Stored records omit default values; `completed` adds them for readers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def completed(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def place_of(data: dict[str, Any]) -> str:
-    """Where a quote stands, for people: its URL, the page of a document, and whether a reader sees it at once."""
+    """Where a quote is, for display: its URL, the page of a document, and whether a reader sees it at once."""
     part = data.get("part")
     said = [data["url"], data["locator"], "" if part is None else str(Part(**part))]
     said += ["" if data.get("visibility", "visible") == "visible" else data["visibility"]]
@@ -60,5 +60,5 @@ def place_of(data: dict[str, Any]) -> str:
 
 
 def labels_of(data: dict[str, Any]) -> str:
-    """The labels of the table cell, for people; empty if the quote is not in a table."""
+    """The labels of the table cell, for display; empty if the quote is not in a table."""
     return " | ".join(" ".join(one["text"].split()) for one in data.get("labels", ()))

@@ -46,7 +46,7 @@ T = TypeVar("T")
 THIN_WORDS = judge.THIN_WORDS
 #: extracting and checking the values of a schema may take this many times as long as reading the page
 _GROUNDING = 10
-#: the cause of a stage that is no failure: its question waits for a batch
+#: a cause that is not a failure: the question of the stage waits for a batch
 WAITS_FOR_BATCH = "llm_batch"
 #: validation problems kept with a record
 _PROBLEMS = 5
@@ -54,7 +54,7 @@ _PROBLEMS = 5
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What the stages need of a process; Services have it too."""
+    """The parts of a process that stages need; Services has them, too."""
 
     settings: Settings
     store: Store
@@ -213,7 +213,9 @@ def _verified(
     parts: Parts, crawl: Crawl, row: Row, schema: Schema, found: Sequence[PageSources], extraction: Extraction,
     fields: list[Field],
 ) -> tuple[Extraction, list[Field]]:  # fmt: skip
-    """Withhold what the models do not confirm, if the settings ask for it. A fault leaves the rest unverified."""
+    """Withhold values that the models do not confirm, if the crawl or the settings require it. A fault leaves the rest
+    unverified.
+    """
     settings = parts.settings
     wanted = [(Check.VALUE, crawl_model.model_of)] if settings.llm_verify else []
     wanted += [(Check.ATTRIBUTION, crawl_model.second_model_of)] if settings.llm_judge_model else []

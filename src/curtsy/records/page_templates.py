@@ -1,10 +1,10 @@
-"""Templates in the store: what they say about a page, and what a page says about them.
+"""Templates in the store: using them for a page, and updating them from it.
 
     recall       before an extraction: the templates of the page's URL shape; learns what is due
     PageMemory   during it: the template that the page belongs to, and what its selectors find
     note         after it: which selectors were right, which places the model has seen
 
-docs/decisions/0090-learned-selectors.md has the rules, and what holds among concurrent workers.
+docs/decisions/0090-learned-selectors.md has the rules, and the guarantees for concurrent workers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _INVENTED = frozenset(("quote_not_found", "no_quote", "echo"))
 
 
 class PageMemory:
-    """What is known of the template of one page."""
+    """What is known about the template of one page."""
 
     def __init__(
         self, store: Store, schema: Schema, page: PageSources, rows: Sequence[TemplateRow],
@@ -41,7 +41,7 @@ class PageMemory:
     ) -> None:  # fmt: skip
         self.schema, self.page, self.rows = schema, page, rows
         self._store, self._active, self._every = store, active, every
-        #: None: nothing was missing, so nothing was looked for
+        #: None: nothing was missing, so nothing was searched
         self.seen: Look | None = None
         self.places: PagePlaces | None = None
         self.row: TemplateRow | None = None
@@ -110,7 +110,7 @@ def memory_of(store: Store, schema: Schema, page: PageSources, check_every: int)
 def note(
     store: Store, crawl: Crawl, subject: str, memory: PageMemory, found: Extraction, fields: Sequence[Field]
 ) -> None:
-    """Write down what the extraction of a page says about its template."""
+    """Update the template of a page from its extraction."""
     places, seen = memory.places, memory.seen
     if seen is None or places is None or not places.skeleton:
         return
@@ -152,7 +152,8 @@ def values_of(schema: Schema, fields: Sequence[Field], *rungs: Rung) -> dict[str
 
 def _absent(schema: Schema, found: Extraction, fields: Sequence[Field]) -> frozenset[str]:
     """The requested fields that the model did not find, or for which it gave words that the page does not have. Any
-    other withheld value may be on the page."""
+    other withheld value may be on the page.
+    """
     stated = {schema.leaf_for(one.path).path for one in fields if one.note not in _INVENTED}
     return frozenset(found.asked) - stated
 
@@ -186,7 +187,8 @@ def _judged(
     memory: PageMemory, seen: Look, said: Mapping[str, Sequence[Any]], absent: frozenset[str], before: Sequence[str]
 ) -> Outcome:
     """Compare the selectors with the model. It may overlook a value once: only if it found none on the page before
-    either, or if something is new on this page, a selector that found one is wrong."""
+    either, or if something is new on this page, a selector that found one is wrong.
+    """
     used: list[int] = []
     missed: list[int] = []
     wrong: dict[int, str] = {}

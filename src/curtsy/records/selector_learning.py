@@ -1,6 +1,6 @@
 """Learns the selectors of templates from records and stored pages.
 
-    recall   before an extraction: what is known of the page's template; learns first what is due
+    recall   before an extraction: what is known about the page's template; learns first what is due
     learn    new selectors of one template
     teach    a person has corrected a record: retire the selectors that were wrong, and learn at once
 
@@ -63,7 +63,8 @@ _without: WeakKeyDictionary[Store, dict[str, float]] = WeakKeyDictionary()
 
 def has_templates(store: Store, schema: Schema) -> bool:
     """Whether the schema has templates. A negative answer is cached for two seconds: extraction without a model must
-    not become slower."""
+    not become slower.
+    """
     known, now = _without.setdefault(store, {}), time.monotonic()
     if now - known.get(schema.hash, -_CACHED_S) < _CACHED_S:
         return False
@@ -75,7 +76,7 @@ def has_templates(store: Store, schema: Schema) -> bool:
 
 
 def recall(store: Store, segments: SegmentStore, settings: Settings, schema: Schema, page: PageSources) -> PageMemory:
-    """What is known of the page's template. Learns first what is due; a failure of that is logged, not raised."""
+    """What is known about the page's template. Learns first what is due; a failure of that is logged, not raised."""
     memory = memory_of(store, schema, page, settings.selector_check_every)
     due = [row for row in memory.rows if _is_due(row)]
     if not due:
@@ -128,7 +129,7 @@ def teach(
 ) -> None:
     """Learn from a person's correction of the record of a page. It counts on every page, without a model too.
 
-    The correction stands whatever becomes of learning: a failure is logged, not raised.
+    The correction is stored even if learning fails: a failure is logged, not raised.
     """
     if not settings.learn_selectors or schema.per != "page" or after.kind != "page" or after.ordinal:
         return

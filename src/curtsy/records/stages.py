@@ -37,9 +37,7 @@ _BACKOFF_CAP_MS = 300_000
 _BATCH_LOOK_MS = 600_000
 #: a short lease for crawls in one process: what a killed process had begun is retried soon
 LOCAL_LEASE_MS = 5_000
-
-
-#: in the payload of a row: its record is stored without the model's values
+#: in the payload of a row: a replay of the row completes a record that was stored without the model's values
 _COMPLETES = "completes"
 
 
@@ -149,7 +147,7 @@ def _finish(
 ) -> list[StageMessage]:
     """Delete the row, write its result and the next row. A second worker changes nothing.
 
-    If the result notes that the model failed, the row stays as dead beside its dead letter, and the next row is
+    If the result notes that the model failed, the row stays as dead along with its dead letter, and the next row is
     written too: the record is stored without the model's values, and a replay completes it.
     """
     failure = None if row.kind == "store" else extraction.failure_in(found[row.kind])
@@ -179,7 +177,7 @@ def _give_up(tx: Any, settings: Settings, row: Row, failure: dict[str, Any], now
 
 
 def _begin_again(tx: Any, row: Row) -> None:
-    """What an earlier result of this stage led to must not be mixed with the new one."""
+    """Delete what followed from an earlier result of this stage: it must not be mixed with the new one."""
     kinds = ("extract", "score", "store")
     later = kinds[kinds.index(row.kind) :]
     records.forget_results(tx, row.crawl, row.subject, later)
@@ -188,7 +186,8 @@ def _begin_again(tx: Any, row: Row) -> None:
 
 def _store(tx: Any, crawl: Crawl, hash: str, row: Row, found: dict[str, Any], now_ms: int) -> None:
     """The first complete record of a page stays. A site that got new pages, and a repeated extraction, may create the
-    next version. A replay of scores needs the result of the extraction."""
+    next version. A replay of scores needs the result of the extraction.
+    """
     host = sites.host_of(row.subject)
     again = host is not None or bool(row.payload.get("again"))
     for record, cited in extraction.records_of(crawl, hash, row, found, now_ms):
@@ -230,7 +229,7 @@ def _dead_letter(tx: Any, row: Row, settings: Settings, now_ms: int) -> Failure:
     )  # fmt: skip
 
 
-# StageMessage, and the end of a crawl
+# Messages, and the end of a crawl
 
 
 def sweep(store: Store, settings: Settings, now_ms: int | None = None) -> list[StageMessage]:

@@ -1,8 +1,8 @@
-"""Judge extraction against a truth file: labeled pages, what they state, and what looks like it but is not.
+"""Judge extraction against a truth file: labeled pages, what they state, and decoys.
 
     load      cases of a JSONL or TOML file
     judge     run the extraction of each case without a model, and count by field
-    below     what a report misses of its floors
+    below     the floors that a report does not reach
 
 A value is right if it equals the true one; wrong values that the case lists as decoys are `misattributed`. A value
 without a span that holds its quote is `unsupported`. Nothing is fetched or stored.
@@ -244,7 +244,7 @@ def _plain(value: Any) -> str:
 
 
 def below(report: Report, floors: Mapping[str, Any]) -> list[str]:
-    """Return what a report misses of its floors: `precision`, `recall`, `wrong` (at most), and `[fields]`."""
+    """Return the floors that a report does not reach: `precision`, `recall`, `wrong` (at most), and `[fields]`."""
     found = list(_below("total", report.total, floors))
     for name, wanted in (floors.get("fields") or {}).items():
         path = next((one for one in report.fields if one.strip("/*").replace("/", ".") == name), "")

@@ -1,4 +1,4 @@
-"""A second look at the values of a record: a model verifies values that patterns found, a second one their attribution.
+"""A second check of a record's values: a model verifies values that patterns found, a second model their attribution.
 
 A value that a model does not confirm is withheld as `disputed`, and its record waits for a person. Nothing is added.
 """

@@ -1,4 +1,4 @@
-"""An example DAG: crawl -> process -> replay the dead letters -> process what they brought.
+"""An example DAG: crawl -> process -> replay the dead letters -> process their pages.
 
 Copy it into your DAG folder. It needs the connection `curtsy_default` (docs/how-to/airflow.md). Run it with your
 own seeds:
@@ -30,7 +30,7 @@ PAGES = Asset("curtsy_example_pages", uri="curtsy://example/pages")
     tags=["curtsy"],
 )
 def example() -> None:
-    # Submits, and is gone from its worker until the crawl has ended.
+    # Submits the crawl, and leaves its worker until the crawl has ended.
     crawl = CurtsyCrawlOperator(
         task_id="crawl",
         seeds="{{ params.seeds }}",
@@ -52,7 +52,7 @@ def example() -> None:
 
     @task.short_circuit
     def replay(crawled: dict[str, Any]) -> bool:
-        """What failed for a reason that may have passed is tried once more; False: there was nothing."""
+        """Replay dead letters whose cause may be temporary; False: there were none."""
         server = CurtsyHook().get_conn()
         tried = [
             server.replay_failures(crawl=crawled["crawl_id"], cause=cause)

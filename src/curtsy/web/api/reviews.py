@@ -23,7 +23,8 @@ _LARGEST = 2**63 - 1
 def list_reviews(call: Call, query: ReviewsQuery) -> Page[ReviewItem]:
     """List the records that need a decision, oldest first, with their withheld values.
 
-    With `schema`, `items` may be short or empty although `next` is not null.
+    Filters must all match. A call examines at most 2,000 records, so `items` may be short or empty although `next` is
+    not null.
     """
     n = call.crawl_n(query.crawl)
     after = decode_one(query.cursor, int, 0)

@@ -1,4 +1,4 @@
-"""Schedules: create, list, pause, resume, remove; and their runs."""
+"""Schedules: create, list, edit, run now, pause, resume, remove; and their runs."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def resume_schedule(call: Call, id: str) -> ScheduleInfo:
 
 @endpoint("GET", "/v1/schedules/{id}/runs", scope="read")
 def schedule_runs(call: Call, id: str, query: Paged) -> Page[RunInfo]:
-    """The runs of a schedule, newest first, with the ids of their crawls."""
+    """The runs of a schedule, newest first, with the results of their crawls."""
     before = decode_one(query.cursor, int)
     n = _find(call, id).n
     with call.store.read() as tx:

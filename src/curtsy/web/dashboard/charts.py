@@ -1,6 +1,6 @@
 """Charts as SVG: this module computes the geometry, the templates write it. Every chart has a text description.
 
-A chart is 1000 units wide and 100 high, and is stretched to its place; its labels are text beside it.
+A chart is 1000 units wide and 100 high, and is stretched to its place; its labels are text next to it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Exports the pages and records of a crawl as a streamed file, without holding it in memory."""
+"""Exports of a crawl that the dashboard offers: streamed as by the API."""
 
 from __future__ import annotations
 

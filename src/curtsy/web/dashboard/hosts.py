@@ -23,6 +23,7 @@ from curtsy.web.problems import Problem
 
 #: requests in a timeline
 _SHOWN = 30
+#: lines of a robots.txt that the page shows
 _MOST_LINES = 400
 
 
@@ -76,8 +77,8 @@ def _target(asked: str, home: str) -> str | None:
 
 def _rules(state: RobotsState, target: str | None, agent: str) -> Rules:
     rules = robots_policy.parsed(state)
-    concerned = target is not None and rules is not None and origin(target) == state.origin
-    line = rules.rule(target, agent) if concerned and rules is not None and target is not None else None
+    same_origin = target is not None and rules is not None and origin(target) == state.origin
+    line = rules.rule(target, agent) if same_origin and rules is not None and target is not None else None
     text = state.body.decode("utf-8", "replace").splitlines()
     return Rules(
         origin=state.origin,
@@ -90,7 +91,7 @@ def _rules(state: RobotsState, target: str | None, agent: str) -> Rules:
         ),
         cut=len(text) > _MOST_LINES,
         delay_s=rules.delay(agent) if rules is not None else None,
-        allowed=rules.allows(target, agent) if concerned and rules is not None and target is not None else None,
+        allowed=rules.allows(target, agent) if same_origin and rules is not None and target is not None else None,
         rule=line,
     )
 

@@ -1,4 +1,4 @@
-"""Review: a record beside its source text, with the evidence of each value highlighted."""
+"""Review: a record next to its source text, with the evidence of each value highlighted."""
 
 from __future__ import annotations
 

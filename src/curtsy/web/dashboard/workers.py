@@ -1,4 +1,4 @@
-"""Workers: their queues and last heartbeat, and a link to Flower."""
+"""Workers: what each does, its memory and uptime; drain; and a link to Flower."""
 
 from __future__ import annotations
 

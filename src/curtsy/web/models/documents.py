@@ -8,7 +8,7 @@ from curtsy.core.document_facts import PROBLEMS
 
 
 class DocumentInfo(BaseModel):
-    """What is known of a page that is a document. Empty texts and 0 are unknown."""
+    """The facts about a page that is a document. Empty texts and 0 are unknown."""
 
     kind: str = Field(description="`pdf`, `docx`, ..., as in the setting `document_types`.")
     problem: str = Field(

@@ -60,7 +60,7 @@ class EvidenceInfo(BaseModel):
     )
     labels: list[LabelInfo] = Field(description="Of the table cell with the value: rows, then columns; or its term.")
     part: PartInfo | None = Field(description="Page, sheet, slide or chapter of a document; null for other pages.")
-    boxes: list[BoxInfo] = Field(description="Where the quote stands on pages of a PDF, one per line; else empty.")
+    boxes: list[BoxInfo] = Field(description="Where the quote is on pages of a PDF, one per line; else empty.")
     ocr: bool = Field(description="The words were recognized in a picture of the page.")
 
 

@@ -1,7 +1,7 @@
 """How soon a crawl asks again after its frontier was lost: FLUSHALL under a running crawl with a million open rows.
 
-The crawl is a real `curtsy crawl`; time limits are short so that the quiet time, which is politeness and not slowness,
-passes soon. What counts is the time beyond it: noticing the loss, rebuilding, and the first rescan.
+The crawl is a real `curtsy crawl`; time limits are short so that the quiet period, which is politeness and not
+slowness, passes soon. What counts is the time beyond it: noticing the loss, rebuilding, and the first rescan.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def figures(plan: Plan, say: Callable[[str], None]) -> list[Section]:
     hosts = max(10, plan.urls // 1000)
     with serve(hosts, 1, plan.port) as web, tempfile.TemporaryDirectory(prefix="curtsy-bench-") as folder:
         back = lose(web, plan.urls // hosts, Path(folder))
-    say(f"  back after {back.whole_s:.2f} s, of it {back.beyond_quiet_s:.2f} s beyond the quiet time")
+    say(f"  back after {back.whole_s:.2f} s, of it {back.beyond_quiet_s:.2f} s beyond the quiet period")
     if back.open_rows < plan.urls * 0.9:
         raise RunFailed(f"Only {back.open_rows:,} of {plan.urls:,} rows were open when the frontier was lost.")
     rows = (

@@ -334,7 +334,7 @@ def test_the_connections_other_settings_are_settings(plane: Plane) -> None:
 
 
 @pytest.mark.usefixtures("connection")
-def test_the_hook_finds_the_api_and_says_when_it_is_away(plane: Plane, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hook_finds_the_api_and_says_when_it_is_unavailable(plane: Plane, monkeypatch: pytest.MonkeyPatch) -> None:
     assert CurtsyHook().test_connection() == (True, "The API is ready and accepts the key.")
     monkeypatch.setenv("AIRFLOW_CONN_CURTSY_DEFAULT", "curtsy://127.0.0.1:1")
     assert CurtsyHook().test_connection()[0] is False

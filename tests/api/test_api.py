@@ -73,7 +73,9 @@ def test_a_plain_loop_works_where_a_loop_runs(given: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("asynchronous", [True, False])
-def test_leaving_early_leaves_a_crawl_that_goes_on(site: SmallSite, given: dict[str, Any], asynchronous: bool) -> None:
+def test_leaving_early_leaves_a_crawl_that_continues(
+    site: SmallSite, given: dict[str, Any], asynchronous: bool
+) -> None:
     crawling = curtsy.crawl(START, delay_s=0.3, **given)
     first: list[str] = []
 
@@ -241,7 +243,7 @@ def test_the_counts_tell_what_became_of_all(given: dict[str, Any]) -> None:
         ((START,), {"config": 5}, "`config` must be a path, not 5"),
     ],
 )
-def test_what_cannot_be_is_told(
+def test_invalid_input_is_reported(
     given: dict[str, Any], seeds: tuple[str, ...], options: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(curtsy.UsageError, match=said):
@@ -259,7 +261,7 @@ def test_a_crawl_may_have_each_lane_that_the_command_has(given: dict[str, Any], 
     assert len(list(curtsy.crawl(START, lane=lane, max_pages=1, **given))) == 1
 
 
-def test_what_names_no_crawl_is_told(given: dict[str, Any]) -> None:
+def test_what_names_no_crawl_is_reported(given: dict[str, Any]) -> None:
     list(curtsy.crawl(START, max_pages=1, **given))
     for look in (curtsy.resume, lambda id, **more: list(curtsy.pages(id, **more))):
         with pytest.raises(curtsy.UsageError, match="by its id"):
@@ -270,7 +272,7 @@ def test_what_names_no_crawl_is_told(given: dict[str, Any]) -> None:
         curtsy.resume(max_pages="many", **given)  # type: ignore[arg-type]
 
 
-def test_a_part_that_is_away_is_told(given: dict[str, Any]) -> None:
+def test_a_part_that_is_unavailable_is_reported(given: dict[str, Any]) -> None:
     with pytest.raises(curtsy.Unavailable):
         list(curtsy.crawl(START, frontier_url="redis://127.0.0.1:9/0", **given))
     with pytest.raises(curtsy.UsageError, match="no database"):
@@ -392,7 +394,7 @@ def test_texts_that_no_database_takes_are_failures_of_their_function(birds: dict
     assert "UnicodeEncodeError" in letters[f"{START}ducks"].detail
 
 
-def test_a_scorer_that_fails_is_told_at_once(birds: dict[str, Any]) -> None:
+def test_a_scorer_that_fails_is_reported_at_once(birds: dict[str, Any]) -> None:
     def scorer(schema: str, data: dict[str, Any], quotes: list[Any]) -> float:
         return float("nan") if "geese" in data["title"] else 1 / 0
 
@@ -501,7 +503,7 @@ def test_a_score_without_its_function_is_a_dead_letter_too(
         ({"extract": bird_page, "score": positional}, r"called as `positional\(schema=.*missing a required argument"),
     ],
 )
-def test_functions_that_cannot_be_are_told(given: dict[str, Any], options: dict[str, Any], said: str) -> None:
+def test_invalid_functions_are_reported(given: dict[str, Any], options: dict[str, Any], said: str) -> None:
     with pytest.raises(curtsy.UsageError, match=said):
         curtsy.crawl(START, **{**given, **options})
 

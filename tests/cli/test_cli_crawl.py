@@ -132,7 +132,7 @@ def test_ctrl_c_once_drains_and_the_crawl_is_resumed(start: Callable[..., subpro
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_being_told_to_end_drains(
+def test_a_request_to_end_drains(
     start: Callable[..., subprocess.Popen[str]], number: signal.Signals, tmp_path: Path
 ) -> None:
     process = start("crawl", "http://org-0001.tinyweb.test/", "--delay", "2", "--json")
@@ -198,7 +198,9 @@ def test_two_processes_share_one_crawl(start: Callable[..., subprocess.Popen[str
     assert finish(start("audit", "--json"))["overlaps"] == 0
 
 
-def test_a_paused_crawl_ends_its_process_and_goes_on_when_resumed(start: Callable[..., subprocess.Popen[str]]) -> None:
+def test_a_paused_crawl_ends_its_process_and_continues_when_resumed(
+    start: Callable[..., subprocess.Popen[str]],
+) -> None:
     process = start("crawl", "http://org-0000.tinyweb.test/", "--delay", "2", "--json")
     until(lambda: pages_so_far(start) >= 1)
     assert finish(start("pause", "--json"))["state"] == "paused"

@@ -99,7 +99,7 @@ def test_the_progress_line_names_what_there_is() -> None:
     assert progress.sentence(waiting, None) == "1 page, 30 pending (20 for a browser)"
 
 
-def test_pages_that_wait_for_a_browser_are_told_beside_the_pending_ones() -> None:
+def test_pages_that_wait_for_a_browser_are_shown_next_to_the_pending_ones() -> None:
     assert show.pending(1200, 0) == "1,200"
     assert show.pending(1200, 1100) == "1,200, 1,100 of them wait for a browser"
     assert show.pending(50_000, MOST_RENDER) == "50,000, 10,000 or more of them wait for a browser"

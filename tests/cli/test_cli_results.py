@@ -258,7 +258,7 @@ def test_an_emptied_database_beside_segments_is_warned_of(crawled: Path, tmp_pat
     assert warned()
 
 
-def test_a_data_folder_that_is_a_file_is_told(run: Run, tmp_path: Path) -> None:
+def test_a_data_folder_that_is_a_file_is_reported(run: Run, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for words in (("status",), ("crawl", "http://a.test/")):
         told = run(*words, "--data-dir", "file")
@@ -354,7 +354,7 @@ def test_what_is_empty_is_not_deleted(run: Run, crawled: Path) -> None:
         ("http://127.0.0.1:9", "", ("pause", ""), "is empty: give"),
     ],
 )
-def test_what_cannot_be_asked_of_an_api_is_told_in_one_line(
+def test_what_cannot_be_asked_of_an_api_is_reported_in_one_line(
     run: Run, monkeypatch: pytest.MonkeyPatch, api: str, key: str, words: tuple[str, ...], said: str
 ) -> None:
     monkeypatch.setenv("CURTSY_API_KEY", key)
@@ -414,7 +414,7 @@ def test_a_link_to_a_folder_of_markdown_is_followed(run: Run, crawled: Path, tmp
     assert len(list((tmp_path / "real" / "a.test").iterdir())) == 2
 
 
-def test_links_that_go_in_a_circle_are_told(run: Run, crawled: Path, tmp_path: Path) -> None:
+def test_links_that_go_in_a_circle_are_reported(run: Run, crawled: Path, tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").symlink_to("y.jsonl")
     (tmp_path / "y.jsonl").symlink_to("x.jsonl")
     assert run("export", "--out", "x.jsonl").code == 2
@@ -577,7 +577,7 @@ def test_pausing_resuming_and_cancelling_follow_the_states(run: Run, crawled: Pa
 
 
 @pytest.mark.parametrize("number", ["9223372036854775808", "0", "-1", "x", "9" * 5000])
-def test_what_is_no_number_of_a_record_is_told(run: Run, crawled: Path, number: str) -> None:
+def test_what_is_no_number_of_a_record_is_reported(run: Run, crawled: Path, number: str) -> None:
     refused = run("review", "show", "--", number)
     assert refused.code == 2
     assert "RECORD" in refused.err
@@ -658,7 +658,7 @@ def test_a_store_that_somebody_has_open_can_be_looked_at(run: Run, read_only: Ca
         assert run("audit").code == 0
 
 
-def test_what_was_not_closed_well_is_told_where_nothing_can_be_written(
+def test_what_was_not_closed_well_is_reported_where_nothing_can_be_written(
     run: Run, read_only: Callable[[], None], tmp_path: Path
 ) -> None:
     assert run("status").code == 0

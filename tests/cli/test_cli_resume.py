@@ -63,7 +63,7 @@ def stored(folder: CrawlFolder) -> dict[str, Any]:
     return found
 
 
-def test_a_crawl_goes_on_with_what_it_was_started_with(folder: CrawlFolder, web: TinyWeb) -> None:
+def test_a_crawl_continues_with_what_it_was_started_with(folder: CrawlFolder, web: TinyWeb) -> None:
     id, _, err = interrupted(folder, "--resolve", web.resolve_rule)
     assert f"curtsy crawl --resume {id} --config {folder.config}" in err
     assert stored(folder)["settings"]["resolve"] == [web.resolve_rule]

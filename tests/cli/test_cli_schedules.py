@@ -44,7 +44,7 @@ def test_a_schedule_may_be_the_first_thing_in_a_folder(folder: CrawlFolder) -> N
         (("news", "@daily", "https://a.test/", "--webhook", "https://hook.test/"), "needs a secret"),
     ],
 )
-def test_what_cannot_be_is_told_in_one_line(folder: CrawlFolder, words: tuple[str, ...], says: str) -> None:
+def test_invalid_input_is_reported_in_one_line(folder: CrawlFolder, words: tuple[str, ...], says: str) -> None:
     process = folder.start("schedules", "add", *words)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 2

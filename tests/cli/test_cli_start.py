@@ -47,7 +47,7 @@ def test_a_wrong_option_is_a_usage_error(tmp_path: Path) -> None:
         (("no-such-command",), "no-such-command"),
     ],
 )
-def test_what_cannot_be_read_is_told_in_one_line_that_says_where_to_look(
+def test_what_cannot_be_read_is_reported_in_one_line_that_says_where_to_look(
     words: tuple[str, ...], said: str, tmp_path: Path
 ) -> None:
     result = curtsy(*words, cwd=tmp_path)
@@ -63,7 +63,7 @@ def test_a_group_without_a_command_shows_its_help(tmp_path: Path) -> None:
     assert "unblock" in result.stdout + result.stderr
 
 
-def test_a_variable_that_is_no_setting_is_told_and_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_that_is_no_setting_is_reported_and_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CURTSY_DELAY", "3")
     monkeypatch.setenv("CURTSY_HOSTS__X", "{}")
     result = curtsy("status", cwd=tmp_path)
@@ -82,7 +82,7 @@ def test_a_deprecated_variable_works_with_a_warning(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.parametrize("words", [("status",), ("serve", "--port", "0"), ("worker",), ("beat",), ("doctor",)])
-def test_a_settings_file_that_the_environment_names_and_is_not_there_is_told(
+def test_a_settings_file_that_the_environment_names_and_is_not_there_is_reported(
     words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CURTSY_CONFIG", str(tmp_path / "none.toml"))
@@ -111,7 +111,7 @@ def test_the_command_line_names_a_file_before_the_environment_and_that_before_th
     assert load().delay_s == 11
 
 
-def test_a_setting_that_does_not_exist_is_told_with_the_nearest(tmp_path: Path) -> None:
+def test_a_setting_that_does_not_exist_is_reported_with_the_nearest(tmp_path: Path) -> None:
     (tmp_path / "curtsy.toml").write_text("dlay_s = 1\n")
     result = curtsy("status", cwd=tmp_path)
     assert result.returncode == 2
@@ -135,7 +135,7 @@ def test_a_setting_that_does_not_exist_is_told_with_the_nearest(tmp_path: Path) 
         ('store_url = "postgresql://nobody:pw@127.0.0.1:xx/x"', "'postgresql://nobody:***@127.0.0.1:xx/x' is no port"),
     ],
 )
-def test_a_setting_that_cannot_be_is_told_in_one_line(text: str, said: str, tmp_path: Path) -> None:
+def test_an_invalid_setting_is_reported_in_one_line(text: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "curtsy.toml").write_text(text + "\n")
     with pytest.raises(SettingsError, match=re.escape(said)) as error:
         load(tmp_path / "curtsy.toml")
@@ -156,7 +156,7 @@ def test_settings_that_can_be_are_taken(settings: dict[str, Any]) -> None:
     assert load(None, **settings)
 
 
-def test_a_url_that_cannot_be_in_the_environment_is_told_in_one_line(
+def test_a_url_that_cannot_be_in_the_environment_is_reported_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CURTSY_STORE_URL", "postgresql://nobody@127.0.0.1:xx/x")
@@ -164,7 +164,7 @@ def test_a_url_that_cannot_be_in_the_environment_is_told_in_one_line(
     assert (result.returncode, len(result.stderr.splitlines())) == (2, 1)
 
 
-def test_an_object_store_that_cannot_be_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_object_store_is_reported_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CURTSY_SEGMENTS_URL", "ftp://x")
     result = curtsy("crawl", "https://a.test/", cwd=tmp_path)
     assert result.returncode == 2

@@ -247,7 +247,9 @@ def test_refresh_leads_to_a_normal_url() -> None:
         ("application/json", b"<html>", False),
     ],
 )
-def test_html_is_told_by_type_and_only_then_by_content(content_type: str | None, body: bytes, expected: bool) -> None:
+def test_html_is_recognized_by_type_and_only_then_by_content(
+    content_type: str | None, body: bytes, expected: bool
+) -> None:
     assert is_html(content_type, body) is expected
 
 

@@ -78,7 +78,7 @@ def test_a_request_one_millisecond_too_soon_is_early() -> None:
     assert counts(verdict_of(request(0, 1), request(999, 2))) == (0, 1, 0)
 
 
-def test_a_request_while_another_is_under_way_overlaps_even_after_the_delay() -> None:
+def test_a_request_while_another_is_in_flight_overlaps_even_after_the_delay() -> None:
     assert counts(verdict_of(request(0, 1, took_ms=1500), request(1400, 2))) == (1, 0, 0)
 
 

@@ -66,7 +66,7 @@ KINDS = {
 }
 
 
-def test_every_page_of_both_crawls_is_told_once(two: Store) -> None:
+def test_every_page_of_both_crawls_is_reported_once(two: Store) -> None:
     report = changes.report_of(two, "after", "before")
     found, after = changes.chunk(two, report)
     assert {change.url: change.kind for change in found} == {url(name): kind for name, kind in KINDS.items()}
@@ -81,7 +81,7 @@ def test_every_page_of_both_crawls_is_told_once(two: Store) -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7])
-def test_lists_go_on_where_they_ended(two: Store, limit: int) -> None:
+def test_lists_continue_where_they_ended(two: Store, limit: int) -> None:
     report = changes.report_of(two, "after", "before")
     found: list[str] = []
     after: changes.Cursor | None = changes.FIRST
@@ -106,7 +106,7 @@ def test_a_crawl_that_did_not_see_everything_does_not_say_gone_of_what_it_did_no
     assert (counted["gone"], counted["unread"]) == (1, 1)
 
 
-def test_what_cannot_be_compared_is_told(two: Store) -> None:
+def test_what_cannot_be_compared_is_reported(two: Store) -> None:
     with pytest.raises(UsageError, match="no earlier crawl has the same seeds"):
         changes.report_of(two, "after")
     with pytest.raises(UsageError, match="itself"):

@@ -56,7 +56,7 @@ def test_a_url_that_waits_is_found_in_its_queue(tmp_path: Path, site: SmallSite)
         folder.close()
 
 
-def test_a_blocked_host_and_a_delayed_url_are_told(tmp_path: Path) -> None:
+def test_a_blocked_host_and_a_delayed_url_are_reported(tmp_path: Path) -> None:
     with SmallSite({"/": linking("/busy", "/other"), "/busy": _again_later, "/other": linking()}) as site:
         folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule])
         try:
@@ -71,7 +71,7 @@ def test_a_blocked_host_and_a_delayed_url_are_told(tmp_path: Path) -> None:
             folder.close()
 
 
-def test_a_frontier_that_is_away_is_no_error(tmp_path: Path, site: SmallSite) -> None:
+def test_a_frontier_that_is_unavailable_is_no_error(tmp_path: Path, site: SmallSite) -> None:
     folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule], delay_s=5)
     try:
         process = folder.start("crawl", f"{HOST}/", "--json")

@@ -251,7 +251,7 @@ def test_crawls_beyond_the_runs_to_keep_are_named(store: Store, settings: Settin
         ({"crawl": {"webhook": "https://hook.test/"}}, "needs a secret"),
     ],
 )
-def test_what_cannot_be_is_told_before_anything_is_written(
+def test_invalid_input_is_reported_before_anything_is_written(
     store: Store, settings: Settings, fields: dict[str, Any], says: str
 ) -> None:
     with pytest.raises(UsageError, match=says):

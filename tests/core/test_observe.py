@@ -29,7 +29,7 @@ def test_secrets_are_hidden(field: str, value: object, logged: object) -> None:
     assert observe._hide_secrets(None, "", {field: value}) == {field: logged}
 
 
-def test_a_full_disk_under_the_log_stops_nobody() -> None:
+def test_a_full_disk_under_the_log_stops_nothing() -> None:
     says = "from curtsy.core.observe import counters, log; log('x', level='error'); print(counters['log_lines_lost'])"
     with open("/dev/full", "w") as full:
         done = subprocess.run([sys.executable, "-c", says], stdout=subprocess.PIPE, stderr=full, text=True, check=False)

@@ -41,7 +41,7 @@ def dies(folder: Path, how: str) -> list[tuple[int, ...]]:
     return blamed
 
 
-def test_a_crash_blames_what_was_under_way(tmp_path: Path) -> None:
+def test_a_crash_blames_what_was_in_flight(tmp_path: Path) -> None:
     assert [set(one) for one in dies(tmp_path, CRASH)] == [{5, 7}]
     assert [set(one) for one in dies(tmp_path, "os.abort()")] == [{5, 7}]
 
@@ -52,7 +52,7 @@ def test_a_crash_blames_the_page_that_was_being_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_kill_from_outside_blames_nobody(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_kill_from_outside_blames_no_url(tmp_path: Path, number: signal.Signals) -> None:
     how = f"signal.signal({number:d}, signal.SIG_DFL); " if number is not signal.SIGKILL else ""
     assert dies(tmp_path, f"{how}\nwith record.reading(9): os.kill(os.getpid(), {number:d})") == [()]
 
@@ -127,7 +127,7 @@ def lives(path: Path, web: TinyWeb, bad: str, dies: str, most: int, quiet: Path)
     return most
 
 
-def test_a_url_that_crashes_its_process_again_and_again_is_condemned_alone(tmp_path: Path, server: Server) -> None:
+def test_only_a_url_that_crashes_its_process_repeatedly_becomes_a_dead_letter(tmp_path: Path, server: Server) -> None:
     with TinyWeb.start(hosts=2, pages=4, faults=(), log=tmp_path / "access.log") as web:
         folder = CrawlFolder(tmp_path, web, frontier_url=server.url)
         bad = web.seeds[0].rstrip("/").rpartition("/")[2] + "/"
@@ -138,7 +138,7 @@ def test_a_url_that_crashes_its_process_again_and_again_is_condemned_alone(tmp_p
     assert {end for url, end in ends.items() if url != web.seeds[0]} <= {"done", "done sitemap", "skipped robots"}
 
 
-def test_kills_from_outside_condemn_nobody(tmp_path: Path, server: Server) -> None:
+def test_kills_from_outside_make_no_dead_letters(tmp_path: Path, server: Server) -> None:
     with TinyWeb.start(hosts=2, pages=4, faults=(), log=tmp_path / "access.log") as web:
         folder = CrawlFolder(tmp_path, web, frontier_url=server.url)
         bad = web.seeds[0].rstrip("/").rpartition("/")[2] + "/"

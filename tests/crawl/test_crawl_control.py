@@ -56,7 +56,7 @@ def test_two_commands_in_one_folder_share_hosts_politely(folder: CrawlFolder, we
 
 
 @pytest.mark.parametrize("presses", [1, 2])
-def test_a_crawl_stopped_by_ctrl_c_goes_on_to_the_same_pages(
+def test_a_crawl_stopped_by_ctrl_c_continues_to_the_same_pages(
     folder: CrawlFolder, web: TinyWeb, tmp_path: Path, presses: int
 ) -> None:
     process = folder.start("crawl", *web.seeds, "--delay", "0.1", "--json")

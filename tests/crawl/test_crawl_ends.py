@@ -50,7 +50,7 @@ def test_a_link_to_a_host_that_died_before_does_not_keep_the_crawl_from_ending(t
     assert folder.rows("SELECT state FROM crawls") == [("finished",)]
 
 
-def test_a_crawl_whose_disk_takes_nothing_says_so_and_ends_soon_when_it_is_told_to(tmp_path: Path) -> None:
+def test_a_crawl_whose_disk_takes_nothing_says_so_and_ends_soon_when_it_is_asked_to(tmp_path: Path) -> None:
     with SmallSite({"/": linking()}) as site:
         folder = CrawlFolder(tmp_path, resolve=[site.resolve_rule], drain_s=60)
         folder.data.mkdir()
@@ -221,7 +221,7 @@ def test_a_crawl_over_several_shards_is_found_again_when_they_are_lost(tmp_path:
     assert counts.pending == 0
 
 
-def test_upkeep_goes_on_after_an_error_that_nobody_foresaw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_maintenance_continues_after_an_unexpected_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ticks: list[int] = []
     tick = Maintenance.tick
 

@@ -32,7 +32,7 @@ def test_gaps_of_over_50_ms_count(notes: list[tuple[float, Doing]], waiting_s: f
     assert pauses.take(99.0) == (0, 0)
 
 
-def test_a_gap_that_goes_on_is_counted_up_to_now() -> None:
+def test_a_gap_that_continues_is_counted_up_to_now() -> None:
     pauses = IdleTime()
     pauses.note(NOTHING, 1.0)
     assert pauses.take(2.0)[0] == pytest.approx(1.0)

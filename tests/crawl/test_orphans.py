@@ -154,7 +154,7 @@ def test_after_it_stood_still_itself(folder: CrawlFolder, web: TinyWeb) -> None:
 
 @pytest.mark.parametrize("trouble", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
 @pytest.mark.parametrize("begun", [True, False], ids=["crawling", "starting"])
-def test_while_the_frontier_is_away(
+def test_while_the_frontier_is_unavailable(
     tmp_path: Path, web: TinyWeb, server: tuple[subprocess.Popen[bytes], str], trouble: signal.Signals, begun: bool
 ) -> None:
     process, url = server

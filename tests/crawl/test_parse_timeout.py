@@ -111,7 +111,7 @@ def test_a_dead_letter_is_replayed_like_any_other(
 
 
 @pytest.mark.usefixtures("slow")
-def test_a_crawl_that_reads_slow_pages_ends_when_it_is_told_to(tmp_path: Path) -> None:
+def test_a_crawl_that_reads_slow_pages_ends_when_it_is_asked_to(tmp_path: Path) -> None:
     many = {f"/slow-{kind}{n}": Say(SLOW) for n in range(40) for kind in ("python", "re")}
     asked: list[str] = []
 

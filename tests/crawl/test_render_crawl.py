@@ -141,7 +141,7 @@ def _words(process: psutil.Process) -> list[str]:
         return []
 
 
-def test_ctrl_c_ends_visits_and_the_crawl_goes_on_later(folder: CrawlFolder, web: TinyWeb) -> None:
+def test_ctrl_c_ends_visits_and_the_crawl_continues_later(folder: CrawlFolder, web: TinyWeb) -> None:
     words = ("crawl", f"http://{SCRIPT}/", "--render", "always", "--delay", str(DELAY_S), "--max-pages", "4")
     crawl = folder.start(*words, "--json")
     until(lambda: folder.has_pages(2))
@@ -245,7 +245,7 @@ def test_a_page_that_robots_forbid_is_not_loaded_by_a_visit(tmp_path: Path) -> N
     assert "/secret.json" not in asked
 
 
-def test_a_crawl_whose_browser_never_starts_says_so_and_goes_on_when_it_does(
+def test_a_crawl_whose_browser_never_starts_says_so_and_continues_when_it_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run, "_PATIENCE_S", {"always": 0.5})

@@ -56,7 +56,7 @@ def result_of(body: bytes, render: str, kind: Kind = Kind.PAGE, **headers: str) 
     return results.of_url(lease, outcome, CrawlContext(crawl, Settings()), Settings(), random.Random(1))
 
 
-def test_a_page_that_says_nothing_waits_for_a_browser_and_is_none_yet() -> None:
+def test_a_page_without_content_waits_for_a_browser_and_is_not_stored() -> None:
     done = result_of(SHELL, "auto")
     assert (done.decision.action, done.page, list(done.links)) == (Action.RENDER, None, [])
     assert done.retry is not None

@@ -328,7 +328,7 @@ def test_parts_may_be_taken_away(stored: StoredPages, tmp_path: Path) -> None:
     assert add(stored, tmp_path / "out") == 1
 
 
-def test_an_export_that_breaks_off_goes_on_where_it_was(stored: StoredPages, tmp_path: Path) -> None:
+def test_an_interrupted_export_continues_where_it_was(stored: StoredPages, tmp_path: Path) -> None:
     made = stored.add(4)
     body = made[2].body
     assert body is not None
@@ -362,7 +362,7 @@ def test_two_exports_do_not_write_to_one_folder_at_once(stored: StoredPages, tmp
     assert add(stored, tmp_path / "out") == 1
 
 
-def test_a_number_that_may_be_given_again_is_told(stored: StoredPages, tmp_path: Path) -> None:
+def test_a_number_that_may_be_given_again_is_reported(stored: StoredPages, tmp_path: Path) -> None:
     made = stored.add(2)
     add(stored, tmp_path / "out")
     with stored.store.begin() as tx:
@@ -495,7 +495,7 @@ def decide(stored: StoredPages, name: str, status: str) -> None:
         records.decided(tx, replace(found, status=status, reviewed_ms=2000))
 
 
-def test_records_go_on_with_what_was_published_since(recorded: StoredPages, tmp_path: Path) -> None:
+def test_records_continue_with_what_was_published_since(recorded: StoredPages, tmp_path: Path) -> None:
     out, crawl = tmp_path / "out", replace(recorded.crawl, schema_hash="h")
 
     def more() -> int:
@@ -637,7 +637,7 @@ def test_large_objects_are_sent_in_parts_while_they_are_made(s3: Any, tmp_path: 
     assert s3.head_object(Bucket="exports", Key="large.bin")["ETag"].strip('"').endswith("-3")
 
 
-def test_an_upload_that_breaks_off_leaves_nothing(s3: Any) -> None:
+def test_an_interrupted_upload_leaves_nothing(s3: Any) -> None:
     def blocks() -> Iterator[bytes]:
         yield from (b"x" * 1_000_000 for _ in range(40))
         raise Damaged("a segment cannot be read")

@@ -117,7 +117,7 @@ def test_values_are_columns_and_lists_are_tables(export: Export, shop: Crawl, tm
     names = ["shop.csv", "shop.evidence.csv", "shop.records_offers.csv", "shop.records_tags.csv"]
     assert sorted(path.name for path in tmp_path.glob("*.csv")) == names
     assert err.strip() == (
-        "1 records written to shop.csv, shop.records_tags.csv, shop.records_offers.csv, shop.evidence.csv"
+        "1 record written to shop.csv, shop.records_tags.csv, shop.records_offers.csv, shop.evidence.csv"
     )
     (row,) = read_csv(tmp_path / "shop.csv")
     assert row["record_url"] == "https://a.test/"
@@ -184,7 +184,7 @@ def test_a_workbook_holds_text_as_text(export: Export, shop: Crawl, tmp_path: Pa
     assert row["founded"].value == str(10**30), "Excel would round it"
 
 
-def test_a_sheet_that_is_full_goes_on_in_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sheet_that_is_full_continues_in_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(xlsx, "MOST_ROWS", 4)
     name = "a name of more than thirty-one characters: [x]"
     found = [

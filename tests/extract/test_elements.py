@@ -107,7 +107,7 @@ CHAINS = ("<div>" * 240 + "x" + "</div>" * 240) * 60
     ],
     ids=["css", "xpath"],
 )
-def test_an_expression_that_does_not_end_is_ended_and_others_go_on(html: str, selector: Selector) -> None:
+def test_an_expression_that_does_not_end_is_ended_and_others_continue(html: str, selector: Selector) -> None:
     before = counters["selector_stopped"]
     hostile, friendly = of(html), of(HTML)
     assert friendly.texts(Selector(css="main h1")) == ["Who we are"]

@@ -42,7 +42,7 @@ def test_an_address_is_enough_to_say_who_is_asked(given: dict[str, Any], kind: s
         ({**SERVER, "llm_timeout_s": 500}, "stage_lease_s"),
     ],
 )
-def test_what_cannot_be_is_told_at_once_and_without_the_key(
+def test_invalid_input_is_reported_at_once_and_without_the_key(
     given: dict[str, Any], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -111,7 +111,7 @@ def test_a_page_without_words_is_not_asked_about() -> None:
     assert prompts.extraction(SCHEMA, NAME, [page(""), page(" \n ")], 2000) is None
 
 
-def test_what_a_model_is_told_is_known_to_grounding() -> None:
+def test_grounding_knows_the_prompt_of_a_model() -> None:
     told = "\n".join(prompts.prompt_texts(SCHEMA.leaves))
     assert all(leaf.description in told for leaf in SCHEMA.leaves)
     assert "data" in told

@@ -84,7 +84,7 @@ def test_an_answer_is_kept_for_its_ttl_between_a_minute_and_an_hour(ttl: int, ke
 @pytest.mark.parametrize(
     ("name", "fault"), [("none.test", Fault.DNS_NONE), ("empty.test", Fault.DNS_NONE), ("broken.test", Fault.DNS_FAIL)]
 )
-def test_a_name_that_does_not_exist_is_told_from_a_resolver_that_fails(name: str, fault: Fault) -> None:
+def test_a_name_that_does_not_exist_is_distinguished_from_a_resolver_that_fails(name: str, fault: Fault) -> None:
     async def test() -> None:
         async with resolving({"empty.test": [], "broken.test": "servfail"}) as (resolver, _):
             answer = await look_up(resolver, name)

@@ -116,7 +116,7 @@ def test_the_operator_may_open_a_private_range() -> None:
     assert not address_allowed("::1", opened)
 
 
-def test_an_opened_range_is_told_from_a_global_address() -> None:
+def test_an_opened_range_is_distinguished_from_a_global_address() -> None:
     opened = networks(("127.0.0.0/8",))
     assert is_listed("127.1.2.3", opened)
     assert not is_listed("8.8.8.8", opened)

@@ -63,7 +63,7 @@ def test_a_page_comes_with_status_headers_body_and_times(runner: Any) -> None:
     assert outcome.request_head.startswith(b"GET /x?y=1 HTTP/1.1\r\nHost: a.test\r\nUser-Agent: Curtsy/")
 
 
-def test_started_is_told_before_the_server_sees_the_request() -> None:
+def test_started_is_reported_before_the_server_sees_the_request() -> None:
     async def test() -> None:
         seen: list[tuple[int, float]] = []
         async with serving(answering(PAGE)) as server, fetching(resolve=rule(server)) as fetcher:
@@ -423,7 +423,7 @@ def test_bytes_after_the_body_are_not_the_next_response() -> None:
     run(test)
 
 
-def test_a_refused_connection_is_told_from_a_lost_one() -> None:
+def test_a_refused_connection_is_distinguished_from_a_lost_one() -> None:
     async def test() -> None:
         async with serving(answering(PAGE)) as server:
             port = server.port
@@ -619,7 +619,7 @@ def test_what_is_no_http_url_is_refused(url: str) -> None:
     run(test)
 
 
-def test_an_address_has_a_limit_of_requests_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_has_a_limit_of_requests_in_flight(monkeypatch: pytest.MonkeyPatch) -> None:
     # The limit spares addresses that the operator opened, and a test has no others.
     monkeypatch.setattr(HttpFetcher, "_limited", lambda _self, _address: True)
 

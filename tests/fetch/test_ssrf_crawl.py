@@ -236,7 +236,7 @@ def test_a_name_that_changes_its_mind_is_pinned_and_then_refused(web: Web, rebin
     assert web.listener.connections == 0
 
 
-def test_a_name_that_changes_its_mind_during_a_crawl_reaches_nobody(
+def test_a_name_that_resolves_differently_during_a_crawl_gets_no_request(
     web: Web, rebinding: Callable[[str], None], tmp_path: Any
 ) -> None:
     folder = CrawlFolder(tmp_path, **web.settings())
@@ -252,7 +252,7 @@ def test_a_name_that_changes_its_mind_during_a_crawl_reaches_nobody(
     assert web.listener.connections == 0
 
 
-def test_a_webhook_whose_name_changes_its_mind_reaches_nobody(
+def test_a_webhook_whose_name_resolves_differently_is_not_sent(
     web: Web, rebinding: Callable[[str], None], tmp_path: Any
 ) -> None:
     """The first try reaches the public address, which does not take it (503); the next one would be private."""
@@ -298,7 +298,7 @@ def test_the_listener_counts(web: Web) -> None:
     assert web.listener.connections == before + 1
 
 
-def test_a_private_seed_is_told_and_crawled_as_soon_as_it_is_allowed(tmp_path: Path) -> None:
+def test_a_private_seed_is_reported_and_crawled_as_soon_as_it_is_allowed(tmp_path: Path) -> None:
     with SmallSite({"/": linking()}) as site:
         folder = CrawlFolder(tmp_path, delay_s=0)
         try:

@@ -242,7 +242,7 @@ def test_when_all_proxies_rest_the_fault_is_the_proxys() -> None:
 
 
 @pytest.mark.parametrize("answer", [b"HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n", b"HTTP/1.1 502 Bad\r\n\r\n", b""])
-def test_a_proxy_that_refuses_the_tunnel_is_told_from_the_site(answer: bytes) -> None:
+def test_a_proxy_that_refuses_the_tunnel_is_distinguished_from_the_site(answer: bytes) -> None:
     async def test() -> None:
         async with (
             serving(answering(answer)) as proxy,

@@ -41,7 +41,7 @@ def test_plain_celery_commands_find_settings_and_server_by_themselves(new_fleet:
     assert fleet.until_ended(crawl).pages == 40
 
 
-def test_a_part_that_ends_by_itself_is_told(tmp_path: Path) -> None:
+def test_a_part_that_ends_by_itself_is_reported(tmp_path: Path) -> None:
     code = (
         "import sys; from curtsy.cli.child_processes import keep; from curtsy.core.settings import Settings; "
         "sys.exit(keep([[sys.executable, '-c', '']], Settings(), None))"

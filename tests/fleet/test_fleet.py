@@ -21,7 +21,7 @@ def web() -> Iterator[TinyWeb]:
 
 @pytest.mark.alone
 @pytest.mark.parametrize("on", ["sqlite", "postgresql"])
-def test_a_crawl_of_ten_hosts_ends_politely_and_no_seat_waits(new_fleet: NewFleet, web: TinyWeb, on: str) -> None:
+def test_a_crawl_of_ten_hosts_ends_politely_and_no_process_waits(new_fleet: NewFleet, web: TinyWeb, on: str) -> None:
     fleet = new_fleet(web, on)
     fleet.worker()
     fleet.beat()

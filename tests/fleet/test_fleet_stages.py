@@ -78,7 +78,7 @@ def test_sites_become_records_by_the_schema_that_was_stored_with_the_crawl(new_f
 
 
 @pytest.mark.parametrize("on", ["sqlite", "postgresql"])
-def test_pages_become_records_and_the_end_is_told(
+def test_pages_become_records_and_the_webhook_is_sent(
     new_fleet: NewFleet, web: TinyWeb, told: tuple[str, list[dict[str, Any]]], on: str
 ) -> None:
     url, got = told

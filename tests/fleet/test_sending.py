@@ -54,7 +54,7 @@ def test_a_fleet_that_returns_finds_no_flood_and_late_tickets_return_at_once(new
     assert fleet.broker("LLEN", "fetch.batch") <= 1
 
 
-def test_a_crawl_that_is_resumed_while_no_shift_runs_goes_on(new_fleet: NewFleet, web: TinyWeb) -> None:
+def test_a_crawl_that_is_resumed_while_no_shift_runs_continues(new_fleet: NewFleet, web: TinyWeb) -> None:
     fleet = new_fleet(web)
     fleet.worker()
     fleet.beat()

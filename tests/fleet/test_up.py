@@ -185,7 +185,7 @@ def _answers(url: str) -> bool:
 
 
 @pytest.mark.slow
-def test_whatever_part_is_killed_comes_back_and_the_crawl_goes_on(up: Callable[..., Running], web: TinyWeb) -> None:
+def test_a_killed_part_restarts_and_the_crawl_continues(up: Callable[..., Running], web: TinyWeb) -> None:
     running = up()
     crawl = running.client.submit({"delay_s": 0.2}, orgs(web))
     for part in ("worker", "beat", "api", "high", "valkey"):
@@ -252,7 +252,7 @@ def test_a_server_that_is_named_is_used_and_left_running(
         assert server.answers()
 
 
-def test_a_part_that_cannot_run_is_told_before_anything_is_started(tmp_path: Path) -> None:
+def test_a_part_that_cannot_run_is_reported_before_anything_is_started(tmp_path: Path) -> None:
     folder = CrawlFolder(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])

@@ -1,4 +1,4 @@
-"""What the frontier promises to hosts: slots, delays, robots first, blocks, quiet times. On Valkey and on Redis."""
+"""What the frontier promises to hosts: slots, delays, robots first, blocks, quiet periods. On Valkey and on Redis."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_a_slot_given_out_while_one_was_allowed_keeps_the_others_waiting_when_mo
     assert world.one().per_host == 3
 
 
-def test_a_slot_of_that_kind_that_expires_lets_the_others_go_on(world: World) -> None:
+def test_a_slot_of_that_kind_that_expires_lets_the_others_continue(world: World) -> None:
     world.crawl(per_host=3, delay_s=5.0)
     world.introduce("a.test", operator_per_host=1)
     world.add(1, "a.test", "/1", "/2", "/3")
@@ -154,7 +154,7 @@ def test_a_slot_of_that_kind_that_expires_lets_the_others_go_on(world: World) ->
     assert world.one().per_host == 3
 
 
-def test_a_start_holds_as_it_was_told_first(world: World) -> None:
+def test_a_start_holds_as_it_was_reported_first(world: World) -> None:
     """What is told again comes a little later each time: by it a request would seem too close to the one after it."""
     world.crawl(per_host=2, delay_s=12.0)
     world.add(1, "a.test", "/1", "/2")
@@ -457,7 +457,7 @@ def test_an_origin_on_another_port_of_a_wider_unit_has_robots_of_its_own(world: 
 # Lanes and turns
 
 
-def test_crawls_that_share_a_host_take_turns(world: World) -> None:
+def test_crawls_that_share_a_host_alternate(world: World) -> None:
     for n in (1, 2, 3):
         world.crawl(n, delay_s=1.0)
         world.add(n, "a.test", "/1", "/2", "/3")
@@ -563,7 +563,7 @@ def test_a_host_whose_owner_is_gone_is_free(world: World) -> None:
 # Guests
 
 
-def test_a_guest_takes_its_turn_like_everybody_else(world: World) -> None:
+def test_an_external_client_gets_its_slot_like_a_crawl(world: World) -> None:
     frontier = world.frontier
     assert world.run(frontier.slot("a.test"))[:2] == (None, -1)
     world.crawl(delay_s=20.0)
@@ -598,7 +598,7 @@ def guest(world: World, fence: int) -> Lease:
     )  # fmt: skip
 
 
-def test_a_crawl_that_comes_to_want_less_care_is_heeded_from_the_next_turn_on(world: World) -> None:
+def test_a_shorter_delay_of_a_crawl_applies_from_the_next_slot_on(world: World) -> None:
     world.crawl(delay_s=60.0)
     world.add(1, "a.test", "/1", "/2", "/3")
     world.finish(world.one())

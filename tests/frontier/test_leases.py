@@ -33,7 +33,7 @@ def test_a_settled_lease_is_over(world: World) -> None:
     assert world.counts() == (1, 0)
 
 
-def test_a_lease_that_ends_blames_nobody_and_its_url_stands_at_the_head_again(world: World) -> None:
+def test_a_lease_that_ends_blames_no_url_and_its_url_returns_to_the_head(world: World) -> None:
     world.crawl()
     world.add(1, "a.test", "/1", "/2", depth=3)
     lease = world.one()

@@ -20,7 +20,7 @@ def halted(world: World, by: Frontier | None = None) -> set[int]:
     return world.run((by or world.frontier).lease([(Lane.BATCH, 0)])).halted
 
 
-def test_every_process_is_told_once_of_a_crawl_that_was_paused_or_ended(world: World) -> None:
+def test_every_process_is_notified_once_of_a_crawl_that_was_paused_or_ended(world: World) -> None:
     other = world.another("w2")
     for n in (1, 2, 3):
         world.crawl(n)
@@ -34,7 +34,7 @@ def test_every_process_is_told_once_of_a_crawl_that_was_paused_or_ended(world: W
     assert halted(world, other) == {1, 2, 3}
 
 
-def test_being_told_again_that_a_crawl_is_paused_is_no_news(world: World) -> None:
+def test_a_repeated_pause_of_a_crawl_changes_nothing(world: World) -> None:
     world.crawl()
     world.crawl(state=CrawlState.PAUSED)
     assert halted(world) == {1}
@@ -102,7 +102,7 @@ def test_a_bound_process_leases_from_its_shards_only(sharded: World) -> None:
     assert all(sharded.do("ZCARD", "%slots", shard=i) == 0 for i in (0, 2))
 
 
-def test_a_pause_is_heard_of_by_whichever_shard_is_asked_next(sharded: World) -> None:
+def test_the_next_shard_that_is_asked_reports_a_pause(sharded: World) -> None:
     halted(sharded)
     sharded.crawl(1, state=CrawlState.PAUSED)
     assert halted(sharded) == {1}
@@ -136,7 +136,7 @@ def test_slots_go_back_also_while_nothing_may_be_leased(world: World) -> None:
 # A shard that is away
 
 
-def test_what_other_shards_granted_is_kept_when_one_is_away(sharded: World) -> None:
+def test_what_other_shards_granted_is_kept_when_one_is_unavailable(sharded: World) -> None:
     frontier = sharded.frontier
     away = frontier.shards[2]
     sharded.lease(1)  # the next call begins with shard 1
@@ -151,7 +151,7 @@ def test_what_other_shards_granted_is_kept_when_one_is_away(sharded: World) -> N
     assert (reply.trouble, reply.asked) == (None, {0, 1, 2, 3})
 
 
-def test_leases_of_other_shards_are_renewed_when_one_is_away(sharded: World) -> None:
+def test_leases_of_other_shards_are_renewed_when_one_is_unavailable(sharded: World) -> None:
     leases = sharded.lease()
     sharded.frontier.shards[1].epoch = None
     sharded.advance(20)

@@ -66,7 +66,7 @@ def test_a_queue_that_comes_back_while_a_page_of_it_is_leased_is_refilled_and_re
     assert only(world.settle(last).scans).cursor is None, "the others are found by the rescan"
 
 
-def test_a_queue_that_left_with_nothing_under_way_keeps_no_cursor(world: World) -> None:
+def test_a_queue_that_left_with_nothing_in_flight_keeps_no_cursor(world: World) -> None:
     world.crawl(delay_s=10.0)
     world.add(1, "a.test", *[f"/{i}" for i in range(20)])
     first = world.one()
@@ -102,7 +102,7 @@ def test_a_scan_is_asked_of_one_process_only(world: World) -> None:
     assert world.run(world.frontier.put_back([(1, "a.test")])).scans == []
 
 
-def test_a_queue_is_rescanned_only_when_nothing_of_it_is_under_way(world: World) -> None:
+def test_a_queue_is_rescanned_only_when_nothing_of_it_is_in_flight(world: World) -> None:
     world.crawl(delay_s=1.0)
     world.add(1, "a.test", "/1", "/2", "/3")
     first = world.one()
@@ -279,7 +279,7 @@ def test_a_pause_leaves_the_other_crawls_of_a_host_alone(world: World) -> None:
     assert (lease.crawl, lease.delay_ms) == (2, 1000)
 
 
-def test_what_a_dropped_queue_had_under_way_stays_counted(world: World) -> None:
+def test_what_a_dropped_queue_had_in_flight_stays_counted(world: World) -> None:
     world.crawl(delay_s=1.0)
     world.add(1, "a.test", "/1", "/2")
     lease = world.one()

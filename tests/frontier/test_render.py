@@ -90,7 +90,7 @@ def test_the_slot_of_a_visit_lasts_longer(world: World) -> None:
     assert world.listed("a.test", "1b") == ["b0 /b"], "its lease ran out long before"  # type: ignore[arg-type]
 
 
-def test_plain_pages_and_visits_take_turns(world: World) -> None:
+def test_plain_pages_and_visits_alternate(world: World) -> None:
     world.crawl(delay_s=10.0)
     world.add(1, "a.test", "/1", "/2", "/3")
     add(world, "/b1", "/b2", "/b3")
@@ -110,7 +110,7 @@ def test_plain_pages_and_visits_take_turns(world: World) -> None:
     assert taken in ("pbpbpb", "bpbpbp")
 
 
-def test_crawls_take_turns_in_the_lane_render_too(world: World) -> None:
+def test_crawls_alternate_in_the_lane_render_too(world: World) -> None:
     for n in (1, 2):
         world.crawl(n, delay_s=10.0)
         add(world, "/1", "/2", "/3", crawl=n)

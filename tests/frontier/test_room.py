@@ -24,12 +24,12 @@ def small(frontier_server: Server) -> Iterator[World]:
     world.close()
 
 
-def test_nobody_is_told_of_room_while_there_is_none(small: World) -> None:
+def test_no_process_is_notified_of_room_while_there_is_none(small: World) -> None:
     reply = small.run(small.frontier.room())
     assert (reply.rooms, reply.parked) == ([], [])
 
 
-def test_a_queue_that_leaves_makes_room_and_one_process_is_told(small: World) -> None:
+def test_a_queue_that_leaves_makes_room_and_one_process_is_notified(small: World) -> None:
     small.run(small.frontier.drop([(1, "a.test")]))
     rooms = small.run(small.frontier.room()).rooms
     assert [(room.shard, room.lane, room.room) for room in rooms] == [(0, Lane.BATCH, 1)]
@@ -38,7 +38,7 @@ def test_a_queue_that_leaves_makes_room_and_one_process_is_told(small: World) ->
     assert small.run(small.frontier.room()).rooms == rooms, "whoever was told may have died"
 
 
-def test_nobody_is_told_once_none_waits(small: World) -> None:
+def test_no_process_is_notified_if_no_queue_waits(small: World) -> None:
     small.run(small.frontier.drop([(1, "a.test")]))
     (room,) = small.run(small.frontier.room()).rooms
     small.run(small.frontier.lane_loaded(room, none_wait=True, pause_ms=0))
@@ -90,7 +90,7 @@ def test_a_parked_queue_keeps_its_host_from_being_asked_early(small: World) -> N
     assert any(lease.host == "a.test" for lease in small.lease())
 
 
-def test_a_host_with_a_request_under_way_or_due_soon_does_not_make_room(small: World) -> None:
+def test_a_host_with_a_request_in_flight_or_due_soon_does_not_make_room(small: World) -> None:
     leases = {lease.host: lease for lease in small.lease()}
     small.run(small.frontier.lease([], [released(leases["a.test"], effect=blocked(60_000))]))
     assert small.run(small.frontier.room()).parked == []

@@ -62,7 +62,7 @@ def test_every_host_gets_a_slot_before_any_gets_another(world: World) -> None:
     assert {lease.host for lease in world.lease(2)} == {"b.test", "a.test"}
 
 
-def test_crawls_that_share_a_host_take_turns_within_a_call(world: World) -> None:
+def test_crawls_that_share_a_host_alternate_within_a_call(world: World) -> None:
     world.crawl(1, per_host=6, delay_s=0.0)
     world.crawl(2, per_host=6, delay_s=0.0)
     world.add(1, "a.test", *PAGES)

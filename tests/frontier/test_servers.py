@@ -387,7 +387,7 @@ def test_a_server_is_reached_over_tls_with_its_own_authority(
     ],
     ids=["unknown authority", "another name", "wrong password", "no password", "cluster, wrong password"],
 )
-def test_what_is_wrong_with_the_way_to_the_server_is_told(
+def test_a_failed_connection_to_the_server_is_explained(
     guarded: tuple[Server, int], authority: Authority, url: str, said: str
 ) -> None:
     async def scene() -> None:

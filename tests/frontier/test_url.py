@@ -69,7 +69,7 @@ def test_what_is_shown_of_a_server_holds_no_secret() -> None:
 
 
 @pytest.mark.parametrize(("url", "count"), [(None, 1), ("unix:///s", 1), ("sentinel://a/b", 1), ("cluster://a", 16)])
-def test_a_cluster_has_sixteen_shards_unless_told_otherwise(url: str | None, count: int) -> None:
+def test_a_cluster_has_sixteen_shards_by_default(url: str | None, count: int) -> None:
     assert default_shards(url) == count
     if url is not None:
         assert len(Frontier(url, Settings(), "one").shards) == count

@@ -270,7 +270,7 @@ def test_judgements_are_published_only_where_the_schema_allows_them() -> None:
     assert confidence.reasons == ("judged",)
 
 
-def test_a_persons_word_is_published() -> None:
+def test_a_value_of_a_person_is_published() -> None:
     fields = judge.settle(
         SCHEMA, [claim("/name", "Alder Power Limited", rung=Rung.PERSON), claim("/open", False, rung=Rung.PERSON)]
     )

@@ -142,7 +142,7 @@ def test_a_model_that_cannot_be_extracted_is_refused(
         models(cls)
 
 
-def test_a_module_that_cannot_be_imported_is_told(tmp_path: Path) -> None:
+def test_a_module_that_cannot_be_imported_is_reported(tmp_path: Path) -> None:
     (tmp_path / "broken_models.py").write_text("1 / 0\n")
     with pytest.raises(UsageError, match="broken_models cannot be imported: division by zero"):
         schemas.load("broken_models:Shop", folder=tmp_path)
@@ -179,14 +179,14 @@ def test_a_schema_does_not_take_the_name_of_one_of_ours(tmp_path: Path) -> None:
         ('{"type": "string"}', "must be an object with named values"),
     ],
 )
-def test_a_file_that_is_no_schema_is_told(tmp_path: Path, text: str, complaint: str) -> None:
+def test_a_file_that_is_no_schema_is_reported(tmp_path: Path, text: str, complaint: str) -> None:
     (tmp_path / "bad.json").write_text(text)
     with pytest.raises(UsageError, match=re.escape(complaint)):
         schemas.load("bad.json", folder=tmp_path)
 
 
 @pytest.mark.parametrize("spec", ["nothing", "no/such.json", "../x", "", "a:b:c", "os;system"])
-def test_what_names_no_schema_is_told(tmp_path: Path, spec: str) -> None:
+def test_what_names_no_schema_is_reported(tmp_path: Path, spec: str) -> None:
     with pytest.raises(UsageError):
         schemas.load(spec, folder=tmp_path)
 
@@ -341,12 +341,12 @@ def test_data_is_checked_against_its_schema(data: Any, problems: list[str]) -> N
     assert schemas.inline(CHECKED).validate(data) == problems
 
 
-def test_problems_do_not_go_on_without_end() -> None:
+def test_problems_do_not_continue_without_end() -> None:
     schema = schemas.inline(of(tags={"type": "array", "items": TEXT}))
     assert len(schema.validate({"tags": [1] * 1000})) == 50
 
 
-def test_a_module_that_ends_the_process_is_told(tmp_path: Path) -> None:
+def test_a_module_that_ends_the_process_is_reported(tmp_path: Path) -> None:
     (tmp_path / "leaves_at_once.py").write_text("import sys\nsys.exit(0)\n")
     with pytest.raises(UsageError, match="leaves_at_once cannot be imported: it exits the process"):
         schemas.load("leaves_at_once:A", folder=tmp_path)

@@ -245,7 +245,7 @@ def test_a_function_cannot_quote_what_is_no_evidence() -> None:
 
 
 @pytest.mark.parametrize("made", [{"total": "lots"}, {"criteria": ["good"]}, {"groups": ["a"]}, {"criteria": 5}])
-def test_a_result_of_another_form_is_told(made: Any) -> None:
+def test_a_result_of_another_form_is_reported(made: Any) -> None:
     odd = score.Function(name="m:rate", version="1", call=lambda **_: made)
     with pytest.raises(UsageError, match="m:rate returned an invalid result"):
         score.score(odd, "organization", {}, [])

@@ -176,7 +176,7 @@ def test_an_agent_scrapes_and_maps_a_site(port: int) -> None:
     ask(f"http://127.0.0.1:{port}/mcp", scrape_and_map)
 
 
-def test_limits_and_errors_are_told(port: int) -> None:
+def test_limits_and_errors_are_reported(port: int) -> None:
     async def work(client: Client) -> None:
         assert "max_pages" in await refused(client, "crawl", url=START, max_pages=21)
         assert "max_seconds" in await refused(client, "crawl", url=START, max_seconds=61)
@@ -192,7 +192,7 @@ def test_limits_and_errors_are_told(port: int) -> None:
     ask(f"http://127.0.0.1:{port}/mcp", work)
 
 
-def test_arguments_that_do_not_fit_are_told_in_a_line_each(port: int) -> None:
+def test_arguments_that_do_not_fit_are_reported_in_a_line_each(port: int) -> None:
     async def work(client: Client) -> None:
         said = await refused(client, "crawl", url=START, delay_s=0, max_page=1)
         assert said.startswith("crawl has no argument 'delay_s', 'max_page'. It has: url, max_pages, max_seconds,")
@@ -227,7 +227,7 @@ def test_a_name_that_leads_to_a_private_address_is_not_asked(port: int, site: Sm
     assert len(site.asked) == before
 
 
-def test_a_crawl_whose_time_was_up_goes_on(tmp_path: Path, site: SmallSite) -> None:
+def test_a_crawl_whose_time_was_up_continues(tmp_path: Path, site: SmallSite) -> None:
     made = CrawlFolder(tmp_path, resolve=[site.resolve_rule], delay_s=0.2)
 
     async def work(client: Client) -> None:
@@ -312,7 +312,7 @@ def test_beyond_this_machine_it_needs_a_key(folder: CrawlFolder) -> None:
         assert post(port, Host=own, Authorization="Bearer secret") not in (401, 403, 421)
 
 
-def test_a_port_that_is_taken_is_told(folder: CrawlFolder) -> None:
+def test_a_port_that_is_taken_is_reported(folder: CrawlFolder) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         given = words(folder, "--http", "--port", str(taken.getsockname()[1]))
         done = subprocess.run(
@@ -392,7 +392,7 @@ def test_a_search_is_bounded_and_says_so() -> None:
     assert not {"cut_short", "go_on"} & set(whole)
 
 
-def test_an_agent_is_told_of_a_search_that_was_cut_short_and_goes_on(
+def test_an_agent_learns_that_a_search_is_incomplete_and_continues_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("curtsy.mcp.server.SEARCHED_PAGES", 5)

@@ -148,7 +148,7 @@ def test_a_server_that_is_gone_for_a_while_costs_a_retry_only(folder: CrawlFolde
     assert [one["data"]["name"] for one in folder.run("records")["records"]] == ["The Quiet Goose"]
 
 
-def test_a_busy_server_is_left_alone_for_as_long_as_it_asks(folder: CrawlFolder, server: ModelServer) -> None:
+def test_a_busy_server_gets_no_request_for_as_long_as_it_asks(folder: CrawlFolder, server: ModelServer) -> None:
     times: list[float] = []
 
     def answer(_: Any) -> Any:

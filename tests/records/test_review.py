@@ -231,7 +231,7 @@ def test_a_correction_that_does_not_fit_changes_nothing(case: Case, correction: 
     assert (known.record, known.history) == (case.good, ())
 
 
-def test_what_cannot_be_decided_is_told(case: Case) -> None:
+def test_what_cannot_be_decided_is_reported(case: Case) -> None:
     with pytest.raises(UnknownRecord):
         reviewing.decide(case.store, 10_000, Decision(decision="approve", who="ada"), NOW)
     with pytest.raises(UsageError, match="Unknown decision"):

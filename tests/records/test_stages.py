@@ -112,7 +112,7 @@ def test_a_crawl_without_a_schema_ends_as_ever(folder: CrawlFolder) -> None:
     assert folder.rows("SELECT * FROM outbox") == folder.rows("SELECT * FROM records") == []
 
 
-def test_an_unknown_schema_is_told_before_anything_is_written(folder: CrawlFolder) -> None:
+def test_an_unknown_schema_is_reported_before_anything_is_written(folder: CrawlFolder) -> None:
     process = folder.start("crawl", "http://a.small.test/", "--schema", "recipe")
     _, said = process.communicate(timeout=60)
     assert process.returncode == 2
@@ -141,7 +141,7 @@ def test_a_crawl_extracts_until_its_outbox_is_empty(folder: CrawlFolder) -> None
     assert len(stored_records(folder)) == 3
 
 
-def test_no_more_are_under_way_than_allowed(folder: CrawlFolder) -> None:
+def test_no_more_are_in_flight_than_allowed(folder: CrawlFolder) -> None:
     folder.crawl("http://a.small.test/", schema="page")
 
     async def work(built: Services) -> None:

@@ -121,7 +121,7 @@ def tell(store: Store, at_ms: int | None = None, **changes: Any) -> None:
 
 
 @pytest.mark.parametrize("state", [CrawlState.FINISHED, CrawlState.CANCELLED])
-def test_the_end_of_a_crawl_is_told_once_and_signed(store: Store, receiver: Receiver, state: CrawlState) -> None:
+def test_the_webhook_of_a_crawl_is_sent_once_and_signed(store: Store, receiver: Receiver, state: CrawlState) -> None:
     ended(store, f"http://127.0.0.1:{receiver.port}/told?by=curtsy", state)
     tell(store)
     tell(store, now_ms() + 10**9)
@@ -227,7 +227,7 @@ def test_after_a_day_it_is_a_dead_letter_that_can_be_replayed(store: Store, rece
         assert crawls.by_n(tx, n).state is CrawlState.FINISHED
 
 
-def test_a_crawl_that_ends_again_after_a_replay_is_told_again(store: Store, receiver: Receiver) -> None:
+def test_a_crawl_that_ends_again_after_a_replay_sends_its_webhook_again(store: Store, receiver: Receiver) -> None:
     n = ended(store, f"http://127.0.0.1:{receiver.port}/")
     tell(store)
     store.run(crawls.set_state, n, CrawlState.RUNNING, None, now_ms())
@@ -296,7 +296,7 @@ def test_a_name_that_leads_to_a_private_address_is_refused(store: Store, receive
 
 
 @pytest.mark.parametrize("silent", [False, True], ids=["away", "silent"])
-def test_a_receiver_that_is_away_or_does_not_answer_is_tried_again(store: Store, silent: bool) -> None:
+def test_a_receiver_that_is_unavailable_or_does_not_answer_is_tried_again(store: Store, silent: bool) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         if not silent:
@@ -337,7 +337,7 @@ def test_a_handle_that_has_posted_gets_again(receiver: Receiver) -> None:
     assert [body for _, _, body in receiver.got] == [b"one", b"two"]
 
 
-def test_a_webhook_without_a_secret_or_a_url_is_told_before_anything_is_written() -> None:
+def test_a_webhook_without_a_secret_or_a_url_is_reported_before_anything_is_written() -> None:
     assert crawl_request.checked_webhook(None, None, Settings()) is None
     with pytest.raises(UsageError, match="needs a secret"):
         crawl_request.checked_webhook("https://example.com/", None, Settings())

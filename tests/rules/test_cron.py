@@ -110,7 +110,7 @@ def test_a_repeated_local_time_fires_the_first_time_only() -> None:
         ("* " * 200, "at most 200"),
     ],
 )
-def test_bad_input_is_told_in_one_line(text: str, says: str) -> None:
+def test_bad_input_is_reported_in_one_line(text: str, says: str) -> None:
     with pytest.raises(UsageError) as told:
         Cron.parse(text)
     assert says in str(told.value)
@@ -118,7 +118,7 @@ def test_bad_input_is_told_in_one_line(text: str, says: str) -> None:
 
 
 @pytest.mark.parametrize("zone", ["", "Mars/Olympus", "../../etc/passwd", "/etc/passwd", "a\0b"])
-def test_an_unknown_zone_is_told(zone: str) -> None:
+def test_an_unknown_zone_is_reported(zone: str) -> None:
     with pytest.raises(UsageError, match="no time zone"):
         Cron.parse("@daily", zone)
 

@@ -208,7 +208,7 @@ def test_depth_is_counted_from_the_seeds() -> None:
         ("/" + "x" * 2083, "length"),
     ],
 )
-def test_traps_are_told_by_their_paths(path: str, reason: str | None) -> None:
+def test_traps_are_recognized_by_their_paths(path: str, reason: str | None) -> None:
     assert Scope.of(crawl(scope="any")).admits("http://a.test" + path, 0) == reason
 
 

@@ -233,7 +233,7 @@ def test_priorities_hold_and_of_equal_ones_the_older_goes_first(
     assert paths == [path for path in expected if path != first]
 
 
-def test_a_session_goes_on_where_another_process_takes_it_up(
+def test_a_session_continues_where_another_process_takes_it_up(
     project: Project, ours: tuple[dict[str, list[str]], list[Asked]]
 ) -> None:
     """A spider is stopped in the middle and started again: logged in as before, with the state of its job."""

@@ -38,7 +38,7 @@ async def frontier_in(folder: Path) -> AsyncIterator[tuple[Frontier, Store, redi
         embedded.leave()
 
 
-def test_looking_at_the_epoch_does_not_disturb_calls_under_way(tmp_path: Path) -> None:
+def test_looking_at_the_epoch_does_not_disturb_calls_in_flight(tmp_path: Path) -> None:
     async def scene() -> None:
         async with frontier_in(tmp_path) as (frontier, _, _client):
             shard = frontier.shards[0]

@@ -239,7 +239,7 @@ def test_a_server_that_cannot_start_says_why(folder: Path, monkeypatch: pytest.M
     assert not local.leave()
 
 
-def test_without_the_packages_it_is_told_how_to_install_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_packages_a_message_says_how_to_install_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_model, "find_spec", lambda _: None)
     with pytest.raises(MissingPart, match="pip install"):
         LocalModel(folder)()

@@ -51,7 +51,7 @@ def letter(n: int, i: int, at_ms: int, host: str = "a.test") -> Failure:
     )
 
 
-def test_pages_per_minute_are_told_from_the_numbering(store: Store) -> None:
+def test_pages_per_minute_come_from_the_numbering(store: Store) -> None:
     first, second = crawl(store, CrawlState.RUNNING), crawl(store, CrawlState.RUNNING)
     counts = [3, 0, 5, 2, 0]
     ends = dashboard_queries.moments(BEGUN_MS, BEGUN_MS + 5 * 60_000, 5)
@@ -205,7 +205,7 @@ def test_the_ledger_is_what_the_commit_counted(store: Store) -> None:
 
 
 @pytest.mark.parametrize("limited", [False, True])
-def test_the_review_queue_knows_what_waits_and_what_is_beside(store: Store, limited: bool) -> None:
+def test_the_review_queue_knows_what_waits(store: Store, limited: bool) -> None:
     one, other = crawl(store), crawl(store)
     for ordinal, which in enumerate((one, other, one, one)):
         record = Record(

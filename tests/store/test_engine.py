@@ -165,7 +165,7 @@ def test_a_lock_ends_with_its_killed_holder(store: Store, store_url: str) -> Non
         pass
 
 
-def test_writers_of_many_threads_take_turns(store: Store) -> None:
+def test_writers_of_many_threads_alternate(store: Store) -> None:
     def add() -> None:
         for _ in range(20):
             store.run(meta.add, "n", 1)
@@ -312,7 +312,7 @@ def test_entering_wal_mode_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatc
         engine._patiently(_Busy(10_000), "PRAGMA journal_mode=WAL")
 
 
-def test_a_disk_that_stays_full_is_told_soon(tmp_path: Path) -> None:
+def test_a_disk_that_stays_full_is_reported_soon(tmp_path: Path) -> None:
     def write(tx: Connection) -> None:
         pages = tx.exec_driver_sql("PRAGMA page_count").scalar()
         tx.exec_driver_sql(f"PRAGMA max_page_count = {pages}")

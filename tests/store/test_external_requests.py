@@ -98,7 +98,7 @@ def test_what_a_dead_process_held_is_open_again_until_it_has_killed_too_many(sto
     assert held.crashes == 0
 
 
-def test_a_run_ends_when_nothing_of_it_is_left_and_goes_on_with_a_replay(store: Store) -> None:
+def test_a_run_ends_when_nothing_of_it_is_left_and_continues_with_a_replay(store: Store) -> None:
     run = begun(store, request("a"))
     assert not store.run(external_requests.end, run, NOW)
     held = taken(store, run)

@@ -81,7 +81,7 @@ def test_a_row_that_waits_for_its_next_try_is_not_taken_up_by_a_late_message(sto
         assert subjects(tx, NOW + 1000) == ["a"]
 
 
-def test_a_row_is_in_one_pair_of_hands_until_its_lease_is_over(store: Store) -> None:
+def test_a_row_belongs_to_one_process_until_its_lease_ends(store: Store) -> None:
     with store.begin() as tx:
         make(tx, "a")
         (row,) = outbox.due(tx, NOW, 10)
@@ -130,7 +130,7 @@ def test_webhooks_are_due_whatever_became_of_the_crawl_and_do_not_keep_it_open(s
         assert outbox.begin(tx, "webhook", row.n, NOW) is not None
 
 
-def test_crawls_take_turns(store: Store) -> None:
+def test_crawls_alternate(store: Store) -> None:
     with store.begin() as tx:
         make(tx, *(f"a{i}" for i in range(50)), id="a")
         make(tx, *(f"b{i}" for i in range(5)), id="b")

@@ -338,7 +338,7 @@ def test_with_a_page_goes_whatever_was_made_of_it(store: Store, segments: Segmen
         assert sources.of(tx, two.n)
 
 
-def test_a_site_whose_page_goes_between_two_stages_begins_anew(store: Store, segments: Segments) -> None:
+def test_a_site_whose_page_is_deleted_between_two_stages_starts_again(store: Store, segments: Segments) -> None:
     crawl = orgs.make(store, segments, orgs.bodies([1]))
     parts = orgs.parts_of(store, segments)
     with store.read() as tx:

@@ -323,7 +323,7 @@ def test_the_request_log_is_by_host_and_start_whatever_the_month(store: Store) -
         assert list(requests.by_host(tx, since_ms=NOW)) == [rows[2], rows[0]]
 
 
-def test_a_request_that_was_told_by_its_worker_too_was_not_lost(store: Store) -> None:
+def test_a_request_that_was_reported_by_its_worker_too_was_not_lost(store: Store) -> None:
     """Whoever found the worker dead counts from when its message came in, the worker from when it was sent."""
     known, lost = _request(7), _request(7, start_ms=NOW + 23, status=0, fault="lost")
     other = _request(8, status=0, fault="lost")

@@ -201,7 +201,7 @@ def test_what_is_being_written_is_overwritten_too(store: Store, segments: Segmen
     "place",
     ["delete.moved:1", "delete.rows:1", "delete.rows:2", "delete.planned:1", "delete.erased:1", "delete.emptied:1"],
 )
-def test_a_deletion_that_was_killed_goes_on(store: Store, store_url: str, tmp_path: Path, place: str) -> None:
+def test_a_deletion_that_was_killed_continues(store: Store, store_url: str, tmp_path: Path, place: str) -> None:
     folder = tmp_path / "segments"
     segments = Segments(folder)
     gone, kept = stored.crawl(store), stored.crawl(store)

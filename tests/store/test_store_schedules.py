@@ -35,7 +35,7 @@ def test_a_schedule_is_found_by_name_id_and_beginning(store: Store) -> None:
         schedules.create(tx, replace(NEWS, id="other"))
 
 
-def test_of_rivals_for_a_name_one_gets_it_and_the_others_are_told(store: Store) -> None:
+def test_one_of_several_schedules_gets_a_name_and_the_others_are_refused(store: Store) -> None:
     barrier = threading.Barrier(4)
 
     def make(i: int) -> bool:

@@ -645,7 +645,7 @@ class Model:
         self.put_back()
 
     def lose(self, *, flush: bool) -> None:
-        """Valkey is lost; what was under way is known to nobody. One process rebuilds, with a quiet time."""
+        """Valkey is lost; what was under way is known to nobody. One process rebuilds, with a quiet period."""
         if flush:
             for shard in self.world.frontier.shards:
                 self.world.do("FLUSHALL", shard=shard.number)

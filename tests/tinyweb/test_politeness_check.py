@@ -84,7 +84,7 @@ def test_a_request_before_the_end_of_retry_after_is_too_soon() -> None:
     assert verdict.hosts[0].largest_too_soon_ms == 1000
 
 
-def test_requests_before_an_answer_to_robots_txt_are_told() -> None:
+def test_requests_before_an_answer_to_robots_txt_are_reported() -> None:
     host = "robots-flapping.tinyweb.test"
     busy = replace(asked(0, 1, "/robots.txt", host), status=503)
     known = asked(1000, 1001, "/robots.txt", host)
@@ -135,7 +135,7 @@ def test_what_is_written_can_be_read_and_half_a_line_is_left_out(tmp_path: Path)
     assert [line.path for line in read(path)] == ["/caf\xe9?a=1", "/"]
 
 
-def test_an_empty_log_proves_nothing_and_a_missing_one_is_told(
+def test_an_empty_log_proves_nothing_and_a_missing_one_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "access.log"

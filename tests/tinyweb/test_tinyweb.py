@@ -174,7 +174,7 @@ def test_a_large_body_arrives_whole(web: TinyWeb) -> None:
         assert client.get("/entry/50000")[0].status == 404
 
 
-def test_an_endless_body_goes_on(web: TinyWeb) -> None:
+def test_an_endless_body_does_not_end(web: TinyWeb) -> None:
     with Client(web, "endless") as client:
         client.send("/endless-plain")
         read_bytes = 0
@@ -314,7 +314,7 @@ def test_the_log_survives_a_kill_of_the_server(tmp_path: Path) -> None:
     assert [line.path for line in web.requests()] == ["/"]
 
 
-def test_requests_under_way_are_logged_when_the_server_ends(tmp_path: Path) -> None:
+def test_requests_in_flight_are_logged_when_the_server_ends(tmp_path: Path) -> None:
     log = tmp_path / "access.log"
     with TinyWeb.start(hosts=0, faults=["hang"], log=log) as web, Client(web, "hang") as client:
         client.send("/never")

@@ -225,7 +225,7 @@ MANY = [f"https://h{i % 3}.test/{i}" for i in range(18)]
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_a_broken_upload_goes_on_under_the_same_key(client: FlaskClient, store: Store) -> None:
+def test_a_broken_upload_continues_under_the_same_key(client: FlaskClient, store: Store) -> None:
     body = lines(*MANY)
     answer = break_off(client, body[: len(body) * 2 // 3], "key")
     assert (answer.status_code, answer.get_json()["type"]) == (400, "urn:curtsy:problem:upload-broken")
@@ -264,7 +264,7 @@ def test_a_bad_seed_far_down_ends_an_upload_without_a_key(client: FlaskClient) -
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_an_upload_that_was_given_up_does_not_go_on(client: FlaskClient, store: Store) -> None:
+def test_an_upload_that_was_given_up_does_not_continue(client: FlaskClient, store: Store) -> None:
     body = lines(*MANY)
     break_off(client, body[: len(body) * 2 // 3], "key")
     with store.read() as tx:
@@ -275,7 +275,7 @@ def test_an_upload_that_was_given_up_does_not_go_on(client: FlaskClient, store: 
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_while_one_request_sends_an_upload_another_is_told_to_wait(client: FlaskClient, store: Store) -> None:
+def test_while_one_request_sends_an_upload_another_must_wait(client: FlaskClient, store: Store) -> None:
     body = lines(*MANY)
     break_off(client, body[: len(body) * 2 // 3], "key")
     with store.read() as tx:
@@ -352,7 +352,7 @@ def test_an_event_that_the_client_has_is_not_sent_again(client: FlaskClient) -> 
         assert told(chunks)["data"]["state"] == "paused"
 
 
-def test_over_the_limit_of_streams_clients_are_told_to_poll(
+def test_over_the_limit_of_streams_clients_are_asked_to_poll(
     client: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(events, "MOST_STREAMS", 2)
@@ -400,7 +400,7 @@ def test_an_ending_process_reads_nothing_more(app: Flask, monkeypatch: pytest.Mo
         _ = bridge.store
 
 
-def test_readiness_names_the_part_that_is_away(apps: Callable[..., Flask], client: FlaskClient) -> None:
+def test_readiness_names_the_part_that_is_unavailable(apps: Callable[..., Flask], client: FlaskClient) -> None:
     assert client.get("/readyz").get_json() == {
         "ready": True,
         "parts": {
@@ -419,7 +419,7 @@ def test_readiness_names_the_part_that_is_away(apps: Callable[..., Flask], clien
     assert away.get("/healthz").status_code == 200
 
 
-def test_a_broker_that_is_away_makes_it_not_ready(apps: Callable[..., Flask]) -> None:
+def test_a_broker_that_is_unavailable_makes_it_not_ready(apps: Callable[..., Flask]) -> None:
     answer = apps(broker_url="amqp://user:hunter2@127.0.0.1:1//").test_client().get("/readyz")
     assert answer.status_code == 503
     parts = answer.get_json()["parts"]
@@ -499,7 +499,7 @@ def test_the_use_of_a_model_is_shown_by_crawl_schema_and_field(store: Store, cli
     assert f'curtsy_llm_cost_total{{{labels},schema="organization"}} 0.03' in text
 
 
-def test_pages_that_wait_for_a_browser_are_told(apps: Callable[..., Flask]) -> None:
+def test_pages_that_wait_for_a_browser_are_reported(apps: Callable[..., Flask]) -> None:
     """By the crawl's counts, on its page, and by the queues of lane render."""
     app = apps(api_renderers=("playwright",))
     client = app.test_client()

@@ -195,7 +195,7 @@ def test_a_query_that_does_not_fit_is_refused(client: FlaskClient, query: str) -
         ("crawl=nope", "query.crawl: this should be the id"),
     ],
 )
-def test_what_should_be_there_is_told_in_words(client: FlaskClient, query: str, said: str) -> None:
+def test_the_expected_value_is_named_in_words(client: FlaskClient, query: str, said: str) -> None:
     assert said in problem_of(client.get(f"/v1/failures?{query}"), 422, "invalid-request")["detail"]
 
 
@@ -232,7 +232,9 @@ def test_an_undeclared_problem_is_an_error_of_ours(client: FlaskClient, monkeypa
     problem_of(client.get("/v1/crawls"), 500, "internal-error")
 
 
-def test_a_store_that_is_away_is_503_with_retry_after(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_is_unavailable_is_503_with_retry_after(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def away(*_: object, **__: object) -> None:
         raise StoreUnavailable("postgresql://user:hunter2@inside/ does not answer")
 
@@ -243,7 +245,7 @@ def test_a_store_that_is_away_is_503_with_retry_after(client: FlaskClient, monke
     assert "inside" not in answer.text
 
 
-def test_who_asks_too_often_is_told_when_to_come_back(apps: Callable[..., Flask]) -> None:
+def test_a_client_over_the_rate_limit_learns_when_to_retry(apps: Callable[..., Flask]) -> None:
     client = apps(api_rate=0.5, api_burst=3).test_client()
     answers = [client.get("/v1/crawls") for _ in range(4)]
     assert [answer.status_code for answer in answers] == [200, 200, 200, 429]

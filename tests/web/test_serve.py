@@ -127,7 +127,7 @@ def half_an_upload(served: Served, key: str, how: str) -> bytes:
 
 
 @pytest.mark.parametrize("how", ["length", "chunks"])
-def test_an_upload_whose_client_vanishes_goes_on_under_its_key(tmp_path: Path, sqlite_url: str, how: str) -> None:
+def test_an_upload_whose_client_disconnects_continues_under_its_key(tmp_path: Path, sqlite_url: str, how: str) -> None:
     with serving(tmp_path / "served", sqlite_url) as served, Store.open(sqlite_url) as store:
         body = half_an_upload(served, "key", how)
         with store.read() as tx:
@@ -248,7 +248,7 @@ def test_the_request_id_stands_in_the_log_of_every_process(tmp_path: Path, sqlit
         assert (said["event"], said["route"], said["status"]) == ("api", "/v1/crawls", 200)
 
 
-def test_a_port_that_is_taken_is_told_in_one_line(tmp_path: Path, sqlite_url: str) -> None:
+def test_a_port_that_is_taken_is_reported_in_one_line(tmp_path: Path, sqlite_url: str) -> None:
     with serving(tmp_path / "served", sqlite_url) as served:
         words = ["serve", "--port", str(served.port), "--data-dir", str(tmp_path / "other")]
         ended = subprocess.run(
@@ -258,7 +258,7 @@ def test_a_port_that_is_taken_is_told_in_one_line(tmp_path: Path, sqlite_url: st
     assert "--port" in ended.stderr
 
 
-def test_an_answer_that_is_not_of_this_api_is_told_in_one_line() -> None:
+def test_an_answer_that_is_not_of_this_api_is_reported_in_one_line() -> None:
     client = Client("http://127.0.0.1:1")
     with pytest.raises(Unavailable, match="is not a Curtsy API"):
         client.read(200, b"<html>")

@@ -71,7 +71,7 @@ def waiting(stage: Stage, end: Callable[[], None]) -> Outcome:
     return outcome
 
 
-def test_a_page_whose_process_dies_is_told_and_the_browser_stays(stage: Stage) -> None:
+def test_a_page_whose_process_dies_is_reported_and_the_browser_stays(stage: Stage) -> None:
     stage.show(f"{HOME}p", b"<p>x")
     engine = engine_of(stage)
 

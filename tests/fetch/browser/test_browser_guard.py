@@ -67,7 +67,7 @@ def show_past_the_gate(forbidden: Listener, datagrams: socket.socket, sealed: bo
 
 
 @pytest.mark.parametrize("sealed", [True, False])
-def test_what_escapes_the_gate_reaches_nobody(
+def test_requests_that_bypass_the_filter_reach_no_server(
     forbidden: Listener, datagrams: socket.socket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, sealed: bool
 ) -> None:
     """The second and third lines: the browser's own network leads nowhere, and the kernel lets nothing out."""

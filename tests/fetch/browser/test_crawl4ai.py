@@ -47,7 +47,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 
 @pytest.mark.parametrize("number", [4, 9])
-def test_it_shows_what_only_scripts_say_and_gives_its_markdown(stage: Stage, number: int) -> None:
+def test_it_shows_what_only_scripts_say(stage: Stage, number: int) -> None:
     org = truth(f"org-{number:04d}.tinyweb.test")
     place = next(place for place in org.where("mission") if place.source == "text")
     outcome = stage.show(f"http://{org.host}{place.path}")

@@ -67,7 +67,7 @@ def test_no_form_is_heeded_without_the_token_of_its_session(app: Flask, client: 
         {"X-Forwarded-For": "10.0.0.1"},
     ],
 )
-def test_forms_of_other_websites_are_not_heeded(client: FlaskClient, headers: dict[str, str]) -> None:
+def test_forms_of_other_websites_are_refused(client: FlaskClient, headers: dict[str, str]) -> None:
     data = {"csrf": token(client), "name": "x", "scope": "admin"}
     assert client.post("/keys", data=data, headers=HOST | headers).status_code in (401, 403)
     assert "No keys yet" in client.get("/keys", headers=HOST).text
@@ -149,7 +149,7 @@ def test_the_api_takes_neither_forms_nor_sessions(app: Flask, client: FlaskClien
         "/explain?url=%00",
     ],
 )
-def test_what_cannot_be_shown_is_told_on_a_page(client: FlaskClient, path: str) -> None:
+def test_what_cannot_be_shown_is_reported_on_a_page(client: FlaskClient, path: str) -> None:
     answer = client.get(path, headers=HOST)
     assert answer.status_code in (404, 422), answer.text
     assert "<script>" not in answer.text
@@ -168,9 +168,7 @@ NINES = "9" * 5000
         *(("/keys", {"name": "x", "scope": "read", "days": text}) for text in (NINES, "inf", "0")),
     ],
 )
-def test_numbers_that_are_none_are_told_and_not_worked_on(
-    client: FlaskClient, path: str, given: dict[str, str]
-) -> None:
+def test_invalid_numbers_are_reported_and_not_worked_on(client: FlaskClient, path: str, given: dict[str, str]) -> None:
     answer = client.post(path, data=given | {"csrf": token(client)}, headers=HOST)
     assert answer.status_code in (400, 422)
     assert len(answer.data) < 200_000

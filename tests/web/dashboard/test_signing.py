@@ -132,7 +132,7 @@ def test_a_new_key_is_shown_once(page: Page, guarded: Guarded) -> None:
     assert made not in page.content()
 
 
-def test_after_signing_in_nobody_is_led_elsewhere(page: Page, guarded: Guarded) -> None:
+def test_signing_in_never_redirects_to_another_site(page: Page, guarded: Guarded) -> None:
     text, _ = guarded.key("read")
     for elsewhere in ("//evil.test/", "https://evil.test/", "/\\evil.test", "javascript:alert(1)"):
         page.context.clear_cookies()

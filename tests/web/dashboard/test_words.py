@@ -29,11 +29,11 @@ SETTINGS = load()
         (None, "–"),
     ],
 )
-def test_a_length_of_time_is_told_in_two_units(seconds: float | None, said: str) -> None:
+def test_a_duration_is_shown_in_two_units(seconds: float | None, said: str) -> None:
     assert words.span(seconds) == said
 
 
-def test_problems_and_the_frontier_are_told_to_people() -> None:
+def test_problems_and_the_frontier_are_explained_to_people() -> None:
     said = "There is no page with this id. GET /v1/crawls/{id}/pages lists them."
     assert words.for_people(said) == "There is no page with this id."
     assert words.for_people("Not now.") == "Not now."
@@ -90,7 +90,7 @@ def test_seeds_are_told_apart_line_by_line() -> None:
         (0, 1.0, None, ""),
     ],
 )
-def test_politeness_is_told_in_plain_words(sites: int, delay_s: float, most: int | None, said: str) -> None:
+def test_politeness_is_reported_in_plain_words(sites: int, delay_s: float, most: int | None, said: str) -> None:
     found = seeds.check([f"https://h{n}.test/" for n in range(sites)], SETTINGS)
     assert seeds.pace(found, delay_s, 1, most).startswith(said)
 
@@ -109,7 +109,7 @@ def test_a_timeline_draws_each_request_behind_its_delay() -> None:
     assert "every one waited" in found.says
 
 
-def test_a_request_that_began_too_early_is_told() -> None:
+def test_a_request_that_began_too_early_is_reported() -> None:
     found = charts.timeline([request(0, 100), request(900, 950)])
     assert found is not None
     assert [row.early for row in found.rows] == [False, True]

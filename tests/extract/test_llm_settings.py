@@ -35,8 +35,8 @@ def test_an_address_is_enough_to_say_who_is_asked(given: dict[str, Any], kind: s
     [
         ({"llm": "endpoint"}, "llm_model"),
         ({"llm_url": "http://x.example/v1"}, "llm_model"),
-        ({"llm_url": "x.example/v1", "llm_model": "m"}, "no address"),
-        ({"llm_url": "ftp://x.example", "llm_model": "m"}, "no address"),
+        ({"llm_url": "x.example/v1", "llm_model": "m"}, "is not the address"),
+        ({"llm_url": "ftp://x.example", "llm_model": "m"}, "is not the address"),
         ({"llm_url": "https://user:sekrit@x.example/v1", "llm_model": "m"}, "llm_api_key"),
         ({**SERVER, "llm_api_key": "sekrit\nX-Other: 1"}, "cannot be sent"),
         ({**SERVER, "llm_timeout_s": 500}, "stage_lease_s"),

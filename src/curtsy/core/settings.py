@@ -77,7 +77,7 @@ class HostRule(BaseModel, frozen=True, extra="forbid"):
     def _headers(cls, value: dict[str, str]) -> dict[str, str]:
         for name, said in value.items():
             if _HEADER_NAME.match(name) is None:
-                raise ValueError(f"{name!r} is no name of a header")
+                raise ValueError(f"{name!r} is not a header name")
             if name.lower() in _OUR_HEADERS:
                 raise ValueError(f"the header {name} cannot be set: it belongs to the connection")
             if _HEADER_VALUE.match(said) is None:
@@ -271,13 +271,13 @@ class Settings(BaseSettings):
         scheme, mark, rest = (value or "").partition("://")
         if value is not None and info.field_name == "frontier_url" and not (mark and scheme in _FRONTIER_SCHEMES):
             raise ValueError(
-                f"{_without_password(value)!r} is no server's URL: use redis://host:6379/0 or unix:///path"
+                f"{_without_password(value)!r} is not the URL of a server: use redis://host:6379/0 or unix:///path"
             )
         if not scheme.startswith(("sqlite", "unix")):
             for place in re.split(r"[/?]", rest, maxsplit=1)[0].rpartition("@")[2].split(","):
                 port = place.rpartition("]")[2].partition(":")[2]
                 if port and not (port.isdecimal() and int(port) < 65536):
-                    raise ValueError(f"{port!r} in {_without_password(value or '')!r} is no port")
+                    raise ValueError(f"{port!r} in {_without_password(value or '')!r} is not a port")
         return value
 
     @field_validator("document_ocr")
@@ -292,7 +292,9 @@ class Settings(BaseSettings):
     def _model_address(cls, value: str | None) -> str | None:
         scheme, mark, rest = (value or "").partition("://")
         if value is not None and not (mark and rest and scheme in ("http", "https")):
-            raise ValueError(f"{_without_password(value)!r} is no address of a model: use http://127.0.0.1:11434/v1")
+            raise ValueError(
+                f"{_without_password(value)!r} is not the address of a model: use http://127.0.0.1:11434/v1"
+            )
         if "@" in rest.partition("/")[0]:
             raise ValueError("a key does not belong into the address: use llm_api_key")
         return value
@@ -309,7 +311,7 @@ class Settings(BaseSettings):
     def _parameters(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for name in value:
             if _PARAMETER.match(name) is None:
-                raise ValueError(f"{name!r} is no name of a parameter, for example gclid or utm_*")
+                raise ValueError(f"{name!r} is not a parameter name, for example gclid or utm_*")
         return value
 
     @field_validator("deny_hosts")
@@ -338,7 +340,7 @@ class Settings(BaseSettings):
         for part in value.replace(",", " ").split():
             first, dash, last = part.partition("-")
             if not first.isdigit() or (dash and not last.isdigit()):
-                raise ValueError(f"{part!r} is no number or range of shards, for example 0-7")
+                raise ValueError(f"{part!r} is not a number or range of shards, for example 0-7")
             found += range(int(first), int(last or first) + 1)
         return tuple(found)
 
@@ -355,7 +357,7 @@ class Settings(BaseSettings):
         for url in (url for pool in value.values() for url in pool):
             scheme, _, rest = url.partition("://")
             if scheme not in ("http", "https", "socks4", "socks4a", "socks5", "socks5h") or not rest:
-                raise ValueError(f"{url!r} is no proxy URL, for example http://127.0.0.1:3128")
+                raise ValueError(f"{url!r} is not a proxy URL, for example http://127.0.0.1:3128")
         return value
 
     @field_validator("resolve")

@@ -13,7 +13,7 @@ def length_s(text: str) -> float:
     """`30s`, `30m`, `12h`, `7d`."""
     number, unit = text[:-1], text[-1:]
     if unit not in _UNITS_S or not number.replace(".", "", 1).isdigit():
-        raise UsageError(f"{text!r} is no length of time. Write 30m, 12h or 90d.")
+        raise UsageError(f"{text!r} is not a duration. Write 30m, 12h or 90d.")
     return float(number) * _UNITS_S[unit]
 
 
@@ -28,7 +28,7 @@ def since_ms(text: str | None, now_s: float) -> int:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise UsageError(
-            f"{text!r} is no time. Write 30m, 12h or 7d, or a date as 2026-01-31 or 2026-01-31T12:00."
+            f"{text!r} is not a time. Write 30m, 12h or 7d, or a date as 2026-01-31 or 2026-01-31T12:00."
         ) from None
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 

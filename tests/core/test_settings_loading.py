@@ -8,7 +8,7 @@ import pytest
 
 from curtsy.client.http import key_from_environment
 from curtsy.core.errors import SettingsError
-from curtsy.core.settings_loading import load, load_with_notes, strays
+from curtsy.core.settings_loading import load, load_with_notes, unknown_variables
 
 OF_A_FILE = "The setting worker_seats is deprecated and will be removed in the next version. Use worker_processes."
 OF_THE_ENVIRONMENT = (
@@ -30,7 +30,7 @@ def test_a_deprecated_name_in_a_file_works_with_a_warning(tmp_path: Path) -> Non
 
 def test_a_deprecated_variable_works_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CURTSY_WORKER_SEATS", "4")
-    assert strays(["CURTSY_WORKER_SEATS"]) == []
+    assert unknown_variables(["CURTSY_WORKER_SEATS"]) == []
     with pytest.warns(DeprecationWarning, match=OF_THE_ENVIRONMENT):
         assert load().worker_processes == 4
 
@@ -67,8 +67,8 @@ def test_a_setting_can_come_from_a_file(tmp_path: Path, monkeypatch: pytest.Monk
     assert (settings.webhook_secret, settings.store_url) == ("0123456789abcdef", "sqlite:///x")
     assert (settings.delay_s, settings.hosts["a.test"].delay_s) == (2.5, 5)
     assert load(delay_s=3).delay_s == 3
-    assert strays(["CURTSY_WEBHOOK_SECRET_FILE", "CURTSY_API_KEY_FILE", "CURTSY_CA_FILE"]) == []
-    assert len(strays(["CURTSY_NONSENSE_FILE"])) == 1
+    assert unknown_variables(["CURTSY_WEBHOOK_SECRET_FILE", "CURTSY_API_KEY_FILE", "CURTSY_CA_FILE"]) == []
+    assert len(unknown_variables(["CURTSY_NONSENSE_FILE"])) == 1
 
 
 def test_a_setting_whose_own_name_ends_with_file_is_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from curtsy.core import shutdown
-from curtsy.core.shutdown import end, see_through
+from curtsy.core.shutdown import end, wait_limited
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_work_that_has_no_more_time_is_left_and_named(said: dict[str, str]) -> N
             return 0.1 if asked > 1 else None
 
         task = asyncio.create_task(waits(asyncio.Event()))
-        await asyncio.wait_for(see_through(task, time_left), 10)
+        await asyncio.wait_for(wait_limited(task, time_left), 10)
         left = not task.done()
         await end([task])
         return left and task.cancelled()
@@ -95,7 +95,7 @@ def test_work_that_fails_says_so() -> None:
         raise ValueError("of ours")
 
     async def scene() -> None:
-        await see_through(asyncio.create_task(fails()), lambda: None)
+        await wait_limited(asyncio.create_task(fails()), lambda: None)
 
     with pytest.raises(ValueError, match="of ours"):
         asyncio.run(scene())

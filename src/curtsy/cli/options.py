@@ -14,7 +14,7 @@ from curtsy.cli.show import note
 from curtsy.core import observe
 from curtsy.core.errors import SettingsError
 from curtsy.core.settings import Settings
-from curtsy.core.settings_loading import load_with_notes, strays
+from curtsy.core.settings_loading import load_with_notes, unknown_variables
 from curtsy.store import crawls
 from curtsy.store.engine import Store
 

@@ -14,7 +14,7 @@ from curtsy.control import explain as explaining
 from curtsy.control.audit import Verdict, coverage, judge
 from curtsy.core.errors import UsageError
 from curtsy.core.times import since_ms, timestamp
-from curtsy.rules.urls import veiled
+from curtsy.rules.urls import hide_credentials
 from curtsy.store import hosts, requests, summaries
 from curtsy.store.engine import Store
 
@@ -80,7 +80,7 @@ def explain(
 ) -> None:
     """Explain the state of a URL or a host."""
     if not explaining.target(target, "host")[1]:
-        raise UsageError(f"{veiled(target)!r} is neither an http or https URL nor a host.")
+        raise UsageError(f"{hide_credentials(target)!r} is neither an http or https URL nor a host.")
     found = backend(api, config, data_dir).explain(target, crawl)
     if as_json:
         show.document(found)

@@ -12,7 +12,7 @@ from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl, Lane, new_id
 from curtsy.core.settings import Settings
 from curtsy.fetch.guard import address_allowed, check_url, is_address, networks
-from curtsy.rules.urls import MAX_PATTERN_LENGTH, Scope, has_credentials, normalise, veiled
+from curtsy.rules.urls import MAX_PATTERN_LENGTH, Scope, has_credentials, hide_credentials, normalise
 
 SchemaName = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -123,7 +123,9 @@ def checked_webhook(url: str | None, secret: str | None, settings: Settings) -> 
         return None
     normal = normalise(url)
     if normal is None:
-        raise UsageError(f"{veiled(url)!r} is not an http or https URL. Use one such as https://example.com/hook")
+        raise UsageError(
+            f"{hide_credentials(url)!r} is not an http or https URL. Use one such as https://example.com/hook"
+        )
     if has_credentials(url):
         raise UsageError("A webhook URL must not contain a user name or password. Its signature authenticates it.")
     target = check_url(normal)

@@ -10,7 +10,7 @@ from curtsy.core.errors import RefusedSeeds
 from curtsy.core.settings import Settings
 from curtsy.fetch.guard import Network, address_allowed, check_url, is_address, networks
 from curtsy.rules.folding import Folding
-from curtsy.rules.urls import normalise, veiled
+from curtsy.rules.urls import hide_credentials, normalise
 
 #: refused seeds that an error names
 MOST_REFUSED = 20
@@ -23,16 +23,16 @@ def check(seed: str, settings: Settings | None = None, *, public: bool = False) 
     """
     url = normalise(seed.strip())
     if url is None:
-        raise ValueError(f"{veiled(seed.strip())[:100]!r} is not an http or https URL")
+        raise ValueError(f"{hide_credentials(seed.strip())[:100]!r} is not an http or https URL")
     if settings is not None:
         url = Folding.of(settings).named(url)
     if settings is not None and len(url) > settings.max_url_length:
         most = settings.max_url_length
-        raise ValueError(f"{veiled(url)[:60]}... has {len(url):,} characters; max_url_length is {most:,}")
+        raise ValueError(f"{hide_credentials(url)[:60]}... has {len(url):,} characters; max_url_length is {most:,}")
     if public and settings is not None:
         target = check_url(url)
         if target is None:
-            raise ValueError(f"{veiled(url)[:100]!r} is not an http or https URL")
+            raise ValueError(f"{hide_credentials(url)[:100]!r} is not an http or https URL")
         if is_address(target.host) and not address_allowed(target.host, _allowed(settings.allow_private)):
             raise ValueError(f"{target.host} is not a public address")
     return url

@@ -35,8 +35,8 @@ NO_SETTINGS = (
 )
 #: deprecated name of a setting -> its name; removed in the next version
 OLD_NAMES = {"worker_seats": "worker_processes"}
-#: they say where a crawl is, how it is watched, who serves it and how long it is kept: they are not its own
-_OF_THE_PLACE = {
+#: settings of the deployment, not of a crawl: location, logging, API and fleet, retention
+_DEPLOYMENT_SETTINGS = {
     "data_dir", "store_url", "log_level", "log_format", "flower_url", "bind_shards", "broker_url", "worker_processes",
     "webhook_secret", "webhook_old_secret", "chromium",
     *(name for name in Settings.model_fields if name.startswith(("api_", "retain_"))),
@@ -161,8 +161,9 @@ def _names(host: str) -> tuple[str, ...]:
 
 def keep(settings: Settings) -> dict[str, Any]:
     """What is stored with a crawl, so that resuming it needs no options: `settings`, and the names of those that were
-    `withheld` because they may hold secrets."""
-    given = settings.model_dump(mode="json", exclude_unset=True, exclude=_OF_THE_PLACE)
+    `withheld` because they may hold secrets.
+    """
+    given = settings.model_dump(mode="json", exclude_unset=True, exclude=_DEPLOYMENT_SETTINGS)
     withheld = sorted(name for name, value in given.items() if value and _may_hold_secrets(name, value))
     return {"settings": {name: given[name] for name in sorted(given) if name not in withheld}, "withheld": withheld}
 
@@ -197,7 +198,7 @@ def _perhaps(name: str, prefix: str = "") -> str:
     return f", perhaps you mean {prefix}{near[0].upper() if prefix else near[0]}"
 
 
-def strays(environment: Iterable[str]) -> list[str]:
+def unknown_variables(environment: Iterable[str]) -> list[str]:
     """One line for each variable that looks like a setting but is unknown, with the most similar setting."""
     names = sorted(name for name in environment if name.startswith(PREFIX) and name not in NO_SETTINGS)
     known = {*Settings.model_fields, *OLD_NAMES}

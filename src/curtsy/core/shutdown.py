@@ -38,8 +38,8 @@ class StopFlag:
             fn()
 
 
-async def see_through(work: asyncio.Task[None], time_left: Callable[[], float | None]) -> None:
-    """Waits until the work has ended, or has had its time: from when `time_left` says that it is limited.
+async def wait_limited(work: asyncio.Task[None], time_left: Callable[[], float | None]) -> None:
+    """Waits until the work has ended, or until its time is up. `time_left` returns None while the time is unlimited.
 
     Work that waits for an unavailable backend would never end.
     """

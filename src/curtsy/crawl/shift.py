@@ -15,7 +15,7 @@ from curtsy.core.errors import EpochLost, FrontierUnavailable
 from curtsy.core.failpoints import point
 from curtsy.core.model import Lane, Lease, Page
 from curtsy.core.observe import count, log
-from curtsy.core.shutdown import StopFlag, end, see_through
+from curtsy.core.shutdown import StopFlag, end, wait_limited
 from curtsy.core.threads import in_thread
 from curtsy.crawl.background import BackgroundTasks
 from curtsy.crawl.commit import Committer
@@ -132,7 +132,7 @@ class Shift:
         writer = loop.create_task(self._groups.write())
         work = loop.create_task(self._crawl(ended, writer))
         try:
-            await see_through(work, self._time_left)
+            await wait_limited(work, self._time_left)
         finally:
             await end([work, writer, *self._in_flight.tasks])
             await self.maintenance.stop()

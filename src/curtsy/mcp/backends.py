@@ -21,7 +21,7 @@ from curtsy.core.model import Crawl, new_id
 from curtsy.core.settings import Settings
 from curtsy.core.settings_loading import load, missing
 from curtsy.mcp.reading import Read
-from curtsy.rules.urls import normalise, veiled
+from curtsy.rules.urls import hide_credentials, normalise
 from curtsy.store import crawls
 from curtsy.store.engine import Store
 
@@ -125,7 +125,7 @@ def read(backend: Backend, which: str, crawl: str | None) -> Read:
     if "://" in which:
         url = normalise(which)
         if url is None:
-            raise UsageError(f"{veiled(which)!r} is not an http or https URL.")
+            raise UsageError(f"{hide_credentials(which)!r} is not an http or https URL.")
         found = backend.page_of_url(url, crawl)
     elif _PAGE_ID.fullmatch(which):
         found = backend.page(which)
@@ -141,7 +141,7 @@ def only_page(backend: Backend, crawl: str, url: str) -> Read:
     if pages := backend.pages(crawl, 1):
         return _read(pages[0], backend.content(pages[0]))
     why = backend.explain(normalise(url) or url, crawl)["why"]
-    raise UsageError(f"{veiled(url)} was not fetched. {' '.join(why[:3])}")
+    raise UsageError(f"{hide_credentials(url)} was not fetched. {' '.join(why[:3])}")
 
 
 def known_urls(backend: Backend, crawl: str, limit: int) -> list[Document]:

@@ -70,7 +70,7 @@ def has_credentials(url: str) -> bool:
     return "@" in (parse(url) or "").partition("//")[2].partition("/")[0]
 
 
-def veiled(text: str) -> str:
+def hide_credentials(text: str) -> str:
     """A user's input for a URL, safe for messages: without a possible user name or password."""
     return _CREDENTIALS.sub(r"\1***@", text)
 
@@ -116,7 +116,7 @@ def hosts_named(name: str, unit: str = "host") -> tuple[str, ...]:
     spelt = [name] if "://" in name else [f"https://{name}/", f"http://{name}/"]
     urls = [] if "*" in name else [url for text in spelt if (url := normalise(text)) is not None]
     if not urls:
-        raise UsageError(f"{veiled(name)!r} is no host. Write hostname, hostname:port, or a URL.")
+        raise UsageError(f"{hide_credentials(name)!r} is not a host. Write hostname, hostname:port, or a URL.")
     return tuple(sorted({host_key(url, unit) for url in urls}, key=len))
 
 

@@ -11,7 +11,7 @@ from curtsy.core.errors import CurtsyError, UsageError
 from curtsy.core.model import UrlState
 from curtsy.core.observe import log
 from curtsy.fleet.coordination import beat_problem
-from curtsy.rules.urls import veiled
+from curtsy.rules.urls import hide_credentials
 from curtsy.web.api.hosts import inspect
 from curtsy.web.models.explain import ExplainQuery, Explanation
 from curtsy.web.routing import Call, endpoint
@@ -30,7 +30,7 @@ def explain(call: Call, query: ExplainQuery) -> Explanation:
 def _explain_url(call: Call, query: ExplainQuery) -> Explanation:
     url, host = explaining.target(query.url or "", call.settings.politeness_unit)
     if url is None:
-        raise UsageError(f"{veiled(query.url or '')!r} is not an http or https URL.")
+        raise UsageError(f"{hide_credentials(query.url or '')!r} is not an http or https URL.")
     crawl = None if query.crawl is None else call.crawl(query.crawl)
     now_ms = clock.now_ms()
     with call.store.read() as tx:

@@ -301,10 +301,10 @@ def test_retries_of_a_host_are_hastened_and_those_of_others_are_not(world: World
         world.back(lease)
         world.retry(lease, 600)
     assert world.lease() == []
-    assert world.run(world.frontier.hasten("a.test")) == 1
+    assert world.run(world.frontier.make_retries_due("a.test")) == 1
     world.advance(1)
     assert [lease.entry.url for lease in world.lease()] == ["https://a.test/1%20x"]
-    assert world.run(world.frontier.hasten("a.test")) == 0
+    assert world.run(world.frontier.make_retries_due("a.test")) == 0
 
 
 def test_an_expired_slot_counts_its_delay_from_its_expiry(world: World) -> None:
@@ -513,7 +513,7 @@ def test_a_ring_of_many_crawls_is_served_to_its_last(world: World) -> None:
 
 def test_a_process_gets_its_own_hosts_then_free_ones_then_those_whose_owner_lets_them_wait(world: World) -> None:
     other = world.another("w2")
-    world.run(other.beat([]))
+    world.run(other.renew_leases([]))
     world.crawl(delay_s=10.0)
     world.add(1, "theirs.test", "/1", "/2")
     (lease,) = world.lease(by=other)
@@ -528,7 +528,7 @@ def test_a_process_gets_its_own_hosts_then_free_ones_then_those_whose_owner_lets
 
 def test_a_host_of_a_living_owner_is_left_to_it_for_a_moment(world: World) -> None:
     other = world.another("w2")
-    world.run(other.beat([]))
+    world.run(other.renew_leases([]))
     world.crawl(delay_s=1000.0)
     world.add(1, "theirs.test", "/1", "/2")
     (lease,) = world.lease(by=other)
@@ -549,7 +549,7 @@ def test_a_host_of_a_living_owner_is_left_to_it_for_a_moment(world: World) -> No
 
 def test_a_host_whose_owner_is_gone_is_free(world: World) -> None:
     other = world.another("w2")
-    world.run(other.beat([]))
+    world.run(other.renew_leases([]))
     world.crawl(delay_s=10.0)
     world.add(1, "theirs.test", "/1", "/2")
     (lease,) = world.lease(by=other)

@@ -12,7 +12,7 @@ from curtsy.core.errors import EpochLost, FrontierUnavailable, SettingsError
 from curtsy.core.model import Entry, HostState, Lane, Lease
 from curtsy.core.outcome import HostEffect
 from curtsy.frontier.frontier import Frontier
-from curtsy.frontier.messages import Rules, Scan, Settled
+from curtsy.frontier.messages import Rules, Scan, Settled, epoch_of
 
 pytest_plugins = ["frontier_fixtures"]
 
@@ -90,9 +90,9 @@ def test_a_heartbeat_renews_leases_and_tells_which_are_lost(world: World) -> Non
     kept, lost = world.lease()
     for _ in range(3):
         world.advance(20)
-        assert world.run(world.frontier.beat([kept])) == set()
+        assert world.run(world.frontier.renew_leases([kept])) == set()
         world.reap()
-    assert world.run(world.frontier.beat([kept, lost])) == {lost.fence}
+    assert world.run(world.frontier.renew_leases([kept, lost])) == {lost.fence}
 
 
 def test_a_url_with_two_crashes_is_leased_alone(world: World) -> None:
@@ -121,7 +121,7 @@ def test_only_crashes_while_alone_condemn_a_url(world: World) -> None:
     assert item.fence == lease.fence
     assert world.counts() == (1, 1), "busy until the dead letter is durable"
     assert world.do("HGET", "%crawl:1", "left") == b"4"
-    assert world.run(world.frontier.beat([lease])) == set()
+    assert world.run(world.frontier.renew_leases([lease])) == set()
     world.advance(100)
     world.reap()
     assert world.run(world.frontier.reaped()) == []
@@ -186,7 +186,7 @@ RULES = Rules(host="a.test", origin="https://a.test", until_ms=1, fetched_ms=1)
 SCAN = Scan(shard=0, host="a.test", crawl=1, token="1.1", cursor=None, head=16)
 VERBS: dict[str, Callable[[Frontier, World], object]] = {
     "lease": lambda f, w: f.lease([(Lane.BATCH, 1)]),
-    "beat": lambda f, w: f.beat([]),
+    "beat": lambda f, w: f.renew_leases([]),
     "slot": lambda f, w: f.slot("a.test"),
     "settle": lambda f, w: f.settle(
         [], rules=[Rules(host="a.test", origin="https://a.test", until_ms=1, fetched_ms=1)]
@@ -398,7 +398,7 @@ def test_hosts_are_spread_over_shards_and_a_lease_takes_no_more_than_wanted(fron
         assert used == {0, 1, 2, 3}
         first = world.lease(10)
         assert len(first) == 10
-        assert {lease.fence >> 40 for lease in first} <= {shard.epoch for shard in world.frontier.shards}
+        assert {epoch_of(lease.fence) for lease in first} <= {shard.epoch for shard in world.frontier.shards}
         rest = world.lease(64)
         assert len({lease.host for lease in (*first, *rest)}) == 40
         for lease in (*first, *rest):
@@ -407,7 +407,7 @@ def test_hosts_are_spread_over_shards_and_a_lease_takes_no_more_than_wanted(fron
         world.settle(*first, *rest)
         assert all(world.do("ZCARD", "%slots", shard=i) + world.do("HLEN", "%ld", shard=i) == 0 for i in range(4))
         assert world.run(world.frontier.idle(1)) is False
-        assert world.run(world.frontier.beat(first)) == {lease.fence for lease in first}
+        assert world.run(world.frontier.renew_leases(first)) == {lease.fence for lease in first}
     finally:
         world.close()
 

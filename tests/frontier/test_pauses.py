@@ -156,7 +156,7 @@ def test_leases_of_other_shards_are_renewed_when_one_is_unavailable(sharded: Wor
     sharded.frontier.shards[1].epoch = None
     sharded.advance(20)
     with pytest.raises(EpochLost):
-        sharded.run(sharded.frontier.beat(leases))
+        sharded.run(sharded.frontier.renew_leases(leases))
     soon = str(sharded.now() + 29_000)
     for i in (0, 2, 3):
         assert sharded.do("ZCOUNT", f"{{s{i:02d}}}:e{i + 1}:leases", "-inf", soon, shard=i) == 0

@@ -19,7 +19,7 @@ PAGES = tuple(f"/{n}" for n in range(1, 13))
 def runs(world: World, n: int = 64, run: int = 4) -> list[list[Lease]]:
     """The granted runs, each in order."""
     found: list[list[Lease]] = []
-    for lease in world.run(world.frontier.lease([(Lane.BATCH, n)], run=run)).leases:
+    for lease in world.run(world.frontier.lease([(Lane.BATCH, n)], urls_per_slot=run)).leases:
         if lease.follows:
             assert lease.follows == found[-1][-1].fence
             found[-1].append(lease)
@@ -236,7 +236,7 @@ def test_a_paused_crawl_lists_nothing_of_a_run_that_goes_back(world: World) -> N
 def test_a_refill_keeps_up_with_runs(world: World) -> None:
     world.crawl(per_host=2, delay_s=0.0)
     world.add(1, "a.test", *(f"/{n}" for n in range(600)))
-    reply = world.run(world.frontier.lease([(Lane.BATCH, 64)], run=200))
+    reply = world.run(world.frontier.lease([(Lane.BATCH, 64)], urls_per_slot=200))
     assert len(reply.leases) > 256
     (scan,) = reply.scans
     assert (scan.cursor, scan.head) == (512, 512)

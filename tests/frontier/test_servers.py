@@ -183,7 +183,7 @@ def test_a_master_that_became_a_replica_is_a_loss(watched: Watched, store: Store
         await open_epoch(frontier, store)
         tell(watched.master, "REPLICAOF", "127.0.0.1", watched.ports[1])
         with pytest.raises((EpochLost, FrontierUnavailable)):
-            await frontier.beat([])
+            await frontier.renew_leases([])
         with pytest.raises(FrontierUnavailable, match="replica"):
             await frontier.shards[0].facts()
         await frontier.close()

@@ -112,7 +112,7 @@ def test_a_full_server_keeps_leases_alive_and_takes_results(tmp_path: Path, serv
     async def scene() -> None:
         async with frontier(server, tmp_path, store) as full:
             tell(server, "CONFIG", "SET", "maxmemory", "1")
-            await full.beat([])
+            await full.renew_leases([])
             await full.lease([(Lane.BATCH, 8)])
             await full.settle([])
             await full.reap()

@@ -20,7 +20,7 @@ from curtsy.core.clock import boot
 from curtsy.core.model import Crawl, CrawlState, Entry, HostState, Kind, Lane, Lease, RobotsState
 from curtsy.core.outcome import HostEffect
 from curtsy.frontier.entry import decode
-from curtsy.frontier.messages import ReapedLease, ReapedSlot, Release, Rules, Scan, Settled, counter_of
+from curtsy.frontier.messages import ReapedLease, ReapedSlot, Release, Rules, Scan, Settled, counter_of, epoch_of
 
 
 @dataclass(slots=True)
@@ -316,7 +316,7 @@ class Model:
         before = self.now()
         seen = self.state()
         ready = {name: self._ready(seen, name) for name in self.sites}
-        reply = self.world.run(self.world.frontier.lease([(lane, n) for lane in lanes], solo=solo, run=run))
+        reply = self.world.run(self.world.frontier.lease([(lane, n) for lane in lanes], solo=solo, urls_per_slot=run))
         self.scans += reply.scans
         assert len([one for one in reply.leases if not one.follows]) <= (1 if solo else n * len(lanes))
         for lease in reply.leases:
@@ -374,7 +374,7 @@ class Model:
         assert lease.delay_ms >= (crawl.delay_s or 0) * 1000
         assert now >= site.blocked_ms, "a blocked host was leased"
         quiet_ms = self.quiet_ms[lease.shard]
-        assert now >= quiet_ms + (lease.delay_ms if quiet_ms else 0), "leased in the quiet time"
+        assert now >= quiet_ms + (lease.delay_ms if quiet_ms else 0), "leased in the quiet period"
         self._check_gap(lease, now)
         if lease.entry.kind is not Kind.ROBOTS:
             self._check_rules(lease, before)
@@ -527,7 +527,7 @@ class Model:
         lease = flight.lease
         row = self.by_url[(lease.crawl, lease.entry.url)]
         settled = Settled(lease=lease)
-        known = lease.fence >> 40 == self.world.frontier.shards[lease.shard].epoch
+        known = epoch_of(lease.fence) == self.world.frontier.shards[lease.shard].epoch
         if row.state == "open" and row.fence < lease.fence:
             row.fence = lease.fence
             if other:
@@ -574,7 +574,7 @@ class Model:
 
     def heartbeat(self, worker: int) -> None:
         held = [one for f in (*self.in_flight, *self.waiting) if f.worker == worker for one in (f.lease, *f.followers)]
-        self.world.run(self.world.frontier.beat(held))
+        self.world.run(self.world.frontier.renew_leases(held))
 
     def scan(self, scan: Scan) -> None:
         """Carries a scan out as the commit's side does: reads the store, fills, closes and leaves where it is empty."""

@@ -44,7 +44,7 @@ class Injector:
 
         async def command_(shard: Shard, *words: Any) -> Any:
             if self._fails(f"command {words[0]}"):
-                async with shard._link.talking():
+                async with shard._link.exchange():
                     raise error()
             return await command(shard, *words)
 

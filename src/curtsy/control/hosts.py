@@ -52,7 +52,7 @@ async def introduce(services: Services, host: str, lift: bool) -> None:
     """Send the store's current state of a host to the frontier."""
     await introduce_hosts(services.frontier, services.store, {host}, again=True, lift=lift)
     if lift:
-        await services.frontier.hasten(host)
+        await services.frontier.make_retries_due(host)
 
 
 async def update_frontier(services: Services, host: str, *, lift: bool = False) -> bool:

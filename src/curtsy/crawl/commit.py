@@ -29,7 +29,7 @@ from curtsy.crawl.maintenance import Maintenance
 from curtsy.crawl.results import Result, Returned
 from curtsy.crawl.transaction import Body, Links, Transaction, Written
 from curtsy.frontier.frontier import Frontier
-from curtsy.frontier.messages import Settled
+from curtsy.frontier.messages import Settled, epoch_of
 from curtsy.rules.urls import short
 from curtsy.services.epochs import introduce, introduce_crawls, put_back
 from curtsy.services.scans import Scans
@@ -210,7 +210,7 @@ class Committer:
         """Pages that were leased in an earlier epoch are missing in the budget that its rebuild set."""
         epochs = {shard.epoch for shard in self._frontier.shards}
         leases = [d.result.lease for d in group]
-        late = {lease.crawl for lease in leases if lease.fence >> 40 not in epochs and lease.fence in written.used}
+        late = {lease.crawl for lease in leases if epoch_of(lease.fence) not in epochs and lease.fence in written.used}
         for n in sorted(n for n in late if self._contexts[n].crawl.max_pages is not None):
             await self._persist(lambda n=n: introduce_crawls(self._frontier, self._store, {n}))  # type: ignore[misc]
 

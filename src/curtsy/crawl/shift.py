@@ -411,7 +411,7 @@ class Shift:
         self._beat_at = now + self.settings.heartbeat_s
         leases = self._in_flight.leases + list(self._waiting.values())
         try:
-            lost = await self.frontier.beat(leases + [result.lease for result in self._groups.held.values()])
+            lost = await self.frontier.renew_leases(leases + [result.lease for result in self._groups.held.values()])
         except EpochLost as error:
             await self._outages.recover(error)
         except FrontierUnavailable as error:

@@ -216,6 +216,6 @@ class WorkerProcess:
                 await watch.retire(self._services.frontier)
                 await self._fleet.end(queue, ticket)
                 # Hosts that this shift used last may be due sooner than Beat expects.
-                await watch.rouse(self._services.frontier)
+                await watch.wake_dispatcher(self._services.frontier)
         except (EpochLost, FrontierUnavailable) as error:
             log("shift_not_accounted", level="warning", error=str(error))

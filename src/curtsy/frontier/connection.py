@@ -36,8 +36,8 @@ class Link:
         if self._client is not None:
             await self._client.aclose()
 
-    def doubt(self) -> None:
-        """Finds out again where the keys are, before the next exchange."""
+    def look_up_again(self) -> None:
+        """Looks up the server of the keys again before the next exchange."""
         self._doubted_at = boot()
 
     async def disconnect(self) -> None:
@@ -46,14 +46,14 @@ class Link:
             await self._client.connection_pool.disconnect()
 
     @asynccontextmanager
-    async def talking(self) -> AsyncIterator[Any]:
+    async def exchange(self) -> AsyncIterator[Any]:
         """One exchange with the server, within a time limit. Raises only errors that a caller can act on."""
         with self._translating():
             async with asyncio.timeout(self._timeout_s):
                 yield await self._found()
 
     @asynccontextmanager
-    async def looking(self) -> AsyncIterator[Any]:
+    async def separate_exchange(self) -> AsyncIterator[Any]:
         """The same over a separate connection, to any run of the server that answers now."""
         with self._translating():
             async with asyncio.timeout(self._timeout_s):
@@ -64,7 +64,7 @@ class Link:
 
     async def where(self) -> str:
         """host:port or socket of the server, after checking that it answers."""
-        async with self.looking():
+        async with self.separate_exchange():
             assert self._node is not None
             return self._node.where
 
@@ -122,7 +122,7 @@ class Link:
                 raise
             # Neither a refusal nor another epoch on the same server means that the keys have moved.
             if not isinstance(known, FrontierRefused) and "EPOCH" not in str(error):
-                self.doubt()
+                self.look_up_again()
             raise known from error
 
 

@@ -38,7 +38,7 @@ class Plain:
     @asynccontextmanager
     async def _talking(self) -> AsyncIterator[Any]:
         try:
-            async with self._link.talking() as redis:
+            async with self._link.exchange() as redis:
                 yield redis
         except EpochLost as error:
             # No epoch is involved: the next call goes to the server that holds the keys then.

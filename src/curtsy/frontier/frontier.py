@@ -29,6 +29,7 @@ from curtsy.frontier.messages import (
     SettleReply,
     SlotReply,
     counter_of,
+    epoch_of,
     fence_of,
 )
 from curtsy.frontier.servers import Servers, default_shards
@@ -101,7 +102,7 @@ class Frontier:
 
     async def lease(
         self, wants: Sequence[tuple[Lane, int]], releases: Sequence[Release] = (), *,
-        started: Sequence[tuple[int, float]] = (), solo: bool = False, run: int = 1,
+        started: Sequence[tuple[int, float]] = (), solo: bool = False, urls_per_slot: int = 1,
     ) -> LeaseReply:  # fmt: skip
         """Returns the slots in `releases`, then leases up to the wanted number of slots per lane. `started`: (fence,
         boot time).
@@ -115,7 +116,7 @@ class Frontier:
         for i in range(len(self.shards)):
             shard = self.shards[(self._turn + i) % len(self.shards)]
             mine = [r for r in releases if r.lease.shard == shard.number]
-            told = [s for s in started if s[0] >> 40 == shard.epoch]
+            told = [s for s in started if epoch_of(s[0]) == shard.epoch]
             wanted = missing if shard.number in self._bound and shard.may_lease else dict.fromkeys(missing, 0)
             if not (mine or told or i == 0 or any(wanted.values())):
                 continue
@@ -127,7 +128,7 @@ class Frontier:
             args.append(len(wanted))
             for lane, n in wanted.items():
                 args += [lane.value, n, self._slots_ms.get(lane, self._slot_ms)]
-            args += [shard.halts, run]
+            args += [shard.halts, urls_per_slot]
             had = len(reply.leases)
             try:
                 raw = await shard.call("lease", *args)
@@ -166,13 +167,13 @@ class Frontier:
         shard.note_halts(int(raw[6]))
         reply.halted.update(int(c) for c in raw[7])
 
-    async def beat(self, leases: Iterable[Lease]) -> set[int]:
+    async def renew_leases(self, leases: Iterable[Lease]) -> set[int]:
         """Renews the URL leases of this process. Returns the fences that it no longer holds."""
         lost: set[int] = set()
         held = list(leases)
         trouble: Exception | None = None
         for shard in self.shards:
-            ids = [counter_of(lease.fence) for lease in held if lease.fence >> 40 == shard.epoch]
+            ids = [counter_of(lease.fence) for lease in held if epoch_of(lease.fence) == shard.epoch]
             try:
                 raw = await shard.call("beat", self.owner, self._lease_ms, *ids)
             except (EpochLost, FrontierUnavailable) as error:
@@ -181,7 +182,7 @@ class Frontier:
                 continue
             lost.update(fence_of(shard.epoch or 0, int(i)) for i in raw[1])
             lost.update(
-                lease.fence for lease in held if lease.shard == shard.number and lease.fence >> 40 != shard.epoch
+                lease.fence for lease in held if lease.shard == shard.number and epoch_of(lease.fence) != shard.epoch
             )
         if trouble is not None:
             raise trouble
@@ -191,7 +192,7 @@ class Frontier:
         """The process that held these leases crashed by itself. Returns how many of them were still leased."""
         stood, held = 0, list(fences)
         for shard in self.shards:
-            if ids := [counter_of(fence) for fence in held if fence >> 40 == shard.epoch]:
+            if ids := [counter_of(fence) for fence in held if epoch_of(fence) == shard.epoch]:
                 stood += (await shard.call("blame", *ids))[1]
         return stood
 
@@ -209,11 +210,15 @@ class Frontier:
     async def settle(
         self, settled: Sequence[Settled], *, rules: Sequence[Rules] = (), releases: Sequence[Release] = ()
     ) -> SettleReply:
+        """Ends the leases of a committed group; stores robots rules and returns slots in the same call.
+
+        Leases of an earlier epoch are ignored.
+        """
         reply = SettleReply()
         for shard in self.shards:
             my_rules = [r for r in rules if self.shard_of(r.host) is shard]
             mine = [r for r in releases if r.lease.shard == shard.number]
-            ended = [s for s in settled if s.lease.fence >> 40 == shard.epoch]
+            ended = [s for s in settled if epoch_of(s.lease.fence) == shard.epoch]
             if not (my_rules or mine or ended):
                 continue
             now = boot()
@@ -299,8 +304,8 @@ class Frontier:
                 texts = [messages.host_text(h, rules.get(h.host, [])) for h in some]
                 await shard.call("introduce", 2 if lift else int(again), len(some), *texts)
 
-    async def hasten(self, host: str) -> int:
-        """Retries of a host become due with its next slots instead of later. Returns how many."""
+    async def make_retries_due(self, host: str) -> int:
+        """Makes the retries of a host due with its next slots instead of later. Returns how many."""
         shard = self.shard_of(host)
         seconds, micros = await shard.command("TIME")
         now_ms, hastened = int(seconds) * 1000 + int(micros) // 1000, 0

@@ -20,6 +20,14 @@ def fence_of(epoch: int, counter: int) -> int:
     return epoch << 40 | counter
 
 
+def epoch_of(fence: int) -> int:
+    return fence >> 40
+
+
+def counter_of(fence: int) -> int:
+    return fence & _COUNTER
+
+
 def queue_name(crawl: int, render: bool) -> int | str:
     """A crawl has two queues on a host: pages that wait for a browser, and everything else."""
     return f"{crawl}b" if render else crawl
@@ -56,8 +64,8 @@ class Release:
     def text(self, now: float, epoch: int | None) -> str:
         """As release.lua reads it. A slot of an earlier epoch has number 0: only its times and effects are used."""
         e = self.effect
-        current = self.lease.fence >> 40 == epoch
-        slot = self.lease.fence & _COUNTER if current else 0
+        current = epoch_of(self.lease.fence) == epoch
+        slot = counter_of(self.lease.fence) if current else 0
         started = "-" if self.started is None else max(0, int((now - self.started) * 1000))
         adaptive = "-" if e is None or e.adaptive_ms is None else e.adaptive_ms
         failures, slow = ("-", "-") if e is None else (e.failures, int(e.slow))
@@ -228,15 +236,11 @@ class ReapedLease:
     raw: bytes
 
 
-def counter_of(fence: int) -> int:
-    return fence & _COUNTER
-
-
 def lease_of(text: str, shard: int, epoch: int, valid_until: float, asked_at: float, granted_ms: int) -> Lease:
     words = text.split(US, 13)
     counter, follows, host, crawl, version, delay, per_host, robots, solo, _own, lane, failures, adaptive, entry = words
     return Lease(
-        fence=epoch << 40 | int(counter),
+        fence=fence_of(epoch, int(counter)),
         shard=shard,
         host=host,
         crawl=int(crawl) if crawl[-1] != "b" else int(crawl[:-1]),
@@ -252,7 +256,7 @@ def lease_of(text: str, shard: int, epoch: int, valid_until: float, asked_at: fl
         solo=solo == "1",
         failures=int(failures),
         adaptive_ms=int(adaptive),
-        follows=epoch << 40 | int(follows) if follows != "0" else 0,
+        follows=fence_of(epoch, int(follows)) if follows != "0" else 0,
     )
 
 
@@ -356,7 +360,7 @@ def host_text(h: HostState, rules: Sequence[str]) -> str:
 
 def reaped_of(raw: bytes, shard: int, epoch: int) -> ReapedSlot | ReapedLease:
     kind, counter, *rest = raw.decode().split(US)
-    fence = epoch << 40 | int(counter)
+    fence = fence_of(epoch, int(counter))
     if kind == "slot":
         host, leased, expiry, delay, per_host, crawl = rest
         return ReapedSlot(

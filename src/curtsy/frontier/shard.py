@@ -73,8 +73,8 @@ class Shard:
         the server answers: then every call fails until an epoch is adopted.
         """
         if self._servers.moves:
-            self._link.doubt()
-        async with self._link.looking() as client, client.pipeline(transaction=True) as pipe:
+            self._link.look_up_again()
+        async with self._link.separate_exchange() as client, client.pipeline(transaction=True) as pipe:
             # On one connection: a restart in between would combine the old run_id with the new server's memory.
             pipe.info("server")
             pipe.hmget(self.epoch_key, ["n", "run_id", "layout", "ctr"])
@@ -126,7 +126,7 @@ class Shard:
         """
         # Keys from an old snapshot in this run of the server must not be mistaken for the known epoch.
         self.epoch, self._run_id = None, run_id
-        async with self._link.talking() as redis:
+        async with self._link.exchange() as redis:
             now_ms = await redis.execute_command(
                 "EVAL", scripts.source("begin"), 1, self.epoch_key, "" if over is None else over, epoch, run_id, LAYOUT,
                 int(quiet_s * 1000),
@@ -138,7 +138,7 @@ class Shard:
         current = f"{self.tag}:e{self.epoch}:".encode()
         cursor, removed = 0, 0
         while True:
-            async with self._link.talking() as redis:
+            async with self._link.exchange() as redis:
                 cursor, keys = await redis.scan(cursor, match=f"{self.tag}:e*:*", count=500)
                 old = [key for key in keys if not key.startswith(current)]
                 if old:
@@ -152,7 +152,7 @@ class Shard:
             raise EpochLost("No epoch is adopted yet.")
         before, epoch = boot(), self.epoch
         self.calls += 1
-        async with self._link.talking() as redis:
+        async with self._link.exchange() as redis:
             reply = await self._eval(redis, name, args)
         now_ms = int(reply[0])
         try:
@@ -186,7 +186,7 @@ class Shard:
 
     async def forget_reaped(self, items: list[bytes]) -> None:
         key = f"{self.tag}:e{self.epoch}:reaped"
-        async with self._link.talking() as redis, redis.pipeline(transaction=False) as pipe:
+        async with self._link.exchange() as redis, redis.pipeline(transaction=False) as pipe:
             for item in items:
                 pipe.lrem(key, 1, item)
             await pipe.execute()
@@ -220,5 +220,5 @@ class Shard:
     async def command(self, *words: str | int | float) -> Any:
         """Runs a plain read command; `%` in a word is replaced by the key prefix of this epoch."""
         prefix = f"{self.tag}:e{self.epoch}:"
-        async with self._link.talking() as redis:
+        async with self._link.exchange() as redis:
             return await redis.execute_command(*[w.replace("%", prefix) if isinstance(w, str) else w for w in words])

@@ -73,8 +73,8 @@ def _first(*moments: int | None) -> int | None:
     return min((at for at in moments if at is not None), default=None)
 
 
-async def rouse(frontier: Frontier) -> None:
-    """The dispatcher looks again at once."""
+async def wake_dispatcher(frontier: Frontier) -> None:
+    """Makes the dispatcher check for work at once."""
     await frontier.shards[0].command("LPUSH", "%wake", "1")
 
 

@@ -269,7 +269,7 @@ async def lift_resolved(frontier: Frontier, store: Store) -> None:
     if found:
         await introduce_hosts(frontier, store, set(found), again=True, lift=True)
     for host in found:
-        await frontier.hasten(host)
+        await frontier.make_retries_due(host)
 
 
 def _nameless(tx: Any) -> list[str]:

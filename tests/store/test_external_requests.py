@@ -87,8 +87,8 @@ def test_what_a_dead_process_held_is_open_again_until_it_has_killed_too_many(sto
     run = begun(store, request("a"))
     for crash in range(1, MOST_CRASHES + 1):
         assert taken(store, run) is not None, crash
-        assert store.run(external_requests.lapse, run, LATER) == 0, "it has not lapsed yet"
-        assert store.run(external_requests.lapse, run, LATER + 1) == 1
+        assert store.run(external_requests.reopen_expired, run, LATER) == 0, "it has not lapsed yet"
+        assert store.run(external_requests.reopen_expired, run, LATER + 1) == 1
     assert taken(store, run) is None
     (letter,) = store.run(external_requests.failed)
     assert letter.cause == "kills_worker"

@@ -57,13 +57,13 @@ def _request(fence: int, **values: object) -> Request:
 def test_what_a_sitemap_says_is_kept_with_the_url(store: Store, crawl: int) -> None:
     store.run(urls.insert, [_url(crawl, n) for n in (1, 2, 3)], NOW)
     listed = [
-        urls.Listed(crawl, _fp(2), "2026-01-31", 0.5),
-        urls.Listed(crawl, _fp(1), None, 1.0),
-        urls.Listed(crawl, _fp(9), "2026", None),
+        urls.SitemapEntry(crawl, _fp(2), "2026-01-31", 0.5),
+        urls.SitemapEntry(crawl, _fp(1), None, 1.0),
+        urls.SitemapEntry(crawl, _fp(9), "2026", None),
     ]
-    store.run(urls.note_listed, listed)
+    store.run(urls.note_sitemap_entries, listed)
     with store.read() as tx:
-        found = urls.listings(tx, [(crawl, _fp(n)) for n in (1, 2, 3, 9)])
+        found = urls.sitemap_entries(tx, [(crawl, _fp(n)) for n in (1, 2, 3, 9)])
         row = urls.get(tx, crawl, _fp(2))
     assert found == {(one.crawl, one.fp): one for one in listed[:2]}
     assert row is not None

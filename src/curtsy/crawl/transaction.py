@@ -110,8 +110,10 @@ class Transaction:
         newest = _newest(group)
         budget = _spend(tx, newest, left) if left else _Budget()
         surplus = budget.surplus
-        listed = [urls.Listed(d.result.lease.crawl, fp, *one) for d in newest.values() for fp, one in d.result.listings]
-        if listed:
+        sitemap_entries = [
+            urls.SitemapEntry(d.result.lease.crawl, fp, *one) for d in newest.values() for fp, one in d.result.listings
+        ]
+        if sitemap_entries:
             # All rows of this transaction in one order: a lock must not wait for one that waits for ours.
             urls.lock(tx, sorted({*newest, *((row.crawl, row.fp) for row in listed)}))
         changed = urls.settle(tx, [_settle(d.result, surplus, now_ms) for d in newest.values()], now_ms)

@@ -118,7 +118,7 @@ def pages_of(store: Store, crawl: int, after: int = 0, upto: int | None = None) 
 
 def with_listings(tx: Connection, found: list[Page]) -> list[Page]:
     """The pages with what sitemaps say about them."""
-    listed = urls.listings(tx, [(page.crawl, page.fp) for page in found])
+    listed = urls.sitemap_entries(tx, [(page.crawl, page.fp) for page in found])
     said = [(page, listed.get((page.crawl, page.fp))) for page in found]
     return [
         page if says is None else replace(page, lastmod=says.lastmod, priority=says.priority) for page, says in said

@@ -74,10 +74,10 @@ def run_some(parts: Parts, crawl_n: int, now_ms: int, lease_ms: int, keep: Keep)
     point("stage.begin")
     with parts.store.read() as tx:
         crawl = crawls.by_n(tx, crawl_n)
-    hash = crawl.schema_hash or extraction.plan_of(parts, crawl).schema.hash
+    schema_hash = crawl.schema_hash or extraction.plan_of(parts, crawl).schema.hash
     made, failed = _made(parts, crawl, rows)
     began = time.thread_time()
-    parts.store.run(_finish, crawl, hash, rows, made, failed, now_ms, keep)
+    parts.store.run(_finish, crawl, schema_hash, rows, made, failed, now_ms, keep)
     count("stage_store_cpu_us", int((time.thread_time() - began) * 1_000_000))
     point("stage.stored")
     for stage in ("extract", "score", "store"):
@@ -112,14 +112,14 @@ def _found(parts: Parts, crawl: Crawl, row: Row) -> dict[str, Any]:
 
 
 def _finish(
-    tx: Any, crawl: Crawl, hash: str, rows: Sequence[Row], made: Sequence[Made],
+    tx: Any, crawl: Crawl, schema_hash: str, rows: Sequence[Row], made: Sequence[Made],
     failed: Sequence[tuple[Row, Exception]], now_ms: int, keep: Keep,
 ) -> None:  # fmt: skip
     """Store what was made, and give back the rows for which there was no time."""
     done = outbox.done_some(tx, [one.row.n for one in made])
     for row, found in made:
         if row.n in done:
-            keep(tx, crawl, hash, row, found, now_ms)
+            keep(tx, crawl, schema_hash, row, found, now_ms)
     outbox.tried(tx, [row.n for row, _ in failed])
     seen = {one.row.n for one in made} | {row.n for row, _ in failed}
     outbox.give_back(tx, [row.n for row in rows if row.n not in seen], now_ms)

@@ -398,7 +398,7 @@ def scores_of(
 
 
 def records_of(
-    crawl: Crawl, hash: str, row: Row, found: dict[str, Any], now_ms: int
+    crawl: Crawl, schema_hash: str, row: Row, found: dict[str, Any], now_ms: int
 ) -> list[tuple[Record, list[Source]]]:
     """Return the records to write, each with the sources of its evidence."""
     schema = crawl.schema or ""
@@ -408,7 +408,7 @@ def records_of(
         low = bool(item["confidence"]["low"])
         record = Record(
             crawl=row.crawl, subject=row.subject, kind="page" if sites.host_of(row.subject) is None else "site",
-            schema=schema, schema_hash=hash, ordinal=ordinal, status="held" if low else "published",
+            schema=schema, schema_hash=schema_hash, ordinal=ordinal, status="held" if low else "published",
             url=str(item.get("url") or row.payload.get("url") or ""), data=item["data"],
             fields=tuple(item.get("fields", ())), withheld=tuple(item.get("withheld", ())), scores=scores,
             confidence=item["confidence"], low_confidence=low, rungs=item["rungs"], usage=item.get("usage", {}),

@@ -117,10 +117,10 @@ def _do(given: Services | Parts, row: Row, now_ms: int, lease_ms: int) -> list[S
             raise StageFault("kills_worker", f"its worker crashed in each of {settings.stage_attempts} attempts", False)
         with store.read() as tx:
             crawl, found = crawls.by_n(tx, row.crawl), records.results(tx, row.crawl, row.subject)
-        hash = crawl.schema_hash or extraction.plan_of(parts, crawl).schema.hash
+        schema_hash = crawl.schema_hash or extraction.plan_of(parts, crawl).schema.hash
         if row.kind in _WORK:
             found[row.kind] = _WORK[row.kind](parts, crawl, row, found)
-        following = store.run(_finish, settings, crawl, hash, row, found, now_ms, lease_ms)
+        following = store.run(_finish, settings, crawl, schema_hash, row, found, now_ms, lease_ms)
     except Unavailable:
         raise  # the row stays unchanged, and is due again after its lease
     except Exception as error:
@@ -143,8 +143,9 @@ def _is_extracted(tx: Any, n: int) -> bool:
 
 
 def _finish(
-    tx: Any, settings: Settings, crawl: Crawl, hash: str, row: Row, found: dict[str, Any], now_ms: int, lease_ms: int
-) -> list[StageMessage]:
+    tx: Any, settings: Settings, crawl: Crawl, schema_hash: str, row: Row, found: dict[str, Any], now_ms: int,
+    lease_ms: int,
+) -> list[StageMessage]:  # fmt: skip
     """Delete the row, write its result and the next row. A second worker changes nothing.
 
     If the result notes that the model failed, the row stays as dead along with its dead letter, and the next row is
@@ -154,7 +155,7 @@ def _finish(
     if not (outbox.done(tx, row.n) if failure is None else _give_up(tx, settings, row, failure, now_ms)):
         return []
     if row.kind == "store":
-        _store(tx, crawl, hash, row, found, now_ms)
+        _store(tx, crawl, schema_hash, row, found, now_ms)
         return []
     if _COMPLETES in row.payload or sites.host_of(row.subject) is not None:
         _begin_again(tx, row)
@@ -184,13 +185,13 @@ def _begin_again(tx: Any, row: Row) -> None:
     outbox.drop_of(tx, row.crawl, row.subject, later[1:])
 
 
-def _store(tx: Any, crawl: Crawl, hash: str, row: Row, found: dict[str, Any], now_ms: int) -> None:
+def _store(tx: Any, crawl: Crawl, schema_hash: str, row: Row, found: dict[str, Any], now_ms: int) -> None:
     """The first complete record of a page stays. A site that got new pages, and a repeated extraction, may create the
     next version. A replay of scores needs the result of the extraction.
     """
     host = sites.host_of(row.subject)
     again = host is not None or bool(row.payload.get("again"))
-    for record, cited in extraction.records_of(crawl, hash, row, found, now_ms):
+    for record, cited in extraction.records_of(crawl, schema_hash, row, found, now_ms):
         records.add(tx, record, cited, again)
     unscored = extraction.failure_in(found["score"]) is not None
     records.forget_results(tx, row.crawl, row.subject, ("score",) if unscored else ("extract", "score"))

@@ -216,7 +216,7 @@ class FrontierThread:
 
     async def _look(self) -> None:
         """Finds requests that other processes added, or abandoned when they died."""
-        await self._store(external_requests.lapse, self._run, clock.now_ms())
+        await self._store(external_requests.reopen_expired, self._run, clock.now_ms())
         assert self._slots is not None
         self._hosts.update(await read(self._slots.services.store, external_requests.open_hosts, self._run))
         pending = await self._has_pending()

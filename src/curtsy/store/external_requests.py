@@ -196,8 +196,8 @@ def settle(tx: Connection, rows: Iterable[Settled], holder: str, now_ms: int) ->
     _settle(tx, [(n, holder, row.state, row.cause, row.detail[:500], now_ms) for n, row in sorted(last.items())])
 
 
-def lapse(tx: Connection, run: int, now_ms: int) -> int:
-    """Requests of processes that are gone are open again, or dead letters; how many."""
+def reopen_expired(tx: Connection, run: int, now_ms: int) -> int:
+    """Reopen the requests of dead processes, or make them dead letters; returns how many."""
     return int(tx.execute(_LAPSE, {"run": run, "now_ms": now_ms, "most": MOST_CRASHES}).rowcount)
 
 

@@ -77,7 +77,7 @@ class UrlRow(NamedTuple):
     target: str | None = None
 
 
-class Listed(NamedTuple):
+class SitemapEntry(NamedTuple):
     """What a sitemap says about a URL of a crawl."""
 
     crawl: int
@@ -117,11 +117,11 @@ _select = Bulk(
     f"SELECT {_ROW} FROM v JOIN urls u ON u.crawl = v.crawl AND u.fp = v.fp",
     "crawl bigint, fp bytea",
 )
-_list = Bulk(
+_note_sitemap = Bulk(
     "UPDATE urls SET lastmod = v.lastmod, priority = v.priority FROM v WHERE urls.crawl = v.crawl AND urls.fp = v.fp",
     "crawl bigint, fp bytea, lastmod text, priority float8",
 )
-_listings = Bulk(
+_sitemap_entries = Bulk(
     "SELECT u.crawl, u.fp, u.lastmod, u.priority FROM v JOIN urls u ON u.crawl = v.crawl AND u.fp = v.fp "
     "WHERE u.lastmod IS NOT NULL OR u.priority IS NOT NULL",
     "crawl bigint, fp bytea",
@@ -266,15 +266,17 @@ def kinds_open(tx: Connection, pairs: Iterable[tuple[int, str]]) -> tuple[list[t
     return plain, [pair for pair in wanted if pair in mixed and mixed[pair][0]]
 
 
-def note_listed(tx: Connection, rows: Iterable[Listed]) -> None:
+def note_sitemap_entries(tx: Connection, rows: Iterable[SitemapEntry]) -> None:
     """Keep what a sitemap says about URLs of the crawl, whose rows the caller has locked or inserted."""
     newest = {(row.crawl, row.fp): row for row in rows}
-    _list(tx, [newest[key] for key in sorted(newest)])
+    _note_sitemap(tx, [newest[key] for key in sorted(newest)])
 
 
-def listings(tx: Connection, keys: Iterable[Key]) -> dict[Key, Listed]:
+def sitemap_entries(tx: Connection, keys: Iterable[Key]) -> dict[Key, SitemapEntry]:
     """What sitemaps say about these URLs; those that no sitemap describes are left out."""
-    return {(crawl, fp): Listed(crawl, fp, *facts) for crawl, fp, *facts in _listings(tx, unique_sorted(keys))}
+    return {
+        (crawl, fp): SitemapEntry(crawl, fp, *facts) for crawl, fp, *facts in _sitemap_entries(tx, unique_sorted(keys))
+    }
 
 
 def open_rows(

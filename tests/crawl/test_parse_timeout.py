@@ -19,7 +19,7 @@ from curtsy.core.shutdown import StopFlag
 from curtsy.grounding import page_evidence
 from curtsy.records import stages
 from curtsy.services import backends
-from curtsy.services.reader_process import aside
+from curtsy.services.reader_process import heavy_page_reader
 from curtsy.store import pages
 from curtsy.store.engine import Store
 from curtsy.store.segment_places import open_segments
@@ -172,13 +172,13 @@ def test_a_stage_that_reads_too_long_is_a_dead_letter(tmp_path: Path, monkeypatc
 def test_the_process_beside_is_ended_by_the_kernel_and_started_again() -> None:
     began = time.monotonic()
     with pytest.raises(reading.ParseTimeout):
-        aside.read(0.2, HEAVY, "text/html", "http://a.small.test/", "curtsy", False)
+        heavy_page_reader.read(0.2, HEAVY, "text/html", "http://a.small.test/", "curtsy", False)
     assert time.monotonic() - began < 60  # seconds on a busy machine, not lexbor's minutes
-    again = aside.read(5.0, SLOW, "text/html", "http://a.small.test/", "curtsy", False)
+    again = heavy_page_reader.read(5.0, SLOW, "text/html", "http://a.small.test/", "curtsy", False)
     assert (again.title, again.links) == ("Slow", ["/after"])
-    child = aside._child
+    child = heavy_page_reader._child
     assert isinstance(child, subprocess.Popen)
     child.kill()
     child.wait()
-    assert aside.read(5.0, SLOW, "text/html", "http://a.small.test/", "curtsy", False).title == "Slow"
-    aside.close()
+    assert heavy_page_reader.read(5.0, SLOW, "text/html", "http://a.small.test/", "curtsy", False).title == "Slow"
+    heavy_page_reader.close()

@@ -63,7 +63,7 @@ LIST = "<ul><li><b>One</b><i>1</i></li><li><b></b><i>2</i></li></ul>"
 
 
 @pytest.mark.parametrize(
-    ("names", "numbers", "aside"),
+    ("names", "numbers", "in_process"),
     [
         (Selector(css="b"), Selector(css="i"), False),
         (Selector(css="b"), Selector(css="li > i, li"), True),
@@ -71,11 +71,11 @@ LIST = "<ul><li><b>One</b><i>1</i></li><li><b></b><i>2</i></li></ul>"
         (Selector(xpath="//b"), Selector(xpath="//i/text()"), False),
     ],
 )
-def test_elements_tell_what_holds_them(names: Selector, numbers: Selector, aside: bool) -> None:
+def test_elements_tell_what_holds_them(names: Selector, numbers: Selector, in_process: bool) -> None:
     page = of(LIST)
-    one, two = page.found(names, aside=aside)
+    one, two = page.found(names, in_process=in_process)
     assert (one.text, two.text) == ("One", "")  # what has no text has a place
-    found = [element for element in page.found(numbers, aside=aside) if element.text in ("1", "2")]
+    found = [element for element in page.found(numbers, in_process=in_process) if element.text in ("1", "2")]
     assert found[0].chain[-1] == one.chain[-1]
     shared = [node for node in found[0].chain if node in one.chain]
     assert shared == list(one.chain[1:])

@@ -44,7 +44,7 @@ class Elements:
         """Return the texts, or one attribute, of the matching elements, in order; empty if it took too long."""
         return [one.text for one in self.found(selector) if one.text]
 
-    def found(self, selector: Selector, *, aside: bool = False) -> list[Element]:
+    def found(self, selector: Selector, *, in_process: bool = False) -> list[Element]:
         """Return the matching elements in order, also those without text; nothing if it took too long.
 
         Chains are comparable among CSS evaluated here, among CSS evaluated in the process, and among XPath.
@@ -52,7 +52,7 @@ class Elements:
         cannot.
         """
         light = selector.css is not None and is_light(selector.css)
-        if light and (self.exhausted or not aside):
+        if light and (self.exhausted or not in_process):
             return list(css_elements(self._document.tree, selector.css or "", selector.attribute))
         if self.exhausted:
             return []

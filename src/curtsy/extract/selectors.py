@@ -151,9 +151,9 @@ def _names(found: Found, name: str) -> bool:
 
 def _of_list(schema: Schema, leaves: Sequence[Leaf], view: _View, names: dict[str, list[str]]) -> list[Claim]:
     selectors = [one for leaf in leaves for one in schema.selectors.get(leaf.path, ())]
-    aside = any(one.css is not None and not is_light(one.css) for one in selectors)
-    columns = _columns(schema, leaves, view, names, aside)
-    if aside and view.exhausted:  # some were evaluated in the process, some here
+    in_process = any(one.css is not None and not is_light(one.css) for one in selectors)
+    columns = _columns(schema, leaves, view, names, in_process)
+    if in_process and view.exhausted:  # some were evaluated in the process, some here
         columns = _columns(schema, leaves, view, names, False)
     return [
         replace(row[leaf.path], path=leaf.path.replace("*", str(number)))
@@ -164,7 +164,7 @@ def _of_list(schema: Schema, leaves: Sequence[Leaf], view: _View, names: dict[st
 
 
 def _columns(
-    schema: Schema, leaves: Sequence[Leaf], view: _View, names: dict[str, list[str]], aside: bool
+    schema: Schema, leaves: Sequence[Leaf], view: _View, names: dict[str, list[str]], in_process: bool
 ) -> list[Column]:
     """Return the columns of leaves with values; leaves that are the subject of others come first."""
     subjects = {one.subject for leaf in leaves for one in schema.selectors.get(leaf.path, ())}
@@ -173,7 +173,7 @@ def _columns(
         for selector in schema.selectors.get(leaf.path, ()):
             if not fits(selector.pages, view.page.url, view.page.roles):
                 continue
-            column = _column(leaf, selector, view.matches(selector, aside), names)
+            column = _column(leaf, selector, view.matches(selector, in_process), names)
             if values := [cell.claim.value for cell in column.cells if cell.claim]:
                 names.setdefault(leaf.path, []).extend(value for value in values if isinstance(value, str))
                 columns.append(column)
@@ -228,8 +228,8 @@ class _View:
         for _, said in self.matches(selector):
             yield from said
 
-    def matches(self, selector: Selector, aside: bool = False) -> Iterator[_Match]:
-        """Yield the matching elements, or the matches in the page's text; `aside` as in `Elements.found`."""
+    def matches(self, selector: Selector, in_process: bool = False) -> Iterator[_Match]:
+        """Yield the matching elements, or the matches in the page's text; `in_process` as in `Elements.found`."""
         if selector.label is not None:
             for one in self._in_cells(selector, selector.label):
                 yield (), iter((one,))
@@ -237,7 +237,7 @@ class _View:
             for one in self._in_text(selector):
                 yield (), iter((one,))
         elif self._elements is not None:
-            for element in self._elements.found(selector, aside=aside):
+            for element in self._elements.found(selector, in_process=in_process):
                 yield element.chain, self._in_element(selector, element.text)
 
     def _in_element(self, selector: Selector, text: str) -> Iterator[Found]:

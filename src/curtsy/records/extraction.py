@@ -33,7 +33,7 @@ from curtsy.records import crawl_model, evidence, page_templates, selector_learn
 from curtsy.records import plan as plans
 from curtsy.records.plan import Plan
 from curtsy.services.document_process import limits_of
-from curtsy.services.reader_process import aside
+from curtsy.services.reader_process import heavy_page_reader
 from curtsy.services.stored_files import file_of
 from curtsy.store import pages, sites
 from curtsy.store.engine import Store
@@ -164,7 +164,7 @@ def _in_time(parts: Parts, stored: Stored, work: Callable[..., T], *given: Any) 
     seconds, page = parts.settings.parse_timeout_s, stored.page
     try:
         if stored.file is None and is_heavy(stored.body):
-            aside.check(seconds, stored.body, stored.content_type, page.url)
+            heavy_page_reader.check(seconds, stored.body, stored.content_type, page.url)
         return within(seconds, work, *given)
     except ParseTimeout as error:
         raise _too_slow([page.url], seconds) from error

@@ -29,8 +29,8 @@ _ENVIRONMENT = (
 _MAX_WAIT_S = 120.0
 
 
-class Aside:
-    """The process of this one. After a fork the child has its own."""
+class HeavyPageReader:
+    """The reading process of this process. After a fork, the child starts its own."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -111,8 +111,8 @@ class Aside:
             return child.wait()
 
 
-aside = Aside()
-atexit.register(aside.close)
+heavy_page_reader = HeavyPageReader()
+atexit.register(heavy_page_reader.close)
 
 
 def _done(request: dict[str, Any], body: bytes) -> Any:

@@ -44,8 +44,8 @@ W = TypeVar("W")
 _LARGE_BYTES = 128 * 1024
 #: number of smaller bodies per iteration of the event loop
 _AT_A_TIME = 8
-#: earlier runs of a schedule that are searched for the same body
-_RUNS = 32
+#: earlier crawls of a schedule that are searched for the same body
+_EARLIER_CRAWLS = 32
 
 
 class Committer:
@@ -86,7 +86,7 @@ class Committer:
                 gone = gone | deleted.keys
         point("commit.stored")
         self._maintenance.note_answers(written.hosts.answered, written.hosts.failing, written.now_ms)
-        await self._publish(group, written, epochs)
+        await self._update_frontier(group, written, epochs)
         count("commits")
         count("commit_pages", len(group))
         count("commit_ms", int((time.monotonic() - began) * 1000))
@@ -164,7 +164,7 @@ class Committer:
         found: dict[tuple[int, str], pages.Same] = {}
         for crawl, wanted in by_crawl.items():
             with self._store.read() as tx:
-                for n in self._runs(tx, crawl):
+                for n in self._crawls_to_search(tx, crawl):
                     for digest, one in pages.find_same(tx, n, wanted).items():
                         found[crawl, digest] = one
                         wanted.discard(digest)
@@ -172,15 +172,15 @@ class Committer:
                         break
         return found
 
-    def _runs(self, tx: Any, crawl: int) -> list[int]:
-        """The crawl and the earlier runs of its schedule: their bodies are not stored again."""
+    def _crawls_to_search(self, tx: Any, crawl: int) -> list[int]:
+        """The crawl and the earlier crawls of its schedule: their bodies are not stored again."""
         schedule = self._contexts[crawl].crawl.schedule
-        earlier = [] if schedule is None else schedules.crawls_of(tx, schedule, _RUNS)
+        earlier = [] if schedule is None else schedules.crawls_of(tx, schedule, _EARLIER_CRAWLS)
         return [crawl, *(n for n in earlier if n != crawl)]
 
     # 4
 
-    async def _publish(self, group: Sequence[Returned], written: Written, epochs: list[int | None]) -> None:
+    async def _update_frontier(self, group: Sequence[Returned], written: Written, epochs: list[int | None]) -> None:
         for n, version in written.versions.items():
             context = self._contexts[n]
             context.renew(replace(context.crawl, version=version))

@@ -42,6 +42,7 @@ from curtsy.store.warc import WarcRecord
 _RELEASE_S = 0.015
 #: slots of hosts without a delay are returned at once if more of them are idle than a quarter of the requests in flight
 _IDLE_SHARE = 4
+#: the longest wait between two exchanges with the frontier
 _IDLE_S = 0.25
 #: connections that were idle for this long are closed when a run begins
 _IDLE_CONNECTION_S = 15.0
@@ -49,9 +50,9 @@ _IDLE_CONNECTION_S = 15.0
 _LAST_NOW_S = 2.0
 #: pages and sitemaps that wait to be read outside the event loop: with more of them, nothing is leased
 _READING = 64
-#: a process that has nothing under way for this long says why
-_QUIET_S = 5.0
-#: on top of that, one call to a server that does not answer
+#: a process that has nothing in flight for this long reports why
+_REPORT_AFTER_S = 5.0
+#: added to the limits in `_time_left`, for one call to a server that does not answer
 _GRACE_S = 6.0
 
 
@@ -61,7 +62,7 @@ class Shift:
     def __init__(
         self, services: Services, stop: StopFlag, tidy: Callable[[], None] | None = None, *,
         lanes: tuple[Lane, ...] = LANES, network: network_profile.NetworkProfile | None = None,
-        ends_when_quiet: bool = False, sweeps: bool = True,
+        ends_without_work: bool = False, sweeps: bool = True,
     ) -> None:  # fmt: skip
         """`network`: leave crawls with other proxy or DNS settings to other processes. `ends_without_work`: a run ends
         when nothing is due, instead of waiting for more. `sweeps`: look for missing queues once a minute.
@@ -96,10 +97,10 @@ class Shift:
         )  # fmt: skip
         self._plan = LanePlan(settings, lanes)
         self._timer: asyncio.TimerHandle | None = None
-        self._beat_at = 0.0
+        self._renew_at = 0.0
         #: leases whose crawl or robots rules are being read from the store
         self._waiting: dict[int, Lease] = {}
-        #: how long requests under way may take when a run ends
+        #: how long requests in flight may take when a run ends
         self._drain_s = settings.drain_s
         self._draining = False
         #: when the next host is due, by the boot clock
@@ -107,9 +108,9 @@ class Shift:
         #: time with nothing in flight and nothing due
         self.waited_s = 0.0
         self.pauses = IdleTime()
-        self._ends_when_quiet = ends_when_quiet
-        #: nothing is under way here, everything is committed, and nothing is due within 50 ms
-        self.quiet = False
+        self._ends_without_work = ends_without_work
+        #: nothing is in flight here, everything is committed, and nothing is due within 50 ms
+        self.out_of_work = False
         self._opened = False
         stop.listen(self._wake.set)
 
@@ -155,7 +156,7 @@ class Shift:
         self._groups.begin()
         self._waiting.clear()
         self._plan.begin(lanes)
-        self._beat_at, self.quiet, self._draining = 0.0, False, False
+        self._renew_at, self.out_of_work, self._draining = 0.0, False, False
         self._drain_s = self.settings.drain_s if drain_s is None else drain_s
         self.fetcher.drop_idle(_IDLE_CONNECTION_S)
         if self._browser is not None:
@@ -198,8 +199,8 @@ class Shift:
         self._opened = True
 
     async def _round(self) -> None:
-        """Gives slots back, leases what is due, hands results over, and waits for the next event."""
-        closing = self._is_closing()
+        """Returns slots, leases what is due, passes results to the commit, and waits for the next event."""
+        awaited = self._may_get_work()
         reply = await self._exchange(self._wants())
         if reply is None:
             self.pauses.note(Doing.WORK if self._is_busy() else Doing.NOTHING, boot())
@@ -207,14 +208,14 @@ class Shift:
         self._start_all(reply.leases)
         if reply.trouble is not None:
             await self._recover(reply.trouble)
-        await self._beat()
+        await self._renew_leases()
         idle = self._is_idle(reply)
         self._groups.hand_over(idle=idle)
         # A commit or scan that ended during the exchange may have made work due: then the next round decides.
-        nothing = idle and not self._is_closing() and not self._is_busy()
-        self.quiet = nothing and not closing
+        nothing = idle and not self._may_get_work() and not self._is_busy()
+        self.out_of_work = nothing and not awaited
         self._note(reply)
-        if not (self._ends_when_quiet and nothing):
+        if not (self._ends_without_work and nothing):
             await self._wait(reply)
 
     def _wants(self) -> list[tuple[Lane, int]]:
@@ -238,7 +239,7 @@ class Shift:
         busy = self._groups.is_full or self._in_flight.reading > _READING
         return not (ending or busy) and self._documents.budget.requests() is None
 
-    def _longest_run(self) -> int:
+    def _max_urls_per_slot(self) -> int:
         if not self._may_continue():
             return 1
         return self._in_flight.runs.longest(len(self._in_flight.under_way))
@@ -256,11 +257,12 @@ class Shift:
     async def _exchange(self, wants: list[tuple[Lane, int]]) -> LeaseReply | None:
         in_flight = self._in_flight
         back, starts = in_flight.take()
-        solo = self._plan.solo_wanted and not self._is_asking() and any(n for _, n in wants)
+        urls_per_slot = self._max_urls_per_slot()
+        solo = self._plan.solo_wanted and not self._has_requests() and any(n for _, n in wants)
         point("release.before")
         try:
             reply = await self.frontier.lease(
-                wants, [release for release, _ in back], started=starts, solo=solo, run=self._longest_run()
+                wants, [release for release, _ in back], started=starts, solo=solo, urls_per_slot=urls_per_slot
             )
         except (EpochLost, FrontierUnavailable) as error:
             # A report that arrives late or twice is harmless; without it the host would wait for the slot's expiry.
@@ -307,8 +309,8 @@ class Shift:
         soon = reply.next_ms is not None and reply.next_ms - reply.now_ms < GAP_S * 1000
         return not (self._is_asking() or self._in_flight.back or reply.leases or soon)
 
-    def _is_closing(self) -> bool:
-        """A commit or a scan is under way that may bring more work."""
+    def _may_get_work(self) -> bool:
+        """A commit or a scan is running that may bring more work."""
         return not self._groups.is_empty or self._scans.is_busy
 
     def _note(self, reply: LeaseReply) -> None:
@@ -316,7 +318,7 @@ class Shift:
         if self._is_busy() or due or self._plan.solo_wanted:
             doing = Doing.WORK
         else:
-            doing = Doing.CLOSING if self._is_closing() else Doing.NOTHING
+            doing = Doing.CLOSING if self._may_get_work() else Doing.NOTHING
         self.pauses.note(doing, boot())
 
     async def _wait(self, reply: LeaseReply) -> None:
@@ -403,12 +405,12 @@ class Shift:
 
     # Lease renewal and end
 
-    async def _beat(self) -> None:
+    async def _renew_leases(self) -> None:
         """Renews the leases. Called from the loop itself, so that a hung loop loses them."""
         now = boot()
-        if now < self._beat_at:
+        if now < self._renew_at:
             return
-        self._beat_at = now + self.settings.heartbeat_s
+        self._renew_at = now + self.settings.heartbeat_s
         leases = self._in_flight.leases + list(self._waiting.values())
         try:
             lost = await self.frontier.renew_leases(leases + [result.lease for result in self._groups.held.values()])
@@ -450,30 +452,33 @@ class Shift:
 
     async def _drain_round(self) -> None:
         await self._exchange(self._plan.nothing)
-        await self._beat()
+        await self._renew_leases()
         self._groups.hand_over(idle=True)
         self.pauses.note(Doing.WORK if self._is_busy() else Doing.CLOSING, boot())
         await self._sleep(0.02)
 
-    def no_browser(self, quiet_s: float = _QUIET_S) -> str:
+    def no_browser(self, after_s: float = _REPORT_AFTER_S) -> str:
         """Why no browser starts, if pages wait for one and no other request ended for this long; else empty."""
-        quiet = self._browser is not None and boot() - self._in_flight.last_end >= quiet_s
-        return self._browser.trouble if quiet and self._browser is not None else ""
+        if self._browser is None or boot() - self._in_flight.last_end < after_s:
+            return ""
+        return self._browser.trouble
 
     def waits_for(self) -> str:
         """What the process waits for, if nothing was in flight for a while; else empty."""
         if trouble := self.no_browser():
             return f"waiting for a browser: {trouble}"
         now = boot()
-        if self._is_asking() or now - self._in_flight.last_end < _QUIET_S:
+        if self._has_requests() or now - self._in_flight.last_end < _REPORT_AFTER_S:
             return ""
         return describe_wait(self._in_flight.troubled, self._next_due - now, now)
 
-    def _is_asking(self) -> bool:
-        return bool(self._in_flight.under_way or self._waiting)
+    def _has_requests(self) -> bool:
+        """Requests are in flight, or wait for data from the store."""
+        return bool(self._in_flight.under_way or self._starter)
 
     def _is_busy(self) -> bool:
-        return self._is_asking() or bool(self._in_flight.back or self._in_flight.reading)
+        """There are requests, slots to return, or pages to read."""
+        return self._has_requests() or bool(self._in_flight.back or self._in_flight.reading)
 
     async def _stored(self, page: Page) -> WarcRecord | None:
         return await read(self.store, read_page, self.segments, page)

@@ -116,21 +116,21 @@ class Transfer:
 
     __slots__ = (
         "_begun",
+        "_bytes_left",
         "_chunks",
         "_decoder",
         "_detail",
-        "_exact",
-        "_extra",
         "_fault",
-        "_fresh",
         "_fresh_connect",
+        "_has_headers",
         "_head",
         "_limits",
         "_lines",
         "_on_started",
         "_opened",
         "_posts",
-        "_room",
+        "_sent_on_new_connection",
+        "_sets_target",
         "_taken",
         "_user_agent",
         "_watch",
@@ -151,9 +151,14 @@ class Transfer:
         self._user_agent = user_agent
         self._lines: list[bytes] = []
         self._chunks: list[bytes] = []
-        self._extra = False
+        # Options that the handle keeps from one request to the next.
+        #: HTTPHEADER has headers of the last request
+        self._has_headers = False
+        #: POST is set
         self._posts = False
-        self._exact = False
+        #: REQUEST_TARGET is set: it cannot be unset, so each request sets it
+        self._sets_target = False
+        #: FRESH_CONNECT is set
         self._fresh_connect = False
         self.proxy: str | None = None
         self.curl = pycurl.Curl()
@@ -210,7 +215,9 @@ class Transfer:
         #: bytes of the budget that are taken and not filled yet
         self._taken = 0
         self._head: Head | None = None
-        self._opened = self._fresh = False
+        #: libcurl opened a connection for this request
+        self._opened = False
+        self._sent_on_new_connection = False
         self._lines.clear()
         self._chunks.clear()
 
@@ -219,7 +226,8 @@ class Transfer:
         self.target = target
         self.done = done
         self._on_started = on_started
-        self._room = job.max_bytes
+        #: how much longer the body may become
+        self._bytes_left = job.max_bytes
 
     @property
     def fault(self) -> Fault | None:
@@ -240,7 +248,7 @@ class Transfer:
         job, target, set_option = self.job, self.target, self.curl.setopt
         self.addresses = addresses
         set_option(pycurl.URL, job.url)
-        if self._exact or ("%" in job.url and _LOWER_ESCAPE.search(job.url) is not None):
+        if self._sets_target or ("%" in job.url and _LOWER_ESCAPE.search(job.url) is not None):
             self._ask_exactly(proxy if mapped_port is None else None)
         set_option(pycurl.TIMEOUT_MS, max(1, int(total_s * 1000)))
         if proxy != self.proxy:
@@ -261,9 +269,9 @@ class Transfer:
         elif self._posts:
             set_option(pycurl.HTTPGET, 1)
             self._posts = False
-        if job.headers or self._extra:
+        if job.headers or self._has_headers:
             set_option(pycurl.HTTPHEADER, header_lines(job.headers))
-            self._extra = bool(job.headers)
+            self._has_headers = bool(job.headers)
 
     def go_direct(self, addresses: tuple[str, ...]) -> None:
         """Prepares a request that `raw_connection.py` makes instead of libcurl, without a proxy."""
@@ -279,7 +287,7 @@ class Transfer:
         # A proxy without a tunnel gets the whole URL.
         whole = self.target.scheme == "http" and proxy is not None and proxy.startswith("http")
         self.curl.setopt(pycurl.REQUEST_TARGET, self.job.url if whole else self.job.url[len(self.origin) :])
-        self._exact = True
+        self._sets_target = True
 
     # libcurl's callbacks: they must not raise, and must not touch the multi handle.
 
@@ -311,7 +319,7 @@ class Transfer:
         job = self.job
         if self.started is not None:
             # On a new connection the host refused the request; a kept connection just died.
-            self._fault = Fault.RESET if self._fresh else Fault.RESENT
+            self._fault = Fault.RESET if self._sent_on_new_connection else Fault.RESENT
             self._detail = "the connection closed before an answer; nothing is sent twice in one slot"
         elif now >= job.deadline:
             self._fault, self._detail = Fault.SLOT_EXPIRED, "the slot ran out before bytes left"
@@ -321,7 +329,7 @@ class Transfer:
         if self._fault is not None:
             return False
         self.started = now
-        self._fresh = self._opened
+        self._sent_on_new_connection = self._opened
         if self._on_started is not None:
             try:
                 self._on_started(job.id, now)
@@ -351,14 +359,14 @@ class Transfer:
         decoder = self._decoder
         if decoder is not None:
             try:
-                data = decoder.feed(data, self._room)
+                data = decoder.feed(data, self._bytes_left)
             except TooLarge:
                 return self._too_large()
             except BadCoding as error:
                 return self._break_off(Fault.PROTOCOL, str(error))
-        self._room -= len(data)
+        self._bytes_left -= len(data)
         self._chunks.append(data)
-        if self._room < 0:
+        if self._bytes_left < 0:
             return self._too_large()
         if self._limits is not None and not self._fill(self._limits, len(data)):
             return self._no_room(self._limits)
@@ -398,7 +406,7 @@ class Transfer:
             except BadCoding as error:
                 self._fault, self._detail = Fault.PROTOCOL, str(error)
                 return False
-        elif length is not None and length > self._room and not job.keep_partial:
+        elif length is not None and length > self._bytes_left and not job.keep_partial:
             self._too_large()
             self._detail = f"Content-Length {length}"
             return False
@@ -413,7 +421,7 @@ class Transfer:
         job, limits = self.job, self.job.documents
         if limits is not None and (kind := _document_kind(head, content_type, job.url)) is not None:
             if kind in limits.kinds:
-                self._limits, self._room = limits, limits.max_bytes
+                self._limits, self._bytes_left = limits, limits.max_bytes
                 return True
             if not type_kept(content_type, job.keep_types):
                 self._fault, self._detail = Fault.DOCUMENT_TYPE, f"{kind}: {content_type}"

@@ -55,7 +55,7 @@ Chore = tuple[str, float, Callable[[Services], Awaitable[None]]]
 class _Work(NamedTuple):
     """The work of one shift queue."""
 
-    queue: str
+    shift_queue: str
     #: hosts that are due now
     due: int
     #: until the next one is due
@@ -90,7 +90,7 @@ class Dispatcher:
         """Wait until something may be due, and send shifts for it. Never raises a temporary error."""
         if not self._began:
             self._begin()
-        if await self._recovering(self._step):
+        if not await self._attempt(self._step):
             self._wait_s = 0.0
             await asyncio.sleep(_PAUSE_S)
 
@@ -106,11 +106,11 @@ class Dispatcher:
         self._maintenance.start()
         self._maintaining = asyncio.get_running_loop().create_task(self._maintain())
 
-    async def _recovering(self, work: Callable[[], Awaitable[None]]) -> bool:
-        """Run a step, and recover what is unavailable; returns whether the step failed."""
+    async def _attempt(self, work: Callable[[], Awaitable[None]]) -> bool:
+        """Run a step, and recover what is unavailable; returns whether the step succeeded."""
         try:
             await work()
-            return False
+            return True
         except EpochLost as error:
             await self._outages.recover(error)
         except FrontierUnavailable as error:
@@ -122,7 +122,7 @@ class Dispatcher:
             # Without Beat no crawl continues, so Beat continues after any error, and logs it.
             count("unexpected_errors")
             log("tick_failed", level="error", error=repr(error))
-        return True
+        return False
 
     async def _step(self) -> None:
         await self._wake.wait(self._wait_s)
@@ -138,11 +138,11 @@ class Dispatcher:
 
     async def _maintain(self) -> None:
         # First, queues of running crawls that the frontier lacks.
-        while await self._recovering(self.services.scans.put_back):  # noqa: ASYNC110 (no event says when a service is back)
+        while not await self._attempt(self.services.scans.put_back):  # noqa: ASYNC110 (no event says when a service is back)
             await asyncio.sleep(_PAUSE_S)
         while True:
-            failed = await self._recovering(self._maintain_once)
-            await asyncio.sleep(_PAUSE_S if failed else _MAINTENANCE_S)
+            succeeded = await self._attempt(self._maintain_once)
+            await asyncio.sleep(_MAINTENANCE_S if succeeded else _PAUSE_S)
 
     async def _maintain_once(self) -> None:
         await self._maintenance.tick()
@@ -159,8 +159,8 @@ class Dispatcher:
         self.services.scans.add(view.scans)
         wait_s = _TICK_S
         workers = await self.fleet.workers()
-        for work in self._queues(view, workers):
-            issued = await self.fleet.issue(work.queue, work.due)
+        for work in self._shift_queues(view, workers):
+            issued = await self.fleet.issue(work.shift_queue, work.due)
             sent = await self._send_all(work, issued)
             if sent or issued.running or issued.outstanding or work.due:
                 wait_s = min(wait_s, _SERVED_S)
@@ -212,25 +212,25 @@ class Dispatcher:
         """Send shifts; returns how many were sent. Tickets of the others are withdrawn."""
         sent = 0
         try:
-            # A dead fleet must not find a pile of messages: no more wait than there are processes.
-            room = max(1, issued.processes) - self._depth(work.queue) if issued.tickets else 0
+            # Messages must not accumulate while no worker runs: at most as many wait as there are processes.
+            room = max(1, issued.processes) - self._depth(work.shift_queue) if issued.tickets else 0
             if len(issued.tickets) > room:
-                log("shifts_withheld", level="debug", queue=work.queue, n=len(issued.tickets) - max(0, room))
+                log("shifts_withheld", level="debug", queue=work.shift_queue, n=len(issued.tickets) - max(0, room))
             for ticket in issued.tickets[: max(0, room)]:
-                self._send(work.queue, ticket, work.shards)
+                self._send(work.shift_queue, ticket, work.shards)
                 sent += 1
         except Exception as error:
-            log("shift_not_sent", level="warning", queue=work.queue, error=repr(error))
+            log("shift_not_sent", level="warning", queue=work.shift_queue, error=repr(error))
         count("shifts_sent", sent)
-        await self._withdraw(work.queue, issued.tickets[sent:])
+        await self._withdraw(work.shift_queue, issued.tickets[sent:])
         return sent
 
-    async def _withdraw(self, queue: str, tickets: tuple[str, ...]) -> None:
+    async def _withdraw(self, shift_queue: str, tickets: tuple[str, ...]) -> None:
         for ticket in tickets:
-            await self.fleet.withdraw(queue, ticket)
+            await self.fleet.withdraw(shift_queue, ticket)
 
-    def _queues(self, view: watch.View, workers: list[Worker]) -> Iterator[_Work]:
-        """Queues with work now or soon. Workers bound to shards serve those; all others serve the rest."""
+    def _shift_queues(self, view: watch.View, workers: list[Worker]) -> Iterator[_Work]:
+        """Shift queues with work now or soon. Workers bound to shards serve those; all others serve the rest."""
         total = len(self.services.frontier.shards)
         for lane in watch.LANES:
             bound = sorted(
@@ -245,7 +245,9 @@ class Dispatcher:
             yield from self._work(view, lane, rest, lane.value, shards_text(rest) if owned else None)
 
     @staticmethod
-    def _work(view: watch.View, lane: Lane, numbers: frozenset[int], queue: str, shards: str | None) -> Iterator[_Work]:
+    def _work(
+        view: watch.View, lane: Lane, numbers: frozenset[int], shift_queue: str, shards: str | None
+    ) -> Iterator[_Work]:
         due, next_s = view.hosts(lane, numbers), view.next_host_s(lane, numbers)
         if due or next_s is not None:
-            yield _Work(queue, due, next_s, shards)
+            yield _Work(shift_queue, due, next_s, shards)

@@ -95,7 +95,7 @@ class WorkerProcess:
         parts = await self._parts()
         if self._shift is None:
             # Beat maintains segments and sweeps.
-            self._shift = Shift(parts, self._stop, ends_when_quiet=True, sweeps=False)
+            self._shift = Shift(parts, self._stop, ends_without_work=True, sweeps=False)
         return parts, self._shift
 
     async def _close(self) -> None:
@@ -148,7 +148,7 @@ class WorkerProcess:
 
         async def ended() -> bool:
             nonlocal done
-            done = "done" if shift.quiet else "time" if boot() >= until else "stopped"
+            done = "done" if shift.out_of_work else "time" if boot() >= until else "stopped"
             return done != "stopped"
 
         crawl = asyncio.current_task()

@@ -22,6 +22,7 @@ from curtsy.store import (
     records,
     requests,
     reviews,
+    url_queries,
     urls,
 )
 from curtsy.store.engine import Store
@@ -246,7 +247,7 @@ def test_the_requests_of_a_url_are_found_by_the_fences_it_bears(store: Store) ->
     store.run(urls.settle, [urls.Settle(one.n, fp, 150, "done"), urls.Settle(two.n, fp, 300, "open", attempts=1)], 1)
     store.run(failures.insert, [replace(letter(one.n, 7, BEGUN_MS), url=url, fp=fp, fence=90)])
     with store.read() as tx:
-        assert urls.known_to(tx, fp) == [(two.n, 300), (one.n, 150)]
+        assert url_queries.known_to(tx, fp) == [(two.n, 300), (one.n, 150)]
         assert dashboard_queries.requests_of_url(tx, "a.test", url, fp) == [latest, replayed, tried, early]
         assert dashboard_queries.requests_of_url(tx, "a.test", url, fp, limit=2) == [latest, replayed]
         found = failures.under(tx, 90, fp)

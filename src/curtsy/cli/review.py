@@ -18,7 +18,7 @@ from curtsy.client.backend import Backend
 from curtsy.core.errors import UsageError
 from curtsy.export.page_rows import segments_of
 from curtsy.records import evidence, review
-from curtsy.rules.urls import host_key
+from curtsy.records.review_queue import MOST_AT_ONCE
 
 app = Commands("Review records that need a decision.")
 Which = Annotated[int, typer.Argument(metavar="RECORD", min=1, max=2**63 - 1, help="Number of a record.")]

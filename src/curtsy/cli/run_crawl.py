@@ -32,8 +32,8 @@ from curtsy.core.shutdown import StopFlag, end_by
 from curtsy.crawl import run
 from curtsy.fetch import chromium
 from curtsy.services import backends
-from curtsy.store import crawls, failures, records, summaries, urls
-from curtsy.store.engine import Store
+from curtsy.store import crawls, failures, outbox, records, summaries, url_queries
+from curtsy.store.engine import Store, read
 
 #: after the drain, a helper has this long to commit and exit
 LEAVE_S = 20.0
@@ -228,7 +228,7 @@ def _a_failure(tx: Any, n: int) -> Failure | None:
 
 
 def _a_forbidden_url(tx: Any, crawl: Crawl, settings: Settings) -> tuple[str, str] | None:
-    for url in urls.skipped(tx, crawl.n, "robots", 1):
+    for url in url_queries.skipped(tx, crawl.n, "robots", 1):
         facts = explain.of_url(tx, url, settings, crawl)
         return None if facts.rule is None else (url, facts.rule)
     return None

@@ -32,7 +32,7 @@ from curtsy.rules.folding import Folding
 from curtsy.rules.urls import fingerprint
 from curtsy.services import backends
 from curtsy.services.valkey import EmbeddedValkey
-from curtsy.store import crawls, deletion, pages, records, schedules, urls
+from curtsy.store import crawls, deletion, pages, schedules, url_queries
 from curtsy.store.engine import Store
 from curtsy.store.segments import SegmentStore, read_page
 
@@ -100,7 +100,7 @@ class LocalBackend:
         with self._store() as store:
             found = control.status(store, id)
             with store.read() as tx:
-                seeds, n = urls.seeds(tx, found.crawl.n, _MOST_SEEDS)
+                seeds, n = url_queries.seeds(tx, found.crawl.n, _MOST_SEEDS)
         return self._status(found) | {"seeds": seeds, "seed_count": n}
 
     def _status(self, found: control.Status, unattended: bool | None = None) -> Document:
@@ -304,7 +304,7 @@ class LocalBackend:
 
     def urls(self, crawl: str, limit: int) -> list[Document]:
         with self._store() as store, store.read() as tx:
-            found = urls.known(tx, crawls.get(tx, crawl, members=False).n, b"", limit)
+            found = url_queries.known(tx, crawls.get(tx, crawl, members=False).n, b"", limit)
         names = ("url", "state", "reason", "depth", "lastmod")
         return [{name: getattr(one, name) or (0 if name == "depth" else None) for name in names} for one in found]
 

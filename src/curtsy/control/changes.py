@@ -16,7 +16,7 @@ from typing import Any
 from curtsy.control.schedules import previous
 from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl, CrawlState
-from curtsy.store import changes, crawls, urls
+from curtsy.store import changes, crawls, url_queries
 from curtsy.store.engine import Store
 
 KINDS = changes.KINDS
@@ -56,9 +56,9 @@ def report_of(store: Store, crawl: str, against: str | None = None) -> Report:
 
 def _of_same_seeds(tx: Any, crawl: Crawl) -> Crawl | None:
     """The newest earlier crawl with the same seeds."""
-    wanted = urls.seed_fps(tx, crawl.n)
+    wanted = url_queries.seed_fps(tx, crawl.n)
     for other in crawls.list_all(tx, limit=_MOST_COMPARED, before=crawl.n):
-        if other.state is not CrawlState.DELETING and urls.seed_fps(tx, other.n) == wanted:
+        if other.state is not CrawlState.DELETING and url_queries.seed_fps(tx, other.n) == wanted:
             return crawls.by_n(tx, other.n)
     return None
 

@@ -19,7 +19,19 @@ from curtsy.rules import robots_policy
 from curtsy.rules.folding import Folding
 from curtsy.rules.urls import Scope, fingerprint, host_key, normalise, origin
 from curtsy.services.valkey import EmbeddedValkey
-from curtsy.store import crawls, dashboard_queries, failures, hosts, meta, pages, queues, records, sites, urls
+from curtsy.store import (
+    crawls,
+    dashboard_queries,
+    failures,
+    hosts,
+    meta,
+    pages,
+    queues,
+    records,
+    sites,
+    url_queries,
+    urls,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -120,7 +132,7 @@ def _referrer(tx: Connection, row: urls.UrlRow | None) -> str | None:
     if row is None or row.found_on is None:
         return None
     key = (row.crawl, row.found_on)
-    return urls.addresses(tx, [key]).get(key)
+    return url_queries.addresses(tx, [key]).get(key)
 
 
 def _about_target(tx: Connection, crawl: Crawl | None, row: urls.UrlRow | None) -> tuple[bool, str | None]:
@@ -172,7 +184,7 @@ def frontier_snapshot(
 
 def _best_crawl(tx: Connection, fps: Iterable[bytes]) -> Crawl | None:
     for fp in fps:
-        if known := urls.known_to(tx, fp, 1):
+        if known := url_queries.known_to(tx, fp, 1):
             return crawls.by_n(tx, known[0][0])
     newest = crawls.list_all(tx, limit=1)
     return crawls.by_n(tx, newest[0].n) if newest else None

@@ -9,7 +9,7 @@ from typing import Any
 from curtsy.core.errors import UsageError
 from curtsy.core.model import Crawl, CrawlState, Kind, Request, UrlState
 from curtsy.export.tables import Table, iso
-from curtsy.store import failures, pages, queues, requests, urls
+from curtsy.store import failures, pages, queues, requests, url_queries, urls
 from curtsy.store.engine import Store
 from curtsy.store.urls import UrlRow
 
@@ -52,7 +52,7 @@ def _rows(store: Store, crawl: Crawl) -> Iterator[dict[str, Any]]:
         with store.read() as tx:
             found = urls.chunk(tx, crawl.n, after)
             keys = [(crawl.n, row.fp) for row in found]
-            named = urls.addresses(tx, {(crawl.n, row.found_on) for row in found if row.found_on is not None})
+            named = url_queries.addresses(tx, {(crawl.n, row.found_on) for row in found if row.found_on is not None})
             stored = pages.get_many(tx, keys)
             asked = requests.under(tx, [row.fence for row in found if row.fence])
             letters = failures.details(tx, [row.fence for row in found if row.state == UrlState.FAILED])

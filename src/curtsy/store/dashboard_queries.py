@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, text
 
 from curtsy.core.model import Failure, Request
-from curtsy.store import failures, queues, urls
+from curtsy.store import failures, queues, url_queries, urls
 from curtsy.store.requests import request_of
 from curtsy.store.rows import Bulk
 
@@ -244,9 +244,10 @@ _TRACES = (
 
 
 def requests_of_url(tx: Connection, host: str, url: str, fp: bytes, limit: int = 20) -> list[Request]:
-    """The latest requests for a URL, newest first: those under the fences that its rows, pages and dead letters bear,
-    and earlier attempts among the rows of the log before the newest of them."""
-    fences = {fence for _, fence in urls.known_to(tx, fp)}
+    """The latest requests for a URL, newest first: those with the fences of its rows, pages and dead letters,
+    and earlier attempts among the rows of the log before the newest of them.
+    """
+    fences = {fence for _, fence in url_queries.known_to(tx, fp)}
     for query in _TRACES:
         fences.update(int(fence) for fence in tx.execute(query, {"fp": fp, "host": host}).scalars())
     fences = {fence for fence in fences if fence > 0}

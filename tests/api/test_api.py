@@ -21,8 +21,8 @@ from small_site import Say, SmallSite, linking
 
 import curtsy.api as curtsy
 from curtsy.api.progress import Display, shown_line
-from curtsy.cli.results import judged
 from curtsy.control import replay
+from curtsy.control.stored_audit import judged
 from curtsy.core.model import Counts
 from curtsy.grounding import page_schema
 from curtsy.services.valkey import EmbeddedValkey

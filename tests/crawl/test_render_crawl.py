@@ -15,8 +15,8 @@ from small_site import Asked, Say, SmallSite
 from waiting import until
 from warcio.archiveiterator import ArchiveIterator
 
-from curtsy.cli.results import judged
 from curtsy.content.needs_browser import SURE, is_probe
+from curtsy.control.stored_audit import judged
 from curtsy.core.errors import NoBrowser
 from curtsy.core.settings import Settings
 from curtsy.crawl import run

@@ -13,7 +13,7 @@ import pytest
 from crawl_folder import SHORT
 from waiting import wait_for
 
-from curtsy.cli.results import judged
+from curtsy.control.stored_audit import judged
 from curtsy.core.settings import Settings
 from curtsy.store import external_requests
 from curtsy.store.engine import Store

@@ -17,9 +17,9 @@ import psutil
 from crawl_folder import CrawlFolder
 from waiting import until
 
-from curtsy.cli.results import judged
 from curtsy.control import submit
 from curtsy.control.audit import Verdict
+from curtsy.control.stored_audit import judged
 from curtsy.core.model import Counts, Crawl, CrawlState
 from curtsy.fleet.coordination import Fleet
 from curtsy.frontier.fleet_commands import Plain

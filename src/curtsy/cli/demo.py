@@ -11,8 +11,9 @@ from curtsy.cli import DEAD_LETTERS, demo_report, show
 from curtsy.cli.crawl import print_summary, run_and_export
 from curtsy.cli.crawl_options import request_of
 from curtsy.cli.options import DataDir, ModelKind, RubricName, SchemaName, settings_from
-from curtsy.cli.results import judged, print_verdict
+from curtsy.cli.results import print_verdict
 from curtsy.control.crawl_request import crawl_of
+from curtsy.control.stored_audit import judged
 from curtsy.core.model import new_id
 from curtsy.store.engine import Store
 from curtsy.tinyweb import TinyWeb, demo_seeds

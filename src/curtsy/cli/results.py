@@ -11,12 +11,11 @@ from curtsy.cli import DEAD_LETTERS, show
 from curtsy.cli.backends import Api, backend
 from curtsy.cli.options import AsJson, Config, DataDir, OfCrawl, number_of, stored
 from curtsy.control import explain as explaining
-from curtsy.control.audit import Verdict, coverage, judge
+from curtsy.control.audit import Verdict, coverage
+from curtsy.control.stored_audit import judged
 from curtsy.core.errors import UsageError
 from curtsy.core.times import since_ms, timestamp
 from curtsy.rules.urls import hide_credentials
-from curtsy.store import hosts, requests, summaries
-from curtsy.store.engine import Store
 
 
 def audit(
@@ -42,18 +41,6 @@ def audit(
         print_verdict(verdict)
     if not verdict.polite:
         raise typer.Exit(DEAD_LETTERS)
-
-
-def judged(store: Store, agent: str, *, crawl: int | None = None, since_ms: int = 0) -> Verdict:
-    """The verdict on the stored request log."""
-    # Two transactions: one streams the log while the other looks up rules.
-    with store.read() as rows, store.read() as rules:
-        return judge(
-            requests.by_host(rows, since_ms=since_ms, crawl=crawl),
-            lambda origin: hosts.get_robots(rules, [origin]).get(origin),
-            agent,
-            pages_without_request=summaries.pages_without_request(rules, crawl, since_ms),
-        )
 
 
 def print_verdict(verdict: Verdict) -> None:

@@ -20,6 +20,7 @@ RUNTIME := $(VENV)/.runtime
 SETUP := $(VENV)/.setup
 SYSTEM := $(VENV)/.system
 CLIENT := src/curtsy/client/calls.py
+SCANNER := src/curtsy/content/_page_scan.abi3.so
 PEERS := .venv-bench
 PEERS_SETUP := $(PEERS)/.setup
 CRAWL4AI := .venv-crawl4ai
@@ -181,7 +182,11 @@ $(CLIENT): docs/openapi.json tools/client_generator.py
 	@$$(PYTHON="$(PYTHON)" sh .ci/find-python) tools/client_generator.py
 	@touch $@
 
-crawl test test-crawl4ai test-ocr test-airflow check chaos chaos-short bench bench-short judge screenshots: $(CLIENT)
+# So does it compile the scanner. Without a compiler there is none, and pages are read from their trees.
+$(SCANNER): src/curtsy/content/native/page_scan.c tools/build_scanner.py | $(RUNTIME)
+	@$(BIN)/python tools/build_scanner.py >/dev/null 2>&1
+
+crawl test test-crawl4ai test-ocr test-airflow check chaos chaos-short bench bench-short judge screenshots: $(CLIENT) $(SCANNER)
 
 screenshots: $(SETUP) $(SYSTEM)
 	@$(BIN)/python tests/web/dashboard/screenshots.py screenshots

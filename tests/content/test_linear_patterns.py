@@ -25,6 +25,7 @@ from curtsy.content.document import Document, is_html, refresh_target, robots_ta
 from curtsy.content.links import LinkMemo, hrefs
 from curtsy.content.needs_browser import needs_browser
 from curtsy.content.parser_limits import tame
+from curtsy.content.reading import read
 from curtsy.content.sitemaps import sitemap
 from curtsy.content.structured import tidy
 from curtsy.extract.chunks import passages
@@ -83,6 +84,8 @@ def _uses(tree: ast.Module, name: str) -> frozenset[str]:
 def _patterns() -> dict[str, tuple[re.Pattern[Any], frozenset[str]]]:
     found: dict[re.Pattern[Any], tuple[str, set[str]]] = {}
     for module in _modules():
+        if not (module.__file__ or "").endswith(".py"):
+            continue  # compiled
         tree = ast.parse(Path(module.__file__ or "").read_text())
         for name, value in vars(module).items():
             for pattern in _held(value):
@@ -206,6 +209,7 @@ OF_BYTES: dict[str, Callable[[bytes], object]] = {
     "is it HTML": lambda data: is_html(None, data),
     "taming": lambda data: tame(data + b" " * 70_000),
     "parsing and links": _heading,
+    "reading": lambda data: read(data, "text/html; charset=utf-8", "http://a.test/b/c", "curtsy", False),
     "text": lambda data: _page(data).text(),
     "Markdown": lambda data: _page(data).markdown(),
     "structured data": lambda data: tidy(_page(data).structured()),

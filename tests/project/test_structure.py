@@ -24,6 +24,7 @@ ALLOWED = {
     ("cli/__init__.py", "curtsy.cli.app"): "the Ctrl-C handler must be set before the first slow import",
     ("cli/doctor.py", "curtsy.fetch.http"): "doctor reports a libcurl that cannot be imported",
     ("cli/mcp.py", "curtsy.mcp.server"): "extra `mcp`",
+    ("content/page_scan.py", "curtsy.content._page_scan"): "missing where no C compiler was found",
     ("cli/progress.py", "rich.console"): "start-up: 0.07 s that only a terminal needs",
     ("cli/progress.py", "rich.progress"): "start-up: 0.07 s that only a terminal needs",
     ("cli/run_crawl.py", "curtsy.records.stages"): "start-up: 0.14 s that only crawls with records need",

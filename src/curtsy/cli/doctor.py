@@ -17,6 +17,7 @@ import typer
 from curtsy import __version__
 from curtsy.cli import UNAVAILABLE, show
 from curtsy.cli.options import AsJson, Config, DataDir, settings_from
+from curtsy.content.page_scan import reader_name
 from curtsy.control.seeds import has_placeholder
 from curtsy.core.errors import CurtsyError, Unavailable
 from curtsy.core.settings import Settings
@@ -73,6 +74,7 @@ def _checks(settings: Settings) -> Iterator[Check]:
     enough = sys.version_info >= (3, 11)
     yield Check("python", enough, platform.python_version(), "Install Python 3.11 or newer.")
     yield _curl()
+    yield _page_reader()
     for what, look in (("data folder", _data_dir), ("frontier", _frontier), ("store", _store), ("segments", _segments)):
         yield _guarded(what, look, settings)
     yield from _beat(settings)
@@ -102,6 +104,13 @@ def _curl() -> Check:
     except ImportError as error:
         return Check("libcurl", False, str(error), "pip install pycurl (its wheel brings libcurl)")
     return Check("libcurl", True, f"pycurl {metadata.version('pycurl')}")
+
+
+def _page_reader() -> Check:
+    if reader_name() == "scanner":
+        return Check("page reader", True, "compiled scanner")
+    repair = "Pages cost more CPU. Install a C compiler and Python's headers, then install Curtsy again."
+    return Check("page reader", None, "HTML parser only (no compiled scanner)", repair)
 
 
 def _data_dir(settings: Settings) -> str:

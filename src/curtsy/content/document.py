@@ -101,7 +101,7 @@ class Document:
     def parse(cls, body: bytes, content_type: str | None, url: str, agent: str = "curtsy") -> Document:
         """Never raises, whatever the bytes."""
         charset = charset_of(body, content_type, url=url)
-        html, truncated = tame(_as_utf8(body, charset))
+        html, truncated = tame(as_utf8(body, charset))
         tree = LexborHTMLParser(html)
         root = tree.root
         nodes = [] if root is None else _select(root)
@@ -111,7 +111,7 @@ class Document:
         for at, tag in enumerate(tags):
             if tag != "a":
                 head.read(tag, nodes[at], attributes[at])
-        base_url = _base_url(head.base, url)
+        base_url = base_url_of(head.base, url)
         refresh = None if head.refresh is None else normalise(head.refresh, base_url)
         return cls(
             url=url,
@@ -121,7 +121,7 @@ class Document:
             robots_noindex=head.noindex,
             robots_nofollow=head.nofollow,
             canonical=None if head.canonical is None else normalise(head.canonical, base_url),
-            language=None if root is None else _language(root),
+            language=None if root is None else language_of(root.attributes.get("lang")),
             refresh=refresh,
             leads_on=head.leads_on and refresh is not None,
             nodes=nodes,
@@ -221,14 +221,14 @@ class _Head:
                 self.canonical = attributes.get("href")
         elif tag == "title":
             if self.title is None and not _in_svg(node):
-                self.title = " ".join(node.text().split())[:MAX_TITLE_LENGTH]
+                self.title = title_of(node.text())
         elif tag == "base" and self.base is None:
             self.base = attributes.get("href") or ""
 
     def _meta(self, node: LexborNode, attributes: dict[str, str | None]) -> None:
         name = attributes.get("name")
         if name is not None and name.strip().lower() in self.agents:
-            words = _robots_words(attributes.get("content") or "")
+            words = robots_words(attributes.get("content") or "")
             self.noindex = self.noindex or "noindex" in words or "none" in words
             self.nofollow = self.nofollow or "nofollow" in words or "none" in words
         elif (target := refresh_target(attributes)) is not None:
@@ -236,7 +236,8 @@ class _Head:
             self.leads_on = self.leads_on or (_is_at_once(attributes) and not _in_noscript(node))
 
 
-def _as_utf8(body: bytes, charset: str) -> bytes:
+def as_utf8(body: bytes, charset: str) -> bytes:
+    """The body in UTF-8, or in another encoding if it is plain ASCII; without a byte order mark."""
     if charset == "utf-8":
         return body.removeprefix(b"\xef\xbb\xbf")
     if charset[:3] != "utf" and body.isascii() and charset not in ("iso2022_jp", "replacement"):
@@ -244,7 +245,8 @@ def _as_utf8(body: bytes, charset: str) -> bytes:
     return decode(body, charset).encode("utf-8", "replace")
 
 
-def _base_url(href: str | None, url: str) -> str:
+def base_url_of(href: str | None, url: str) -> str:
+    """What the links of a page are relative to: its <base href>, if that can be used."""
     if not href:
         return url
     base = parse(href, url)
@@ -252,8 +254,12 @@ def _base_url(href: str | None, url: str) -> str:
     return url if base is None or base.startswith(("data:", "javascript:")) else base
 
 
-def _language(root: LexborNode) -> str | None:
-    language = (root.attributes.get("lang") or "").strip()
+def title_of(text: str) -> str:
+    return " ".join(text.split())[:MAX_TITLE_LENGTH]
+
+
+def language_of(attribute: str | None) -> str | None:
+    language = (attribute or "").strip()
     return language if 0 < len(language) <= _MAX_LANGUAGE_LENGTH else None
 
 
@@ -291,7 +297,8 @@ def _in_noscript(node: LexborNode) -> bool:
     return above is not None
 
 
-def _robots_words(content: str) -> set[str]:
+def robots_words(content: str) -> set[str]:
+    """The rules of a robots tag."""
     return set(content.lower().replace(",", " ").split())
 
 
@@ -309,7 +316,7 @@ def robots_tag(values: list[str], agent: str) -> tuple[bool, bool]:
                 ours = name == agent
                 word = rule
             if ours:
-                words = _robots_words(word)
+                words = robots_words(word)
                 noindex = noindex or "noindex" in words or "none" in words
                 nofollow = nofollow or "nofollow" in words or "none" in words
     return noindex, nofollow

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from curtsy.content.document import Document, refresh_target
+from curtsy.content.page_scan import without_fragment
 from curtsy.rules.folding import strip_session
 from curtsy.rules.urls import normalise
 
@@ -48,13 +49,18 @@ def hrefs(document: Document) -> list[str]:
         if href:
             found[href.strip(_BLANK)] = None
     found.pop("", None)
-    if document.charset not in _UTF:
-        return [href if href.isascii() else _with_encoded_query(href, document.charset) for href in found]
-    return list(found)
+    return with_encoded_queries(list(found), document.charset)
 
 
 def _nofollow(rel: str | None) -> bool:
     return rel is not None and "nofollow" in rel.lower().split()
+
+
+def with_encoded_queries(links: list[str], charset: str) -> list[str]:
+    """The links of a page in this encoding. The URL standard: a query is encoded in the encoding of its page."""
+    if charset in _UTF:
+        return links
+    return [href if href.isascii() else _with_encoded_query(href, charset) for href in links]
 
 
 def _with_encoded_query(href: str, charset: str) -> str:
@@ -114,7 +120,7 @@ class LinkMemo:
         # In a folder of the root "../x" is "/x".
         below_root = is_plain and folder.count("/") == 4
         found: dict[str, None] = {}
-        for href in _without_fragments(links):
+        for href in without_fragments(links):
             if href[:1] == "/":
                 table, key = of_origin, origin
             elif href in of_folder:
@@ -182,16 +188,11 @@ class LinkMemo:
         return url
 
 
-def _without_fragments(links: Sequence[str]) -> Iterable[str]:
-    """The links without the fragments that their URLs lose anyway: a manual links to many parts of a page.
-
-    The URL parser removes white space at the end of a link, but not before a fragment: such a link stays whole.
-    """
+def without_fragments(links: Sequence[str]) -> Sequence[str]:
+    """The links without their fragments (`page_scan.without_fragment`), each once."""
     if "#" not in "".join(links):
         return links
-    return dict.fromkeys(
-        [href if (cut := href.find("#")) < 0 or (cut and href[cut - 1] <= " ") else href[:cut] for href in links]
-    )
+    return list(dict.fromkeys([without_fragment(href) if "#" in href else href for href in links]))
 
 
 def _prefixes(base_url: str) -> tuple[str, str]:

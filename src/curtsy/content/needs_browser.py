@@ -34,9 +34,14 @@ RATIO = 8
 PROBES = 10
 
 
+def has_scripts(body: bytes) -> bool:
+    """Whether the page may have scripts: one without needs no browser."""
+    return b"<script" in body or b"<SCRIPT" in body
+
+
 def needs_browser(document: Document, body: bytes) -> str | None:
-    """Why the page has no content worth having without a browser; None: it has, or a browser would find none either."""
-    if b"<script" not in body and b"<SCRIPT" not in body:
+    """Why the page has no useful content without a browser; None: it has some, or a browser would not find any."""
+    if not has_scripts(body):
         return None
     root = document.tree.body
     if root is None or document.leads_on:

@@ -20,7 +20,7 @@ from curtsy.content.document import MAX_TITLE_LENGTH, is_html, robots_tag
 from curtsy.content.documents.model import FileText
 from curtsy.content.documents.sniff import kind_of
 from curtsy.content.parser_limits import is_heavy
-from curtsy.content.reading import ParseTimeout, Reading, read, within
+from curtsy.content.reading import ParseTimeout, Reading, read_by_scan, read_tree, within
 from curtsy.content.sitemaps import Listing, SitemapContent, kind_of_xml, sitemap
 from curtsy.core.document_facts import DocumentFacts
 from curtsy.core.model import Chain, Entry, Kind, Lease, NewUrl, Page, hot_value
@@ -394,10 +394,12 @@ def _read_page(
     page, needed, links = PageFacts(), None, []
     if is_html(content_type, outcome.body) and not isinstance(reading, FileText):
         if reading is None:
-            if is_heavy(outcome.body):
-                return _Found(_KEPT, page=page, is_complete=False, is_heavy=True)
             given = (outcome.body, content_type, entry.url, settings.agent, context.auto_render)
-            reading = within(settings.parse_timeout_s, read, *given)
+            reading = within(settings.parse_timeout_s, read_by_scan, *given)
+            if reading is None:
+                if is_heavy(outcome.body):
+                    return _Found(_KEPT, page=page, is_complete=False, is_heavy=True)
+                reading = within(settings.parse_timeout_s, read_tree, *given)
         page = PageFacts(
             title=reading.title, charset=reading.charset, canonical=reading.canonical, language=reading.language,
             truncated=reading.truncated,

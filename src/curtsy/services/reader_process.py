@@ -24,6 +24,7 @@ from curtsy.core.observe import count
 _MEMORY_BYTES = 4 << 30
 _ENVIRONMENT = (
     "PATH", "LANG", "LC_ALL", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "CURTSY_SLOW_PAGE",
+    "CURTSY_READER",
 )  # fmt: skip
 #: a process that takes longer was suspended, or the machine sleeps
 _MAX_WAIT_S = 120.0

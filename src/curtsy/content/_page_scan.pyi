@@ -1,0 +1,6 @@
+from collections.abc import Callable
+
+def scan(
+    html: bytes, agent: bytes, references: Callable[[str, int], str], shortened: Callable[[str], str | None], /
+) -> tuple[str | None, str | None, str | None, str | None, list[str], list[str]] | str: ...
+def names() -> dict[str, int]: ...
